@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The core's public interface: what Python calls, and a C program could.
+ *
+ * Conventions: results are 0 or a negative errno / OFP_E… value unless said otherwise. Any function may be called from any
+ * thread (with OFP_THREAD_DOMAIN: from the domain's thread only, -OFP_ETHREAD elsewhere); each takes the domain's lock
+ * itself. In a forked child every object of the parent answers -OFP_EFORKED. Time-outs are nanoseconds, negative:
+ * for ever. Functions that take `text` write a sentence for the user there when they fail.
+ *
+ * Python reads this file too: declarations, enums and plain integer #defines only.
+ */
+#ifndef OFIPY_OFP_H
+#define OFIPY_OFP_H
+
+#include "ofipy/types.h"
+
+struct ofp_provider;
+struct ofp_domain;
+struct ofp_endpoint;
+struct ofp_cq;
+struct ofp_av;
+
+/* A request, as an integer: cheaper to pass from Python than a pointer. 0: none. */
+typedef intptr_t ofp_request_t;
+
+/* ---------------------------------------------------------------------------------------------------------- library */
+
+/* Load a provider's shared object; a second load of the same name returns the first. */
+int ofp_provider_load(const char *path, struct ofp_provider **provider, char *text, size_t text_size);
+const char *ofp_provider_name(struct ofp_provider *provider);
+const char *ofp_provider_description(struct ofp_provider *provider);
+uint32_t ofp_provider_version(struct ofp_provider *provider);
+/* Number of infos written, 0 with a reason in `text`, or an error. */
+int ofp_provider_getinfo(struct ofp_provider *provider, struct ofp_info *infos, int max, char *text, size_t text_size);
+int ofp_provider_resolve(struct ofp_provider *provider, const char *node, const char *service, void *address,
+                         size_t *length, char *text, size_t text_size);
+int ofp_provider_address_check(struct ofp_provider *provider, const void *address, size_t length);
+int ofp_provider_address_format(struct ofp_provider *provider, const void *address, size_t length, char *text,
+                                size_t text_size);
+
+/* English text of an errno or OFP_E… value, either sign. */
+const char *ofp_strerror(int error);
+
+/* Parameters: declared by core and providers; `set` takes values from the configuration file, before first use. */
+struct ofp_param_info {
+    const char *name;
+    const char *type;
+    const char *default_value;
+    const char *help;
+    const char *value;  /* in force now */
+    const char *source; /* "default", "file" or "environment" */
+};
+int ofp_param_count(void);
+int ofp_param_get(int index, struct ofp_param_info *info);
+int ofp_param_set(const char *name, const char *value);
+/* Value in force of a declared parameter, NULL when there is none of that name. */
+const char *ofp_param_value(const char *name);
+
+/* Log: records wait in a ring until Python takes them. Returns 1 with a record, 0 when there is none. */
+int ofp_log_next(int *level, char *provider, size_t provider_size, char *text, size_t text_size);
+/* Nonzero while records wait; cheap. */
+int ofp_log_waiting(void);
+void ofp_log_set_level(int level);
+
+/* ----------------------------------------------------------------------------------------------------------- domain */
+
+struct ofp_domain_attr {
+    uint32_t threading; /* OFP_THREAD_… */
+    uint32_t progress;  /* OFP_PROGRESS_…: AUTO starts the helper thread */
+};
+int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, const struct ofp_domain_attr *attr,
+                    struct ofp_domain **domain, char *text, size_t text_size);
+/* -EBUSY while it has children. */
+int ofp_domain_close(struct ofp_domain *domain);
+/* With OFP_THREAD_DOMAIN: hand the domain over to the calling thread. */
+int ofp_domain_adopt(struct ofp_domain *domain);
+/* Drive every endpoint of the domain once. Returns the number of events handled. */
+int ofp_domain_progress(struct ofp_domain *domain);
+
+/* ---------------------------------------------------------------------------------------------------------- regions */
+
+int ofp_region_register(struct ofp_domain *domain, void *base, uint64_t length, uint32_t access, uint32_t *region,
+                        uint64_t *key);
+/* Memory that the provider moves best. The bytes start as zero. */
+int ofp_region_allocate(struct ofp_domain *domain, uint64_t length, uint32_t access, uint32_t *region, uint64_t *key,
+                        void **base, char *text, size_t text_size);
+/* -EBUSY while operations use it. Allocated memory goes away with it. */
+int ofp_region_close(struct ofp_domain *domain, uint32_t region);
+
+/* -------------------------------------------------------------------------------------------------- completion queue */
+
+struct ofp_cq_attr {
+    uint64_t size; /* completions that fit before the queue spills into memory it allocates; 0: default */
+};
+int ofp_cq_open(struct ofp_domain *domain, const struct ofp_cq_attr *attr, struct ofp_cq **cq);
+int ofp_cq_close(struct ofp_cq *cq);
+/* Make progress, then take up to `max` completions. Returns how many, 0 for none. */
+int64_t ofp_cq_read(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max);
+/*
+ * Wait until `min` completions are there (at most `max`), take up to `max`. Returns how many: fewer than `min` after
+ * the time-out; -EINTR on a signal, -ECANCELED after ofp_cq_signal. One call waits at most one second: 0 or fewer
+ * than `min` and *expired false mean: call again with the time left.
+ */
+int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max, uint64_t min, int64_t timeout,
+                    bool *expired);
+/* Wake one waiter, now or when it comes. */
+int ofp_cq_signal(struct ofp_cq *cq);
+/* The descriptor to sleep on, for select, epoll, asyncio. It stays the queue's. */
+int ofp_cq_fileno(struct ofp_cq *cq);
+/* fi_trywait(3): 1: safe to sleep on the descriptor; 0: completions are there, read first. */
+int ofp_cq_arm(struct ofp_cq *cq);
+/* Requests with `notify` set that have finished: takes up to `max` of them. */
+int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max);
+
+/* --------------------------------------------------------------------------------------------------- address vector */
+
+struct ofp_av_attr {
+    uint32_t auto_insert; /* 1: senders enter at their first message */
+};
+int ofp_av_open(struct ofp_domain *domain, const struct ofp_av_attr *attr, struct ofp_av **av);
+int ofp_av_close(struct ofp_av *av);
+/* Index of the address, which enters when it is new; an index stays valid until removed. */
+int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_t *index);
+int ofp_av_remove(struct ofp_av *av, uint32_t index);
+int ofp_av_lookup(struct ofp_av *av, uint32_t index, void *address, size_t *length);
+/* Index of a known address, -ENOENT otherwise. */
+int ofp_av_find(struct ofp_av *av, const void *address, size_t length, uint32_t *index);
+uint32_t ofp_av_count(struct ofp_av *av);
+
+/* --------------------------------------------------------------------------------------------------------- endpoint */
+
+struct ofp_endpoint_attr {
+    struct ofp_cq *tx_cq;
+    struct ofp_cq *rx_cq;
+    struct ofp_av *av;
+    const char *service;            /* NULL: any address */
+    uint64_t tx_flags;              /* default flags of operations: OFP_TRANSMIT_COMPLETE … */
+    uint64_t tx_size;               /* 0: the info's */
+    uint64_t unexpected_limit;      /* bytes of unexpected payload; 0: default */
+    uint32_t selective_completion;  /* 1: only operations with OFP_COMPLETION write queue entries */
+};
+/* Open and enable: the endpoint is reachable when this returns. */
+int ofp_endpoint_open(struct ofp_domain *domain, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **endpoint,
+                      char *text, size_t text_size);
+/* What is in flight ends as ECANCELED. Takes at most `timeout`. */
+int ofp_endpoint_close(struct ofp_endpoint *endpoint, int64_t timeout);
+int ofp_endpoint_address(struct ofp_endpoint *endpoint, void *address, size_t *length);
+uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint);
+
+/*
+ * Post `count` records. Returns how many were accepted, always a prefix; a negative error only when none was.
+ * -EAGAIN: the transmit queue is full. The end of the batch is a flush.
+ */
+int64_t ofp_post(struct ofp_endpoint *endpoint, const struct ofp_operation *operations, uint64_t count);
+/* Cancel the newest operation with this context; its completion says ECANCELED. -ENOENT: none can be cancelled. */
+int ofp_cancel(struct ofp_endpoint *endpoint, uint64_t context);
+
+struct ofp_endpoint_statistics {
+    uint64_t sends, receives, reads, writes, atomics;       /* operations finished */
+    uint64_t bytes_sent, bytes_received;
+    uint64_t errors;
+    uint64_t posted_receives, unexpected_messages, unexpected_bytes, announced_messages; /* now */
+    uint64_t linear_searches;  /* masks beyond the indexed ones */
+    uint64_t backlog;          /* operations kept until the transport has room, now */
+    uint64_t pending;          /* operations in flight, now */
+    uint64_t peers_up, peers_lost;
+    uint64_t sleeps, wakeups, progress_calls;
+};
+int ofp_endpoint_statistics(struct ofp_endpoint *endpoint, struct ofp_endpoint_statistics *statistics);
+
+/* --------------------------------------------------------------------------------------------------------- requests */
+
+/*
+ * The request tier: one request for one operation, its completion in the request instead of a queue.
+ *
+ * A start function returns 0 when a send-like operation has finished within the call without error (no request is made),
+ * a request (> 0), or a negative error when it was refused. With a full transmit queue it drives progress until
+ * there is room; after one second without, or on a signal, it returns -EAGAIN or -EINTR: nothing was accepted, call again.
+ */
+ofp_request_t ofp_request_start(struct ofp_endpoint *endpoint, const struct ofp_operation *operation);
+/* The spellings of it that programs use most, with plain arguments; `_buffer`: any memory of the process. */
+ofp_request_t ofp_request_tsend(struct ofp_endpoint *endpoint, uint32_t region, uint64_t offset, uint64_t length,
+                                uint32_t peer, uint64_t tag);
+ofp_request_t ofp_request_trecv(struct ofp_endpoint *endpoint, uint32_t region, uint64_t offset, uint64_t length,
+                                uint32_t peer, uint64_t tag, uint64_t ignore);
+ofp_request_t ofp_request_tsend_buffer(struct ofp_endpoint *endpoint, const void *buffer, uint64_t length,
+                                       uint32_t peer, uint64_t tag);
+ofp_request_t ofp_request_trecv_buffer(struct ofp_endpoint *endpoint, void *buffer, uint64_t length, uint32_t peer,
+                                       uint64_t tag, uint64_t ignore);
+/* 1 finished, 2 finished with an error, 0 not yet; makes progress. */
+int ofp_request_test(ofp_request_t request);
+/* 1 finished, 2 finished with an error; 0 one second or the time-out passed; -EINTR on a signal: the operation goes on. */
+int ofp_request_wait(ofp_request_t request, int64_t timeout);
+/*
+ * Wait, take the completion and release the request in one call: what a blocking caller needs. `error` of the result is 0 or
+ * positive when it has finished. It is negative when it has not: -EAGAIN after one second or the time-out, -EINTR on a
+ * signal, -EINVAL for a prepared operation that was never started; the request stays as it is then. A prepared operation,
+ * and one that set a message aside (OFP_COMPLETED_CLAIM), is not released.
+ */
+struct ofp_completion ofp_request_take(ofp_request_t request, int64_t timeout);
+/* Wait until all (any) of them have finished: 1, 0 or -EINTR as ofp_request_wait. Requests of one domain. */
+int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, int64_t timeout);
+/* As ofp_request_test, but looks only. */
+int ofp_request_finished(ofp_request_t request);
+/* Valid while the request is finished and not released. */
+const struct ofp_completion *ofp_request_completion(ofp_request_t request);
+/* Ask for an entry in ofp_cq_finished and a wake-up of the queue's descriptor. 1: it is finished already, none comes. */
+int ofp_request_notify(ofp_request_t request);
+/* 0: cancelled (it finishes as ECANCELED, now); -ENOENT: too late, or not cancellable. */
+int ofp_request_cancel(ofp_request_t request);
+/*
+ * A finished OFP_HOLD receive set a message aside. `claim` receives it into memory (completion as of a receive, in the same
+ * request, which is running again); `unclaim` puts it back to where it was in the order of arrival, or gives it to the
+ * oldest matching posted receive.
+ */
+int ofp_request_claim(ofp_request_t request, uint32_t region, uint64_t offset, uint64_t length);
+int ofp_request_unclaim(ofp_request_t request);
+/* The caller's interest ends. A running operation goes on; its request is reused once it has finished. */
+void ofp_request_release(ofp_request_t request);
+/* Prepared operations: a request that keeps its record and is started again. 0, or -EBUSY from start while it runs. */
+ofp_request_t ofp_prepare(struct ofp_endpoint *endpoint, const struct ofp_operation *operation);
+int ofp_start(ofp_request_t request);
+/* Start them in this order: how many were started, always a prefix; a negative error only when none was. */
+int ofp_start_many(const ofp_request_t *requests, uint64_t count);
+
+/* ------------------------------------------------------------------------------------------------------ measurement */
+
+struct ofp_measure_attr {
+    struct ofp_endpoint *endpoint;
+    struct ofp_cq *cq;
+    uint32_t peer;
+    bool first;            /* this side sends first */
+    uint64_t tag;
+    void *send_buffer;
+    void *receive_buffer;
+    uint64_t length;       /* bytes of a message */
+    uint64_t iterations;
+    uint64_t *nanoseconds; /* iterations entries: each round trip; NULL: not wanted */
+};
+/* A tagged ping-pong in C over the public calls: what the core costs without Python. Returns elapsed ns, or an error. */
+int64_t ofp_measure_pingpong(const struct ofp_measure_attr *attr);
+/*
+ * Matching alone, without a transport: `depth` receives stay posted (mode "unexpected": messages stay unreceived) while
+ * `iterations` messages of 8 bytes arrive, match, complete and are replaced. Modes: "expected", "unexpected", "same-tag",
+ * "any-source", "masked". Returns elapsed ns, or an error.
+ */
+int64_t ofp_measure_match(const char *mode, uint64_t depth, uint64_t iterations);
+
+#endif

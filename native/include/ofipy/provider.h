@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The seam between the core and a provider.
+ *
+ * A provider is a shared object that exports one function, `ofp_provider_entry`. The core calls it once with the table
+ * of its own services and gets the provider's table back. Nothing is linked: the two know each other by these tables.
+ *
+ * Rules for every entry, unless the entry says otherwise:
+ * - The core calls it with the domain's lock held; the provider calls the core's services with that lock held. So a
+ *   provider needs no lock of its own, and must not block.
+ * - Results are 0 or a negative errno / OFP_E… value.
+ * - Memory that a peer can write is copied, then checked, then used.
+ * - An optional entry may be NULL; the core then answers -EOPNOTSUPP or uses the default named there.
+ */
+#ifndef OFIPY_PROVIDER_H
+#define OFIPY_PROVIDER_H
+
+#include <sys/uio.h>
+
+#include "ofipy/list.h"
+#include "ofipy/types.h"
+
+#define OFP_PROVIDER_ABI 1
+
+struct ofp_core;
+struct ofp_provider;
+struct ofp_endpoint_ops;
+
+/*
+ * Objects as a provider sees them. The core allocates each together with the provider's private part (`private`, zeroed,
+ * of the size that the table declares) and frees both after the provider's close entry returned.
+ */
+struct ofp_domain {
+    const struct ofp_provider *provider;
+    struct ofp_info info; /* the one the domain was opened with; constant */
+    void *private;
+};
+
+struct ofp_endpoint {
+    const struct ofp_endpoint_ops *ops; /* interceptors stack by replacing it */
+    struct ofp_domain *domain;
+    void *private;
+    uint32_t id;       /* unique in the domain, never reused while the domain is open; not 0 */
+    struct ofp_info info;
+};
+
+/* States of a peer; peer.c holds the table of allowed changes. */
+enum ofp_peer_state { OFP_PEER_UNUSED, OFP_PEER_CONNECTING, OFP_PEER_UP, OFP_PEER_LOST };
+
+/* One remote endpoint as one local endpoint knows it; made when first used. */
+struct ofp_peer {
+    struct ofp_endpoint *endpoint;
+    uint32_t index;          /* in the address vector; OFP_PEER_UNKNOWN for a sender without an entry */
+    uint8_t state;           /* enum ofp_peer_state; only the core writes it */
+    uint64_t incarnation;    /* set by the provider on peer_up; 0: none. Another value at the same address is a restart */
+    const void *address;     /* as the provider's `resolve` or `name` gave it */
+    size_t address_length;
+    void *private;           /* zeroed again on the way from LOST to CONNECTING */
+};
+
+/* A memory region. `base` to `base + length` is the user's memory or the provider's own. */
+struct ofp_region {
+    struct ofp_domain *domain;
+    uint32_t id;
+    uint32_t access;        /* OFP_ACCESS_… */
+    char *base;
+    uint64_t length;
+    uint64_t key;           /* remote key; 0 where no remote access was asked */
+    bool allocated;         /* made by the provider's `memory_allocate` */
+    uint64_t provider_data[2];
+};
+
+/*
+ * A send-like operation on its way into `post`: checked and resolved. Everything it points to is valid during the call
+ * only; what must outlive it goes through core->transfer_retain.
+ */
+struct ofp_transfer {
+    const struct ofp_operation *op;
+    const struct iovec *iov;        /* the local memory */
+    struct ofp_region *const *regions; /* the region of each iov entry; NULL entries for OFP_REGION_PROCESS */
+    uint32_t iov_count;
+    uint64_t length;                /* sum over iov, bytes */
+};
+
+/*
+ * An accepted operation that did not finish within `post`. Owned by the core, lent to the provider until it calls
+ * transfer_complete; on loss of the peer the core completes all of that peer's itself.
+ */
+struct ofp_pending {
+    struct ofp_list node;       /* core: in the peer's list */
+    uint64_t id;                /* names it on the wire; find it again with core->pending_find. Never 0 */
+    struct ofp_peer *peer;
+    struct ofp_transfer transfer; /* with memory of its own: `op` points to `operation`, `iov` to a kept copy */
+    struct ofp_operation operation;
+    uint64_t provider_data[4];  /* the provider's, zeroed at first */
+};
+
+/* A message that arrived or was announced. */
+struct ofp_message {
+    struct ofp_peer *peer;      /* NULL only where the transport has no peers */
+    uint32_t source;            /* = peer->index */
+    uint8_t tagged;             /* 0: message channel, 1: tagged channel */
+    uint8_t has_data;           /* `data` is valid */
+    uint64_t tag;
+    uint64_t data;
+    uint64_t length;            /* of the payload, bytes */
+    uint64_t provider_data[6];  /* announced messages: what `receive_start` needs to move the payload */
+};
+
+/*
+ * A receive that matched an announced message: from core's call of `receive_start` until the provider's call of
+ * receive_complete it is lent to the provider.
+ */
+struct ofp_receive {
+    struct ofp_list node;       /* core: in the peer's list of receives under way */
+    uint64_t id;                /* find it again with core->receive_find. Never 0 */
+    struct ofp_message message; /* what it matched */
+    const struct iovec *iov;    /* the user's memory */
+    uint32_t iov_count;
+    uint64_t length;            /* bytes to move: min(message.length, room); 0 when the message is only dropped */
+    uint64_t provider_data[4];  /* the provider's, zeroed at first */
+};
+
+/* A descriptor that the domain's reactor watches. Owned by the provider; must outlive its stay in the reactor. */
+struct ofp_watch {
+    int fd;
+    uint32_t events;            /* EPOLLIN, EPOLLOUT … */
+    void (*ready)(struct ofp_watch *watch, uint32_t events);
+};
+
+/* A timer of the domain. Owned by the provider; zeroed: not running. */
+struct ofp_timer {
+    uint64_t deadline;          /* nanoseconds, CLOCK_MONOTONIC */
+    uint64_t position;          /* core: place in the heap, 0 when not running */
+    void (*expired)(struct ofp_timer *timer, uint64_t now);
+};
+
+enum ofp_log_level { OFP_LOG_DEBUG = 10, OFP_LOG_INFO = 20, OFP_LOG_WARNING = 30, OFP_LOG_ERROR = 40 };
+
+enum ofp_param_type { OFP_PARAM_STRING, OFP_PARAM_BOOL, OFP_PARAM_SIZE, OFP_PARAM_INT };
+
+/* A setting `OFIPY_<NAME>`, declared once. All strings are literals of the declarer. */
+struct ofp_param {
+    const char *name;           /* upper case, e.g. "SHM_INLINE_SIZE" */
+    enum ofp_param_type type;
+    const char *default_value;
+    const char *help;
+};
+
+/* ------------------------------------------------------------------------------------------------ provider's tables */
+
+struct ofp_domain_ops {
+    size_t size;                /* of struct ofp_domain.private */
+    /* Acquire what endpoints share. May block briefly (no lock is held: nobody else knows the domain yet). */
+    int (*open)(struct ofp_domain *domain);
+    /* Every endpoint and region is closed already. Must not fail. */
+    void (*close)(struct ofp_domain *domain);
+    /* Optional. Take note of a new region (pin it, publish its key) / of its end. */
+    int (*region_open)(struct ofp_region *region);
+    void (*region_close)(struct ofp_region *region);
+    /*
+     * Optional; default: anonymous memory. Memory that the transport moves best: fills region->base; region->length is
+     * given, page multiples. -ENOMEM with the remedy in `text` when the machine cannot back it.
+     */
+    int (*memory_allocate)(struct ofp_region *region, char *text, size_t text_size);
+    void (*memory_free)(struct ofp_region *region);
+};
+
+/* What `post` answers. */
+#define OFP_POST_DONE 1    /* finished in the call: the buffer is reusable, the core completes the operation */
+#define OFP_POST_PENDING 0 /* taken with transfer_retain; transfer_complete follows */
+
+struct ofp_endpoint_ops {
+    size_t endpoint_size;       /* of struct ofp_endpoint.private */
+    size_t peer_size;           /* of struct ofp_peer.private */
+    /*
+     * Bind to an address: `service` is a port number or name chosen by the user, NULL for any. Reasons for refusal go
+     * into `text`. May block briefly.
+     */
+    int (*open)(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size);
+    /*
+     * No operation of the endpoint may be in flight at the transport after it returns; peers are told. The core completes
+     * what was pending as ECANCELED afterwards. May block up to `deadline` (CLOCK_MONOTONIC, ns).
+     */
+    void (*close)(struct ofp_endpoint *endpoint, uint64_t deadline);
+    /* Write the own address; *length in: room, out: size. */
+    int (*name)(struct ofp_endpoint *endpoint, void *address, size_t *length);
+
+    /*
+     * Start to reach a peer (state CONNECTING). Ends later in core->peer_up or core->peer_lost. An error return counts as
+     * peer_lost with that error. Called for the first operation to a peer, and for the first after it was lost.
+     */
+    int (*connect)(struct ofp_peer *peer, char *text, size_t text_size);
+    /* The peer is leaving state UP or CONNECTING: drop the private state; the core fails what is pending afterwards. */
+    void (*peer_down)(struct ofp_peer *peer);
+
+    /*
+     * Start one send-like operation towards a peer in state UP. Returns
+     *   OFP_POST_DONE, OFP_POST_PENDING,
+     *   -EAGAIN: no room now; the core keeps the operation and posts it again from progress, order kept per peer,
+     *   another error: the operation is refused; nothing was sent.
+     * On an endpoint with `offloads_matching` receives come here too (peer is NULL for any source).
+     * OFP_INJECT: the memory is valid during the call only. OFP_MORE: a later post or `flush` may carry it.
+     */
+    int (*post)(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+    /* Optional. End of a batch: hand everything held back because of OFP_MORE to the transport. */
+    void (*flush)(struct ofp_endpoint *endpoint);
+
+    /*
+     * Move the payload of an announced message (core-matched endpoints): receive->length bytes into receive->iov, tell
+     * the sender, then core->receive_complete, now or later. With length 0 only the sender is told.
+     */
+    void (*receive_start)(struct ofp_endpoint *endpoint, struct ofp_receive *receive);
+
+    /* Only with `offloads_matching`: take back a posted receive. 0, or -ENOENT when it is too late. */
+    int (*cancel)(struct ofp_endpoint *endpoint, struct ofp_pending *pending);
+
+    /* Look for work in memory, or in one kernel call; bounded work per call. Returns how many events it handled. */
+    int (*progress)(struct ofp_endpoint *endpoint);
+    /*
+     * The sleep handshake: ask that arrivals make one of the watched descriptors readable. False: work is there already,
+     * do not sleep. `disarm` takes it back, cheap and idempotent.
+     */
+    bool (*arm)(struct ofp_endpoint *endpoint);
+    void (*disarm)(struct ofp_endpoint *endpoint);
+};
+
+struct ofp_provider {
+    uint32_t abi;               /* OFP_PROVIDER_ABI of the header it was built with */
+    uint32_t version;           /* the provider's own, major << 16 | minor */
+    const char *name;           /* "shm" */
+    const char *description;    /* one line */
+    const struct ofp_param *params; /* ended by a NULL name; NULL: none */
+    /*
+     * Fill up to `max` infos, best first; returns how many. None and a text that says why and what to do when the
+     * provider cannot run here. No lock is held; may be called from any thread; may take milliseconds.
+     */
+    int (*getinfo)(struct ofp_info *infos, int max, char *text, size_t text_size);
+    /*
+     * Address of a peer from what a person writes: `node` a host name or NULL for this host. No lock is held; may block in
+     * name resolution. -EHOSTUNREACH with a text when this provider cannot reach that host.
+     */
+    int (*resolve)(const char *node, const char *service, void *address, size_t *length, char *text, size_t text_size);
+    /* Check an address from outside: 0 when well formed. */
+    int (*address_check)(const void *address, size_t length);
+    /* The address as the part of a URI behind "<name>://", zero-terminated. */
+    int (*address_format)(const void *address, size_t length, char *text, size_t text_size);
+    struct ofp_domain_ops domain;
+    /* One table per kind of endpoint, chosen by the info the domain was opened with. */
+    const struct ofp_endpoint_ops *(*endpoint_ops)(const struct ofp_info *info);
+};
+
+/* --------------------------------------------------------------------------------------------- the core's services */
+
+struct ofp_core {
+    uint32_t abi;
+
+    /* May be called anywhere, with or without a lock; never on the hot path. printf style. */
+    void (*log)(enum ofp_log_level level, const char *provider, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+    /* Value of a declared parameter (environment, configuration file, default), or NULL; valid for ever. */
+    const char *(*param_string)(const char *name);
+    uint64_t (*param_size)(const char *name); /* understands k, m, g */
+    bool (*param_bool)(const char *name);
+    /* CLOCK_MONOTONIC, nanoseconds. */
+    uint64_t (*now)(void);
+
+    /* Peers. `peer_by_address` finds the entry or makes one (auto_insert); NULL: unknown and not to be inserted, or -ENOMEM. */
+    struct ofp_peer *(*peer_by_address)(struct ofp_endpoint *endpoint, const void *address, size_t length);
+    void (*peer_connecting)(struct ofp_peer *peer); /* it contacted us first */
+    void (*peer_up)(struct ofp_peer *peer);         /* operations kept for it are posted from the next progress on */
+    /*
+     * The way to the peer is gone. `error`: what its operations end with (ECONNREFUSED, ETIMEDOUT, OFP_EPEERLOST …);
+     * `process_gone`: its process is known dead or replaced, so receives directed at it end too. Calls peer_down.
+     */
+    void (*peer_lost)(struct ofp_peer *peer, int error, bool process_gone, const char *text);
+
+    /* Keep an operation beyond `post`: a copy with memory of its own. NULL: out of memory (answer -EAGAIN). */
+    struct ofp_pending *(*transfer_retain)(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
+                                           const struct ofp_transfer *transfer);
+    /* NULL when no such operation of this peer is pending: ids come from outside. */
+    struct ofp_pending *(*pending_find)(struct ofp_peer *peer, uint64_t id);
+    /* Finish it; error 0 or positive. The pending object is gone afterwards. */
+    void (*transfer_complete)(struct ofp_pending *pending, int error, int provider_error);
+    /* The same for a receive on an endpoint with `offloads_matching`. `message`: what came (source, tag, data, length). */
+    void (*offloaded_receive_complete)(struct ofp_pending *pending, const struct ofp_message *message, int error,
+                                       int provider_error);
+
+    /*
+     * A whole message is here, `payload` valid during the call only: matched and copied, or kept as unexpected.
+     * -EAGAIN: the bound on unexpected payload is reached and nothing was taken; announce it instead.
+     */
+    int (*message_arrived)(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload);
+    /*
+     * A message whose payload is still elsewhere. Either matched at once (receive_start is called from within) or kept
+     * until it is. -ENOBUFS: the bound on announcements is reached; keep it and announce again from progress.
+     */
+    int (*message_announced)(struct ofp_endpoint *endpoint, const struct ofp_message *message);
+    /* True while unexpected payload is above its bound: senders should announce instead of sending. */
+    bool (*announce_only)(struct ofp_endpoint *endpoint);
+    /* Copy into the receive's memory at `offset`; the one place that touches user memory. Never past receive->length. */
+    void (*receive_write)(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length);
+    struct ofp_receive *(*receive_find)(struct ofp_peer *peer, uint64_t id);
+    /* error 0 or positive. Truncation is the core's affair. The receive is gone afterwards. */
+    void (*receive_complete)(struct ofp_receive *receive, int error, int provider_error);
+
+    /* The domain's reactor and timers. */
+    int (*watch_add)(struct ofp_domain *domain, struct ofp_watch *watch);
+    int (*watch_modify)(struct ofp_domain *domain, struct ofp_watch *watch);
+    void (*watch_remove)(struct ofp_domain *domain, struct ofp_watch *watch);
+    void (*timer_start)(struct ofp_domain *domain, struct ofp_timer *timer);
+    void (*timer_stop)(struct ofp_domain *domain, struct ofp_timer *timer);
+
+    /* Visit the endpoints and regions of a domain. */
+    struct ofp_endpoint *(*endpoint_by_id)(struct ofp_domain *domain, uint32_t id);
+    struct ofp_region *(*region_by_id)(struct ofp_domain *domain, uint32_t id);
+};
+
+/* The one exported symbol. Returns NULL when `core->abi` is not one it can work with. */
+typedef const struct ofp_provider *ofp_provider_entry_fn(const struct ofp_core *core);
+
+#endif

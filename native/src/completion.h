@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where finished operations go: into the endpoint's queue, or into their request. Caller holds the domain's lock. */
+#ifndef OFPI_COMPLETION_H
+#define OFPI_COMPLETION_H
+
+#include "ofipy/provider.h"
+
+/* Internal bit of ofp_operation.flags: `context` is a struct ofp_request *. Callers of ofp_post cannot set it. */
+#define OFPI_REQUEST (1ull << 62)
+
+/*
+ * One operation has finished. `op_flags`: the operation's flags, which say whether it has a request, wants an entry on a
+ * selective endpoint, or was an inject (no entry unless it failed). completion->endpoint is filled here.
+ */
+void ofpi_endpoint_complete(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion queues. The ring is the fast path; when it is full completions go to a growing list of chunks behind it, so
+ * an overrun loses nothing. As long as the list holds anything, new completions go to its end and readers refill the
+ * ring from its front: order is kept.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "domain.h"
+
+#define CHUNK_ROWS 256
+
+struct spill_chunk {
+    struct ofp_list node;
+    uint32_t first, count;
+    struct ofp_completion rows[CHUNK_ROWS];
+};
+
+int ofp_cq_open(struct ofp_domain *handle, const struct ofp_cq_attr *attr, struct ofp_cq **result)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    uint64_t wanted = attr->size ? attr->size : ofpi_param_size("CQ_SIZE");
+    struct ofp_cq *cq = calloc(1, sizeof(*cq));
+    int error;
+
+    if (!cq)
+        return -ENOMEM;
+    cq->size = 16;
+    while (cq->size < wanted && cq->size < (1u << 24))
+        cq->size *= 2;
+    cq->ring = malloc(cq->size * sizeof(*cq->ring));
+    error = cq->ring ? ofpi_domain_enter(domain) : -ENOMEM;
+    if (error) {
+        free(cq->ring);
+        free(cq);
+        return error;
+    }
+    cq->domain = domain;
+    cq->event_fd = cq->epoll_fd = -1;
+    ofp_list_init(&cq->spill);
+    ofp_list_init(&cq->finished);
+    ofp_list_append(&domain->queues, &cq->node);
+    ofpi_domain_leave(domain);
+    *result = cq;
+    return 0;
+}
+
+static void set_armed(struct ofp_cq *cq, bool armed)
+{
+    if (cq->armed == armed)
+        return;
+    cq->armed = armed;
+    cq->domain->armed_queues += armed ? 1 : -1u;
+}
+
+int ofp_cq_close(struct ofp_cq *cq)
+{
+    struct ofpi_domain *domain = cq->domain;
+    struct ofp_list *node;
+    int result = ofpi_domain_enter(domain);
+
+    if (result)
+        return result;
+    if (cq->uses) {
+        ofpi_domain_leave(domain);
+        return -EBUSY;
+    }
+    set_armed(cq, false);
+    ofp_list_remove(&cq->node);
+    ofpi_domain_leave(domain);
+    while ((node = ofp_list_pop(&cq->spill)))
+        free(OFP_CONTAINER_OF(node, struct spill_chunk, node));
+    if (cq->epoll_fd >= 0) {
+        close(cq->epoll_fd);
+        close(cq->event_fd);
+    }
+    free(cq->ring);
+    free(cq);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ write and read */
+
+static void spill(struct ofp_cq *cq, const struct ofp_completion *completion)
+{
+    struct spill_chunk *chunk = OFP_CONTAINER_OF(cq->spill.previous, struct spill_chunk, node);
+
+    if (ofp_list_empty(&cq->spill) || chunk->first + chunk->count == CHUNK_ROWS) {
+        chunk = malloc(sizeof(*chunk));
+        if (!chunk) {
+            ofpi_log(OFP_LOG_ERROR, "core", "completion queue: out of memory, a completion of context %#llx is lost",
+                     (unsigned long long)completion->context);
+            return;
+        }
+        chunk->first = chunk->count = 0;
+        ofp_list_append(&cq->spill, &chunk->node);
+    }
+    chunk->rows[chunk->first + chunk->count++] = *completion;
+    cq->spilled++;
+}
+
+void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion)
+{
+    if (__builtin_expect(cq->count == cq->size || cq->spilled, 0)) {
+        spill(cq, completion);
+    } else {
+        cq->ring[(cq->head + cq->count) & (cq->size - 1)] = *completion;
+        cq->count++;
+    }
+    ofpi_cq_notify(cq);
+}
+
+void ofpi_cq_notify(struct ofp_cq *cq)
+{
+    uint64_t one = 1;
+
+    if (__builtin_expect(!cq->armed, 1))
+        return;
+    set_armed(cq, false);
+    cq->event_set = write(cq->event_fd, &one, sizeof(one)) == sizeof(one);
+}
+
+static uint64_t take(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
+{
+    uint64_t taken = 0;
+
+    while (taken < max && cq->count) {
+        rows[taken++] = cq->ring[cq->head & (cq->size - 1)];
+        cq->head++;
+        cq->count--;
+    }
+    while (taken < max && cq->spilled) {
+        struct spill_chunk *chunk = OFP_CONTAINER_OF(cq->spill.next, struct spill_chunk, node);
+
+        rows[taken++] = chunk->rows[chunk->first++];
+        cq->spilled--;
+        if (--chunk->count == 0) {
+            ofp_list_remove(&chunk->node);
+            free(chunk);
+        }
+    }
+    return taken;
+}
+
+/* The user is awake: the descriptor need not stay readable. */
+static void awake(struct ofp_cq *cq)
+{
+    uint64_t ignored;
+
+    set_armed(cq, false);
+    if (cq->event_set && read(cq->event_fd, &ignored, sizeof(ignored)) == sizeof(ignored))
+        cq->event_set = false;
+}
+
+int64_t ofp_cq_read(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
+{
+    int64_t result = ofpi_domain_enter(cq->domain);
+
+    if (result)
+        return result;
+    if (cq->event_fd >= 0)
+        awake(cq);
+    if (!cq->count)
+        ofpi_progress(cq->domain, false);
+    result = (int64_t)take(cq, rows, max);
+    ofpi_domain_leave(cq->domain);
+    return result;
+}
+
+/* -------------------------------------------------------------------------------------------------------- waiting */
+
+struct queue_condition {
+    const struct ofp_cq *cq;
+    uint64_t min;
+};
+
+static bool enough(const void *argument)
+{
+    const struct queue_condition *condition = argument;
+
+    return condition->cq->count + condition->cq->spilled >= condition->min || condition->cq->signalled;
+}
+
+int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max, uint64_t min, int64_t timeout,
+                    bool *expired)
+{
+    struct queue_condition condition = {cq, min < max ? min : max};
+    int64_t result = ofpi_domain_enter(cq->domain);
+
+    *expired = false;
+    if (result)
+        return result;
+    if (cq->event_fd >= 0)
+        awake(cq);
+    result = ofpi_wait(cq->domain, enough, &condition, timeout, expired);
+    if (result > 0 && cq->signalled && cq->count + cq->spilled < condition.min) {
+        cq->signalled = false;
+        result = -ECANCELED;
+    }
+    if (result == 1 || (result == 0 && *expired))
+        result = (int64_t)take(cq, rows, max);
+    ofpi_domain_leave(cq->domain);
+    return result;
+}
+
+int ofp_cq_signal(struct ofp_cq *cq)
+{
+    int result = ofpi_domain_enter(cq->domain);
+
+    if (result)
+        return result;
+    cq->signalled = true;
+    ofpi_cq_notify(cq);
+    ofpi_wake(cq->domain);
+    ofpi_domain_leave(cq->domain);
+    return 0;
+}
+
+/* Readable when the domain has work or this queue was notified by somebody else's progress. */
+static int open_descriptor(struct ofp_cq *cq)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+    if (epoll_fd < 0 || event_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, event_fd, &event) != 0 ||
+        epoll_ctl(epoll_fd, EPOLL_CTL_ADD, cq->domain->reactor.epoll_fd, &event) != 0) {
+        int error = errno;
+
+        if (epoll_fd >= 0)
+            close(epoll_fd);
+        if (event_fd >= 0)
+            close(event_fd);
+        return -error;
+    }
+    cq->epoll_fd = epoll_fd;
+    cq->event_fd = event_fd;
+    return 0;
+}
+
+int ofp_cq_fileno(struct ofp_cq *cq)
+{
+    int result = ofpi_domain_enter(cq->domain);
+
+    if (result)
+        return result;
+    if (!cq->domain->base.info.wait_fd)
+        result = -EOPNOTSUPP;
+    else if (cq->epoll_fd < 0)
+        result = open_descriptor(cq);
+    if (!result)
+        result = cq->epoll_fd;
+    ofpi_domain_leave(cq->domain);
+    return result;
+}
+
+static bool has_news(const struct ofp_cq *cq)
+{
+    return cq->count || cq->spilled || cq->signalled || !ofp_list_empty(&cq->finished);
+}
+
+int ofp_cq_arm(struct ofp_cq *cq)
+{
+    int result = ofp_cq_fileno(cq);
+
+    if (result < 0)
+        return result;
+    result = ofpi_domain_enter(cq->domain);
+    if (result)
+        return result;
+    awake(cq);
+    /* Descriptors that are readable for what was handled already would wake the sleeper for nothing. */
+    ofpi_progress(cq->domain, true);
+    while (!has_news(cq)) {
+        if (ofpi_arm(cq->domain)) {
+            set_armed(cq, true);
+            result = 1;
+            break;
+        }
+        /* An endpoint that neither sleeps nor has work is looked at again by the caller. */
+        if (ofpi_progress(cq->domain, true) == 0)
+            break;
+    }
+    ofpi_domain_leave(cq->domain);
+    return result;
+}
+
+int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max)
+{
+    struct ofp_list *node;
+    int64_t taken = 0;
+    int result = ofpi_domain_enter(cq->domain);
+
+    if (result)
+        return result;
+    if (cq->event_fd >= 0)
+        awake(cq);
+    if (ofp_list_empty(&cq->finished))
+        ofpi_progress(cq->domain, true);
+    while ((uint64_t)taken < max && (node = ofp_list_pop(&cq->finished))) {
+        struct ofp_request *request = OFP_CONTAINER_OF(node, struct ofp_request, node);
+
+        request->notify = false;
+        requests[taken++] = (ofp_request_t)request;
+    }
+    ofpi_domain_leave(cq->domain);
+    return taken;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Domains: opening, closing, who may call. */
+#include "domain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t this_thread(void) { return (uint64_t)pthread_self(); }
+
+int ofpi_domain_check(struct ofpi_domain *domain)
+{
+    if (domain->fork_generation != ofpi_fork_generation)
+        return -OFP_EFORKED;
+    if (domain->threading == OFP_THREAD_DOMAIN && ofp_load_relaxed(&domain->owner) != this_thread())
+        return -OFP_ETHREAD;
+    return 0;
+}
+
+int ofp_domain_adopt(struct ofp_domain *handle)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+
+    if (domain->fork_generation != ofpi_fork_generation)
+        return -OFP_EFORKED;
+    ofp_store_relaxed(&domain->owner, this_thread());
+    return 0;
+}
+
+static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struct ofp_info *info,
+                                      const struct ofp_domain_attr *attr)
+{
+    struct ofpi_domain *domain = calloc(1, sizeof(*domain) + provider->domain.size);
+
+    if (!domain)
+        return NULL;
+    domain->base.provider = provider;
+    domain->base.info = *info;
+    domain->base.private = domain + 1;
+    domain->threading = attr->threading;
+    ofp_store_relaxed(&domain->owner, this_thread());
+    domain->fork_generation = ofpi_fork_generation;
+    ofp_list_init(&domain->endpoints);
+    ofp_list_init(&domain->queues);
+    ofp_list_init(&domain->vectors);
+    ofp_list_init(&domain->free_requests);
+    ofpi_regions_init(&domain->regions);
+    ofpi_pool_init(&domain->pendings, sizeof(struct ofpi_pending));
+    ofpi_timers_init(&domain->timers);
+    return domain;
+}
+
+static void domain_free(struct ofpi_domain *domain)
+{
+    ofpi_requests_free(domain);
+    ofpi_timers_fini(&domain->timers);
+    ofpi_pool_fini(&domain->pendings);
+    ofpi_regions_fini(&domain->regions);
+    free(domain);
+}
+
+static int fail(int error, const char *what, char *text, size_t text_size)
+{
+    if (!text[0])
+        snprintf(text, text_size, "%s: %s", what, ofp_strerror(error));
+    return error;
+}
+
+int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, const struct ofp_domain_attr *attr,
+                    struct ofp_domain **result, char *text, size_t text_size)
+{
+    struct ofpi_domain *domain = domain_new(provider, info, attr);
+    int error;
+
+    text[0] = 0;
+    if (!domain)
+        return fail(-ENOMEM, "cannot open a domain", text, text_size);
+    ofpi_fork_watch();
+    error = ofpi_reactor_open(&domain->reactor);
+    if (error) {
+        fail(error, "cannot make an epoll descriptor", text, text_size);
+        goto no_reactor;
+    }
+    error = ofpi_wait_open(domain);
+    if (error) {
+        fail(error, "cannot make an eventfd", text, text_size);
+        goto no_wait;
+    }
+    error = provider->domain.open ? provider->domain.open(&domain->base) : 0;
+    if (error) {
+        fail(error, "the provider cannot open its domain", text, text_size);
+        goto no_provider;
+    }
+    if (attr->progress == OFP_PROGRESS_AUTO) {
+        error = ofpi_helper_start(domain);
+        if (error) {
+            fail(error, "cannot start the helper thread", text, text_size);
+            goto no_helper;
+        }
+    }
+    *result = &domain->base;
+    return 0;
+no_helper:
+    if (provider->domain.close)
+        provider->domain.close(&domain->base);
+no_provider:
+    ofpi_wait_close(domain);
+no_wait:
+    ofpi_reactor_close(&domain->reactor);
+no_reactor:
+    domain_free(domain);
+    return error;
+}
+
+int ofp_domain_close(struct ofp_domain *handle)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    bool busy;
+    int result = ofpi_domain_enter(domain);
+
+    if (result)
+        return result;
+    busy = !ofp_list_empty(&domain->endpoints) || !ofp_list_empty(&domain->queues) ||
+           !ofp_list_empty(&domain->vectors) || domain->regions.live;
+    ofpi_domain_leave(domain);
+    if (busy)
+        return -EBUSY;
+    ofpi_helper_stop(domain);
+    if (handle->provider->domain.close)
+        handle->provider->domain.close(handle);
+    ofpi_wait_close(domain);
+    ofpi_reactor_close(&domain->reactor);
+    domain_free(domain);
+    return 0;
+}

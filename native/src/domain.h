@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The core's own view of a domain and of what it owns. One lock, `domain->lock`, guards every field here except where a
+ * remark says otherwise.
+ */
+#ifndef OFPI_DOMAIN_H
+#define OFPI_DOMAIN_H
+
+#include <pthread.h>
+
+#include "completion.h"
+#include "lock.h"
+#include "ofipy/ofp.h"
+#include "ofipy/provider.h"
+#include "parts.h"
+#include "receive_context.h"
+
+/* What the helper thread is doing; helper.c. */
+enum ofpi_helper_state {
+    OFPI_HELPER_NONE,   /* no helper thread */
+    OFPI_HELPER_WATCH,  /* the application is active; it looks again in a millisecond */
+    OFPI_HELPER_PARKED, /* the application sleeps inside a wait: nothing to do until it is kicked */
+    OFPI_HELPER_ARMED   /* asleep on the domain's descriptor */
+};
+
+struct ofpi_domain {
+    struct ofp_domain base; /* first: the provider's view */
+    struct ofpi_lock lock;
+    uint32_t threading;
+    _Atomic uint64_t owner;   /* OFP_THREAD_DOMAIN: the thread it is bound to */
+    uint64_t fork_generation; /* constant; differs from ofpi_fork_generation in a child */
+
+    struct ofp_list endpoints, queues, vectors;
+    uint32_t endpoint_count;
+    uint32_t next_endpoint_id;
+    struct ofpi_regions regions;
+    struct ofpi_pool pendings;
+    struct ofp_list free_requests;
+    void **request_chunks;
+    uint32_t request_chunk_count;
+
+    /* progress.c */
+    struct ofpi_reactor reactor;
+    struct ofpi_timers timers;
+    uint64_t reactor_ticks;           /* when the kernel was last asked */
+    _Atomic uint64_t progress_count;  /* read by the helper without the lock */
+    bool in_progress;                 /* provider callbacks may not start another round */
+    bool endpoints_armed;             /* every endpoint was armed and nothing disarmed them since */
+    uint32_t armed_queues;            /* queues whose user sleeps on their descriptor */
+
+    /* Waiting threads; wait.c. */
+    uint64_t spin_ns, spin_limit_ns;
+    bool leader;                      /* one thread sleeps, or is about to, on the epoll descriptor */
+    bool leader_notified;             /* the leader's eventfd was written during this sleep */
+    uint32_t followers;
+    _Atomic uint32_t generation;      /* the futex of the followers; every completion that finds any advances it */
+    int notify_fd;                    /* eventfd in the reactor: wakes the leader */
+    struct ofp_watch notify_watch;
+    uint64_t sleeps, wakeups;
+
+    /* helper.c */
+    enum ofpi_helper_state helper_state;
+    bool helper_stop;
+    int helper_fd;
+    pthread_t helper;
+};
+
+struct ofp_cq {
+    struct ofpi_domain *domain;
+    struct ofp_list node;        /* in domain->queues */
+    uint32_t uses;               /* endpoints bound to it */
+    struct ofp_completion *ring; /* `size` entries, a power of two */
+    uint64_t size, head, count;
+    struct ofp_list spill;       /* chunks behind the ring, oldest first; completion_queue.c */
+    uint64_t spilled;
+    struct ofp_list finished;    /* requests with `notify` */
+    bool signalled;              /* ofp_cq_signal, not yet consumed */
+    bool armed;                  /* its user sleeps on `epoll_fd` */
+    bool event_set;              /* event_fd is readable */
+    int event_fd, epoll_fd;      /* -1 until ofp_cq_fileno is first called */
+};
+
+struct ofp_av {
+    struct ofpi_domain *domain;
+    struct ofp_list node; /* in domain->vectors */
+    uint32_t uses;
+    bool auto_insert;
+    struct ofpi_av_table *table;
+};
+
+enum ofpi_request_state { OFPI_REQUEST_IDLE, OFPI_REQUEST_RUNNING, OFPI_REQUEST_FINISHED };
+
+struct ofp_request {
+    struct ofp_completion completion;
+    struct ofp_list node;           /* free list, or the queue's list of finished requests */
+    struct ofpi_domain *domain;     /* constant; the endpoint may be closed before the request is taken */
+    struct ofpi_endpoint *endpoint; /* valid while running or prepared */
+    struct ofp_operation *prepared; /* the record of a prepared operation, NULL otherwise */
+    _Atomic uint32_t state;         /* enum ofpi_request_state; read without the lock */
+    bool notify, released;
+};
+
+struct ofpi_endpoint {
+    struct ofp_endpoint base; /* first: the provider's view */
+    struct ofpi_domain *domain;
+    struct ofp_list node; /* in domain->endpoints */
+    struct ofp_cq *tx_cq, *rx_cq;
+    struct ofp_av *av;
+    struct ofpi_receive_context *receive_context;
+    struct ofpi_peer **peers;   /* by address vector index */
+    uint32_t peer_capacity;
+    struct ofpi_av_table *stranger_addresses; /* senders without an entry in `av`; created when the first one comes */
+    struct ofpi_peer **strangers;
+    uint32_t stranger_count;
+    struct ofp_list backlogged; /* peers with a backlog that can be posted now */
+    struct ofp_list removed;    /* peers whose address left the vector, until the endpoint closes */
+    struct ofp_list sourceless; /* pending receives from any source, where the transport matches */
+    uint64_t tx_flags, tx_size;
+    uint64_t in_flight;         /* pending operations, backlog included */
+    uint64_t backlog_count;
+    bool selective_completion;
+    bool held_back; /* the last post said that more would follow */
+    struct ofp_endpoint_statistics statistics;
+};
+
+struct ofpi_peer {
+    struct ofp_peer base; /* first: the provider's view */
+    struct ofp_list backlog;   /* operations in the order posted, until the transport takes them */
+    struct ofp_list pendings;  /* operations the provider has taken */
+    struct ofp_list node;      /* in endpoint->backlogged */
+};
+
+/* An operation kept beyond its post. The provider's view first; the copies that it points to behind. */
+struct ofpi_pending {
+    struct ofp_pending base;
+    struct ofpi_endpoint *endpoint;
+    bool posted;                /* the provider has it; otherwise it waits in the backlog */
+    struct iovec iov_inline;
+    struct ofp_region *region_inline;
+    struct iovec *iov_many;     /* more than one segment: owned, with the regions behind it */
+    void *inject_copy;          /* OFP_INJECT in the backlog: the payload, owned */
+};
+
+/* ------------------------------------------------------------------------------------------------ domain.c, fork.c */
+
+/* Number of forks since the library was loaded, as this process sees it. */
+extern uint64_t ofpi_fork_generation;
+void ofpi_fork_watch(void);
+
+/* Every public call on the domain starts and ends with these: -OFP_EFORKED, -OFP_ETHREAD, or 0 with the lock held. */
+int ofpi_domain_check(struct ofpi_domain *domain);
+static inline int ofpi_domain_enter(struct ofpi_domain *domain)
+{
+    if (__builtin_expect(domain->fork_generation != ofpi_fork_generation, 0) || domain->threading != OFP_THREAD_SAFE) {
+        int result = ofpi_domain_check(domain);
+
+        if (result)
+            return result;
+    }
+    ofpi_lock_acquire(&domain->lock);
+    return 0;
+}
+void ofpi_domain_rearm(struct ofpi_domain *domain);
+static inline void ofpi_domain_leave(struct ofpi_domain *domain)
+{
+    if (__builtin_expect(domain->armed_queues && !domain->endpoints_armed, 0))
+        ofpi_domain_rearm(domain);
+    ofpi_lock_release(&domain->lock);
+}
+
+/* ---------------------------------------------------------------------------------------------------- operation.c */
+
+/* A resolved operation with the memory that its transfer points to. */
+struct ofpi_resolved {
+    struct ofp_transfer transfer;
+    struct iovec iov[OFP_SEGMENT_LIMIT];
+    struct ofp_region *regions[OFP_SEGMENT_LIMIT];
+};
+/* Check a record whole and resolve its segments: 0, -EINVAL, -EOPNOTSUPP, -EMSGSIZE, -ENOKEY-like errors of a bad region. */
+int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
+                           struct ofpi_resolved *resolved);
+static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
+{
+    return op->op == OFP_RECV || op->op == OFP_TRECV;
+}
+void ofpi_endpoint_flush(struct ofpi_endpoint *endpoint);
+/* Check and start one operation. The lock is held. -EAGAIN: the transmit queue is full. */
+int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
+
+/* --------------------------------------------------------------------------------------------------------- peer.c */
+
+/* The peer behind an address vector index, made when first used. NULL with *error. */
+struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, int *error);
+/* Start an operation, connecting and keeping it as needed. */
+int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer);
+/* Post what the backlogs hold; returns how many operations moved. */
+int ofpi_peers_flush(struct ofpi_endpoint *endpoint);
+/* Lose every peer: what is pending ends as cancelled. The objects stay until ofpi_peers_free. */
+void ofpi_peers_close(struct ofpi_endpoint *endpoint);
+void ofpi_peers_free(struct ofpi_endpoint *endpoint);
+/* The entry leaves the address vector: its operations end as cancelled. */
+void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index);
+/* Cancel a backlogged or pending send by context: only what the transport has not begun. */
+int ofpi_peer_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t op_flags);
+
+struct ofp_peer *ofpi_peer_by_address(struct ofp_endpoint *endpoint, const void *address, size_t length);
+void ofpi_peer_connecting(struct ofp_peer *peer);
+void ofpi_peer_up(struct ofp_peer *peer);
+void ofpi_peer_lost(struct ofp_peer *peer, int error, bool process_gone, const char *text);
+
+/* ------------------------------------------------------------------------------------------------------ pending.c */
+
+struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
+                                         const struct ofp_transfer *transfer);
+struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id);
+/* Keep an operation until its peer is up and the transport has room. */
+int ofpi_backlog_append(struct ofpi_peer *peer, const struct ofp_transfer *transfer);
+void ofpi_transfer_complete(struct ofp_pending *pending, int error, int provider_error);
+void ofpi_offloaded_receive_complete(struct ofp_pending *pending, const struct ofp_message *message, int error,
+                                     int provider_error);
+/* Report a send-like operation that finished; `op_flags` as in ofpi_endpoint_complete. */
+void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
+                          int provider_error);
+
+/* ------------------------------------------------------------------------------------- progress.c, wait.c, helper.c */
+
+/* One round over all endpoints; the kernel is asked now and then, or at once with `kernel`. Returns events handled. */
+int ofpi_progress(struct ofpi_domain *domain, bool kernel);
+/* Arm every endpoint and the next deadline. False: there is work, nothing is armed. */
+bool ofpi_arm(struct ofpi_domain *domain);
+void ofpi_disarm(struct ofpi_domain *domain);
+
+int ofpi_wait_open(struct ofpi_domain *domain);
+void ofpi_wait_close(struct ofpi_domain *domain);
+typedef bool ofpi_condition(const void *argument);
+/*
+ * Wait with the lock held (it is released while asleep) until the condition holds, the time-out (ns, negative: none) or
+ * one second passes, or a signal comes: 1, 0 or -EINTR. *expired: it was the caller's time-out.
+ */
+int ofpi_wait(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, int64_t timeout,
+              bool *expired);
+/* Something that a sleeping thread may wait for has happened. Cheap when nobody sleeps. */
+void ofpi_wake(struct ofpi_domain *domain);
+
+int ofpi_helper_start(struct ofpi_domain *domain);
+void ofpi_helper_stop(struct ofpi_domain *domain);
+/* The application becomes active: the helper must not sleep armed or parked. The lock is held. */
+void ofpi_helper_kick(struct ofpi_domain *domain);
+
+/* --------------------------------------------------------------------------------------------- completion_queue.c */
+
+void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion);
+/* Wake the user of the descriptor, if the queue is armed. */
+void ofpi_cq_notify(struct ofp_cq *cq);
+
+/* ------------------------------------------------------------------------------------------------------ request.c */
+
+void ofpi_request_finish(struct ofp_request *request, const struct ofp_completion *completion);
+void ofpi_requests_free(struct ofpi_domain *domain);
+
+/* ------------------------------------------------------------------------------------------- provider_registry.c */
+
+extern const struct ofp_core ofpi_core;
+/* Check a table and enter it; what ofp_provider_load does after loading the object, and C programs that link one. */
+int ofpi_provider_register(ofp_provider_entry_fn *entry, struct ofp_provider **provider, char *text, size_t text_size);
+
+#endif

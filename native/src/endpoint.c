@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: opening, closing, completion of their operations. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "domain.h"
+
+static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
+{
+    const struct ofp_endpoint_ops *ops = domain->base.provider->endpoint_ops(&domain->base.info);
+    struct ofpi_endpoint *endpoint = calloc(1, sizeof(*endpoint) + ops->endpoint_size);
+
+    if (!endpoint)
+        return NULL;
+    endpoint->base.ops = ops;
+    endpoint->base.domain = &domain->base;
+    endpoint->base.private = endpoint + 1;
+    endpoint->base.id = ++domain->next_endpoint_id;
+    endpoint->base.info = domain->base.info;
+    endpoint->domain = domain;
+    endpoint->tx_cq = attr->tx_cq;
+    endpoint->rx_cq = attr->rx_cq;
+    endpoint->av = attr->av;
+    endpoint->tx_flags = attr->tx_flags;
+    endpoint->tx_size = attr->tx_size ? attr->tx_size : endpoint->base.info.tx_size;
+    endpoint->selective_completion = attr->selective_completion;
+    ofp_list_init(&endpoint->backlogged);
+    ofp_list_init(&endpoint->removed);
+    ofp_list_init(&endpoint->sourceless);
+    return endpoint;
+}
+
+static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp_endpoint_attr *attr)
+{
+    struct ofpi_receive_context_attr context = {
+        .unexpected_limit = attr->unexpected_limit ? attr->unexpected_limit : ofpi_param_size("UNEXPECTED_SIZE"),
+        .announcement_limit = ofpi_param_size("ANNOUNCEMENTS"),
+        .complete = ofpi_endpoint_complete,
+    };
+
+    if (endpoint->base.info.offloads_matching)
+        return 0;
+    return ofpi_receive_context_open(&context, &endpoint->receive_context);
+}
+
+static void endpoint_free(struct ofpi_endpoint *endpoint)
+{
+    if (endpoint->receive_context)
+        ofpi_receive_context_close(endpoint->receive_context);
+    ofpi_peers_free(endpoint);
+    free(endpoint);
+}
+
+int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **result,
+                      char *text, size_t text_size)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    struct ofpi_endpoint *endpoint;
+    int error;
+
+    text[0] = 0;
+    if (!attr->tx_cq || !attr->rx_cq || !attr->av || attr->tx_cq->domain != domain || attr->rx_cq->domain != domain ||
+        attr->av->domain != domain) {
+        snprintf(text, text_size, "an endpoint needs completion queues and an address vector of its own domain");
+        return -EINVAL;
+    }
+    error = ofpi_domain_enter(domain);
+    if (error)
+        return error;
+    endpoint = endpoint_new(domain, attr);
+    error = endpoint ? open_receive_context(endpoint, attr) : -ENOMEM;
+    if (!error)
+        error = endpoint->base.ops->open(&endpoint->base, attr->service, text, text_size);
+    if (error) {
+        ofpi_domain_leave(domain);
+        if (endpoint)
+            endpoint_free(endpoint);
+        if (!text[0])
+            snprintf(text, text_size, "cannot open an endpoint: %s", ofp_strerror(error));
+        return error;
+    }
+    attr->tx_cq->uses++;
+    attr->rx_cq->uses++;
+    attr->av->uses++;
+    ofp_list_append(&domain->endpoints, &endpoint->node);
+    domain->endpoint_count++;
+    /* A queue that is armed already has to hear of the new endpoint too. */
+    domain->endpoints_armed = false;
+    ofpi_domain_leave(domain);
+    *result = &endpoint->base;
+    return 0;
+}
+
+int ofp_endpoint_close(struct ofp_endpoint *handle, int64_t timeout)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_domain *domain = endpoint->domain;
+    int result = ofpi_domain_enter(domain);
+
+    if (result)
+        return result;
+    endpoint->base.ops->close(handle, timeout < 0 ? UINT64_MAX : ofpi_now() + (uint64_t)timeout);
+    ofp_list_remove(&endpoint->node);
+    domain->endpoint_count--;
+    ofpi_peers_close(endpoint);
+    if (endpoint->receive_context)
+        ofpi_receive_context_drain(endpoint->receive_context, handle, ECANCELED);
+    endpoint->tx_cq->uses--;
+    endpoint->rx_cq->uses--;
+    endpoint->av->uses--;
+    ofpi_domain_leave(domain);
+    endpoint_free(endpoint);
+    return 0;
+}
+
+int ofp_endpoint_address(struct ofp_endpoint *handle, void *address, size_t *length)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle->domain;
+    int result = ofpi_domain_enter(domain);
+
+    if (result)
+        return result;
+    result = handle->ops->name(handle, address, length);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint) { return endpoint->id; }
+
+void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, struct ofp_completion *completion)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_domain *domain = endpoint->domain;
+
+    completion->endpoint = handle->id;
+    if (completion->flags & OFP_COMPLETED_RECV && !completion->error) {
+        endpoint->statistics.receives++;
+        endpoint->statistics.bytes_received += completion->length;
+    }
+    if (op_flags & OFPI_REQUEST) {
+        ofpi_request_finish((struct ofp_request *)(uintptr_t)completion->context, completion);
+    } else {
+        bool silent = op_flags & OFP_INJECT || (endpoint->selective_completion && !(op_flags & OFP_COMPLETION));
+
+        /* What asked for no entry still gets one when it fails (fi_cq(3)). */
+        if (silent && !completion->error)
+            return;
+        ofpi_cq_push(completion->flags & OFP_COMPLETED_RECV ? endpoint->rx_cq : endpoint->tx_cq, completion);
+    }
+    if (__builtin_expect(domain->leader || domain->followers, 0))
+        ofpi_wake(domain);
+}
+
+int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_statistics *statistics)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_domain *domain = endpoint->domain;
+    struct ofpi_receive_context_statistics receive = {0};
+    int result = ofpi_domain_enter(domain);
+
+    if (result)
+        return result;
+    if (endpoint->receive_context)
+        ofpi_receive_context_statistics(endpoint->receive_context, &receive);
+    *statistics = endpoint->statistics;
+    statistics->posted_receives = receive.posted_receives;
+    statistics->unexpected_messages = receive.unexpected_messages;
+    statistics->unexpected_bytes = receive.unexpected_bytes;
+    statistics->announced_messages = receive.announced_messages;
+    statistics->linear_searches = receive.linear_searches;
+    statistics->backlog = endpoint->backlog_count;
+    statistics->pending = endpoint->in_flight;
+    statistics->sleeps = domain->sleeps;
+    statistics->wakeups = domain->wakeups;
+    statistics->progress_calls = ofp_load_relaxed(&domain->progress_count);
+    ofpi_domain_leave(domain);
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The helper thread of progress="auto": makes progress when no thread of the application does.
+ *
+ * WATCH   the application was active within the last millisecond: look again in a millisecond;
+ * PARKED  a thread of the application has slept in a wait since the last look, and so watches the descriptor itself;
+ * ARMED   nobody watches: the helper arms the endpoints and sleeps on the descriptor.
+ * PARKED and ARMED last until the descriptor is readable (ARMED) or the application kicks it by waiting (both).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "domain.h"
+
+#define LOOK_MS 1
+
+void ofpi_helper_kick(struct ofpi_domain *domain)
+{
+    uint64_t one = 1;
+
+    if (domain->helper_state != OFPI_HELPER_ARMED && domain->helper_state != OFPI_HELPER_PARKED)
+        return;
+    domain->helper_state = OFPI_HELPER_WATCH;
+    if (write(domain->helper_fd, &one, sizeof(one)) < 0)
+        ofpi_log(OFP_LOG_ERROR, "core", "cannot wake the helper thread: %s", ofp_strerror(errno));
+}
+
+static void sleep_helper(const struct ofpi_domain *domain, enum ofpi_helper_state state)
+{
+    struct pollfd entries[2] = {{.fd = domain->helper_fd, .events = POLLIN},
+                                {.fd = domain->reactor.epoll_fd, .events = POLLIN}};
+    uint64_t ignored;
+
+    if (poll(entries, state == OFPI_HELPER_ARMED ? 2 : 1, state == OFPI_HELPER_WATCH ? LOOK_MS : -1) > 0 &&
+        entries[0].revents && read(domain->helper_fd, &ignored, sizeof(ignored)) < 0)
+        return;
+}
+
+/* Decide, with the lock held, how to sleep next. */
+static enum ofpi_helper_state helper_look(struct ofpi_domain *domain, uint64_t *seen_progress, uint64_t *seen_sleeps)
+{
+    uint64_t progress = ofp_load_relaxed(&domain->progress_count);
+    bool active = progress != *seen_progress;
+
+    *seen_progress = progress;
+    if (domain->leader) {
+        bool long_asleep = *seen_sleeps == domain->sleeps;
+
+        *seen_sleeps = domain->sleeps;
+        return long_asleep ? OFPI_HELPER_PARKED : OFPI_HELPER_WATCH;
+    }
+    *seen_sleeps = domain->sleeps;
+    if (active)
+        return OFPI_HELPER_WATCH;
+    ofpi_progress(domain, true);
+    *seen_progress = ofp_load_relaxed(&domain->progress_count);
+    return ofpi_arm(domain) ? OFPI_HELPER_ARMED : OFPI_HELPER_WATCH;
+}
+
+static void *helper_main(void *argument)
+{
+    struct ofpi_domain *domain = argument;
+    uint64_t seen_progress = 0, seen_sleeps = UINT64_MAX;
+
+    ofpi_lock_acquire(&domain->lock);
+    while (!domain->helper_stop) {
+        enum ofpi_helper_state state = helper_look(domain, &seen_progress, &seen_sleeps);
+
+        domain->helper_state = state;
+        ofpi_lock_release(&domain->lock);
+        sleep_helper(domain, state);
+        ofpi_lock_acquire(&domain->lock);
+        domain->helper_state = OFPI_HELPER_WATCH;
+    }
+    ofpi_lock_release(&domain->lock);
+    return NULL;
+}
+
+int ofpi_helper_start(struct ofpi_domain *domain)
+{
+    sigset_t all, before;
+    int error;
+
+    domain->helper_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (domain->helper_fd < 0)
+        return -errno;
+    /* Signals are the application's affair: Python's handlers run in its own threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    domain->helper_state = OFPI_HELPER_WATCH;
+    error = pthread_create(&domain->helper, NULL, helper_main, domain);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) {
+        domain->helper_state = OFPI_HELPER_NONE;
+        close(domain->helper_fd);
+    }
+    return -error;
+}
+
+void ofpi_helper_stop(struct ofpi_domain *domain)
+{
+    uint64_t one = 1;
+
+    if (domain->helper_state == OFPI_HELPER_NONE)
+        return;
+    ofpi_lock_acquire(&domain->lock);
+    domain->helper_stop = true;
+    if (write(domain->helper_fd, &one, sizeof(one)) < 0)
+        ofpi_log(OFP_LOG_ERROR, "core", "cannot wake the helper thread: %s", ofp_strerror(errno));
+    ofpi_lock_release(&domain->lock);
+    pthread_join(domain->helper, NULL);
+    domain->helper_state = OFPI_HELPER_NONE;
+    close(domain->helper_fd);
+}

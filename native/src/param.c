@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Parameters: declared once, valued by the environment, else by ofp_param_set, else by their default.
+ *
+ * The environment is read at every look, so that a program may change it before it opens something; texts are parsed
+ * only when they have changed. Looks happen when objects are opened, never on the hot path.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "parts.h"
+
+struct param {
+    struct ofp_param declaration;
+    const char *from_file;        /* NULL: not there */
+    const char *from_environment; /* as last seen; NULL: not set */
+    const char *text;             /* in force; NULL: not determined yet */
+    const char *source;
+    int64_t number;               /* `text` parsed */
+};
+
+static const struct ofp_param core_params[] = {
+    {"PROVIDER", OFP_PARAM_STRING, "",
+     "Provider that ofipy.open() and getinfo() use, for example shm or tcp; empty: the best that is available"},
+    {"CONFIG", OFP_PARAM_STRING, "", "Configuration file (TOML) that is read in place of the user's own"},
+    {"LOG", OFP_PARAM_STRING, "warning", "Level of the command line's log: debug, info, warning or error"},
+    {"CONNECT_TIMEOUT", OFP_PARAM_INT, "10", "Seconds until a peer must have answered a connection"},
+    {"SPIN_TIME", OFP_PARAM_INT, "20", "Microseconds that a wait polls before it sleeps; 0: sleep at once"},
+    {"TX_QUEUE", OFP_PARAM_SIZE, "4096", "Operations in flight before a post is told to try again"},
+    {"CQ_SIZE", OFP_PARAM_SIZE, "4096", "Completions that a queue holds before it allocates more memory"},
+    {"UNEXPECTED_SIZE", OFP_PARAM_SIZE, "64m",
+     "Bytes of unexpected payload that an endpoint keeps; beyond, the payload stays at the sender until it is matched"},
+    {"ANNOUNCEMENTS", OFP_PARAM_SIZE, "1048576", "Announced messages that an endpoint keeps"},
+    {NULL, OFP_PARAM_STRING, NULL, NULL},
+};
+
+/* Guarded by param_lock. Parameters and texts are never removed: callers keep pointers to texts. */
+static pthread_mutex_t param_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct param *params;
+static int param_count, param_capacity;
+static char **texts;
+static int text_count, text_capacity;
+
+/* ----------------------------------------------------------------------------------------- tables; the lock is held */
+
+static void *grown(void *table, int count, int *capacity, size_t size)
+{
+    int wanted = *capacity ? *capacity * 2 : 32;
+
+    if (count < *capacity)
+        return table;
+    table = realloc(table, (size_t)wanted * size);
+    if (table)
+        *capacity = wanted;
+    return table;
+}
+
+/* One lasting copy of each text, however often it is set. NULL: out of memory. */
+static const char *keep(const char *text)
+{
+    char **table;
+    char *copy;
+
+    for (int i = 0; i < text_count; i++)
+        if (strcmp(texts[i], text) == 0)
+            return texts[i];
+    table = grown(texts, text_count, &text_capacity, sizeof(*texts));
+    if (!table)
+        return NULL;
+    texts = table;
+    copy = strdup(text);
+    if (copy)
+        texts[text_count++] = copy;
+    return copy;
+}
+
+static struct param *find(const char *name)
+{
+    for (int i = 0; i < param_count; i++)
+        if (strcmp(params[i].declaration.name, name) == 0)
+            return &params[i];
+    return NULL;
+}
+
+static void declare(const struct ofp_param *declarations)
+{
+    for (; declarations->name; declarations++) {
+        struct param *table;
+
+        if (find(declarations->name))
+            continue;
+        table = grown(params, param_count, &param_capacity, sizeof(*params));
+        if (!table) {
+            ofpi_log(OFP_LOG_ERROR, "core", "out of memory: OFIPY_%s has no effect", declarations->name);
+            return;
+        }
+        params = table;
+        params[param_count++] = (struct param){.declaration = *declarations};
+    }
+}
+
+static void enter(void)
+{
+    pthread_mutex_lock(&param_lock);
+    if (!param_count)
+        declare(core_params);
+}
+
+static void leave(void) { pthread_mutex_unlock(&param_lock); }
+
+/* ---------------------------------------------------------------------------------------------------------- parsing */
+
+static bool parse_size(const char *text, int64_t *result)
+{
+    static const char suffixes[] = "kmg";
+    const char *suffix;
+    char *end;
+    unsigned long long number;
+    int shift = 0;
+
+    /* strtoull would take spaces and signs. */
+    if (!isdigit((unsigned char)*text))
+        return false;
+    errno = 0;
+    number = strtoull(text, &end, 10);
+    if (errno)
+        return false;
+    if (*end) {
+        suffix = strchr(suffixes, tolower((unsigned char)*end));
+        if (!suffix || end[1])
+            return false;
+        shift = 10 * (int)(suffix - suffixes + 1);
+    }
+    if (number > (unsigned long long)INT64_MAX >> shift)
+        return false;
+    *result = (int64_t)(number << shift);
+    return true;
+}
+
+static bool parse_int(const char *text, int64_t *result)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)text[*text == '-']))
+        return false;
+    errno = 0;
+    *result = strtoll(text, &end, 10);
+    return !*end && !errno;
+}
+
+static bool parse_bool(const char *text, int64_t *result)
+{
+    static const char *const words[] = {"0", "1", "no", "yes", "false", "true", "off", "on"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            *result = i % 2;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse(enum ofp_param_type type, const char *text, int64_t *result)
+{
+    switch (type) {
+    case OFP_PARAM_SIZE:
+        return parse_size(text, result);
+    case OFP_PARAM_INT:
+        return parse_int(text, result);
+    case OFP_PARAM_BOOL:
+        return parse_bool(text, result);
+    case OFP_PARAM_STRING:
+        break;
+    }
+    *result = 0;
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- looking */
+
+/* True when the environment says something else than last time. An empty variable counts as not set. */
+static bool read_environment(struct param *param)
+{
+    char name[96];
+    const char *text;
+
+    snprintf(name, sizeof(name), "OFIPY_%s", param->declaration.name);
+    text = getenv(name);
+    if (text && !*text)
+        text = NULL;
+    if (!text && !param->from_environment)
+        return false;
+    if (text && param->from_environment && strcmp(text, param->from_environment) == 0)
+        return false;
+    param->from_environment = text ? keep(text) : NULL;
+    return true;
+}
+
+/* Determine what is in force. */
+static void settle(struct param *param)
+{
+    const struct ofp_param *declaration = &param->declaration;
+
+    param->text = declaration->default_value;
+    param->source = "default";
+    if (param->from_environment) {
+        param->text = param->from_environment;
+        param->source = "environment";
+    } else if (param->from_file) {
+        param->text = param->from_file;
+        param->source = "file";
+    }
+    if (parse(declaration->type, param->text, &param->number))
+        return;
+    ofpi_log(OFP_LOG_WARNING, "core", "OFIPY_%s=%s (%s) cannot be understood, %s holds", declaration->name, param->text,
+             param->source, declaration->default_value);
+    param->text = declaration->default_value;
+    param->source = "default";
+    if (!parse(declaration->type, param->text, &param->number))
+        param->number = 0;
+}
+
+static void look(struct param *param)
+{
+    if (read_environment(param) || !param->text)
+        settle(param);
+}
+
+static const char *look_up(const char *name, int64_t *number)
+{
+    const char *text = NULL;
+    struct param *param;
+
+    *number = 0;
+    enter();
+    param = find(name);
+    if (param) {
+        look(param);
+        text = param->text;
+        *number = param->number;
+    }
+    leave();
+    return text;
+}
+
+void ofpi_param_declare(const struct ofp_param *declarations)
+{
+    enter();
+    declare(declarations);
+    leave();
+}
+
+const char *ofpi_param_string(const char *name)
+{
+    int64_t ignored;
+
+    return look_up(name, &ignored);
+}
+
+int64_t ofpi_param_int(const char *name)
+{
+    int64_t number;
+
+    look_up(name, &number);
+    return number;
+}
+
+uint64_t ofpi_param_size(const char *name)
+{
+    int64_t number = ofpi_param_int(name);
+
+    return number < 0 ? 0 : (uint64_t)number;
+}
+
+bool ofpi_param_bool(const char *name) { return ofpi_param_int(name) != 0; }
+
+/* ----------------------------------------------------------------------------------------------------- public calls */
+
+int ofp_param_count(void)
+{
+    int count;
+
+    enter();
+    count = param_count;
+    leave();
+    return count;
+}
+
+int ofp_param_get(int index, struct ofp_param_info *info)
+{
+    static const char *const types[] = {"string", "bool", "size", "int"};
+    int result = -EINVAL;
+
+    enter();
+    if (index >= 0 && index < param_count) {
+        struct param *param = &params[index];
+
+        look(param);
+        info->name = param->declaration.name;
+        info->type = types[param->declaration.type];
+        info->default_value = param->declaration.default_value;
+        info->help = param->declaration.help;
+        info->value = param->text;
+        info->source = param->source;
+        result = 0;
+    }
+    leave();
+    return result;
+}
+
+int ofp_param_set(const char *name, const char *text)
+{
+    struct param *param;
+    int64_t ignored;
+    int result = -ENOENT;
+
+    enter();
+    param = find(name);
+    if (param && !parse(param->declaration.type, text, &ignored)) {
+        result = -EINVAL;
+    } else if (param) {
+        const char *kept = keep(text);
+
+        result = kept ? 0 : -ENOMEM;
+        if (kept) {
+            param->from_file = kept;
+            settle(param);
+        }
+    }
+    leave();
+    return result;
+}
+
+const char *ofp_param_value(const char *name) { return ofpi_param_string(name); }

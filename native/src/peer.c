@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers of an endpoint: made at first use, connected by the provider, lost and connected again. While a peer is not UP,
+ * or the transport has no room, its operations wait in its backlog in the order posted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "domain.h"
+
+static const char *const state_names[] = {
+    [OFP_PEER_UNUSED] = "unused",
+    [OFP_PEER_CONNECTING] = "connecting",
+    [OFP_PEER_UP] = "up",
+    [OFP_PEER_LOST] = "lost",
+};
+
+/* Row: from; column: to. Absent is an error of the provider. */
+static const bool allowed[4][4] = {
+    [OFP_PEER_UNUSED] = {[OFP_PEER_CONNECTING] = true},
+    [OFP_PEER_CONNECTING] = {[OFP_PEER_UP] = true, [OFP_PEER_LOST] = true},
+    [OFP_PEER_UP] = {[OFP_PEER_LOST] = true},
+    [OFP_PEER_LOST] = {[OFP_PEER_CONNECTING] = true},
+};
+
+static struct ofpi_endpoint *endpoint_of(const struct ofp_peer *peer) { return (struct ofpi_endpoint *)peer->endpoint; }
+
+static bool change_state(struct ofpi_peer *peer, enum ofp_peer_state state)
+{
+    if (!allowed[peer->base.state][state]) {
+        ofpi_log(OFP_LOG_ERROR, peer->base.endpoint->info.provider, "peer %u: no way from %s to %s", peer->base.index,
+                 state_names[peer->base.state], state_names[state]);
+        return false;
+    }
+    peer->base.state = state;
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------------------------- finding one */
+
+static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index, const void *address, size_t length)
+{
+    size_t private_size = (endpoint->base.ops->peer_size + 15) & ~(size_t)15;
+    struct ofpi_peer *peer = calloc(1, sizeof(*peer) + private_size + length);
+    char *tail = (char *)(peer + 1);
+
+    if (!peer)
+        return NULL;
+    ofp_list_init(&peer->backlog);
+    ofp_list_init(&peer->pendings);
+    peer->base.endpoint = &endpoint->base;
+    peer->base.index = index;
+    peer->base.private = tail;
+    peer->base.address = memcpy(tail + private_size, address, length);
+    peer->base.address_length = length;
+    return peer;
+}
+
+static int peers_grow(struct ofpi_endpoint *endpoint, uint32_t index)
+{
+    uint32_t capacity = endpoint->peer_capacity ? endpoint->peer_capacity : 16;
+    struct ofpi_peer **peers;
+
+    while (capacity <= index)
+        capacity *= 2;
+    peers = realloc(endpoint->peers, capacity * sizeof(*peers));
+    if (!peers)
+        return -ENOMEM;
+    memset(peers + endpoint->peer_capacity, 0, (capacity - endpoint->peer_capacity) * sizeof(*peers));
+    endpoint->peers = peers;
+    endpoint->peer_capacity = capacity;
+    return 0;
+}
+
+/* A sender that was unknown until its address entered the vector keeps its connection. */
+static struct ofpi_peer *adopt_stranger(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+{
+    uint32_t index;
+    struct ofpi_peer *peer;
+
+    if (!endpoint->stranger_addresses ||
+        ofpi_av_table_find(endpoint->stranger_addresses, address, length, &index) != 0)
+        return NULL;
+    peer = endpoint->strangers[index];
+    ofpi_av_table_remove(endpoint->stranger_addresses, index);
+    endpoint->strangers[index] = NULL;
+    return peer;
+}
+
+static struct ofpi_peer *peer_make(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
+{
+    size_t length;
+    const void *address = ofpi_av_table_lookup(endpoint->av->table, index, &length);
+    struct ofpi_peer *peer;
+
+    *error = -OFP_EADDRNOTAVAIL;
+    if (!address)
+        return NULL;
+    *error = -ENOMEM;
+    if (index >= endpoint->peer_capacity && peers_grow(endpoint, index) != 0)
+        return NULL;
+    peer = adopt_stranger(endpoint, address, length);
+    if (peer)
+        peer->base.index = index;
+    else
+        peer = peer_new(endpoint, index, address, length);
+    if (!peer)
+        return NULL;
+    endpoint->peers[index] = peer;
+    *error = 0;
+    return peer;
+}
+
+struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
+{
+    if (__builtin_expect(index < endpoint->peer_capacity, 1) && endpoint->peers[index])
+        return endpoint->peers[index];
+    return peer_make(endpoint, index, error);
+}
+
+static struct ofpi_peer *stranger_get(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+{
+    struct ofpi_peer **strangers;
+    uint32_t index;
+
+    if (!endpoint->stranger_addresses && !(endpoint->stranger_addresses = ofpi_av_table_new()))
+        return NULL;
+    if (ofpi_av_table_insert(endpoint->stranger_addresses, address, length, &index) != 0)
+        return NULL;
+    if (index >= endpoint->stranger_count) {
+        strangers = realloc(endpoint->strangers, (index + 1) * sizeof(*strangers));
+        if (!strangers)
+            return NULL;
+        memset(strangers + endpoint->stranger_count, 0, (index + 1 - endpoint->stranger_count) * sizeof(*strangers));
+        endpoint->strangers = strangers;
+        endpoint->stranger_count = index + 1;
+    }
+    if (!endpoint->strangers[index])
+        endpoint->strangers[index] = peer_new(endpoint, OFP_PEER_UNKNOWN, address, length);
+    return endpoint->strangers[index];
+}
+
+struct ofp_peer *ofpi_peer_by_address(struct ofp_endpoint *handle, const void *address, size_t length)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_peer *peer;
+    uint32_t index;
+    int error = 0;
+
+    if (ofpi_av_table_find(endpoint->av->table, address, length, &index) == 0 ||
+        (endpoint->av->auto_insert && ofpi_av_table_insert(endpoint->av->table, address, length, &index) == 0))
+        peer = ofpi_peer_get(endpoint, index, &error);
+    else
+        peer = stranger_get(endpoint, address, length);
+    return peer ? &peer->base : NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------- state changes */
+
+void ofpi_peer_connecting(struct ofp_peer *base)
+{
+    struct ofpi_peer *peer = (struct ofpi_peer *)base;
+
+    if (base->state == OFP_PEER_CONNECTING)
+        return;
+    if (base->state == OFP_PEER_LOST) {
+        memset(base->private, 0, base->endpoint->ops->peer_size);
+        base->incarnation = 0;
+    }
+    change_state(peer, OFP_PEER_CONNECTING);
+}
+
+static void backlog_ready(struct ofpi_peer *peer)
+{
+    struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
+
+    if (!ofp_list_empty(&peer->backlog) && !ofp_list_linked(&peer->node))
+        ofp_list_append(&endpoint->backlogged, &peer->node);
+}
+
+void ofpi_peer_up(struct ofp_peer *base)
+{
+    struct ofpi_peer *peer = (struct ofpi_peer *)base;
+
+    if (!change_state(peer, OFP_PEER_UP))
+        return;
+    endpoint_of(base)->statistics.peers_up++;
+    backlog_ready(peer);
+}
+
+static void fail_list(struct ofp_list *list, int error, int provider_error)
+{
+    while (!ofp_list_empty(list))
+        ofpi_transfer_complete(OFP_CONTAINER_OF(list->next, struct ofp_pending, node), error, provider_error);
+}
+
+static void fail_sends(struct ofp_list *list, int error)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, list)
+    {
+        struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
+
+        if (!ofpi_operation_is_receive(&pending->operation))
+            ofpi_transfer_complete(pending, error, 0);
+    }
+}
+
+/* Receives that a transport matches end only once it has let go of them. */
+static void take_back_receives(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, list)
+    {
+        struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
+
+        if (endpoint->base.ops->cancel && endpoint->base.ops->cancel(&endpoint->base, pending) == 0)
+            ofpi_transfer_complete(pending, error, 0);
+    }
+}
+
+void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const char *text)
+{
+    struct ofpi_peer *peer = (struct ofpi_peer *)base;
+    struct ofpi_endpoint *endpoint = endpoint_of(base);
+    bool was_up = base->state == OFP_PEER_UP;
+
+    if (base->state == OFP_PEER_LOST || !change_state(peer, OFP_PEER_LOST))
+        return;
+    if (was_up)
+        endpoint->statistics.peers_up--;
+    endpoint->statistics.peers_lost++;
+    ofpi_log(was_up ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info.provider, "endpoint %u lost peer %u: %s",
+             base->endpoint->id, base->index, text ? text : ofp_strerror(error));
+    base->endpoint->ops->peer_down(base);
+    if (ofp_list_linked(&peer->node))
+        ofp_list_remove(&peer->node);
+    fail_sends(&peer->pendings, error);
+    fail_list(&peer->backlog, error, 0);
+    if (process_gone)
+        take_back_receives(endpoint, &peer->pendings, OFP_EPEERLOST);
+    if (endpoint->receive_context)
+        ofpi_receive_context_peer_lost(endpoint->receive_context, base, error, process_gone);
+}
+
+/* ------------------------------------------------------------------------------------------------------- operations */
+
+static void connect_peer(struct ofpi_peer *peer)
+{
+    char text[OFP_TEXT_MAX] = "";
+    int result;
+
+    ofpi_peer_connecting(&peer->base);
+    result = peer->base.endpoint->ops->connect(&peer->base, text, sizeof(text));
+    if (result && peer->base.state == OFP_PEER_CONNECTING)
+        ofpi_peer_lost(&peer->base, -result, false, text[0] ? text : NULL);
+}
+
+/* Post the head of a backlog. False: the transport is full, the rest stays. */
+static bool flush_one(struct ofpi_peer *peer)
+{
+    struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
+    struct ofp_pending *head = OFP_CONTAINER_OF(peer->backlog.next, struct ofp_pending, node);
+    int result = endpoint->base.ops->post(&endpoint->base, &peer->base, &head->transfer);
+
+    if (result == -EAGAIN)
+        return false;
+    if (result != OFP_POST_PENDING)
+        ofpi_transfer_complete(head, result == OFP_POST_DONE ? 0 : -result, 0);
+    return true;
+}
+
+static int keep_for_later(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+{
+    int result = ofpi_backlog_append(peer, transfer);
+
+    if (result)
+        return result;
+    if (peer->base.state == OFP_PEER_UP)
+        backlog_ready(peer);
+    else if (peer->base.state != OFP_PEER_CONNECTING)
+        connect_peer(peer);
+    /* A peer that needed no round trip takes it at once. */
+    if (peer->base.state == OFP_PEER_UP && ofp_list_linked(&peer->node) && peer->backlog.next == peer->backlog.previous)
+        flush_one(peer);
+    return 0;
+}
+
+int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
+    int result;
+
+    if (__builtin_expect(endpoint->in_flight >= endpoint->tx_size, 0))
+        return -EAGAIN;
+    if (__builtin_expect(peer->base.state != OFP_PEER_UP || !ofp_list_empty(&peer->backlog), 0))
+        return keep_for_later(peer, transfer);
+    result = endpoint->base.ops->post(&endpoint->base, &peer->base, transfer);
+    if (result == OFP_POST_DONE) {
+        ofpi_transfer_report(endpoint, transfer, 0, 0);
+        return 0;
+    }
+    return result == -EAGAIN ? keep_for_later(peer, transfer) : result;
+}
+
+int ofpi_peers_flush(struct ofpi_endpoint *endpoint)
+{
+    struct ofp_list *node, *following;
+    int moved = 0;
+
+    OFP_LIST_EACH(node, following, &endpoint->backlogged)
+    {
+        struct ofpi_peer *peer = OFP_CONTAINER_OF(node, struct ofpi_peer, node);
+
+        while (!ofp_list_empty(&peer->backlog) && flush_one(peer))
+            moved++;
+        if (ofp_list_empty(&peer->backlog) && ofp_list_linked(&peer->node))
+            ofp_list_remove(&peer->node);
+    }
+    if (moved && endpoint->base.ops->flush)
+        endpoint->base.ops->flush(&endpoint->base);
+    return moved;
+}
+
+static int cancel_in(struct ofp_list *list, uint64_t context, uint64_t op_flags)
+{
+    for (struct ofp_list *node = list->previous; node != list; node = node->previous) {
+        struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
+
+        if (pending->operation.context == context && !((pending->operation.flags ^ op_flags) & OFPI_REQUEST)) {
+            ofpi_transfer_complete(pending, ECANCELED, 0);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+static int cancel_offloaded(struct ofpi_endpoint *endpoint, struct ofp_list *list, uint64_t context, uint64_t op_flags)
+{
+    for (struct ofp_list *node = list->previous; node != list; node = node->previous) {
+        struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
+
+        if (ofpi_operation_is_receive(&pending->operation) && pending->operation.context == context &&
+            !((pending->operation.flags ^ op_flags) & OFPI_REQUEST)) {
+            if (!endpoint->base.ops->cancel || endpoint->base.ops->cancel(&endpoint->base, pending) != 0)
+                return -ENOENT;
+            ofpi_transfer_complete(pending, ECANCELED, 0);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+int ofpi_peer_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t op_flags)
+{
+    int result = cancel_offloaded(endpoint, &endpoint->sourceless, context, op_flags);
+
+    for (uint32_t i = 0; i < endpoint->peer_capacity && result; i++) {
+        if (!endpoint->peers[i])
+            continue;
+        result = cancel_in(&endpoint->peers[i]->backlog, context, op_flags);
+        if (result)
+            result = cancel_offloaded(endpoint, &endpoint->peers[i]->pendings, context, op_flags);
+    }
+    return result;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- ends */
+
+static void peer_finish(struct ofpi_peer *peer, int error)
+{
+    if (peer->base.state == OFP_PEER_UP || peer->base.state == OFP_PEER_CONNECTING)
+        ofpi_peer_lost(&peer->base, error, true, "closed here");
+    fail_list(&peer->pendings, error, 0);
+    fail_list(&peer->backlog, error, 0);
+}
+
+void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
+{
+    struct ofpi_peer *peer = index < endpoint->peer_capacity ? endpoint->peers[index] : NULL;
+
+    if (!peer)
+        return;
+    peer_finish(peer, ECANCELED);
+    /* Messages that came from it may still name the object: it stays, out of the way, until the endpoint closes. */
+    peer->base.index = OFP_PEER_UNKNOWN;
+    endpoint->peers[index] = NULL;
+    ofp_list_append(&endpoint->removed, &peer->node);
+}
+
+void ofpi_peers_close(struct ofpi_endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
+        if (endpoint->peers[i])
+            peer_finish(endpoint->peers[i], ECANCELED);
+    for (uint32_t i = 0; i < endpoint->stranger_count; i++)
+        if (endpoint->strangers[i])
+            peer_finish(endpoint->strangers[i], ECANCELED);
+    fail_list(&endpoint->sourceless, ECANCELED, 0);
+}
+
+void ofpi_peers_free(struct ofpi_endpoint *endpoint)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&endpoint->removed)))
+        free(OFP_CONTAINER_OF(node, struct ofpi_peer, node));
+    for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
+        free(endpoint->peers[i]);
+    for (uint32_t i = 0; i < endpoint->stranger_count; i++)
+        free(endpoint->strangers[i]);
+    free(endpoint->peers);
+    free(endpoint->strangers);
+    if (endpoint->stranger_addresses)
+        ofpi_av_table_free(endpoint->stranger_addresses);
+}

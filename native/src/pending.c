@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations that outlive their post. A pending object is in exactly one list (its peer's backlog or pendings, or the
+ * endpoint's receives from any source) from retain to completion, and holds its regions for that time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "domain.h"
+
+/* The payload of an inject belongs to the caller again when its post returns. */
+static int copy_inject(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
+{
+    char *copy = malloc(transfer->length ? transfer->length : 1);
+    uint64_t filled = 0;
+
+    if (!copy)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < transfer->iov_count; i++) {
+        if (transfer->iov[i].iov_len)
+            memcpy(copy + filled, transfer->iov[i].iov_base, transfer->iov[i].iov_len);
+        filled += transfer->iov[i].iov_len;
+    }
+    pending->inject_copy = copy;
+    pending->iov_inline = (struct iovec){copy, transfer->length};
+    pending->region_inline = NULL;
+    pending->base.transfer.iov = &pending->iov_inline;
+    pending->base.transfer.regions = &pending->region_inline;
+    pending->base.transfer.iov_count = 1;
+    return 0;
+}
+
+static int keep_segments(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
+{
+    uint32_t count = transfer->iov_count;
+    struct iovec *iov = &pending->iov_inline;
+    struct ofp_region **regions = &pending->region_inline;
+
+    if (count > 1) {
+        pending->iov_many = malloc(count * (sizeof(*iov) + sizeof(*regions)));
+        if (!pending->iov_many)
+            return -ENOMEM;
+        iov = pending->iov_many;
+        regions = (struct ofp_region **)(iov + count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        iov[i] = transfer->iov[i];
+        regions[i] = transfer->regions[i];
+        ofpi_region_hold(regions[i]);
+    }
+    pending->base.transfer.iov = iov;
+    pending->base.transfer.regions = regions;
+    pending->base.transfer.iov_count = count;
+    return 0;
+}
+
+static struct ofpi_pending *pending_new(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer)
+{
+    uint64_t id;
+    struct ofpi_pending *pending = ofpi_pool_take(&endpoint->domain->pendings, &id);
+    int result;
+
+    if (!pending)
+        return NULL;
+    pending->endpoint = endpoint;
+    pending->base.id = id;
+    pending->base.operation = *transfer->op;
+    pending->base.transfer.op = &pending->base.operation;
+    pending->base.transfer.length = transfer->length;
+    if (transfer->op->flags & OFP_INJECT)
+        result = copy_inject(pending, transfer);
+    else
+        result = keep_segments(pending, transfer);
+    if (result) {
+        ofpi_pool_give(&endpoint->domain->pendings, id);
+        return NULL;
+    }
+    /* Receives do not fill the transmit queue. */
+    if (!ofpi_operation_is_receive(transfer->op))
+        endpoint->in_flight++;
+    return pending;
+}
+
+static struct ofpi_pending *pending_of_transfer(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer,
+                                                const struct ofp_transfer *transfer)
+{
+    struct ofpi_pending *pending;
+
+    if (!peer || ofp_list_empty(&peer->backlog))
+        return pending_new(endpoint, transfer);
+    pending = OFP_CONTAINER_OF(peer->backlog.next, struct ofpi_pending, base.node);
+    if (transfer != &pending->base.transfer)
+        return pending_new(endpoint, transfer);
+    /* The provider takes the head of the backlog. */
+    ofp_list_remove(&pending->base.node);
+    endpoint->backlog_count--;
+    return pending;
+}
+
+struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *handle, struct ofp_peer *peer,
+                                         const struct ofp_transfer *transfer)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_pending *pending = pending_of_transfer(endpoint, (struct ofpi_peer *)peer, transfer);
+
+    if (!pending)
+        return NULL;
+    pending->posted = true;
+    pending->base.peer = peer;
+    ofp_list_append(peer ? &((struct ofpi_peer *)peer)->pendings : &endpoint->sourceless, &pending->base.node);
+    return &pending->base;
+}
+
+int ofpi_backlog_append(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)peer->base.endpoint;
+    struct ofpi_pending *pending = pending_new(endpoint, transfer);
+
+    if (!pending)
+        return -ENOMEM;
+    pending->base.peer = &peer->base;
+    ofp_list_append(&peer->backlog, &pending->base.node);
+    endpoint->backlog_count++;
+    return 0;
+}
+
+struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)peer->endpoint;
+    struct ofpi_pending *pending = ofpi_pool_find(&endpoint->domain->pendings, id);
+
+    if (!pending || pending->base.peer != peer || !pending->posted)
+        return NULL;
+    return &pending->base;
+}
+
+static void pending_free(struct ofpi_pending *pending)
+{
+    struct ofpi_endpoint *endpoint = pending->endpoint;
+
+    for (uint32_t i = 0; i < pending->base.transfer.iov_count; i++)
+        ofpi_region_release(pending->base.transfer.regions[i]);
+    free(pending->iov_many);
+    free(pending->inject_copy);
+    ofp_list_remove(&pending->base.node);
+    if (!pending->posted)
+        endpoint->backlog_count--;
+    if (!ofpi_operation_is_receive(&pending->base.operation))
+        endpoint->in_flight--;
+    ofpi_pool_give(&endpoint->domain->pendings, pending->base.id);
+}
+
+void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
+                          int provider_error)
+{
+    static const uint64_t kinds[] = {
+        [OFP_SEND] = OFP_COMPLETED_SEND | OFP_COMPLETED_MSG,
+        [OFP_RECV] = OFP_COMPLETED_RECV | OFP_COMPLETED_MSG,
+        [OFP_TSEND] = OFP_COMPLETED_SEND | OFP_COMPLETED_TAGGED,
+        [OFP_TRECV] = OFP_COMPLETED_RECV | OFP_COMPLETED_TAGGED,
+        [OFP_READ] = OFP_COMPLETED_READ | OFP_COMPLETED_RMA,
+        [OFP_WRITE] = OFP_COMPLETED_WRITE | OFP_COMPLETED_RMA,
+        [OFP_ATOMIC] = OFP_COMPLETED_ATOMIC | OFP_COMPLETED_WRITE,
+        [OFP_FETCH_ATOMIC] = OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ,
+        [OFP_COMPARE_ATOMIC] = OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ,
+    };
+    const struct ofp_operation *op = transfer->op;
+    struct ofp_completion completion = {
+        .context = op->context,
+        .flags = kinds[op->op],
+        .length = transfer->length,
+        .tag = op->tag,
+        .source = op->peer,
+        .error = error,
+        .provider_error = provider_error,
+    };
+
+    if (error) {
+        endpoint->statistics.errors++;
+    } else if (!ofpi_operation_is_receive(op)) {
+        endpoint->statistics.sends++;
+        endpoint->statistics.bytes_sent += transfer->length;
+    }
+    ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
+}
+
+void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_error)
+{
+    struct ofpi_pending *pending = (struct ofpi_pending *)base;
+
+    ofpi_transfer_report(pending->endpoint, &base->transfer, error, provider_error);
+    pending_free(pending);
+}
+
+void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_message *message, int error,
+                                     int provider_error)
+{
+    struct ofpi_pending *pending = (struct ofpi_pending *)base;
+    struct ofpi_endpoint *endpoint = pending->endpoint;
+    struct ofp_completion completion = {
+        .context = base->operation.context,
+        .flags = OFP_COMPLETED_RECV | (base->operation.op == OFP_TRECV ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG),
+        .length = message->length,
+        .tag = message->tag,
+        .source = message->source,
+        .error = error,
+        .provider_error = provider_error,
+    };
+
+    if (message->has_data) {
+        completion.flags |= OFP_COMPLETED_REMOTE_CQ_DATA;
+        completion.data = message->data;
+    }
+    ofpi_endpoint_complete(&endpoint->base, base->operation.flags, &completion);
+    pending_free(pending);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Loading providers, checking their tables once, and the table of services that the core hands them. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "domain.h"
+
+#define PROVIDERS_MAX 64
+
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct ofp_provider *registry[PROVIDERS_MAX]; /* guarded by registry_lock; entries are never removed */
+static int registry_count;
+
+/* ------------------------------------------------------------------------------------------ services for providers */
+
+static struct ofpi_endpoint *endpoint_of(struct ofp_endpoint *endpoint) { return (struct ofpi_endpoint *)endpoint; }
+
+static int message_arrived(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload)
+{
+    return ofpi_message_arrived(endpoint_of(endpoint)->receive_context, endpoint, message, payload);
+}
+
+static int message_announced(struct ofp_endpoint *endpoint, const struct ofp_message *message)
+{
+    return ofpi_message_announced(endpoint_of(endpoint)->receive_context, endpoint, message);
+}
+
+static bool announce_only(struct ofp_endpoint *endpoint)
+{
+    return ofpi_announce_only(endpoint_of(endpoint)->receive_context);
+}
+
+static int watch_add(struct ofp_domain *domain, struct ofp_watch *watch)
+{
+    return ofpi_reactor_add(&((struct ofpi_domain *)domain)->reactor, watch);
+}
+
+static int watch_modify(struct ofp_domain *domain, struct ofp_watch *watch)
+{
+    return ofpi_reactor_modify(&((struct ofpi_domain *)domain)->reactor, watch);
+}
+
+static void watch_remove(struct ofp_domain *domain, struct ofp_watch *watch)
+{
+    ofpi_reactor_remove(&((struct ofpi_domain *)domain)->reactor, watch);
+}
+
+static void timer_start(struct ofp_domain *handle, struct ofp_timer *timer)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+
+    if (ofpi_timers_start(&domain->timers, timer) != 0)
+        ofpi_log(OFP_LOG_ERROR, handle->info.provider, "out of memory: a timer will not fire");
+}
+
+static void timer_stop(struct ofp_domain *domain, struct ofp_timer *timer)
+{
+    ofpi_timers_stop(&((struct ofpi_domain *)domain)->timers, timer);
+}
+
+static struct ofp_endpoint *endpoint_by_id(struct ofp_domain *handle, uint32_t id)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+
+    for (struct ofp_list *node = domain->endpoints.next; node != &domain->endpoints; node = node->next) {
+        struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+
+        if (endpoint->base.id == id)
+            return &endpoint->base;
+    }
+    return NULL;
+}
+
+static struct ofp_region *region_by_id(struct ofp_domain *domain, uint32_t id)
+{
+    struct ofpi_region *region = ofpi_regions_find(&((struct ofpi_domain *)domain)->regions, id);
+
+    return region ? &region->base : NULL;
+}
+
+const struct ofp_core ofpi_core = {
+    .abi = OFP_PROVIDER_ABI,
+    .log = ofpi_log,
+    .param_string = ofpi_param_string,
+    .param_size = ofpi_param_size,
+    .param_bool = ofpi_param_bool,
+    .now = ofpi_now,
+    .peer_by_address = ofpi_peer_by_address,
+    .peer_connecting = ofpi_peer_connecting,
+    .peer_up = ofpi_peer_up,
+    .peer_lost = ofpi_peer_lost,
+    .transfer_retain = ofpi_transfer_retain,
+    .pending_find = ofpi_pending_find,
+    .transfer_complete = ofpi_transfer_complete,
+    .offloaded_receive_complete = ofpi_offloaded_receive_complete,
+    .message_arrived = message_arrived,
+    .message_announced = message_announced,
+    .announce_only = announce_only,
+    .receive_write = ofpi_receive_write,
+    .receive_find = ofpi_receive_find,
+    .receive_complete = ofpi_receive_complete,
+    .watch_add = watch_add,
+    .watch_modify = watch_modify,
+    .watch_remove = watch_remove,
+    .timer_start = timer_start,
+    .timer_stop = timer_stop,
+    .endpoint_by_id = endpoint_by_id,
+    .region_by_id = region_by_id,
+};
+
+/* ------------------------------------------------------------------------------------------------------- checking */
+
+static const char *missing_endpoint_entry(const struct ofp_endpoint_ops *ops, const struct ofp_info *info)
+{
+    if (!ops)
+        return "an endpoint table";
+    if (!ops->open || !ops->close || !ops->name || !ops->connect || !ops->peer_down || !ops->post)
+        return "open, close, name, connect, peer_down or post";
+    if (!ops->progress || !ops->arm || !ops->disarm)
+        return "progress, arm or disarm";
+    if (!info->offloads_matching && !ops->receive_start)
+        return "receive_start";
+    return NULL;
+}
+
+static int check(const struct ofp_provider *provider, char *text, size_t text_size)
+{
+    if (!provider) {
+        snprintf(text, text_size, "the provider cannot work with core ABI %d", OFP_PROVIDER_ABI);
+        return -ENOTSUP;
+    }
+    if (provider->abi != OFP_PROVIDER_ABI) {
+        snprintf(text, text_size, "provider %s was built for ABI %u, this core has %d: build it again", provider->name,
+                 provider->abi, OFP_PROVIDER_ABI);
+        return -ENOTSUP;
+    }
+    if (!provider->name || !provider->description || !provider->getinfo || !provider->resolve ||
+        !provider->address_check || !provider->address_format || !provider->endpoint_ops) {
+        snprintf(text, text_size, "the provider's table lacks a mandatory entry");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+int ofpi_provider_register(ofp_provider_entry_fn *entry, struct ofp_provider **result, char *text, size_t text_size)
+{
+    const struct ofp_provider *provider = entry(&ofpi_core);
+    int error = check(provider, text, text_size);
+    int i;
+
+    if (error)
+        return error;
+    if (provider->params)
+        ofpi_param_declare(provider->params);
+    pthread_mutex_lock(&registry_lock);
+    for (i = 0; i < registry_count && strcmp(registry[i]->name, provider->name) != 0; i++)
+        ;
+    if (i == registry_count && registry_count < PROVIDERS_MAX)
+        registry[registry_count++] = provider;
+    error = i < registry_count ? 0 : -ENOSPC;
+    if (!error)
+        /* Callers outside only pass it back. */
+        *result = (struct ofp_provider *)(uintptr_t)registry[i];
+    pthread_mutex_unlock(&registry_lock);
+    return error;
+}
+
+int ofp_provider_load(const char *path, struct ofp_provider **provider, char *text, size_t text_size)
+{
+    ofp_provider_entry_fn *entry;
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+    text[0] = 0;
+    if (!object) {
+        snprintf(text, text_size, "%s", dlerror());
+        return -ENOENT;
+    }
+    entry = (ofp_provider_entry_fn *)(uintptr_t)dlsym(object, "ofp_provider_entry");
+    if (!entry) {
+        snprintf(text, text_size, "%s does not export ofp_provider_entry", path);
+        dlclose(object);
+        return -EINVAL;
+    }
+    return ofpi_provider_register(entry, provider, text, text_size);
+}
+
+/* ----------------------------------------------------------------------------------------------------- public calls */
+
+const char *ofp_provider_name(struct ofp_provider *provider) { return provider->name; }
+
+const char *ofp_provider_description(struct ofp_provider *provider) { return provider->description; }
+
+uint32_t ofp_provider_version(struct ofp_provider *provider) { return provider->version; }
+
+int ofp_provider_getinfo(struct ofp_provider *provider, struct ofp_info *infos, int max, char *text, size_t text_size)
+{
+    int count;
+
+    text[0] = 0;
+    memset(infos, 0, sizeof(*infos) * (size_t)max);
+    count = provider->getinfo(infos, max, text, text_size);
+    for (int i = 0; i < count; i++) {
+        const char *missing = missing_endpoint_entry(provider->endpoint_ops(&infos[i]), &infos[i]);
+
+        if (missing) {
+            snprintf(text, text_size, "the provider's table for %s lacks %s", infos[i].domain, missing);
+            return -EINVAL;
+        }
+    }
+    return count;
+}
+
+int ofp_provider_resolve(struct ofp_provider *provider, const char *node, const char *service, void *address,
+                         size_t *length, char *text, size_t text_size)
+{
+    text[0] = 0;
+    return provider->resolve(node, service, address, length, text, text_size);
+}
+
+int ofp_provider_address_check(struct ofp_provider *provider, const void *address, size_t length)
+{
+    return provider->address_check(address, length);
+}
+
+int ofp_provider_address_format(struct ofp_provider *provider, const void *address, size_t length, char *text,
+                                size_t text_size)
+{
+    int result = provider->address_check(address, length);
+
+    return result ? result : provider->address_format(address, length, text, text_size);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening and closing, arrivals, and the receives under way. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "domain.h"
+#include "receive_matched.h"
+
+static int open_parts(struct ofpi_receive_context *context, const struct ofpi_receive_context_attr *attr)
+{
+    uint64_t seed[2];
+    int result;
+
+    if (getrandom(seed, sizeof(seed), 0) != sizeof(seed))
+        return -EIO;
+    result = ofpi_posted_open(&context->posted, seed);
+    if (result)
+        return result;
+    result = ofpi_unexpected_open(&context->unexpected, seed, attr->unexpected_limit, attr->announcement_limit);
+    if (result) {
+        ofpi_posted_close(&context->posted);
+        return result;
+    }
+    ofpi_lent_open(&context->lent);
+    ofpi_slab_open(&context->segments, sizeof(struct ofpi_segments));
+    context->complete = attr->complete;
+    return 0;
+}
+
+int ofpi_receive_context_open(const struct ofpi_receive_context_attr *attr, struct ofpi_receive_context **context)
+{
+    struct ofpi_receive_context *opened = calloc(1, sizeof(*opened));
+    int result = opened ? open_parts(opened, attr) : -ENOMEM;
+
+    if (result) {
+        free(opened);
+        return result;
+    }
+    *context = opened;
+    return 0;
+}
+
+void ofpi_receive_context_close(struct ofpi_receive_context *context)
+{
+    ofpi_posted_close(&context->posted);
+    ofpi_unexpected_close(&context->unexpected);
+    ofpi_lent_close(&context->lent);
+    ofpi_slab_close(&context->segments);
+    free(context);
+}
+
+void ofpi_receive_context_statistics(const struct ofpi_receive_context *context,
+                                     struct ofpi_receive_context_statistics *statistics)
+{
+    *statistics = (struct ofpi_receive_context_statistics){
+        .posted_receives = context->posted.count,
+        .unexpected_messages = context->unexpected.messages,
+        .unexpected_bytes = context->unexpected.bytes,
+        .announced_messages = context->unexpected.announced,
+        .linear_searches = context->unexpected.linear_searches,
+    };
+}
+
+/* -------------------------------------------------------------------------------------------------------- arrivals */
+
+bool ofpi_announce_only(const struct ofpi_receive_context *context) { return context->unexpected.announce_only; }
+
+/* No receive: the message waits. */
+static bool keep(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                 const void *payload, bool announced)
+{
+    struct ofpi_unexpected *kept =
+        ofpi_unexpected_keep(&context->unexpected, endpoint, message, payload, announced, false);
+
+    if (!kept)
+        return false;
+    if (ofpi_unexpected_wait(&context->unexpected, kept)) {
+        ofpi_unexpected_free(&context->unexpected, kept);
+        return false;
+    }
+    return true;
+}
+
+/* The receive has OFP_HOLD: the message is kept and set aside for it at once. */
+static bool hold(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                 const void *payload, bool announced, struct ofpi_posted *posted)
+{
+    struct ofpi_unexpected *kept =
+        ofpi_unexpected_keep(&context->unexpected, endpoint, message, payload, announced, true);
+
+    if (!kept)
+        return false;
+    ofpi_posted_remove(&context->posted, posted);
+    ofpi_unexpected_set_aside(&context->unexpected, kept, endpoint, posted->receiver.op_context,
+                              posted->receiver.op_flags & OFPI_REQUEST);
+    ofpi_receive_finish(context, endpoint, &posted->receiver, message,
+                        (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
+    ofpi_posted_give(&context->posted, posted);
+    return true;
+}
+
+int ofpi_message_arrived(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                         const struct ofp_message *message, const void *payload)
+{
+    struct ofpi_posted *posted = ofpi_posted_match(&context->posted, message->tagged, message->tag, message->source);
+
+    if (!posted)
+        return keep(context, endpoint, message, payload, false) ? 0 : -EAGAIN;
+    if (posted->receiver.op_flags & OFP_HOLD)
+        return hold(context, endpoint, message, payload, false, posted) ? 0 : -EAGAIN;
+    ofpi_posted_remove(&context->posted, posted);
+    ofpi_receive_deliver(context, endpoint, &posted->receiver, message, payload);
+    ofpi_posted_give(&context->posted, posted);
+    return 0;
+}
+
+int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                           const struct ofp_message *message)
+{
+    struct ofpi_posted *posted = ofpi_posted_match(&context->posted, message->tagged, message->tag, message->source);
+    struct ofpi_receiver receiver;
+    struct ofpi_lent *lent;
+
+    if (!posted)
+        return keep(context, endpoint, message, NULL, true) ? 0 : -ENOBUFS;
+    if (posted->receiver.op_flags & OFP_HOLD)
+        return hold(context, endpoint, message, NULL, true, posted) ? 0 : -ENOBUFS;
+    lent = ofpi_lent_take(&context->lent, context);
+    if (!lent)
+        return -ENOBUFS;
+    receiver = posted->receiver;
+    ofpi_posted_remove(&context->posted, posted);
+    ofpi_posted_give(&context->posted, posted);
+    ofpi_lent_start(lent, endpoint, message, &receiver);
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------------- receives under way */
+
+void ofpi_receive_write(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length)
+{
+    struct ofpi_lent *lent = (struct ofpi_lent *)receive;
+
+    if (!lent->dropped)
+        ofpi_receiver_write(&lent->receiver, offset, data, length);
+}
+
+struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id)
+{
+    struct ofpi_receive_context *context = ((struct ofpi_endpoint *)peer->endpoint)->receive_context;
+    struct ofpi_lent *lent = ofpi_pool_find(&context->lent.pool, id);
+
+    return lent && lent->base.message.peer == peer ? &lent->base : NULL;
+}
+
+void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_error)
+{
+    struct ofpi_lent *lent = (struct ofpi_lent *)receive;
+    struct ofpi_receive_context *context = lent->context;
+
+    if (!lent->dropped) {
+        if (!error && receive->message.length > lent->receiver.memory.iov_len)
+            error = OFP_ETRUNC;
+        ofpi_receive_finish(context, lent->endpoint, &lent->receiver, &receive->message,
+                            (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
+    }
+    ofpi_lent_give(&context->lent, lent);
+}
+
+/* ------------------------------------------------------------------------------------ end of an endpoint or a peer */
+
+static void drop_kept(struct ofpi_receive_context *context, struct ofpi_unexpected *kept)
+{
+    ofpi_unexpected_detach(&context->unexpected, kept);
+    ofpi_unexpected_free(&context->unexpected, kept);
+}
+
+static void drain_messages(struct ofpi_receive_context *context, struct ofp_list *messages,
+                           const struct ofp_endpoint *endpoint)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH (node, following, messages) {
+        struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
+
+        if (kept->endpoint == endpoint)
+            drop_kept(context, kept);
+    }
+}
+
+void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, int error)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH (node, following, &context->posted.order) {
+        struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
+
+        if (posted->endpoint == endpoint)
+            ofpi_receive_fail(context, posted, error);
+    }
+    OFP_LIST_EACH (node, following, &context->lent.list) {
+        struct ofp_receive *receive = OFP_CONTAINER_OF(node, struct ofp_receive, node);
+
+        if (((struct ofpi_lent *)receive)->endpoint == endpoint)
+            ofpi_receive_complete(receive, error, 0);
+    }
+    drain_messages(context, &context->unexpected.order, endpoint);
+    drain_messages(context, &context->unexpected.set_aside, endpoint);
+}
+
+/* A claimed message is owed to somebody: it stays, and says what became of it when it is received. */
+static void lose_payloads(struct ofpi_receive_context *context, const struct ofp_peer *peer, int error)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH (node, following, &context->unexpected.order) {
+        struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
+
+        if (kept->announced && kept->peer == peer)
+            drop_kept(context, kept);
+    }
+    OFP_LIST_EACH (node, following, &context->unexpected.set_aside) {
+        struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
+
+        if (kept->announced && kept->peer == peer) {
+            kept->error = error;
+            kept->peer = NULL;
+        }
+    }
+}
+
+void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofp_peer *peer, int error,
+                                    bool process_gone)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH (node, following, &context->lent.list) {
+        struct ofp_receive *receive = OFP_CONTAINER_OF(node, struct ofp_receive, node);
+
+        if (receive->message.peer == peer)
+            ofpi_receive_complete(receive, error, 0);
+    }
+    lose_payloads(context, peer, error);
+    if (!process_gone || peer->index == OFP_PEER_UNKNOWN)
+        return;
+    OFP_LIST_EACH (node, following, &context->posted.order) {
+        struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
+
+        if (ofpi_posted_source(posted) == peer->index)
+            ofpi_receive_fail(context, posted, OFP_EPEERLOST);
+    }
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receive context: posted receives and unexpected messages of one or more endpoints, and the matching between them.
+ *
+ * Caller holds the domain's lock for every function. The context owns posted receives and unexpected messages; a receive
+ * that matched an announced message is lent to the provider until ofpi_receive_complete.
+ *
+ * Rules of matching (fi_tagged(3), fi_msg(3)):
+ * - channel (messages / tagged), source (exact or OFP_PEER_ANY), (tag ^ message tag) & ~ignore == 0;
+ * - of the posted receives that match a message the one posted first wins, whatever mix of exact, masked and any-source;
+ * - of the unexpected messages that match a receive the one that arrived first wins;
+ * - a receive that was matched completes at the endpoint where its message arrived.
+ * Cost: constant expected time for exact tags, named source or any, at any depth; masked receives by the number of
+ * distinct masks; growth of the tables is incremental.
+ */
+#ifndef OFPI_RECEIVE_CONTEXT_H
+#define OFPI_RECEIVE_CONTEXT_H
+
+#include "ofipy/provider.h"
+
+struct ofpi_receive_context;
+
+struct ofpi_receive_context_attr {
+    uint64_t unexpected_limit;   /* bytes of unexpected payload kept */
+    uint64_t announcement_limit; /* messages kept that were announced or are short (64 bytes at most) */
+    /* Where completions go: ofpi_endpoint_complete. It must not call back into the context. */
+    void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
+};
+
+struct ofpi_receive_context_statistics {
+    uint64_t posted_receives, unexpected_messages, unexpected_bytes, announced_messages;
+    uint64_t linear_searches; /* searches with a mask beyond those that have an index */
+};
+
+int ofpi_receive_context_open(const struct ofpi_receive_context_attr *attr, struct ofpi_receive_context **context);
+/* Frees whatever is left, without completions: drain first with ofpi_receive_context_drain. */
+void ofpi_receive_context_close(struct ofpi_receive_context *context);
+/* End every posted receive and every receive under way of this endpoint with `error`; drop its unexpected messages. */
+void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, int error);
+
+/*
+ * OFP_RECV or OFP_TRECV of a checked transfer; op->peer is the source (OFP_PEER_ANY: any). The transfer's memory is copied
+ * as needed, its regions are held (ofpi_region_hold) until the completion. Flags:
+ *   none                  match an unexpected message or stay posted;
+ *   PEEK                  complete at once: length, tag, data, source of the first match, or error ENOMSG;
+ *   PEEK | CLAIM          the same, and the message is set aside under op->context;
+ *   PEEK | DISCARD        the same, and the message is dropped;
+ *   HOLD | CLAIM          as PEEK | CLAIM, but stays posted (in its place in the order) until a message matches;
+ *   CLAIM                 receive the message set aside under op->context, -ENOENT when there is none;
+ *   CLAIM | DISCARD       drop it (completes).
+ * A request-tier operation is told by OFPI_REQUEST in op->flags. Returns 0, -ENOMEM, -ENOENT, -EINVAL.
+ */
+int ofpi_receive_post(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                      const struct ofp_transfer *transfer);
+/*
+ * Cancel the newest posted receive with this context value (and the same OFPI_REQUEST bit): it completes with ECANCELED.
+ * Constant time by a hash of contexts is not needed; newest first is. -ENOENT: none.
+ */
+int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
+                        uint64_t op_flags);
+/* Put a message set aside under this context back: to the oldest posted receive that matches, else in its old place. */
+int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context);
+
+/* See struct ofp_core. */
+int ofpi_message_arrived(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                         const struct ofp_message *message, const void *payload);
+int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                           const struct ofp_message *message);
+bool ofpi_announce_only(const struct ofpi_receive_context *context);
+void ofpi_receive_write(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length);
+struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id);
+void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_error);
+
+/*
+ * The peer is gone: receives under way from it end with `error`, its announced messages that nobody matched are dropped
+ * (their payload is unreachable), whole unexpected messages stay; with `process_gone` posted receives that name it end
+ * with OFP_EPEERLOST.
+ */
+void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofp_peer *peer, int error,
+                                    bool process_gone);
+
+void ofpi_receive_context_statistics(const struct ofpi_receive_context *context,
+                                     struct ofpi_receive_context_statistics *statistics);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The receive context's inside, and what its files share: what becomes of a receive and a message once they met. */
+#ifndef OFPI_RECEIVE_MATCHED_H
+#define OFPI_RECEIVE_MATCHED_H
+
+#include "lent.h"
+#include "posted.h"
+#include "receive_context.h"
+#include "unexpected.h"
+
+struct ofpi_receive_context {
+    struct ofpi_posted_receives posted;
+    struct ofpi_unexpected_messages unexpected;
+    struct ofpi_lent_receives lent;
+    struct ofpi_slab segments; /* struct ofpi_segments of all receivers */
+    void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
+};
+
+/* How an operation ended; all zero: well. */
+struct ofpi_receive_result {
+    uint64_t flags; /* OFP_COMPLETED_CLAIM, or 0 */
+    int error;      /* positive */
+    int provider_error;
+};
+
+/* Write the completion of an operation that found `message`. */
+void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
+                         uint64_t op_flags, const struct ofp_message *message, struct ofpi_receive_result result);
+/* End a receiver: release its memory and write its completion. */
+void ofpi_receive_finish(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                         struct ofpi_receiver *receiver, const struct ofp_message *message,
+                         struct ofpi_receive_result result);
+/* Copy a whole message into a receiver, and end it. */
+void ofpi_receive_deliver(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                          struct ofpi_receiver *receiver, const struct ofp_message *message, const void *payload);
+/* End a posted receive that met no message. */
+void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted *posted, int error);
+/*
+ * Give a kept message, waiting or set aside, to a receiver, which is used up; `posted`: the posted receive whose
+ * receiver it is, or NULL. -ENOMEM: nothing has changed. The provider may be called.
+ */
+int ofpi_receive_take_kept(struct ofpi_receive_context *context, struct ofpi_unexpected *kept,
+                           const struct ofpi_receiver *receiver, struct ofpi_posted *posted);
+
+#endif

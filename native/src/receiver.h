@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A receiver: whose message it is to be, and the user's memory for it.
+ *
+ * One segment lies inside; more lie in a block of the context's slab. The regions are held from capture to release.
+ */
+#ifndef OFPI_RECEIVER_H
+#define OFPI_RECEIVER_H
+
+#include "completion.h"
+#include "ofipy/provider.h"
+#include "slab.h"
+
+/* Internal bit of op_flags: `memory` describes a struct ofpi_segments. */
+#define OFPI_SEGMENTED (1ull << 61)
+
+struct ofpi_segments {
+    uint32_t count;
+    struct iovec iov[OFP_SEGMENT_LIMIT];
+    struct ofp_region *regions[OFP_SEGMENT_LIMIT];
+};
+
+struct ofpi_receiver {
+    uint64_t op_context;
+    uint64_t op_flags;         /* the operation's, and OFPI_SEGMENTED */
+    struct iovec memory;       /* the one segment; iov_len is the room in all of them */
+    struct ofp_region *region; /* of the one segment, or NULL */
+};
+
+/* `segments`: slab of struct ofpi_segments. -EINVAL: too many segments; -ENOMEM. */
+int ofpi_receiver_capture(struct ofpi_receiver *receiver, struct ofpi_slab *segments,
+                          const struct ofp_transfer *transfer);
+void ofpi_receiver_release(struct ofpi_receiver *receiver, struct ofpi_slab *segments);
+/* Copy into the memory at `offset`, as far as there is room. */
+void ofpi_receiver_write(const struct ofpi_receiver *receiver, uint64_t offset, const void *data, uint64_t length);
+/* The memory as an array, which lives as long as the receiver stays where it is. */
+const struct iovec *ofpi_receiver_iov(const struct ofpi_receiver *receiver, uint32_t *count);
+
+static inline bool ofpi_receiver_is(const struct ofpi_receiver *receiver, uint64_t op_context, uint64_t op_flags)
+{
+    return receiver->op_context == op_context && !((receiver->op_flags ^ op_flags) & OFPI_REQUEST);
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Objects of one size without ids: taken and given back in a few instructions, memory returned at the end only.
+ * The last one given back is the next one taken, while it is in the cache. Objects are not cleared. No locking.
+ */
+#ifndef OFPI_SLAB_H
+#define OFPI_SLAB_H
+
+#include <stddef.h>
+
+/* The address sanitizer shall see a use after an object was given back. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define OFPI_SLAB_WATCHED
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define OFPI_SLAB_WATCHED
+#endif
+#ifdef OFPI_SLAB_WATCHED
+#include <sanitizer/asan_interface.h>
+#define ofpi_slab_forbid(pointer, size) __asan_poison_memory_region((pointer), (size))
+#define ofpi_slab_allow(pointer, size) __asan_unpoison_memory_region((pointer), (size))
+#else
+#define ofpi_slab_forbid(pointer, size) ((void)(pointer))
+#define ofpi_slab_allow(pointer, size) ((void)(pointer))
+#endif
+
+struct ofpi_slab {
+    size_t object_size;             /* a multiple of 8; of 64 where objects shall begin on a cache line */
+    struct ofpi_slab_object *given; /* given back */
+    char *fresh, *fresh_end;        /* never taken yet, in the newest chunk */
+    struct ofpi_slab_chunk *chunks;
+    size_t chunk_objects; /* in the next chunk */
+};
+
+struct ofpi_slab_object {
+    struct ofpi_slab_object *next;
+};
+
+void ofpi_slab_open(struct ofpi_slab *slab, size_t object_size);
+/* Frees the objects that are still taken, too. */
+void ofpi_slab_close(struct ofpi_slab *slab);
+void *ofpi_slab_grow(struct ofpi_slab *slab);
+
+/* NULL: out of memory. */
+static inline void *ofpi_slab_take(struct ofpi_slab *slab)
+{
+    struct ofpi_slab_object *object = slab->given;
+    char *fresh = slab->fresh;
+
+    if (object) {
+        ofpi_slab_allow(object, slab->object_size);
+        slab->given = object->next;
+        return object;
+    }
+    if (fresh == slab->fresh_end)
+        return ofpi_slab_grow(slab);
+    slab->fresh += slab->object_size;
+    return fresh;
+}
+
+static inline void ofpi_slab_give(struct ofpi_slab *slab, void *pointer)
+{
+    struct ofpi_slab_object *object = pointer;
+
+    object->next = slab->given;
+    slab->given = object;
+    ofpi_slab_forbid(object, slab->object_size);
+}
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What both kinds of endpoint share: peers, sending, progress and the sleep handshake. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "fake.h"
+
+#define PROGRESS_LIMIT 64 /* packets handled in one call */
+
+static struct fake_endpoint *private_of(struct ofp_endpoint *endpoint) { return endpoint->private; }
+static struct fake_domain *domain_of(struct ofp_endpoint *endpoint) { return endpoint->domain->private; }
+
+/* It only has to wake the domain: progress follows. */
+static void doorbell_rang(struct ofp_watch *watch, uint32_t events)
+{
+    (void)events;
+    mailbox_silence(OFP_CONTAINER_OF(watch, struct fake_endpoint, doorbell)->mailbox);
+}
+
+int fake_open(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size)
+{
+    struct fake_endpoint *self = private_of(endpoint);
+    int result;
+
+    ofp_list_init(&self->peers);
+    ofp_list_init(&self->unexpected);
+    self->doorbell = (struct ofp_watch){.events = EPOLLIN, .ready = doorbell_rang};
+    self->doorbell.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (self->doorbell.fd < 0)
+        return -errno;
+    result = fake_core->watch_add(endpoint->domain, &self->doorbell);
+    if (result)
+        goto no_watch;
+    result = mailbox_open(service, self->doorbell.fd, &self->mailbox, &self->departures_seen, text, text_size);
+    if (result)
+        goto no_mailbox;
+    return 0;
+no_mailbox:
+    fake_core->watch_remove(endpoint->domain, &self->doorbell);
+no_watch:
+    close(self->doorbell.fd);
+    return result;
+}
+
+void fake_close(struct ofp_endpoint *endpoint, uint64_t deadline)
+{
+    struct fake_endpoint *self = private_of(endpoint);
+    struct ofp_list *node;
+
+    (void)deadline;
+    while ((node = ofp_list_pop(&self->unexpected)))
+        packet_free(OFP_CONTAINER_OF(node, struct packet, node));
+    /* peer_down follows for every peer and looks at the receives. */
+    free(self->receives);
+    self->receives = NULL;
+    self->receive_count = 0;
+    mailbox_close(self->mailbox);
+    fake_core->watch_remove(endpoint->domain, &self->doorbell);
+    close(self->doorbell.fd);
+}
+
+int fake_name(struct ofp_endpoint *endpoint, void *address, size_t *length)
+{
+    size_t room = *length;
+
+    *length = sizeof(struct fake_address);
+    if (room < *length)
+        return -OFP_ETOOSMALL;
+    memcpy(address, &private_of(endpoint)->mailbox->address, *length);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ peers */
+
+/* The peer is reachable. Takes over the reference to its mailbox. */
+static void meet(struct ofp_peer *peer, struct mailbox *target)
+{
+    struct fake_peer *self = peer->private;
+
+    self->peer = peer;
+    self->target = target;
+    ofp_list_init(&self->announced);
+    ofp_list_append(&private_of(peer->endpoint)->peers, &self->node);
+    peer->incarnation = target->number;
+    fake_core->peer_up(peer);
+}
+
+int fake_connect(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    struct fake_address address;
+    struct mailbox *target;
+
+    memcpy(&address, peer->address, sizeof(address));
+    if (address.process != (uint32_t)getpid()) {
+        snprintf(text, text_size, "the fake provider reaches this process only, not process %u", address.process);
+        return -EHOSTUNREACH;
+    }
+    target = mailbox_find(&address);
+    if (!target) {
+        snprintf(text, text_size, "no endpoint of this process has the service %s", address.service);
+        return -ECONNREFUSED;
+    }
+    meet(peer, target);
+    return 0;
+}
+
+/* The peer that sent a packet, up. NULL: out of memory. */
+static struct ofp_peer *sender_of(struct ofp_endpoint *endpoint, const struct packet *packet)
+{
+    struct mailbox *source = packet->source;
+    struct ofp_peer *peer = fake_core->peer_by_address(endpoint, &source->address, sizeof(source->address));
+
+    if (!peer)
+        return NULL;
+    if (peer->state == OFP_PEER_UP && peer->incarnation != source->number)
+        fake_core->peer_lost(peer, OFP_EPEERLOST, true, "another endpoint took its address");
+    if (peer->state != OFP_PEER_UP) {
+        fake_core->peer_connecting(peer);
+        meet(peer, mailbox_hold(source));
+    }
+    return peer;
+}
+
+void fake_peer_down(struct ofp_peer *peer)
+{
+    struct fake_peer *self = peer->private;
+    struct ofp_list *node;
+
+    fake_offload_forget(private_of(peer->endpoint), peer);
+    /* After a refused connection there is nothing more to drop. */
+    if (!self->target)
+        return;
+    while ((node = ofp_list_pop(&self->announced)))
+        packet_finish(OFP_CONTAINER_OF(node, struct packet, node), ECONNRESET);
+    ofp_list_remove(&self->node);
+    mailbox_release(self->target);
+    self->target = NULL;
+}
+
+/* Lose the peers whose mailbox was closed; everything that they sent has been handled. */
+static int notice_departures(struct ofp_endpoint *endpoint)
+{
+    struct ofp_list *node, *following;
+    int lost = 0;
+
+    OFP_LIST_EACH(node, following, &private_of(endpoint)->peers)
+    {
+        struct fake_peer *peer = OFP_CONTAINER_OF(node, struct fake_peer, node);
+
+        if (mailbox_is_open(peer->target))
+            continue;
+        fake_core->peer_lost(peer->peer, OFP_EPEERLOST, true, "its endpoint was closed");
+        lost++;
+    }
+    return lost;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- sending */
+
+int fake_send(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    const struct ofp_operation *op = transfer->op;
+    struct fake_peer *to = peer->private;
+    struct ofp_pending *pending;
+    struct packet *packet;
+
+    if (op->op != OFP_SEND && op->op != OFP_TSEND)
+        return -EOPNOTSUPP;
+    if ((op->flags & OFP_FENCE && to->waiting) || !mailbox_has_room(to->target))
+        return -EAGAIN;
+    packet = packet_new(private_of(endpoint)->mailbox, to->target, transfer);
+    if (!packet)
+        return -ENOMEM;
+    /* Short messages are done when they lie in the inbox, unless the sender asked to hear of more. */
+    if (transfer->length <= domain_of(endpoint)->eager_size &&
+        !(op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))) {
+        mailbox_put(to->target, packet);
+        return OFP_POST_DONE;
+    }
+    pending = fake_core->transfer_retain(endpoint, peer, transfer);
+    if (!pending) {
+        packet_free(packet);
+        return -EAGAIN;
+    }
+    packet->pending_id = pending->id;
+    to->waiting++;
+    mailbox_put(to->target, packet);
+    return OFP_POST_PENDING;
+}
+
+/* An own packet came back: the operation that waited for it is over. */
+static void finish_send(struct ofp_endpoint *endpoint, struct packet *packet)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &private_of(endpoint)->peers)
+    {
+        struct fake_peer *to = OFP_CONTAINER_OF(node, struct fake_peer, node);
+        struct ofp_pending *pending;
+
+        if (to->target->number != packet->target_number)
+            continue;
+        pending = fake_core->pending_find(to->peer, packet->pending_id);
+        if (pending) {
+            to->waiting--;
+            fake_core->transfer_complete(pending, packet->error, 0);
+        }
+        break;
+    }
+    packet_free(packet);
+}
+
+/* --------------------------------------------------------------------------------------------------------- progress */
+
+struct ofp_message fake_message(const struct packet *packet, struct ofp_peer *peer)
+{
+    return (struct ofp_message){
+        .peer = peer,
+        .source = peer ? peer->index : OFP_PEER_UNKNOWN,
+        .tagged = packet->tagged,
+        .has_data = packet->has_data,
+        .tag = packet->tag,
+        .data = packet->data,
+        .length = packet->length,
+        .provider_data = {packet->id},
+    };
+}
+
+int fake_progress(struct ofp_endpoint *endpoint, fake_deliver_fn *deliver)
+{
+    struct fake_endpoint *self = private_of(endpoint);
+    struct packet *packet;
+    uint64_t departures;
+    int handled = 0;
+
+    while (handled < PROGRESS_LIMIT && (packet = mailbox_take_returned(self->mailbox))) {
+        finish_send(endpoint, packet);
+        handled++;
+    }
+    self->stalled = false;
+    while (handled < PROGRESS_LIMIT && (packet = mailbox_take(self->mailbox))) {
+        struct ofp_peer *peer = sender_of(endpoint, packet);
+
+        if (!peer || deliver(endpoint, peer, packet) != 0) {
+            mailbox_put_back(self->mailbox, packet);
+            self->stalled = true;
+            break;
+        }
+        handled++;
+    }
+    if (mailbox_settle(self->mailbox, self->stalled, &departures) && departures != self->departures_seen) {
+        self->departures_seen = departures;
+        handled += notice_departures(endpoint);
+    }
+    return handled;
+}
+
+bool fake_arm(struct ofp_endpoint *endpoint)
+{
+    struct fake_endpoint *self = private_of(endpoint);
+
+    return mailbox_arm(self->mailbox, self->departures_seen, self->stalled);
+}
+
+void fake_disarm(struct ofp_endpoint *endpoint) { mailbox_disarm(private_of(endpoint)->mailbox); }

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The fake provider: endpoints of one process that put packets into each other's mailboxes. No network, but every rule
+ * that a provider has to keep. This file: the entry point, discovery, addresses, the domain.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "fake.h"
+
+#define ADDRESS_MAGIC 0x656b6166u /* "fake" */
+
+const struct ofp_core *fake_core;
+
+/* -------------------------------------------------------------------------------------------------------- discovery */
+
+static const struct ofp_param params[] = {
+    {"FAKE_EAGER_SIZE", OFP_PARAM_SIZE, "4k",
+     "Messages of the fake provider beyond this length (bytes) are announced, not sent"},
+    {NULL, OFP_PARAM_STRING, NULL, NULL},
+};
+
+static void fill_info(struct ofp_info *info, bool offloads_matching)
+{
+    *info = (struct ofp_info){
+        .provider = "fake",
+        .fabric = "fake",
+        .protocol = "fake",
+        .protocol_version = 1,
+        .ep_types = OFP_EP_RDM,
+        .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE | OFP_CAP_FENCE |
+                OFP_CAP_LOCAL_COMM,
+        .msg_order = OFP_ORDER_SAS,
+        .max_msg_size = 1u << 30,
+        .inject_size = 4096,
+        .tx_size = fake_core->param_size("TX_QUEUE"),
+        .rx_size = UINT32_MAX,
+        .segment_limit = OFP_SEGMENT_LIMIT,
+        .cq_data_size = 8,
+        .address_format = OFP_ADDRESS_OPAQUE,
+        .wait_fd = 1,
+        .offloads_matching = offloads_matching,
+        .rank = offloads_matching,
+    };
+    snprintf(info->domain, sizeof(info->domain), "%s", offloads_matching ? "fake-offload" : "fake");
+}
+
+static int fake_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+{
+    int count = max < 2 ? max : 2;
+
+    (void)text;
+    (void)text_size;
+    for (int i = 0; i < count; i++)
+        fill_info(&infos[i], i == 1);
+    return count;
+}
+
+static const struct ofp_endpoint_ops *fake_endpoint_ops(const struct ofp_info *info)
+{
+    return info->offloads_matching ? &fake_offload_ops : &fake_matched_ops;
+}
+
+/* -------------------------------------------------------------------------------------------------------- addresses */
+
+int fake_address_make(const char *service, struct fake_address *address, char *text, size_t text_size)
+{
+    size_t length = strlen(service);
+
+    memset(address, 0, sizeof(*address));
+    if (length == 0 || length >= FAKE_SERVICE_SIZE) {
+        snprintf(text, text_size, "a service of the fake provider is 1 to %d characters long", FAKE_SERVICE_SIZE - 1);
+        return -EINVAL;
+    }
+    address->magic = ADDRESS_MAGIC;
+    address->process = (uint32_t)getpid();
+    memcpy(address->service, service, length);
+    return 0;
+}
+
+static bool is_this_host(const char *node)
+{
+    char host[256] = "";
+
+    if (!node || !node[0] || strcasecmp(node, "localhost") == 0 || strcmp(node, "127.0.0.1") == 0 ||
+        strcmp(node, "::1") == 0)
+        return true;
+    return gethostname(host, sizeof(host) - 1) == 0 && strcasecmp(node, host) == 0;
+}
+
+static int fake_resolve(const char *node, const char *service, void *address, size_t *length, char *text,
+                        size_t text_size)
+{
+    struct fake_address made;
+    size_t room = *length;
+    int result;
+
+    if (!is_this_host(node)) {
+        snprintf(text, text_size, "the fake provider reaches this process only, not %s", node);
+        return -EHOSTUNREACH;
+    }
+    if (!service) {
+        snprintf(text, text_size, "the fake provider needs the service of the peer");
+        return -EINVAL;
+    }
+    result = fake_address_make(service, &made, text, text_size);
+    if (result)
+        return result;
+    *length = sizeof(made);
+    if (room < sizeof(made))
+        return -OFP_ETOOSMALL;
+    memcpy(address, &made, sizeof(made));
+    return 0;
+}
+
+static int fake_address_check(const void *blob, size_t length)
+{
+    struct fake_address address;
+
+    if (length != sizeof(address))
+        return -EINVAL;
+    memcpy(&address, blob, sizeof(address));
+    if (address.magic != ADDRESS_MAGIC || !address.service[0] || address.service[FAKE_SERVICE_SIZE - 1])
+        return -EINVAL;
+    return 0;
+}
+
+static int fake_address_format(const void *blob, size_t length, char *text, size_t text_size)
+{
+    struct fake_address address;
+    int result = fake_address_check(blob, length);
+
+    if (result)
+        return result;
+    memcpy(&address, blob, sizeof(address));
+    result = snprintf(text, text_size, "localhost:%s", address.service);
+    return (size_t)result < text_size ? 0 : -OFP_ETOOSMALL;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- domain */
+
+static int fake_domain_open(struct ofp_domain *domain)
+{
+    ((struct fake_domain *)domain->private)->eager_size = fake_core->param_size("FAKE_EAGER_SIZE");
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ entry */
+
+static const struct ofp_provider provider = {
+    .abi = OFP_PROVIDER_ABI,
+    .version = 0 << 16 | 1,
+    .name = "fake",
+    .description = "endpoints of one process, for tests and as an example",
+    .params = params,
+    .getinfo = fake_getinfo,
+    .resolve = fake_resolve,
+    .address_check = fake_address_check,
+    .address_format = fake_address_format,
+    .domain = {.size = sizeof(struct fake_domain), .open = fake_domain_open},
+    .endpoint_ops = fake_endpoint_ops,
+};
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, mailboxes_forget); }
+
+__attribute__((visibility("default"))) const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
+
+const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    if (core->abi != OFP_PROVIDER_ABI)
+        return NULL;
+    fake_core = core;
+    pthread_once(&once, watch_forks);
+    return &provider;
+}

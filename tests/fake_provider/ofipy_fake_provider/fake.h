@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The fake provider's own types.
+ *
+ * A mailbox belongs to an endpoint and outlives it as long as somebody refers to it. One mutex, the exchange's, guards
+ * the table of mailboxes and every field of a mailbox except those marked constant. It is the innermost lock: the core
+ * is never called with it held, because endpoints of several domains, each with its own lock, meet here.
+ *
+ * A packet has one owner at a time: the target's inbox; then the target's endpoint, which keeps it announced or
+ * unexpected; then, if its sender waits for that, the sender's `returned` list: a packet is its own acknowledgement.
+ */
+#ifndef FAKE_H
+#define FAKE_H
+
+#include "ofipy/provider.h"
+
+#define FAKE_SERVICE_SIZE 56
+
+struct fake_address {
+    uint32_t magic;
+    uint32_t process;                /* process id: endpoints of other processes are out of reach */
+    char service[FAKE_SERVICE_SIZE]; /* zero-terminated, the rest zero */
+};
+
+struct mailbox {
+    struct ofp_list node;        /* in the table while open */
+    struct fake_address address; /* constant */
+    uint64_t number;             /* constant; never used again in this process: the incarnation */
+    int doorbell;                /* constant; an eventfd in the domain's reactor, valid while open */
+    uint32_t references;
+    uint32_t inbox_count;
+    bool open;
+    bool armed;                  /* its domain may sleep: ring at the next packet */
+    bool rung;                   /* the doorbell is readable */
+    struct ofp_list inbox;       /* packets for this endpoint, in the order sent */
+    struct ofp_list returned;    /* own packets that came back */
+};
+
+struct packet {
+    struct ofp_list node;
+    struct mailbox *source; /* referenced */
+    uint64_t target_number; /* of the mailbox it was sent to */
+    uint64_t id;            /* names it while it is announced; never 0 */
+    uint64_t pending_id;    /* the sender's operation that waits for its return; 0: nobody waits */
+    int error;              /* what that operation ends with */
+    bool tagged, has_data;
+    uint64_t tag, data, length;
+    char payload[];
+};
+
+/* Private parts of the core's objects, guarded by the domain's lock like those. */
+struct fake_domain {
+    uint64_t eager_size; /* bytes; longer messages are announced */
+};
+
+struct fake_endpoint {
+    struct mailbox *mailbox;
+    struct ofp_watch doorbell;
+    uint64_t departures_seen;
+    bool stalled;                  /* the core has no room for the first packet of the inbox */
+    struct ofp_list peers;         /* of struct fake_peer: those that are up */
+    struct ofp_list unexpected;    /* offload.c: packets that no receive has matched */
+    struct ofp_pending **receives; /* offload.c: posted receives, oldest first */
+    uint32_t receive_count, receive_capacity;
+};
+
+struct fake_peer {
+    struct ofp_list node;      /* in fake_endpoint.peers */
+    struct ofp_peer *peer;
+    struct mailbox *target;    /* referenced; NULL while the peer is not up */
+    struct ofp_list announced; /* packets from it whose payload nobody has asked for */
+    uint64_t waiting;          /* operations to it that wait for their packet's return */
+};
+
+extern const struct ofp_core *fake_core;
+
+/* fake.c */
+int fake_address_make(const char *service, struct fake_address *address, char *text, size_t text_size);
+
+/* mailbox.c. Each takes the lock itself; packets change owner as their names say. */
+int mailbox_open(const char *service, int doorbell, struct mailbox **mailbox, uint64_t *departures, char *text,
+                 size_t text_size);
+void mailbox_close(struct mailbox *mailbox); /* drops its packets and its owner's reference */
+struct mailbox *mailbox_find(const struct fake_address *address); /* a new reference, or NULL */
+struct mailbox *mailbox_hold(struct mailbox *mailbox);
+void mailbox_release(struct mailbox *mailbox);
+bool mailbox_has_room(struct mailbox *mailbox);
+bool mailbox_is_open(struct mailbox *mailbox);
+void mailbox_put(struct mailbox *mailbox, struct packet *packet);
+void mailbox_put_back(struct mailbox *mailbox, struct packet *packet); /* to the front */
+struct packet *mailbox_take(struct mailbox *mailbox);                  /* NULL: none */
+struct packet *mailbox_take_returned(struct mailbox *mailbox);
+/*
+ * The end of a round: silence the doorbell if nothing is left that could be done. True when there is nothing to take;
+ * *departures: number of mailboxes closed so far in the process.
+ */
+bool mailbox_settle(struct mailbox *mailbox, bool stalled, uint64_t *departures);
+void mailbox_silence(struct mailbox *mailbox);
+/* The sleep handshake: false when there is something new; otherwise the next packet or departure rings the doorbell. */
+bool mailbox_arm(struct mailbox *mailbox, uint64_t departures_seen, bool stalled);
+void mailbox_disarm(struct mailbox *mailbox);
+void mailboxes_forget(void); /* in a forked child */
+
+struct packet *packet_new(struct mailbox *source, struct mailbox *target, const struct ofp_transfer *transfer);
+/* The target is done with it: back to the sender if that waits, else freed. */
+void packet_finish(struct packet *packet, int error);
+void packet_free(struct packet *packet);
+
+/* endpoint.c: what both kinds of endpoint share. */
+int fake_open(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size);
+void fake_close(struct ofp_endpoint *endpoint, uint64_t deadline);
+int fake_name(struct ofp_endpoint *endpoint, void *address, size_t *length);
+int fake_connect(struct ofp_peer *peer, char *text, size_t text_size);
+void fake_peer_down(struct ofp_peer *peer);
+int fake_send(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+/* `deliver` answers 0 when it has taken the packet; anything else stalls the inbox until the next call. */
+typedef int fake_deliver_fn(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct packet *packet);
+int fake_progress(struct ofp_endpoint *endpoint, fake_deliver_fn *deliver);
+bool fake_arm(struct ofp_endpoint *endpoint);
+void fake_disarm(struct ofp_endpoint *endpoint);
+/* The message in a packet; `peer` may be NULL. */
+struct ofp_message fake_message(const struct packet *packet, struct ofp_peer *peer);
+
+extern const struct ofp_endpoint_ops fake_matched_ops;   /* matched.c */
+extern const struct ofp_endpoint_ops fake_offload_ops;   /* offload.c */
+void fake_offload_forget(struct fake_endpoint *self, const struct ofp_peer *peer);
+
+#endif

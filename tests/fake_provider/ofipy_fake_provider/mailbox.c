@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The exchange: mailboxes of all endpoints of the process, and the packets in them. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake.h"
+
+#define INBOX_LIMIT 256 /* packets; beyond it senders are told to try again */
+
+static pthread_mutex_t exchange_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ofp_list mailboxes = {&mailboxes, &mailboxes};
+static uint64_t last_number, last_packet_id, departures;
+
+/* --------------------------------------------------------------------------------- helpers that want the lock held */
+
+static struct mailbox *find_locked(const struct fake_address *address)
+{
+    for (struct ofp_list *node = mailboxes.next; node != &mailboxes; node = node->next) {
+        struct mailbox *mailbox = OFP_CONTAINER_OF(node, struct mailbox, node);
+
+        if (memcmp(&mailbox->address, address, sizeof(*address)) == 0)
+            return mailbox;
+    }
+    return NULL;
+}
+
+static void release_locked(struct mailbox *mailbox)
+{
+    if (--mailbox->references == 0)
+        free(mailbox);
+}
+
+static void ring_locked(struct mailbox *mailbox)
+{
+    uint64_t one = 1;
+
+    if (!mailbox->armed || mailbox->rung)
+        return;
+    mailbox->rung = true;
+    if (write(mailbox->doorbell, &one, sizeof(one)) < 0)
+        fake_core->log(OFP_LOG_ERROR, "fake", "cannot wake an endpoint: errno %d", errno);
+}
+
+static void silence_locked(struct mailbox *mailbox)
+{
+    uint64_t ignored;
+
+    if (mailbox->rung && read(mailbox->doorbell, &ignored, sizeof(ignored)) < 0)
+        fake_core->log(OFP_LOG_ERROR, "fake", "cannot read a doorbell: errno %d", errno);
+    mailbox->rung = false;
+}
+
+static void free_locked(struct packet *packet)
+{
+    release_locked(packet->source);
+    free(packet);
+}
+
+static void free_all_locked(struct ofp_list *packets)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(packets)))
+        free_locked(OFP_CONTAINER_OF(node, struct packet, node));
+}
+
+static int name_locked(struct mailbox *mailbox, const char *service, char *text, size_t text_size)
+{
+    char any[FAKE_SERVICE_SIZE];
+    int result;
+
+    mailbox->number = ++last_number;
+    snprintf(any, sizeof(any), "any-%llu", (unsigned long long)mailbox->number);
+    result = fake_address_make(service ? service : any, &mailbox->address, text, text_size);
+    if (!result && find_locked(&mailbox->address)) {
+        snprintf(text, text_size, "another endpoint of this process has the service %s", mailbox->address.service);
+        result = -EADDRINUSE;
+    }
+    return result;
+}
+
+/* -------------------------------------------------------------------------------------------------------- mailboxes */
+
+int mailbox_open(const char *service, int doorbell, struct mailbox **result, uint64_t *departures_seen, char *text,
+                 size_t text_size)
+{
+    struct mailbox *mailbox = calloc(1, sizeof(*mailbox));
+    int error;
+
+    if (!mailbox)
+        return -ENOMEM;
+    ofp_list_init(&mailbox->inbox);
+    ofp_list_init(&mailbox->returned);
+    mailbox->doorbell = doorbell;
+    mailbox->references = 1;
+    mailbox->open = true;
+    pthread_mutex_lock(&exchange_lock);
+    *departures_seen = departures;
+    error = name_locked(mailbox, service, text, text_size);
+    if (!error)
+        ofp_list_append(&mailboxes, &mailbox->node);
+    pthread_mutex_unlock(&exchange_lock);
+    if (error)
+        free(mailbox);
+    else
+        *result = mailbox;
+    return error;
+}
+
+void mailbox_close(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&exchange_lock);
+    ofp_list_remove(&mailbox->node);
+    mailbox->open = false;
+    departures++;
+    for (struct ofp_list *node = mailboxes.next; node != &mailboxes; node = node->next)
+        ring_locked(OFP_CONTAINER_OF(node, struct mailbox, node));
+    free_all_locked(&mailbox->inbox);
+    free_all_locked(&mailbox->returned);
+    release_locked(mailbox);
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+struct mailbox *mailbox_find(const struct fake_address *address)
+{
+    struct mailbox *mailbox;
+
+    pthread_mutex_lock(&exchange_lock);
+    mailbox = find_locked(address);
+    if (mailbox)
+        mailbox->references++;
+    pthread_mutex_unlock(&exchange_lock);
+    return mailbox;
+}
+
+struct mailbox *mailbox_hold(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&exchange_lock);
+    mailbox->references++;
+    pthread_mutex_unlock(&exchange_lock);
+    return mailbox;
+}
+
+void mailbox_release(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&exchange_lock);
+    release_locked(mailbox);
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+bool mailbox_has_room(struct mailbox *mailbox)
+{
+    bool room;
+
+    pthread_mutex_lock(&exchange_lock);
+    room = mailbox->inbox_count < INBOX_LIMIT;
+    pthread_mutex_unlock(&exchange_lock);
+    return room;
+}
+
+bool mailbox_is_open(struct mailbox *mailbox)
+{
+    bool open;
+
+    pthread_mutex_lock(&exchange_lock);
+    open = mailbox->open;
+    pthread_mutex_unlock(&exchange_lock);
+    return open;
+}
+
+void mailbox_put(struct mailbox *mailbox, struct packet *packet)
+{
+    pthread_mutex_lock(&exchange_lock);
+    if (mailbox->open) {
+        ofp_list_append(&mailbox->inbox, &packet->node);
+        mailbox->inbox_count++;
+        ring_locked(mailbox);
+    } else {
+        /* As if it had been lost on the way; the sender notices the departure. */
+        free_locked(packet);
+    }
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+void mailbox_put_back(struct mailbox *mailbox, struct packet *packet)
+{
+    pthread_mutex_lock(&exchange_lock);
+    ofp_list_prepend(&mailbox->inbox, &packet->node);
+    mailbox->inbox_count++;
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+struct packet *mailbox_take(struct mailbox *mailbox)
+{
+    struct ofp_list *node;
+
+    pthread_mutex_lock(&exchange_lock);
+    node = ofp_list_pop(&mailbox->inbox);
+    if (node)
+        mailbox->inbox_count--;
+    pthread_mutex_unlock(&exchange_lock);
+    return node ? OFP_CONTAINER_OF(node, struct packet, node) : NULL;
+}
+
+struct packet *mailbox_take_returned(struct mailbox *mailbox)
+{
+    struct ofp_list *node;
+
+    pthread_mutex_lock(&exchange_lock);
+    node = ofp_list_pop(&mailbox->returned);
+    pthread_mutex_unlock(&exchange_lock);
+    return node ? OFP_CONTAINER_OF(node, struct packet, node) : NULL;
+}
+
+bool mailbox_settle(struct mailbox *mailbox, bool stalled, uint64_t *departures_now)
+{
+    bool idle;
+
+    pthread_mutex_lock(&exchange_lock);
+    *departures_now = departures;
+    idle = ofp_list_empty(&mailbox->inbox) && ofp_list_empty(&mailbox->returned);
+    if (idle || stalled)
+        silence_locked(mailbox);
+    pthread_mutex_unlock(&exchange_lock);
+    return idle;
+}
+
+void mailbox_silence(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&exchange_lock);
+    silence_locked(mailbox);
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+bool mailbox_arm(struct mailbox *mailbox, uint64_t departures_seen, bool stalled)
+{
+    bool armed;
+
+    pthread_mutex_lock(&exchange_lock);
+    /* Behind a packet that the core has no room for nothing can be done, and departures wait their turn. */
+    mailbox->armed = ofp_list_empty(&mailbox->returned) &&
+                     (stalled || (ofp_list_empty(&mailbox->inbox) && departures == departures_seen));
+    armed = mailbox->armed;
+    pthread_mutex_unlock(&exchange_lock);
+    return armed;
+}
+
+void mailbox_disarm(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&exchange_lock);
+    mailbox->armed = false;
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+void mailboxes_forget(void)
+{
+    /* Another thread of the parent may have held the lock. What it guarded belongs to the parent's objects. */
+    pthread_mutex_init(&exchange_lock, NULL);
+    ofp_list_init(&mailboxes);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- packets */
+
+struct packet *packet_new(struct mailbox *source, struct mailbox *target, const struct ofp_transfer *transfer)
+{
+    struct packet *packet = calloc(1, sizeof(*packet) + transfer->length);
+
+    if (!packet)
+        return NULL;
+    for (uint32_t i = 0; i < transfer->iov_count; i++) {
+        if (transfer->iov[i].iov_len)
+            memcpy(packet->payload + packet->length, transfer->iov[i].iov_base, transfer->iov[i].iov_len);
+        packet->length += transfer->iov[i].iov_len;
+    }
+    packet->target_number = target->number;
+    packet->tagged = transfer->op->op == OFP_TSEND;
+    packet->tag = packet->tagged ? transfer->op->tag : 0;
+    packet->has_data = transfer->op->flags & OFP_REMOTE_CQ_DATA;
+    packet->data = packet->has_data ? transfer->op->data : 0;
+    pthread_mutex_lock(&exchange_lock);
+    packet->source = source;
+    source->references++;
+    packet->id = ++last_packet_id;
+    pthread_mutex_unlock(&exchange_lock);
+    return packet;
+}
+
+void packet_finish(struct packet *packet, int error)
+{
+    pthread_mutex_lock(&exchange_lock);
+    if (packet->pending_id && packet->source->open) {
+        packet->error = error;
+        ofp_list_append(&packet->source->returned, &packet->node);
+        ring_locked(packet->source);
+    } else {
+        free_locked(packet);
+    }
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+void packet_free(struct packet *packet)
+{
+    pthread_mutex_lock(&exchange_lock);
+    free_locked(packet);
+    pthread_mutex_unlock(&exchange_lock);
+}

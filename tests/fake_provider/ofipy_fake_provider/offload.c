@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * "fake-offload" endpoints match receives themselves, with a plain list each for posted receives and unexpected packets:
+ * the oldest that matches wins. So simple that it can serve as the model of what matching means.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake.h"
+
+static struct fake_endpoint *private_of(struct ofp_endpoint *endpoint) { return endpoint->private; }
+
+static bool matches(const struct ofp_pending *receive, const struct packet *packet)
+{
+    const struct ofp_operation *op = &receive->operation;
+    const struct fake_address *source = &packet->source->address;
+
+    if (packet->tagged != (op->op == OFP_TRECV))
+        return false;
+    if (packet->tagged && (packet->tag ^ op->tag) & ~op->ignore)
+        return false;
+    return !receive->peer || memcmp(receive->peer->address, source, sizeof(*source)) == 0;
+}
+
+/* Copy what fits, finish both sides. */
+static void receive_packet(struct ofp_endpoint *endpoint, struct ofp_pending *receive, struct packet *packet)
+{
+    const struct fake_address *source = &packet->source->address;
+    struct ofp_message message =
+        fake_message(packet, fake_core->peer_by_address(endpoint, source, sizeof(*source)));
+    uint64_t moved = 0;
+
+    for (uint32_t i = 0; i < receive->transfer.iov_count; i++) {
+        uint64_t left = packet->length - moved;
+        uint64_t room = receive->transfer.iov[i].iov_len;
+        uint64_t piece = room < left ? room : left;
+
+        if (piece)
+            memcpy(receive->transfer.iov[i].iov_base, packet->payload + moved, piece);
+        moved += piece;
+    }
+    fake_core->offloaded_receive_complete(receive, &message, moved < packet->length ? OFP_ETRUNC : 0, 0);
+    packet_finish(packet, 0);
+}
+
+static void receives_remove(struct fake_endpoint *self, uint32_t place)
+{
+    self->receive_count--;
+    memmove(&self->receives[place], &self->receives[place + 1],
+            (self->receive_count - place) * sizeof(struct ofp_pending *));
+}
+
+static int receives_reserve(struct fake_endpoint *self)
+{
+    uint32_t capacity = self->receive_capacity ? self->receive_capacity * 2 : 64;
+    struct ofp_pending **receives;
+
+    if (self->receive_count < self->receive_capacity)
+        return 0;
+    receives = realloc(self->receives, capacity * sizeof(struct ofp_pending *));
+    if (!receives)
+        return -ENOMEM;
+    self->receives = receives;
+    self->receive_capacity = capacity;
+    return 0;
+}
+
+/* The core ends a lost peer's operations itself, receives from it included. */
+void fake_offload_forget(struct fake_endpoint *self, const struct ofp_peer *peer)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < self->receive_count; i++)
+        if (self->receives[i]->peer != peer)
+            self->receives[kept++] = self->receives[i];
+    self->receive_count = kept;
+}
+
+static int offload_deliver(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct packet *packet)
+{
+    struct fake_endpoint *self = private_of(endpoint);
+
+    (void)peer;
+    for (uint32_t i = 0; i < self->receive_count; i++) {
+        struct ofp_pending *receive = self->receives[i];
+
+        if (matches(receive, packet)) {
+            receives_remove(self, i);
+            receive_packet(endpoint, receive, packet);
+            return 0;
+        }
+    }
+    ofp_list_append(&self->unexpected, &packet->node);
+    return 0;
+}
+
+static int post_receive(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct fake_endpoint *self = private_of(endpoint);
+    struct ofp_pending *receive;
+    struct ofp_list *node, *following;
+
+    if (transfer->op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD))
+        return -EOPNOTSUPP;
+    if (receives_reserve(self) != 0)
+        return -ENOMEM;
+    receive = fake_core->transfer_retain(endpoint, peer, transfer);
+    if (!receive)
+        return -ENOMEM;
+    OFP_LIST_EACH(node, following, &self->unexpected)
+    {
+        struct packet *packet = OFP_CONTAINER_OF(node, struct packet, node);
+
+        if (matches(receive, packet)) {
+            ofp_list_remove(node);
+            receive_packet(endpoint, receive, packet);
+            return OFP_POST_PENDING;
+        }
+    }
+    self->receives[self->receive_count++] = receive;
+    return OFP_POST_PENDING;
+}
+
+static int offload_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    if (transfer->op->op == OFP_RECV || transfer->op->op == OFP_TRECV)
+        return post_receive(endpoint, peer, transfer);
+    return fake_send(endpoint, peer, transfer);
+}
+
+static int offload_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending)
+{
+    struct fake_endpoint *self = private_of(endpoint);
+
+    for (uint32_t i = 0; i < self->receive_count; i++) {
+        if (self->receives[i] == pending) {
+            receives_remove(self, i);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+static int offload_progress(struct ofp_endpoint *endpoint) { return fake_progress(endpoint, offload_deliver); }
+
+const struct ofp_endpoint_ops fake_offload_ops = {
+    .endpoint_size = sizeof(struct fake_endpoint),
+    .peer_size = sizeof(struct fake_peer),
+    .open = fake_open,
+    .close = fake_close,
+    .name = fake_name,
+    .connect = fake_connect,
+    .peer_down = fake_peer_down,
+    .post = offload_post,
+    .cancel = offload_cancel,
+    .progress = offload_progress,
+    .arm = fake_arm,
+    .disarm = fake_disarm,
+};

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A model of the receive context: plain lists, oldest first, searched from the front; and what the context should
+ * report when a message meets a receive. For one test program.
+ */
+#ifndef RECEIVE_MODEL_H
+#define RECEIVE_MODEL_H
+
+#include "receive_fixture.h"
+
+#define DEPTH 400   /* entries of each list of the model */
+#define LONGEST 300 /* bytes of a payload */
+#define PAYLOAD_LIMIT 12000
+#define COUNT_LIMIT 200
+#define SHORT 64
+#define MASKS 20 /* more than are indexed */
+
+struct model_receive {
+    struct posting posting;
+    char memory[LONGEST];
+};
+
+struct model_message {
+    struct ofp_message message;
+    uint64_t arrival; /* place in the order, and the seed of its payload */
+    bool announced, lost;
+    uint64_t context; /* set aside: under which context and request bit */
+    bool request;
+};
+
+struct model_lent {
+    struct model_receive *receive; /* NULL: dropped */
+    struct model_message message;
+    struct ofp_receive *real;
+};
+
+static struct receive_fixture fixture;
+/* Each list has the oldest first. */
+static struct model_receive *posted[DEPTH];
+static struct model_message waiting[DEPTH], set_aside[DEPTH];
+static struct model_lent lent[DEPTH];
+static uint32_t posted_count, waiting_count, set_aside_count, lent_count;
+static uint64_t arrivals, kept_bytes, kept_counted;
+static bool throttled;
+static uint64_t random_state;
+
+static uint64_t draw(uint64_t range)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (random_state * 0x2545f4914f6cdd1du >> 33) % range;
+}
+
+#define LIST_REMOVE(list, count, place)                                                                                \
+    do {                                                                                                               \
+        memmove(&(list)[place], &(list)[(place) + 1], ((count) - (place)-1) * sizeof((list)[0]));                      \
+        (count)--;                                                                                                     \
+    } while (0)
+
+static void payload_of(const struct model_message *message, char *bytes)
+{
+    for (uint64_t i = 0; i < message->message.length; i++)
+        bytes[i] = (char)(message->arrival * 31 + i);
+}
+
+static bool matches(const struct posting *posting, const struct ofp_message *message)
+{
+    if (posting->untagged == message->tagged)
+        return false;
+    if (posting->peer != OFP_PEER_ANY && posting->peer != message->source)
+        return false;
+    return posting->untagged || !((posting->tag ^ message->tag) & ~posting->ignore);
+}
+
+/* ---------------------------------------------------------------------------------- what the context should report */
+
+static void expect_completion(const struct posting *posting, const struct ofp_message *message, uint64_t flags,
+                              int error)
+{
+    struct recorded record = next_record(&fixture);
+
+    assert_int_equal(record.op_flags, posting->flags);
+    assert_int_equal(record.completion.context, posting->context);
+    assert_int_equal(record.completion.error, error);
+    assert_int_equal(record.completion.flags & OFP_COMPLETED_CLAIM, flags);
+    if (!message)
+        return;
+    assert_int_equal(record.completion.flags & ~OFP_COMPLETED_CLAIM,
+                     OFP_COMPLETED_RECV | (message->tagged ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG) |
+                         (message->has_data ? OFP_COMPLETED_REMOTE_CQ_DATA : 0));
+    assert_int_equal(record.completion.source, message->source);
+    assert_int_equal(record.completion.tag, message->tagged ? message->tag : 0);
+    assert_int_equal(record.completion.data, message->has_data ? message->data : 0);
+    assert_int_equal(record.completion.length, error && error != OFP_ETRUNC ? 0 : message->length);
+}
+
+/* A finished receive: its memory holds as much of the payload as fits and nothing else was touched. */
+static void expect_delivery(struct model_receive *receive, const struct model_message *message)
+{
+    uint64_t room = receive->posting.length, length = message->message.length;
+    char bytes[LONGEST] = "", before[LONGEST];
+
+    payload_of(message, bytes);
+    memset(before, 0x55, sizeof(before));
+    expect_completion(&receive->posting, &message->message, 0, length > room ? OFP_ETRUNC : 0);
+    length = length < room ? length : room;
+    assert_memory_equal(receive->memory, bytes, length);
+    assert_memory_equal(receive->memory + length, before, LONGEST - length);
+    free(receive);
+}
+
+static void expect_lent(struct model_receive *receive, const struct model_message *message)
+{
+    struct ofp_receive *real = next_started(&fixture);
+    uint64_t room = receive ? receive->posting.length : 0, length = message->message.length;
+
+    assert_ptr_equal(real->message.peer, message->message.peer);
+    assert_int_equal(real->message.provider_data[0], message->arrival);
+    assert_int_equal(real->length, length < room ? length : room);
+    assert_true(lent_count < DEPTH);
+    lent[lent_count++] = (struct model_lent){receive, *message, real};
+}
+
+static void account(const struct model_message *message, int sign)
+{
+    uint64_t amount = (uint64_t)(int64_t)sign;
+
+    if (message->announced || message->message.length <= SHORT)
+        kept_counted += amount;
+    if (!message->announced)
+        kept_bytes += amount * message->message.length;
+    if (sign > 0 && !message->announced && message->message.length > SHORT && kept_bytes >= PAYLOAD_LIMIT)
+        throttled = true;
+    if (sign < 0 && kept_bytes < PAYLOAD_LIMIT / 2)
+        throttled = false;
+}
+
+static void put_aside(const struct posting *posting, struct model_message message)
+{
+    uint32_t place = set_aside_count++;
+
+    message.context = posting->context;
+    message.request = posting->flags & OFPI_REQUEST;
+    /* Claims under one context are found in the order of arrival. */
+    while (place > 0 && set_aside[place - 1].arrival > message.arrival) {
+        set_aside[place] = set_aside[place - 1];
+        place--;
+    }
+    set_aside[place] = message;
+}
+
+static void hand_over(struct model_receive *receive, const struct model_message *message)
+{
+    if (message->announced)
+        expect_lent(receive, message);
+    else
+        expect_delivery(receive, message);
+}
+
+/* A receive meets a kept message, which is in no list any more. */
+static void meet(struct model_receive *receive, struct model_message message)
+{
+    if (receive->posting.flags & OFP_HOLD) {
+        expect_completion(&receive->posting, &message.message, OFP_COMPLETED_CLAIM, 0);
+        put_aside(&receive->posting, message);
+        free(receive);
+        return;
+    }
+    account(&message, -1);
+    if (message.lost) {
+        expect_completion(&receive->posting, &message.message, 0, OFP_EPEERLOST);
+        free(receive);
+    } else {
+        hand_over(receive, &message);
+    }
+}
+
+#endif
