@@ -10,7 +10,7 @@ from cdef import ffibuilder
 from cffi import model
 
 STUB = Path(__file__).resolve().parent.parent / "ofipy" / "_ofp.pyi"
-HEADER = '''# SPDX-License-Identifier: BSD-3-Clause
+HEADER = """# SPDX-License-Identifier: BSD-3-Clause
 # Made by native/stub.py from the core's headers.
 from typing import Any
 
@@ -19,7 +19,7 @@ from cffi import FFI
 ffi: FFI
 
 class _Library:
-'''
+"""
 
 
 def python_type(ctype: Any) -> str:
@@ -51,5 +51,7 @@ def stub() -> str:
 
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        sys.exit(0 if STUB.read_text() == stub() else f"{STUB} is out of date: run python {Path(__file__).name}")
+        sys.exit(
+            0 if STUB.read_text() == stub() else f"{STUB} is out of date: run python {Path(__file__).name}"
+        )
     STUB.write_text(stub())

@@ -21,7 +21,7 @@ struct param {
     const char *from_environment; /* as last seen; NULL: not set */
     const char *text;             /* in force; NULL: not determined yet */
     const char *source;
-    int64_t number;               /* `text` parsed */
+    int64_t number; /* `text` parsed */
 };
 
 static const struct ofp_param core_params[] = {

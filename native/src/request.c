@@ -240,7 +240,9 @@ int ofp_request_wait(ofp_request_t handle, int64_t timeout)
     result = ofpi_domain_enter(request->domain);
     if (result)
         return result;
-    result = ofpi_wait(request->domain, finished, request, timeout, &expired);
+    result = -EINVAL;
+    if (ofp_load_relaxed(&request->state) != OFPI_REQUEST_IDLE)
+        result = ofpi_wait(request->domain, finished, request, timeout, &expired);
     ofpi_domain_leave(request->domain);
     return result == 1 ? result_of(request) : result;
 }

@@ -2,6 +2,7 @@
 /* What the fake provider promises beyond what every test of the core uses: both kinds of endpoint, through the core. */
 #include "core_fixture.h"
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,13 +59,25 @@ static bool completed(struct side *side, struct ofp_completion *row)
     return ofp_cq_read(side->cq, row, 1) == 1;
 }
 
+/* The endpoint's own address, in its own vector. */
+static uint32_t self_of(struct side *side)
+{
+    char address[OFP_ADDRESS_MAX];
+    size_t length = sizeof(address);
+    uint32_t self;
+
+    assert_int_equal(ofp_endpoint_address(side->endpoint, address, &length), 0);
+    assert_int_equal(ofp_av_insert(side->av, address, length, &self), 0);
+    return self;
+}
+
 static void close_endpoint(struct side *side)
 {
     assert_int_equal(ofp_endpoint_close(side->endpoint, 0), 0);
     side->endpoint = NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- messages */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 static void test_untagged_message_with_data(void **state)
 {
@@ -93,6 +106,8 @@ static void test_oldest_receive_that_matches_wins(void **state)
 
     (void)state;
     masked.ignore = 0xf;
+    /* Older, but for another source. */
+    post(&b, tagged(OFP_TRECV, self_of(&b), 0x12, NULL, 0, 0), 0);
     post(&b, tagged(OFP_TRECV, OFP_PEER_ANY, 0x12, NULL, 0, 1), 0);
     post(&b, masked, 0);
     post(&b, tagged(OFP_TRECV, b.peer, 0x12, NULL, 0, 3), 0);
@@ -153,14 +168,11 @@ static void test_fence_waits_for_what_is_under_way(void **state)
 
 static void test_sends_to_itself(void **state)
 {
-    char address[OFP_ADDRESS_MAX], in[5000];
+    char in[5000];
     static const char out[sizeof(in)] = "to myself";
-    size_t length = sizeof(address);
-    uint32_t self;
+    uint32_t self = self_of(&a);
 
     (void)state;
-    assert_int_equal(ofp_endpoint_address(a.endpoint, address, &length), 0);
-    assert_int_equal(ofp_av_insert(a.av, address, length, &self), 0);
     post(&a, tagged(OFP_TSEND, self, 1, out, sizeof(out), 1), 0);
     assert_false(completed(&a, &(struct ofp_completion){0}));
     post(&a, tagged(OFP_TRECV, self, 1, in, sizeof(in), 2), 0);
@@ -198,7 +210,39 @@ static void test_bound_on_unexpected_payload(void **state)
     }
 }
 
-/* --------------------------------------------------------------------------------------------------- coming and going */
+/* When the core keeps no more announcements the inbox waits, and sleeps; then it goes on in order. */
+static void test_bound_on_announcements(void **state)
+{
+    enum { COUNT = 20, SIZE = 5000 };
+    static uint64_t out[COUNT][SIZE / 8], in[SIZE / 8];
+    struct ofp_endpoint_attr attr = {.tx_cq = b.cq, .rx_cq = b.cq, .av = b.av};
+    struct ofp_endpoint_statistics statistics;
+    char text[OFP_TEXT_MAX];
+
+    (void)state;
+    close_endpoint(&b);
+    setenv("OFIPY_ANNOUNCEMENTS", "4", 1);
+    assert_int_equal(ofp_endpoint_open(b.domain, &attr, &b.endpoint, text, sizeof(text)), 0);
+    unsetenv("OFIPY_ANNOUNCEMENTS");
+    sides_meet(&a, &b);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        out[i][0] = i;
+        post(&a, tagged(OFP_TSEND, a.peer, 1, out[i], SIZE, i), 0);
+    }
+    settle();
+    assert_int_equal(ofp_endpoint_statistics(b.endpoint, &statistics), 0);
+    assert_int_equal(statistics.announced_messages, 4);
+    assert_true(ofp_cq_fileno(b.cq) >= 0);
+    assert_int_equal(ofp_cq_arm(b.cq), 1);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        post(&b, tagged(OFP_TRECV, OFP_PEER_ANY, 1, in, SIZE, 0), 0);
+        assert_int_equal(next_completion(&b, &a).error, 0);
+        assert_int_equal(in[0], i);
+        assert_int_equal(next_completion(&a, &b).context, i);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- coming and going */
 
 static void test_closed_peer_is_lost(void **state)
 {
@@ -234,6 +278,7 @@ static void test_successor_at_the_same_address(void **state)
 {
     struct ofp_endpoint_attr attr = {.tx_cq = b.cq, .rx_cq = b.cq, .av = b.av, .service = "fake-successor"};
     char text[OFP_TEXT_MAX];
+    struct ofp_endpoint_statistics statistics;
     struct ofp_endpoint *second;
     struct ofp_completion row;
     uint64_t value = 0;
@@ -255,6 +300,10 @@ static void test_successor_at_the_same_address(void **state)
         assert_int_equal(value, life);
         assert_int_equal(row.source, a.peer);
     }
+    settle();
+    assert_int_equal(ofp_endpoint_statistics(a.endpoint, &statistics), 0);
+    assert_int_equal(statistics.peers_lost, 1);
+    assert_int_equal(statistics.peers_up, 1);
 }
 
 static void test_removed_address_gives_its_messages_back(void **state)
@@ -272,10 +321,13 @@ static void test_removed_address_gives_its_messages_back(void **state)
 
 static void test_forked_child_opens_anew(void **state)
 {
+    struct pollfd entry = {.fd = ofp_cq_fileno(b.cq), .events = POLLIN};
     int status;
-    pid_t child = fork();
+    pid_t child;
 
     (void)state;
+    assert_int_equal(ofp_cq_arm(b.cq), 1);
+    child = fork();
     if (child == 0) {
         uint64_t value = 0, sent = 42;
 
@@ -285,10 +337,14 @@ static void test_forked_child_opens_anew(void **state)
         post(&b, tagged(OFP_TRECV, OFP_PEER_ANY, 1, &value, sizeof(value), 0), 0);
         post(&a, tagged(OFP_TSEND, a.peer, 1, &sent, sizeof(sent), 0), OFP_INJECT);
         next_completion(&b, &a);
+        side_close(&a);
+        side_close(&b);
         _exit(value == sent ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+    /* Nothing that the child opened and closed woke the parent. */
+    assert_int_equal(poll(&entry, 1, 0), 0);
 }
 
 /* -------------------------------------------------------------------------------------------------------- addresses */
@@ -334,7 +390,9 @@ static void test_nobody_at_the_address(void **state)
 
 #define BOTH(test)                                                                                                     \
     {#test " core-matched", test, open_matched, close_both, NULL},                                                     \
-    {#test " provider-matched", test, open_offloaded, close_both, NULL}
+    {                                                                                                                  \
+        #test " provider-matched", test, open_offloaded, close_both, NULL                                              \
+    }
 
 int main(void)
 {
@@ -346,6 +404,7 @@ int main(void)
         BOTH(test_fence_waits_for_what_is_under_way),
         BOTH(test_sends_to_itself),
         {"test_bound_on_unexpected_payload", test_bound_on_unexpected_payload, open_matched, close_both, NULL},
+        {"test_bound_on_announcements", test_bound_on_announcements, open_matched, close_both, NULL},
         BOTH(test_closed_peer_is_lost),
         BOTH(test_successor_at_the_same_address),
         {"test_removed_address_gives_its_messages_back", test_removed_address_gives_its_messages_back, open_matched,

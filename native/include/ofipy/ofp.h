@@ -189,7 +189,10 @@ ofp_request_t ofp_request_trecv_buffer(struct ofp_endpoint *endpoint, void *buff
                                        uint64_t tag, uint64_t ignore);
 /* 1 finished, 2 finished with an error, 0 not yet; makes progress. */
 int ofp_request_test(ofp_request_t request);
-/* 1 finished, 2 finished with an error; 0 one second or the time-out passed; -EINTR on a signal: the operation goes on. */
+/*
+ * 1 finished, 2 finished with an error; 0 one second or the time-out passed; -EINTR on a signal: the operation goes on.
+ * -EINVAL: a prepared operation that was never started.
+ */
 int ofp_request_wait(ofp_request_t request, int64_t timeout);
 /*
  * Wait, take the completion and release the request in one call: what a blocking caller needs. `error` of the result is 0 or

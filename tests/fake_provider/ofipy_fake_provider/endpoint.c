@@ -55,11 +55,12 @@ void fake_close(struct ofp_endpoint *endpoint, uint64_t deadline)
     (void)deadline;
     while ((node = ofp_list_pop(&self->unexpected)))
         packet_free(OFP_CONTAINER_OF(node, struct packet, node));
-    /* peer_down follows for every peer and looks at the receives. */
+    /* The core ends what was posted here. */
     free(self->receives);
     self->receives = NULL;
     self->receive_count = 0;
     mailbox_close(self->mailbox);
+    self->mailbox = NULL;
     fake_core->watch_remove(endpoint->domain, &self->doorbell);
     close(self->doorbell.fd);
 }
@@ -131,12 +132,18 @@ void fake_peer_down(struct ofp_peer *peer)
     struct fake_peer *self = peer->private;
     struct ofp_list *node;
 
-    fake_offload_forget(private_of(peer->endpoint), peer);
     /* After a refused connection there is nothing more to drop. */
     if (!self->target)
         return;
-    while ((node = ofp_list_pop(&self->announced)))
-        packet_finish(OFP_CONTAINER_OF(node, struct packet, node), ECONNRESET);
+    while ((node = ofp_list_pop(&self->announced))) {
+        struct packet *packet = OFP_CONTAINER_OF(node, struct packet, node);
+
+        /* When the whole endpoint closes its departure tells the sender. */
+        if (private_of(peer->endpoint)->mailbox)
+            packet_finish(packet, ECONNRESET);
+        else
+            packet_free(packet);
+    }
     ofp_list_remove(&self->node);
     mailbox_release(self->target);
     self->target = NULL;
@@ -148,8 +155,7 @@ static int notice_departures(struct ofp_endpoint *endpoint)
     struct ofp_list *node, *following;
     int lost = 0;
 
-    OFP_LIST_EACH(node, following, &private_of(endpoint)->peers)
-    {
+    OFP_LIST_EACH (node, following, &private_of(endpoint)->peers) {
         struct fake_peer *peer = OFP_CONTAINER_OF(node, struct fake_peer, node);
 
         if (mailbox_is_open(peer->target))
@@ -198,8 +204,7 @@ static void finish_send(struct ofp_endpoint *endpoint, struct packet *packet)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &private_of(endpoint)->peers)
-    {
+    OFP_LIST_EACH (node, following, &private_of(endpoint)->peers) {
         struct fake_peer *to = OFP_CONTAINER_OF(node, struct fake_peer, node);
         struct ofp_pending *pending;
 

@@ -30,10 +30,10 @@ struct mailbox {
     uint32_t references;
     uint32_t inbox_count;
     bool open;
-    bool armed;                  /* its domain may sleep: ring at the next packet */
-    bool rung;                   /* the doorbell is readable */
-    struct ofp_list inbox;       /* packets for this endpoint, in the order sent */
-    struct ofp_list returned;    /* own packets that came back */
+    bool armed;               /* its domain may sleep: ring at the next packet */
+    bool rung;                /* the doorbell is readable */
+    struct ofp_list inbox;    /* packets for this endpoint, in the order sent */
+    struct ofp_list returned; /* own packets that came back */
 };
 
 struct packet {
@@ -54,7 +54,7 @@ struct fake_domain {
 };
 
 struct fake_endpoint {
-    struct mailbox *mailbox;
+    struct mailbox *mailbox; /* NULL once closed */
     struct ofp_watch doorbell;
     uint64_t departures_seen;
     bool stalled;                  /* the core has no room for the first packet of the inbox */
@@ -65,7 +65,7 @@ struct fake_endpoint {
 };
 
 struct fake_peer {
-    struct ofp_list node;      /* in fake_endpoint.peers */
+    struct ofp_list node; /* in fake_endpoint.peers */
     struct ofp_peer *peer;
     struct mailbox *target;    /* referenced; NULL while the peer is not up */
     struct ofp_list announced; /* packets from it whose payload nobody has asked for */
@@ -80,7 +80,7 @@ int fake_address_make(const char *service, struct fake_address *address, char *t
 /* mailbox.c. Each takes the lock itself; packets change owner as their names say. */
 int mailbox_open(const char *service, int doorbell, struct mailbox **mailbox, uint64_t *departures, char *text,
                  size_t text_size);
-void mailbox_close(struct mailbox *mailbox); /* drops its packets and its owner's reference */
+void mailbox_close(struct mailbox *mailbox);                      /* drops its packets and its owner's reference */
 struct mailbox *mailbox_find(const struct fake_address *address); /* a new reference, or NULL */
 struct mailbox *mailbox_hold(struct mailbox *mailbox);
 void mailbox_release(struct mailbox *mailbox);
@@ -121,8 +121,7 @@ void fake_disarm(struct ofp_endpoint *endpoint);
 /* The message in a packet; `peer` may be NULL. */
 struct ofp_message fake_message(const struct packet *packet, struct ofp_peer *peer);
 
-extern const struct ofp_endpoint_ops fake_matched_ops;   /* matched.c */
-extern const struct ofp_endpoint_ops fake_offload_ops;   /* offload.c */
-void fake_offload_forget(struct fake_endpoint *self, const struct ofp_peer *peer);
+extern const struct ofp_endpoint_ops fake_matched_ops; /* matched.c */
+extern const struct ofp_endpoint_ops fake_offload_ops; /* offload.c */
 
 #endif

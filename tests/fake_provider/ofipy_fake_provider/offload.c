@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * "fake-offload" endpoints match receives themselves, with a plain list each for posted receives and unexpected packets:
- * the oldest that matches wins. So simple that it can serve as the model of what matching means.
+ * "fake-offload" endpoints match receives themselves, with a plain list each for posted receives and unexpected
+ * packets: the oldest that matches wins. So simple that it can serve as the model of what matching means.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,8 +27,7 @@ static bool matches(const struct ofp_pending *receive, const struct packet *pack
 static void receive_packet(struct ofp_endpoint *endpoint, struct ofp_pending *receive, struct packet *packet)
 {
     const struct fake_address *source = &packet->source->address;
-    struct ofp_message message =
-        fake_message(packet, fake_core->peer_by_address(endpoint, source, sizeof(*source)));
+    struct ofp_message message = fake_message(packet, fake_core->peer_by_address(endpoint, source, sizeof(*source)));
     uint64_t moved = 0;
 
     for (uint32_t i = 0; i < receive->transfer.iov_count; i++) {
@@ -66,17 +65,6 @@ static int receives_reserve(struct fake_endpoint *self)
     return 0;
 }
 
-/* The core ends a lost peer's operations itself, receives from it included. */
-void fake_offload_forget(struct fake_endpoint *self, const struct ofp_peer *peer)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < self->receive_count; i++)
-        if (self->receives[i]->peer != peer)
-            self->receives[kept++] = self->receives[i];
-    self->receive_count = kept;
-}
-
 static int offload_deliver(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct packet *packet)
 {
     struct fake_endpoint *self = private_of(endpoint);
@@ -108,8 +96,7 @@ static int post_receive(struct ofp_endpoint *endpoint, struct ofp_peer *peer, co
     receive = fake_core->transfer_retain(endpoint, peer, transfer);
     if (!receive)
         return -ENOMEM;
-    OFP_LIST_EACH(node, following, &self->unexpected)
-    {
+    OFP_LIST_EACH (node, following, &self->unexpected) {
         struct packet *packet = OFP_CONTAINER_OF(node, struct packet, node);
 
         if (matches(receive, packet)) {

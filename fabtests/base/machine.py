@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The machine a figure was taken on: without it a figure says nothing."""
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+__all__ = ["StealClock", "describe_machine"]
+
+STEAL_FIELD = 8  # of the "cpu" line in /proc/stat, see proc_stat(5)
+
+
+def read_line(path: str) -> str | None:
+    """The first line of a file of the kernel, None where it has none."""
+    try:
+        return Path(path).read_text().partition("\n")[0].strip()
+    except OSError:
+        return None
+
+
+def cpu_model() -> str:
+    """The processor's name as the kernel prints it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model", "cpu model"):
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+class StealClock:
+    """Measures how much time the hypervisor gave to others since it was made."""
+
+    def __init__(self) -> None:
+        self._start = self._read()
+
+    @staticmethod
+    def _read() -> list[int]:
+        line = read_line("/proc/stat") or ""
+        return [int(field) for field in line.split()[1:9]]
+
+    def percent(self) -> float | None:
+        """Stolen share of all processor time since the start; None where the kernel does not say."""
+        spent = [now - then for now, then in zip(self._read(), self._start, strict=True)]
+        if len(spent) < STEAL_FIELD:
+            return None
+        return round(100 * spent[STEAL_FIELD - 1] / max(1, sum(spent)), 2)
+
+
+def describe_machine(*, cores: tuple[int, ...] = (), steal: StealClock | None = None) -> dict[str, Any]:
+    """Describe the machine for a result document.
+
+    Parameters
+    ----------
+    cores : tuple of int
+        The cores that the workers were pinned to.
+    steal : StealClock, optional
+        Running since the measurement began.
+
+    Returns
+    -------
+    dict
+        Keys ``cpu``, ``cores``, ``pinned``, ``kernel``, ``governor``, ``steal_percent``, ``load``,
+        ``python``, ``numpy`` and ``ofipy``; None where the machine does not tell.
+    """
+    governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+    return {
+        "cpu": cpu_model(),
+        "architecture": platform.machine(),
+        "cores": os.cpu_count(),
+        "pinned": list(cores),
+        "kernel": platform.release(),
+        "governor": read_line(governor),
+        "steal_percent": steal.percent() if steal is not None else None,
+        "load": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "ofipy": version("ofipy"),
+    }

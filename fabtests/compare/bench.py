@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs in each worker: holds one contender and times it."""
+
+import threading
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from fabtests.base.worker import load
+from fabtests.compare.contender import Contender, Times
+
+__all__ = ["Bench"]
+
+WARMUP = 5
+
+
+class BusyThread:
+    """A Python thread that computes, as a program does that has other work."""
+
+    def __init__(self) -> None:
+        self._stop = False
+        self._thread = threading.Thread(target=self._compute, name="busy")
+        self._thread.start()
+
+    def _compute(self) -> None:
+        number = 0
+        while not self._stop:
+            number = (number * 31 + 7) & 0xFFFF
+
+    def close(self) -> None:
+        """Let it end."""
+        self._stop = True
+        self._thread.join()
+
+
+class Bench:
+    """One side of a contender, with the clock.
+
+    Parameters
+    ----------
+    first : bool
+        Whether this is the side that times.
+    contender : str
+        ``module:class``.
+    **options
+        Keyword arguments of that class.
+    """
+
+    def __init__(self, first: bool, *, contender: str, **options: Any) -> None:
+        self._first = first
+        self._contender: Contender = load(contender)(first, **options)
+
+    def offer(self) -> Any:
+        """See :meth:`Contender.offer`."""
+        return self._contender.offer()
+
+    def meet(self, other: Any) -> None:
+        """See :meth:`Contender.meet`."""
+        self._contender.meet(other)
+
+    def version(self) -> str:
+        """See :meth:`Contender.version`."""
+        return self._contender.version()
+
+    def latency(
+        self, mode: str, size: int, count: int, chunks: int, samples: int, busy: bool
+    ) -> tuple[Times, Times]:
+        """Time `chunks` chunks of `count` round trips, then `samples` single ones.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            Nanoseconds of each chunk and of each single round trip; meaningful on the first side.
+        """
+        contender = self._contender
+        contender.prepare(size, mode)
+        beside = BusyThread() if busy and self._first else None
+        try:
+            contender.exchange(WARMUP)
+            times = np.zeros(chunks, dtype=np.int64)
+            for index in range(chunks):
+                begin = perf_counter_ns()
+                contender.exchange(count)
+                times[index] = perf_counter_ns() - begin
+            return times, contender.sample(samples)
+        finally:
+            if beside is not None:
+                beside.close()
+
+    def bandwidth(self, mode: str, size: int, window: int, count: int, rewrite: bool) -> Times:
+        """Time `count` windows.
+
+        Returns
+        -------
+        numpy.ndarray
+            Nanoseconds of each window; meaningful on the first side.
+        """
+        contender = self._contender
+        contender.prepare(size, mode)
+        contender.stream(window)
+        times = np.zeros(count, dtype=np.int64)
+        for index in range(count):
+            if rewrite and self._first:
+                contender.rewrite(index & 0xFF)
+            begin = perf_counter_ns()
+            contender.stream(window)
+            times[index] = perf_counter_ns() - begin
+        return times
+
+    def close(self) -> None:
+        """Close the contender."""
+        self._contender.close()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``fabtests compare``: choose cases, run them, report."""
+
+from collections.abc import Iterable
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import ofipy
+from fabtests.base.machine import StealClock, describe_machine
+from fabtests.base.pair import pick_cores
+from fabtests.compare.cases import CASES, Case
+from fabtests.compare.field import Field
+from fabtests.compare.report import build_document, print_tables
+from fabtests.compare.runner import Row, run_case, select_rows
+from ofipy.cli.support import CommandError, ExitCode, data_console, print_json, status_console
+
+__all__ = ["run"]
+
+PROVIDER = "shm"
+
+
+def run(*, cases: str | None, rounds: int, modes: str | None, sizes: str | None, as_json: bool) -> None:
+    """Run the command; the parameters are its options as given.
+
+    Raises
+    ------
+    click.UsageError
+        For a case, mode or size that does not exist.
+    CommandError
+        When the provider is not there.
+    """
+    wanted_modes = split_names(
+        modes, known={mode for case in CASES.values() for mode in case.modes}, what="mode"
+    )
+    wanted_sizes = split_names(
+        sizes, known={str(size) for case in CASES.values() for size in case.sizes}, what="size"
+    )
+    chosen = [CASES[name] for name in split_names(cases, known=CASES, what="case") or CASES]
+    plan = [
+        (case, select_rows(case, set(wanted_modes), {int(size) for size in wanted_sizes})) for case in chosen
+    ]
+    if not any(groups for _, groups in plan):
+        raise click.UsageError("no row of these cases has such a mode and size")
+    if any(groups and case.provider == PROVIDER for case, groups in plan):
+        require_provider()
+
+    steal, cores = StealClock(), pick_cores()
+    with Field(provider=PROVIDER, cores=cores) as field:
+        rows = run_plan(plan, field, rounds=rounds)
+        absent = dict(field.absent)
+    machine = describe_machine(cores=cores, steal=steal) | {"rounds": rounds}
+    if as_json:
+        print_json(build_document(rows, machine=machine, absent=absent))
+    else:
+        print_tables(data_console(), rows, machine=machine, absent=absent)
+
+
+def run_plan(plan: list[tuple[Case, list[list[tuple[str, int]]]]], field: Field, *, rounds: int) -> list[Row]:
+    """Run the cases under a progress bar."""
+    rows: list[Row] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=status_console(), transient=True, auto_refresh=False) as progress:
+        task = progress.add_task("starting", total=rounds * sum(len(groups) for _, groups in plan))
+
+        def step(description: str) -> None:
+            # Drawn between rounds only: a drawing thread would take turns on the cores that are measured.
+            progress.update(task, advance=1, description=description, refresh=True)
+
+        for case, groups in plan:
+            rows.extend(run_case(case, groups, field, rounds=rounds, step=step))
+    return rows
+
+
+def require_provider() -> None:
+    """Refuse early, with the provider's own reason, when there is nothing to measure."""
+    if not ofipy.getinfo(provider=PROVIDER):
+        raise CommandError(
+            f"provider {PROVIDER} is not available: see `ofipy info`", code=ExitCode.NO_PROVIDER
+        )
+
+
+def split_names(text: str | None, *, known: Iterable[str], what: str) -> list[str]:
+    """Split a list of names and check each."""
+    names = [name.strip() for name in text.split(",")] if text else []
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise click.UsageError(f"unknown {what} {name!r}: there are {', '.join(sorted(known))}")
+    return names

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A contender is one way of moving bytes: a class with an object in each of the two workers."""
+
+import importlib.metadata
+from abc import ABC, abstractmethod
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Bytes", "Contender", "Times", "new_buffer"]
+
+Times = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+
+def new_buffer(size: int) -> Bytes:
+    """A buffer with memory of its own: untouched pages would all be the one page of zeros."""
+    return np.ones(size, dtype=np.uint8)
+
+
+class Contender(ABC):
+    """One side of a way to move bytes between two processes.
+
+    Parameters
+    ----------
+    first : bool
+        Whether this side sends first.
+    """
+
+    distribution: str
+    """Name of the package whose version is reported."""
+
+    def __init__(self, first: bool) -> None:
+        self.first = first
+
+    def version(self) -> str:
+        """Version for the report."""
+        return importlib.metadata.version(self.distribution)
+
+    @abstractmethod
+    def offer(self) -> Any:
+        """What the other side needs to find this one."""
+
+    @abstractmethod
+    def meet(self, other: Any) -> None:
+        """Take the other side's offer and connect."""
+
+    @abstractmethod
+    def prepare(self, size: int, mode: str) -> None:
+        """Make buffers for messages of `size` bytes; what follows uses them."""
+
+    def exchange(self, count: int) -> None:
+        """Ping-pong `count` times: the first side sends, then receives; the second the other way round."""
+        raise NotImplementedError(f"{type(self).__name__} has no ping-pong")
+
+    def stream(self, window: int) -> None:
+        """Move `window` messages from the first side to the second, then an acknowledgement back."""
+        raise NotImplementedError(f"{type(self).__name__} has no stream")
+
+    def rewrite(self, value: int) -> None:
+        """First side: fill the send buffer with `value`."""
+        raise NotImplementedError(f"{type(self).__name__} does not rewrite")
+
+    def sample(self, count: int) -> Times:
+        """Nanoseconds of each of `count` round trips."""
+        exchange = self.exchange
+        stamps = np.zeros(count + 1, dtype=np.int64)
+        stamps[0] = perf_counter_ns()
+        for index in range(1, count + 1):
+            exchange(1)
+            stamps[index] = perf_counter_ns()
+        return stamps[1:] - stamps[:-1]
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give everything back."""

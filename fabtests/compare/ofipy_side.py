@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ofipy as a contender: one endpoint a side, and a way to use it for each mode."""
+
+import asyncio
+from time import perf_counter_ns
+
+import numpy as np
+
+import ofipy
+from fabtests.base.pingpong import TAG_PING, PingPong
+from fabtests.base.side import Side
+from fabtests.compare.contender import Bytes, Contender, Times, new_buffer
+
+__all__ = ["Ofipy"]
+
+TAG_ACKNOWLEDGE = 8
+
+
+class Ofipy(Contender):
+    """Modes of a ping-pong: ``native blocking prepared await``; of a stream: ``array domain``.
+
+    Parameters
+    ----------
+    first : bool
+        Whether this side sends first.
+    provider : str
+        Provider by name.
+    """
+
+    distribution = "ofipy"
+
+    def __init__(self, first: bool, *, provider: str) -> None:
+        super().__init__(first)
+        self._side = Side(first, provider=provider)
+        self._runner = asyncio.Runner()
+        self._prepared: tuple[int, str] | None = None
+
+    def offer(self) -> str:
+        """The endpoint's address."""
+        return self._side.offer()
+
+    def meet(self, other: str) -> None:
+        """Enter the other side's address."""
+        self._side.meet(other)
+
+    def prepare(self, size: int, mode: str) -> None:
+        """Make buffers, and prepared operations where the mode has them."""
+        if self._prepared == (size, mode):
+            return
+        self._prepared = size, mode
+        self._mode = mode
+        self._outgoing, self._incoming = self._buffers(size, mode)
+        self._byte = new_buffer(1)
+        self._game = PingPong(self._side, size) if mode == "prepared" else None
+
+    def _buffers(self, size: int, mode: str) -> tuple[Bytes, Bytes]:
+        if mode != "domain":
+            return new_buffer(size), new_buffer(size)
+        domain = self._side.endpoint.domain
+        outgoing, incoming = domain.empty(size, np.uint8), domain.empty(size, np.uint8)
+        outgoing.fill(1)
+        incoming.fill(1)
+        return outgoing, incoming
+
+    def exchange(self, count: int) -> None:
+        """Ping-pong in the mode prepared."""
+        if self._game is not None:
+            self._game.run(count)
+        elif self._mode == "native":
+            self._measure(count, None)
+        elif self._mode == "await":
+            self._runner.run(self._exchange_awaiting(count, None))
+        else:
+            self._exchange_blocking(count)
+
+    def sample(self, count: int) -> Times:
+        """Nanoseconds of single round trips."""
+        times = np.zeros(count, dtype=np.int64)
+        if self._game is not None:
+            return self._game.sample(count)
+        if self._mode == "native":
+            self._measure(count, times)
+        elif self._mode == "await":
+            self._runner.run(self._exchange_awaiting(count, times))
+        else:
+            return super().sample(count)
+        return times
+
+    def _measure(self, count: int, times: Times | None) -> None:
+        ofipy.measure.pingpong(
+            self._side.endpoint,
+            self._side.peer,
+            first=self.first,
+            tag=TAG_PING,
+            send=self._outgoing,
+            receive=self._incoming,
+            iterations=count,
+            nanoseconds=times,
+        )
+
+    def _exchange_blocking(self, count: int) -> None:
+        endpoint, peer = self._side.endpoint, self._side.peer
+        send, receive = endpoint.tsend, endpoint.trecv_into
+        outgoing, incoming = self._outgoing, self._incoming
+        if self.first:
+            for _ in range(count):
+                send(outgoing, peer, tag=TAG_PING).wait()
+                receive(incoming, peer, tag=TAG_PING).wait()
+        else:
+            for _ in range(count):
+                receive(incoming, peer, tag=TAG_PING).wait()
+                send(outgoing, peer, tag=TAG_PING).wait()
+
+    async def _exchange_awaiting(self, count: int, times: Times | None) -> None:
+        endpoint, peer = self._side.endpoint, self._side.peer
+        send, receive = endpoint.tsend, endpoint.trecv_into
+        outgoing, incoming = self._outgoing, self._incoming
+        for index in range(count):
+            begin = perf_counter_ns() if times is not None else 0
+            if self.first:
+                await send(outgoing, peer, tag=TAG_PING)
+            await receive(incoming, peer, tag=TAG_PING)
+            if not self.first:
+                await send(outgoing, peer, tag=TAG_PING)
+            if times is not None:
+                times[index] = perf_counter_ns() - begin
+
+    def stream(self, window: int) -> None:
+        """One window."""
+        endpoint, peer = self._side.endpoint, self._side.peer
+        if self.first:
+            acknowledged = endpoint.trecv_into(self._byte, peer, tag=TAG_ACKNOWLEDGE)
+            send, outgoing = endpoint.tsend, self._outgoing
+            ofipy.wait_all([send(outgoing, peer, tag=TAG_PING) for _ in range(window)])
+            acknowledged.wait()
+        else:
+            receive, incoming = endpoint.trecv_into, self._incoming
+            ofipy.wait_all([receive(incoming, peer, tag=TAG_PING) for _ in range(window)])
+            endpoint.tsend(self._byte, peer, tag=TAG_ACKNOWLEDGE).wait()
+
+    def rewrite(self, value: int) -> None:
+        """Fill the send buffer."""
+        self._outgoing.fill(value)
+
+    def close(self) -> None:
+        """Close the endpoint."""
+        self._runner.close()
+        self._side.close()

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Bare cross-memory attach: the second process reads the first one's buffer with ``process_vm_readv``.
+
+What one copy by the kernel can reach, and nothing else: no messages, no matching. Two words in shared memory,
+on which both sides spin, say that the buffer may be read and that it has been. One system call reads a whole
+window. The words are ordinary memory: x86 keeps their order, and elsewhere the system call between them does.
+"""
+
+import ctypes
+import mmap
+import os
+import platform
+
+from fabtests.compare.contender import Contender, new_buffer
+
+__all__ = ["Attach"]
+
+
+class IoVec(ctypes.Structure):
+    """``struct iovec``."""
+
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+Offer = tuple[int, int]
+Vectors = tuple[int, ctypes.Array[IoVec], ctypes.Array[IoVec]]
+
+
+class Attach(Contender):
+    """``process_vm_readv(2)`` by ctypes, with arguments built beforehand."""
+
+    def __init__(self, first: bool) -> None:
+        super().__init__(first)
+        library = ctypes.CDLL(None, use_errno=True)
+        self._readv = library.process_vm_readv
+        self._readv.restype = ctypes.c_ssize_t
+        vector = ctypes.POINTER(IoVec)
+        self._readv.argtypes = (ctypes.c_int, vector, ctypes.c_ulong, vector, ctypes.c_ulong, ctypes.c_ulong)
+        self._descriptor = os.memfd_create("fabtests-attach") if first else -1
+        if first:
+            os.ftruncate(self._descriptor, mmap.PAGESIZE)
+            self._map(self._descriptor)
+        self._pid = 0
+        self._round = 0
+
+    def _map(self, descriptor: int) -> None:
+        # Words, each on a cache line of its own: 0 rounds offered, 8 rounds read, 16 address of the buffer.
+        self._words = memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)).cast("Q")
+
+    def version(self) -> str:
+        """The kernel does the work."""
+        return platform.release()
+
+    def offer(self) -> Offer:
+        """Process and descriptor of the shared words."""
+        return os.getpid(), self._descriptor
+
+    def meet(self, other: Offer) -> None:
+        """The second side maps the first one's words."""
+        pid, descriptor = other
+        self._pid = pid
+        if not self.first:
+            with open(f"/proc/{pid}/fd/{descriptor}", "r+b", buffering=0) as words:
+                self._map(words.fileno())
+
+    def prepare(self, size: int, mode: str) -> None:
+        """Allocate the buffer of this side."""
+        self._size = size
+        self._buffer = new_buffer(size)
+        self._address = self._buffer.__array_interface__["data"][0]
+        self._vectors: Vectors | None = None
+
+    def stream(self, window: int) -> None:
+        """One window."""
+        self._round += 1
+        words, turn = self._words, self._round
+        if self.first:
+            words[16] = self._address
+            words[0] = turn
+            while words[8] != turn:
+                pass
+            return
+        while words[0] != turn:
+            pass
+        count, local, remote = self._vectors or self._build(window, words[16])
+        moved = self._readv(self._pid, local, count, remote, count, 0)
+        if moved != window * self._size:
+            error = ctypes.get_errno()
+            raise OSError(
+                error, f"process_vm_readv moved {moved} of {window * self._size} bytes: {os.strerror(error)}"
+            )
+        words[8] = turn
+
+    def _build(self, window: int, address: int) -> Vectors:
+        here = (IoVec * window)(*[IoVec(self._address, self._size)] * window)
+        there = (IoVec * window)(*[IoVec(address, self._size)] * window)
+        self._vectors = (window, here, there)
+        return self._vectors
+
+    def rewrite(self, value: int) -> None:
+        """Fill the buffer."""
+        self._buffer.fill(value)
+
+    def close(self) -> None:
+        """Close the descriptor; the mapping goes with the process."""
+        if self.first:
+            os.close(self._descriptor)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""pyzmq: a pair of PAIR sockets over ipc, in the abstract namespace so that no file stays."""
+
+import secrets
+from collections.abc import Callable
+from functools import partial
+
+import zmq
+
+from fabtests.compare.contender import Contender, new_buffer
+
+__all__ = ["PyZmq"]
+
+COPY_LIMIT = 65536  # pyzmq's own default below which it copies a message rather than track it
+
+
+class PyZmq(Contender):
+    """``send`` and ``recv_into``."""
+
+    distribution = "pyzmq"
+
+    def __init__(self, first: bool) -> None:
+        super().__init__(first)
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.PAIR)
+        self._socket.linger = 0
+
+    def version(self) -> str:
+        """Of the binding and of the library under it."""
+        return f"{super().version()} (libzmq {zmq.zmq_version()})"
+
+    def offer(self) -> str | None:
+        """The first side binds."""
+        if not self.first:
+            return None
+        address = f"ipc://@fabtests-{secrets.token_hex(16)}"
+        self._socket.bind(address)
+        return address
+
+    def meet(self, other: str | None) -> None:
+        """The second side connects."""
+        if other is not None:
+            self._socket.connect(other)
+
+    def prepare(self, size: int, mode: str) -> None:
+        """Allocate both buffers."""
+        self._outgoing = new_buffer(size)
+        self._incoming = new_buffer(size)
+        copy = size < COPY_LIMIT
+        self._send: Callable[[memoryview], object] = partial(self._socket.send, copy=copy)
+
+    def exchange(self, count: int) -> None:
+        """Ping-pong."""
+        send, receive = self._send, self._socket.recv_into
+        outgoing, incoming = self._outgoing.data, self._incoming.data
+        if self.first:
+            for _ in range(count):
+                send(outgoing)
+                receive(incoming)
+        else:
+            for _ in range(count):
+                receive(incoming)
+                send(outgoing)
+
+    def stream(self, window: int) -> None:
+        """One window."""
+        send, receive = self._send, self._socket.recv_into
+        outgoing, incoming = self._outgoing.data, self._incoming.data
+        if self.first:
+            for _ in range(window):
+                send(outgoing)
+            receive(incoming)
+        else:
+            for _ in range(window):
+                receive(incoming)
+            send(memoryview(b"a"))
+
+    def rewrite(self, value: int) -> None:
+        """Fill the send buffer; the acknowledgement has shown that nothing reads it any more."""
+        self._outgoing.fill(value)
+
+    def close(self) -> None:
+        """Close socket and context."""
+        self._socket.close()
+        self._context.term()

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The result as one JSON document, or as tables."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from fabtests.base.sizes import shorten_bytes
+from fabtests.compare.runner import PeerResult, Row
+from fabtests.compare.statistics import SPREAD_LIMIT, Summary
+
+__all__ = ["SCHEMA", "build_document", "print_tables"]
+
+SCHEMA = 1
+UNITS = {"usec_per_transfer": "µs", "mb_per_sec": "MB/s"}
+
+
+def build_document(rows: Sequence[Row], *, machine: dict[str, Any], absent: dict[str, str]) -> dict[str, Any]:
+    """The document of ``--json``."""
+    return {
+        "schema": SCHEMA,
+        "machine": machine,
+        "rows": [row.document() for row in rows],
+        "absent": absent,
+    }
+
+
+def print_tables(
+    console: Console, rows: Sequence[Row], *, machine: dict[str, Any], absent: dict[str, str]
+) -> None:
+    """Print a table for each case, then the machine and who was missing."""
+    for name in dict.fromkeys(row.case.name for row in rows):
+        console.print(build_table([row for row in rows if row.case.name == name]))
+    console.print(
+        "Medians over rounds, ± spread (interquartile range / median); (×) is ofipy / peer, "
+        f"given when no spread is above {SPREAD_LIMIT:.0%}."
+    )
+    facts = ", ".join(f"{key} {value}" for key, value in machine.items() if value not in (None, []))
+    console.print(f"Machine: {facts}", markup=False)
+    for peer, reason in absent.items():
+        console.print(f"Absent: {peer}: {reason}", markup=False)
+
+
+def build_table(rows: Sequence[Row]) -> Table:
+    """The table of one case."""
+    case = rows[0].case
+    peers = list(dict.fromkeys(name for row in rows for name in row.peers))
+    table = Table(title=f"{case.name} ({UNITS[case.metric]})", title_justify="left")
+    table.add_column("mode")
+    for heading in (case.size_key, "ofipy", "p99", *peers):
+        table.add_column(heading, justify="right")
+    table.add_column("bar")
+    for row in rows:
+        size = shorten_bytes(row.size) if case.size_key == "bytes" else str(row.size)
+        beside = [show_peer(row.peers.get(name)) for name in peers]
+        table.add_row(
+            row.mode, size, show_summary(row.own), show_number(row.own.p99), *beside, show_bars(row)
+        )
+    return table
+
+
+def show_number(value: float | None) -> str:
+    """Three significant digits, whole numbers from 100 on."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def show_summary(summary: Summary) -> str:
+    """A value and its spread."""
+    return f"{show_number(summary.value)} ±{summary.spread:.0%}"
+
+
+def show_peer(peer: PeerResult | None) -> str:
+    """A peer's value, and how ofipy stands to it."""
+    if peer is None:
+        return "-"
+    return f"{show_summary(peer.summary)} (×{'?' if peer.ratio is None else f'{peer.ratio:.3g}'})"
+
+
+def show_bars(row: Row) -> str:
+    """The bars of a row with their verdicts."""
+    words = {True: "[green]met[/]", False: "[red]missed[/]", None: "[yellow]not judged[/]"}
+    return ", ".join(f"{bar} {words[met]}" for bar, met in row.bars())

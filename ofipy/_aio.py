@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Requests and asyncio.
+
+The problem: a completion queue has one descriptor for everything, and its readiness may be told once. So
+there is one reader for each event loop and queue. It arms the queue, and whatever it finds while doing so it
+handles at once; after each wake-up it takes every finished request, then arms and looks again. Futures exist
+only for requests that were not finished when awaited.
+"""
+
+import asyncio
+import threading
+from typing import Any
+
+from ofipy._completion import CompletionQueue
+from ofipy._request import MessageRequest, Request
+
+__all__ = ["Reader", "finish"]
+
+# Seconds between two looks while somebody's completions lie unread in the queue, which then cannot be armed.
+_UNREAD_PERIOD = 0.001
+
+
+class Reader:
+    """Watches the descriptor of one queue in one event loop, as long as there are requests to wait for."""
+
+    def __init__(self, cq: CompletionQueue, loop: asyncio.AbstractEventLoop) -> None:
+        self._cq = cq
+        self._loop = loop
+        self._thread = threading.get_ident()
+        self._waiting = 0
+        self._fd = -1  # while it is not watched
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self, request: Request) -> "asyncio.Future[None] | None":
+        """A future that ends when the request has finished; None: it has finished already."""
+        future = self._loop.create_future()
+        if not self._cq._watch(request._handle, lambda: self._finished(future), request._buffer):
+            return None
+        self._waiting += 1
+        if self._fd < 0:
+            self._fd = self._cq.fileno()
+            self._loop.add_reader(self._fd, self._ready)
+        self._arm()
+        return future
+
+    def _finished(self, future: "asyncio.Future[None]") -> None:
+        # Other threads drain the queue too.
+        if threading.get_ident() == self._thread:
+            self._resolve(future)
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._resolve, future)
+
+    def _resolve(self, future: "asyncio.Future[None]") -> None:
+        self._waiting -= 1
+        if not future.done():
+            future.set_result(None)
+
+    def _ready(self) -> None:
+        self._timer = None
+        if not self._waiting:
+            # Nobody waits, and without a look the descriptor may stay readable: stop watching.
+            self.stop()
+            return
+        self._cq._drain_finished()
+        self._arm()
+
+    def _arm(self) -> None:
+        while self._waiting and not self._cq.arm():
+            if not self._cq._drain_finished():
+                if self._timer is None:
+                    self._timer = self._loop.call_later(_UNREAD_PERIOD, self._ready)
+                return
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        if self._fd >= 0 and not self._loop.is_closed():
+            self._loop.remove_reader(self._fd)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._fd = -1
+        self._cq._readers.pop(id(self._loop), None)
+
+
+def _reader(cq: CompletionQueue) -> Reader:
+    loop = asyncio.get_running_loop()
+    reader = cq._readers.get(id(loop))
+    if reader is None or reader._loop is not loop:
+        reader = cq._readers[id(loop)] = Reader(cq, loop)
+    return reader
+
+
+async def finish(request: Request) -> Any:
+    """Await a request.
+
+    Cancellation is exact for receives: either nothing was received, and a message that was already taken hold
+    of goes back to its place, or the request has finished and still says what came. A send goes on.
+    """
+    while not request._attempt(0):
+        future = _reader(request._endpoint._cq).watch(request)
+        if future is None:
+            continue
+        try:
+            await future
+        except asyncio.CancelledError:
+            _withdraw(request)
+            raise
+    return request._result()
+
+
+def _withdraw(request: Request) -> None:
+    if (
+        request._operation in ("recv", "trecv")
+        and not request.cancel()
+        and isinstance(request, MessageRequest)
+    ):
+        request._abandon()

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Address vectors: peers as small integers."""
+
+import errno as codes
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ofipy._address import Address, resolve
+from ofipy._binding import check, ffi, lib
+from ofipy._errors import Closed, FabricError
+from ofipy._lifetime import Handle, Resource
+
+if TYPE_CHECKING:
+    from ofipy._fabric import Domain
+
+__all__ = ["PEER_ANY", "AddressVector", "Peer"]
+
+PEER_ANY: int = lib.OFP_PEER_ANY
+PEER_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
+
+
+class Peer(int):
+    """A peer: its index in an address vector, usable wherever an operation names one."""
+
+    _vector: "weakref.ref[AddressVector]"
+
+    @property
+    def address(self) -> Address:
+        """Where the peer is.
+
+        Raises
+        ------
+        Closed
+            When the address vector is gone.
+        UnknownPeer
+            When the peer was removed.
+        """
+        vector = self._vector()
+        if vector is None:
+            raise Closed("the address vector of this peer is gone", operation="address")
+        return vector.address(self)
+
+    def __repr__(self) -> str:
+        try:
+            return f"<Peer {int(self)} {self.address}>"
+        except FabricError:
+            return f"<Peer {int(self)}>"
+
+    def __str__(self) -> str:
+        return int.__repr__(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An index means something in its own vector only; what travels is the plain number, or peer.address.
+        return int, (int(self),)
+
+
+class AddressVector(Resource):
+    """Addresses of peers by index. Made by :meth:`Domain.av`; several endpoints may share one."""
+
+    __slots__ = ("_domain", "_peers")
+
+    _warns = False  # its domain does
+
+    def __init__(self, domain: "Domain", *, auto_insert: bool = True) -> None:
+        result = ffi.new("struct ofp_av **")
+        attributes = ffi.new("struct ofp_av_attr *", {"auto_insert": auto_insert})
+        provider = domain.provider
+        check(lib.ofp_av_open(domain._pointer("av"), attributes, result), operation="av", provider=provider)
+        self._domain = domain
+        self._peers: dict[int, Peer] = {}
+
+        def close(pointer: Any) -> None:
+            check(lib.ofp_av_close(pointer), operation="close an address vector", provider=provider)
+
+        self._own(Handle(result[0], close, (domain._core,), "address vector"))
+
+    @property
+    def domain(self) -> "Domain":
+        """What it was opened from."""
+        return self._domain
+
+    def insert(self, address: Address | bytes | str) -> Peer:
+        """Enter an address; one that is there already keeps its index.
+
+        Parameters
+        ----------
+        address : Address, bytes or str
+            An address, its bytes, a URI, or ``host:port``.
+
+        Returns
+        -------
+        Peer
+            Valid until removed. Nothing is sent to the peer before the first operation.
+
+        Raises
+        ------
+        InvalidArgument
+            When the address cannot be understood.
+        Unreachable
+            When this provider cannot reach it.
+        """
+        provider = self._domain.provider
+        raw = resolve(provider, address)
+        index = ffi.new("uint32_t *")
+        result = lib.ofp_av_insert(self._pointer("insert"), raw, len(raw), index)
+        check(
+            result,
+            operation="insert",
+            provider=provider,
+            peer=str(address) if isinstance(address, str) else None,
+        )
+        return self._peer(index[0])
+
+    def find(self, address: Address | bytes | str) -> Peer | None:
+        """The peer of an address that is there, None otherwise."""
+        raw = resolve(self._domain.provider, address)
+        index = ffi.new("uint32_t *")
+        result = lib.ofp_av_find(self._pointer("find"), raw, len(raw), index)
+        if result == -codes.ENOENT:
+            return None
+        check(result, operation="find", provider=self._domain.provider)
+        return self._peer(index[0])
+
+    def remove(self, peer: int) -> None:
+        """Take a peer out; its operations end as cancelled.
+
+        Raises
+        ------
+        UnknownPeer
+            When there is none.
+        """
+        result = lib.ofp_av_remove(self._pointer("remove"), peer)
+        check(-lib.OFP_EADDRNOTAVAIL if result == -codes.ENOENT else result, operation="remove")
+        self._peers.pop(peer, None)
+
+    def address(self, peer: int) -> Address:
+        """Where a peer is.
+
+        Raises
+        ------
+        UnknownPeer
+            When the vector has no such entry.
+        """
+        room, length = ffi.new("char[]", lib.OFP_ADDRESS_MAX), ffi.new("size_t *", lib.OFP_ADDRESS_MAX)
+        provider = self._domain.provider
+        result = lib.ofp_av_lookup(self._pointer("address"), peer, room, length)
+        check(result, operation="address", provider=provider)
+        return Address(((provider, bytes(ffi.buffer(room, length[0]))),))
+
+    def __len__(self) -> int:
+        return int(lib.ofp_av_count(self._pointer("len")))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<AddressVector of {self._domain.provider}{' closed' if self.closed else ''}>"
+
+    def _peer(self, index: int) -> Peer:
+        """The one Peer object of an index."""
+        peer = self._peers.get(index)
+        if peer is None:
+            peer = Peer(index)
+            peer._vector = weakref.ref(self)
+            self._peers[index] = peer
+        return peer
+
+    def peers(self) -> Iterator[Peer]:
+        """Peers that this program has seen: inserted, or the source of a message it looked at."""
+        return iter(list(self._peers.values()))

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The edge to the C core: the one importer of ``_ofp``, where codes become exceptions, its log Python's."""
+
+import errno as codes
+import logging
+from typing import Any
+
+from ofipy import _errors as errors
+from ofipy._ofp import ffi as _ffi
+from ofipy._ofp import lib as _lib
+
+__all__ = ["Text", "check", "drain_log", "failure", "ffi", "lib", "nanoseconds"]
+
+# Untyped on purpose: what leaves this layer is typed by the classes above it.
+lib: Any = _lib
+ffi: Any = _ffi
+
+logging.getLogger("ofipy").addHandler(logging.NullHandler())
+
+_TEXT_TYPE = ffi.typeof("char[]")
+
+_KINDS: dict[int, type[errors.FabricError]] = {
+    codes.EINVAL: errors.InvalidArgument,
+    codes.ERANGE: errors.InvalidArgument,
+    codes.EXDEV: errors.InvalidArgument,
+    codes.EFAULT: errors.BufferTypeError,
+    codes.E2BIG: errors.BufferTypeError,
+    codes.EOPNOTSUPP: errors.NotSupported,
+    codes.ENOSYS: errors.NotSupported,
+    codes.ETIMEDOUT: errors.TimedOut,
+    codes.EAGAIN: errors.Again,
+    codes.EBUSY: errors.Busy,
+    codes.ECANCELED: errors.Canceled,
+    codes.EMSGSIZE: errors.MessageTooLong,
+    codes.ENOMSG: errors.NoMessage,
+    codes.ENOMEM: errors.NoMemory,
+    codes.ECONNREFUSED: errors.ConnectionRefused,
+    codes.ECONNRESET: errors.PeerLost,
+    codes.EPIPE: errors.PeerLost,
+    codes.EHOSTUNREACH: errors.Unreachable,
+    codes.ENETUNREACH: errors.Unreachable,
+    codes.EACCES: errors.AccessDenied,
+    codes.EPERM: errors.AccessDenied,
+    codes.EADDRINUSE: errors.AddressInUse,
+    codes.ENODEV: errors.ProviderUnavailable,
+    lib.OFP_EADDRNOTAVAIL: errors.UnknownPeer,
+    lib.OFP_ETRUNC: errors.Truncated,
+    lib.OFP_ENOKEY: errors.RemoteAccessError,
+    lib.OFP_EREMOTE: errors.RemoteAccessError,
+    lib.OFP_EPEERLOST: errors.PeerLost,
+    lib.OFP_EFORKED: errors.ForkedError,
+    lib.OFP_ETHREAD: errors.ThreadingError,
+}
+
+_REMEDIES: dict[int, str] = {
+    codes.ECONNREFUSED: "start the peer first, or check its address",
+    codes.EAGAIN: "read completions, then post the rest again",
+    codes.EBUSY: "wait for the operation that uses it",
+    codes.E2BIG: "send a contiguous copy: numpy.ascontiguousarray",
+    lib.OFP_ETRUNC: "receive into a larger buffer, or with trecv() of unknown size",
+    lib.OFP_EFORKED: "open a new one in this process",
+    lib.OFP_ETHREAD: "call from the domain's thread, or hand the domain over with domain.adopt()",
+    lib.OFP_EADDRNOTAVAIL: "insert its address first",
+}
+
+
+def failure(
+    code: int,
+    *,
+    operation: str | None = None,
+    provider: str | None = None,
+    peer: str | None = None,
+    text: str | None = None,
+    remedy: str | None = None,
+    length: int | None = None,
+) -> errors.FabricError:
+    """Make the exception for an error code of either sign."""
+    drain_log()
+    code = abs(code)
+    kind = _KINDS.get(code, errors.FabricError)
+    return kind(
+        text or ffi.string(lib.ofp_strerror(code)).decode(),
+        errno=code,
+        provider=provider,
+        peer=peer,
+        operation=operation,
+        remedy=remedy or (_REMEDIES.get(code) if not text else None),
+        length=length,
+    )
+
+
+def check(
+    result: int,
+    *,
+    text: "Text | None" = None,
+    operation: str | None = None,
+    provider: str | None = None,
+    peer: str | None = None,
+) -> int:
+    """Return what a C function returned, unless it is an error code.
+
+    Parameters
+    ----------
+    result : int
+        Its result; negative: an error.
+    text : Text, optional
+        The buffer where the function may have left a sentence for the user.
+    operation, provider, peer : str, optional
+        For the exception.
+
+    Raises
+    ------
+    FabricError
+        The subclass that belongs to the code.
+    """
+    if result >= 0:
+        return result
+    said = str(text) if text is not None else ""
+    raise failure(result, text=said or None, operation=operation, provider=provider, peer=peer)
+
+
+class Text:
+    """Room for a sentence that a C function writes."""
+
+    __slots__ = ("pointer", "size")
+
+    def __init__(self, size: int = lib.OFP_TEXT_MAX) -> None:
+        self.size = size
+        self.pointer = ffi.new(_TEXT_TYPE, size)
+
+    def __str__(self) -> str:
+        text: str = ffi.string(self.pointer).decode(errors="replace")
+        return text
+
+
+def nanoseconds(timeout: float | None) -> int:
+    """C's form of a time-out in seconds: nanoseconds, -1 for ever.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is negative or not a number.
+    """
+    if timeout is None:
+        return -1
+    if not timeout >= 0:
+        raise errors.InvalidArgument(
+            f"a time-out of {timeout!r} seconds; 0 or more is meant, None waits for ever"
+        )
+    return min(int(timeout * 1e9), 2**62)
+
+
+def drain_log() -> None:
+    """Hand the core's waiting log records to :mod:`logging`."""
+    lib.ofp_log_set_level(logging.getLogger("ofipy").getEffectiveLevel())
+    if not lib.ofp_log_waiting():
+        return
+    level, provider, text = ffi.new("int *"), Text(32), Text()
+    while lib.ofp_log_next(level, provider.pointer, provider.size, text.pointer, text.size) == 1:
+        logging.getLogger(f"ofipy.{provider}").log(level[0], "%s", text)

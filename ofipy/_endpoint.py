@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Endpoints: where messages leave and arrive."""
+
+import weakref
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ofipy._address import Address, host_id
+from ofipy._av import PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
+from ofipy._binding import Text, check, drain_log, ffi, lib
+from ofipy._completion import CompletionQueue
+from ofipy._errors import FabricError, InvalidArgument
+from ofipy._flags import Access, complete_flags
+from ofipy._info import Info
+from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource
+from ofipy._messaging import Messaging
+from ofipy._posting import Posting
+from ofipy._region import Region
+from ofipy._request import MessageRequest, PreparedRequest
+
+if TYPE_CHECKING:
+    from ofipy._fabric import Domain, Fabric
+
+__all__ = ["Endpoint", "EndpointStatistics"]
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointStatistics:
+    """Counters of an endpoint since it was opened; those marked "now" are levels."""
+
+    sends: int
+    receives: int
+    reads: int
+    writes: int
+    atomics: int
+    bytes_sent: int
+    bytes_received: int
+    errors: int
+    posted_receives: int
+    """Now: receives without a message."""
+    unexpected_messages: int
+    """Now: messages without a receive."""
+    unexpected_bytes: int
+    """Now: their payload kept here."""
+    announced_messages: int
+    """Now: messages whose payload is still at the sender."""
+    linear_searches: int
+    """Searches with masks beyond those that have an index."""
+    backlog: int
+    """Now: operations kept until the transport has room."""
+    pending: int
+    """Now: operations in flight."""
+    peers_up: int
+    peers_lost: int
+    sleeps: int
+    """Waits of the domain that slept."""
+    wakeups: int
+    progress_calls: int
+
+
+class Endpoint(Resource, Messaging, Posting):
+    """Sends and receives messages. Made by :func:`ofipy.open`, or :meth:`Domain.endpoint` and :meth:`enable`.
+
+    Parameters
+    ----------
+    domain : Domain
+        Whose device it uses.
+    cq : CompletionQueue, optional
+        Where posted operations end. Default: one of its own.
+    av : AddressVector, optional
+        Its peers. Default: one of its own.
+    send_cq : CompletionQueue, optional
+        Where posted sends end. Default: `cq`.
+    service : int or str, optional
+        Port or name at which peers find it. Default: any.
+    complete : str, optional
+        Default completion level of its sends: ``transmit``, ``delivery`` or ``match``.
+    tx_size : int, optional
+        Operations in flight before a raw post is told to try again. Default: ``info.tx_size``.
+    unexpected_size : int, optional
+        Bytes of unexpected payload that it keeps. Default: ``OFIPY_UNEXPECTED_SIZE``.
+    selective_completion : bool
+        Only posted operations with ``Flag.COMPLETION`` write queue entries.
+    """
+
+    __slots__ = (
+        "_av",
+        "_cq",
+        "_domain",
+        "_handle",
+        "_memory",
+        "_options",
+        "_owned",
+        "_prepared",
+        "_returned",
+        "_send_cq",
+    )
+
+    def __init__(
+        self,
+        domain: "Domain",
+        *,
+        cq: CompletionQueue | None = None,
+        av: AddressVector | None = None,
+        send_cq: CompletionQueue | None = None,
+        service: int | str | None = None,
+        complete: str | None = None,
+        tx_size: int | None = None,
+        unexpected_size: int | None = None,
+        selective_completion: bool = False,
+    ) -> None:
+        self._handle: Any = (
+            None  # what calls into C take; None while it is not enabled, and once it is closed
+        )
+        self._domain = domain
+        self._memory = domain._memory
+        self._cq = cq if cq is not None else domain.cq()
+        self._av = av if av is not None else domain.av()
+        self._send_cq = send_cq if send_cq is not None else self._cq
+        self._owned: Fabric | None = None  # closed with the endpoint
+        self._prepared: weakref.WeakSet[PreparedRequest] = weakref.WeakSet()
+        self._returned: deque[MessageRequest] = deque()  # messages that cancelled receives gave back
+        self._options: dict[str, Any] = {
+            "tx_flags": complete_flags(complete),
+            "tx_size": tx_size or 0,
+            "unexpected_limit": unexpected_size or 0,
+            "selective_completion": selective_completion,
+            "service": str(service) if service is not None else None,
+        }
+
+    def enable(self) -> Self:
+        """Open it: peers can reach it when this returns. A second call does nothing.
+
+        Raises
+        ------
+        AddressInUse
+            When another endpoint has the service.
+        FabricError
+            When the provider refuses, with its reason.
+        """
+        if self._is_enabled:
+            self._pointer("enable")
+            return self
+        domain, provider = self._domain, self._domain.provider
+        for queue in (self._cq, self._send_cq, self._av):
+            queue._pointer("enable")
+        service = self._options.pop("service")
+        name = ffi.new("char[]", service.encode()) if service is not None else ffi.NULL
+        attributes = ffi.new(
+            "struct ofp_endpoint_attr *",
+            {
+                **self._options,
+                "service": name,
+                "av": self._av._core.pointer,
+                "tx_cq": self._send_cq._core.pointer,
+                "rx_cq": self._cq._core.pointer,
+            },
+        )
+        result, text = ffi.new("struct ofp_endpoint **"), Text()
+        opened = lib.ofp_endpoint_open(domain._pointer("enable"), attributes, result, text.pointer, text.size)
+        check(opened, text=text, operation="open an endpoint", provider=provider)
+
+        def close(pointer: Any) -> None:
+            result = lib.ofp_endpoint_close(pointer, int(CLOSE_TIMEOUT * 1e9))
+            check(result, operation="close an endpoint", provider=provider)
+
+        parents = dict.fromkeys((domain._core, self._cq._core, self._send_cq._core, self._av._core))
+        self._own(Handle(result[0], close, tuple(parents), "endpoint"))
+        self._handle = result[0]
+        number = lib.ofp_endpoint_id(self._handle)
+        self._cq._endpoints[number] = self._send_cq._endpoints[number] = self
+        drain_log()
+        return self
+
+    @property
+    def _is_enabled(self) -> bool:
+        return hasattr(self, "_core")
+
+    # -------------------------------------------------------------------------------------------------------
+    # parts
+
+    @property
+    def fabric(self) -> "Fabric":
+        """The fabric of its domain."""
+        return self._domain.fabric
+
+    @property
+    def domain(self) -> "Domain":
+        """Whose device it uses."""
+        return self._domain
+
+    @property
+    def cq(self) -> CompletionQueue:
+        """Where posted operations end."""
+        return self._cq
+
+    @property
+    def av(self) -> AddressVector:
+        """Its peers."""
+        return self._av
+
+    @property
+    def info(self) -> Info:
+        """Capabilities and limits."""
+        return self._domain.info
+
+    @property
+    def provider(self) -> str:
+        """Name of the provider."""
+        return self._domain.provider
+
+    @property
+    def id(self) -> int:
+        """What completion records call it; unique in its domain."""
+        return int(lib.ofp_endpoint_id(self._pointer("id")))
+
+    @property
+    def address(self) -> Address:
+        """Where peers reach it; ``bytes()`` and ``str()`` of it travel."""
+        room, length = ffi.new("char[]", lib.OFP_ADDRESS_MAX), ffi.new("size_t *", lib.OFP_ADDRESS_MAX)
+        result = lib.ofp_endpoint_address(self._pointer("address"), room, length)
+        check(result, operation="address", provider=self.provider)
+        return Address(((self.provider, bytes(ffi.buffer(room, length[0]))),), host_id())
+
+    # ---------------------------------------------------------------------------------------------- peers and
+    # memory
+
+    def insert(self, address: Address | bytes | str) -> Peer:
+        """Enter a peer; as :meth:`AddressVector.insert`."""
+        return self._av.insert(address)
+
+    def register(
+        self, buffer: Any, *, access: Access | str | Iterable[Access | str] = Access.LOCAL
+    ) -> Region:
+        """Register memory; as :meth:`Domain.register`."""
+        return self._domain.register(buffer, access=access)
+
+    def empty(
+        self,
+        shape: int | tuple[int, ...],
+        dtype: npt.DTypeLike = np.uint8,
+        *,
+        access: Access | str | Iterable[Access | str] = Access.LOCAL,
+    ) -> npt.NDArray[Any]:
+        """Allocate memory that the provider moves best; as :meth:`Domain.empty`."""
+        return self._domain.empty(shape, dtype, access=access)
+
+    def stats(self) -> EndpointStatistics:
+        """Counters since it was opened."""
+        record = ffi.new("struct ofp_endpoint_statistics *")
+        check(
+            lib.ofp_endpoint_statistics(self._pointer("stats"), record),
+            operation="stats",
+            provider=self.provider,
+        )
+        return EndpointStatistics(*(int(getattr(record, name)) for name in EndpointStatistics.__slots__))
+
+    # ------------------------------------------------------------------------------------------------------
+    # lifetime
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, itself or with a parent."""
+        return self._is_enabled and not self._core.is_open
+
+    def close(self) -> None:
+        """Close it; operations in flight end as cancelled. A second call does nothing.
+
+        An endpoint of :func:`ofipy.open` closes its queue, address vector, domain and fabric too. In a forked
+        child nothing happens: the endpoint is the parent's.
+        """
+        if self._is_enabled:
+            super().close()
+        if self._owned is not None:
+            self._owned.close()
+
+    def _closing(self) -> None:
+        for prepared in list(self._prepared):
+            prepared._disown()
+
+    def _closed(self) -> None:
+        self._handle = None
+        # Whoever awaits one of its requests learns that it was cancelled.
+        if self._cq._core.is_open and not self._cq._core.is_forked:
+            try:
+                self._cq._drain_finished()
+            except FabricError:
+                return
+
+    def _pointer(self, operation: str) -> Any:
+        if not self._is_enabled:
+            raise InvalidArgument(
+                "the endpoint is not enabled", operation=operation, remedy="call enable() first"
+            )
+        return super()._pointer(operation)
+
+    def _peer_text(self, peer: int) -> str | None:
+        """A peer's address for messages, as far as it is known."""
+        if peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
+            return None
+        try:
+            return str(self._av.address(peer))
+        except (FabricError, OverflowError):
+            return f"peer {int(peer)}"
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else str(self.address) if self._is_enabled else "not enabled"
+        return f"<Endpoint {state}>"

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The exceptions of ofipy: few, named by whose fault it is and what to do.
+
+All are :class:`FabricError`, which is an :class:`OSError`, and each is also the built-in exception that fits,
+so programs written for sockets catch what they expect.
+"""
+
+import errno as codes
+from typing import Any, Self
+
+__all__ = [
+    "AccessDenied",
+    "AddressInUse",
+    "Again",
+    "BufferTypeError",
+    "Busy",
+    "Canceled",
+    "Closed",
+    "ConfigError",
+    "ConnectionRefused",
+    "FabricError",
+    "ForkedError",
+    "InvalidArgument",
+    "MessageTooLong",
+    "NoMemory",
+    "NoMessage",
+    "NotSupported",
+    "PeerLost",
+    "ProviderUnavailable",
+    "RemoteAccessError",
+    "ThreadingError",
+    "TimedOut",
+    "Truncated",
+    "UnknownPeer",
+    "Unreachable",
+]
+
+
+class FabricError(OSError):
+    """Root of every failure that ofipy reports.
+
+    Parameters
+    ----------
+    message : str
+        What went wrong, in one sentence.
+    errno : int, optional
+        Positive errno, or a code of ofipy's own from 256 on. Default: the one that belongs to the class.
+    provider : str, optional
+        Name of the provider concerned.
+    peer : str, optional
+        Address of the peer concerned, as a URI.
+    operation : str, optional
+        What was asked for, such as ``tsend``.
+    remedy : str, optional
+        What to try.
+    length : int, optional
+        Bytes of the message concerned, where that is known.
+    """
+
+    default_errno: int = codes.EIO
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        errno: int | None = None,
+        provider: str | None = None,
+        peer: str | None = None,
+        operation: str | None = None,
+        remedy: str | None = None,
+        length: int | None = None,
+    ) -> None:
+        super().__init__(self.default_errno if errno is None else errno, message)
+        self.message = message
+        self.provider = provider
+        self.peer = peer
+        self.operation = operation
+        self.remedy = remedy
+        self.length = length
+
+    def __str__(self) -> str:
+        subject = self.operation or ""
+        if self.peer:
+            subject += f" with {self.peer}" if subject else self.peer
+        if self.provider:
+            subject += f" over {self.provider}" if subject else self.provider
+        text = f"{subject}: {self.message}" if subject else self.message
+        return f"{text} ({self.remedy})" if self.remedy else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = ("errno", "provider", "peer", "operation", "remedy", "length")
+        return _rebuild, (type(self), self.message, {name: getattr(self, name) for name in names})
+
+    @classmethod
+    def _from(cls, message: str, **context: Any) -> Self:
+        return cls(message, **context)
+
+
+def _rebuild(kind: type[FabricError], message: str, context: dict[str, Any]) -> FabricError:
+    return kind._from(message, **context)
+
+
+class InvalidArgument(FabricError, ValueError):
+    """An argument has a value that is never right; :class:`NotSupported` is right elsewhere."""
+
+    default_errno = codes.EINVAL
+
+
+class BufferTypeError(FabricError, TypeError):
+    """The object cannot be this operation's memory: read-only, not a buffer, or in too many pieces."""
+
+    default_errno = codes.EFAULT
+
+
+class NotSupported(FabricError, NotImplementedError):
+    """The provider or endpoint cannot do it, another one may; see ``info.caps``."""
+
+    default_errno = codes.EOPNOTSUPP
+
+
+class ConfigError(FabricError, ValueError):
+    """A configuration file or variable cannot be understood."""
+
+    default_errno = codes.EINVAL
+
+
+class ProviderUnavailable(FabricError, LookupError):
+    """No provider of that name, or it cannot run here. One that lacks something is :class:`NotSupported`."""
+
+    default_errno = codes.ENODEV
+
+
+class TimedOut(FabricError, TimeoutError):
+    """The time is over. The operation goes on, unlike after :class:`Canceled`."""
+
+    default_errno = codes.ETIMEDOUT
+
+
+class Again(FabricError, BlockingIOError):
+    """No room now: read completions and post again. Raw tier only; :class:`Busy` needs a wait of your own."""
+
+    default_errno = codes.EAGAIN
+
+
+class Busy(FabricError):
+    """The object is in use by an operation that you started: wait for that one first."""
+
+    default_errno = codes.EBUSY
+
+
+class Canceled(FabricError):
+    """The operation was cancelled or its endpoint closed before it finished. Nothing was received."""
+
+    default_errno = codes.ECANCELED
+
+
+class Closed(FabricError, ValueError):
+    """You closed the object before; :class:`PeerLost` is about the other side."""
+
+    default_errno = codes.EBADF
+
+
+class Truncated(FabricError):
+    """The message was longer than the receive buffer, which holds its beginning; `length` is the true one."""
+
+    default_errno = codes.EMSGSIZE
+
+
+class MessageTooLong(FabricError):
+    """A message above ``info.max_msg_size``, or an inject above ``info.inject_size``. Nothing was sent."""
+
+    default_errno = codes.EMSGSIZE
+
+
+class NoMessage(FabricError):
+    """A peek found no message that matches."""
+
+    default_errno = codes.ENOMSG
+
+
+class NoMemory(FabricError, MemoryError):
+    """The machine or a limit refuses more memory."""
+
+    default_errno = codes.ENOMEM
+
+
+class ConnectionRefused(FabricError, ConnectionRefusedError):
+    """Nobody listens at the address; it may work once the peer has started."""
+
+    default_errno = codes.ECONNREFUSED
+
+
+class PeerLost(FabricError, ConnectionResetError):
+    """The peer was there and its process is gone, or another one took its address."""
+
+    default_errno = codes.ECONNRESET
+
+
+class Unreachable(FabricError, ConnectionError):
+    """The provider has no way to the address; another one may."""
+
+    default_errno = codes.EHOSTUNREACH
+
+
+class UnknownPeer(FabricError, LookupError):
+    """The address vector has no entry of this index: it was never inserted, or removed."""
+
+    default_errno = codes.EADDRNOTAVAIL
+
+
+class RemoteAccessError(FabricError, PermissionError):
+    """The peer refused the operation: key, bounds or rights of its region."""
+
+    default_errno = codes.EACCES
+
+
+class AccessDenied(FabricError, PermissionError):
+    """The system refuses it to this user."""
+
+    default_errno = codes.EACCES
+
+
+class AddressInUse(FabricError):
+    """Another endpoint has this service already."""
+
+    default_errno = codes.EADDRINUSE
+
+
+class ForkedError(FabricError, RuntimeError):
+    """The object belongs to the parent process: open a new one in the child."""
+
+    default_errno = codes.EBADF
+
+
+class ThreadingError(FabricError, RuntimeError):
+    """The domain is bound to another thread: call from there, or hand it over with ``domain.adopt()``."""
+
+    default_errno = codes.EPERM

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fabric and domain: a network, and the use of one device on it."""
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ofipy import _providers
+from ofipy._binding import Text, check, drain_log, ffi, lib
+from ofipy._errors import InvalidArgument
+from ofipy._flags import Access, Progress, Threading, parse_enum, parse_flags
+from ofipy._info import Info
+from ofipy._lifetime import Handle, Resource
+from ofipy._memory import DomainMemory
+from ofipy._operations import operations
+from ofipy._region import Region, register
+
+if TYPE_CHECKING:
+    from ofipy._av import AddressVector
+    from ofipy._completion import CompletionQueue
+    from ofipy._endpoint import Endpoint
+
+__all__ = ["Domain", "Fabric"]
+
+
+class Fabric(Resource):
+    """One network, as one provider sees it.
+
+    Parameters
+    ----------
+    info : Info
+        One of the answers of :func:`~ofipy.getinfo`.
+    """
+
+    __slots__ = ("_info",)
+
+    _warns = False  # it holds domains only, and those warn
+
+    def __init__(self, info: Info) -> None:
+        self._info = info
+        self._own(Handle(info, lambda _: None, (), "fabric"))
+
+    @property
+    def info(self) -> Info:
+        """What it was made from."""
+        return self._info
+
+    def domain(
+        self,
+        *,
+        threading: Threading | Literal["safe", "domain"] = "safe",
+        progress: Progress | Literal["manual", "auto"] = "manual",
+    ) -> "Domain":
+        """Open a domain.
+
+        Parameters
+        ----------
+        threading : Threading or str
+            ``safe``: any thread may call, at the price of an uncontended lock. ``domain``: only the thread
+            that opens it (see :meth:`Domain.adopt`).
+        progress : Progress or str
+            ``manual``: messages move while this program reads, waits or tests. ``auto``: a helper thread in C
+            moves them too when the program does not.
+
+        Raises
+        ------
+        FabricError
+            When the provider refuses, with its reason.
+        """
+        return Domain(
+            self, threading=parse_enum(Threading, threading), progress=parse_enum(Progress, progress)
+        )
+
+    def __repr__(self) -> str:
+        return f"<Fabric {self._info.fabric} of {self._info.provider}>"
+
+
+class Domain(Resource):
+    """The use of one device, made by :meth:`Fabric.domain`; endpoints, queues and memory belong to it."""
+
+    __slots__ = ("_fabric", "_memory", "_threading")
+
+    def __init__(self, fabric: Fabric, *, threading: Threading, progress: Progress) -> None:
+        info = fabric.info
+        fabric._pointer("domain")
+        provider = _providers.load(info.provider)
+        record = ffi.new("struct ofp_info *")
+        ffi.buffer(record)[:] = info._record
+        attributes = ffi.new(
+            "struct ofp_domain_attr *", {"threading": threading.value, "progress": progress.value}
+        )
+        result, text = ffi.new("struct ofp_domain **"), Text()
+        drain_log()
+        opened = lib.ofp_domain_open(provider.handle, record, attributes, result, text.pointer, text.size)
+        check(opened, text=text, operation="open a domain", provider=info.provider)
+        self._fabric = fabric
+        self._threading = threading
+        self._memory = DomainMemory(result[0], info.provider)
+        self._own(Handle(result[0], self._memory.close_domain, (fabric._core,), "domain"))
+
+    @property
+    def fabric(self) -> Fabric:
+        """What it was opened from."""
+        return self._fabric
+
+    @property
+    def info(self) -> Info:
+        """Capabilities and limits."""
+        return self._fabric.info
+
+    @property
+    def provider(self) -> str:
+        """Name of the provider."""
+        return self._fabric.info.provider
+
+    def cq(self, *, size: int | None = None, format: str = "tagged") -> "CompletionQueue":
+        """Open a completion queue.
+
+        Parameters
+        ----------
+        size : int, optional
+            Completions that it holds before it allocates more memory; it never loses one. Default:
+            ``OFIPY_CQ_SIZE``.
+        format : str
+            ``context``, ``msg``, ``data`` or ``tagged``, as libfabric names them. Every queue writes whole
+            records, so all four are the same here.
+        """
+        from ofipy._completion import CompletionQueue
+
+        if format not in ("context", "msg", "data", "tagged"):
+            raise InvalidArgument(f"format={format!r}; known are context, msg, data and tagged")
+        return CompletionQueue(self, size=size)
+
+    def av(self, *, auto_insert: bool = True) -> "AddressVector":
+        """Open an address vector.
+
+        Parameters
+        ----------
+        auto_insert : bool
+            Unknown senders get an entry with their first message, so that it can be answered.
+        """
+        from ofipy._av import AddressVector
+
+        return AddressVector(self, auto_insert=auto_insert)
+
+    def endpoint(
+        self, *, cq: "CompletionQueue | None" = None, av: "AddressVector | None" = None, **options: Any
+    ) -> "Endpoint":
+        """Make an endpoint; :meth:`Endpoint.enable` opens it. Options as of :class:`Endpoint`."""
+        from ofipy._endpoint import Endpoint
+
+        return Endpoint(self, cq=cq, av=av, **options)
+
+    def register(
+        self, buffer: Any, *, access: Access | str | Iterable[Access | str] = Access.LOCAL
+    ) -> Region:
+        """Register memory of the program.
+
+        Parameters
+        ----------
+        buffer : object with the buffer protocol
+            Contiguous; writable unless `access` allows no writing. It is exported until the region is closed.
+        access : Access or str
+            Default: everything that this process may do itself.
+
+        Raises
+        ------
+        BufferTypeError
+            When the buffer does not fit.
+        """
+        return register(self, buffer, access)
+
+    def empty(
+        self,
+        shape: int | tuple[int, ...],
+        dtype: npt.DTypeLike = np.uint8,
+        *,
+        access: Access | str | Iterable[Access | str] = Access.LOCAL,
+    ) -> npt.NDArray[Any]:
+        """Allocate an array in memory that the provider moves best; it starts as zeros.
+
+        The memory stays until the last view of the array is gone, also when the domain is closed before.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            As of :func:`numpy.empty`.
+        dtype : dtype
+            Without Python objects.
+        access : Access or str
+            What it may be used for.
+
+        Raises
+        ------
+        NoMemory
+            With the remedy, when the machine cannot back it.
+        """
+        kind = np.dtype(dtype)
+        if kind.hasobject:
+            raise InvalidArgument(f"dtype {kind} holds Python objects, which cannot be sent")
+        dimensions = (shape,) if isinstance(shape, int) else tuple(shape)
+        if any(length < 0 for length in dimensions):
+            raise InvalidArgument(f"shape {shape} is negative")
+        count = math.prod(dimensions)
+        self._pointer("empty")
+        memory = self._memory.allocate(max(count * kind.itemsize, 1), parse_flags(Access, access))
+        return np.frombuffer(memory, dtype=kind, count=count).reshape(dimensions)
+
+    def region(self, array: npt.NDArray[Any]) -> Region:
+        """The region of an array of :meth:`empty`, or of a contiguous part of one.
+
+        Raises
+        ------
+        InvalidArgument
+            When it is other memory; :meth:`register` takes that.
+        """
+        memory = ffi.from_buffer(array)
+        address = int(ffi.cast("uintptr_t", memory))
+        found = self._memory.find(address, array.nbytes)
+        if found is None:
+            raise InvalidArgument(
+                "the array is not memory of this domain", remedy="domain.register(array) takes any"
+            )
+        offset = address - found.address
+        return Region(
+            found.number,
+            offset,
+            array.nbytes,
+            start=offset,
+            access=found.access,
+            key=found.key,
+            keep=memory,
+            core=None,
+        )
+
+    def operations(self, count: int) -> np.ndarray[Any, np.dtype[np.void]]:
+        """Make an array of `count` operation records in C memory, all zero, of dtype OPERATION_DTYPE."""
+        return operations(count)
+
+    def adopt(self) -> None:
+        """Bind the domain to the calling thread (``threading="domain"``), away from the one before."""
+        check(lib.ofp_domain_adopt(self._pointer("adopt")), operation="adopt", provider=self.provider)
+
+    def progress(self) -> int:
+        """Move messages of every endpoint once. Returns the number of events handled."""
+        return check(
+            lib.ofp_domain_progress(self._pointer("progress")), operation="progress", provider=self.provider
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<Domain {self.info.domain} of {self.provider}{' closed' if self.closed else ''}>"

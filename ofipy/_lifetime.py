@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who closes what, and when.
+
+The problem: C wants children closed before their parents, while Python may collect objects of a dropped tree
+in any order, end the interpreter with everything open, or fork. The choice: what has to be closed in C is a
+:class:`Handle`, and handles know each other without the objects around them. A parent's handle holds its
+children's handles strongly; an object holds its own handle and its parent object; a handle knows its object
+weakly, only to tell it that it is closed.
+"""
+
+import atexit
+import os
+import warnings
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from ofipy._binding import drain_log
+from ofipy._errors import Closed, FabricError, ForkedError
+
+__all__ = ["CLOSE_TIMEOUT", "Handle", "Resource"]
+
+# Seconds that closing an endpoint may take to finish what the transport has begun.
+CLOSE_TIMEOUT = 2.0
+
+_roots: "dict[int, Handle]" = {}  # open handles without a parent, in the order opened
+
+
+class Handle:
+    """A C object that has to be closed once, after its children.
+
+    Parameters
+    ----------
+    pointer
+        What C calls it.
+    close : callable
+        Called with the pointer; raises FabricError when C refuses.
+    parents : tuple of Handle
+        Each closes this one before itself.
+    kind : str
+        For messages.
+    """
+
+    __slots__ = ("__weakref__", "children", "close_pointer", "kind", "owner", "parents", "pid", "pointer")
+
+    def __init__(
+        self, pointer: Any, close: Callable[[Any], None], parents: "tuple[Handle, ...]", kind: str
+    ) -> None:
+        self.pointer = pointer
+        self.close_pointer = close
+        self.parents = parents
+        self.kind = kind
+        self.pid = os.getpid()
+        self.owner: weakref.ref[Resource] | None = None
+        self.children: dict[int, Handle] = {}
+        for parent in parents:
+            parent.children[id(self)] = self
+        if not parents:
+            _watch_exit()
+            _roots[id(self)] = self
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not been closed."""
+        return self.pointer is not None
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether it was opened by a parent process."""
+        return self.pid != os.getpid()
+
+    def close(self) -> None:
+        """Close the children, newest first, then this; a second call does nothing.
+
+        Raises
+        ------
+        FabricError
+            The first failure; the others are closed all the same.
+        """
+        if self.pointer is None:
+            return
+        failed: FabricError | None = None
+        for child in reversed(list(self.children.values())):
+            try:
+                child.close()
+            except FabricError as error:
+                failed = failed or error
+        pointer = self.pointer
+        if not self.is_forked:
+            try:
+                self._tell_owner(before=True)
+                self.close_pointer(pointer)
+            except FabricError as error:
+                # C still has it, so closing again must be possible.
+                raise failed or error from None
+        self._forget()
+        if failed is not None:
+            raise failed
+
+    def _forget(self) -> None:
+        self.pointer = None
+        self._tell_owner(before=False)
+        for parent in self.parents:
+            parent.children.pop(id(self), None)
+        _roots.pop(id(self), None)
+
+    def _tell_owner(self, *, before: bool) -> None:
+        owner = self.owner() if self.owner is not None else None
+        if owner is None:
+            return
+        if before:
+            owner._closing()
+        else:
+            owner._closed()
+
+
+_exit_is_watched = False
+
+
+def _watch_exit() -> None:
+    global _exit_is_watched
+    if not _exit_is_watched:
+        atexit.register(_close_all)
+        _exit_is_watched = True
+
+
+def _close_all() -> None:
+    for handle in reversed(list(_roots.values())):
+        try:
+            handle.close()
+        except FabricError:
+            # The process ends; the kernel takes back what C could not.
+            continue
+
+
+class Resource:
+    """Base of everything that holds something in C."""
+
+    __slots__ = ("__weakref__", "_core")
+
+    _core: Handle
+
+    _warns: bool = True
+
+    def _own(self, core: Handle) -> None:
+        self._core = core
+        core.owner = weakref.ref(self)
+
+    def _closing(self) -> None:
+        """What the object does right before its C part goes; nothing by default."""
+
+    def _closed(self) -> None:
+        """What the object forgets once its C part is gone; nothing by default."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called, or a parent closed."""
+        return not self._core.is_open
+
+    def close(self) -> None:
+        """Close it, and before it what was opened from it, newest first. A second call does nothing.
+
+        Operations in flight end as cancelled. In a forked child nothing happens: the object is the parent's.
+
+        Raises
+        ------
+        FabricError
+            When C refuses, such as :class:`~ofipy.ThreadingError` from a thread that is not the domain's.
+        """
+        self._core.close()
+        drain_log()
+
+    def _pointer(self, operation: str) -> Any:
+        """C's pointer.
+
+        Raises
+        ------
+        Closed, ForkedError
+            When there is none to use.
+        """
+        core = self._core
+        if core.pointer is None:
+            raise Closed(f"the {core.kind} is closed", operation=operation)
+        if core.is_forked:
+            raise ForkedError(
+                f"the {core.kind} belongs to the parent process",
+                operation=operation,
+                remedy="open a new one in this process",
+            )
+        return core.pointer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except FabricError:
+            if error is None:
+                raise
+            # The exception on its way is the cause worth seeing.
+
+    def __del__(self) -> None:
+        core: Handle | None = getattr(self, "_core", None)
+        if core is None or core.pointer is None or core.is_forked:
+            return
+        if self._warns:
+            warnings.warn(f"unclosed {core.kind} {self!r}", ResourceWarning, source=self, stacklevel=2)
+        try:
+            core.close()
+        except FabricError:
+            # A finaliser has nobody to tell; the parent's close tries again.
+            return

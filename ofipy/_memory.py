@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory that a domain allocates: its arrays outlive every object of ofipy.
+
+An array of ``domain.empty`` is mapped memory of the provider. It stays mapped until the last view of it is
+gone, also after the domain was closed. C wants the regions gone before the domain, so a domain that is closed
+with arrays alive is closed in C by whoever drops the last one.
+"""
+
+import bisect
+import os
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ofipy._binding import Text, check, ffi, lib
+from ofipy._flags import Access
+
+__all__ = ["Allocation", "DomainMemory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """One region of allocated memory."""
+
+    number: int
+    """What records call it."""
+    key: int
+    """Remote key, 0 without remote access."""
+    address: int
+    length: int
+    """Bytes."""
+    access: Access
+
+
+class DomainMemory:
+    """The regions that one domain allocated, and the end of the domain in C."""
+
+    def __init__(self, pointer: Any, provider: str) -> None:
+        self._pointer = pointer
+        self._provider = provider
+        self._pid = os.getpid()
+        # Finalisers run anywhere, also inside the functions below: the lock is one that its holder may take
+        # again.
+        self._lock = threading.RLock()
+        self._starts: list[int] = []  # addresses of the regions, ascending
+        self._allocations: dict[int, Allocation] = {}  # by address
+        self._unclosed: list[int] = []  # C refused to close them yet
+        self._domain_closed = False
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
+    def allocate(self, length: int, access: Access) -> npt.NDArray[np.uint8]:
+        """New memory of `length` bytes, all zero, as a region of its own.
+
+        Raises
+        ------
+        NoMemory
+            With the remedy, when the machine cannot back it.
+        """
+        number, key, base, text = ffi.new("uint32_t *"), ffi.new("uint64_t *"), ffi.new("void **"), Text()
+        result = lib.ofp_region_allocate(
+            self._pointer, length, access.value, number, key, base, text.pointer, text.size
+        )
+        check(result, text=text, operation="empty", provider=self._provider)
+        address = int(ffi.cast("uintptr_t", base[0]))
+        with self._lock:
+            bisect.insort(self._starts, address)
+            self._allocations[address] = Allocation(number[0], key[0], address, length, access)
+        memory = ffi.gc(ffi.cast("char *", base[0]), lambda _: self._drop(address), length)
+        return np.frombuffer(ffi.buffer(memory, length), dtype=np.uint8)
+
+    def find(self, address: int, length: int) -> Allocation | None:
+        """The region that holds `length` bytes at `address`; None when they are other memory."""
+        with self._lock:
+            index = bisect.bisect_right(self._starts, address) - 1
+            if index < 0:
+                return None
+            found = self._allocations[self._starts[index]]
+        return found if address - found.address + length <= found.length else None
+
+    def _drop(self, address: int) -> None:
+        """The last user of a region is gone."""
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            self._starts.remove(address)
+            self._close_region(self._allocations.pop(address).number)
+            if self._domain_closed and not self._starts and not self._unclosed:
+                lib.ofp_domain_close(self._pointer)
+
+    def _close_region(self, number: int) -> None:
+        # Refused while a raw operation uses it, or from a thread that is not the domain's.
+        if lib.ofp_region_close(self._pointer, number) < 0:
+            self._unclosed.append(number)
+
+    def close_domain(self, pointer: Any) -> None:
+        """Close the domain in C, now or when the last array is gone."""
+        with self._lock:
+            unclosed, self._unclosed = self._unclosed, []
+            for number in unclosed:
+                self._close_region(number)
+            if not self._starts:
+                check(lib.ofp_domain_close(pointer), operation="close a domain", provider=self._provider)
+            self._domain_closed = True

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The short way to an endpoint."""
+
+import logging
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from ofipy._address import resolve
+from ofipy._endpoint import Endpoint
+from ofipy._errors import ProviderUnavailable
+from ofipy._fabric import Fabric
+from ofipy._flags import Cap, EndpointType, Progress, Threading
+from ofipy._info import Info, getinfo
+
+__all__ = ["open"]
+
+_told: set[str] = set()
+
+
+def open(
+    service: int | str | None = None,
+    *,
+    provider: str | None = None,
+    node: str | None = None,
+    ep_type: EndpointType | str = "rdm",
+    caps: Cap | str | Iterable[Cap | str] = "msg|tagged",
+    threading: Threading | Literal["safe", "domain"] = "safe",
+    progress: Progress | Literal["manual", "auto"] = "auto",
+    **options: Any,
+) -> Endpoint:
+    """Open an endpoint with all that it needs: fabric, domain, completion queue, address vector.
+
+    Parameters
+    ----------
+    service : int or str, optional
+        Port or name at which peers find it. Default: any; ``ep.address`` tells.
+    provider : str, optional
+        Provider by name. Default: ``OFIPY_PROVIDER``, else the best that is available.
+    node : str, optional
+        Name or address of this host by which peers come. Default: any.
+    ep_type : EndpointType or str
+        Kind of endpoint.
+    caps : Cap or str
+        Capabilities that it must have.
+    threading : Threading or str
+        As of :meth:`Fabric.domain`.
+    progress : Progress or str
+        As of :meth:`Fabric.domain`; here a helper thread is the default, so that peers are served while the
+        program computes.
+    **options
+        As of :class:`Endpoint`.
+
+    Returns
+    -------
+    Endpoint
+        Its ``close()`` closes everything.
+
+    Raises
+    ------
+    ProviderUnavailable
+        When no provider fits; the message says why for each.
+    """
+    info = _choose(provider, ep_type, caps)
+    if node is not None:
+        # Refuses a host that is not this one, or that the provider does not know.
+        resolve(info.provider, f"[{node}]:{service if service is not None else 0}")
+    fabric = Fabric(info)
+    try:
+        domain = fabric.domain(threading=threading, progress=progress)
+        endpoint = domain.endpoint(service=service, **options).enable()
+    except BaseException:
+        fabric.close()
+        raise
+    endpoint._owned = fabric
+    return endpoint
+
+
+def _choose(provider: str | None, ep_type: EndpointType | str, caps: Cap | str | Iterable[Cap | str]) -> Info:
+    """The preferred of what fits."""
+    wanted = caps if isinstance(caps, Cap | str) else list(caps)
+    infos = getinfo(provider=provider, ep_type=ep_type, caps=wanted)
+    if not infos:
+        report = getinfo(provider=provider, ep_type=ep_type, caps=wanted, explain=True)
+        reasons = "; ".join(f"{each.provider}: {each.reason}" for each in report if each.reason)
+        raise ProviderUnavailable(f"no provider fits ({reasons or 'none is installed'})", operation="open")
+    chosen = infos[0]
+    if provider is None and chosen.provider not in _told:
+        _told.add(chosen.provider)
+        logging.getLogger(f"ofipy.{chosen.provider}").info("provider %s was chosen", chosen.provider)
+    return chosen

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The raw tier of an endpoint: records, contexts, completions in a queue."""
+
+import errno as codes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ofipy._av import PEER_ANY
+from ofipy._binding import failure, ffi, lib
+from ofipy._buffers import LocalMemory, make_record
+from ofipy._errors import InvalidArgument
+from ofipy._flags import Flag, Op, complete_flags, parse_flags
+from ofipy._operations import OPERATION_DTYPE
+from ofipy._region import Region
+
+if TYPE_CHECKING:
+    from ofipy._fabric import Domain
+
+__all__ = ["Posting"]
+
+_RECORDS = ffi.typeof("struct ofp_operation[]")
+_post = lib.ofp_post
+_from_buffer = ffi.from_buffer
+
+
+class Posting:
+    """Posting records; the part of :class:`~ofipy.Endpoint` without an object per operation.
+
+    The memory of a posted operation is the program's to keep until its completion. A full transmit queue is
+    :class:`~ofipy.Again`.
+    """
+
+    __slots__ = ()
+
+    _handle: Any
+    _domain: "Domain"
+
+    def post(self, operations: np.ndarray[Any, np.dtype[np.void]]) -> int:
+        """Post records.
+
+        Parameters
+        ----------
+        operations : ndarray of OPERATION_DTYPE, shape (n,)
+            Contiguous; reusable when the call returns.
+
+        Returns
+        -------
+        int
+            How many were accepted, always a prefix; fewer than n when the transmit queue is full, or when the
+            next one is refused (posting it again raises the reason).
+
+        Raises
+        ------
+        Again
+            When none was accepted: read completions, then post again.
+        InvalidArgument, NotSupported, UnknownPeer and other FabricError
+            When the first record is refused.
+        """
+        if operations.dtype is not OPERATION_DTYPE and operations.dtype != OPERATION_DTYPE:
+            raise InvalidArgument(
+                f"records of dtype {operations.dtype}; OPERATION_DTYPE is meant", operation="post"
+            )
+        try:
+            accepted: int = _post(self._handle, _from_buffer(_RECORDS, operations), operations.size)
+        except (TypeError, ValueError, BufferError):
+            self._pointer("post")
+            raise InvalidArgument("the records are not contiguous", operation="post") from None
+        if accepted < 0:
+            raise failure(accepted, operation="post", provider=self._domain.provider)
+        return accepted
+
+    def post_tsend(
+        self,
+        region: Region,
+        peer: int,
+        *,
+        tag: int = 0,
+        offset: int = 0,
+        length: int | None = None,
+        context: int = 0,
+        data: int | None = None,
+        complete: str | None = None,
+        flags: Flag | str | None = None,
+    ) -> None:
+        """Post a tagged send of a part of a region.
+
+        Parameters
+        ----------
+        region : Region
+            Where from.
+        peer : Peer or int
+            To whom.
+        tag : int
+            64 bits.
+        offset, length : int
+            Bytes, within the region. Default: all of it.
+        context : int
+            64 bits that the completion carries.
+        data, complete, flags
+            As of :meth:`Endpoint.tsend`.
+
+        Raises
+        ------
+        Again
+            When the transmit queue is full.
+        """
+        self._post_one(Op.TSEND, region, peer, tag, 0, offset, length, context, data, complete, flags)
+
+    def post_send(
+        self,
+        region: Region,
+        peer: int,
+        *,
+        offset: int = 0,
+        length: int | None = None,
+        context: int = 0,
+        data: int | None = None,
+        complete: str | None = None,
+        flags: Flag | str | None = None,
+    ) -> None:
+        """Post a send without a tag; otherwise as :meth:`post_tsend`."""
+        self._post_one(Op.SEND, region, peer, 0, 0, offset, length, context, data, complete, flags)
+
+    def post_trecv(
+        self,
+        region: Region,
+        peer: int | None = None,
+        *,
+        tag: int = 0,
+        ignore: int = 0,
+        offset: int = 0,
+        length: int | None = None,
+        context: int = 0,
+        flags: Flag | str | None = None,
+    ) -> None:
+        """Post a tagged receive into a part of a region, by default from anyone; see :meth:`post_tsend`."""
+        self._post_one(Op.TRECV, region, peer, tag, ignore, offset, length, context, None, None, flags)
+
+    def post_recv(
+        self,
+        region: Region,
+        peer: int | None = None,
+        *,
+        offset: int = 0,
+        length: int | None = None,
+        context: int = 0,
+        flags: Flag | str | None = None,
+    ) -> None:
+        """Post a receive of a message without a tag; otherwise as :meth:`post_trecv`."""
+        self._post_one(Op.RECV, region, peer, 0, 0, offset, length, context, None, None, flags)
+
+    def cancel(self, context: int) -> bool:
+        """Cancel the newest posted operation with this context.
+
+        Returns
+        -------
+        bool
+            True: its completion says ECANCELED. False: there is none, or it is too late.
+        """
+        result = lib.ofp_cancel(self._pointer("cancel"), context)
+        if result == -codes.ENOENT:
+            return False
+        if result < 0:
+            raise failure(result, operation="cancel", provider=self._domain.provider)
+        return True
+
+    def _pointer(self, operation: str) -> Any:
+        raise NotImplementedError
+
+    def _peer_text(self, peer: int) -> str | None:
+        raise NotImplementedError
+
+    def _post_one(
+        self,
+        op: Op,
+        region: Region,
+        peer: int | None,
+        tag: int,
+        ignore: int,
+        offset: int,
+        length: int | None,
+        context: int,
+        data: int | None,
+        complete: str | None,
+        flags: Flag | str | None,
+    ) -> None:
+        size = region._length - offset if length is None else length
+        if offset < 0 or size < 0 or offset + size > region._length:
+            raise InvalidArgument(
+                f"{size} bytes at {offset} of a region of {region._length}", operation=op.name.lower()
+            )
+        bits = int(parse_flags(Flag, flags)) | complete_flags(complete)
+        if data is not None:
+            bits |= Flag.REMOTE_CQ_DATA
+        memory = LocalMemory(region._id, region._offset + offset, size, None, 0, region)
+        number = PEER_ANY if peer is None else peer
+        record = make_record(
+            op, memory, peer=number, tag=tag, ignore=ignore, data=data or 0, flags=bits, context=context
+        )
+        result = _post(self._pointer(op.name.lower()), record, 1)
+        if result < 0:
+            raise failure(
+                result,
+                operation=op.name.lower(),
+                provider=self._domain.provider,
+                peer=self._peer_text(number),
+            )

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory regions: memory that is registered once and then used by many operations."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ofipy._binding import check, ffi, lib
+from ofipy._errors import BufferTypeError, FabricError, InvalidArgument
+from ofipy._flags import Access, parse_flags
+from ofipy._lifetime import Handle
+
+if TYPE_CHECKING:
+    from ofipy._fabric import Domain
+
+__all__ = ["Region", "register"]
+
+_CHARS = ffi.typeof("char[]")
+_WRITES = Access.RECV | Access.READ | Access.REMOTE_WRITE
+
+
+class Region:
+    """A piece of registered memory; ``region[a:b]`` is a smaller piece of the same.
+
+    Operations on a region cost least: its place is known and nothing has to be exported. Made by
+    :meth:`Endpoint.register`, :meth:`Domain.register` and :meth:`Domain.region`.
+    """
+
+    __slots__ = ("_access", "_core", "_id", "_keep", "_key", "_length", "_offset", "_start")
+
+    def __init__(
+        self,
+        number: int,
+        offset: int,
+        length: int,
+        *,
+        start: int,
+        access: Access,
+        key: int,
+        keep: Any,
+        core: Handle | None,
+    ) -> None:
+        self._id = number
+        self._offset = offset
+        self._length = length
+        self._start = start  # offset of the first byte of `keep`
+        self._access = access
+        self._key = key
+        self._keep = keep  # exports the memory, so it neither moves nor goes away
+        self._core = core  # None: the memory's last user closes it
+
+    @property
+    def id(self) -> int:
+        """What records call it."""
+        return self._id
+
+    @property
+    def offset(self) -> int:
+        """Bytes from the start of the registered memory."""
+        return self._offset
+
+    @property
+    def length(self) -> int:
+        """Bytes."""
+        return self._length
+
+    @property
+    def access(self) -> Access:
+        """What it may be used for."""
+        return self._access
+
+    @property
+    def key(self) -> int:
+        """Remote key, 0 without remote access."""
+        return self._key
+
+    @property
+    def array(self) -> npt.NDArray[np.uint8]:
+        """The bytes as an array; what is written to it is in the region."""
+        array = np.frombuffer(ffi.buffer(self._keep), dtype=np.uint8)
+        array.flags.writeable = bool(self._access & _WRITES)
+        begin = self._offset - self._start
+        return array[begin : begin + self._length]
+
+    @property
+    def closed(self) -> bool:
+        """Whether it, or its domain, was closed."""
+        return self._core is not None and not self._core.is_open
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, part: slice) -> "Region":
+        if not isinstance(part, slice) or part.step not in (None, 1):
+            raise InvalidArgument(f"region[{part!r}]; region[begin:end] in bytes is meant")
+        begin, end, _ = part.indices(self._length)
+        return Region(
+            self._id,
+            self._offset + begin,
+            max(end - begin, 0),
+            start=self._start,
+            access=self._access,
+            key=self._key,
+            keep=self._keep,
+            core=self._core,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Region {self._id} {self._offset}:{self._offset + self._length} {self._access}>"
+
+    def close(self) -> None:
+        """End the registration, of all pieces of it. A second call does nothing.
+
+        Raises
+        ------
+        Busy
+            While operations use it.
+        """
+        if self._core is not None:
+            self._core.close()
+
+    def __enter__(self) -> "Region":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            self.close()
+        except FabricError:
+            if error is None:
+                raise
+
+
+def register(domain: "Domain", buffer: Any, access: Access | str | Iterable[Access | str]) -> Region:
+    """Make a region of a contiguous buffer; see :meth:`Domain.register`."""
+    rights = parse_flags(Access, access)
+    pointer = domain._pointer("register")
+    try:
+        memory = ffi.from_buffer(_CHARS, buffer, bool(rights & _WRITES))
+    except (TypeError, ValueError, BufferError) as error:
+        raise BufferTypeError(
+            f"{type(buffer).__name__} as a region with {rights}: {error}",
+            operation="register",
+            remedy="a contiguous, writable buffer is meant; access='send' takes a read-only one",
+        ) from error
+    number, key, length = ffi.new("uint32_t *"), ffi.new("uint64_t *"), ffi.sizeof(memory)
+    result = lib.ofp_region_register(pointer, memory, length, rights.value, number, key)
+    check(result, operation="register", provider=domain.provider)
+    provider = domain.provider
+
+    def close(region: int) -> None:
+        check(lib.ofp_region_close(pointer, region), operation="close a region", provider=provider)
+
+    core = Handle(number[0], close, (domain._core,), "region")
+    return Region(number[0], 0, length, start=0, access=rights, key=key[0], keep=memory, core=core)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The subcommands of ``ofipy`` and their options; the modules that do the work are imported late."""
+
+import rich_click as click
+
+__all__ = ["ofipy_command"]
+
+
+@click.group(name="ofipy", context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="ofipy", prog_name="ofipy")
+def ofipy_command() -> None:
+    """Messaging that does not care which network is under it."""
+
+
+@ofipy_command.command()
+@click.option("-p", "--provider", metavar="NAME", help="Only this provider.")
+@click.option(
+    "-c", "--caps", metavar="NAME[,NAME]", help="Only what has all these capabilities, such as tagged,rma."
+)
+@click.option("-t", "--ep-type", metavar="TYPE", help="Only this endpoint type: rdm, msg or dgram.")
+@click.option("-v", "--verbose", is_flag=True, help="Every attribute.")
+@click.option(
+    "--env", "show_parameters", is_flag=True, help="Parameters: value, default, where it comes from, help."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def info(
+    provider: str | None,
+    caps: str | None,
+    ep_type: str | None,
+    verbose: bool,
+    show_parameters: bool,
+    as_json: bool,
+) -> None:
+    """List providers: what each can do, or why it cannot run and what helps."""
+    from ofipy.cli import info as module
+
+    if show_parameters:
+        module.show_parameters(as_json=as_json)
+    else:
+        module.show_providers(provider=provider, caps=caps, ep_type=ep_type, verbose=verbose, as_json=as_json)
+
+
+@ofipy_command.command()
+@click.argument("host", required=False)
+@click.option(
+    "-p", "--provider", metavar="NAME", help="Only this provider; default: every one that is available."
+)
+@click.option("--listen", is_flag=True, help="Be the server, for one client.")
+@click.option("--port", metavar="PORT", default="9228", show_default=True, help="Port or name of the server.")
+@click.option(
+    "-S", "--sizes", metavar="SIZE", help="Bytes of a message, 'all', l:8,64 or r:start,increment,end."
+)
+@click.option(
+    "-I", "--iterations", type=click.IntRange(min=1), metavar="NUMBER", help="Round trips of each size."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="End with exit code 124 after this time.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def pingpong(
+    host: str | None,
+    provider: str | None,
+    listen: bool,
+    port: str,
+    sizes: str | None,
+    iterations: int | None,
+    timeout: float | None,
+    as_json: bool,
+) -> None:
+    """Tagged ping-pong: without HOST both sides on this machine, a table for each provider."""
+    from ofipy.cli import pingpong as module
+    from ofipy.cli.support import deadline
+
+    if listen and host is not None:
+        raise click.UsageError("--listen is for the server side: give no host with it")
+    with deadline(timeout):
+        module.run(
+            host=host,
+            provider=provider,
+            listen=listen,
+            port=port,
+            sizes=sizes,
+            iterations=iterations,
+            as_json=as_json,
+        )
+
+
+@ofipy_command.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def version(as_json: bool) -> None:
+    """Versions of ofipy, its providers and what it runs on."""
+    from ofipy.cli import version as module
+
+    module.show_version(as_json=as_json)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``ofipy info``: what is available here, what is not and why, and every parameter."""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import ofipy
+from ofipy._info import Explanation, Info
+from ofipy.cli.support import CommandError, ExitCode, data_console, print_json
+
+__all__ = ["show_parameters", "show_providers"]
+
+SCHEMA = 1
+
+
+def show_providers(
+    *, provider: str | None, caps: str | None, ep_type: str | None, verbose: bool, as_json: bool
+) -> None:
+    """Print providers.
+
+    Parameters
+    ----------
+    provider, caps, ep_type : str, optional
+        Filters, as :func:`ofipy.getinfo` takes them; several names with commas.
+    verbose : bool
+        Every attribute.
+    as_json : bool
+        One document in place of a table.
+
+    Raises
+    ------
+    CommandError
+        After printing, when nothing is available.
+    """
+    wanted = caps.split(",") if caps is not None else None
+    found = ofipy.getinfo(provider=provider, caps=wanted, ep_type=ep_type, explain=True)
+    names = set(provider.split(",")) if provider is not None else {each.provider for each in found}
+    shown = [each for each in found if each.provider in names]
+    if as_json:
+        print_json({"schema": SCHEMA, "providers": [describe(each) for each in shown]})
+    else:
+        show_table(data_console(), shown)
+        if verbose:
+            show_attributes(data_console(), shown)
+    if not any(each.infos for each in shown):
+        raise CommandError("no provider is available that fits", code=ExitCode.NO_PROVIDER)
+
+
+def describe(explanation: Explanation) -> dict[str, Any]:
+    """One provider in the document."""
+    return {
+        "name": explanation.provider,
+        "available": bool(explanation.infos),
+        "description": explanation.description,
+        "version": explanation.version,
+        "reason": explanation.reason,
+        "infos": [attributes(info) for info in explanation.infos],
+    }
+
+
+def attributes(info: Info) -> dict[str, Any]:
+    """The public attributes of an info; flags as lists of lower-case names."""
+    public = [field.name for field in fields(info) if not field.name.startswith("_")]
+    return {name: plain(getattr(info, name)) for name in public}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    if isinstance(value, enum.Flag):
+        return [str(flag.name).lower() for flag in value]
+    if isinstance(value, enum.Enum):
+        return value.name.lower()
+    return value
+
+
+def show_table(console: Console, explanations: Sequence[Explanation]) -> None:
+    """A row for each info, or for a provider's refusal."""
+    table = Table()
+    for heading in ("provider", "endpoint", "device", "protocol"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("capabilities, or why it is not available")
+    for each in explanations:
+        for info in each.infos:
+            shown = attributes(info)
+            table.add_row(
+                each.provider,
+                shown["ep_type"],
+                f"{info.fabric}/{info.domain}",
+                f"{info.protocol} {info.protocol_version}",
+                " ".join(shown["caps"]),
+            )
+        if not each.infos:
+            table.add_row(each.provider, "-", "-", "-", f"[yellow]{each.reason or 'no reason given'}[/]")
+    console.print(table)
+
+
+def show_attributes(console: Console, explanations: Sequence[Explanation]) -> None:
+    """Every attribute of every info, one a line."""
+    for each in explanations:
+        for info in each.infos:
+            console.print(f"\n{each.provider} {each.version}: {each.description}", markup=False)
+            for name, value in attributes(info).items():
+                text = " ".join(value) if isinstance(value, list) else str(value)
+                console.print(f"    {name:22} {text or '-'}", markup=False)
+
+
+def show_parameters(*, as_json: bool) -> None:
+    """Print every parameter: name, value in force, where it comes from, default, help."""
+    ofipy.getinfo(explain=True)  # a provider declares its parameters when it is loaded
+    parameters = ofipy.parameters()
+    if as_json:
+        print_json({"schema": SCHEMA, "parameters": [asdict(parameter) for parameter in parameters]})
+        return
+    table = Table()
+    for heading in ("parameter", "type", "value", "from", "default"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("help")
+    for each in parameters:
+        table.add_row(each.name, each.type, each.value, each.source, each.default, each.help)
+    data_console().print(table)

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "address.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ofipy/types.h"
+
+static uint64_t hash(uint64_t state, const void *bytes, size_t length)
+{
+    const unsigned char *byte = bytes;
+
+    /* FNV-1a. */
+    for (size_t i = 0; i < length; i++)
+        state = (state ^ byte[i]) * UINT64_C(0x100000001b3);
+    return state;
+}
+
+uint64_t shm_host_id(void)
+{
+    uint64_t state = UINT64_C(0xcbf29ce484222325);
+    char boot[64];
+    struct stat name_space;
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? 0 : read(fd, boot, sizeof(boot));
+
+    if (fd >= 0)
+        close(fd);
+    if (length > 0)
+        state = hash(state, boot, (size_t)length);
+    if (stat("/proc/self/ns/net", &name_space) == 0) {
+        uint64_t inode = name_space.st_ino;
+
+        state = hash(state, &inode, sizeof(inode));
+    }
+    return state;
+}
+
+int shm_address_build(struct shm_address *address, const char *service, char *text, size_t text_size)
+{
+    size_t length = service ? strlen(service) : 0;
+
+    if (length == 0 || length >= SHM_NAME_SIZE) {
+        snprintf(text, text_size, "a service of shm is a port number or a name of 1 to %d bytes", SHM_NAME_SIZE - 1);
+        return -EINVAL;
+    }
+    if (strpbrk(service, "/: \t\n")) {
+        snprintf(text, text_size, "service %s: a name may not hold slashes, colons or spaces", service);
+        return -EINVAL;
+    }
+    memset(address, 0, sizeof(*address));
+    address->magic = SHM_ADDRESS_MAGIC;
+    address->version = SHM_ADDRESS_VERSION;
+    address->host = shm_host_id();
+    address->uid = getuid();
+    memcpy(address->name, service, length);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------ resolution */
+
+/* What can be bound here is an address of this host (of this network namespace, to be exact). */
+static bool can_be_bound(const struct addrinfo *entry)
+{
+    int fd = socket(entry->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool bound;
+
+    if (fd < 0)
+        return false;
+    bound = bind(fd, entry->ai_addr, entry->ai_addrlen) == 0;
+    close(fd);
+    return bound;
+}
+
+static bool is_own_name(const char *node)
+{
+    char name[256] = "";
+    size_t label;
+
+    if (gethostname(name, sizeof(name) - 1) != 0)
+        return false;
+    if (strcasecmp(node, name) == 0)
+        return true;
+    label = strcspn(name, ".");
+    return strlen(node) == label && strncasecmp(node, name, label) == 0;
+}
+
+static int is_this_host(const char *node, char *text, size_t text_size)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL, *entry;
+    int result;
+
+    if (!node || !node[0] || strcasecmp(node, "localhost") == 0 || is_own_name(node))
+        return 0;
+    result = getaddrinfo(node, NULL, &hints, &list);
+    if (result != 0) {
+        snprintf(text, text_size, "cannot resolve host %s: %s", node, gai_strerror(result));
+        return -EHOSTUNREACH;
+    }
+    for (entry = list; entry && !can_be_bound(entry); entry = entry->ai_next)
+        ;
+    freeaddrinfo(list);
+    if (entry)
+        return 0;
+    snprintf(text, text_size, "%s is not this host, and shm reaches only processes of this one: use another provider, "
+             "for example tcp", node);
+    return -EHOSTUNREACH;
+}
+
+int shm_address_resolve(const char *node, const char *service, void *address, size_t *length, char *text,
+                        size_t text_size)
+{
+    struct shm_address built;
+    int result = is_this_host(node, text, text_size);
+
+    if (!result)
+        result = shm_address_build(&built, service, text, text_size);
+    if (result)
+        return result;
+    if (*length < sizeof(built))
+        return -OFP_ETOOSMALL;
+    memcpy(address, &built, sizeof(built));
+    *length = sizeof(built);
+    return 0;
+}
+
+/* --------------------------------------------------------------------------------------------------- other services */
+
+int shm_address_check(const void *bytes, size_t length)
+{
+    struct shm_address address;
+    size_t name_length;
+
+    if (length != sizeof(address))
+        return -EINVAL;
+    memcpy(&address, bytes, sizeof(address));
+    name_length = strnlen(address.name, SHM_NAME_SIZE);
+    if (address.magic != SHM_ADDRESS_MAGIC || address.version != SHM_ADDRESS_VERSION || address.reserved != 0 ||
+        name_length == 0 || name_length == SHM_NAME_SIZE)
+        return -EINVAL;
+    for (size_t i = 0; i < name_length; i++)
+        if ((unsigned char)address.name[i] <= ' ' || strchr("/:", address.name[i]))
+            return -EINVAL;
+    for (size_t i = name_length; i < SHM_NAME_SIZE; i++)
+        if (address.name[i])
+            return -EINVAL;
+    return 0;
+}
+
+int shm_address_format(const void *bytes, size_t length, char *text, size_t text_size)
+{
+    struct shm_address address;
+    char host[256] = "localhost";
+    int result = shm_address_check(bytes, length);
+
+    if (result)
+        return result;
+    memcpy(&address, bytes, sizeof(address));
+    if (address.host != shm_host_id())
+        snprintf(host, sizeof(host), "host-%016llx", (unsigned long long)address.host);
+    else if (gethostname(host, sizeof(host) - 1) != 0)
+        snprintf(host, sizeof(host), "localhost");
+    result = snprintf(text, text_size, "%s:%s", host, address.name);
+    return (size_t)result < text_size ? 0 : -OFP_ETOOSMALL;
+}
+
+socklen_t shm_address_socket(const struct shm_address *address, struct sockaddr_un *socket_address)
+{
+    int length;
+
+    memset(socket_address, 0, sizeof(*socket_address));
+    socket_address->sun_family = AF_UNIX;
+    /* The first byte stays zero: the abstract name space, which vanishes with the socket. */
+    length = snprintf(socket_address->sun_path + 1, sizeof(socket_address->sun_path) - 1, "ofipy-shm/%d/%u/%s",
+                      SHM_ADDRESS_VERSION, address->uid, address->name);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}

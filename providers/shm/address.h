@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Addresses of shm endpoints: which host (as far as an abstract socket reaches), which user, which name.
+ * Fixed size, unused bytes zero, so that equal addresses are equal byte for byte.
+ */
+#ifndef SHM_ADDRESS_H
+#define SHM_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define SHM_ADDRESS_MAGIC 0x41534d41u /* "AMSA" in memory */
+#define SHM_ADDRESS_VERSION 1
+#define SHM_NAME_SIZE 44
+/* First character of names that we draw; services chosen by users do not begin with it. */
+#define SHM_DRAWN_NAME '~'
+
+struct shm_address {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t reserved;
+    uint64_t host; /* of boot id and network namespace: who differs in either cannot meet */
+    uint32_t uid;
+    char name[SHM_NAME_SIZE]; /* ends with a zero */
+};
+_Static_assert(offsetof(struct shm_address, version) == 4, "layout");
+_Static_assert(offsetof(struct shm_address, host) == 8, "layout");
+_Static_assert(offsetof(struct shm_address, uid) == 16, "layout");
+_Static_assert(offsetof(struct shm_address, name) == 20, "layout");
+_Static_assert(sizeof(struct shm_address) == 64, "layout");
+
+/* This host as `host` names it. */
+uint64_t shm_host_id(void);
+/* The address of this user's endpoint of that service on this host. -EINVAL with a text when the name cannot be one. */
+int shm_address_build(struct shm_address *address, const char *service, char *text, size_t text_size);
+/* As the provider's table wants them. */
+int shm_address_resolve(const char *node, const char *service, void *address, size_t *length, char *text,
+                        size_t text_size);
+int shm_address_check(const void *address, size_t length);
+int shm_address_format(const void *address, size_t length, char *text, size_t text_size);
+/* The abstract socket of an address; returns the length of the socket address. */
+socklen_t shm_address_socket(const struct shm_address *address, struct sockaddr_un *socket_address);
+
+#endif

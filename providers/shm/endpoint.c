@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: opening, closing, going to sleep. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+/* Farewells wait at most this long for room in a ring; a socket takes what found none. ns */
+#define FAREWELL_PATIENCE UINT64_C(50000000)
+
+/* The retry timer only has to end the sleep: progress does the rest. */
+static void nothing(struct ofp_timer *timer, uint64_t now)
+{
+    (void)timer;
+    (void)now;
+}
+
+int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+{
+    struct shm_domain *domain = shm_domain_of(base->domain);
+    struct shm_endpoint *endpoint = shm_endpoint_of(base);
+    int error;
+
+    endpoint->base = base;
+    endpoint->domain = domain;
+    endpoint->retry_timer.expired = nothing;
+    endpoint->number_cursor = 1;
+    ofp_list_init(&endpoint->busy);
+    ofp_list_init(&endpoint->meetings);
+    ofp_list_init(&endpoint->pulls);
+    ofp_list_init(&endpoint->pushes);
+    ofp_list_init(&endpoint->kept);
+    do {
+        if (getrandom(&endpoint->incarnation, sizeof(endpoint->incarnation), 0) != sizeof(endpoint->incarnation))
+            return -EIO;
+    } while (!endpoint->incarnation);
+    error = shm_segment_create(&endpoint->segment, domain->slot_shift, domain->bounce_size, domain->bounce_count,
+                               endpoint->incarnation, &endpoint->segment_fd, text, text_size);
+    if (error)
+        return error;
+    endpoint->ring = (struct shm_ring){endpoint->segment.header, endpoint->segment.slots, domain->slot_shift};
+    error = shm_bounce_open(endpoint);
+    if (error)
+        goto close_segment;
+    error = shm_listen(endpoint, service, text, text_size);
+    if (error)
+        goto close_bounce;
+    ofp_list_append(&domain->endpoints, &endpoint->node);
+    return 0;
+
+close_bounce:
+    shm_bounce_close(endpoint);
+close_segment:
+    shm_segment_unmap(&endpoint->segment);
+    close(endpoint->segment_fd);
+    return error;
+}
+
+int shm_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length)
+{
+    const struct shm_address *own = &shm_endpoint_of(base)->address;
+
+    if (*length < sizeof(*own))
+        return -OFP_ETOOSMALL;
+    memcpy(address, own, sizeof(*own));
+    *length = sizeof(*own);
+    return 0;
+}
+
+/* --------------------------------------------------------------------------------------------------------- sleeping */
+
+/* Work that no peer would wake us for. */
+static bool has_work(struct shm_endpoint *endpoint)
+{
+    uint64_t state = ofp_load_ordered(&shm_ring_slot(&endpoint->ring, endpoint->head)->state);
+
+    /* Stalled: the slot waits for a receive of our own, and whoever posts one makes progress. */
+    if (shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
+        return !endpoint->stalled;
+    if (shm_ring_is_claimed(&endpoint->ring, endpoint->head, state) &&
+        !shm_link_find(endpoint, shm_state_owner(state))) {
+        endpoint->work |= SHM_WORK_LINKS;
+        return true;
+    }
+    if (endpoint->work & SHM_WORK_LINKS && shm_links_work(endpoint))
+        return true;
+    return !ofp_list_empty(&endpoint->pulls) || shm_pushes_can_move(endpoint);
+}
+
+bool shm_endpoint_arm(struct ofp_endpoint *base)
+{
+    struct shm_endpoint *endpoint = shm_endpoint_of(base);
+
+    /* The receiver's half of the sleep handshake; the sender's is shm_ring_publish. */
+    ofp_set_bits(&endpoint->ring.header->status, SHM_SLEEPING);
+    endpoint->armed = true;
+    if (has_work(endpoint))
+        return false;
+    /* Fragments that wait for room in a ring: nobody wakes us for that. */
+    if (!ofp_list_empty(&endpoint->pushes) && !endpoint->retry_timer.position) {
+        endpoint->retry_timer.deadline = shm_core->now() + SHM_RETRY_PAUSE;
+        shm_core->timer_start(endpoint->domain->base, &endpoint->retry_timer);
+    }
+    return true;
+}
+
+void shm_endpoint_disarm(struct ofp_endpoint *base)
+{
+    struct shm_endpoint *endpoint = shm_endpoint_of(base);
+
+    if (!endpoint->armed)
+        return;
+    endpoint->armed = false;
+    ofp_clear_bits(&endpoint->ring.header->status, SHM_SLEEPING);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- closing */
+
+static bool flush_all(struct shm_endpoint *endpoint)
+{
+    bool flushed = true;
+
+    for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
+        struct shm_link *link = endpoint->links[i];
+
+        if (link && link->state != SHM_LINK_ASKING && link->state != SHM_LINK_DYING && !shm_controls_flush(link))
+            flushed = false;
+    }
+    return flushed;
+}
+
+/* A GOODBYE for everybody who has our segment, behind whatever else waits for room in their rings. */
+static void say_goodbye(struct shm_endpoint *endpoint, uint64_t deadline)
+{
+    uint64_t patience = shm_core->now() + FAREWELL_PATIENCE;
+
+    for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
+        struct shm_link *link = endpoint->links[i];
+
+        if (link && (link->state == SHM_LINK_UP || link->state == SHM_LINK_ANSWERED) &&
+            link->remote != &endpoint->domain->self)
+            shm_control_send(link, SHM_GOODBYE, SHM_ENDED, &(struct shm_control_fields){0});
+    }
+    if (patience > deadline)
+        patience = deadline;
+    while (!flush_all(endpoint) && shm_core->now() < patience)
+        sched_yield();
+    for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
+        struct shm_link *link = endpoint->links[i];
+
+        if (link && link->state != SHM_LINK_DYING && !ofp_list_empty(&link->controls))
+            shm_meet_goodbye(link);
+    }
+}
+
+void shm_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
+{
+    struct shm_endpoint *endpoint = shm_endpoint_of(base);
+
+    endpoint->closed = true;
+    OFP_SHM_STEP(before_closed);
+    /*
+     * First: who is still reading our memory looks at it when done, and only then believes what it read. The memory is the
+     * user's again when this function has returned. Pairs with pull_end.
+     */
+    ofp_set_bits(&endpoint->ring.header->status, SHM_CLOSED);
+    OFP_SHM_STEP(after_closed);
+    shm_listen_close(endpoint);
+    shm_meetings_drop(endpoint, NULL);
+    say_goodbye(endpoint, deadline);
+    for (uint32_t i = 1; i < endpoint->link_capacity; i++)
+        if (endpoint->links[i])
+            shm_link_free(endpoint->links[i]);
+    shm_core->timer_stop(endpoint->domain->base, &endpoint->retry_timer);
+    ofp_list_remove(&endpoint->node);
+    shm_bounce_close(endpoint);
+    shm_segment_unmap(&endpoint->segment);
+    close(endpoint->segment_fd);
+    free(endpoint->links);
+    free(endpoint->retired_at);
+}

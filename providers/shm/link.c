@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Links: numbers, states, ends.
+ *
+ * A link outlives the core's peer where the other side may still write: its number is given to nobody else until the
+ * process there is dead, or said GOODBYE, and the ring has been read past everything it may have claimed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm.h"
+
+/* --------------------------------------------------------------------------------------------------------- numbers */
+
+static int links_grow(struct shm_endpoint *endpoint)
+{
+    uint32_t capacity = endpoint->link_capacity ? endpoint->link_capacity * 2 : 16;
+    struct shm_link **links;
+    uint64_t *retired_at;
+
+    if (capacity > SHM_OWNER_MAX)
+        return -ENOSPC;
+    links = realloc(endpoint->links, capacity * sizeof(struct shm_link *));
+    if (!links)
+        return -ENOMEM;
+    endpoint->links = links;
+    retired_at = realloc(endpoint->retired_at, capacity * sizeof(*retired_at));
+    if (!retired_at)
+        return -ENOMEM;
+    endpoint->retired_at = retired_at;
+    for (uint32_t i = endpoint->link_capacity; i < capacity; i++) {
+        links[i] = NULL;
+        retired_at[i] = 0;
+    }
+    endpoint->link_capacity = capacity;
+    return 0;
+}
+
+static bool number_is_free(const struct shm_endpoint *endpoint, uint32_t number)
+{
+    return number && !endpoint->links[number] && endpoint->head >= endpoint->retired_at[number];
+}
+
+/* 0: none. */
+static uint32_t number_take(struct shm_endpoint *endpoint)
+{
+    uint32_t grown_from = endpoint->link_capacity;
+
+    for (uint32_t i = 0; i < endpoint->link_capacity; i++) {
+        uint32_t number = (endpoint->number_cursor + i) % endpoint->link_capacity;
+
+        if (number_is_free(endpoint, number)) {
+            endpoint->number_cursor = number + 1;
+            return number;
+        }
+    }
+    if (links_grow(endpoint) != 0)
+        return 0;
+    endpoint->number_cursor = (grown_from ? grown_from : 1) + 1;
+    return endpoint->number_cursor - 1;
+}
+
+struct shm_link *shm_link_new(struct shm_endpoint *endpoint, struct ofp_peer *peer)
+{
+    struct shm_link *link = aligned_alloc(SHM_CACHE_LINE, (sizeof(*link) + SHM_CACHE_LINE - 1) & ~(SHM_CACHE_LINE - 1ul));
+    uint32_t number = link ? number_take(endpoint) : 0;
+
+    if (!number) {
+        free(link);
+        return NULL;
+    }
+    memset(link, 0, sizeof(*link));
+    link->endpoint = endpoint;
+    link->peer = peer;
+    link->number = number;
+    link->state = SHM_LINK_ASKING;
+    ofp_list_init(&link->controls);
+    endpoint->links[number] = link;
+    if (peer)
+        ((struct shm_peer *)peer->private)->link = link;
+    return link;
+}
+
+/* What refers to the link goes; the core's peer too. */
+static void link_detach(struct shm_link *link)
+{
+    shm_pulls_drop(link);
+    shm_pushes_drop(link);
+    shm_kept_drop(link);
+    shm_meetings_drop(link->endpoint, link);
+    if (link->peer)
+        ((struct shm_peer *)link->peer->private)->link = NULL;
+    link->peer = NULL;
+    link->up = false;
+}
+
+void shm_link_free(struct shm_link *link)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+
+    link_detach(link);
+    shm_controls_drop(link);
+    shm_bounce_reclaim(link);
+    if (ofp_list_linked(&link->busy))
+        ofp_list_remove(&link->busy);
+    /* Ourselves: the mapping is the endpoint's. */
+    if (link->segment.base != endpoint->segment.base)
+        shm_segment_unmap(&link->segment);
+    if (link->remote)
+        shm_remote_release(link->remote);
+    endpoint->links[link->number] = NULL;
+    /* All that it ever claimed lies before. */
+    endpoint->retired_at[link->number] = endpoint->head + (UINT64_C(1) << endpoint->ring.shift);
+    free(link);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- states */
+
+static void link_busy(struct shm_link *link)
+{
+    if (!ofp_list_linked(&link->busy))
+        ofp_list_append(&link->endpoint->busy, &link->busy);
+    link->endpoint->work |= SHM_WORK_LINKS;
+}
+
+void shm_link_up(struct shm_link *link)
+{
+    link->state = SHM_LINK_UP;
+    link->up = true;
+    link->peer->incarnation = link->segment.incarnation;
+    shm_core->peer_up(link->peer);
+}
+
+void shm_link_dying(struct shm_link *link, bool ended)
+{
+    if (link->state == SHM_LINK_DYING)
+        return;
+    link->state = SHM_LINK_DYING;
+    link->up = false;
+    link->ended = ended;
+    link->drain_until = shm_ring_end(&link->endpoint->ring, link->endpoint->head);
+    shm_controls_drop(link);
+    link_busy(link);
+}
+
+/* Dying, and nothing of it is left in the ring. */
+static void link_finish(struct shm_link *link)
+{
+    char address[OFP_TEXT_MAX / 2] = "", text[OFP_TEXT_MAX];
+
+    if (link->peer) {
+        shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
+        snprintf(text, sizeof(text), "%s %s", address, link->ended ? "is closed" : "is dead");
+        shm_core->peer_lost(link->peer, OFP_EPEERLOST, true, text);
+    }
+    shm_link_free(link);
+}
+
+/* Both have said GOODBYE: neither writes any more. */
+static bool link_settle(struct shm_link *link)
+{
+    if (link->state != SHM_LINK_LEAVING || !link->goodbye_sent || !link->goodbye_received)
+        return false;
+    shm_link_free(link);
+    return true;
+}
+
+void shm_link_lose(struct shm_link *link, int error, bool process_gone, const char *text)
+{
+    if (link->peer)
+        shm_core->peer_lost(link->peer, error, process_gone, text);
+}
+
+void shm_link_violation(struct shm_link *link, const char *what)
+{
+    char address[OFP_TEXT_MAX / 2] = "", text[OFP_TEXT_MAX];
+
+    link->endpoint->protocol_errors++;
+    if (link->state == SHM_LINK_DYING || !link->peer)
+        return;
+    shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
+    snprintf(text, sizeof(text), "%s broke the protocol: %s", address, what);
+    shm_link_lose(link, EPROTO, false, text);
+}
+
+void shm_link_goodbye(struct shm_link *link, bool ended)
+{
+    link->goodbye_received = true;
+    if (ended) {
+        /* Its last slot, so all before it has been read. */
+        link->state = SHM_LINK_DYING;
+        link->up = false;
+        link->ended = true;
+        link_finish(link);
+        return;
+    }
+    /* It dropped us and goes on: it waits for our own GOODBYE. */
+    if (link->state == SHM_LINK_UP || link->state == SHM_LINK_ANSWERED)
+        shm_link_lose(link, ECONNRESET, false, "the peer dropped the connection");
+    else
+        link_settle(link);
+}
+
+void shm_link_unanswered(struct shm_link *link)
+{
+    struct ofp_peer *peer = link->peer;
+    struct shm_endpoint *endpoint = link->endpoint;
+    struct shm_link *asking;
+
+    link_detach(link);
+    shm_link_dying(link, true);
+    asking = peer ? shm_link_new(endpoint, peer) : NULL;
+    if (asking && shm_meet_start(asking) == 0)
+        return;
+    if (asking)
+        shm_link_free(asking);
+    if (peer)
+        shm_core->peer_lost(peer, ENOMEM, false, NULL);
+}
+
+void shm_link_peer_down(struct ofp_peer *peer)
+{
+    struct shm_link *link = shm_link_of(peer);
+    enum shm_link_state state;
+
+    if (!link)
+        return;
+    state = link->state;
+    link_detach(link);
+    if (state == SHM_LINK_DYING)
+        return;
+    if (state == SHM_LINK_ASKING || link->remote == &link->endpoint->domain->self) {
+        shm_link_free(link);
+        return;
+    }
+    link->state = SHM_LINK_LEAVING;
+    shm_control_send(link, SHM_GOODBYE, 0, &(struct shm_control_fields){0});
+    link_settle(link);
+}
+
+/* -------------------------------------------------------------------------------------------------------- progress */
+
+/* A slot at the head that its owner claimed and will never publish. */
+static int skip_dead_slots(struct shm_endpoint *endpoint)
+{
+    int skipped = 0;
+
+    for (;; skipped++) {
+        uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
+        struct shm_link *owner = shm_link_find(endpoint, shm_state_owner(state));
+
+        if (!shm_ring_is_claimed(&endpoint->ring, endpoint->head, state) ||
+            (owner && owner->state != SHM_LINK_DYING))
+            return skipped;
+        shm_ring_free(&endpoint->ring, endpoint->head++);
+    }
+}
+
+int shm_links_work(struct shm_endpoint *endpoint)
+{
+    struct ofp_list *node, *following;
+    int events = skip_dead_slots(endpoint);
+
+    OFP_LIST_EACH(node, following, &endpoint->busy)
+    {
+        struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, busy);
+
+        if (link->state == SHM_LINK_DYING) {
+            if (endpoint->head < link->drain_until)
+                continue;
+            link_finish(link);
+            events++;
+        } else if (shm_controls_flush(link)) {
+            ofp_list_remove(&link->busy);
+            link_settle(link);
+            events++;
+        }
+    }
+    if (ofp_list_empty(&endpoint->busy))
+        endpoint->work &= ~(uint32_t)SHM_WORK_LINKS;
+    return events;
+}
+
+/* --------------------------------------------------------------------------------------------------------- connect */
+
+/* An endpoint that sends to itself needs nobody's consent. */
+static int connect_self(struct shm_link *link)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+
+    link->segment = endpoint->segment;
+    link->ring = endpoint->ring;
+    link->number_there = link->number;
+    link->remote = &endpoint->domain->self;
+    link->remote->uses++;
+    link->probe_address = (uint64_t)(uintptr_t)&endpoint->incarnation;
+    link->attach = endpoint->domain->attach;
+    shm_link_up(link);
+    return 0;
+}
+
+int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    struct shm_endpoint *endpoint = shm_endpoint_of(peer->endpoint);
+    struct shm_address address;
+    struct shm_link *link;
+    int result;
+
+    if (shm_address_check(peer->address, peer->address_length) != 0) {
+        snprintf(text, text_size, "this is not an address of shm");
+        return -EINVAL;
+    }
+    memcpy(&address, peer->address, sizeof(address));
+    if (address.host != endpoint->address.host) {
+        snprintf(text, text_size, "the peer %s is on another host, or in another network namespace: shm cannot reach it",
+                 address.name);
+        return -EHOSTUNREACH;
+    }
+    if (address.uid != endpoint->address.uid) {
+        snprintf(text, text_size, "the peer %s belongs to user %u: shm reaches processes of the same user only",
+                 address.name, address.uid);
+        return -EACCES;
+    }
+    link = shm_link_new(endpoint, peer);
+    if (!link)
+        return -ENOMEM;
+    if (memcmp(&address, &endpoint->address, sizeof(address)) == 0)
+        return connect_self(link);
+    result = shm_meet_start(link);
+    if (result)
+        shm_link_free(link);
+    return result;
+}

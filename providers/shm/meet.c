@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sockets of meetings: listening, connecting, packets with descriptors. Nothing blocks; what fails for want of something
+ * that may come back (descriptors, room in a backlog) is tried again by timer until the deadline.
+ */
+#include "meet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PAUSE_FIRST UINT64_C(1000000)
+#define PAUSE_LONGEST UINT64_C(50000000)
+/* Connections accepted per call, so that a flood of them does not stop everything else. */
+#define ACCEPT_BATCH 32
+
+/* -------------------------------------------------------------------------------------------------------- packets */
+
+struct shm_packet shm_packet_of(const struct shm_endpoint *endpoint, enum shm_packet_type type)
+{
+    return (struct shm_packet){.magic = SHM_PACKET_MAGIC,
+                               .version = SHM_VERSION,
+                               .oldest = SHM_OLDEST_VERSION,
+                               .type = (uint16_t)type,
+                               .address = endpoint->address,
+                               .incarnation = endpoint->incarnation,
+                               .token = endpoint->domain->token,
+                               .start_time = endpoint->domain->start_time,
+                               .probe_address = (uint64_t)(uintptr_t)&endpoint->incarnation};
+}
+
+/* Room for the descriptors that a packet may bring. */
+union control_room {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(2 * sizeof(int))];
+};
+
+static int packet_send(int connection, const struct shm_packet *packet, const int *fds, int fd_count)
+{
+    union control_room control = {0};
+    struct iovec iov = {(void *)(uintptr_t)packet, sizeof(*packet)};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+
+    if (fd_count) {
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE((size_t)fd_count * sizeof(int));
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN((size_t)fd_count * sizeof(int));
+        memcpy(CMSG_DATA(&control.header), fds, (size_t)fd_count * sizeof(int));
+    }
+    if (sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*packet))
+        return 0;
+    /* ETOOMANYREFS: descriptors on their way count against the limit of open files too. */
+    return errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM || errno == EINTR ? -EAGAIN : -errno;
+}
+
+int shm_packet_send(struct shm_meeting *meeting, const struct shm_packet *packet, const int *fds, int fd_count)
+{
+    return packet_send(meeting->watch.fd, packet, fds, fd_count);
+}
+
+static void take_descriptors(struct shm_received *received, struct msghdr *message)
+{
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
+        size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(fd));
+            if (received->fd_count < 2)
+                received->fds[received->fd_count++] = fd;
+            else
+                close(fd);
+        }
+    }
+}
+
+/* 1: a packet; 0: the other side hung up; -EAGAIN: nothing yet; -EMFILE: its descriptors found no room; -EPROTO. */
+static int packet_receive(int connection, struct shm_received *received)
+{
+    union control_room control;
+    struct iovec iov = {&received->packet, sizeof(received->packet)};
+    struct msghdr message = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    ssize_t length;
+
+    memset(received, 0, sizeof(*received));
+    do
+        length = recvmsg(connection, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (length < 0 && errno == EINTR);
+    if (length < 0)
+        return errno == EAGAIN ? -EAGAIN : 0;
+    if (length == 0)
+        return 0;
+    take_descriptors(received, &message);
+    if (message.msg_flags & MSG_CTRUNC) {
+        shm_received_close(received);
+        return -EMFILE;
+    }
+    /* A packet of another version may have another length: its first bytes tell. */
+    received->whole = length == sizeof(received->packet) && !(message.msg_flags & MSG_TRUNC);
+    if (length < SHM_PACKET_COMMON || received->packet.magic != SHM_PACKET_MAGIC ||
+        (received->packet.version == SHM_VERSION && !received->whole)) {
+        shm_received_close(received);
+        return -EPROTO;
+    }
+    return 1;
+}
+
+void shm_received_close(struct shm_received *received)
+{
+    for (int i = 0; i < received->fd_count; i++)
+        if (received->fds[i] >= 0)
+            close(received->fds[i]);
+    received->fd_count = 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------- meetings */
+
+static struct ofp_domain *domain_of(const struct shm_meeting *meeting) { return meeting->endpoint->domain->base; }
+
+static void disconnect(struct shm_meeting *meeting)
+{
+    if (meeting->watch.fd < 0)
+        return;
+    shm_core->watch_remove(domain_of(meeting), &meeting->watch);
+    close(meeting->watch.fd);
+    meeting->watch.fd = -1;
+}
+
+static void meeting_ready(struct ofp_watch *watch, uint32_t events)
+{
+    struct shm_meeting *meeting = OFP_CONTAINER_OF(watch, struct shm_meeting, watch);
+    struct shm_received received;
+    int result = packet_receive(watch->fd, &received);
+
+    (void)events;
+    switch (result) {
+    case -EAGAIN:
+        break;
+    case 1:
+        /* The meeting may be gone afterwards. */
+        shm_meeting_received(meeting, &received);
+        shm_received_close(&received);
+        break;
+    case -EMFILE:
+        if (meeting->role == SHM_CALLED)
+            shm_meeting_free(meeting);
+        else
+            shm_meeting_again(meeting, EMFILE);
+        break;
+    case -EPROTO:
+        shm_meeting_failed(meeting, EPROTO, "the other side does not speak the protocol of shm");
+        break;
+    default:
+        shm_meeting_hung_up(meeting);
+    }
+}
+
+static int meeting_watch(struct shm_meeting *meeting, int fd)
+{
+    int error;
+
+    meeting->watch = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = meeting_ready};
+    error = shm_core->watch_add(domain_of(meeting), &meeting->watch);
+    if (error) {
+        close(fd);
+        meeting->watch.fd = -1;
+    }
+    return error;
+}
+
+static bool may_be_cured(int error)
+{
+    return error == EAGAIN || error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
+           error == EINTR;
+}
+
+/* One attempt to connect and say what we want. */
+static int attempt(struct shm_meeting *meeting)
+{
+    struct sockaddr_un address;
+    struct shm_address peer;
+    socklen_t length;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int error;
+
+    if (fd < 0)
+        return -errno;
+    memcpy(&peer, meeting->link->peer->address, sizeof(peer));
+    length = shm_address_socket(&peer, &address);
+    if (connect(fd, (struct sockaddr *)&address, length) != 0) {
+        error = -errno;
+        close(fd);
+        return error;
+    }
+    error = meeting_watch(meeting, fd);
+    return error ? error : shm_meeting_connected(meeting);
+}
+
+static void meeting_timer(struct shm_meeting *meeting, uint64_t deadline)
+{
+    meeting->timer.deadline = deadline < meeting->deadline ? deadline : meeting->deadline;
+    shm_core->timer_start(domain_of(meeting), &meeting->timer);
+}
+
+void shm_meeting_again(struct shm_meeting *meeting, int reason)
+{
+    disconnect(meeting);
+    if (shm_core->now() >= meeting->deadline) {
+        shm_meeting_failed(meeting, may_be_cured(reason) && reason != EAGAIN ? reason : ETIMEDOUT, NULL);
+        return;
+    }
+    meeting_timer(meeting, shm_core->now() + meeting->pause);
+    meeting->pause = meeting->pause * 2 < PAUSE_LONGEST ? meeting->pause * 2 : PAUSE_LONGEST;
+}
+
+/* An attempt, and what follows from its outcome. Later attempts end here too. */
+static void try_to_meet(struct shm_meeting *meeting)
+{
+    int error = attempt(meeting);
+
+    if (!error)
+        meeting_timer(meeting, meeting->deadline);
+    else if (may_be_cured(-error))
+        shm_meeting_again(meeting, -error);
+    else if (error == -EPIPE || error == -ECONNRESET)
+        shm_meeting_again(meeting, EAGAIN);
+    else
+        shm_meeting_failed(meeting, -error, NULL);
+}
+
+static void meeting_expired(struct ofp_timer *timer, uint64_t now)
+{
+    struct shm_meeting *meeting = OFP_CONTAINER_OF(timer, struct shm_meeting, timer);
+
+    if (now >= meeting->deadline)
+        shm_meeting_failed(meeting, ETIMEDOUT, NULL);
+    else if (meeting->role != SHM_CALLED && meeting->watch.fd < 0)
+        try_to_meet(meeting);
+}
+
+struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link)
+{
+    struct shm_meeting *meeting = calloc(1, sizeof(*meeting));
+
+    if (!meeting)
+        return NULL;
+    meeting->endpoint = endpoint;
+    meeting->role = role;
+    meeting->link = link;
+    meeting->watch.fd = -1;
+    meeting->timer.expired = meeting_expired;
+    meeting->deadline = shm_core->now() + endpoint->domain->connect_ns;
+    meeting->pause = PAUSE_FIRST;
+    ofp_list_append(&endpoint->meetings, &meeting->node);
+    return meeting;
+}
+
+void shm_meeting_free(struct shm_meeting *meeting)
+{
+    disconnect(meeting);
+    shm_core->timer_stop(domain_of(meeting), &meeting->timer);
+    if (meeting->role == SHM_ASKER)
+        shm_foreign_arena_arrived(meeting->link->remote, meeting->arena, -1);
+    ofp_list_remove(&meeting->node);
+    free(meeting);
+}
+
+void shm_meetings_drop(struct shm_endpoint *endpoint, const struct shm_link *link)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &endpoint->meetings)
+    {
+        struct shm_meeting *meeting = OFP_CONTAINER_OF(node, struct shm_meeting, node);
+
+        if (!link || meeting->link == link)
+            shm_meeting_free(meeting);
+    }
+}
+
+int shm_meet_start(struct shm_link *link)
+{
+    struct shm_meeting *meeting = shm_meeting_new(link->endpoint, SHM_CALLER, link);
+
+    if (!meeting)
+        return -ENOMEM;
+    try_to_meet(meeting);
+    return 0;
+}
+
+int shm_meet_ask_arena(struct shm_link *link, uint32_t number)
+{
+    struct shm_meeting *meeting = shm_meeting_new(link->endpoint, SHM_ASKER, link);
+
+    if (!meeting)
+        return -ENOMEM;
+    meeting->arena = number;
+    try_to_meet(meeting);
+    OFP_SHM_STEP(arena_asked);
+    return 0;
+}
+
+void shm_meet_goodbye(struct shm_link *link)
+{
+    struct shm_packet packet = shm_packet_of(link->endpoint, SHM_FAREWELL);
+    struct sockaddr_un address;
+    struct shm_address peer;
+    socklen_t length;
+    int fd = link->peer ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+
+    if (fd < 0)
+        return;
+    memcpy(&peer, link->peer->address, sizeof(peer));
+    length = shm_address_socket(&peer, &address);
+    /* Connection and packet stay in its backlog until it looks. */
+    if (connect(fd, (struct sockaddr *)&address, length) == 0)
+        packet_send(fd, &packet, NULL, 0);
+    close(fd);
+}
+
+/* -------------------------------------------------------------------------------------------------------- listener */
+
+static void listener_pause(struct shm_endpoint *endpoint)
+{
+    /* Readable all the time otherwise: stop looking, and look again when descriptors may have been closed. */
+    shm_core->watch_remove(endpoint->domain->base, &endpoint->listener);
+    endpoint->listener_timer.deadline = shm_core->now() + PAUSE_LONGEST;
+    shm_core->timer_start(endpoint->domain->base, &endpoint->listener_timer);
+}
+
+static void listener_again(struct ofp_timer *timer, uint64_t now)
+{
+    struct shm_endpoint *endpoint = OFP_CONTAINER_OF(timer, struct shm_endpoint, listener_timer);
+
+    (void)now;
+    if (shm_core->watch_add(endpoint->domain->base, &endpoint->listener) != 0) {
+        endpoint->listener_timer.deadline = shm_core->now() + PAUSE_LONGEST;
+        shm_core->timer_start(endpoint->domain->base, &endpoint->listener_timer);
+    }
+}
+
+static void accept_one(struct shm_endpoint *endpoint, int fd)
+{
+    struct shm_meeting *meeting;
+    int32_t pid;
+
+    /* Somebody else's process: not even an answer. */
+    if (shm_peer_credentials(fd, &pid) != 0) {
+        close(fd);
+        return;
+    }
+    meeting = shm_meeting_new(endpoint, SHM_CALLED, NULL);
+    if (!meeting) {
+        close(fd);
+        return;
+    }
+    if (meeting_watch(meeting, fd) != 0) {
+        shm_meeting_free(meeting);
+        return;
+    }
+    meeting_timer(meeting, meeting->deadline);
+    /* The packet is there as a rule. */
+    meeting_ready(&meeting->watch, EPOLLIN);
+}
+
+static void listener_ready(struct ofp_watch *watch, uint32_t events)
+{
+    struct shm_endpoint *endpoint = OFP_CONTAINER_OF(watch, struct shm_endpoint, listener);
+
+    (void)events;
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (fd >= 0) {
+            accept_one(endpoint, fd);
+            continue;
+        }
+        if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        if (errno != EAGAIN)
+            listener_pause(endpoint);
+        return;
+    }
+}
+
+static int bind_name(struct shm_endpoint *endpoint, int fd, const char *name, char *text, size_t text_size)
+{
+    struct sockaddr_un address;
+    socklen_t length;
+    int error = shm_address_build(&endpoint->address, name, text, text_size);
+
+    if (error)
+        return error;
+    length = shm_address_socket(&endpoint->address, &address);
+    if (bind(fd, (struct sockaddr *)&address, length) == 0)
+        return 0;
+    error = -errno;
+    snprintf(text, text_size, "service %s: %s", name,
+             error == -EADDRINUSE ? "another endpoint of this user and host has it" : strerror(-error));
+    return error;
+}
+
+static int bind_any(struct shm_endpoint *endpoint, int fd, char *text, size_t text_size)
+{
+    char name[SHM_NAME_SIZE];
+    uint64_t drawn;
+    int error = -EADDRINUSE;
+
+    for (int tries = 0; tries < 8 && error == -EADDRINUSE; tries++) {
+        if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn))
+            return -EIO;
+        snprintf(name, sizeof(name), "%c%016llx", SHM_DRAWN_NAME, (unsigned long long)drawn);
+        error = bind_name(endpoint, fd, name, text, text_size);
+    }
+    return error;
+}
+
+int shm_listen(struct shm_endpoint *endpoint, const char *service, char *text, size_t text_size)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int error;
+
+    if (fd < 0) {
+        error = -errno;
+        snprintf(text, text_size, "cannot make a socket: %s%s", strerror(-error),
+                 error == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
+        return error;
+    }
+    if (service && service[0] == SHM_DRAWN_NAME) {
+        snprintf(text, text_size, "service %s: names that begin with %c are drawn, not chosen", service,
+                 SHM_DRAWN_NAME);
+        error = -EINVAL;
+    } else {
+        error = service ? bind_name(endpoint, fd, service, text, text_size) : bind_any(endpoint, fd, text, text_size);
+    }
+    if (!error && listen(fd, SOMAXCONN) != 0)
+        error = -errno;
+    endpoint->listener = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = listener_ready};
+    endpoint->listener_timer.expired = listener_again;
+    if (!error)
+        error = shm_core->watch_add(endpoint->domain->base, &endpoint->listener);
+    if (error) {
+        close(fd);
+        endpoint->listener.fd = -1;
+    }
+    return error;
+}
+
+void shm_listen_close(struct shm_endpoint *endpoint)
+{
+    if (endpoint->listener_timer.position)
+        shm_core->timer_stop(endpoint->domain->base, &endpoint->listener_timer);
+    else
+        shm_core->watch_remove(endpoint->domain->base, &endpoint->listener);
+    close(endpoint->listener.fd);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The provider's tables, parameters and domains. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+#define PROVIDER_VERSION 0x00010000u
+#define INJECT_SIZE 4096
+#define SECOND UINT64_C(1000000000)
+
+const struct ofp_core *shm_core;
+
+static const struct ofp_param params[] = {
+    {"SHM_RING_SIZE", OFP_PARAM_SIZE, "1024", "Slots of an endpoint's inbound ring, 128 bytes each; a power of two"},
+    {"SHM_BOUNCE_SIZE", OFP_PARAM_SIZE, "16k", "Bytes of a bounce buffer: the longest message that is sent through one"},
+    {"SHM_BOUNCE_COUNT", OFP_PARAM_SIZE, "64", "Bounce buffers of an endpoint"},
+    {"SHM_ATTACH", OFP_PARAM_BOOL, "yes", "Copy large messages straight out of the sender's memory (cross-memory attach) "
+                                          "where the kernel allows it"},
+    {"SHM_PTRACER", OFP_PARAM_BOOL, "no", "Allow every process of this user to attach to this one, where the Yama module "
+                                          "allows only ancestors (PR_SET_PTRACER)"},
+    {"SHM_PIDFD", OFP_PARAM_BOOL, "yes", "Watch peers by process descriptors; otherwise by a connection kept open"},
+    {NULL, OFP_PARAM_STRING, NULL, NULL},
+};
+
+/* --------------------------------------------------------------------------------------------------------- domains */
+
+static uint32_t clamp(const char *name, uint64_t value, uint64_t least, uint64_t most)
+{
+    uint64_t result = value < least ? least : value > most ? most : value;
+
+    if (result != value)
+        shm_core->log(OFP_LOG_WARNING, SHM_NAME, "%s: %llu is outside %llu … %llu, %llu is used", name,
+                      (unsigned long long)value, (unsigned long long)least, (unsigned long long)most,
+                      (unsigned long long)result);
+    return (uint32_t)result;
+}
+
+static void read_params(struct shm_domain *domain)
+{
+    uint32_t slots = clamp("SHM_RING_SIZE", shm_core->param_size("SHM_RING_SIZE"), 1u << SHM_SLOT_SHIFT_MIN,
+                           1u << SHM_SLOT_SHIFT_MAX);
+    const char *seconds = shm_core->param_string("CONNECT_TIMEOUT");
+    uint64_t connect = seconds ? strtoull(seconds, NULL, 10) : 0;
+
+    domain->slot_shift = 32 - (uint32_t)__builtin_clz(slots - 1);
+    domain->bounce_size = clamp("SHM_BOUNCE_SIZE", shm_core->param_size("SHM_BOUNCE_SIZE"), SHM_BOUNCE_SIZE_MIN,
+                                SHM_BOUNCE_SIZE_MAX) /
+                          SHM_CACHE_LINE * SHM_CACHE_LINE;
+    domain->bounce_count =
+        clamp("SHM_BOUNCE_COUNT", shm_core->param_size("SHM_BOUNCE_COUNT"), 1, SHM_BOUNCE_COUNT_MAX);
+    domain->connect_ns = (connect ? connect : 10) * SECOND;
+    domain->attach = shm_core->param_bool("SHM_ATTACH");
+    domain->pidfd = shm_core->param_bool("SHM_PIDFD");
+    if (shm_core->param_bool("SHM_PTRACER"))
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+}
+
+/* What a wake-up was for is found by progress. */
+static void woken(struct ofp_watch *watch, uint32_t events)
+{
+    uint64_t count;
+    ssize_t ignored = read(watch->fd, &count, sizeof(count));
+
+    (void)ignored;
+    (void)events;
+}
+
+static int domain_open(struct ofp_domain *base)
+{
+    struct shm_domain *domain = shm_domain_of(base);
+    int error;
+
+    domain->base = base;
+    domain->start_time = shm_process_start_time(0);
+    ofp_list_init(&domain->remotes);
+    ofp_list_init(&domain->endpoints);
+    ofp_list_init(&domain->arenas);
+    read_params(domain);
+    if (getrandom(&domain->token, sizeof(domain->token), 0) != sizeof(domain->token))
+        return -EIO;
+    domain->self = (struct shm_remote){
+        .uses = 1, .token = domain->token, .pid = getpid(), .watch = {.fd = -1}, .domain = domain};
+    ofp_list_init(&domain->self.arenas);
+    domain->self.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (domain->self.event_fd < 0)
+        return -errno;
+    domain->wake = (struct ofp_watch){.fd = domain->self.event_fd, .events = EPOLLIN, .ready = woken};
+    error = shm_core->watch_add(base, &domain->wake);
+    if (error)
+        close(domain->self.event_fd);
+    return error;
+}
+
+static void domain_close(struct ofp_domain *base)
+{
+    struct shm_domain *domain = shm_domain_of(base);
+
+    shm_arenas_close(domain);
+    shm_core->watch_remove(base, &domain->wake);
+    close(domain->self.event_fd);
+}
+
+/* ------------------------------------------------------------------------------------------------------- discovery */
+
+static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+{
+    int fd = shm_memfd_create("ofipy-probe", 4096, text, text_size);
+
+    if (fd < 0)
+        return 0;
+    close(fd);
+    if (max < 1)
+        return 0;
+    infos[0] = (struct ofp_info){
+        .provider = SHM_NAME,
+        .fabric = "shm",
+        .domain = "shm",
+        .protocol = "ofp-shm",
+        .protocol_version = SHM_VERSION,
+        .ep_types = OFP_EP_RDM,
+        .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE | OFP_CAP_LOCAL_COMM,
+        .msg_order = OFP_ORDER_SAS,
+        .max_msg_size = INT64_MAX,
+        .inject_size = INJECT_SIZE,
+        .tx_size = shm_core->param_size("TX_QUEUE"),
+        .rx_size = UINT64_MAX,
+        .segment_limit = OFP_SEGMENT_LIMIT,
+        .cq_data_size = sizeof(uint64_t),
+        .address_format = OFP_ADDRESS_SHM,
+        .wait_fd = 1,
+    };
+    return 1;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- tables */
+
+static const struct ofp_endpoint_ops rdm_ops = {
+    .endpoint_size = sizeof(struct shm_endpoint),
+    .peer_size = sizeof(struct shm_peer),
+    .open = shm_endpoint_open,
+    .close = shm_endpoint_close,
+    .name = shm_endpoint_name,
+    .connect = shm_link_connect,
+    .peer_down = shm_link_peer_down,
+    .post = shm_post,
+    .receive_start = shm_receive_start,
+    .progress = shm_progress,
+    .arm = shm_endpoint_arm,
+    .disarm = shm_endpoint_disarm,
+};
+
+static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
+{
+    (void)info;
+    return &rdm_ops;
+}
+
+static const struct ofp_provider provider = {
+    .abi = OFP_PROVIDER_ABI,
+    .version = PROVIDER_VERSION,
+    .name = SHM_NAME,
+    .description = "shared memory between processes of one host and user",
+    .params = params,
+    .getinfo = getinfo,
+    .resolve = shm_address_resolve,
+    .address_check = shm_address_check,
+    .address_format = shm_address_format,
+    .domain =
+        {
+            .size = sizeof(struct shm_domain),
+            .open = domain_open,
+            .close = domain_close,
+            .memory_allocate = shm_arena_allocate,
+            .memory_free = shm_arena_free,
+        },
+    .endpoint_ops = endpoint_ops,
+};
+
+__attribute__((visibility("default"))) const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
+
+const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core)
+{
+    if (core->abi != OFP_PROVIDER_ABI)
+        return NULL;
+    shm_core = core;
+    return &provider;
+}
