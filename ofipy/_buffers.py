@@ -16,10 +16,23 @@ from ofipy._region import Region
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
 
-__all__ = ["LOOKUP_SIZE", "LocalMemory", "address_of", "local_memory", "make_record"]
+__all__ = [
+    "KEPT_SIZE",
+    "LOOKUP_SIZE",
+    "NO_EXPORT",
+    "Export",
+    "LocalMemory",
+    "address_of",
+    "local_memory",
+    "make_record",
+]
 
 # Arrays from this size on are looked up among the memory of domain.empty, which the provider moves faster.
 LOOKUP_SIZE = 4096
+
+# Up to this size an endpoint keeps the array of its last send, and of its last receive, exported for the next one: most
+# programs use the same few again and again, and finding an array's address costs as much as the call that sends it.
+KEPT_SIZE = 65_536
 
 _CHARS = ffi.typeof("char[]")
 _ADDRESS = ffi.typeof("uintptr_t")
@@ -51,6 +64,19 @@ class _Piece:
     offset: int
     length: int
     keep: Any
+
+
+class Export:
+    """A contiguous buffer whose address is known, and stays so while this lives."""
+
+    __slots__ = ("length", "memory", "owner", "segment", "segment_memory")
+
+    def __init__(self, owner: Any, *, writable: bool) -> None:
+        self.owner = owner
+        self.memory = ffi.from_buffer(_CHARS, owner, writable)
+        self.length = len(self.memory)
+        self.segment_memory = ffi.new("struct ofp_segment *", (address_of(self.memory), self.length))
+        self.segment = int(ffi.cast(_ADDRESS, self.segment_memory))
 
 
 def address_of(memory: Any) -> int:
@@ -220,3 +246,6 @@ def _bad_number(**fields: tuple[Any, int]) -> InvalidArgument:
         if not 0 <= int(number) < 2**bits:
             return InvalidArgument(f"{name}={number}; 0 to 2**{bits} - 1 is meant")
     raise AssertionError(f"every number fits: {fields}")
+
+
+NO_EXPORT = Export(bytearray(), writable=True)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ofipy._address import Address, host_id
 from ofipy._av import PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
 from ofipy._binding import Text, check, drain_log, ffi, lib
+from ofipy._buffers import NO_EXPORT
 from ofipy._completion import CompletionQueue
 from ofipy._errors import FabricError, InvalidArgument
 from ofipy._flags import Access, complete_flags
@@ -89,6 +90,7 @@ class Endpoint(Resource, Messaging, Posting):
     """
 
     __slots__ = (
+        "_address",
         "_av",
         "_cq",
         "_domain",
@@ -97,8 +99,10 @@ class Endpoint(Resource, Messaging, Posting):
         "_options",
         "_owned",
         "_prepared",
+        "_received",
         "_returned",
         "_send_cq",
+        "_sent",
     )
 
     def __init__(
@@ -117,6 +121,8 @@ class Endpoint(Resource, Messaging, Posting):
         self._handle: Any = (
             None  # what calls into C take; None while it is not enabled, and once it is closed
         )
+        self._address: int | None = None  # the same as an integer
+        self._sent = self._received = NO_EXPORT  # the buffers of the last send and of the last receive
         self._domain = domain
         self._memory = domain._memory
         self._cq = cq if cq is not None else domain.cq()
@@ -172,6 +178,7 @@ class Endpoint(Resource, Messaging, Posting):
         parents = dict.fromkeys((domain._core, self._cq._core, self._send_cq._core, self._av._core))
         self._own(Handle(result[0], close, tuple(parents), "endpoint"))
         self._handle = result[0]
+        self._address = int(ffi.cast("intptr_t", self._handle))
         number = lib.ofp_endpoint_id(self._handle)
         self._cq._endpoints[number] = self._send_cq._endpoints[number] = self
         drain_log()
@@ -284,7 +291,8 @@ class Endpoint(Resource, Messaging, Posting):
             prepared._disown()
 
     def _closed(self) -> None:
-        self._handle = None
+        self._handle = self._address = None
+        self._sent = self._received = NO_EXPORT
         # Whoever awaits one of its requests learns that it was cancelled.
         if self._cq._core.is_open and not self._cq._core.is_forked:
             try:

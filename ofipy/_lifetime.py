@@ -10,9 +10,11 @@ weakly, only to tell it that it is closed.
 
 import atexit
 import os
+import threading
 import warnings
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,6 +25,9 @@ __all__ = ["CLOSE_TIMEOUT", "Handle", "Resource"]
 
 # Seconds that closing an endpoint may take to finish what the transport has begun.
 CLOSE_TIMEOUT = 2.0
+
+# One close at a time; finalisers run inside others, so its holder may take it again.
+_lock = threading.RLock()
 
 _roots: "dict[int, Handle]" = {}  # open handles without a parent, in the order opened
 
@@ -40,17 +45,36 @@ class Handle:
         Each closes this one before itself.
     kind : str
         For messages.
+    last : bool
+        Close it after those of its parent's children that are not so, since they use it.
     """
 
-    __slots__ = ("__weakref__", "children", "close_pointer", "kind", "owner", "parents", "pid", "pointer")
+    __slots__ = (
+        "__weakref__",
+        "children",
+        "close_pointer",
+        "kind",
+        "last",
+        "owner",
+        "parents",
+        "pid",
+        "pointer",
+    )
 
     def __init__(
-        self, pointer: Any, close: Callable[[Any], None], parents: "tuple[Handle, ...]", kind: str
+        self,
+        pointer: Any,
+        close: Callable[[Any], None],
+        parents: "tuple[Handle, ...]",
+        kind: str,
+        *,
+        last: bool = False,
     ) -> None:
         self.pointer = pointer
         self.close_pointer = close
         self.parents = parents
         self.kind = kind
+        self.last = last
         self.pid = os.getpid()
         self.owner: weakref.ref[Resource] | None = None
         self.children: dict[int, Handle] = {}
@@ -80,23 +104,30 @@ class Handle:
         """
         if self.pointer is None:
             return
+        if self.is_forked:
+            # Another thread may have held the lock at the moment of the fork.
+            for child in list(self.children.values()):
+                child.close()
+            self._forget()
+            return
+        with _lock:
+            self._close()
+
+    def _close(self) -> None:
         failed: FabricError | None = None
-        for child in reversed(list(self.children.values())):
+        newest_first = list(reversed(self.children.values()))
+        for child in sorted(newest_first, key=lambda child: child.last):
             try:
                 child.close()
             except FabricError as error:
                 failed = failed or error
-        pointer = self.pointer
-        if not self.is_forked:
-            try:
-                self._tell_owner(before=True)
-                self.close_pointer(pointer)
-            except FabricError as error:
-                # C still has it, so closing again must be possible.
-                raise failed or error from None
-        self._forget()
         if failed is not None:
+            # C still has children, so closing again must be possible.
             raise failed
+        if self.pointer is not None:
+            self._tell_owner(before=True)
+            self.close_pointer(self.pointer)
+            self._forget()
 
     def _forget(self) -> None:
         self.pointer = None
@@ -207,10 +238,10 @@ class Resource:
         core: Handle | None = getattr(self, "_core", None)
         if core is None or core.pointer is None or core.is_forked:
             return
-        if self._warns:
-            warnings.warn(f"unclosed {core.kind} {self!r}", ResourceWarning, source=self, stacklevel=2)
         try:
-            core.close()
-        except FabricError:
-            # A finaliser has nobody to tell; the parent's close tries again.
-            return
+            if self._warns:
+                warnings.warn(f"unclosed {core.kind} {self!r}", ResourceWarning, source=self, stacklevel=2)
+        finally:
+            # A finaliser has nobody to tell of a failure; the parent's close tries again.
+            with suppress(FabricError):
+                core.close()

@@ -11,9 +11,11 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray
+
 from ofipy._av import PEER_ANY
 from ofipy._binding import failure, ffi, lib
-from ofipy._buffers import LOOKUP_SIZE, LocalMemory, local_memory, make_record
+from ofipy._buffers import KEPT_SIZE, LOOKUP_SIZE, Export, LocalMemory, local_memory, make_record
 from ofipy._errors import InvalidArgument, NoMessage
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
 from ofipy._region import Region
@@ -26,12 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Messaging"]
 
-_tsend = lib.ofp_request_tsend
 _tsend_buffer = lib.ofp_request_tsend_buffer
-_trecv = lib.ofp_request_trecv
-_trecv_buffer = lib.ofp_request_trecv_buffer
-_from_buffer = ffi.from_buffer
-_CHARS = ffi.typeof("char[]")
+_tsend_segment = lib.ofp_request_tsend_segment
+_trecv_segment = lib.ofp_request_trecv_segment
 _HOLD = int(Flag.HOLD | Flag.CLAIM)
 _NOT_YET = (-codes.EAGAIN, -codes.EINTR)
 _DRAINED_AT_ONCE = 64
@@ -48,6 +47,9 @@ class Messaging:
     __slots__ = ()
 
     _handle: Any
+    _address: int | None
+    _sent: Export
+    _received: Export
     _domain: "Domain"
     _memory: "DomainMemory"
     _av: "AddressVector"
@@ -95,19 +97,24 @@ class Messaging:
             When an argument is wrong; nothing was sent.
         """
         if data is None and complete is None and flags is None:
+            keep: Any
             try:
                 kind = type(buffer)
                 if kind is Region:
                     keep = buffer
-                    started = _tsend(self._handle, buffer._id, buffer._offset, buffer._length, peer, tag)
+                    started = _tsend_segment(self._address, buffer._segment, peer, tag)
                 elif kind is bytes:
                     keep = buffer
                     started = _tsend_buffer(self._handle, buffer, len(buffer), peer, tag)
                 else:
-                    keep = _from_buffer(buffer)
-                    length = len(keep)
-                    if length < LOOKUP_SIZE or not self._memory._starts:
-                        started = _tsend_buffer(self._handle, keep, length, peer, tag)
+                    keep = self._sent
+                    if keep.owner is not buffer:
+                        keep = Export(buffer, writable=False)
+                        # Only arrays: a bytearray that is exported cannot grow.
+                        if kind is ndarray and keep.length <= KEPT_SIZE:
+                            self._sent = keep
+                    if keep.length < LOOKUP_SIZE or not self._memory._starts:
+                        started = _tsend_segment(self._address, keep.segment, peer, tag)
                     else:
                         started = -codes.EAGAIN
             except (TypeError, ValueError, OverflowError, BufferError):
@@ -157,24 +164,26 @@ class Messaging:
         BufferTypeError, InvalidArgument, UnknownPeer, Closed
             When an argument is wrong; nothing was posted.
         """
+        keep: Any
         try:
             source = PEER_ANY if peer is None else peer
             if type(buffer) is Region:
-                keep = buffer
-                started = _trecv(
-                    self._handle, buffer._id, buffer._offset, buffer._length, source, tag, ignore
-                )
+                keep, segment = buffer, buffer._segment
+                started = 0
             else:
-                keep = _from_buffer(_CHARS, buffer, True)
-                length = len(keep)
-                if length < LOOKUP_SIZE or not self._memory._starts:
-                    started = _trecv_buffer(self._handle, keep, length, source, tag, ignore)
-                else:
-                    started = -codes.EAGAIN
+                keep = self._received
+                if keep.owner is not buffer:
+                    keep = Export(buffer, writable=True)
+                    if type(buffer) is ndarray and keep.length <= KEPT_SIZE:
+                        self._received = keep
+                segment = keep.segment
+                started = 0 if keep.length < LOOKUP_SIZE or not self._memory._starts else -codes.EAGAIN
+            if started == 0 and ignore == 0:
+                started = _trecv_segment(self._address, segment, source, tag)
         except (TypeError, ValueError, OverflowError, BufferError):
             started = -codes.EINVAL
         if started > 0:
-            return Request(self, started, keep, "trecv", source)  # type: ignore[arg-type]
+            return Request(self, started, keep, "trecv", source, None if peer is None else tag)  # type: ignore[arg-type]
         return self._start(Op.TRECV, buffer, peer, tag, ignore, None, None, None)
 
     def recv_into(self, buffer: Any, peer: int | None = None) -> Request:

@@ -28,7 +28,18 @@ class Region:
     :meth:`Endpoint.register`, :meth:`Domain.register` and :meth:`Domain.region`.
     """
 
-    __slots__ = ("_access", "_core", "_id", "_keep", "_key", "_length", "_offset", "_start")
+    __slots__ = (
+        "_access",
+        "_core",
+        "_id",
+        "_keep",
+        "_key",
+        "_length",
+        "_offset",
+        "_segment",
+        "_segment_memory",
+        "_start",
+    )
 
     def __init__(
         self,
@@ -50,6 +61,11 @@ class Region:
         self._key = key
         self._keep = keep  # exports the memory, so it neither moves nor goes away
         self._core = core  # None: the memory's last user closes it
+        # What calls into C take: one integer in place of three.
+        self._segment_memory = ffi.new(
+            "struct ofp_segment *", {"region": number, "offset": offset, "length": length}
+        )
+        self._segment = int(ffi.cast("intptr_t", self._segment_memory))
 
     @property
     def id(self) -> int:
@@ -152,5 +168,5 @@ def register(domain: "Domain", buffer: Any, access: Access | str | Iterable[Acce
     def close(region: int) -> None:
         check(lib.ofp_region_close(pointer, region), operation="close a region", provider=provider)
 
-    core = Handle(number[0], close, (domain._core,), "region")
+    core = Handle(number[0], close, (domain._core,), "region", last=True)
     return Region(number[0], 0, length, start=0, access=rights, key=key[0], keep=memory, core=core)

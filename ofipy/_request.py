@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPLETED", "Message", "MessageRequest", "PreparedRequest", "Request"]
 
 _take = lib.ofp_request_take
+_take_length = lib.ofp_request_take_length
 _wait = lib.ofp_request_wait
 _finished = lib.ofp_request_finished
 _completion = lib.ofp_request_completion
@@ -30,6 +31,7 @@ _CLAIM: int = lib.OFP_COMPLETED_CLAIM
 _HAS_DATA: int = lib.OFP_COMPLETED_REMOTE_CQ_DATA
 _UNKNOWN: int = lib.OFP_PEER_UNKNOWN
 _NOT_YET = (-codes.EAGAIN, -codes.EINTR)
+_AWAIT_SPIN = 10_000  # ns; less where the core finds that spinning does not pay
 
 
 class Request:
@@ -39,14 +41,34 @@ class Request:
     the request has finished; those of a send stay at their defaults.
     """
 
-    __slots__ = ("__weakref__", "_buffer", "_completion", "_endpoint", "_handle", "_operation", "_peer")
+    __slots__ = (
+        "__weakref__",
+        "_buffer",
+        "_completion",
+        "_endpoint",
+        "_handle",
+        "_length",
+        "_operation",
+        "_peer",
+        "_tag",
+    )
 
-    def __init__(self, endpoint: "Endpoint", handle: int, buffer: Any, operation: str, peer: int) -> None:
+    def __init__(
+        self,
+        endpoint: "Endpoint",
+        handle: int,
+        buffer: Any,
+        operation: str,
+        peer: int,
+        tag: int | None = None,
+    ) -> None:
         self._endpoint = endpoint
         self._handle = handle  # of the slot in C; 0 once its completion was taken
         self._buffer = buffer
         self._operation = operation
         self._peer = peer
+        self._tag = tag  # of a receive that leaves only the length open
+        self._length = -1  # known when that was all there was to learn
         self._completion: Any = None
 
     def wait(self, *, timeout: float | None = None) -> Any:
@@ -71,6 +93,13 @@ class Request:
         """
         # The way of most requests: one call that waits, takes the completion and gives the slot back.
         if timeout is None and self._handle and self._endpoint._handle is not None:
+            if self._tag is not None:
+                length = _take_length(self._handle)
+                if length >= 0:
+                    self._handle = 0
+                    self._length = length
+                    self._buffer = None
+                    return self
             completion = _take(self._handle, -1)
             if not completion.error:
                 self._handle = 0
@@ -175,7 +204,8 @@ class Request:
         return True
 
     def __await__(self) -> Generator[Any, None, Any]:
-        if self._attempt(0):
+        # A fast peer answers sooner than the event loop could sleep and wake up.
+        if self._attempt(_AWAIT_SPIN):
             return self._result()
         from ofipy import _aio
 
@@ -185,6 +215,10 @@ class Request:
 
     def _row(self) -> Any:
         """The completion, None before there is one."""
+        if self._completion is None and self._length >= 0:
+            self._completion = ffi.new(
+                "struct ofp_completion *", {"length": self._length, "tag": self._tag, "source": self._peer}
+            )
         return self._completion
 
     @property
@@ -245,6 +279,7 @@ class _Completed(Request):
     def __init__(self) -> None:
         self._handle = 0
         self._buffer = self._completion = None
+        self._length = -1
         self._operation = "send"
 
     def wait(self, *, timeout: float | None = None) -> Any:

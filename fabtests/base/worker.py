@@ -54,11 +54,16 @@ def serve(connection: Connection, rank: int) -> None:
             else:
                 result = getattr(target, name)(*arguments, **options)
         except Exception as error:
-            connection.send((False, (type(error).__name__, str(error))))
+            connection.send((False, (type(error).__name__, describe(error))))
         else:
             connection.send((True, result))
     if target is not None:
         target.close()
+
+
+def describe(error: Exception) -> str:
+    """What to tell the user: those of the operating system and of ofipy explain themselves."""
+    return str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
 
 
 def load(name: str) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ from fabtests.compare.contender import Contender, Times
 __all__ = ["Bench"]
 
 WARMUP = 5
+GO_ON, STOP = 1, 2  # what the first side sends in a run that ends by time
 
 
 class BusyThread:
@@ -63,9 +64,7 @@ class Bench:
         """See :meth:`Contender.version`."""
         return self._contender.version()
 
-    def latency(
-        self, mode: str, size: int, count: int, chunks: int, samples: int, busy: bool
-    ) -> tuple[Times, Times]:
+    def latency(self, mode: str, size: int, count: int, chunks: int, samples: int) -> tuple[Times, Times]:
         """Time `chunks` chunks of `count` round trips, then `samples` single ones.
 
         Returns
@@ -75,18 +74,44 @@ class Bench:
         """
         contender = self._contender
         contender.prepare(size, mode)
-        beside = BusyThread() if busy and self._first else None
+        contender.exchange(WARMUP)
+        times = np.zeros(chunks, dtype=np.int64)
+        for index in range(chunks):
+            begin = perf_counter_ns()
+            contender.exchange(count)
+            times[index] = perf_counter_ns() - begin
+        return times, contender.sample(samples)
+
+    def busy_latency(self, mode: str, size: int, batch: int, nanoseconds: float) -> tuple[int, int]:
+        """Count round trips in a given time while a Python thread computes beside the first side.
+
+        One round trip may take a thousand times as long as the next one, so the time is fixed, not their
+        number. The first side ends the run: it tells by the value that it sends in the last batch.
+
+        Returns
+        -------
+        tuple of int
+            Nanoseconds and round trips; meaningful on the first side.
+        """
+        contender = self._contender
+        contender.prepare(size, mode)
+        contender.rewrite(GO_ON)
+        contender.exchange(WARMUP)
+        if not self._first:
+            while contender.last_value() == GO_ON:
+                contender.exchange(batch)
+            return 0, 0
+        beside = BusyThread()
         try:
-            contender.exchange(WARMUP)
-            times = np.zeros(chunks, dtype=np.int64)
-            for index in range(chunks):
-                begin = perf_counter_ns()
-                contender.exchange(count)
-                times[index] = perf_counter_ns() - begin
-            return times, contender.sample(samples)
+            count, begin = 0, perf_counter_ns()
+            while (taken := perf_counter_ns() - begin) < nanoseconds:
+                contender.exchange(batch)
+                count += batch
         finally:
-            if beside is not None:
-                beside.close()
+            beside.close()
+        contender.rewrite(STOP)
+        contender.exchange(batch)
+        return taken, count
 
     def bandwidth(self, mode: str, size: int, window: int, count: int, rewrite: bool) -> Times:
         """Time `count` windows.

@@ -32,6 +32,11 @@ class Contender(ABC):
     distribution: str
     """Name of the package whose version is reported."""
 
+    outgoing: Bytes
+    """What this side sends; there after :meth:`prepare`."""
+    incoming: Bytes
+    """Where it receives."""
+
     def __init__(self, first: bool) -> None:
         self.first = first
 
@@ -47,9 +52,9 @@ class Contender(ABC):
     def meet(self, other: Any) -> None:
         """Take the other side's offer and connect."""
 
-    @abstractmethod
     def prepare(self, size: int, mode: str) -> None:
-        """Make buffers for messages of `size` bytes; what follows uses them."""
+        """Make both buffers for messages of `size` bytes; what follows uses them."""
+        self.outgoing, self.incoming = new_buffer(size), new_buffer(size)
 
     def exchange(self, count: int) -> None:
         """Ping-pong `count` times: the first side sends, then receives; the second the other way round."""
@@ -60,8 +65,12 @@ class Contender(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no stream")
 
     def rewrite(self, value: int) -> None:
-        """First side: fill the send buffer with `value`."""
-        raise NotImplementedError(f"{type(self).__name__} does not rewrite")
+        """Fill the send buffer with `value`; the acknowledgement has shown that nothing reads it any more."""
+        self.outgoing.fill(value)
+
+    def last_value(self) -> int:
+        """First byte of what came last."""
+        return int(self.incoming[0])
 
     def sample(self, count: int) -> Times:
         """Nanoseconds of each of `count` round trips."""

@@ -9,7 +9,7 @@ import numpy as np
 import ofipy
 from fabtests.base.pingpong import TAG_PING, PingPong
 from fabtests.base.side import Side
-from fabtests.compare.contender import Bytes, Contender, Times, new_buffer
+from fabtests.compare.contender import Contender, Times, new_buffer
 
 __all__ = ["Ofipy"]
 
@@ -34,6 +34,7 @@ class Ofipy(Contender):
         self._side = Side(first, provider=provider)
         self._runner = asyncio.Runner()
         self._prepared: tuple[int, str] | None = None
+        self._byte = new_buffer(1)
 
     def offer(self) -> str:
         """The endpoint's address."""
@@ -49,18 +50,19 @@ class Ofipy(Contender):
             return
         self._prepared = size, mode
         self._mode = mode
-        self._outgoing, self._incoming = self._buffers(size, mode)
-        self._byte = new_buffer(1)
-        self._game = PingPong(self._side, size) if mode == "prepared" else None
+        self._game: PingPong | None = None
+        super().prepare(size, mode)
+        if mode == "domain":
+            self._allocate(size)
+        elif mode == "prepared":
+            self._game = PingPong(self._side, size)
+            self.outgoing, self.incoming = self._game.outgoing, self._game.incoming
 
-    def _buffers(self, size: int, mode: str) -> tuple[Bytes, Bytes]:
-        if mode != "domain":
-            return new_buffer(size), new_buffer(size)
+    def _allocate(self, size: int) -> None:
         domain = self._side.endpoint.domain
-        outgoing, incoming = domain.empty(size, np.uint8), domain.empty(size, np.uint8)
-        outgoing.fill(1)
-        incoming.fill(1)
-        return outgoing, incoming
+        self.outgoing, self.incoming = domain.empty(size, np.uint8), domain.empty(size, np.uint8)
+        self.outgoing.fill(1)
+        self.incoming.fill(1)
 
     def exchange(self, count: int) -> None:
         """Ping-pong in the mode prepared."""
@@ -92,8 +94,8 @@ class Ofipy(Contender):
             self._side.peer,
             first=self.first,
             tag=TAG_PING,
-            send=self._outgoing,
-            receive=self._incoming,
+            send=self.outgoing,
+            receive=self.incoming,
             iterations=count,
             nanoseconds=times,
         )
@@ -101,7 +103,7 @@ class Ofipy(Contender):
     def _exchange_blocking(self, count: int) -> None:
         endpoint, peer = self._side.endpoint, self._side.peer
         send, receive = endpoint.tsend, endpoint.trecv_into
-        outgoing, incoming = self._outgoing, self._incoming
+        outgoing, incoming = self.outgoing, self.incoming
         if self.first:
             for _ in range(count):
                 send(outgoing, peer, tag=TAG_PING).wait()
@@ -114,7 +116,7 @@ class Ofipy(Contender):
     async def _exchange_awaiting(self, count: int, times: Times | None) -> None:
         endpoint, peer = self._side.endpoint, self._side.peer
         send, receive = endpoint.tsend, endpoint.trecv_into
-        outgoing, incoming = self._outgoing, self._incoming
+        outgoing, incoming = self.outgoing, self.incoming
         for index in range(count):
             begin = perf_counter_ns() if times is not None else 0
             if self.first:
@@ -130,17 +132,13 @@ class Ofipy(Contender):
         endpoint, peer = self._side.endpoint, self._side.peer
         if self.first:
             acknowledged = endpoint.trecv_into(self._byte, peer, tag=TAG_ACKNOWLEDGE)
-            send, outgoing = endpoint.tsend, self._outgoing
+            send, outgoing = endpoint.tsend, self.outgoing
             ofipy.wait_all([send(outgoing, peer, tag=TAG_PING) for _ in range(window)])
             acknowledged.wait()
         else:
-            receive, incoming = endpoint.trecv_into, self._incoming
+            receive, incoming = endpoint.trecv_into, self.incoming
             ofipy.wait_all([receive(incoming, peer, tag=TAG_PING) for _ in range(window)])
             endpoint.tsend(self._byte, peer, tag=TAG_ACKNOWLEDGE).wait()
-
-    def rewrite(self, value: int) -> None:
-        """Fill the send buffer."""
-        self._outgoing.fill(value)
 
     def close(self) -> None:
         """Close the endpoint."""

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from fabtests.base.sizes import shorten_bytes
+from fabtests.compare.bars import Bar
 from fabtests.compare.runner import PeerResult, Row
 from fabtests.compare.statistics import SPREAD_LIMIT, Summary
 
@@ -32,7 +34,11 @@ def print_tables(
 ) -> None:
     """Print a table for each case, then the machine and who was missing."""
     for name in dict.fromkeys(row.case.name for row in rows):
-        console.print(build_table([row for row in rows if row.case.name == name]))
+        chosen = [row for row in rows if row.case.name == name]
+        table = build_table(chosen)
+        if Measurement.get(console, console.options, table).maximum > console.width:
+            table = build_long_table(chosen)
+        console.print(table)
     console.print(
         "Medians over rounds, ± spread (interquartile range / median); (×) is ofipy / peer, "
         f"given when no spread is above {SPREAD_LIMIT:.0%}."
@@ -53,12 +59,38 @@ def build_table(rows: Sequence[Row]) -> Table:
         table.add_column(heading, justify="right")
     table.add_column("bar")
     for row in rows:
-        size = shorten_bytes(row.size) if case.size_key == "bytes" else str(row.size)
         beside = [show_peer(row.peers.get(name)) for name in peers]
         table.add_row(
-            row.mode, size, show_summary(row.own), show_number(row.own.p99), *beside, show_bars(row)
+            row.mode, show_size(row), show_summary(row.own), show_number(row.own.p99), *beside, show_bars(row)
         )
     return table
+
+
+def build_long_table(rows: Sequence[Row]) -> Table:
+    """The table of one case for a narrow terminal: a line for each contender."""
+    case = rows[0].case
+    table = Table(title=f"{case.name} ({UNITS[case.metric]})", title_justify="left")
+    table.add_column("mode")
+    table.add_column(case.size_key, justify="right")
+    table.add_column("who")
+    for heading in ("value", "p99", "×"):
+        table.add_column(heading, justify="right")
+    table.add_column("bar")
+    for row in rows:
+        table.add_row(
+            row.mode, show_size(row), "ofipy", show_summary(row.own), show_number(row.own.p99), "", ""
+        )
+        bars = {bar.peer: show_verdict(bar, met) for bar, met in row.bars()}
+        for name, peer in row.peers.items():
+            numbers = show_summary(peer.summary), show_number(peer.summary.p99), show_ratio(peer)
+            table.add_row("", "", name, *numbers, bars.get(name, ""))
+        table.add_section()
+    return table
+
+
+def show_size(row: Row) -> str:
+    """Bytes in short, or a depth."""
+    return shorten_bytes(row.size) if row.case.size_key == "bytes" else str(row.size)
 
 
 def show_number(value: float | None) -> str:
@@ -73,14 +105,22 @@ def show_summary(summary: Summary) -> str:
     return f"{show_number(summary.value)} ±{summary.spread:.0%}"
 
 
+def show_ratio(peer: PeerResult) -> str:
+    """How ofipy stands to a peer."""
+    return "?" if peer.ratio is None else f"{peer.ratio:.3g}"
+
+
 def show_peer(peer: PeerResult | None) -> str:
-    """A peer's value, and how ofipy stands to it."""
-    if peer is None:
-        return "-"
-    return f"{show_summary(peer.summary)} (×{'?' if peer.ratio is None else f'{peer.ratio:.3g}'})"
+    """A peer's value and ratio."""
+    return "-" if peer is None else f"{show_summary(peer.summary)} (×{show_ratio(peer)})"
+
+
+def show_verdict(bar: Bar, met: bool | None) -> str:
+    """A bar, and whether it is met."""
+    words = {True: "[green]met[/]", False: "[red]missed[/]", None: "[yellow]not judged[/]"}
+    return f"{bar} {words[met]}"
 
 
 def show_bars(row: Row) -> str:
-    """The bars of a row with their verdicts."""
-    words = {True: "[green]met[/]", False: "[red]missed[/]", None: "[yellow]not judged[/]"}
-    return ", ".join(f"{bar} {words[met]}" for bar, met in row.bars())
+    """The bars of a row."""
+    return ", ".join(show_verdict(bar, met) for bar, met in row.bars())

@@ -49,7 +49,8 @@ struct ofpi_domain {
     uint32_t armed_queues;            /* queues whose user sleeps on their descriptor */
 
     /* Waiting threads; wait.c. */
-    uint64_t spin_ns, spin_limit_ns;
+    uint64_t spin_ns, spin_limit_ns; /* of the next wait; OFIPY_SPIN_TIME */
+    uint64_t short_sleeps;
     bool leader;                      /* one thread sleeps, or is about to, on the epoll descriptor */
     bool leader_notified;             /* the leader's eventfd was written during this sleep */
     uint32_t followers;
@@ -119,6 +120,7 @@ struct ofpi_endpoint {
     uint64_t in_flight;         /* pending operations, backlog included */
     uint64_t backlog_count;
     bool selective_completion;
+    bool closing;               /* what ends from now on is cancelled */
     bool held_back; /* the last post said that more would follow */
     struct ofp_endpoint_statistics statistics;
 };
@@ -161,9 +163,14 @@ static inline int ofpi_domain_enter(struct ofpi_domain *domain)
     return 0;
 }
 void ofpi_domain_rearm(struct ofpi_domain *domain);
+/* Somebody outside the library sleeps on the domain's descriptor and counts on the endpoints to be armed. */
+static inline bool ofpi_domain_has_sleepers(const struct ofpi_domain *domain)
+{
+    return domain->armed_queues || domain->helper_state == OFPI_HELPER_ARMED;
+}
 static inline void ofpi_domain_leave(struct ofpi_domain *domain)
 {
-    if (__builtin_expect(domain->armed_queues && !domain->endpoints_armed, 0))
+    if (__builtin_expect(!domain->endpoints_armed && ofpi_domain_has_sleepers(domain), 0))
         ofpi_domain_rearm(domain);
     ofpi_lock_release(&domain->lock);
 }

@@ -100,6 +100,7 @@ int ofp_endpoint_close(struct ofp_endpoint *handle, int64_t timeout)
 
     if (result)
         return result;
+    endpoint->closing = true;
     endpoint->base.ops->close(handle, timeout < 0 ? UINT64_MAX : ofpi_now() + (uint64_t)timeout);
     ofp_list_remove(&endpoint->node);
     domain->endpoint_count--;

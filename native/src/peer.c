@@ -230,6 +230,11 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
 
     if (base->state == OFP_PEER_LOST || !change_state(peer, OFP_PEER_LOST))
         return;
+    /* The endpoint may be its own peer: what it closes itself is cancelled, not lost. */
+    if (endpoint->closing) {
+        error = ECANCELED;
+        process_gone = false;
+    }
     if (was_up)
         endpoint->statistics.peers_up--;
     endpoint->statistics.peers_lost++;
@@ -374,6 +379,7 @@ static void peer_finish(struct ofpi_peer *peer, int error)
 {
     if (peer->base.state == OFP_PEER_UP || peer->base.state == OFP_PEER_CONNECTING)
         ofpi_peer_lost(&peer->base, error, true, "closed here");
+    take_back_receives(endpoint_of(&peer->base), &peer->pendings, error);
     fail_list(&peer->pendings, error, 0);
     fail_list(&peer->backlog, error, 0);
 }

@@ -106,7 +106,7 @@ void ofpi_disarm(struct ofpi_domain *domain)
 void ofpi_domain_rearm(struct ofpi_domain *domain)
 {
     /* Not from within a provider's callback; the outermost caller comes by here as well. */
-    while (domain->armed_queues && !domain->in_progress && !ofpi_arm(domain)) {
+    while (ofpi_domain_has_sleepers(domain) && !domain->in_progress && !ofpi_arm(domain)) {
         if (ofpi_progress(domain, true) == 0) {
             ofpi_reactor_arm_deadline(&domain->reactor, ofpi_now() + BACKLOG_PAUSE);
             break;

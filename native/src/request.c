@@ -195,6 +195,21 @@ ofp_request_t ofp_request_trecv_buffer(struct ofp_endpoint *endpoint, void *buff
     return ofp_request_trecv(endpoint, OFP_REGION_PROCESS, (uint64_t)(uintptr_t)buffer, length, peer, tag, ignore);
 }
 
+ofp_request_t ofp_request_tsend_segment(intptr_t endpoint, intptr_t segment, uint32_t peer, uint64_t tag)
+{
+    const struct ofp_segment *memory = (const struct ofp_segment *)segment;
+
+    return ofp_request_tsend((struct ofp_endpoint *)endpoint, memory->region, memory->offset, memory->length, peer, tag);
+}
+
+ofp_request_t ofp_request_trecv_segment(intptr_t endpoint, intptr_t segment, uint32_t peer, uint64_t tag)
+{
+    const struct ofp_segment *memory = (const struct ofp_segment *)segment;
+
+    return ofp_request_trecv((struct ofp_endpoint *)endpoint, memory->region, memory->offset, memory->length, peer, tag,
+                             0);
+}
+
 /* ------------------------------------------------------------------------------------------------- test and wait */
 
 int ofp_request_finished(ofp_request_t handle)
@@ -270,6 +285,26 @@ struct ofp_completion ofp_request_take(ofp_request_t handle, int64_t timeout)
     }
     ofpi_domain_leave(domain);
     return taken;
+}
+
+int64_t ofp_request_take_length(ofp_request_t handle)
+{
+    struct ofp_request *request = request_of(handle);
+    struct ofpi_domain *domain = request->domain;
+    int64_t length = ofpi_domain_enter(domain);
+    bool expired;
+
+    if (length)
+        return length;
+    length = -EAGAIN;
+    if (ofp_load_relaxed(&request->state) != OFPI_REQUEST_IDLE &&
+        ofpi_wait(domain, finished, request, -1, &expired) == 1 && !request->completion.error && !request->prepared &&
+        !(request->completion.flags & (OFP_COMPLETED_CLAIM | OFP_COMPLETED_REMOTE_CQ_DATA))) {
+        length = (int64_t)request->completion.length;
+        request_give(request);
+    }
+    ofpi_domain_leave(domain);
+    return length;
 }
 
 struct many_condition {

@@ -25,6 +25,9 @@
 #define POLLS_PER_LOOK 8
 /* Polls before the first look. */
 #define FIRST_POLLS 64
+/* The longest spin, in SPIN_TIMEs, and how many short sleeps lie between two trials of it. */
+#define LONGEST_SPINS 5
+#define SLEEPS_PER_TRIAL 16
 
 static void notified(struct ofp_watch *watch, uint32_t events)
 {
@@ -107,6 +110,28 @@ static int poll_descriptor(int fd, uint64_t deadline)
     return ppoll(&entry, 1, &left, NULL) < 0 && errno == EINTR ? -EINTR : 0;
 }
 
+/*
+ * How long to spin. Spinning pays when the event comes before a sleep and its wake-up would be over; on a virtual machine
+ * that is longer than SPIN_TIME, so a spin that met its event late may last longer the next time. Each spin that ended
+ * in sleep halves it, so that on a machine with more processes than cores nobody spins for long. Two peers that
+ * both sleep would see only each other's wake-ups, always later than a spin: now and then after short sleeps one of them
+ * tries the longest spin, and if that meets its event both are out of it.
+ */
+static void after_spin(struct ofpi_domain *domain, uint64_t spun)
+{
+    uint64_t wanted = spun * 2;
+
+    if (wanted < domain->spin_limit_ns)
+        wanted = domain->spin_limit_ns;
+    domain->spin_ns = wanted < LONGEST_SPINS * domain->spin_limit_ns ? wanted : LONGEST_SPINS * domain->spin_limit_ns;
+}
+
+static void after_sleep(struct ofpi_domain *domain, uint64_t slept)
+{
+    if (slept < 2 * LONGEST_SPINS * domain->spin_limit_ns && ++domain->short_sleeps % SLEEPS_PER_TRIAL == 0)
+        domain->spin_ns = LONGEST_SPINS * domain->spin_limit_ns;
+}
+
 static void nap(struct ofpi_domain *domain)
 {
     struct timespec pause = {.tv_nsec = NAP_NS};
@@ -118,7 +143,7 @@ static void nap(struct ofpi_domain *domain)
 
 static int sleep_as_leader(struct ofpi_domain *domain, uint64_t deadline)
 {
-    uint64_t slept_at, slept;
+    uint64_t slept_at;
     int result;
 
     if (!ofpi_arm(domain)) {
@@ -136,12 +161,7 @@ static int sleep_as_leader(struct ofpi_domain *domain, uint64_t deadline)
     ofpi_lock_acquire(&domain->lock);
     domain->leader = false;
     domain->wakeups++;
-    slept = ofpi_now() - slept_at;
-    /* A spin of this length would have met the event: worth trying again. */
-    if (slept < domain->spin_limit_ns)
-        domain->spin_ns = domain->spin_ns < 250 ? 1000 : domain->spin_ns * 4;
-    if (domain->spin_ns > domain->spin_limit_ns)
-        domain->spin_ns = domain->spin_limit_ns;
+    after_sleep(domain, ofpi_now() - slept_at);
     ofpi_disarm(domain);
     ofpi_progress(domain, true);
     return result;
@@ -180,14 +200,21 @@ static int wait_until(struct ofpi_domain *domain, ofpi_condition *condition, con
     for (;;) {
         uint64_t now = ofpi_now();
         uint64_t until = now + domain->spin_ns;
+        bool brief;
         int result;
 
         if (now >= deadline)
             return 0;
-        if (spin(domain, condition, argument, until < deadline ? until : deadline))
+        brief = deadline - now <= domain->spin_limit_ns;
+        if (spin(domain, condition, argument, until < deadline ? until : deadline)) {
+            after_spin(domain, ofpi_now() - now);
             return 1;
+        }
         /* Spinning did not pay; after a few such waits it stops altogether. */
         domain->spin_ns /= 2;
+        /* Less time than a spin is not worth a sleep. */
+        if (brief)
+            return 0;
         result = domain->leader ? sleep_as_follower(domain, deadline) : sleep_as_leader(domain, deadline);
         if (condition(argument))
             return 1;

@@ -67,7 +67,7 @@ def run_local(plan: Plan, *, provider: str | None, as_json: bool) -> None:
     """
     chosen = configured_providers(provider)
     names = chosen or list(
-        dict.fromkeys(info.provider for info in ofipy.getinfo(ep_type="rdm", caps="tagged"))
+        dict.fromkeys(info.provider for info in ofipy.getinfo(ep_type="rdm", caps=["tagged", "local_comm"]))
     )
     if not names:
         raise CommandError("no provider is available: `ofipy info` says why", code=ExitCode.NO_PROVIDER)

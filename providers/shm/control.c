@@ -24,7 +24,7 @@ static bool control_try(struct shm_link *link, const struct shm_control *control
     return true;
 }
 
-static void schedule_retry(struct shm_endpoint *endpoint)
+void shm_schedule_retry(struct shm_endpoint *endpoint)
 {
     if (endpoint->retry_timer.position)
         return;
@@ -52,7 +52,7 @@ void shm_control_send(struct shm_link *link, uint8_t kind, uint8_t flags, const 
     if (!ofp_list_linked(&link->busy))
         ofp_list_append(&link->endpoint->busy, &link->busy);
     link->endpoint->work |= SHM_WORK_LINKS;
-    schedule_retry(link->endpoint);
+    shm_schedule_retry(link->endpoint);
 }
 
 bool shm_controls_flush(struct shm_link *link)
@@ -61,7 +61,7 @@ bool shm_controls_flush(struct shm_link *link)
         struct shm_control *control = OFP_CONTAINER_OF(link->controls.next, struct shm_control, node);
 
         if (!control_try(link, control)) {
-            schedule_retry(link->endpoint);
+            shm_schedule_retry(link->endpoint);
             return false;
         }
         /* Publishing may have found the other side closed, which drops what waits. */

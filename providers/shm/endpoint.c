@@ -101,10 +101,8 @@ bool shm_endpoint_arm(struct ofp_endpoint *base)
     if (has_work(endpoint))
         return false;
     /* Fragments that wait for room in a ring: nobody wakes us for that. */
-    if (!ofp_list_empty(&endpoint->pushes) && !endpoint->retry_timer.position) {
-        endpoint->retry_timer.deadline = shm_core->now() + SHM_RETRY_PAUSE;
-        shm_core->timer_start(endpoint->domain->base, &endpoint->retry_timer);
-    }
+    if (!ofp_list_empty(&endpoint->pushes))
+        shm_schedule_retry(endpoint);
     return true;
 }
 
@@ -162,19 +160,20 @@ void shm_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
     struct shm_endpoint *endpoint = shm_endpoint_of(base);
 
     endpoint->closed = true;
-    OFP_SHM_STEP(before_closed);
+    OFP_SHM_STEP(before_closing);
     /*
      * First: who is still reading our memory looks at it when done, and only then believes what it read. The memory is the
      * user's again when this function has returned. Pairs with pull_end.
      */
-    ofp_set_bits(&endpoint->ring.header->status, SHM_CLOSED);
-    OFP_SHM_STEP(after_closed);
+    ofp_set_bits(&endpoint->ring.header->status, SHM_CLOSING);
+    OFP_SHM_STEP(after_closing);
     shm_listen_close(endpoint);
     shm_meetings_drop(endpoint, NULL);
     say_goodbye(endpoint, deadline);
     for (uint32_t i = 1; i < endpoint->link_capacity; i++)
         if (endpoint->links[i])
             shm_link_free(endpoint->links[i]);
+    ofp_set_bits(&endpoint->ring.header->status, SHM_CLOSED);
     shm_core->timer_stop(endpoint->domain->base, &endpoint->retry_timer);
     ofp_list_remove(&endpoint->node);
     shm_bounce_close(endpoint);

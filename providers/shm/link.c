@@ -144,6 +144,15 @@ void shm_link_dying(struct shm_link *link, bool ended)
     link_busy(link);
 }
 
+void shm_link_closing(struct shm_link *link)
+{
+    if (link->state == SHM_LINK_DYING)
+        return;
+    link->up = false;
+    link->closing = true;
+    link_busy(link);
+}
+
 /* Dying, and nothing of it is left in the ring. */
 static void link_finish(struct shm_link *link)
 {
@@ -271,6 +280,11 @@ int shm_links_work(struct shm_endpoint *endpoint)
                 continue;
             link_finish(link);
             events++;
+        } else if (link->closing) {
+            if (ofp_load_acquire(&link->ring.header->status) & SHM_CLOSED)
+                shm_link_dying(link, true);
+            else
+                shm_schedule_retry(endpoint);
         } else if (shm_controls_flush(link)) {
             ofp_list_remove(&link->busy);
             link_settle(link);

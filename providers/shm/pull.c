@@ -164,10 +164,17 @@ static void pull_end(const struct shm_pull *pull, enum progress result)
     struct shm_link *link = pull->link;
     int error = result == PULL_FAILED ? EFAULT : 0;
 
-    /* A sender that closed before we were done may have reused its memory. Pairs with the release in shm_endpoint_close. */
+    if (result == PULL_LOST) {
+        shm_link_dying(link, false);
+        return;
+    }
+    /*
+     * A sender that began to close before we were done may have reused its memory. Pairs with shm_endpoint_close. The loss
+     * of the peer will end the receive.
+     */
     ofp_read_fence();
-    if (result == PULL_LOST || ofp_load_acquire(&link->ring.header->status) & SHM_CLOSED) {
-        shm_link_dying(link, result != PULL_LOST);
+    if (ofp_load_acquire(&link->ring.header->status) & (SHM_CLOSING | SHM_CLOSED)) {
+        shm_link_closing(link);
         return;
     }
     if (result == PULL_FRAGMENTS) {

@@ -174,6 +174,9 @@ static enum outcome take_other(struct shm_link *link, const struct shm_slot *slo
 /* Slots of a link that is not up: it comes up by them, or only its farewell counts. */
 static bool link_listens(struct shm_endpoint *endpoint, struct shm_link *link, const struct shm_content *content)
 {
+    /* Closed before our meeting was over, which then fails by itself. */
+    if (link && link->state == SHM_LINK_ASKING && content->kind == SHM_GOODBYE)
+        return false;
     if (!link || link->state == SHM_LINK_ASKING) {
         if (!endpoint->complained_owner)
             shm_core->log(OFP_LOG_WARNING, SHM_NAME, "endpoint %u: a slot of nobody known arrived and is dropped",

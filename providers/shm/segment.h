@@ -38,7 +38,8 @@
 /* Bits of shm_header.status. */
 #define SHM_SLEEPING UINT64_C(1) /* wake the owner by its eventfd; whoever clears the bit does */
 #define SHM_ANNOUNCE UINT64_C(2) /* its unexpected payload is above the bound: announce, do not send */
-#define SHM_CLOSED UINT64_C(4)   /* nobody reads this ring any more */
+#define SHM_CLOSING UINT64_C(4)  /* its memory is the user's again, what is read from it now may be anything */
+#define SHM_CLOSED UINT64_C(8)   /* it reads and writes no ring any more */
 
 struct shm_header {
     /* Constants, written before the segment is handed out. */

@@ -58,8 +58,8 @@ void shm_after_publish(struct shm_link *link, uint64_t status)
         (void)ignored;
         OFP_SHM_STEP(after_wake);
     }
-    if (status & SHM_CLOSED && link->state != SHM_LINK_DYING)
-        shm_link_dying(link, true);
+    if (status & (SHM_CLOSING | SHM_CLOSED))
+        shm_link_closing(link);
 }
 
 static inline void fill_envelope(struct shm_content *content, enum shm_kind kind, const struct ofp_operation *op,

@@ -86,6 +86,7 @@ struct shm_link {
     uint64_t probe_address;       /* there lies its incarnation: proves that the process is still the same */
     uint64_t drain_until;
     bool ended;                   /* dying: the endpoint is gone for good */
+    bool closing;                 /* seen SHM_CLOSING */
     struct ofp_list busy;         /* in endpoint->busy while dying or with controls queued */
     struct ofp_list controls;     /* struct shm_control: waits for room in their ring */
 };
@@ -163,6 +164,8 @@ static inline struct shm_link *shm_link_find(const struct shm_endpoint *endpoint
 void shm_link_up(struct shm_link *link);
 /* The other side is dead or closed: read what the ring holds from it, then lose it. */
 void shm_link_dying(struct shm_link *link, bool ended);
+/* The other side has begun to close: nothing more is posted, its farewell or SHM_CLOSED ends the link. */
+void shm_link_closing(struct shm_link *link);
 /* The way to the peer is lost for this reason; the link is gone, or leaving, afterwards. */
 void shm_link_lose(struct shm_link *link, int error, bool process_gone, const char *text);
 /* It broke the protocol. */
@@ -182,7 +185,7 @@ void shm_link_peer_down(struct ofp_peer *peer);
 int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
 /* Copy `length` bytes at `offset` of a scattered message. */
 void shm_gather(void *target, const struct iovec *iov, uint32_t iov_count, uint64_t offset, uint64_t length);
-/* Wake the owner of the ring if it sleeps, note that it has closed; `status` as shm_ring_publish returned it. */
+/* Wake the owner of the ring if it sleeps, note that it closes; `status` as shm_ring_publish returned it. */
 void shm_after_publish(struct shm_link *link, uint64_t status);
 static inline void shm_publish(struct shm_link *link, struct shm_slot *slot, uint64_t state)
 {
@@ -199,6 +202,8 @@ struct shm_control {
     uint8_t kind, flags;
     struct shm_control_fields fields;
 };
+/* End the next sleep soon: something waits that nobody wakes us for. */
+void shm_schedule_retry(struct shm_endpoint *endpoint);
 /* A slot without payload: now, or as soon as their ring has room. */
 void shm_control_send(struct shm_link *link, uint8_t kind, uint8_t flags, const struct shm_control_fields *fields);
 /* Send what waits. True: nothing waits any more. */

@@ -41,8 +41,8 @@
     STEP(fragment_received)                                                                                            \
     STEP(before_slot_free)                                                                                             \
     STEP(after_slot_free)                                                                                              \
-    STEP(before_closed)                                                                                                \
-    STEP(after_closed)                                                                                                 \
+    STEP(before_closing)                                                                                               \
+    STEP(after_closing)                                                                                                \
     STEP(goodbye_sent)
 
 enum shm_step {

@@ -76,7 +76,7 @@ def test_receiver_killed(workers: Start, length: int) -> None:
     import ofipy
 
     with ofipy.open(provider="shm") as ep:
-        dead, alive = (ep.insert(ofipy.Address(bytes.fromhex(str(each)))) for each in addresses)
+        dead, alive = (ep.insert(ofipy.Address.from_bytes(bytes.fromhex(str(each)))) for each in addresses)
         for peer, worker in ((dead, victim), (alive, other)):
             ep.tsend(b"a", peer, tag=1).wait(timeout=10)
             assert worker.hear() == {"length": 1, "first": 97}

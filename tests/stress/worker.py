@@ -28,7 +28,7 @@ def all_to_all(rank: int, size: int, rounds: int, length: int) -> None:
     """Send to every peer and receive from every peer, `rounds` times; contents say who sent what."""
     with ofipy.open(provider="shm") as ep:
         tell(bytes(ep.address).hex())
-        peers = [ep.insert(ofipy.Address(bytes.fromhex(each))) for each in hear()]
+        peers = [ep.insert(ofipy.Address.from_bytes(bytes.fromhex(each))) for each in hear()]
         inboxes = np.zeros((size, length), dtype=np.uint8)
         for number in range(rounds):
             receives = [ep.trecv_into(inboxes[source], peers[source], tag=number) for source in range(size)]
@@ -57,7 +57,7 @@ def sink(tag: int) -> None:
 def source(address: str, tag: int, length: int, count: int) -> None:
     """Send messages and tell how each ended."""
     with ofipy.open(provider="shm") as ep:
-        peer = ep.insert(ofipy.Address(bytes.fromhex(address)))
+        peer = ep.insert(ofipy.Address.from_bytes(bytes.fromhex(address)))
         data = np.full(length, 65, dtype=np.uint8)
         for _ in range(count):
             ep.tsend(data, peer, tag=tag).wait(timeout=60)

@@ -11,7 +11,7 @@ import mmap
 import os
 import platform
 
-from fabtests.compare.contender import Contender, new_buffer
+from fabtests.compare.contender import Bytes, Contender
 
 __all__ = ["Attach"]
 
@@ -24,6 +24,12 @@ class IoVec(ctypes.Structure):
 
 Offer = tuple[int, int]
 Vectors = tuple[int, ctypes.Array[IoVec], ctypes.Array[IoVec]]
+
+
+def address_of(buffer: Bytes) -> int:
+    """Where an array begins."""
+    address: int = buffer.__array_interface__["data"][0]
+    return address
 
 
 class Attach(Contender):
@@ -64,10 +70,10 @@ class Attach(Contender):
                 self._map(words.fileno())
 
     def prepare(self, size: int, mode: str) -> None:
-        """Allocate the buffer of this side."""
+        """Take the addresses, too."""
+        super().prepare(size, mode)
         self._size = size
-        self._buffer = new_buffer(size)
-        self._address = self._buffer.__array_interface__["data"][0]
+        self._address = address_of(self.outgoing if self.first else self.incoming)
         self._vectors: Vectors | None = None
 
     def stream(self, window: int) -> None:
@@ -96,10 +102,6 @@ class Attach(Contender):
         there = (IoVec * window)(*[IoVec(address, self._size)] * window)
         self._vectors = (window, here, there)
         return self._vectors
-
-    def rewrite(self, value: int) -> None:
-        """Fill the buffer."""
-        self._buffer.fill(value)
 
     def close(self) -> None:
         """Close the descriptor; the mapping goes with the process."""

@@ -22,6 +22,7 @@ class Mpi(Contender):
         super().__init__(first)
         self._world = MPI.COMM_WORLD
         self._other = 1 - self._world.Get_rank()
+        self._byte = new_buffer(1)
 
     def version(self) -> str:
         """Of the binding and of the library under it."""
@@ -34,16 +35,10 @@ class Mpi(Contender):
     def meet(self, other: Any) -> None:
         """Ranks have met at start."""
 
-    def prepare(self, size: int, mode: str) -> None:
-        """Allocate both buffers."""
-        self._outgoing = new_buffer(size)
-        self._incoming = new_buffer(size)
-        self._byte = new_buffer(1)
-
     def exchange(self, count: int) -> None:
         """Ping-pong."""
         send, receive, other = self._world.Send, self._world.Recv, self._other
-        outgoing, incoming = self._outgoing, self._incoming
+        outgoing, incoming = self.outgoing, self.incoming
         if self.first:
             for _ in range(count):
                 send(outgoing, other, TAG)
@@ -57,17 +52,13 @@ class Mpi(Contender):
         """One window."""
         world, other = self._world, self._other
         if self.first:
-            isend, outgoing = world.Isend, self._outgoing
+            isend, outgoing = world.Isend, self.outgoing
             MPI.Request.Waitall([isend(outgoing, other, TAG) for _ in range(window)])
             world.Recv(self._byte, other, TAG_ACKNOWLEDGE)
         else:
-            ireceive, incoming = world.Irecv, self._incoming
+            ireceive, incoming = world.Irecv, self.incoming
             MPI.Request.Waitall([ireceive(incoming, other, TAG) for _ in range(window)])
             world.Send(self._byte, other, TAG_ACKNOWLEDGE)
-
-    def rewrite(self, value: int) -> None:
-        """Fill the send buffer."""
-        self._outgoing.fill(value)
 
     def close(self) -> None:
         """Leave MPI, which waits for the other rank to do the same."""

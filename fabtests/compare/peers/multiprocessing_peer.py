@@ -5,7 +5,7 @@ import platform
 import secrets
 from multiprocessing.connection import Client, Connection, Listener
 
-from fabtests.compare.contender import Contender, new_buffer
+from fabtests.compare.contender import Contender
 
 __all__ = ["Multiprocessing"]
 
@@ -39,16 +39,11 @@ class Multiprocessing(Contender):
             assert other is not None
             self._connection = Client(other, family="AF_UNIX")
 
-    def prepare(self, size: int, mode: str) -> None:
-        """Allocate both buffers."""
-        self._outgoing = new_buffer(size)
-        self._incoming = new_buffer(size)
-
     def exchange(self, count: int) -> None:
         """Ping-pong."""
         assert self._connection is not None
         send, receive = self._connection.send_bytes, self._connection.recv_bytes_into
-        outgoing, incoming = self._outgoing.data, self._incoming.data
+        outgoing, incoming = self.outgoing.data, self.incoming.data
         if self.first:
             for _ in range(count):
                 send(outgoing)
@@ -62,7 +57,7 @@ class Multiprocessing(Contender):
         """One window."""
         assert self._connection is not None
         send, receive = self._connection.send_bytes, self._connection.recv_bytes_into
-        outgoing, incoming = self._outgoing.data, self._incoming.data
+        outgoing, incoming = self.outgoing.data, self.incoming.data
         if self.first:
             for _ in range(window):
                 send(outgoing)
@@ -71,10 +66,6 @@ class Multiprocessing(Contender):
             for _ in range(window):
                 receive(incoming)
             send(b"a")
-
-    def rewrite(self, value: int) -> None:
-        """Fill the send buffer."""
-        self._outgoing.fill(value)
 
     def close(self) -> None:
         """Close the socket."""

@@ -7,7 +7,7 @@ from functools import partial
 
 import zmq
 
-from fabtests.compare.contender import Contender, new_buffer
+from fabtests.compare.contender import Contender
 
 __all__ = ["PyZmq"]
 
@@ -43,16 +43,15 @@ class PyZmq(Contender):
             self._socket.connect(other)
 
     def prepare(self, size: int, mode: str) -> None:
-        """Allocate both buffers."""
-        self._outgoing = new_buffer(size)
-        self._incoming = new_buffer(size)
+        """Choose how to send, too."""
+        super().prepare(size, mode)
         copy = size < COPY_LIMIT
         self._send: Callable[[memoryview], object] = partial(self._socket.send, copy=copy)
 
     def exchange(self, count: int) -> None:
         """Ping-pong."""
         send, receive = self._send, self._socket.recv_into
-        outgoing, incoming = self._outgoing.data, self._incoming.data
+        outgoing, incoming = self.outgoing.data, self.incoming.data
         if self.first:
             for _ in range(count):
                 send(outgoing)
@@ -65,7 +64,7 @@ class PyZmq(Contender):
     def stream(self, window: int) -> None:
         """One window."""
         send, receive = self._send, self._socket.recv_into
-        outgoing, incoming = self._outgoing.data, self._incoming.data
+        outgoing, incoming = self.outgoing.data, self.incoming.data
         if self.first:
             for _ in range(window):
                 send(outgoing)
@@ -74,10 +73,6 @@ class PyZmq(Contender):
             for _ in range(window):
                 receive(incoming)
             send(memoryview(b"a"))
-
-    def rewrite(self, value: int) -> None:
-        """Fill the send buffer; the acknowledgement has shown that nothing reads it any more."""
-        self._outgoing.fill(value)
 
     def close(self) -> None:
         """Close socket and context."""

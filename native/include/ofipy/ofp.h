@@ -187,6 +187,12 @@ ofp_request_t ofp_request_tsend_buffer(struct ofp_endpoint *endpoint, const void
                                        uint32_t peer, uint64_t tag);
 ofp_request_t ofp_request_trecv_buffer(struct ofp_endpoint *endpoint, void *buffer, uint64_t length, uint32_t peer,
                                        uint64_t tag, uint64_t ignore);
+/*
+ * The same with two addresses in place of five arguments, each of which costs a caller in Python: the endpoint, and a
+ * struct ofp_segment that stays valid during the call. The receive compares the whole tag.
+ */
+ofp_request_t ofp_request_tsend_segment(intptr_t endpoint, intptr_t segment, uint32_t peer, uint64_t tag);
+ofp_request_t ofp_request_trecv_segment(intptr_t endpoint, intptr_t segment, uint32_t peer, uint64_t tag);
 /* 1 finished, 2 finished with an error, 0 not yet; makes progress. */
 int ofp_request_test(ofp_request_t request);
 /*
@@ -201,6 +207,11 @@ int ofp_request_wait(ofp_request_t request, int64_t timeout);
  * and one that set a message aside (OFP_COMPLETED_CLAIM), is not released.
  */
 struct ofp_completion ofp_request_take(ofp_request_t request, int64_t timeout);
+/*
+ * Wait up to a second for a receive whose completion says nothing but its length (no error, no remote CQ data, nothing
+ * set aside), release the request and return that length. Negative: it is as it was, ofp_request_take tells more.
+ */
+int64_t ofp_request_take_length(ofp_request_t request);
 /* Wait until all (any) of them have finished: 1, 0 or -EINTR as ofp_request_wait. Requests of one domain. */
 int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, int64_t timeout);
 /* As ofp_request_test, but looks only. */

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reference pages out of the package itself: tables of parameters and records, and a check that every name is listed."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import ofipy
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+Row = Iterable[nodes.Node]
+
+
+def make_table(titles: dict[str, int], rows: Iterable[Row]) -> nodes.table:
+    """Return a table; `titles` are the columns with their relative widths."""
+    group = nodes.tgroup(cols=len(titles))
+    group += [nodes.colspec(colwidth=width) for width in titles.values()]
+    head, body = nodes.thead(), nodes.tbody()
+    head += make_row(nodes.Text(title) for title in titles)
+    body += [make_row(cells) for cells in rows]
+    group += [head, body]
+    table = nodes.table()
+    table += group
+    return table
+
+
+def make_row(cells: Row) -> nodes.row:
+    """Return a row of one paragraph a cell."""
+    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", cell)) for cell in cells))
+
+
+class Parameters(Directive):
+    """``ofipy-parameters``: every parameter of the core and of the providers that come with it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        ofipy.getinfo(provider="shm", explain=True)  # a provider's parameters are declared when it is loaded
+        rows = (
+            (
+                nodes.literal(text=parameter.name),
+                nodes.Text(parameter.type),
+                nodes.literal(text=parameter.default) if parameter.default else nodes.Text("none"),
+                nodes.Text(parameter.help),
+            )
+            for parameter in ofipy.parameters()
+        )
+        return [make_table({"parameter": 24, "type": 8, "default": 10, "meaning": 58}, rows)]
+
+
+class RecordType(Directive):
+    """``ofipy-dtype NAME``: the fields of a record type."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return a heading line and the table."""
+        name = self.arguments[0]
+        dtype = getattr(ofipy, name)
+        rows = (
+            (
+                nodes.literal(text=field),
+                nodes.literal(text=str(dtype.fields[field][0])),
+                nodes.Text(str(dtype.fields[field][1])),
+            )
+            for field in dtype.names
+        )
+        title = nodes.paragraph("", "", nodes.literal(text=name), nodes.Text(f", {dtype.itemsize} bytes:"))
+        return [title, make_table({"field": 40, "type": 40, "offset, bytes": 20}, rows)]
+
+
+def check_names(app: Sphinx) -> None:
+    """Refuse to build while the page of the API and ``ofipy.__all__`` name different things."""
+    text = (Path(app.srcdir) / "reference" / "api.md").read_text("utf-8")
+    listed = set(re.findall(r"^(?:   |\.\. data:: |```\{ofipy-dtype\} )([A-Za-z_]\w*)$", text, flags=re.MULTILINE))
+    public = set(ofipy.__all__) - {"__version__", "measure"}
+    if listed != public:
+        raise ExtensionError(
+            f"reference/api.md lacks {sorted(public - listed)}, names too much: {sorted(listed - public)}"
+        )
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.add_directive("ofipy-parameters", Parameters)
+    app.add_directive("ofipy-dtype", RecordType)
+    app.connect("builder-inited", check_names)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The two sides of a conformance test: two worker processes, or two threads for a provider within one process.
+
+A test names a function for each side. Both get a :class:`Side` with an open endpoint that has met the other one, and run
+at the same time. Workers are reused by the next test; after a failure they are replaced.
+"""
+
+import faulthandler
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import ofipy
+
+TAG_SYNC = 2**64 - 1
+START_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is tested: one info of one provider."""
+
+    provider: str
+    domain: str
+    in_process: bool
+    """Its endpoints meet within one process only."""
+
+    def __str__(self) -> str:
+        return self.provider if self.domain in (self.provider, "") else f"{self.provider}/{self.domain}"
+
+    def info(self) -> ofipy.Info:
+        return ofipy.getinfo(provider=self.provider, domain=self.domain)[0]
+
+    def open(self, *, threading: Any = "safe", progress: Any = "manual", **options: Any) -> ofipy.Endpoint:
+        """An endpoint with everything it needs; closing its fabric closes all."""
+        fabric = ofipy.Fabric(self.info())
+        try:
+            return fabric.domain(threading=threading, progress=progress).endpoint(**options).enable()
+        except BaseException:
+            fabric.close()
+            raise
+
+
+@dataclass(slots=True)
+class Side:
+    """One side of a test."""
+
+    target: Target
+    first: bool
+    ep: ofipy.Endpoint
+    peer: ofipy.Peer
+
+    def sync(self) -> None:
+        """Return when the other side is here too."""
+        arrived = bytearray(1)
+        receive = self.ep.trecv_into(arrived, self.peer, tag=TAG_SYNC)
+        self.ep.tsend(b"s", self.peer, tag=TAG_SYNC).wait(timeout=20)
+        receive.wait(timeout=20)
+
+
+class SideFailed(AssertionError):
+    """One side raised, died or did not come back; the text holds its traceback."""
+
+
+Function = Callable[..., Any]
+
+
+class Sides:
+    """Runs a function on each side."""
+
+    def run(
+        self, first: Function, second: Function, *arguments: Any, timeout: float = 60.0, **options: Any
+    ) -> tuple[Any, Any]:
+        """Run both at the same time on fresh endpoints.
+
+        Parameters
+        ----------
+        first, second : function of a test module
+            Called with a Side and the arguments.
+        timeout : float
+            Seconds for both.
+        **options
+            Of the endpoints.
+        """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End what serves the sides."""
+
+
+class Threads(Sides):
+    """Both sides in this process."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def run(
+        self, first: Function, second: Function, *arguments: Any, timeout: float = 60.0, **options: Any
+    ) -> tuple[Any, Any]:
+        endpoints = [self._target.open(**options) for _ in range(2)]
+        results: list[Any] = [None, None]
+        failures: list[str] = []
+
+        def serve(number: int, function: Function) -> None:
+            mine, other = endpoints[number], endpoints[1 - number]
+            try:
+                side = Side(self._target, number == 0, mine, mine.insert(bytes(other.address)))
+                results[number] = function(side, *arguments)
+            except BaseException:
+                failures.append(f"side {number}:\n{traceback.format_exc()}")
+
+        threads = [
+            threading.Thread(target=serve, args=pair, daemon=True) for pair in enumerate((first, second))
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            deadline = time.monotonic() + timeout
+            while any(thread.is_alive() for thread in threads) and not failures:
+                if time.monotonic() > deadline:
+                    faulthandler.dump_traceback()
+                    raise SideFailed(f"not finished within {timeout:g} s")
+                for thread in threads:
+                    thread.join(0.01)
+        finally:
+            for endpoint in endpoints:
+                endpoint.fabric.close()
+        if failures:
+            raise SideFailed("\n".join(failures))
+        return results[0], results[1]
+
+
+class Workers(Sides):
+    """Both sides in processes of their own."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._connections: list[Connection] = []
+
+    @property
+    def processes(self) -> list[subprocess.Popen[bytes]]:
+        """The workers, the first side's first."""
+        return self._processes
+
+    def _ensure(self) -> None:
+        if self._processes and all(process.poll() is None for process in self._processes):
+            return
+        self.kill()
+        for _ in range(2):
+            here, there = socket.socketpair()
+            with there:
+                self._processes.append(
+                    subprocess.Popen(
+                        [sys.executable, __file__, str(there.fileno())],
+                        pass_fds=[there.fileno()],
+                        stdin=subprocess.DEVNULL,
+                    )
+                )
+            self._connections.append(Connection(here.detach()))
+
+    def run(
+        self, first: Function, second: Function, *arguments: Any, timeout: float = 60.0, **options: Any
+    ) -> tuple[Any, Any]:
+        self._ensure()
+        try:
+            addresses = self._call([("open", self._target, options)] * 2, START_SECONDS)
+            calls = [
+                ("run", number == 0, addresses[1 - number], function.__code__.co_filename, function.__name__, arguments)
+                for number, function in enumerate((first, second))
+            ]
+            results = self._call(calls, timeout)
+            self._call([("close",)] * 2, START_SECONDS)
+        except BaseException:
+            self.kill()
+            raise
+        return results[0], results[1]
+
+    def _call(self, calls: list[tuple[Any, ...]], timeout: float) -> list[Any]:
+        for connection, call in zip(self._connections, calls, strict=True):
+            connection.send(call)
+        deadline = time.monotonic() + timeout
+        results: dict[int, Any] = {}
+        while missing := [number for number in (0, 1) if number not in results]:
+            ready = wait([self._connections[number] for number in missing], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise SideFailed(f"side {missing} not finished within {timeout:g} s{self._stacks(missing)}")
+            for number in missing:
+                if self._connections[number] not in ready:
+                    continue
+                try:
+                    good, result = self._connections[number].recv()
+                except (EOFError, OSError):
+                    status = self._processes[number].wait()
+                    raise SideFailed(f"side {number} died with status {status}") from None
+                if not good:
+                    raise SideFailed(f"side {number}:\n{result}")
+                results[number] = result
+        return [results[0], results[1]]
+
+    def _stacks(self, numbers: list[int]) -> str:
+        """Have the hanging workers print where they are, on their standard error."""
+        for number in numbers:
+            self._processes[number].send_signal(6)
+        for number in numbers:
+            self._processes[number].wait()
+        return ": their stacks are in the captured standard error"
+
+    def close(self) -> None:
+        for connection in self._connections:
+            try:
+                connection.send(("stop",))
+            except OSError:
+                continue
+        for process in self._processes:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                break
+        self.kill()
+
+    def kill(self) -> None:
+        """End the workers at once."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+        for connection in self._connections:
+            connection.close()
+        self._processes, self._connections = [], []
+
+
+def make_sides(target: Target) -> Sides:
+    """The kind of sides that a provider needs."""
+    return Threads(target) if target.in_process else Workers(target)
+
+
+# --------------------------------------------------------------------------------------------------- in the worker
+
+
+def _load(path: str, modules: dict[str, ModuleType]) -> ModuleType:
+    """The test module at a path, imported once."""
+    if path not in modules:
+        spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        modules[path] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(modules[path])
+    return modules[path]
+
+
+def _serve(connection: Connection) -> None:
+    modules: dict[str, ModuleType] = {}
+    target: Target | None = None
+    endpoint: ofipy.Endpoint | None = None
+    while (call := connection.recv())[0] != "stop":
+        result: Any = None
+        try:
+            if call[0] == "open":
+                target = call[1]
+                endpoint = target.open(**call[2])
+                result = bytes(endpoint.address)
+            elif call[0] == "run":
+                _, first, address, path, name, arguments = call
+                assert endpoint is not None
+                assert target is not None
+                side = Side(target, first, endpoint, endpoint.insert(address))
+                result = getattr(_load(path, modules), name)(side, *arguments)
+            else:
+                assert endpoint is not None
+                endpoint.fabric.close()
+                side = endpoint = None
+        except BaseException:
+            connection.send((False, traceback.format_exc()))
+        else:
+            connection.send((True, result))
+
+
+def main() -> None:
+    """Serve until told to stop, or until the test process is gone."""
+    faulthandler.enable()
+    sys.modules["sides"] = sys.modules["__main__"]
+    connection = Connection(int(sys.argv[1]))
+    try:
+        _serve(connection)
+    except (EOFError, BrokenPipeError):
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

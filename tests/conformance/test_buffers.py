@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every kind of memory that can be sent and received into, and what is refused."""
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ofipy
+
+TIMEOUT = 30
+
+
+def carry(ep: ofipy.Endpoint, me: ofipy.Peer, source: Any, target: Any) -> ofipy.Request:
+    receive = ep.trecv_into(target, me, tag=1)
+    send = ep.tsend(source, me, tag=1)
+    got = receive.wait(timeout=TIMEOUT)
+    send.wait(timeout=TIMEOUT)
+    return got
+
+
+@pytest.mark.parametrize("size", [8, 3000, 200_000])
+def test_kinds_of_buffers(ep: ofipy.Endpoint, me: ofipy.Peer, size: int) -> None:
+    data = bytes(range(256)) * (size // 256 + 1)
+    data = data[:size]
+    array = np.frombuffer(data, np.uint8)
+    region, mapped = ep.register(bytearray(data)), ep.empty(size)
+    mapped[:] = array
+    for source in (data, bytearray(data), memoryview(data), array, array.view(np.int8), region, mapped):
+        for target in (bytearray(size), memoryview(bytearray(size)), np.zeros(size, np.uint8), ep.empty(size)):
+            assert carry(ep, me, source, target).length == size
+            assert bytes(target) == data
+        into = ep.register(bytearray(size))
+        carry(ep, me, source, into)
+        assert bytes(into.array) == data
+        into.close()
+
+
+def test_shaped_arrays(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    source, target = np.arange(24.0).reshape(2, 3, 4), np.zeros((4, 6))
+    assert carry(ep, me, source, target).length == 192
+    assert np.array_equal(source.ravel(), target.ravel())
+    scalar = np.zeros(())
+    assert carry(ep, me, np.array(3.5), scalar).length == 8
+    assert scalar == 3.5
+
+
+def test_region_slices(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    memory = np.arange(100, dtype=np.uint8)
+    region = ep.register(memory)
+    assert len(region[10:20]) == 10
+    assert len(region[10:20][2:5]) == 3
+    assert np.array_equal(region[10:20][2:5].array, [12, 13, 14])
+    assert len(region[90:200]) == 10
+    carry(ep, me, region[0:10], region[90:100])
+    assert np.array_equal(memory[90:], np.arange(10))
+    region[50:60].array[:] = 7
+    assert (memory[50:60] == 7).all()
+    region[3:5].close()
+    assert region.closed
+    with pytest.raises(ofipy.Closed):
+        ep.tsend(region, me, tag=1)
+    with pytest.raises(ofipy.Closed):
+        ep.trecv_into(region[0:4], me, tag=1)
+
+
+# ------------------------------------------------------------------------------------------------------ scatter-gather
+
+
+@pytest.mark.parametrize("size", [3, 900, 60_000])
+def test_lists_of_buffers(ep: ofipy.Endpoint, me: ofipy.Peer, size: int) -> None:
+    parts = [bytes([number]) * (size + number) for number in range(5)]
+    whole = b"".join(parts)
+    target = bytearray(len(whole))
+    assert carry(ep, me, parts, target).length == len(whole)
+    assert target == whole
+    region = ep.register(bytearray(len(whole)))
+    cut = [bytearray(size // 2 + 1), region[0 : size + 2], np.zeros(len(whole), np.uint8)]
+    assert carry(ep, me, whole, cut).length == len(whole)
+    joined = bytes(cut[0]) + bytes(region.array[: size + 2]) + bytes(cut[2])
+    assert joined[: len(whole)] == whole
+    assert carry(ep, me, (), []).length == 0
+    assert carry(ep, me, [b"", b"x", b""], target).length == 1
+
+
+@pytest.mark.parametrize("size", [3, 900, 60_000])
+def test_strided_arrays(ep: ofipy.Endpoint, me: ofipy.Peer, size: int) -> None:
+    source = np.arange(8 * (size + 5), dtype=np.uint32).reshape(8, -1)
+    target = np.zeros((4, 2 * size), np.uint32)
+    assert carry(ep, me, source[::2, :size], target[:, 3 : size + 3]).length == 16 * size
+    assert np.array_equal(source[::2, :size], target[:, 3 : size + 3])
+    assert (target[:, :3] == 0).all()
+    column = np.zeros(8, np.uint32)
+    carry(ep, me, source[:, 1], column)
+    assert np.array_equal(column, source[:, 1])
+
+
+def test_too_many_pieces(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    limit = ep.info.segment_limit
+    for buffer in ([b"x"] * (limit + 1), np.zeros(4 * limit, np.uint8)[::2]):
+        with pytest.raises(ofipy.BufferTypeError, match=f"more than {limit} .*ascontiguousarray"):
+            ep.tsend(buffer, me, tag=1)
+    assert carry(ep, me, [b"x"] * limit, bytearray(limit)).length == limit
+
+
+def test_memory_that_is_refused(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    frozen = np.zeros(8, np.uint8)
+    frozen.flags.writeable = False
+    for target in (b"constant", frozen, memoryview(b"constant")):
+        with pytest.raises(ofipy.BufferTypeError, match=f"{type(target).__name__} is read-only"):
+            ep.trecv_into(target, me, tag=1)
+        with pytest.raises(TypeError):
+            ep.prepare_trecv(target, me, tag=1)
+    for other in ("text", None, 5, [b"fine", "text"]):
+        with pytest.raises(ofipy.BufferTypeError, match="is not memory"):
+            ep.tsend(other, me, tag=1)
+    with pytest.raises(ofipy.BufferTypeError):
+        ep.register(b"constant")
+    ep.register(b"constant", access="send").close()
+    assert ep.stats().posted_receives == 0
+
+
+def test_wrong_numbers_are_refused(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    for options in ({"tag": -1}, {"tag": 2**64}, {"tag": "seven"}, {"data": 2**64}):
+        with pytest.raises(ofipy.InvalidArgument, match=next(iter(options))):
+            ep.tsend(b"x", me, **options)
+    for peer in (-1, 2**32, "peer"):
+        with pytest.raises(ofipy.InvalidArgument, match="peer"):
+            ep.trecv_into(bytearray(1), peer)
+    with pytest.raises(ofipy.InvalidArgument, match="send needs a Peer"):
+        ep.tsend(b"x", None)
+    with pytest.raises(ofipy.InvalidArgument, match="delivery"):
+        ep.tsend(b"x", me, complete="soon")
+    with pytest.raises(ofipy.InvalidArgument, match="fence"):
+        ep.tsend(b"x", me, flags="fance")
+
+
+# -------------------------------------------------------------------------------------------------- memory of a domain
+
+
+def test_memory_of_the_domain(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    source, target = ep.empty((64, 1024), np.uint32), ep.empty((64, 1024), np.uint32)
+    assert source.shape == (64, 1024)
+    assert not source.any()
+    source[:] = np.arange(65536, dtype=np.uint32).reshape(64, 1024)
+    carry(ep, me, source, target)
+    assert np.array_equal(source, target)
+    carry(ep, me, source[10:20], target[0:10])
+    assert np.array_equal(source[10:20], target[0:10])
+    region = ep.domain.region(source[3])
+    assert np.array_equal(region.array.view(np.uint32), source[3])
+    carry(ep, me, region, target[5])
+    assert np.array_equal(source[3], target[5])
+    with pytest.raises(ofipy.InvalidArgument):
+        ep.domain.region(np.zeros(4))
+    assert ep.empty(0).size == 0
+    assert ep.empty((0, 5)).shape == (0, 5)
+    with pytest.raises(ofipy.InvalidArgument):
+        ep.empty(3, object)
+    with pytest.raises(ofipy.InvalidArgument):
+        ep.empty(-1)
+
+
+def test_absurd_size_is_an_error_with_a_reason(ep: ofipy.Endpoint) -> None:
+    with pytest.raises(MemoryError) as caught:
+        ep.empty(2**50)
+    assert isinstance(caught.value, ofipy.NoMemory)
+
+
+def test_arrays_outlive_everything(open_endpoint: Callable[..., ofipy.Endpoint]) -> None:
+    endpoint = open_endpoint()
+    array = endpoint.empty(1 << 20)
+    view = array[1000:2000][::2]
+    endpoint.fabric.close()
+    del array
+    gc.collect()
+    view[:] = 9
+    assert view.sum() == 9 * 500
+    del view
+    gc.collect()
+
+
+def test_memory_is_given_back_with_the_last_view(ep: ofipy.Endpoint) -> None:
+    memory = ep.domain._memory
+    array = ep.empty(100)
+    view = array[5:10]
+    del array
+    assert memory
+    del view
+    assert not memory
+
+
+# ------------------------------------------------------------------------------------------------------------ lifetime
+
+
+class Watched(bytearray):
+    """A buffer whose end can be seen."""
+
+
+def test_buffers_stay_until_their_operation_is_over(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    buffer = Watched(16)
+    alive = weakref.ref(buffer)
+    request = ep.trecv_into(buffer, me, tag=1)
+    with pytest.raises(BufferError):
+        buffer.extend(b"x")
+    del buffer
+    gc.collect()
+    assert alive() is not None
+    ep.tsend(b"0123456789abcdef", me, tag=1).wait(timeout=TIMEOUT)
+    request.wait(timeout=TIMEOUT)
+    assert alive() is None
+
+
+def test_buffers_of_dropped_requests_stay_too(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    buffer = Watched(16)
+    alive = weakref.ref(buffer)
+    ep.trecv_into(buffer, me, tag=1)
+    del buffer
+    gc.collect()
+    kept = alive()
+    assert kept is not None
+    ep.tsend(b"0123456789abcdef", me, tag=1).wait(timeout=TIMEOUT)
+    # The buffer goes with one of the next operations, so that thousands of dropped ones do not pile up.
+    for _ in range(200):
+        ep.trecv_into(bytearray(1), me, tag=2)
+        ep.tsend(b"x", me, tag=2).wait(timeout=TIMEOUT)
+    assert kept == b"0123456789abcdef"
+    del kept
+    gc.collect()
+    assert alive() is None

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Matching against a plain list: hypothesis invents sends, receives, cancels, holds and looks, and compares."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, multiple, precondition, rule
+from hypothesis.stateful import run_state_machine_as_test as run_machine
+from sides import Target
+
+import ofipy
+
+SENDERS = 3
+TAGS = (0, 1, 2, 0x10, 0x11, 2**63, 2**64 - 1)
+MASKS = (0, 0, 0, 1, 0x11, 2**63, 2**64 - 1)
+SIZES = (0, 1, 9, 96, 97, 5000, 70_000)
+TIMEOUT = 20
+
+
+@dataclass(eq=False)
+class Posted:
+    """A receive of the model."""
+
+    request: ofipy.Request
+    room: bytearray | None
+    source: int | None
+    tag: int
+    ignore: int
+    message: "Sent | None" = None
+
+    def fits(self, message: "Sent") -> bool:
+        return (self.source is None or self.source == message.source) and not (self.tag ^ message.tag) & ~self.ignore
+
+
+@dataclass(eq=False)
+class Sent:
+    """A message of the model."""
+
+    source: int
+    tag: int
+    payload: bytes
+
+
+@dataclass
+class Model:
+    """Posted receives and unexpected messages, in order; the definition of matching."""
+
+    posted: list[Posted] = field(default_factory=list)
+    unexpected: list[Sent] = field(default_factory=list)
+
+    def send(self, message: Sent) -> None:
+        found = next((receive for receive in self.posted if receive.fits(message)), None)
+        if found is None:
+            self.unexpected.append(message)
+        else:
+            self.posted.remove(found)
+            found.message = message
+
+    def post(self, receive: Posted) -> None:
+        receive.message = next((message for message in self.unexpected if receive.fits(message)), None)
+        if receive.message is None:
+            self.posted.append(receive)
+        else:
+            self.unexpected.remove(receive.message)
+
+
+class Matching(RuleBasedStateMachine):
+    """One receiver and three senders, all endpoints of one domain."""
+
+    target: Target
+    receives = Bundle("receives")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.receiver = self.target.open()
+        self.senders = [
+            self.receiver.domain.endpoint(cq=self.receiver.cq, av=self.receiver.av).enable() for _ in range(SENDERS)
+        ]
+        self.sources = [self.receiver.insert(sender.address) for sender in self.senders]
+        self.there = self.receiver.insert(self.receiver.address)
+        self.model, self.count = Model(), 0
+        self.running: list[ofipy.Request] = []
+
+    @property
+    def holds(self) -> bool:
+        return not self.receiver.info.offloads_matching
+
+    @rule(sender=st.integers(0, SENDERS - 1), tag=st.sampled_from(TAGS), size=st.sampled_from(SIZES))
+    def send(self, sender: int, tag: int, size: int) -> None:
+        self.count += 1
+        payload = self.count.to_bytes(4, "little") + bytes([self.count % 256]) * size
+        self.running.append(self.senders[sender].tsend(payload, self.there, tag=tag))
+        self.model.send(Sent(sender, tag, payload))
+        self.settle()
+
+    def settle(self) -> None:
+        """Let everything arrive, so that real time and model time agree on the order between senders."""
+        expected = len(self.model.unexpected)
+        if self.holds:
+            while self.receiver.stats().unexpected_messages != expected:
+                self.receiver.domain.progress()
+        else:
+            for _ in range(20):
+                self.receiver.domain.progress()
+
+    @rule(
+        target=receives,
+        source=st.none() | st.integers(0, SENDERS - 1),
+        tag=st.sampled_from(TAGS),
+        ignore=st.sampled_from(MASKS),
+        known=st.booleans(),
+    )
+    def receive(self, source: int | None, tag: int, ignore: int, known: bool) -> Posted:
+        peer = None if source is None else self.sources[source]
+        room = bytearray(max(SIZES) + 4) if known or not self.holds else None
+        request: ofipy.Request
+        if room is None:
+            request = self.receiver.trecv(peer, tag=tag, ignore=ignore)
+        else:
+            request = self.receiver.trecv_into(room, peer, tag=tag, ignore=ignore)
+        posted = Posted(request, room, source, tag, ignore)
+        self.model.post(posted)
+        self.settle()
+        return posted
+
+    @rule(posted=consumes(receives))
+    def check(self, posted: Posted) -> "None | object":
+        """A receive has what the model says, or nothing yet; then it is cancelled."""
+        if posted.message is None:
+            assert not posted.request.test()
+            assert posted.request.cancel()
+            self.model.posted.remove(posted)
+            with pytest.raises(ofipy.Canceled):
+                posted.request.wait(timeout=TIMEOUT)
+        else:
+            self.compare(posted)
+        return multiple()
+
+    @precondition(lambda self: self.holds)
+    @rule(posted=consumes(receives))
+    def give_back(self, posted: Posted) -> None:
+        """Cancelling a receive of unknown size that holds a message returns it to its place."""
+        if posted.room is not None or posted.message is None or posted.request.done:
+            self.check(posted)
+            return
+        assert posted.request.cancel()
+
+    @precondition(lambda self: self.holds)
+    @rule(source=st.none() | st.integers(0, SENDERS - 1), tag=st.sampled_from(TAGS), ignore=st.sampled_from(MASKS))
+    def probe(self, source: int | None, tag: int, ignore: int) -> None:
+        look = Posted(None, None, source, tag, ignore)  # type: ignore[arg-type]
+        expected = next((message for message in self.model.unexpected if look.fits(message)), None)
+        found = self.receiver.probe(None if source is None else self.sources[source], tag=tag, ignore=ignore)
+        if expected is None:
+            assert found is None
+        else:
+            assert found is not None
+            assert (found.length, found.tag) == (len(expected.payload), expected.tag)
+            assert found.source == self.sources[expected.source]
+
+    def compare(self, posted: Posted) -> None:
+        message = posted.message
+        assert message is not None
+        got = posted.request.wait(timeout=TIMEOUT)
+        payload = got.data if posted.room is None else posted.room[: got.length]
+        assert bytes(payload) == message.payload
+        assert (got.tag, got.source) == (message.tag, self.sources[message.source])
+
+    def teardown(self) -> None:
+        """Receive the rest, in the order in which it arrived."""
+        try:
+            for posted in list(self.model.posted):
+                assert posted.request.cancel()
+            for message in self.model.unexpected:
+                room = bytearray(max(SIZES) + 4)
+                got = self.receiver.trecv_into(room, ignore=2**64 - 1).wait(timeout=TIMEOUT)
+                assert bytes(room[: got.length]) == message.payload
+        finally:
+            self.receiver.fabric.close()
+
+
+def test_matching_is_what_a_list_does(target: Target) -> None:
+    class Machine(Matching):
+        """For this provider."""
+
+    Machine.target = target
+    run_machine(
+        Machine,
+        settings=settings(
+            max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )

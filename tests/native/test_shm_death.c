@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Death and closing of a peer.
+ *
+ * With a provider built with OFP_SHM_KILL_STEPS a victim is killed at every step of the protocol in turn, in every role: its
+ * partner's operations must end, its name be lost, and a bystander notice nothing.
+ */
+#include <dirent.h>
+
+#include "shm.h"
+#include "test_shm_fixture.h"
+
+/* Lost is noticed within a second of progress; the rest is for slow machines. */
+#define SOON (5 * SECONDS)
+
+static uint32_t link_count(const struct side *side)
+{
+    const struct shm_endpoint *endpoint = shm_endpoint_of(side->endpoint);
+    uint32_t count = 0;
+
+    for (uint32_t i = 1; i < endpoint->link_capacity; i++)
+        count += endpoint->links[i] != NULL;
+    return count;
+}
+
+static uint32_t open_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    uint32_t count = 0;
+
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
+}
+
+/* ------------------------------------------------------------------------------------------------- a killed process */
+
+/* The victim has received one message and then dies; everything that its partner began ends in time. */
+static void killed_process(struct shared *shared, uint32_t rank)
+{
+    static uint8_t buffer[300000];
+    struct side side;
+    uint32_t peer;
+    uint64_t died;
+
+    side_open(&side, shared, rank);
+    meet_all(shared, 0);
+    peer = insert_rank(&side, shared, !rank);
+    if (rank == 0) {
+        post(&side, tagged(OFP_TRECV, peer, 1, buffer, 8, 1));
+        completion_of(&side, 1);
+        raise(SIGKILL);
+    }
+    post(&side, tagged(OFP_TRECV, peer, 2, buffer, 8, 2));
+    post(&side, tagged(OFP_TSEND, peer, 1, buffer, 8, 1));
+    post(&side, tagged(OFP_TSEND, peer, 3, buffer, sizeof(buffer), 3));
+    for (uint32_t done = 0; done < 3; done++) {
+        struct ofp_completion row;
+
+        died = now_ns();
+        row = next_completion(&side);
+        CHECK(now_ns() - died < SOON);
+        CHECK_EQUAL(row.error, row.context == 1 ? 0 : OFP_EPEERLOST);
+    }
+    CHECK_EQUAL(link_count(&side), 0);
+    /* Its name is free; nobody answers there. */
+    post(&side, tagged(OFP_TSEND, peer, 4, buffer, 8, 4));
+    CHECK_EQUAL(next_completion(&side).error, ECONNREFUSED);
+    side_close(&side);
+}
+
+static void test_killed(void **state)
+{
+    static const int expected[] = {KILLED, 0};
+
+    (void)state;
+    run_processes(2, killed_process, expected);
+    setenv("OFIPY_SHM_PIDFD", "no", 1);
+    run_processes(2, killed_process, expected);
+    unsetenv("OFIPY_SHM_PIDFD");
+}
+
+/* What a process sent before it died is received, unless the payload was still with it. */
+static void last_words_process(struct shared *shared, uint32_t rank)
+{
+    static uint8_t buffer[100][5000];
+    struct side side;
+    uint32_t peer;
+
+    side_open(&side, shared, rank);
+    meet_all(shared, 0);
+    peer = insert_rank(&side, shared, !rank);
+    if (rank == 0) {
+        for (uint32_t i = 0; i < 50; i++) {
+            uint64_t length = i % 2 ? 5000 : 30;
+
+            fill(buffer[i], length, i);
+            post(&side, tagged(OFP_TSEND, peer, i, buffer[i], length, 1));
+            completion_of(&side, 1);
+        }
+        raise(SIGKILL);
+    }
+    for (uint32_t i = 0; i < 51; i++)
+        post(&side, tagged(OFP_TRECV, peer, i, buffer[i], 5000, i));
+    for (uint32_t i = 0; i < 51; i++) {
+        struct ofp_completion row = next_completion(&side);
+
+        CHECK_EQUAL(row.error, row.context == 50 ? OFP_EPEERLOST : 0);
+        if (row.context < 50)
+            check_filled(buffer[row.context], row.context % 2 ? 5000 : 30, (uint32_t)row.context);
+    }
+    side_close(&side);
+}
+
+static void test_last_words(void **state)
+{
+    static const int expected[] = {KILLED, 0};
+
+    (void)state;
+    run_processes(2, last_words_process, expected);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- closing */
+
+/* What was sent before an orderly close arrives; then the peer is lost. With a ring too short for the farewell. */
+static void closing_process(struct shared *shared, uint32_t rank)
+{
+    static uint8_t buffer[64][300];
+    struct side side;
+    uint32_t peer;
+
+    side_open(&side, shared, rank);
+    meet_all(shared, 0);
+    peer = insert_rank(&side, shared, !rank);
+    if (rank == 0) {
+        /* Meet first: the ring takes as many as it has slots. */
+        post(&side, tagged(OFP_TRECV, peer, 100, buffer[0], 1, 1));
+        completion_of(&side, 1);
+        for (uint32_t i = 0; i < 16; i++) {
+            fill(buffer[i], 60, i);
+            post(&side, tagged(OFP_TSEND, peer, i, buffer[i], 60, 1));
+            completion_of(&side, 1);
+        }
+        side_close(&side);
+        ofp_store_release(&shared->words[0], 1);
+        return;
+    }
+    for (uint32_t i = 0; i < 17; i++)
+        post(&side, tagged(OFP_TRECV, peer, i, buffer[i], 60, i));
+    post(&side, tagged(OFP_TSEND, peer, 100, "x", 1, 100));
+    completion_of(&side, 100);
+    /* No progress until it is gone: the ring is full, and stays so. */
+    wait_until(&shared->words[0], 1);
+    for (uint32_t i = 0; i < 17; i++) {
+        struct ofp_completion row = next_completion(&side);
+
+        CHECK_EQUAL(row.error, row.context == 16 ? OFP_EPEERLOST : 0);
+        if (row.context < 16)
+            check_filled(buffer[row.context], 60, (uint32_t)row.context);
+    }
+    CHECK_EQUAL(link_count(&side), 0);
+    side_close(&side);
+}
+
+static void test_closing_with_a_full_ring(void **state)
+{
+    (void)state;
+    setenv("OFIPY_SHM_RING_SIZE", "16", 1);
+    run_processes(2, closing_process, NULL);
+    unsetenv("OFIPY_SHM_RING_SIZE");
+}
+
+static void test_closing(void **state)
+{
+    (void)state;
+    run_processes(2, closing_process, NULL);
+}
+
+/*
+ * The service is opened again and again by the same process: each time another incarnation, which is met anew. A message may
+ * still go to the one before, as to a process that just died, so it is sent until one is received.
+ */
+static void again_process(struct shared *shared, uint32_t rank)
+{
+    struct side side;
+    uint64_t word = 0;
+
+    if (rank == 1)
+        side_open(&side, shared, rank);
+    meet_all(shared, 0);
+    for (uint32_t life = 0; life < 20; life++) {
+        struct ofp_completion row;
+        uint32_t peer;
+
+        if (rank == 0) {
+            side_open(&side, shared, rank);
+            peer = insert_rank(&side, shared, 1);
+            post(&side, tagged(OFP_TRECV, life % 2 ? peer : OFP_PEER_ANY, life, &word, 8, 1));
+            completion_of(&side, 1);
+            CHECK_EQUAL(word, life);
+            side_close(&side);
+            ofp_store_release(&shared->words[0], life + 1);
+            continue;
+        }
+        peer = insert_rank(&side, shared, 0);
+        word = life;
+        while (ofp_load_acquire(&shared->words[0]) == life) {
+            post(&side, tagged(OFP_TSEND, peer, life, &word, 8, 1));
+            row = next_completion(&side);
+            CHECK(!row.error || row.error == OFP_EPEERLOST || row.error == ECONNREFUSED);
+        }
+    }
+    if (rank == 1)
+        side_close(&side);
+}
+
+static void test_opened_again(void **state)
+{
+    (void)state;
+    run_processes(2, again_process, NULL);
+}
+
+/* An address that leaves the vector is left by both sides, and may be met again. */
+static void removed_process(struct shared *shared, uint32_t rank)
+{
+    struct side side;
+    uint64_t word = 0;
+
+    side_open(&side, shared, rank);
+    meet_all(shared, 0);
+    for (uint32_t life = 0; life < 20; life++) {
+        if (rank == 1) {
+            post(&side, tagged(OFP_TRECV, OFP_PEER_ANY, life, &word, 8, 1));
+            completion_of(&side, 1);
+            CHECK_EQUAL(word, life);
+        } else {
+            uint32_t peer = insert_rank(&side, shared, 1);
+
+            word = life;
+            post(&side, tagged(OFP_TSEND, peer, life, &word, 8, 1));
+            completion_of(&side, 1);
+            CHECK_EQUAL(ofp_av_remove(side.av, peer), 0);
+        }
+    }
+    meet_all_busy(&side, shared, 1);
+    if (rank == 0)
+        for (uint64_t until = now_ns() + PATIENCE; link_count(&side) && now_ns() < until;)
+            ofp_domain_progress(side.domain);
+    if (rank == 0)
+        CHECK_EQUAL(link_count(&side), 0);
+    ofp_store_release(&shared->words[rank], 1);
+    progress_until(&side, &shared->words[!rank], 1);
+    side_close(&side);
+}
+
+static void test_removed_address(void **state)
+{
+    (void)state;
+    run_processes(2, removed_process, NULL);
+}
+
+#ifdef OFP_SHM_KILL_STEPS
+
+/* ----------------------------------------------------------------------------------------------- killed at every step */
+
+enum { VICTIM, PARTNER, BYSTANDER };
+
+static const uint64_t lengths[] = {8, 96, 5000, 300000, 6000000, 6000001};
+#define MESSAGES 6
+#define FIRST_RECEIVE 100
+#define FIRST_SEND 200
+#define BYSTANDER_RECEIVE 1000
+#define BYSTANDER_SEND 1001
+
+static bool victim_calls; /* otherwise its partner calls it */
+
+struct memory {
+    uint8_t *out, *in;
+};
+
+/* The last of the lengths is sent from memory of the domain. */
+static struct memory memory_of(struct side *side)
+{
+    struct memory memory = {NULL, malloc(MESSAGES * 6000001ul)};
+    char text[OFP_TEXT_MAX];
+    uint32_t region;
+    uint64_t key;
+    void *base;
+
+    CHECK_EQUAL(ofp_region_allocate(side->domain, 6000001, OFP_ACCESS_SEND, &region, &key, &base, text, sizeof(text)),
+                0);
+    memory.out = base;
+    return memory;
+}
+
+static void post_all(struct side *side, uint32_t peer, struct memory memory, uint8_t *private_out)
+{
+    for (uint32_t i = 0; i < MESSAGES; i++)
+        post(side, tagged(OFP_TRECV, peer, i, memory.in + i * 6000001ul, lengths[i], FIRST_RECEIVE + i));
+    for (uint32_t i = 0; i < MESSAGES; i++)
+        post(side, tagged(OFP_TSEND, peer, i, i == 5 ? memory.out : private_out, lengths[i], FIRST_SEND + i));
+}
+
+static void victim(struct side *side, struct shared *shared)
+{
+    struct memory memory = memory_of(side);
+    uint8_t *private_out = malloc(6000001);
+    uint32_t peer = insert_rank(side, shared, PARTNER);
+
+    fill(memory.out, 6000001, 3);
+    fill(private_out, 6000001, 3);
+    if (!victim_calls) {
+        post(side, tagged(OFP_TRECV, peer, 77, memory.in, 1, 77));
+        completion_of(side, 77);
+    }
+    post_all(side, peer, memory, private_out);
+    for (uint32_t done = 0; done < 2 * MESSAGES; done++)
+        CHECK_EQUAL(next_completion(side).error, 0);
+    /* Once more: the arenas are mapped by now. */
+    post_all(side, peer, memory, private_out);
+    for (uint32_t done = 0; done < 2 * MESSAGES; done++)
+        CHECK_EQUAL(next_completion(side).error, 0);
+    endpoint_close(side);
+    /* The step was not on this way; the parent learns it from the status. */
+    _exit(0);
+}
+
+struct tally {
+    bool done[BYSTANDER_SEND + 1];
+    uint32_t left;
+};
+
+static void note(struct tally *tally, const struct ofp_completion *row, const struct memory *memory)
+{
+    CHECK(row->context <= BYSTANDER_SEND && !tally->done[row->context]);
+    tally->done[row->context] = true;
+    tally->left--;
+    if (row->context >= BYSTANDER_RECEIVE) {
+        CHECK_EQUAL(row->error, 0);
+        return;
+    }
+    CHECK(!row->error || row->error == OFP_EPEERLOST || row->error == ECONNREFUSED || row->error == ECANCELED ||
+          row->error == EFAULT);
+    if (!row->error && row->context >= FIRST_RECEIVE && row->context < FIRST_RECEIVE + MESSAGES) {
+        uint64_t i = row->context - FIRST_RECEIVE;
+
+        /* The victim fills its own alike. */
+        CHECK(memcmp(memory->in + i * 6000001ul, memory->out, lengths[i]) == 0);
+    }
+}
+
+/* One exchange with the bystander, in which completions of the others come in between. */
+static void with_bystander(struct side *side, uint32_t bystander, struct tally *tally, const struct memory *memory,
+                           uint64_t length, uint8_t *scratch)
+{
+    tally->done[BYSTANDER_RECEIVE] = tally->done[BYSTANDER_SEND] = false;
+    tally->left += 2;
+    post(side, tagged(OFP_TRECV, bystander, 5, scratch, length, BYSTANDER_RECEIVE));
+    post(side, tagged(OFP_TSEND, bystander, 5, scratch + length, length, BYSTANDER_SEND));
+    while (!tally->done[BYSTANDER_RECEIVE] || !tally->done[BYSTANDER_SEND]) {
+        struct ofp_completion row = next_completion(side);
+
+        note(tally, &row, memory);
+    }
+}
+
+static void finish_with_victim(struct side *side, struct tally *tally, const struct memory *memory)
+{
+    uint64_t patience = now_ns() + SOON;
+
+    while (tally->left) {
+        struct ofp_completion row;
+        bool expired;
+
+        if (ofp_cq_wait(side->cq, &row, 1, 1, 100000000, &expired) == 1) {
+            note(tally, &row, memory);
+            continue;
+        }
+        /* Only receives from a victim that died before it was ever met may be left. */
+        if (link_count(side) == 1)
+            for (uint32_t i = 0; i < MESSAGES; i++)
+                if (!tally->done[FIRST_RECEIVE + i])
+                    ofp_cancel(side->endpoint, FIRST_RECEIVE + i);
+        CHECK(now_ns() < patience);
+    }
+}
+
+static void partner(struct side *side, struct shared *shared)
+{
+    struct memory memory = memory_of(side);
+    uint8_t *private_out = malloc(6000001), *scratch = calloc(2, 20000);
+    uint32_t peer = insert_rank(side, shared, VICTIM), bystander = insert_rank(side, shared, BYSTANDER);
+    struct tally tally = {.left = 0};
+
+    fill(memory.out, 6000001, 3);
+    fill(private_out, 6000001, 3);
+    /* The link to the bystander is there before the victim acts. */
+    with_bystander(side, bystander, &tally, &memory, 8, scratch);
+    ofp_store_release(&shared->words[1], 1);
+    if (victim_calls) {
+        /* Until it has, or is dead (and reaped) without having got that far. */
+        while (link_count(side) == 1 && kill((pid_t)ofp_load_acquire(&shared->words[2]), 0) == 0)
+            ofp_domain_progress(side->domain);
+    } else {
+        post(side, tagged(OFP_TSEND, peer, 77, "x", 1, 77));
+        tally.left++;
+    }
+    for (int round = 0; round < 2; round++) {
+        memset(tally.done, 0, 300);
+        tally.left += 2 * MESSAGES;
+        post_all(side, peer, memory, private_out);
+        for (uint32_t i = 0; i < 20; i++)
+            with_bystander(side, bystander, &tally, &memory, i % 2 ? 20000 : 3000, scratch);
+        finish_with_victim(side, &tally, &memory);
+    }
+    for (uint64_t until = now_ns() + SOON; link_count(side) > 1;) {
+        CHECK(now_ns() < until);
+        ofp_domain_progress(side->domain);
+    }
+    /* The dead hold no buffers. */
+    for (uint32_t i = 0; i < 200; i++)
+        with_bystander(side, bystander, &tally, &memory, 3000, scratch);
+    ofp_store_release(&shared->words[0], 1);
+    free(private_out);
+    free(scratch);
+    free(memory.in);
+}
+
+static void bystander(struct side *side, struct shared *shared)
+{
+    uint32_t peer = insert_rank(side, shared, PARTNER);
+    uint8_t *in = malloc(20000), *out = malloc(20000);
+    struct ofp_completion row;
+
+    post(side, tagged(OFP_TRECV, peer, 5, in, 20000, 1));
+    while (!ofp_load_acquire(&shared->words[0])) {
+        ofp_domain_progress(side->domain);
+        if (ofp_cq_read(side->cq, &row, 1) != 1)
+            continue;
+        /* The partner closes when it has said so. */
+        CHECK(!row.error || ofp_load_acquire(&shared->words[0]));
+        if (row.error || row.context != 1)
+            continue;
+        post(side, tagged(OFP_TSEND, peer, 5, out, row.length, 2));
+        post(side, tagged(OFP_TRECV, peer, 5, in, 20000, 1));
+    }
+    free(in);
+    free(out);
+}
+
+static void step_process(struct shared *shared, uint32_t rank)
+{
+    uint32_t descriptors = open_descriptors();
+    struct side side;
+
+    if (rank == VICTIM)
+        ofp_store_release(&shared->words[2], (uint32_t)getpid());
+    else
+        unsetenv("OFIPY_SHM_KILL_STEP");
+    side_open(&side, shared, rank);
+    meet_all(shared, 0);
+    switch (rank) {
+    case VICTIM:
+        wait_until(&shared->words[1], 1);
+        victim(&side, shared);
+        break;
+    case PARTNER:
+        partner(&side, shared);
+        break;
+    default:
+        bystander(&side, shared);
+        break;
+    }
+    endpoint_close(&side);
+    if (rank == PARTNER)
+        CHECK_EQUAL(ofp_region_close(side.domain, 1), 0);
+    CHECK_EQUAL(ofp_domain_close(side.domain), 0);
+    print_log();
+    CHECK_EQUAL(open_descriptors(), descriptors);
+}
+
+/* Returns whether the victim was killed. */
+static bool run_step(const char *step, unsigned pass)
+{
+    static const int killed[] = {KILLED, 0, 0};
+    char value[64];
+
+    snprintf(value, sizeof(value), "%s:%u", step, pass);
+    setenv("OFIPY_SHM_KILL_STEP", value, 1);
+    return run_processes_first(3, step_process, killed);
+}
+
+static void test_killed_at_every_step(void **state)
+{
+    static const unsigned passes[] = {1, 5};
+
+    (void)state;
+    for (int step = 0; step < SHM_STEP_COUNT; step++) {
+        uint32_t kills = 0;
+
+        for (unsigned variant = 0; variant < 8; variant++) {
+            victim_calls = variant & 1;
+            setenv("OFIPY_SHM_ATTACH", variant & 2 ? "no" : "yes", 1);
+            kills += run_step(shm_step_names[step], passes[variant / 4]);
+        }
+        if (!kills)
+            fail_msg("no process passes step %s", shm_step_names[step]);
+    }
+    unsetenv("OFIPY_SHM_ATTACH");
+    unsetenv("OFIPY_SHM_KILL_STEP");
+}
+
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_closing),
+        cmocka_unit_test(test_closing_with_a_full_ring),
+        cmocka_unit_test(test_opened_again),
+        cmocka_unit_test(test_removed_address),
+#ifdef OFP_SHM_KILL_STEPS
+        cmocka_unit_test(test_killed_at_every_step),
+#endif
+    };
+
+    cmocka_set_test_filter(getenv("TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Several processes over the shm provider, for tests through the core's public calls.
+ *
+ * The test program itself opens nothing: it forks the processes, each of which runs a function and exits; so a process may
+ * be killed, have its own settings, and leave nothing to the next test. Nobody sleeps to wait for somebody: meeting points
+ * are counters in memory that all of them map, and every wait has a deadline.
+ */
+#ifndef TEST_SHM_FIXTURE_H
+#define TEST_SHM_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "domain.h"
+
+const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
+
+#define SECONDS UINT64_C(1000000000)
+/* Longer than anything here takes, under a sanitizer on a busy machine too. */
+#define PATIENCE ((getenv("TEST_PATIENCE") ? strtoull(getenv("TEST_PATIENCE"), NULL, 10) : 60) * SECONDS)
+
+#define MEETING_POINTS 16
+struct shared {
+    _Atomic uint32_t meeting_points[MEETING_POINTS];
+    _Atomic uint32_t words[64]; /* for the tests' own use */
+    char name[32];              /* common part of the services of one test */
+    uint32_t count;             /* processes */
+};
+
+/* In a child a failed check ends the child, which the parent notices. */
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: process %d: %s\n", __FILE__, __LINE__, (int)getpid(), #condition);                 \
+            _exit(99);                                                                                                 \
+        }                                                                                                              \
+    } while (0)
+#define CHECK_EQUAL(a, b)                                                                                              \
+    do {                                                                                                               \
+        long long left_ = (long long)(a), right_ = (long long)(b);                                                     \
+        if (left_ != right_) {                                                                                         \
+            fprintf(stderr, "%s:%d: process %d: %s is %lld, not %s = %lld\n", __FILE__, __LINE__, (int)getpid(), #a,   \
+                    left_, #b, right_);                                                                                \
+            _exit(99);                                                                                                 \
+        }                                                                                                              \
+    } while (0)
+
+static inline uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECONDS + (uint64_t)now.tv_nsec;
+}
+
+/* ------------------------------------------------------------------------------------------------------- processes */
+
+typedef void process_function(struct shared *shared, uint32_t rank);
+
+#define KILLED 0x10000 /* the expected end of a process: by SIGKILL */
+
+/*
+ * Fork the processes, wait for all, compare how they ended with `expected` (NULL: all exit with 0); the first one may
+ * also exit with 0 instead. Returns whether it did not.
+ */
+static inline bool run_processes_first(uint32_t count, process_function *function, const int *expected)
+{
+    static uint32_t runs;
+    struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t *children = calloc(count, sizeof(*children));
+    uint64_t deadline = now_ns() + PATIENCE;
+    uint32_t failed = 0;
+    bool as_expected = true;
+
+    assert_true(shared != MAP_FAILED && children);
+    snprintf(shared->name, sizeof(shared->name), "t%d-%u", (int)getpid(), runs++);
+    shared->count = count;
+    fflush(NULL);
+    for (uint32_t rank = 0; rank < count; rank++) {
+        children[rank] = fork();
+        assert_true(children[rank] >= 0);
+        if (children[rank] == 0) {
+            function(shared, rank);
+            /* exit, not _exit: the leak checker shall look. */
+            exit(0);
+        }
+    }
+    for (uint32_t rank = 0; rank < count; rank++) {
+        int status = 0, result, want = expected ? expected[rank] : 0;
+        pid_t done;
+
+        while ((done = waitpid(children[rank], &status, WNOHANG)) == 0 && now_ns() < deadline)
+            usleep(1000);
+        if (done == 0) {
+            fprintf(stderr, "process %u hangs\n", rank);
+            kill(children[rank], SIGABRT);
+            waitpid(children[rank], &status, 0);
+            failed++;
+            continue;
+        }
+        result = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status) == SIGKILL ? KILLED : 0x20000;
+        if (rank == 0 && result == 0) {
+            as_expected = want == 0;
+        } else if (result != want) {
+            fprintf(stderr, "process %u of %u ended with status %x\n", rank, count, (unsigned)status);
+            failed++;
+        }
+    }
+    free(children);
+    munmap(shared, sizeof(*shared));
+    assert_int_equal(failed, 0);
+    return as_expected;
+}
+
+static inline void run_processes(uint32_t count, process_function *function, const int *expected)
+{
+    assert_true(run_processes_first(count, function, expected));
+}
+
+static inline void wait_until(const _Atomic uint32_t *word, uint32_t value)
+{
+    uint64_t deadline = now_ns() + PATIENCE;
+
+    while (ofp_load_acquire(word) < value) {
+        CHECK(now_ns() < deadline);
+        sched_yield();
+    }
+}
+
+/* All processes are here. */
+static inline void meet_all(struct shared *shared, uint32_t point)
+{
+    atomic_fetch_add(&shared->meeting_points[point], 1);
+    wait_until(&shared->meeting_points[point], shared->count);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- sides */
+
+struct side {
+    struct ofp_domain *domain;
+    struct ofp_cq *cq;
+    struct ofp_av *av;
+    struct ofp_endpoint *endpoint;
+};
+
+static inline struct ofp_provider *shm_provider(void)
+{
+    struct ofp_provider *provider;
+    char text[OFP_TEXT_MAX] = "";
+
+    CHECK_EQUAL(ofpi_provider_register(ofp_provider_entry, &provider, text, sizeof(text)), 0);
+    return provider;
+}
+
+static inline void print_log(void)
+{
+    char provider[32], text[OFP_TEXT_MAX];
+    int level;
+
+    while (ofp_log_next(&level, provider, sizeof(provider), text, sizeof(text)))
+        if (getenv("TEST_LOG"))
+            fprintf(stderr, "[%d] %d %s: %s\n", (int)getpid(), level, provider, text);
+}
+
+static inline void domain_open(struct side *side)
+{
+    struct ofp_info info;
+    struct ofp_domain_attr domain_attr = {0};
+    char text[OFP_TEXT_MAX];
+
+    CHECK_EQUAL(ofp_provider_getinfo(shm_provider(), &info, 1, text, sizeof(text)), 1);
+    CHECK_EQUAL(ofp_domain_open(shm_provider(), &info, &domain_attr, &side->domain, text, sizeof(text)), 0);
+}
+
+static inline void endpoint_open(struct side *side, const char *service, uint64_t unexpected_limit)
+{
+    struct ofp_cq_attr cq_attr = {0};
+    struct ofp_av_attr av_attr = {.auto_insert = 1};
+    struct ofp_endpoint_attr attr = {0};
+    char text[OFP_TEXT_MAX];
+    int result;
+
+    CHECK_EQUAL(ofp_cq_open(side->domain, &cq_attr, &side->cq), 0);
+    CHECK_EQUAL(ofp_av_open(side->domain, &av_attr, &side->av), 0);
+    attr.tx_cq = attr.rx_cq = side->cq;
+    attr.av = side->av;
+    attr.service = service;
+    attr.unexpected_limit = unexpected_limit;
+    result = ofp_endpoint_open(side->domain, &attr, &side->endpoint, text, sizeof(text));
+    if (result)
+        fprintf(stderr, "%s\n", text);
+    CHECK_EQUAL(result, 0);
+}
+
+static inline void service_of(const struct shared *shared, uint32_t rank, char service[40])
+{
+    snprintf(service, 40, "%.30s-%u", shared->name, rank % 1000u);
+}
+
+static inline void side_open(struct side *side, const struct shared *shared, uint32_t rank)
+{
+    char service[40];
+
+    service_of(shared, rank, service);
+    domain_open(side);
+    endpoint_open(side, service, 0);
+}
+
+static inline void endpoint_close(struct side *side)
+{
+    CHECK_EQUAL(ofp_endpoint_close(side->endpoint, (int64_t)SECONDS), 0);
+    CHECK_EQUAL(ofp_av_close(side->av), 0);
+    CHECK_EQUAL(ofp_cq_close(side->cq), 0);
+}
+
+static inline void side_close(struct side *side)
+{
+    endpoint_close(side);
+    CHECK_EQUAL(ofp_domain_close(side->domain), 0);
+    print_log();
+}
+
+static inline uint32_t insert_rank(struct side *side, const struct shared *shared, uint32_t rank)
+{
+    char address[OFP_ADDRESS_MAX], service[40], text[OFP_TEXT_MAX];
+    size_t length = sizeof(address);
+    uint32_t index;
+
+    service_of(shared, rank, service);
+    CHECK_EQUAL(ofp_provider_resolve(shm_provider(), "localhost", service, address, &length, text, sizeof(text)), 0);
+    CHECK_EQUAL(ofp_av_insert(side->av, address, length, &index), 0);
+    return index;
+}
+
+/* ------------------------------------------------------------------------------------------------------- operations */
+
+static inline struct ofp_operation tagged(uint16_t op, uint32_t peer, uint64_t tag, const void *buffer, uint64_t length,
+                                          uint64_t context)
+{
+    return (struct ofp_operation){.op = op,
+                                  .peer = peer,
+                                  .tag = tag,
+                                  .offset = (uint64_t)(uintptr_t)buffer,
+                                  .length = length,
+                                  .context = context};
+}
+
+static inline void post(struct side *side, struct ofp_operation op)
+{
+    uint64_t deadline = now_ns() + PATIENCE;
+    int64_t result;
+
+    while ((result = ofp_post(side->endpoint, &op, 1)) == -EAGAIN) {
+        ofp_domain_progress(side->domain);
+        CHECK(now_ns() < deadline);
+    }
+    CHECK_EQUAL(result, 1);
+}
+
+static inline struct ofp_completion next_completion(struct side *side)
+{
+    struct ofp_completion row = {0};
+    uint64_t deadline = now_ns() + PATIENCE;
+    bool expired;
+
+    while (ofp_cq_wait(side->cq, &row, 1, 1, (int64_t)SECONDS, &expired) != 1) {
+        print_log();
+        CHECK(now_ns() < deadline);
+    }
+    return row;
+}
+
+/* Completions in any order; the one of this context, all others must be fine too. */
+static inline struct ofp_completion completion_of(struct side *side, uint64_t context)
+{
+    for (;;) {
+        struct ofp_completion row = next_completion(side);
+
+        if (row.error)
+            fprintf(stderr, "context %llu: error %d\n", (unsigned long long)row.context, row.error);
+        CHECK_EQUAL(row.error, 0);
+        if (row.context == context)
+            return row;
+    }
+}
+
+/* Drive progress until a word reaches a value. */
+static inline void progress_until(struct side *side, const _Atomic uint32_t *word, uint32_t value)
+{
+    uint64_t deadline = now_ns() + PATIENCE;
+
+    while (ofp_load_acquire(word) < value) {
+        ofp_domain_progress(side->domain);
+        CHECK(now_ns() < deadline);
+    }
+}
+
+/* All processes are here; who waits goes on serving the others. */
+static inline void meet_all_busy(struct side *side, struct shared *shared, uint32_t point)
+{
+    atomic_fetch_add(&shared->meeting_points[point], 1);
+    progress_until(side, &shared->meeting_points[point], shared->count);
+}
+
+/* Bytes that tell where they belong. */
+static inline void fill(uint8_t *buffer, uint64_t length, uint32_t seed)
+{
+    for (uint64_t i = 0; i < length; i++)
+        buffer[i] = (uint8_t)((i * 2654435761u + seed) >> 13);
+}
+
+static inline void check_filled(const uint8_t *buffer, uint64_t length, uint32_t seed)
+{
+    for (uint64_t i = 0; i < length; i++)
+        CHECK_EQUAL(buffer[i], (uint8_t)((i * 2654435761u + seed) >> 13));
+}
+
+#endif

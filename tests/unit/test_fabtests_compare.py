@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The arithmetic and the documents of ``fabtests compare``, over contenders that answer from a table."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from fabtests.base.pair import PairError
+from fabtests.compare.bars import BARS, Bar, find_bars
+from fabtests.compare.cases import CASES, Case, Cell, Round
+from fabtests.compare.report import build_document, print_tables
+from fabtests.compare.runner import Row, run_case, select_rows
+from fabtests.compare.statistics import Summary, ratio, summarize
+
+NONE = np.zeros(0)
+
+
+def summary(value: float, spread: float = 0.0) -> Summary:
+    return Summary(value=value, spread=spread, p99=None, p999=None)
+
+
+class TestStatistics:
+    def test_the_value_is_the_median_and_the_spread_its_middle_half(self) -> None:
+        found = summarize([10.0, 12.0, 11.0, 9.0, 1000.0], NONE, higher_is_better=False)
+        assert found.value == 11.0
+        assert found.spread == pytest.approx((12.0 - 10.0) / 11.0)  # one wild round does not count
+        assert found.p99 is None
+
+    def test_percentiles_need_samples(self) -> None:
+        few = summarize([1.0], np.arange(999.0), higher_is_better=False)
+        some = summarize([1.0], np.arange(1000.0), higher_is_better=False)
+        many = summarize([1.0], np.arange(10000.0), higher_is_better=False)
+        assert few.p99 is None
+        assert some.p99 == pytest.approx(989.01)
+        assert some.p999 is None
+        assert many.p999 == pytest.approx(9989.001)
+
+    def test_the_tail_of_a_bandwidth_is_its_low_end(self) -> None:
+        found = summarize([1.0], np.arange(1000.0), higher_is_better=True)
+        assert found.p99 == pytest.approx(9.99)
+
+    def test_the_ratio_is_ofipys_over_the_peers(self) -> None:
+        assert ratio(summary(1.0), summary(4.0)) == (0.25, None)
+
+    @pytest.mark.parametrize(("own", "peer", "who"), [(0.26, 0.0, "ofipy"), (0.0, 0.26, "peer")])
+    def test_no_ratio_beyond_the_spread(self, own: float, peer: float, who: str) -> None:
+        quotient, note = ratio(summary(1.0, own), summary(1.0, peer))
+        assert quotient is None
+        assert note == f"spread of {who} is 26%, more than 25%"
+
+    def test_a_spread_at_the_limit_still_counts(self) -> None:
+        assert ratio(summary(1.0, 0.25), summary(1.0, 0.25))[0] == 1.0
+
+
+class TestBars:
+    def test_every_bar_belongs_to_a_row_with_that_peer(self) -> None:
+        for bar in BARS:
+            case = CASES[bar.case]
+            rows = [row for group in case.groups() for row in group]
+            assert (bar.mode, bar.size) in rows
+            assert bar.peer in case.peer_cells(bar.mode, bar.size)
+
+    def test_a_bar_is_an_upper_or_a_lower_bound(self) -> None:
+        upper = Bar("c", "m", 8, "p", 0.4)
+        lower = Bar("c", "m", 8, "p", 2.0, at_least=True)
+        assert [upper.met(value) for value in (0.4, 0.41)] == [True, False]
+        assert [lower.met(value) for value in (2.0, 1.99)] == [True, False]
+        assert (str(upper), str(lower)) == ("≤ 0.4 × p", "≥ 2 × p")
+
+    def test_rows_find_their_bars(self) -> None:
+        assert [bar.limit for bar in find_bars("shm-latency", "prepared", 8)] == [0.25]
+        assert find_bars("shm-latency", "prepared", 64) == ()
+
+
+class StubField:
+    """Knows which contenders are there."""
+
+    def __init__(self, *names: str) -> None:
+        self.versions = dict.fromkeys(names, "1.0")
+        self.absent: dict[str, str] = {}
+
+    def has(self, name: str) -> bool:
+        return name in self.versions
+
+    def drop(self, name: str, reason: str) -> None:
+        del self.versions[name]
+        self.absent[name] = reason
+
+
+class StubCase(type(CASES["shm-latency"])):  # type: ignore[misc]
+    """Shared-memory latency whose rounds come from a table and are written down."""
+
+    modes = ("blocking", "prepared")
+    sizes = (8,)
+    peers = ("mpi4py", "pyzmq")
+
+    def __init__(self) -> None:
+        self.order: list[tuple[str, str]] = []
+        self.failing: str | None = None
+
+    def calibrate(self, field: object, cell: Cell) -> int:
+        return 1
+
+    def run(self, field: object, cell: Cell, count: int) -> Round:
+        self.order.append((cell.contender, cell.mode))
+        if cell.contender == self.failing:
+            raise PairError("died", "gone")
+        values = {"mpi4py": 2.0, "pyzmq": 40.0, "blocking": 0.6, "prepared": 0.6}
+        return Round(values[cell.mode if cell.contender == "ofipy" else cell.contender], NONE)
+
+
+def run_stub(case: StubCase, field: StubField, rounds: int) -> list[Row]:
+    groups = select_rows(case, set(), set())
+    return list(run_case(case, groups, field, rounds=rounds, step=lambda _: None))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def rows() -> list[Row]:
+    return run_stub(StubCase(), StubField("ofipy", "mpi4py"), 3)
+
+
+class TestRunner:
+    def test_contenders_alternate_and_take_turns_at_being_first(self) -> None:
+        case = StubCase()
+        run_stub(case, StubField("ofipy", "mpi4py", "pyzmq"), 4)
+        rounds = [case.order[index : index + 4] for index in range(0, 16, 4)]
+        assert all(len(set(each)) == 4 for each in rounds)
+        assert len({each[0] for each in rounds}) == 4
+
+    def test_rows_carry_ratios_and_bars(self, rows: list[Row]) -> None:
+        blocking, prepared = rows
+        assert blocking.peers["mpi4py"].ratio == pytest.approx(0.3)
+        assert [met for _, met in blocking.bars()] == [True]
+        assert [met for _, met in prepared.bars()] == [False]
+        assert set(blocking.peers) == {"mpi4py"}  # pyzmq is absent
+
+    def test_a_failing_peer_leaves_and_the_run_goes_on(self) -> None:
+        case, field = StubCase(), StubField("ofipy", "mpi4py", "pyzmq")
+        case.failing = "pyzmq"
+        rows = run_stub(case, field, 2)
+        assert all(set(row.peers) == {"mpi4py"} for row in rows)
+        assert "gone" in field.absent["pyzmq"]
+
+    def test_a_failure_of_ofipy_ends_the_run(self) -> None:
+        case = StubCase()
+        case.failing = "ofipy"
+        with pytest.raises(PairError, match="gone"):
+            run_stub(case, StubField("ofipy", "mpi4py"), 2)
+
+    def test_a_bar_without_its_peer_is_not_judged(self) -> None:
+        row = run_stub(StubCase(), StubField("ofipy", "pyzmq"), 1)[0]
+        assert [met for _, met in row.bars()] == [None]
+
+    def test_rows_can_be_selected(self) -> None:
+        case = CASES["shm-latency"]
+        assert select_rows(case, {"await"}, {8, 64}) == [[("await", 8)], [("await", 64)]]
+        assert select_rows(case, {"domain"}, set()) == []
+
+
+class TestReport:
+    def test_the_document_has_the_promised_keys(self, rows: list[Row]) -> None:
+        document = build_document(rows, machine={"cpu": "x"}, absent={"pyzmq": "not installed"})
+        assert document["schema"] == 1
+        row = document["rows"][0]
+        assert {"case", "provider", "mode", "bytes", "metric", "ofipy", "peers"} <= set(row)
+        assert row["ofipy"] == {"value": 0.6, "p99": None, "p999": None, "spread": 0.0}
+        assert row["peers"]["mpi4py"] == {
+            "value": 2.0, "p99": None, "p999": None, "spread": 0.0, "ratio": 0.3, "version": "1.0",
+        }  # fmt: skip
+
+    def test_match_depth_rows_have_depth_in_place_of_bytes(self) -> None:
+        case = CASES["match-depth"]
+        row = Row(case, "expected", 16, summary(0.1), {}).document()
+        assert row["depth"] == 16
+        assert "bytes" not in row
+
+    @pytest.mark.parametrize("width", [150, 78])
+    def test_the_table_shows_values_bars_and_absent_peers(self, rows: list[Row], width: int) -> None:
+        text = io.StringIO()
+        console = Console(file=text, width=width)
+        print_tables(console, rows, machine={"cpu": "x"}, absent={"pyzmq": "not installed"})
+        printed = text.getvalue()
+        assert "≤ 0.4 × mpi4py met" in printed
+        assert "≤ 0.25 × mpi4py missed" in printed
+        assert "Absent: pyzmq: not installed" in printed
+        assert "…" not in printed
+        assert max(len(line) for line in printed.splitlines()) <= width
+
+
+def test_every_promised_case_and_mode_is_there() -> None:
+    modes: dict[str, set[str]] = {
+        name: {mode for g in case.groups() for mode, _ in g} for name, case in CASES.items()
+    }
+    assert modes["shm-latency"] == {"native", "blocking", "prepared", "await"}
+    assert modes["shm-bandwidth"] == {"array", "domain", "array-rewritten", "domain-rewritten"}
+    assert modes["match-depth"] == {"expected", "unexpected", "same-tag", "any-source", "masked"}
+    assert "gil" in modes
+
+
+def test_rewritten_rows_meet_peers_that_rewrite() -> None:
+    case: Case = CASES["shm-bandwidth"]
+    assert case.peer_cells("domain-rewritten", 65536)["attach"].mode == "rewritten"
+    assert case.peer_cells("domain", 65536)["attach"].mode == "plain"
+    assert "libfabric" not in case.peer_cells("domain-rewritten", 65536)
