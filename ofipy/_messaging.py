@@ -97,26 +97,24 @@ class Messaging:
             When an argument is wrong; nothing was sent.
         """
         if data is None and complete is None and flags is None:
-            keep: Any
+            keep: Any = self._sent
             try:
-                kind = type(buffer)
-                if kind is Region:
+                if keep.owner is buffer:
+                    started = _tsend_segment(self._address, keep.segment, peer, tag)
+                elif type(buffer) is Region:
                     keep = buffer
                     started = _tsend_segment(self._address, buffer._segment, peer, tag)
-                elif kind is bytes:
+                elif type(buffer) is bytes:
                     keep = buffer
                     started = _tsend_buffer(self._handle, buffer, len(buffer), peer, tag)
                 else:
-                    keep = self._sent
-                    if keep.owner is not buffer:
-                        keep = Export(buffer, writable=False)
-                        # Only arrays: a bytearray that is exported cannot grow.
-                        if kind is ndarray and keep.length <= KEPT_SIZE:
-                            self._sent = keep
+                    keep = Export(buffer, writable=False)
+                    started = -codes.EAGAIN
                     if keep.length < LOOKUP_SIZE or not self._memory._starts:
+                        # Only arrays: a bytearray that is exported cannot grow.
+                        if type(buffer) is ndarray and keep.length <= KEPT_SIZE:
+                            self._sent = keep
                         started = _tsend_segment(self._address, keep.segment, peer, tag)
-                    else:
-                        started = -codes.EAGAIN
             except (TypeError, ValueError, OverflowError, BufferError):
                 started = -codes.EINVAL
             if started == 0:

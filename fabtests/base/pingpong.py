@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tagged ping-pong: one loop for ``ofipy pingpong`` and ``fabtests rdm_tagged_pingpong``.
 
-It runs over prepared operations with the receive posted before the message can come, as libfabric's program
-does. Each side owns one send and one receive buffer, ordinary numpy arrays.
+It runs over prepared operations. The send is started first and the receive while it is on its way, before the
+answer can come; libfabric's program posts its next receive ahead of the send. Each side owns one send and one receive buffer, ordinary numpy arrays.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ class PingPong:
         wait_send, wait_receive = send.wait, receive.wait
         if self._first:
             for _ in range(count):
-                start(receive, send)
+                start(send, receive)
                 wait_receive()
                 if self._wait_send:
                     wait_send()
@@ -59,7 +59,7 @@ class PingPong:
             start(receive)
             for _ in range(count - 1):
                 wait_receive()
-                start(receive, send)
+                start(send, receive)
                 if self._wait_send:
                     wait_send()
             wait_receive()
@@ -76,7 +76,7 @@ class PingPong:
         stamps = [0] * (count + 1)
         stamps[0] = perf_counter_ns()
         for index in range(1, count + 1):
-            start(receive, send)
+            start(send, receive)
             receive.wait()
             if self._wait_send:
                 send.wait()

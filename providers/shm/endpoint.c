@@ -81,11 +81,8 @@ static bool has_work(struct shm_endpoint *endpoint)
     /* Stalled: the slot waits for a receive of our own, and whoever posts one makes progress. */
     if (shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
         return !endpoint->stalled;
-    if (shm_ring_is_claimed(&endpoint->ring, endpoint->head, state) &&
-        !shm_link_find(endpoint, shm_state_owner(state))) {
-        endpoint->work |= SHM_WORK_LINKS;
-        return true;
-    }
+    if (!shm_ring_mend(endpoint))
+        shm_schedule_retry(endpoint);
     if (endpoint->work & SHM_WORK_LINKS && shm_links_work(endpoint))
         return true;
     return !ofp_list_empty(&endpoint->pulls) || shm_pushes_can_move(endpoint);

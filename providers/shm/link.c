@@ -259,11 +259,35 @@ static int skip_dead_slots(struct shm_endpoint *endpoint)
         uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
         struct shm_link *owner = shm_link_find(endpoint, shm_state_owner(state));
 
-        if (!shm_ring_is_claimed(&endpoint->ring, endpoint->head, state) ||
-            (owner && owner->state != SHM_LINK_DYING))
+        if (!shm_ring_is_claimed(&endpoint->ring, endpoint->head, state) || !owner || owner->state != SHM_LINK_DYING)
             return skipped;
         shm_ring_free(&endpoint->ring, endpoint->head++);
     }
+}
+
+/*
+ * Nobody who keeps the rules leaves the slot at the head in such a state; somebody we have parted with may. What is not of
+ * this lap, its late store has to make way for; what it claims, it gets some time to publish.
+ */
+bool shm_ring_mend(struct shm_endpoint *endpoint)
+{
+    uint64_t lap = endpoint->head >> endpoint->ring.shift, state = shm_ring_peek(&endpoint->ring, endpoint->head);
+    bool claimed = shm_ring_is_claimed(&endpoint->ring, endpoint->head, state);
+
+    if (state == shm_state(lap, 0, SHM_FREE) || shm_ring_is_ready(&endpoint->ring, endpoint->head, state) ||
+        (claimed && shm_link_find(endpoint, shm_state_owner(state))))
+        return true;
+    endpoint->protocol_errors++;
+    if (!claimed)
+        return ofp_claim(&shm_ring_slot(&endpoint->ring, endpoint->head)->state, &state,
+                         shm_state(lap, 0, SHM_FREE));
+    if (endpoint->suspect != endpoint->head + 1) {
+        endpoint->suspect = endpoint->head + 1;
+        endpoint->suspect_since = shm_core->now();
+    } else if (shm_core->now() - endpoint->suspect_since > SHM_SUSPICION) {
+        shm_ring_free(&endpoint->ring, endpoint->head++);
+    }
+    return false;
 }
 
 int shm_links_work(struct shm_endpoint *endpoint)

@@ -256,8 +256,10 @@ int shm_progress(struct ofp_endpoint *base)
             break;
         shm_ring_free(&endpoint->ring, endpoint->head++);
     }
-    if (events)
+    if (SHM_LIKELY(events))
         update_announce_only(endpoint);
+    else if (SHM_UNLIKELY(++endpoint->empty_polls % SHM_MEND_POLLS == 0))
+        shm_ring_mend(endpoint);
     if (SHM_UNLIKELY(endpoint->work))
         events += work(endpoint);
     return events;

@@ -27,6 +27,10 @@
 #define SHM_DRAIN 64
 /* Without an event to wait for (a full ring of somebody else): look again after this long, ns. */
 #define SHM_RETRY_PAUSE UINT64_C(200000)
+/* A slot that was claimed by nobody known is skipped after this long, ns. */
+#define SHM_SUSPICION UINT64_C(200000000)
+/* Empty polls between two looks at whether the slot at the head is in order; a power of two. */
+#define SHM_MEND_POLLS 4096u
 
 #define SHM_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define SHM_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
@@ -110,12 +114,14 @@ struct shm_endpoint {
     struct shm_link **links; /* by number; entry 0 is never used */
     uint32_t link_capacity;
     uint32_t work;           /* enum shm_work bits: something besides the ring */
+    uint32_t empty_polls;
 
     struct ofp_endpoint *base;
     struct shm_domain *domain;
     bool armed, stalled, closed;
     bool complained_owner, complained_kind;
     uint64_t protocol_errors;
+    uint64_t suspect, suspect_since; /* head + 1 at which a slot claimed by nobody known was seen first, and when */
     struct shm_segment segment;
     int segment_fd;
     uint64_t incarnation;    /* random; also what a peer reads to prove that it may attach */
@@ -176,6 +182,8 @@ int shm_links_work(struct shm_endpoint *endpoint);
 void shm_link_unanswered(struct shm_link *link);
 /* Its GOODBYE arrived; the link may be gone afterwards. */
 void shm_link_goodbye(struct shm_link *link, bool ended);
+/* Whether the slot at the head is in a state that it may be in; false: look again soon. */
+bool shm_ring_mend(struct shm_endpoint *endpoint);
 /* As the core's entries. */
 int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size);
 void shm_link_peer_down(struct ofp_peer *peer);

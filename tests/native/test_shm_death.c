@@ -5,8 +5,6 @@
  * With a provider built with OFP_SHM_KILL_STEPS a victim is killed at every step of the protocol in turn, in every role: its
  * partner's operations must end, its name be lost, and a bystander notice nothing.
  */
-#include <dirent.h>
-
 #include "shm.h"
 #include "test_shm_fixture.h"
 
@@ -20,17 +18,6 @@ static uint32_t link_count(const struct side *side)
 
     for (uint32_t i = 1; i < endpoint->link_capacity; i++)
         count += endpoint->links[i] != NULL;
-    return count;
-}
-
-static uint32_t open_descriptors(void)
-{
-    DIR *directory = opendir("/proc/self/fd");
-    uint32_t count = 0;
-
-    while (readdir(directory))
-        count++;
-    closedir(directory);
     return count;
 }
 
@@ -261,10 +248,22 @@ static void test_removed_address(void **state)
 }
 
 #ifdef OFP_SHM_KILL_STEPS
+#include <dirent.h>
 
 /* ----------------------------------------------------------------------------------------------- killed at every step */
 
 enum { VICTIM, PARTNER, BYSTANDER };
+
+static uint32_t open_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    uint32_t count = 0;
+
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
+}
 
 static const uint64_t lengths[] = {8, 96, 5000, 300000, 6000000, 6000001};
 #define MESSAGES 6

@@ -136,7 +136,7 @@ static void drain(struct side *side)
 enum { VICTIM, ATTACKER, BYSTANDER };
 
 /* A slot of any kind with any content, signed by us or by nobody. Half of it is nearly right, which gets further. */
-static void throw_slot(const struct shm_link *link, uint64_t *random)
+static void throw_slot(struct shm_link *link, uint64_t *random, bool lies)
 {
     uint64_t state;
     struct shm_slot *slot = shm_ring_claim(&link->ring, link->number_there, &state);
@@ -148,7 +148,8 @@ static void throw_slot(const struct shm_link *link, uint64_t *random)
     for (size_t i = 0; i < sizeof(content); i++)
         bytes[i] = (uint8_t)(next_random(random) >> 20);
     content.kind = (uint8_t)(next_random(random) % 12);
-    if (content.kind == SHM_GOODBYE && next_random(random) % 4)
+    /* To take leave and go on is a game of its own. */
+    if (content.kind == SHM_GOODBYE && !lies)
         content.kind = SHM_FRAGMENT;
     if (next_random(random) % 2) {
         content.length = (uint32_t)(next_random(random) % 200);
@@ -163,7 +164,8 @@ static void throw_slot(const struct shm_link *link, uint64_t *random)
     memcpy(&slot->content, &content, sizeof(content));
     if (next_random(random) % 16 == 0)
         state = shm_state(state >> 32, 1000 + (uint32_t)(next_random(random) % 1000), SHM_READY);
-    shm_ring_publish(&link->ring, slot, state);
+    /* Awake it can defend itself. */
+    shm_after_publish(link, shm_ring_publish(&link->ring, slot, state) & SHM_SLEEPING);
 }
 
 static void attack(struct side *side, struct shared *shared)
@@ -184,7 +186,7 @@ static void attack(struct side *side, struct shared *shared)
         lives += link && !alive;
         alive = link != NULL;
         if (link)
-            throw_slot(link, &random);
+            throw_slot(link, &random, false);
         else
             ofp_post(side->endpoint, &op, 1);
     }
@@ -313,7 +315,7 @@ static void vandal_process(struct shared *shared, uint32_t rank)
                 break;
             case 4:
             case 5:
-                throw_slot(link, &random);
+                throw_slot(link, &random, true);
                 break;
             case 6:
                 ofp_store_relaxed(&slot->state, shm_state(value % 4, (uint32_t)(where >> 8) % 4, where >> 20 & 3));
