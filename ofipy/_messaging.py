@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray
 
 from ofipy._av import PEER_ANY
-from ofipy._binding import failure, ffi, lib
+from ofipy._binding import failure, lib
 from ofipy._buffers import KEPT_SIZE, LOOKUP_SIZE, Export, LocalMemory, local_memory, make_record
 from ofipy._errors import InvalidArgument, NoMessage
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Messaging"]
 
 _tsend_buffer = lib.ofp_request_tsend_buffer
+_new = object.__new__
 _tsend_segment = lib.ofp_request_tsend_segment
 _trecv_segment = lib.ofp_request_trecv_segment
 _HOLD = int(Flag.HOLD | Flag.CLAIM)
@@ -181,7 +182,16 @@ class Messaging:
         except (TypeError, ValueError, OverflowError, BufferError):
             started = -codes.EINVAL
         if started > 0:
-            return Request(self, started, keep, "trecv", source, None if peer is None else tag)  # type: ignore[arg-type]
+            # As Request(…) would; the call of a Python function costs as much as all of these.
+            request = _new(Request)
+            request._endpoint = self  # type: ignore[assignment]
+            request._handle = started
+            request._buffer = keep
+            request._operation = "trecv"
+            request._peer = source
+            request._tag = None if peer is None else tag
+            request._completion = None
+            return request
         return self._start(Op.TRECV, buffer, peer, tag, ignore, None, None, None)
 
     def recv_into(self, buffer: Any, peer: int | None = None) -> Request:

@@ -25,6 +25,7 @@ __all__ = ["COMPLETED", "Message", "MessageRequest", "PreparedRequest", "Request
 _take = lib.ofp_request_take
 _take_length = lib.ofp_request_take_length
 _wait = lib.ofp_request_wait
+_finish = lib.ofp_request_finish
 _finished = lib.ofp_request_finished
 _completion = lib.ofp_request_completion
 _CLAIM: int = lib.OFP_COMPLETED_CLAIM
@@ -47,7 +48,6 @@ class Request:
         "_completion",
         "_endpoint",
         "_handle",
-        "_length",
         "_operation",
         "_peer",
         "_tag",
@@ -68,8 +68,7 @@ class Request:
         self._operation = operation
         self._peer = peer
         self._tag = tag  # of a receive that leaves only the length open
-        self._length = -1  # known when that was all there was to learn
-        self._completion: Any = None
+        self._completion: Any = None  # an int: the length, which was all there was to learn
 
     def wait(self, *, timeout: float | None = None) -> Any:
         """Wait until the operation has finished.
@@ -92,14 +91,16 @@ class Request:
             What the operation ended with.
         """
         # The way of most requests: one call that waits, takes the completion and gives the slot back.
-        if timeout is None and self._handle and self._endpoint._handle is not None:
+        if timeout is None and self._endpoint._handle is not None:
             if self._tag is not None:
                 length = _take_length(self._handle)
                 if length >= 0:
                     self._handle = 0
-                    self._length = length
+                    self._completion = length
                     self._buffer = None
                     return self
+            if not self._handle:
+                return self._result()
             completion = _take(self._handle, -1)
             if not completion.error:
                 self._handle = 0
@@ -215,9 +216,10 @@ class Request:
 
     def _row(self) -> Any:
         """The completion, None before there is one."""
-        if self._completion is None and self._length >= 0:
+        if type(self._completion) is int:
             self._completion = ffi.new(
-                "struct ofp_completion *", {"length": self._length, "tag": self._tag, "source": self._peer}
+                "struct ofp_completion *",
+                {"length": self._completion, "tag": self._tag, "source": self._peer},
             )
         return self._completion
 
@@ -279,7 +281,6 @@ class _Completed(Request):
     def __init__(self) -> None:
         self._handle = 0
         self._buffer = self._completion = None
-        self._length = -1
         self._operation = "send"
 
     def wait(self, *, timeout: float | None = None) -> Any:
@@ -447,7 +448,7 @@ class PreparedRequest(Request):
         return self
 
     def wait(self, *, timeout: float | None = None) -> Any:
-        if timeout is None and self._handle and _wait(self._handle, -1) == 1:
+        if timeout is None and _finish(self._handle) == 1:
             return self
         return self._wait(timeout)
 

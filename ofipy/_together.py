@@ -13,6 +13,7 @@ from ofipy._request import PreparedRequest, Request
 __all__ = ["start", "wait_all", "wait_any"]
 
 _start = lib.ofp_start
+_start_two = lib.ofp_start_two
 _start_many = lib.ofp_start_many
 _NOT_YET = (-codes.EAGAIN, -codes.EINTR)
 
@@ -37,11 +38,10 @@ def start(first: PreparedRequest, second: PreparedRequest | None = None, /, *oth
             return
         _start_rest([first])
     elif not others:
-        # Two calls cost less than an array of two.
-        if not first._handle or _start(first._handle):
-            _start_rest([first, second])
-        elif not second._handle or _start(second._handle):
-            _start_rest([second])
+        # One call, and cheaper than an array of two.
+        started = _start_two(first._handle, second._handle)
+        if started != 2:
+            _start_rest([second] if started == 1 else [first, second])
     else:
         _start_rest([first, second, *others])
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reference pages out of the package itself: tables of parameters and records, and a check that every name is listed."""
+"""Reference pages out of the package itself: parameters, record layouts, and a check that every name is listed."""
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import ofipy
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+
+import ofipy
 
 Row = Iterable[nodes.Node]
 
@@ -74,7 +75,9 @@ class RecordType(Directive):
 def check_names(app: Sphinx) -> None:
     """Refuse to build while the page of the API and ``ofipy.__all__`` name different things."""
     text = (Path(app.srcdir) / "reference" / "api.md").read_text("utf-8")
-    listed = set(re.findall(r"^(?:   |\.\. data:: |```\{ofipy-dtype\} )([A-Za-z_]\w*)$", text, flags=re.MULTILINE))
+    listed = set(
+        re.findall(r"^(?:   |\.\. data:: |```\{ofipy-dtype\} )([A-Za-z_]\w*)$", text, flags=re.MULTILINE)
+    )
     public = set(ofipy.__all__) - {"__version__", "measure"}
     if listed != public:
         raise ExtensionError(

@@ -166,8 +166,7 @@ class ShmBandwidth(Case):
     modes = ("array", "domain", "array-rewritten", "domain-rewritten")
     sizes = (65536, 1 << 20, 4 << 20)
     peers = ("attach", "mpi4py", "libfabric", "multiprocessing", "pyzmq")
-    window_bytes = 16 << 20
-    window_limit = 64
+    window_size = 64  # messages, as in libfabric's and other bandwidth programs
     round_nanoseconds = 20e6
 
     def groups(self) -> list[list[tuple[str, int]]]:
@@ -186,7 +185,7 @@ class ShmBandwidth(Case):
 
     def window(self, cell: Cell) -> int:
         """Messages between acknowledgements: one where every message is rewritten first."""
-        return 1 if rewrites(cell.mode) else max(1, min(self.window_limit, self.window_bytes // cell.size))
+        return 1 if rewrites(cell.mode) else self.window_size
 
     def time_windows(self, field: Field, cell: Cell, count: int) -> npt.NDArray[np.int64]:
         """Nanoseconds of `count` windows."""

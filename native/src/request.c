@@ -262,6 +262,8 @@ int ofp_request_wait(ofp_request_t handle, int64_t timeout)
     return result == 1 ? result_of(request) : result;
 }
 
+int ofp_request_finish(ofp_request_t handle) { return handle ? ofp_request_wait(handle, -1) : -EINVAL; }
+
 struct ofp_completion ofp_request_take(ofp_request_t handle, int64_t timeout)
 {
     struct ofp_request *request = request_of(handle);
@@ -290,10 +292,14 @@ struct ofp_completion ofp_request_take(ofp_request_t handle, int64_t timeout)
 int64_t ofp_request_take_length(ofp_request_t handle)
 {
     struct ofp_request *request = request_of(handle);
-    struct ofpi_domain *domain = request->domain;
-    int64_t length = ofpi_domain_enter(domain);
+    struct ofpi_domain *domain;
+    int64_t length;
     bool expired;
 
+    if (!request)
+        return -EINVAL;
+    domain = request->domain;
+    length = ofpi_domain_enter(domain);
     if (length)
         return length;
     length = -EAGAIN;
@@ -502,6 +508,24 @@ int ofp_start(ofp_request_t handle)
         return result;
     result = start_prepared(request);
     ofpi_domain_leave(request->endpoint->domain);
+    return result;
+}
+
+int ofp_start_two(ofp_request_t first, ofp_request_t second)
+{
+    struct ofpi_domain *domain;
+    int result;
+
+    if (!first || !second || request_of(first)->domain != request_of(second)->domain)
+        return -EINVAL;
+    domain = request_of(first)->domain;
+    result = ofpi_domain_enter(domain);
+    if (result)
+        return result;
+    result = start_prepared(request_of(first));
+    if (!result)
+        result = start_prepared(request_of(second)) ? 1 : 2;
+    ofpi_domain_leave(domain);
     return result;
 }
 

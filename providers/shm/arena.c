@@ -172,6 +172,13 @@ static int find_room(struct shm_domain *domain, uint64_t length, struct shm_aren
     return 0;
 }
 
+static bool is_unused(const struct shm_arena *arena)
+{
+    const struct shm_range *first = range_at(arena, arena->free.next);
+
+    return first && first->length == arena->size;
+}
+
 int shm_arena_allocate(struct ofp_region *region, char *text, size_t text_size)
 {
     struct shm_domain *domain = shm_domain_of(region->domain);
@@ -185,6 +192,11 @@ int shm_arena_allocate(struct ofp_region *region, char *text, size_t text_size)
     if (error) {
         fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)region->length);
         ranges_give(arena, offset, region->length);
+        /* One of its own was made for it, and nobody else knows that. */
+        if (arena->size > ARENA_SIZE && is_unused(arena)) {
+            ofp_list_remove(&arena->node);
+            arena_free(arena);
+        }
         return error;
     }
     region->base = arena->base + offset;

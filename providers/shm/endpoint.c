@@ -30,6 +30,7 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     endpoint->retry_timer.expired = nothing;
     endpoint->number_cursor = 1;
     ofp_list_init(&endpoint->busy);
+    ofp_list_init(&endpoint->to_wake);
     ofp_list_init(&endpoint->meetings);
     ofp_list_init(&endpoint->pulls);
     ofp_list_init(&endpoint->pushes);

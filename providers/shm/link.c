@@ -104,6 +104,8 @@ void shm_link_free(struct shm_link *link)
     shm_bounce_reclaim(link);
     if (ofp_list_linked(&link->busy))
         ofp_list_remove(&link->busy);
+    if (ofp_list_linked(&link->wake))
+        ofp_list_remove(&link->wake);
     /* Ourselves: the mapping is the endpoint's. */
     if (link->segment.base != endpoint->segment.base)
         shm_segment_unmap(&link->segment);

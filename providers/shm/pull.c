@@ -155,6 +155,7 @@ static enum progress pull_piece(struct shm_pull *pull)
     if (result != PULL_FINISHED)
         return result;
     pull->offset += length;
+    pull->link->endpoint->moved += length;
     return pull->offset < pull->receive->length ? PULL_MORE : PULL_FINISHED;
 }
 

@@ -246,7 +246,9 @@ int shm_progress(struct ofp_endpoint *base)
     struct shm_endpoint *endpoint = shm_endpoint_of(base);
     int events = 0;
 
-    for (; events < SHM_DRAIN; events++) {
+    endpoint->in_progress = true;
+    endpoint->moved = 0;
+    for (; events < SHM_DRAIN && endpoint->moved < SHM_PIECE; events++) {
         uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
 
         if (!shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
@@ -262,5 +264,8 @@ int shm_progress(struct ofp_endpoint *base)
         shm_ring_mend(endpoint);
     if (SHM_UNLIKELY(endpoint->work))
         events += work(endpoint);
+    endpoint->in_progress = false;
+    if (SHM_UNLIKELY(!ofp_list_empty(&endpoint->to_wake)))
+        shm_wake_sleepers(endpoint);
     return events;
 }

@@ -45,21 +45,42 @@ void shm_gather(void *target, const struct iovec *iov, uint32_t iov_count, uint6
     }
 }
 
-void shm_after_publish(struct shm_link *link, uint64_t status)
+static void wake(struct shm_link *link)
 {
     uint64_t one = 1;
 
     /* Of several senders only the one that clears the bit pays for the system call. */
     OFP_SHM_STEP(before_wake);
-    if (status & SHM_SLEEPING && ofp_clear_bits(&link->ring.header->status, SHM_SLEEPING) & SHM_SLEEPING) {
+    if (ofp_clear_bits(&link->ring.header->status, SHM_SLEEPING) & SHM_SLEEPING) {
         /* EAGAIN: the counter is at its limit, so it is readable. */
         ssize_t ignored = write(link->remote->event_fd, &one, sizeof(one));
 
         (void)ignored;
         OFP_SHM_STEP(after_wake);
     }
+}
+
+void shm_after_publish(struct shm_link *link, uint64_t status)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+
+    /* Several answers in one call of progress are worth one wake-up: it costs as much as copying a large message. */
+    if (status & SHM_SLEEPING && endpoint->in_progress) {
+        if (!ofp_list_linked(&link->wake))
+            ofp_list_append(&endpoint->to_wake, &link->wake);
+    } else if (status & SHM_SLEEPING) {
+        wake(link);
+    }
     if (status & (SHM_CLOSING | SHM_CLOSED))
         shm_link_closing(link);
+}
+
+void shm_wake_sleepers(struct shm_endpoint *endpoint)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&endpoint->to_wake)))
+        wake(OFP_CONTAINER_OF(node, struct shm_link, wake));
 }
 
 static inline void fill_envelope(struct shm_content *content, enum shm_kind kind, const struct ofp_operation *op,

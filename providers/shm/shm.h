@@ -92,6 +92,7 @@ struct shm_link {
     bool ended;                   /* dying: the endpoint is gone for good */
     bool closing;                 /* seen SHM_CLOSING */
     struct ofp_list busy;         /* in endpoint->busy while dying or with controls queued */
+    struct ofp_list wake;         /* in endpoint->to_wake while its owner waits to be woken */
     struct ofp_list controls;     /* struct shm_control: waits for room in their ring */
 };
 
@@ -133,6 +134,9 @@ struct shm_endpoint {
     struct ofp_list busy;    /* links, by shm_link.busy */
     struct ofp_list meetings;
     struct ofp_list pulls, pushes, kept;
+    struct ofp_list to_wake; /* links, by shm_link.wake: sleepers that this call of progress wakes at its end */
+    bool in_progress;
+    uint64_t moved;          /* bytes that this call of progress has fetched */
     struct ofp_watch listener;
     struct ofp_timer listener_timer; /* out of descriptors: listen again */
     struct ofp_timer retry_timer;
@@ -195,6 +199,8 @@ int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_
 void shm_gather(void *target, const struct iovec *iov, uint32_t iov_count, uint64_t offset, uint64_t length);
 /* Wake the owner of the ring if it sleeps, note that it closes; `status` as shm_ring_publish returned it. */
 void shm_after_publish(struct shm_link *link, uint64_t status);
+/* Wake those that shm_after_publish kept for the end of a call of progress. */
+void shm_wake_sleepers(struct shm_endpoint *endpoint);
 static inline void shm_publish(struct shm_link *link, struct shm_slot *slot, uint64_t state)
 {
     uint64_t status = shm_ring_publish(&link->ring, slot, state);

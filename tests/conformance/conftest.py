@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One suite over every provider: ``pytest tests/conformance --provider shm``.
 
-A test that needs something says so: ``@pytest.mark.needs("tagged")``. Where a provider's own table lacks it, the test is
-left out for that provider, and the end of the report says why.
+A test that needs something says so: ``@pytest.mark.needs("tagged")``. Where a provider's own table lacks it, the
+test is left out for that provider, and the end of the report says why.
 """
 
 import sys
@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "needs(*names): capabilities, or 'claim', that the provider must have")
+    config.addinivalue_line("markers", "needs(*names): capabilities, or 'claim', 'processes', 'default', of the provider")
     config.stash[_left_out] = Counter()
 
 
@@ -58,6 +58,9 @@ def lacks(target: Target, need: str) -> str | None:
     info = target.info()
     if need == "claim":
         return "offloads matching, so it sets no message aside" if info.offloads_matching else None
+    if need == "default":
+        first = ofipy.getinfo(provider=target.provider)[0]
+        return None if first.domain == target.domain else "is not what open() takes"
     if need == "processes":
         return "lives in one process" if target.in_process else None
     return None if info.caps & ofipy.Cap[need.upper()] else f"lacks {need}"
@@ -117,7 +120,11 @@ def open_endpoint(target: Target) -> Iterator[Callable[..., ofipy.Endpoint]]:
     made = []
 
     def make(domain: ofipy.Domain | None = None, **options: Any) -> ofipy.Endpoint:
-        endpoint = target.open(**{"progress": "auto"} | options) if domain is None else domain.endpoint(**options).enable()
+        endpoint = (
+            target.open(**{"progress": "auto"} | options)
+            if domain is None
+            else domain.endpoint(**options).enable()
+        )
         made.append(endpoint)
         return endpoint
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The two sides of a conformance test: two worker processes, or two threads for a provider within one process.
 
-A test names a function for each side. Both get a :class:`Side` with an open endpoint that has met the other one, and run
-at the same time. Workers are reused by the next test; after a failure they are replaced.
+A test names a function for each side. Both get a :class:`Side` with an open endpoint that has met the other one, and
+run at the same time. Workers are reused by the next test; after a failure they are replaced.
 """
 
 import faulthandler
@@ -177,7 +177,14 @@ class Workers(Sides):
         try:
             addresses = self._call([("open", self._target, options)] * 2, START_SECONDS)
             calls = [
-                ("run", number == 0, addresses[1 - number], function.__code__.co_filename, function.__name__, arguments)
+                (
+                    "run",
+                    number == 0,
+                    addresses[1 - number],
+                    function.__code__.co_filename,
+                    function.__name__,
+                    arguments,
+                )
                 for number, function in enumerate((first, second))
             ]
             results = self._call(calls, timeout)
@@ -193,7 +200,9 @@ class Workers(Sides):
         deadline = time.monotonic() + timeout
         results: dict[int, Any] = {}
         while missing := [number for number in (0, 1) if number not in results]:
-            ready = wait([self._connections[number] for number in missing], max(0.0, deadline - time.monotonic()))
+            ready = wait(
+                [self._connections[number] for number in missing], max(0.0, deadline - time.monotonic())
+            )
             if not ready:
                 raise SideFailed(f"side {missing} not finished within {timeout:g} s{self._stacks(missing)}")
             for number in missing:

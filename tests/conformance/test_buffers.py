@@ -30,7 +30,12 @@ def test_kinds_of_buffers(ep: ofipy.Endpoint, me: ofipy.Peer, size: int) -> None
     region, mapped = ep.register(bytearray(data)), ep.empty(size)
     mapped[:] = array
     for source in (data, bytearray(data), memoryview(data), array, array.view(np.int8), region, mapped):
-        for target in (bytearray(size), memoryview(bytearray(size)), np.zeros(size, np.uint8), ep.empty(size)):
+        for target in (
+            bytearray(size),
+            memoryview(bytearray(size)),
+            np.zeros(size, np.uint8),
+            ep.empty(size),
+        ):
             assert carry(ep, me, source, target).length == size
             assert bytes(target) == data
         into = ep.register(bytearray(size))

@@ -110,12 +110,18 @@ def test_parents_close_their_children(target: Target) -> None:
 
 
 def test_with_never_hides_an_exception(target: Target) -> None:
-    with pytest.raises(KeyError), ofipy.Fabric(target.info()) as fabric, fabric.domain(threading="domain") as domain:
-        # Closing from here fails: the domain belongs to the other thread now.
-        thread = threading.Thread(target=domain.adopt)
-        thread.start()
-        thread.join()
-        raise KeyError("the cause")
+    fabric = ofipy.Fabric(target.info())
+    domain = fabric.domain(threading="domain")
+    cause = KeyError("the cause")
+    # Closing from here fails: the domain belongs to the other thread.
+    thread = threading.Thread(target=domain.adopt)
+    thread.start()
+    thread.join()
+    with pytest.raises(KeyError), fabric, domain:
+        raise cause
+    with pytest.raises(ofipy.ThreadingError), domain:
+        pass
+    assert not domain.closed
     domain.adopt()
     fabric.close()
 
@@ -295,7 +301,9 @@ def test_interpreter_exit_with_everything_open(target: Target, way: str) -> None
 
 def leave(side: Side) -> None:
     side.ep.tsend(b"last words", side.peer, tag=1).wait(timeout=TIMEOUT)
-    side.ep.tsend(np.arange(200_000, dtype=np.uint32), side.peer, tag=2, complete="match").wait(timeout=TIMEOUT)
+    side.ep.tsend(np.arange(200_000, dtype=np.uint32), side.peer, tag=2, complete="match").wait(
+        timeout=TIMEOUT
+    )
 
 
 def stay(side: Side) -> None:

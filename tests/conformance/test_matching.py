@@ -47,7 +47,7 @@ def test_mask(ep: ofipy.Endpoint, me: ofipy.Peer, tag: int, ignore: int, expecte
     receive = receive or ep.trecv_into(room, me, tag=tag, ignore=ignore)
     got = finish(receive)[0]
     assert received(room) == expected
-    assert got.tag == dict((data, its_tag) for its_tag, data in messages)[expected]
+    assert got.tag == {data: its_tag for its_tag, data in messages}[expected]
     assert got.length == len(expected)
 
 
@@ -117,7 +117,9 @@ def test_unknown_index_is_refused(ep: ofipy.Endpoint) -> None:
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["posted", "unexpected"])
-@pytest.mark.parametrize(("size", "room_size"), [(2, 1), (90, 0), (5000, 96), (20_000, 19_999), (1 << 20, 4096)])
+@pytest.mark.parametrize(
+    ("size", "room_size"), [(2, 1), (90, 0), (5000, 96), (20_000, 19_999), (1 << 20, 4096)]
+)
 def test_truncation_tells_the_true_length(
     ep: ofipy.Endpoint, me: ofipy.Peer, size: int, room_size: int, late: bool
 ) -> None:
@@ -299,13 +301,18 @@ def test_probe(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
 
 
 def send_deep(side: Side, depth: int) -> None:
-    ofipy.wait_all([side.ep.tsend(tag.to_bytes(8, "little"), side.peer, tag=tag) for tag in range(depth)], timeout=TIMEOUT)
+    ofipy.wait_all(
+        [side.ep.tsend(tag.to_bytes(8, "little"), side.peer, tag=tag) for tag in range(depth)],
+        timeout=TIMEOUT,
+    )
     side.sync()
 
 
 def receive_deep(side: Side, depth: int) -> None:
     rooms = np.zeros(depth, np.uint64)
-    requests = [side.ep.trecv_into(rooms[tag : tag + 1], side.peer, tag=tag) for tag in reversed(range(depth))]
+    requests = [
+        side.ep.trecv_into(rooms[tag : tag + 1], side.peer, tag=tag) for tag in reversed(range(depth))
+    ]
     ofipy.wait_all(requests, timeout=TIMEOUT)
     assert np.array_equal(rooms, np.arange(depth, dtype=np.uint64))
     side.sync()

@@ -32,7 +32,9 @@ class Posted:
     message: "Sent | None" = None
 
     def fits(self, message: "Sent") -> bool:
-        return (self.source is None or self.source == message.source) and not (self.tag ^ message.tag) & ~self.ignore
+        return (self.source is None or self.source == message.source) and not (
+            self.tag ^ message.tag
+        ) & ~self.ignore
 
 
 @dataclass(eq=False)
@@ -84,7 +86,8 @@ class Matching(RuleBasedStateMachine):
         super().__init__()
         self.receiver = self.target.open()
         self.senders = [
-            self.receiver.domain.endpoint(cq=self.receiver.cq, av=self.receiver.av).enable() for _ in range(SENDERS)
+            self.receiver.domain.endpoint(cq=self.receiver.cq, av=self.receiver.av).enable()
+            for _ in range(SENDERS)
         ]
         self.sources = [self.receiver.insert(sender.address) for sender in self.senders]
         self.there = self.receiver.insert(self.receiver.address)
@@ -160,7 +163,11 @@ class Matching(RuleBasedStateMachine):
         self.model.send(posted.message)
 
     @precondition(lambda self: self.holds)
-    @rule(source=st.none() | st.integers(0, SENDERS - 1), tag=st.sampled_from(TAGS), ignore=st.sampled_from(MASKS))
+    @rule(
+        source=st.none() | st.integers(0, SENDERS - 1),
+        tag=st.sampled_from(TAGS),
+        ignore=st.sampled_from(MASKS),
+    )
     def probe(self, source: int | None, tag: int, ignore: int) -> None:
         look = Posted(None, None, source, tag, ignore)  # type: ignore[arg-type]
         expected = next((message for message in self.model.unexpected if look.fits(message)), None)
@@ -202,6 +209,6 @@ def test_matching_is_what_a_list_does(target: Target) -> None:
     run_machine(
         Machine,
         settings=settings(
-            max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

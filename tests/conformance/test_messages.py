@@ -11,7 +11,20 @@ from sides import Side, Sides, Target
 import ofipy
 
 TIMEOUT = 30
-BASE_SIZES = (0, 1, 8, 95, 96, 97, 4096, 16 * 1024 - 1, 16 * 1024, 16 * 1024 + 1, 1024 * 1024, 5 * 1024 * 1024 + 3)
+BASE_SIZES = (
+    0,
+    1,
+    8,
+    95,
+    96,
+    97,
+    4096,
+    16 * 1024 - 1,
+    16 * 1024,
+    16 * 1024 + 1,
+    1024 * 1024,
+    5 * 1024 * 1024 + 3,
+)
 
 
 def pattern(size: int, seed: int = 0) -> np.ndarray:
@@ -21,7 +34,9 @@ def pattern(size: int, seed: int = 0) -> np.ndarray:
 
 def sizes_of(info: ofipy.Info) -> list[int]:
     """Sizes at every edge of the provider."""
-    return sorted({*BASE_SIZES, *(max(info.inject_size + step, 0) for step in (-1, 0, 1) if info.inject_size < 1 << 20)})
+    return sorted(
+        {*BASE_SIZES, *(max(info.inject_size + step, 0) for step in (-1, 0, 1) if info.inject_size < 1 << 20)}
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- every size
@@ -246,7 +261,9 @@ def test_to_oneself(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
         assert np.array_equal(room, pattern(size))
 
 
-def test_several_endpoints_of_one_domain(open_endpoint: Callable[..., ofipy.Endpoint], target: Target) -> None:
+def test_several_endpoints_of_one_domain(
+    open_endpoint: Callable[..., ofipy.Endpoint], target: Target
+) -> None:
     first = open_endpoint()
     domain = first.domain
     cq, av = domain.cq(), domain.av()

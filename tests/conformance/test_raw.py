@@ -148,7 +148,13 @@ def test_full_transmit_queue(open_endpoint: OpenEndpoint) -> None:
 def test_refused_records(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     region = ep.register(bytearray(8))
     ops = ep.domain.operations(3)
-    ops["op"], ops["region"], ops["peer"], ops["length"], ops["context"] = Op.TSEND, region.id, me, 8, (1, 2, 3)
+    ops["op"], ops["region"], ops["peer"], ops["length"], ops["context"] = (
+        Op.TSEND,
+        region.id,
+        me,
+        8,
+        (1, 2, 3),
+    )
     for field, wrong, kind in (
         ("op", 99, ofipy.InvalidArgument),
         ("region", 54321, ofipy.RemoteAccessError),
@@ -288,7 +294,7 @@ def test_descriptor(open_endpoint: OpenEndpoint, progress: str) -> None:
         assert rows == [number]
     ep.post_trecv(region, me, tag=1, context=1)
     ep.tsend(b"x", me, tag=1).wait(timeout=TIMEOUT)
-    while not ep.stats().receives == 21:
+    while ep.stats().receives != 21:
         ep.domain.progress()
     assert not ep.cq.arm()
     assert len(ep.cq.read()) == 1

@@ -60,7 +60,7 @@ def test_timeout_leaves_the_operation_running(ep: ofipy.Endpoint, me: ofipy.Peer
     request = ep.trecv_into(room, me, tag=1)
     for timeout in (0, 0.001, 0.05):
         begin = time.monotonic()
-        with pytest.raises(ofipy.TimedOut, match="trecv with .*not finished within") as caught:
+        with pytest.raises(ofipy.TimedOut, match=r"trecv with .*not finished within") as caught:
             request.wait(timeout=timeout)
         assert time.monotonic() - begin >= timeout
         assert isinstance(caught.value, TimeoutError)

@@ -265,7 +265,9 @@ static uint32_t open_descriptors(void)
     return count;
 }
 
-static const uint64_t lengths[] = {8, 96, 5000, 300000, 6000000, 6000001};
+/* More than one piece. */
+#define LARGEST (SHM_PIECE + 100001)
+static const uint64_t lengths[] = {8, 96, 5000, 300000, LARGEST - 1, LARGEST};
 #define MESSAGES 6
 #define FIRST_RECEIVE 100
 #define FIRST_SEND 200
@@ -281,13 +283,13 @@ struct memory {
 /* The last of the lengths is sent from memory of the domain. */
 static struct memory memory_of(struct side *side)
 {
-    struct memory memory = {NULL, malloc(MESSAGES * 6000001ul)};
+    struct memory memory = {NULL, malloc(MESSAGES * LARGEST)};
     char text[OFP_TEXT_MAX];
     uint32_t region;
     uint64_t key;
     void *base;
 
-    CHECK_EQUAL(ofp_region_allocate(side->domain, 6000001, OFP_ACCESS_SEND, &region, &key, &base, text, sizeof(text)),
+    CHECK_EQUAL(ofp_region_allocate(side->domain, LARGEST, OFP_ACCESS_SEND, &region, &key, &base, text, sizeof(text)),
                 0);
     memory.out = base;
     return memory;
@@ -296,7 +298,7 @@ static struct memory memory_of(struct side *side)
 static void post_all(struct side *side, uint32_t peer, struct memory memory, uint8_t *private_out)
 {
     for (uint32_t i = 0; i < MESSAGES; i++)
-        post(side, tagged(OFP_TRECV, peer, i, memory.in + i * 6000001ul, lengths[i], FIRST_RECEIVE + i));
+        post(side, tagged(OFP_TRECV, peer, i, memory.in + i * LARGEST, lengths[i], FIRST_RECEIVE + i));
     for (uint32_t i = 0; i < MESSAGES; i++)
         post(side, tagged(OFP_TSEND, peer, i, i == 5 ? memory.out : private_out, lengths[i], FIRST_SEND + i));
 }
@@ -304,11 +306,11 @@ static void post_all(struct side *side, uint32_t peer, struct memory memory, uin
 static void victim(struct side *side, struct shared *shared)
 {
     struct memory memory = memory_of(side);
-    uint8_t *private_out = malloc(6000001);
+    uint8_t *private_out = malloc(LARGEST);
     uint32_t peer = insert_rank(side, shared, PARTNER);
 
-    fill(memory.out, 6000001, 3);
-    fill(private_out, 6000001, 3);
+    fill(memory.out, LARGEST, 3);
+    fill(private_out, LARGEST, 3);
     if (!victim_calls) {
         post(side, tagged(OFP_TRECV, peer, 77, memory.in, 1, 77));
         completion_of(side, 77);
@@ -345,7 +347,7 @@ static void note(struct tally *tally, const struct ofp_completion *row, const st
         uint64_t i = row->context - FIRST_RECEIVE;
 
         /* The victim fills its own alike. */
-        CHECK(memcmp(memory->in + i * 6000001ul, memory->out, lengths[i]) == 0);
+        CHECK(memcmp(memory->in + i * LARGEST, memory->out, lengths[i]) == 0);
     }
 }
 
@@ -388,12 +390,12 @@ static void finish_with_victim(struct side *side, struct tally *tally, const str
 static void partner(struct side *side, struct shared *shared)
 {
     struct memory memory = memory_of(side);
-    uint8_t *private_out = malloc(6000001), *scratch = calloc(2, 20000);
+    uint8_t *private_out = malloc(LARGEST), *scratch = calloc(2, 20000);
     uint32_t peer = insert_rank(side, shared, VICTIM), bystander = insert_rank(side, shared, BYSTANDER);
     struct tally tally = {.left = 0};
 
-    fill(memory.out, 6000001, 3);
-    fill(private_out, 6000001, 3);
+    fill(memory.out, LARGEST, 3);
+    fill(private_out, LARGEST, 3);
     /* The link to the bystander is there before the victim acts. */
     with_bystander(side, bystander, &tally, &memory, 8, scratch);
     ofp_store_release(&shared->words[1], 1);
@@ -492,16 +494,15 @@ static bool run_step(const char *step, unsigned pass)
 
 static void test_killed_at_every_step(void **state)
 {
-    static const unsigned passes[] = {1, 5};
-
     (void)state;
     for (int step = 0; step < SHM_STEP_COUNT; step++) {
         uint32_t kills = 0;
 
-        for (unsigned variant = 0; variant < 8; variant++) {
+        for (unsigned variant = 0; variant < 5; variant++) {
             victim_calls = variant & 1;
             setenv("OFIPY_SHM_ATTACH", variant & 2 ? "no" : "yes", 1);
-            kills += run_step(shm_step_names[step], passes[variant / 4]);
+            /* The last one in the middle of what the others began. */
+            kills += run_step(shm_step_names[step], variant == 4 ? 5 : 1);
         }
         if (!kills)
             fail_msg("no process passes step %s", shm_step_names[step]);

@@ -154,6 +154,12 @@ static void test_all_to_all(void **state)
     run_processes(8, all_to_all_process, NULL);
 }
 
+static void test_64_processes(void **state)
+{
+    (void)state;
+    run_processes(64, all_to_all_process, NULL);
+}
+
 static void with_descriptor_limit(rlim_t limit, uint32_t count)
 {
     struct rlimit before, now;
@@ -279,6 +285,46 @@ static void test_names(void **state)
     run_processes(1, names_process, NULL);
 }
 
+/* ----------------------------------------------------------------------------------------------------- too little memory */
+
+static void memory_process(struct shared *shared, uint32_t rank)
+{
+    struct rlimit limit = {4096, 4096};
+    struct ofp_endpoint_attr attr = {0};
+    struct ofp_endpoint *endpoint;
+    struct side side;
+    char text[OFP_TEXT_MAX], word[8] = "seven..";
+    uint32_t region, self;
+    uint64_t key;
+    void *base;
+
+    side_open(&side, shared, rank);
+    /* More than any machine has: an error with the remedy in place of SIGBUS or worse. */
+    CHECK_EQUAL(ofp_region_allocate(side.domain, UINT64_C(1) << 45, OFP_ACCESS_SEND, &region, &key, &base, text,
+                                    sizeof(text)),
+                -ENOMEM);
+    CHECK(strstr(text, "ask for less") || strstr(text, "cannot map"));
+    /* Beyond the file size limit the kernel would send SIGXFSZ. */
+    attr.tx_cq = attr.rx_cq = side.cq;
+    attr.av = side.av;
+    CHECK_EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    CHECK_EQUAL(ofp_endpoint_open(side.domain, &attr, &endpoint, text, sizeof(text)), -EFBIG);
+    CHECK(strstr(text, "ulimit -f"));
+    CHECK(ofp_region_allocate(side.domain, 100000, OFP_ACCESS_SEND, &region, &key, &base, text, sizeof(text)) < 0);
+    /* What is there goes on. */
+    self = insert_address(&side, &side);
+    post(&side, tagged(OFP_TRECV, self, 1, word, 8, 1));
+    post(&side, tagged(OFP_TSEND, self, 1, word, 8, 2));
+    completion_of(&side, 1);
+    side_close(&side);
+}
+
+static void test_too_little_memory(void **state)
+{
+    (void)state;
+    run_processes(1, memory_process, NULL);
+}
+
 /* ------------------------------------------------------------------------------------------------------------ sleep */
 
 static uint64_t processor_ns(void)
@@ -399,11 +445,13 @@ int main(void)
         cmocka_unit_test(test_self),
         cmocka_unit_test(test_several_in_one_process),
         cmocka_unit_test(test_all_to_all),
+        cmocka_unit_test(test_64_processes),
         cmocka_unit_test(test_32_with_256_descriptors),
         cmocka_unit_test(test_8_with_hardly_any_descriptors),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_silent_listener),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_too_little_memory),
         cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_cycles_leave_nothing),
     };

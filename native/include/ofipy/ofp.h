@@ -212,6 +212,8 @@ struct ofp_completion ofp_request_take(ofp_request_t request, int64_t timeout);
  * set aside), release the request and return that length. Negative: it is as it was, ofp_request_take tells more.
  */
 int64_t ofp_request_take_length(ofp_request_t request);
+/* ofp_request_wait without a time-out; -EINVAL for no request. */
+int ofp_request_finish(ofp_request_t request);
 /* Wait until all (any) of them have finished: 1, 0 or -EINTR as ofp_request_wait. Requests of one domain. */
 int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, int64_t timeout);
 /* As ofp_request_test, but looks only. */
@@ -235,6 +237,8 @@ void ofp_request_release(ofp_request_t request);
 ofp_request_t ofp_prepare(struct ofp_endpoint *endpoint, const struct ofp_operation *operation);
 int ofp_start(ofp_request_t request);
 /* Start them in this order: how many were started, always a prefix; a negative error only when none was. */
+/* Two of one domain, in this order, under one lock: how many were started, or the error of the first. */
+int ofp_start_two(ofp_request_t first, ofp_request_t second);
 int ofp_start_many(const ofp_request_t *requests, uint64_t count);
 
 /* ------------------------------------------------------------------------------------------------------ measurement */

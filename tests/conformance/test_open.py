@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The short way: ``ofipy.open`` brings everything, and closes it."""
+
+import os
+import secrets
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sides import Side, Sides, Target
+
+import ofipy
+
+TIMEOUT = 30
+
+
+# `open` takes a provider's first info; the others are the explicit tier's.
+pytestmark = pytest.mark.needs("default")
+
+
+def threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def test_everything_is_there_and_closes(target: Target) -> None:
+    before = threads(), len(os.listdir("/proc/self/fd"))
+    with ofipy.open(provider=target.provider) as ep:
+        assert ep.provider == target.provider == ep.info.provider
+        assert ep.fabric.info is ep.info
+        assert ep.domain.fabric is ep.fabric
+        assert ep.cq.domain is ep.av.domain is ep.domain
+        assert threads() == before[0] + 1
+        assert str(ep.address).startswith(f"{target.provider}://")
+        assert ofipy.Address.from_bytes(bytes(ep.address)) == ep.address
+    assert ep.closed
+    assert ep.domain.closed
+    assert ep.fabric.closed
+    assert (threads(), len(os.listdir("/proc/self/fd"))) == before
+
+
+def test_manual_progress_has_no_thread(target: Target) -> None:
+    before = threads()
+    with ofipy.open(provider=target.provider, progress="manual"):
+        assert threads() == before
+
+
+def test_question_and_answer(target: Target) -> None:
+    """The example of the documentation, both ends in one process."""
+    service = secrets.randbelow(30_000) + 20_000
+
+    def serve() -> None:
+        msg = server.trecv(tag=7).wait(timeout=TIMEOUT)
+        assert msg.data == np.arange(5).tobytes()
+        server.tsend(b"pong", msg.source, tag=8).wait()
+
+    with (
+        ofipy.open(service=service, provider=target.provider) as server,
+        ofipy.open(provider=target.provider) as ep,
+    ):
+        thread = threading.Thread(target=serve)
+        thread.start()
+        peer = ep.insert(f"localhost:{service}")
+        ep.tsend(np.arange(5), peer, tag=7).wait()
+        out = bytearray(4)
+        got = ep.trecv_into(out, peer, tag=8).wait(timeout=TIMEOUT)
+        thread.join()
+        assert (got.length, out) == (4, b"pong")
+
+
+def test_service_is_taken_once(target: Target) -> None:
+    name = f"o{secrets.token_hex(6)}"
+    with ofipy.open(name, provider=target.provider):
+        descriptors = len(os.listdir("/proc/self/fd"))
+        with pytest.raises(ofipy.AddressInUse):
+            ofipy.open(name, provider=target.provider)
+        assert len(os.listdir("/proc/self/fd")) == descriptors
+    ofipy.open(name, provider=target.provider).close()
+
+
+def test_configured_provider(target: Target, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    script = "import ofipy\nwith ofipy.open() as ep: print(ep.provider)"
+    environment = os.environ | {"OFIPY_PROVIDER": target.provider}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.strip() == target.provider
+
+
+def test_node(target: Target) -> None:
+    ofipy.open(provider=target.provider, node="localhost").close()
+    with pytest.raises(ofipy.Unreachable):
+        ofipy.open(provider=target.provider, node="host.invalid")
+
+
+def test_wrong_options(target: Target) -> None:
+    for options in ({"progress": "never"}, {"threading": "wild"}, {"complete": "soon"}, {"ep_type": "tube"}):
+        with pytest.raises(ofipy.InvalidArgument, match=next(iter(options.values()))):
+            ofipy.open(provider=target.provider, **options)
+    with pytest.raises(TypeError):
+        ofipy.open(provider=target.provider, colour="red")
+
+
+def compute(side: Side) -> float:
+    """Post a receive and look away: the helper thread must do the rest."""
+    room = np.zeros(1 << 22, np.uint8)
+    receive = side.ep.trecv_into(room, side.peer, tag=2)
+    side.sync()
+    done = threading.Event()
+    threading.Timer(1.0, done.set).start()
+    done.wait()
+    receive.wait(timeout=TIMEOUT)
+    assert room.all()
+    return 0.0
+
+
+def ask(side: Side) -> float:
+    """Send what only the receiver's side can complete."""
+    import time
+
+    side.sync()
+    begin = time.monotonic()
+    side.ep.tsend(np.ones(1 << 22, np.uint8), side.peer, tag=2, complete="delivery").wait(timeout=TIMEOUT)
+    return time.monotonic() - begin
+
+
+@pytest.mark.needs("processes")
+def test_helper_answers_while_the_program_is_busy(sides: Sides) -> None:
+    _, elapsed = sides.run(compute, ask, progress="auto")
+    assert elapsed < 0.9

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Finding providers: broken packages, wrong names, hints."""
+
+import logging
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+import ofipy
+from ofipy import _providers
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder of packages, each an entry point of its own name."""
+    monkeypatch.syspath_prepend(tmp_path)
+    found = dict(_providers.known())
+
+    def known() -> dict[str, EntryPoint]:
+        names = sorted({*found, *(path.stem for path in tmp_path.glob("*.py"))})
+        return {
+            name: found.get(name) or EntryPoint(name, f"{name}:provider", _providers.GROUP) for name in names
+        }
+
+    monkeypatch.setattr(_providers, "known", known)
+    monkeypatch.setattr(_providers, "_loaded", dict(_providers._loaded))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raise RuntimeError('my bug')", "my bug"),
+        ("import does_not_exist", "does_not_exist"),
+        ("", "broken"),
+        ("provider = 5", "broken"),
+        ("from ofipy import Provider\nprovider = Provider('b', 'not_there')", "not_there is not built"),
+        ("from ofipy import Provider\nprovider = Provider('b', 'json')", "file too short|invalid ELF"),
+    ],
+)
+def test_broken_package_is_a_reason_only(
+    installed: Path, caplog: pytest.LogCaptureFixture, text: str, said: str
+) -> None:
+    name = f"broken_{abs(hash(text))}"
+    (installed / f"{name}.py").write_text(text)
+    with caplog.at_level(logging.WARNING, logger="ofipy"):
+        reports = {report.provider: report for report in ofipy.getinfo(explain=True)}
+    assert reports[name].infos == ()
+    assert name in caplog.text
+    with pytest.raises(ofipy.ProviderUnavailable, match=said):
+        _providers.load(name)
+    with pytest.raises(ofipy.ProviderUnavailable, match=name):
+        ofipy.open(provider=name)
+    assert set(reports) >= set(_providers.known())
+
+
+def test_unknown_name_is_told_with_the_known_ones() -> None:
+    for ask in (ofipy.getinfo, ofipy.open):
+        with pytest.raises(ofipy.ProviderUnavailable, match="no provider 'telepathy'"):
+            ask(provider="telepathy")
+
+
+def test_near_match(installed: Path) -> None:
+    (installed / "verbatim.py").write_text("")
+    with pytest.raises(ofipy.ProviderUnavailable, match="did you mean verbatim"):
+        _providers.load("verbatm")
+
+
+def test_order(installed: Path) -> None:
+    for name in ("zebra", "tcp", "aardvark", "link", "shm", "verbs"):
+        (installed / f"{name}.py").write_text("")
+    names = _providers.ordered_names()
+    assert names[:4] == ["link", "verbs", "tcp", "shm"]
+    assert names[4:] == sorted(names[4:])
+
+
+def test_hints_leave_out_with_a_reason() -> None:
+    for report in ofipy.getinfo(explain=True, caps="hmem|multicast", ep_type="dgram"):
+        assert report.infos == ()
+        assert report.reason
+    assert ofipy.getinfo(caps="hmem|multicast", ep_type="dgram") == []
+    with pytest.raises(ofipy.ProviderUnavailable, match="no provider fits"):
+        ofipy.open(caps="hmem|multicast", ep_type="dgram")
+    for report in ofipy.getinfo(explain=True):
+        assert bool(report.infos) != bool(report.reason)
+        for info in report.infos:
+            assert info.provider == report.provider
+            assert info.emulated_caps & ~info.caps == ofipy.Cap(0)
+    with pytest.raises(ofipy.InvalidArgument, match="tagged"):
+        ofipy.getinfo(caps="tagd")
