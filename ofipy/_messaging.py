@@ -114,7 +114,7 @@ class Messaging:
                     if keep.length < LOOKUP_SIZE or not self._memory._starts:
                         # Only arrays: a bytearray that is exported cannot grow.
                         if type(buffer) is ndarray and keep.length <= KEPT_SIZE:
-                            self._sent = keep
+                            self._sent = keep  # type: ignore[misc]
                         started = _tsend_segment(self._address, keep.segment, peer, tag)
             except (TypeError, ValueError, OverflowError, BufferError):
                 started = -codes.EINVAL
@@ -174,7 +174,7 @@ class Messaging:
                 if keep.owner is not buffer:
                     keep = Export(buffer, writable=True)
                     if type(buffer) is ndarray and keep.length <= KEPT_SIZE:
-                        self._received = keep
+                        self._received = keep  # type: ignore[misc]
                 segment = keep.segment
                 started = 0 if keep.length < LOOKUP_SIZE or not self._memory._starts else -codes.EAGAIN
             if started == 0 and ignore == 0:

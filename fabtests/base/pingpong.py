@@ -2,7 +2,8 @@
 """The tagged ping-pong: one loop for ``ofipy pingpong`` and ``fabtests rdm_tagged_pingpong``.
 
 It runs over prepared operations. The send is started first and the receive while it is on its way, before the
-answer can come; libfabric's program posts its next receive ahead of the send. Each side owns one send and one receive buffer, ordinary numpy arrays.
+answer can come; libfabric's program posts its next receive ahead of the send. Each side owns one send and one
+receive buffer, ordinary numpy arrays.
 """
 
 from collections.abc import Iterator

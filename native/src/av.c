@@ -73,8 +73,7 @@ int ofp_av_remove(struct ofp_av *av, uint32_t index)
         return result;
     result = ofpi_av_table_remove(av->table, index);
     if (!result) {
-        OFP_LIST_EACH(node, following, &av->domain->endpoints)
-        {
+        OFP_LIST_EACH(node, following, &av->domain->endpoints) {
             struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
 
             if (endpoint->av == av)

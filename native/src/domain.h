@@ -42,20 +42,20 @@ struct ofpi_domain {
     /* progress.c */
     struct ofpi_reactor reactor;
     struct ofpi_timers timers;
-    uint64_t reactor_ticks;           /* when the kernel was last asked */
-    _Atomic uint64_t progress_count;  /* read by the helper without the lock */
-    bool in_progress;                 /* provider callbacks may not start another round */
-    bool endpoints_armed;             /* every endpoint was armed and nothing disarmed them since */
-    uint32_t armed_queues;            /* queues whose user sleeps on their descriptor */
+    uint64_t reactor_ticks;          /* when the kernel was last asked */
+    _Atomic uint64_t progress_count; /* read by the helper without the lock */
+    bool in_progress;                /* provider callbacks may not start another round */
+    bool endpoints_armed;            /* every endpoint was armed and nothing disarmed them since */
+    uint32_t armed_queues;           /* queues whose user sleeps on their descriptor */
 
     /* Waiting threads; wait.c. */
     uint64_t spin_ns, spin_limit_ns; /* of the next wait; OFIPY_SPIN_TIME */
     uint64_t short_sleeps;
-    bool leader;                      /* one thread sleeps, or is about to, on the epoll descriptor */
-    bool leader_notified;             /* the leader's eventfd was written during this sleep */
+    bool leader;          /* one thread sleeps, or is about to, on the epoll descriptor */
+    bool leader_notified; /* the leader's eventfd was written during this sleep */
     uint32_t followers;
-    _Atomic uint32_t generation;      /* the futex of the followers; every completion that finds any advances it */
-    int notify_fd;                    /* eventfd in the reactor: wakes the leader */
+    _Atomic uint32_t generation; /* the futex of the followers; every completion that finds any advances it */
+    int notify_fd;               /* eventfd in the reactor: wakes the leader */
     struct ofp_watch notify_watch;
     uint64_t sleeps, wakeups;
 
@@ -72,13 +72,13 @@ struct ofp_cq {
     uint32_t uses;               /* endpoints bound to it */
     struct ofp_completion *ring; /* `size` entries, a power of two */
     uint64_t size, head, count;
-    struct ofp_list spill;       /* chunks behind the ring, oldest first; completion_queue.c */
+    struct ofp_list spill; /* chunks behind the ring, oldest first; completion_queue.c */
     uint64_t spilled;
-    struct ofp_list finished;    /* requests with `notify` */
-    bool signalled;              /* ofp_cq_signal, not yet consumed */
-    bool armed;                  /* its user sleeps on `epoll_fd` */
-    bool event_set;              /* event_fd is readable */
-    int event_fd, epoll_fd;      /* -1 until ofp_cq_fileno is first called */
+    struct ofp_list finished; /* requests with `notify` */
+    bool signalled;           /* ofp_cq_signal, not yet consumed */
+    bool armed;               /* its user sleeps on `epoll_fd` */
+    bool event_set;           /* event_fd is readable */
+    int event_fd, epoll_fd;   /* -1 until ofp_cq_fileno is first called */
 };
 
 struct ofp_av {
@@ -108,7 +108,7 @@ struct ofpi_endpoint {
     struct ofp_cq *tx_cq, *rx_cq;
     struct ofp_av *av;
     struct ofpi_receive_context *receive_context;
-    struct ofpi_peer **peers;   /* by address vector index */
+    struct ofpi_peer **peers; /* by address vector index */
     uint32_t peer_capacity;
     struct ofpi_av_table *stranger_addresses; /* senders without an entry in `av`; created when the first one comes */
     struct ofpi_peer **strangers;
@@ -117,30 +117,30 @@ struct ofpi_endpoint {
     struct ofp_list removed;    /* peers whose address left the vector, until the endpoint closes */
     struct ofp_list sourceless; /* pending receives from any source, where the transport matches */
     uint64_t tx_flags, tx_size;
-    uint64_t in_flight;         /* pending operations, backlog included */
+    uint64_t in_flight; /* pending operations, backlog included */
     uint64_t backlog_count;
     bool selective_completion;
-    bool closing;               /* what ends from now on is cancelled */
+    bool closing;   /* what ends from now on is cancelled */
     bool held_back; /* the last post said that more would follow */
     struct ofp_endpoint_statistics statistics;
 };
 
 struct ofpi_peer {
-    struct ofp_peer base; /* first: the provider's view */
-    struct ofp_list backlog;   /* operations in the order posted, until the transport takes them */
-    struct ofp_list pendings;  /* operations the provider has taken */
-    struct ofp_list node;      /* in endpoint->backlogged */
+    struct ofp_peer base;     /* first: the provider's view */
+    struct ofp_list backlog;  /* operations in the order posted, until the transport takes them */
+    struct ofp_list pendings; /* operations the provider has taken */
+    struct ofp_list node;     /* in endpoint->backlogged */
 };
 
 /* An operation kept beyond its post. The provider's view first; the copies that it points to behind. */
 struct ofpi_pending {
     struct ofp_pending base;
     struct ofpi_endpoint *endpoint;
-    bool posted;                /* the provider has it; otherwise it waits in the backlog */
+    bool posted; /* the provider has it; otherwise it waits in the backlog */
     struct iovec iov_inline;
     struct ofp_region *region_inline;
-    struct iovec *iov_many;     /* more than one segment: owned, with the regions behind it */
-    void *inject_copy;          /* OFP_INJECT in the backlog: the payload, owned */
+    struct iovec *iov_many; /* more than one segment: owned, with the regions behind it */
+    void *inject_copy;      /* OFP_INJECT in the backlog: the payload, owned */
 };
 
 /* ------------------------------------------------------------------------------------------------ domain.c, fork.c */

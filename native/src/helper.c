@@ -5,7 +5,7 @@
  * WATCH   the application was active within the last millisecond: look again in a millisecond;
  * PARKED  a thread of the application has slept in a wait since the last look, and so watches the descriptor itself;
  * ARMED   nobody watches: the helper arms the endpoints and sleeps on the descriptor.
- * PARKED and ARMED last until the descriptor is readable (ARMED) or the application kicks it by waiting (both).
+ * ARMED lasts until the descriptor is readable or the application waits, PARKED until that wait ends.
  */
 #include <errno.h>
 #include <poll.h>

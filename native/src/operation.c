@@ -80,9 +80,15 @@ static int check_receive(const struct ofp_operation *op)
 static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     static const uint64_t needed[] = {
-        [OFP_SEND] = OFP_CAP_MSG,    [OFP_RECV] = OFP_CAP_MSG,         [OFP_TSEND] = OFP_CAP_TAGGED,
-        [OFP_TRECV] = OFP_CAP_TAGGED, [OFP_READ] = OFP_CAP_RMA,         [OFP_WRITE] = OFP_CAP_RMA,
-        [OFP_ATOMIC] = OFP_CAP_ATOMIC, [OFP_FETCH_ATOMIC] = OFP_CAP_ATOMIC, [OFP_COMPARE_ATOMIC] = OFP_CAP_ATOMIC,
+        [OFP_SEND] = OFP_CAP_MSG,
+        [OFP_RECV] = OFP_CAP_MSG,
+        [OFP_TSEND] = OFP_CAP_TAGGED,
+        [OFP_TRECV] = OFP_CAP_TAGGED,
+        [OFP_READ] = OFP_CAP_RMA,
+        [OFP_WRITE] = OFP_CAP_RMA,
+        [OFP_ATOMIC] = OFP_CAP_ATOMIC,
+        [OFP_FETCH_ATOMIC] = OFP_CAP_ATOMIC,
+        [OFP_COMPARE_ATOMIC] = OFP_CAP_ATOMIC,
     };
 
     if (op->op == 0 || op->op >= sizeof(needed) / sizeof(needed[0]))

@@ -71,8 +71,8 @@ uint64_t ofpi_timers_next(const struct ofpi_timers *timers); /* deadline of the 
 struct ofpi_reactor {
     int epoll_fd;
     int timer_fd;
-    uint64_t armed_deadline;       /* UINT64_MAX: timerfd disarmed */
-    struct ofp_watch **batch;      /* being dispatched; entries of removed watches are set NULL */
+    uint64_t armed_deadline;  /* UINT64_MAX: timerfd disarmed */
+    struct ofp_watch **batch; /* being dispatched; entries of removed watches are set NULL */
     int batch_count;
     uint32_t watch_count;
 };

@@ -79,8 +79,7 @@ static struct ofpi_peer *adopt_stranger(struct ofpi_endpoint *endpoint, const vo
     uint32_t index;
     struct ofpi_peer *peer;
 
-    if (!endpoint->stranger_addresses ||
-        ofpi_av_table_find(endpoint->stranger_addresses, address, length, &index) != 0)
+    if (!endpoint->stranger_addresses || ofpi_av_table_find(endpoint->stranger_addresses, address, length, &index) != 0)
         return NULL;
     peer = endpoint->strangers[index];
     ofpi_av_table_remove(endpoint->stranger_addresses, index);
@@ -199,8 +198,7 @@ static void fail_sends(struct ofp_list *list, int error)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, list)
-    {
+    OFP_LIST_EACH(node, following, list) {
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
 
         if (!ofpi_operation_is_receive(&pending->operation))
@@ -213,8 +211,7 @@ static void take_back_receives(struct ofpi_endpoint *endpoint, struct ofp_list *
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, list)
-    {
+    OFP_LIST_EACH(node, following, list) {
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
 
         if (endpoint->base.ops->cancel && endpoint->base.ops->cancel(&endpoint->base, pending) == 0)
@@ -316,8 +313,7 @@ int ofpi_peers_flush(struct ofpi_endpoint *endpoint)
     struct ofp_list *node, *following;
     int moved = 0;
 
-    OFP_LIST_EACH(node, following, &endpoint->backlogged)
-    {
+    OFP_LIST_EACH(node, following, &endpoint->backlogged) {
         struct ofpi_peer *peer = OFP_CONTAINER_OF(node, struct ofpi_peer, node);
 
         while (!ofp_list_empty(&peer->backlog) && flush_one(peer))

@@ -86,7 +86,7 @@ int ofpi_posted_add(struct ofpi_posted_receives *posted, struct ofp_endpoint *en
     receive->node.sequence = posted->next_sequence++;
     receive->endpoint = endpoint;
     receive->receiver = *receiver;
-    receive->class = (uint64_t) class;
+    receive->class = (uint64_t)class;
     ofpi_match_index_insert(&posted->classes[class].index, &receive->node);
     ofp_list_append(&posted->order, &receive->order);
     posted->count++;

@@ -40,8 +40,7 @@ int ofpi_progress(struct ofpi_domain *domain, bool kernel)
         return 0;
     domain->in_progress = true;
     ofp_store_relaxed(&domain->progress_count, ofp_load_relaxed(&domain->progress_count) + 1);
-    OFP_LIST_EACH(node, following, &domain->endpoints)
-    {
+    OFP_LIST_EACH(node, following, &domain->endpoints) {
         struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
 
         events += endpoint->base.ops->progress(&endpoint->base);
@@ -75,8 +74,7 @@ bool ofpi_arm(struct ofpi_domain *domain)
     struct ofp_list *node, *following;
 
     if (!domain->endpoints_armed) {
-        OFP_LIST_EACH(node, following, &domain->endpoints)
-        {
+        OFP_LIST_EACH(node, following, &domain->endpoints) {
             struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
 
             if (!endpoint->base.ops->arm(&endpoint->base)) {
@@ -95,8 +93,7 @@ void ofpi_disarm(struct ofpi_domain *domain)
     struct ofp_list *node, *following;
 
     domain->endpoints_armed = false;
-    OFP_LIST_EACH(node, following, &domain->endpoints)
-    {
+    OFP_LIST_EACH(node, following, &domain->endpoints) {
         struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
 
         endpoint->base.ops->disarm(&endpoint->base);

@@ -181,7 +181,7 @@ static void drain_messages(struct ofpi_receive_context *context, struct ofp_list
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH (node, following, messages) {
+    OFP_LIST_EACH(node, following, messages) {
         struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
 
         if (kept->endpoint == endpoint)
@@ -193,13 +193,13 @@ void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH (node, following, &context->posted.order) {
+    OFP_LIST_EACH(node, following, &context->posted.order) {
         struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
 
         if (posted->endpoint == endpoint)
             ofpi_receive_fail(context, posted, error);
     }
-    OFP_LIST_EACH (node, following, &context->lent.list) {
+    OFP_LIST_EACH(node, following, &context->lent.list) {
         struct ofp_receive *receive = OFP_CONTAINER_OF(node, struct ofp_receive, node);
 
         if (((struct ofpi_lent *)receive)->endpoint == endpoint)
@@ -214,13 +214,13 @@ static void lose_payloads(struct ofpi_receive_context *context, const struct ofp
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH (node, following, &context->unexpected.order) {
+    OFP_LIST_EACH(node, following, &context->unexpected.order) {
         struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
 
         if (kept->announced && kept->peer == peer)
             drop_kept(context, kept);
     }
-    OFP_LIST_EACH (node, following, &context->unexpected.set_aside) {
+    OFP_LIST_EACH(node, following, &context->unexpected.set_aside) {
         struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
 
         if (kept->announced && kept->peer == peer) {
@@ -235,7 +235,7 @@ void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH (node, following, &context->lent.list) {
+    OFP_LIST_EACH(node, following, &context->lent.list) {
         struct ofp_receive *receive = OFP_CONTAINER_OF(node, struct ofp_receive, node);
 
         if (receive->message.peer == peer)
@@ -244,7 +244,7 @@ void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct
     lose_payloads(context, peer, error);
     if (!process_gone || peer->index == OFP_PEER_UNKNOWN)
         return;
-    OFP_LIST_EACH (node, following, &context->posted.order) {
+    OFP_LIST_EACH(node, following, &context->posted.order) {
         struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
 
         if (ofpi_posted_source(posted) == peer->index)

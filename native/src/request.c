@@ -131,8 +131,8 @@ static ofp_request_t request_start(struct ofpi_endpoint *endpoint, struct ofp_op
             request_give(request);
     }
     /* A send that is over already needs no request. */
-    if (result == 0 && !ofpi_operation_is_receive(op) &&
-        ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED && !request->completion.error)
+    if (result == 0 && !ofpi_operation_is_receive(op) && ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED &&
+        !request->completion.error)
         request_give(request);
     else if (result == 0)
         goto running;
@@ -199,7 +199,8 @@ ofp_request_t ofp_request_tsend_segment(intptr_t endpoint, intptr_t segment, uin
 {
     const struct ofp_segment *memory = (const struct ofp_segment *)segment;
 
-    return ofp_request_tsend((struct ofp_endpoint *)endpoint, memory->region, memory->offset, memory->length, peer, tag);
+    return ofp_request_tsend((struct ofp_endpoint *)endpoint, memory->region, memory->offset, memory->length, peer,
+                             tag);
 }
 
 ofp_request_t ofp_request_trecv_segment(intptr_t endpoint, intptr_t segment, uint32_t peer, uint64_t tag)
@@ -465,8 +466,8 @@ ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operatio
     }
     *record = *operation;
     record->flags |= ofpi_operation_is_receive(record) ? 0 : endpoint->tx_flags;
-    result = record->flags & ~(uint64_t)OFP_OPERATION_FLAGS ? -EINVAL
-                                                           : ofpi_operation_resolve(endpoint, record, &resolved);
+    result =
+        record->flags & ~(uint64_t)OFP_OPERATION_FLAGS ? -EINVAL : ofpi_operation_resolve(endpoint, record, &resolved);
     if (!result) {
         request = request_take(endpoint);
         result = request ? 0 : -ENOMEM;

@@ -43,7 +43,7 @@ static void free_payloads(struct ofpi_unexpected_messages *unexpected, struct of
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH (node, following, list)
+    OFP_LIST_EACH(node, following, list)
         free_payload(unexpected, OFP_CONTAINER_OF(node, struct ofpi_unexpected, order));
 }
 

@@ -92,7 +92,7 @@ static struct ofpi_unexpected_class *add_class(struct ofpi_unexpected_messages *
     struct ofpi_unexpected_class *class = &unexpected->classes[unexpected->class_count];
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH (node, following, &unexpected->order) {
+    OFP_LIST_EACH(node, following, &unexpected->order) {
         if (reserve_nodes(unexpected, of_order(node), unexpected->class_count + 1))
             return NULL;
     }
@@ -100,7 +100,7 @@ static struct ofpi_unexpected_class *add_class(struct ofpi_unexpected_messages *
         return NULL;
     class->ignore = ignore;
     class->named = named;
-    OFP_LIST_EACH (node, following, &unexpected->order)
+    OFP_LIST_EACH(node, following, &unexpected->order)
         insert_node(class, of_order(node), node_of(of_order(node), unexpected->class_count));
     unexpected->class_count++;
     return class;
@@ -123,7 +123,7 @@ static struct ofpi_unexpected *search(struct ofpi_unexpected_messages *unexpecte
     struct ofp_list *node, *following;
 
     unexpected->linear_searches++;
-    OFP_LIST_EACH (node, following, &unexpected->order) {
+    OFP_LIST_EACH(node, following, &unexpected->order) {
         struct ofpi_unexpected *message = of_order(node);
         struct ofpi_match_key key =
             ofpi_message_key(message->tagged, message->tag, message->source, selector->ignore, named);

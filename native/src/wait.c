@@ -251,5 +251,8 @@ int ofpi_wait(struct ofpi_domain *domain, ofpi_condition *condition, const void 
     /* Somebody has to watch the descriptor for those who still sleep. */
     if (!domain->leader && domain->followers)
         wake_followers(domain);
+    /* Nobody watches the descriptor any longer; the helper parked while somebody did. */
+    if (__builtin_expect(!domain->leader && domain->helper_state == OFPI_HELPER_PARKED, 0))
+        ofpi_helper_kick(domain);
     return result;
 }

@@ -108,8 +108,10 @@ static int is_this_host(const char *node, char *text, size_t text_size)
     freeaddrinfo(list);
     if (entry)
         return 0;
-    snprintf(text, text_size, "%s is not this host, and shm reaches only processes of this one: use another provider, "
-             "for example tcp", node);
+    snprintf(text, text_size,
+             "%s is not this host, and shm reaches only processes of this one: use another provider, "
+             "for example tcp",
+             node);
     return -EHOSTUNREACH;
 }
 

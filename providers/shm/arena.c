@@ -60,8 +60,7 @@ static bool ranges_take(struct shm_arena *arena, uint64_t length, uint64_t *offs
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &arena->free)
-    {
+    OFP_LIST_EACH(node, following, &arena->free) {
         struct shm_range *range = OFP_CONTAINER_OF(node, struct shm_range, node);
 
         if (range->length < length)
@@ -155,8 +154,7 @@ static int find_room(struct shm_domain *domain, uint64_t length, struct shm_aren
     struct ofp_list *node, *following;
     int error = -ENOMEM;
 
-    OFP_LIST_EACH(node, following, &domain->arenas)
-    {
+    OFP_LIST_EACH(node, following, &domain->arenas) {
         *result = OFP_CONTAINER_OF(node, struct shm_arena, node);
         if (ranges_take(*result, length, offset))
             return 0;
@@ -261,8 +259,8 @@ struct shm_foreign_arena {
     struct ofp_list node; /* in shm_remote.arenas */
     uint32_t number;
     bool asked;
-    uint64_t ask_again;   /* when, after a failure */
-    char *base;           /* NULL: not mapped */
+    uint64_t ask_again; /* when, after a failure */
+    char *base;         /* NULL: not mapped */
     uint64_t size;
 };
 

@@ -146,8 +146,8 @@ static bool may_answer(struct shm_meeting *meeting, struct shm_link *old, const 
 static void answer(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
 {
     struct shm_link *link = shm_link_of(peer);
-    bool keep = received->packet.flags & SHM_KEEP ||
-                !shm_peer_is_watchable(meeting->endpoint->domain, meeting->watch.fd);
+    bool keep =
+        received->packet.flags & SHM_KEEP || !shm_peer_is_watchable(meeting->endpoint->domain, meeting->watch.fd);
     char text[OFP_TEXT_MAX] = "";
     struct offer offer;
     int error = offer_take(&offer, meeting, received, keep, text, sizeof(text));

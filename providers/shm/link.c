@@ -63,7 +63,8 @@ static uint32_t number_take(struct shm_endpoint *endpoint)
 
 struct shm_link *shm_link_new(struct shm_endpoint *endpoint, struct ofp_peer *peer)
 {
-    struct shm_link *link = aligned_alloc(SHM_CACHE_LINE, (sizeof(*link) + SHM_CACHE_LINE - 1) & ~(SHM_CACHE_LINE - 1ul));
+    struct shm_link *link =
+        aligned_alloc(SHM_CACHE_LINE, (sizeof(*link) + SHM_CACHE_LINE - 1) & ~(SHM_CACHE_LINE - 1ul));
     uint32_t number = link ? number_take(endpoint) : 0;
 
     if (!number) {
@@ -281,8 +282,7 @@ bool shm_ring_mend(struct shm_endpoint *endpoint)
         return true;
     endpoint->protocol_errors++;
     if (!claimed)
-        return ofp_claim(&shm_ring_slot(&endpoint->ring, endpoint->head)->state, &state,
-                         shm_state(lap, 0, SHM_FREE));
+        return ofp_claim(&shm_ring_slot(&endpoint->ring, endpoint->head)->state, &state, shm_state(lap, 0, SHM_FREE));
     if (endpoint->suspect != endpoint->head + 1) {
         endpoint->suspect = endpoint->head + 1;
         endpoint->suspect_since = shm_core->now();
@@ -297,8 +297,7 @@ int shm_links_work(struct shm_endpoint *endpoint)
     struct ofp_list *node, *following;
     int events = skip_dead_slots(endpoint);
 
-    OFP_LIST_EACH(node, following, &endpoint->busy)
-    {
+    OFP_LIST_EACH(node, following, &endpoint->busy) {
         struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, busy);
 
         if (link->state == SHM_LINK_DYING) {
@@ -353,8 +352,8 @@ int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size)
     }
     memcpy(&address, peer->address, sizeof(address));
     if (address.host != endpoint->address.host) {
-        snprintf(text, text_size, "the peer %s is on another host, or in another network namespace: shm cannot reach it",
-                 address.name);
+        snprintf(text, text_size,
+                 "the peer %s is on another host, or in another network namespace: shm cannot reach it", address.name);
         return -EHOSTUNREACH;
     }
     if (address.uid != endpoint->address.uid) {

@@ -280,8 +280,7 @@ void shm_meetings_drop(struct shm_endpoint *endpoint, const struct shm_link *lin
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &endpoint->meetings)
-    {
+    OFP_LIST_EACH(node, following, &endpoint->meetings) {
         struct shm_meeting *meeting = OFP_CONTAINER_OF(node, struct shm_meeting, node);
 
         if (!link || meeting->link == link)

@@ -11,14 +11,14 @@
 #define SHM_PACKET_MAGIC 0x31544d53u /* "SMT1" in memory */
 
 enum shm_packet_type {
-    SHM_HELLO = 1,         /* with segment and eventfd */
-    SHM_WELCOME = 2,       /* the answer, with the same */
-    SHM_ACK = 3,           /* the initiator has mapped what WELCOME brought */
-    SHM_REFUSED = 4,       /* `status`: errno */
-    SHM_LATER = 5,         /* try again in a moment */
+    SHM_HELLO = 1,   /* with segment and eventfd */
+    SHM_WELCOME = 2, /* the answer, with the same */
+    SHM_ACK = 3,     /* the initiator has mapped what WELCOME brought */
+    SHM_REFUSED = 4, /* `status`: errno */
+    SHM_LATER = 5,   /* try again in a moment */
     SHM_ARENA_QUESTION = 6,
-    SHM_ARENA_ANSWER = 7,  /* with the arena */
-    SHM_FAREWELL = 8       /* the sender's endpoint is closed; where a GOODBYE found no room in the ring */
+    SHM_ARENA_ANSWER = 7, /* with the arena */
+    SHM_FAREWELL = 8      /* the sender's endpoint is closed; where a GOODBYE found no room in the ring */
 };
 
 /* Bits of shm_packet.flags. */
@@ -34,10 +34,10 @@ struct shm_packet {
     uint32_t status;
     struct shm_address address; /* the sender's */
     uint64_t incarnation;
-    uint64_t token;             /* of the sender's domain; arena question: of the asked one's */
-    uint64_t start_time;        /* of the sender's process */
-    uint64_t probe_address;     /* there lies `incarnation`: who can read it there may attach */
-    uint32_t number;            /* what the receiver's slots in the sender's ring are to be signed with */
+    uint64_t token;         /* of the sender's domain; arena question: of the asked one's */
+    uint64_t start_time;    /* of the sender's process */
+    uint64_t probe_address; /* there lies `incarnation`: who can read it there may attach */
+    uint32_t number;        /* what the receiver's slots in the sender's ring are to be signed with */
     uint32_t arena;
 };
 _Static_assert(offsetof(struct shm_packet, version) == 4, "layout");
@@ -65,13 +65,13 @@ enum shm_meeting_role {
 struct shm_meeting {
     struct ofp_list node;
     struct shm_endpoint *endpoint;
-    struct shm_link *link;     /* whom it is about; CALLED: NULL until HELLO was answered */
-    struct ofp_watch watch;    /* fd -1: no connection now */
-    struct ofp_timer timer;    /* the next attempt, or the deadline */
+    struct shm_link *link;  /* whom it is about; CALLED: NULL until HELLO was answered */
+    struct ofp_watch watch; /* fd -1: no connection now */
+    struct ofp_timer timer; /* the next attempt, or the deadline */
     uint64_t deadline, pause;
     enum shm_meeting_role role;
     uint32_t arena;
-    bool keep;                 /* CALLER: we cannot watch the other side without the connection */
+    bool keep; /* CALLER: we cannot watch the other side without the connection */
 };
 
 /* What a packet brings along. Descriptors that nobody took (and set to -1) are closed by shm_received_close. */

@@ -19,12 +19,15 @@ const struct ofp_core *shm_core;
 
 static const struct ofp_param params[] = {
     {"SHM_RING_SIZE", OFP_PARAM_SIZE, "1024", "Slots of an endpoint's inbound ring, 128 bytes each; a power of two"},
-    {"SHM_BOUNCE_SIZE", OFP_PARAM_SIZE, "16k", "Bytes of a bounce buffer: the longest message that is sent through one"},
+    {"SHM_BOUNCE_SIZE", OFP_PARAM_SIZE, "16k",
+     "Bytes of a bounce buffer: the longest message that is sent through one"},
     {"SHM_BOUNCE_COUNT", OFP_PARAM_SIZE, "64", "Bounce buffers of an endpoint"},
-    {"SHM_ATTACH", OFP_PARAM_BOOL, "yes", "Copy large messages straight out of the sender's memory (cross-memory attach) "
-                                          "where the kernel allows it"},
-    {"SHM_PTRACER", OFP_PARAM_BOOL, "no", "Allow every process of this user to attach to this one, where the Yama module "
-                                          "allows only ancestors (PR_SET_PTRACER)"},
+    {"SHM_ATTACH", OFP_PARAM_BOOL, "yes",
+     "Copy large messages straight out of the sender's memory (cross-memory attach) "
+     "where the kernel allows it"},
+    {"SHM_PTRACER", OFP_PARAM_BOOL, "no",
+     "Allow every process of this user to attach to this one, where the Yama module "
+     "allows only ancestors (PR_SET_PTRACER)"},
     {"SHM_PIDFD", OFP_PARAM_BOOL, "yes", "Watch peers by process descriptors; otherwise by a connection kept open"},
     {NULL, OFP_PARAM_STRING, NULL, NULL},
 };
@@ -50,11 +53,10 @@ static void read_params(struct shm_domain *domain)
     uint64_t connect = seconds ? strtoull(seconds, NULL, 10) : 0;
 
     domain->slot_shift = 32 - (uint32_t)__builtin_clz(slots - 1);
-    domain->bounce_size = clamp("SHM_BOUNCE_SIZE", shm_core->param_size("SHM_BOUNCE_SIZE"), SHM_BOUNCE_SIZE_MIN,
-                                SHM_BOUNCE_SIZE_MAX) /
-                          SHM_CACHE_LINE * SHM_CACHE_LINE;
-    domain->bounce_count =
-        clamp("SHM_BOUNCE_COUNT", shm_core->param_size("SHM_BOUNCE_COUNT"), 1, SHM_BOUNCE_COUNT_MAX);
+    domain->bounce_size =
+        clamp("SHM_BOUNCE_SIZE", shm_core->param_size("SHM_BOUNCE_SIZE"), SHM_BOUNCE_SIZE_MIN, SHM_BOUNCE_SIZE_MAX) /
+        SHM_CACHE_LINE * SHM_CACHE_LINE;
+    domain->bounce_count = clamp("SHM_BOUNCE_COUNT", shm_core->param_size("SHM_BOUNCE_COUNT"), 1, SHM_BOUNCE_COUNT_MAX);
     domain->connect_ns = (connect ? connect : 10) * SECOND;
     domain->attach = shm_core->param_bool("SHM_ATTACH");
     domain->pidfd = shm_core->param_bool("SHM_PIDFD");
@@ -85,8 +87,8 @@ static int domain_open(struct ofp_domain *base)
     read_params(domain);
     if (getrandom(&domain->token, sizeof(domain->token), 0) != sizeof(domain->token))
         return -EIO;
-    domain->self = (struct shm_remote){
-        .uses = 1, .token = domain->token, .pid = getpid(), .watch = {.fd = -1}, .domain = domain};
+    domain->self =
+        (struct shm_remote){.uses = 1, .token = domain->token, .pid = getpid(), .watch = {.fd = -1}, .domain = domain};
     ofp_list_init(&domain->self.arenas);
     domain->self.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (domain->self.event_fd < 0)

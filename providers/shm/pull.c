@@ -20,11 +20,11 @@ enum { RECEIVE_WAY, RECEIVE_ARRIVED };
 #define RECEIVE_FRAGMENTS 1
 
 struct shm_pull {
-    struct ofp_list node;     /* in endpoint->pulls; each in its turn */
+    struct ofp_list node; /* in endpoint->pulls; each in its turn */
     struct shm_link *link;
     struct ofp_receive *receive;
-    uint64_t offset;          /* bytes moved */
-    const char *mapped;       /* NULL: attach */
+    uint64_t offset;    /* bytes moved */
+    const char *mapped; /* NULL: attach */
     uint32_t remote_count;
     struct iovec remote[OFP_SEGMENT_LIMIT];
 };
@@ -68,8 +68,8 @@ static uint32_t cut(struct iovec *result, const struct iovec *iov, uint32_t iov_
 }
 
 /* Read from the sender's process. Returns bytes, or -1 with errno. */
-static ssize_t read_remote(const struct shm_link *link, struct iovec *local, uint32_t local_count,
-                           struct iovec *remote, uint32_t remote_count, uint64_t *probe)
+static ssize_t read_remote(const struct shm_link *link, struct iovec *local, uint32_t local_count, struct iovec *remote,
+                           uint32_t remote_count, uint64_t *probe)
 {
     /* With the payload comes the word that only this incarnation has at this place: the pid may be somebody else's now. */
     *probe = 0;
@@ -197,8 +197,8 @@ static enum progress pull_begin(struct shm_pull *pull)
     pull->offset = 0;
     pull->mapped = NULL;
     if (arena)
-        pull->mapped = shm_foreign_memory(pull->link, arena, message->provider_data[SHM_DATA_ARENA_OFFSET],
-                                          message->length);
+        pull->mapped =
+            shm_foreign_memory(pull->link, arena, message->provider_data[SHM_DATA_ARENA_OFFSET], message->length);
     if (pull->mapped)
         return PULL_MORE;
     if (!pull->link->attach)
@@ -261,8 +261,7 @@ void shm_pulls_drop(struct shm_link *link)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &link->endpoint->pulls)
-    {
+    OFP_LIST_EACH(node, following, &link->endpoint->pulls) {
         struct shm_pull *pull = OFP_CONTAINER_OF(node, struct shm_pull, node);
 
         if (pull->link != link)
@@ -339,8 +338,7 @@ bool shm_fragment_arrived(struct shm_link *link, const struct shm_content *conte
     if (!receive || !shm_bounce_is_valid(link, fields, content->length) || fields->offset > receive->length ||
         content->length > receive->length - fields->offset)
         return false;
-    shm_core->receive_write(receive, fields->offset, shm_bounce_memory(&link->segment, fields->index),
-                            content->length);
+    shm_core->receive_write(receive, fields->offset, shm_bounce_memory(&link->segment, fields->index), content->length);
     shm_bounce_free(link, fields, true);
     OFP_SHM_STEP(fragment_received);
     receive->provider_data[RECEIVE_ARRIVED] += content->length;

@@ -14,7 +14,7 @@ struct shm_push {
     struct ofp_list node; /* in endpoint->pushes; each in its turn */
     struct shm_link *link;
     struct ofp_pending *pending;
-    uint64_t receive;     /* the receiver's id of the transfer */
+    uint64_t receive; /* the receiver's id of the transfer */
     uint64_t offset, length;
 };
 
@@ -88,8 +88,8 @@ static int push_fragment(struct shm_push *push)
         return index;
     if (part > endpoint->segment.bounce_size)
         part = endpoint->segment.bounce_size;
-    shm_gather(shm_bounce_memory(&endpoint->segment, (uint32_t)index), transfer->iov, transfer->iov_count,
-               push->offset, part);
+    shm_gather(shm_bounce_memory(&endpoint->segment, (uint32_t)index), transfer->iov, transfer->iov_count, push->offset,
+               part);
     slot = shm_ring_claim(&link->ring, link->number_there, &state);
     if (!slot) {
         shm_bounce_give(endpoint, (uint32_t)index);
@@ -146,8 +146,7 @@ bool shm_pushes_can_move(struct shm_endpoint *endpoint)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &endpoint->pushes)
-    {
+    OFP_LIST_EACH(node, following, &endpoint->pushes) {
         struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_push, node)->link;
 
         if (link->up && shm_ring_has_room(&link->ring) && shm_bounce_would_have(link))
@@ -160,8 +159,7 @@ void shm_pushes_drop(struct shm_link *link)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &link->endpoint->pushes)
-    {
+    OFP_LIST_EACH(node, following, &link->endpoint->pushes) {
         struct shm_push *push = OFP_CONTAINER_OF(node, struct shm_push, node);
 
         if (push->link == link)

@@ -9,7 +9,7 @@ enum shm_pending_data { SHM_PENDING_STATE, SHM_PENDING_PUSH };
 /* Values of SHM_PENDING_STATE. */
 enum shm_pending_state {
     SHM_PENDING_ANNOUNCED = 1, /* until DONE */
-    SHM_PENDING_PUSHED = 2     /* the same, and fragments are on their way; SHM_PENDING_PUSH: its struct shm_push, or 0 */
+    SHM_PENDING_PUSHED = 2 /* the same, and fragments are on their way; SHM_PENDING_PUSH: its struct shm_push, or 0 */
 };
 
 #endif

@@ -70,8 +70,7 @@ void shm_kept_drop(struct shm_link *link)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &link->endpoint->kept)
-    {
+    OFP_LIST_EACH(node, following, &link->endpoint->kept) {
         struct shm_kept *kept = OFP_CONTAINER_OF(node, struct shm_kept, node);
 
         if (kept->link != link)

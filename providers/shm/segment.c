@@ -52,8 +52,10 @@ int shm_memfd_create(const char *name, uint64_t size, char *text, size_t text_si
 
     /* Beyond it ftruncate would send SIGXFSZ. */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur) {
-        snprintf(text, text_size, "shared memory of %llu bytes is beyond the file size limit of %llu bytes: raise it "
-                 "(ulimit -f)", (unsigned long long)size, (unsigned long long)limit.rlim_cur);
+        snprintf(text, text_size,
+                 "shared memory of %llu bytes is beyond the file size limit of %llu bytes: raise it "
+                 "(ulimit -f)",
+                 (unsigned long long)size, (unsigned long long)limit.rlim_cur);
         return -EFBIG;
     }
     fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -73,15 +73,15 @@ _Static_assert(sizeof(struct shm_header) == 192, "layout");
 
 /* What a slot holds. */
 enum shm_kind {
-    SHM_INLINE = 1,   /* a message, payload in the slot */
-    SHM_BOUNCE = 2,   /* a message, payload in a bounce buffer of the sender */
+    SHM_INLINE = 1,    /* a message, payload in the slot */
+    SHM_BOUNCE = 2,    /* a message, payload in a bounce buffer of the sender */
     SHM_ANNOUNCED = 3, /* a message whose payload the receiver fetches, or asks for with CLEAR */
-    SHM_DONE = 4,     /* the receiver has what was announced, or failed: the sender's operation ends */
-    SHM_CLEAR = 5,    /* send what was announced as fragments */
-    SHM_FRAGMENT = 6, /* a piece of it, in a bounce buffer */
-    SHM_ABORT = 7,    /* no (more) fragments will come */
-    SHM_GOODBYE = 8,  /* the last slot of this sender */
-    SHM_NOTHING = 9   /* claimed, then not needed */
+    SHM_DONE = 4,      /* the receiver has what was announced, or failed: the sender's operation ends */
+    SHM_CLEAR = 5,     /* send what was announced as fragments */
+    SHM_FRAGMENT = 6,  /* a piece of it, in a bounce buffer */
+    SHM_ABORT = 7,     /* no (more) fragments will come */
+    SHM_GOODBYE = 8,   /* the last slot of this sender */
+    SHM_NOTHING = 9    /* claimed, then not needed */
 };
 
 /* Bits of shm_slot.flags. */
@@ -93,22 +93,22 @@ enum shm_kind {
 struct shm_bounce_fields {
     uint32_t index;
     uint32_t generation;
-    uint64_t receive;  /* fragment: the receiver's id of the transfer */
-    uint64_t offset;   /* fragment: bytes from the message's start */
+    uint64_t receive; /* fragment: the receiver's id of the transfer */
+    uint64_t offset;  /* fragment: bytes from the message's start */
 };
 struct shm_announced_fields {
     uint64_t length;
-    uint64_t id;       /* the sender's pending operation */
-    uint64_t address;  /* of the payload, or of a struct iovec [iov_count] where iov_count > 1 */
+    uint64_t id;      /* the sender's pending operation */
+    uint64_t address; /* of the payload, or of a struct iovec [iov_count] where iov_count > 1 */
     uint32_t iov_count;
-    uint32_t arena;    /* 0: not in an arena */
+    uint32_t arena; /* 0: not in an arena */
     uint64_t arena_offset;
 };
 struct shm_control_fields {
-    uint64_t id;       /* done, clear: the sender's operation; abort: the receiver's transfer */
-    uint64_t receive;  /* clear: the receiver's id of the transfer */
-    uint64_t length;   /* clear: bytes wanted */
-    int32_t error;     /* done, abort */
+    uint64_t id;      /* done, clear: the sender's operation; abort: the receiver's transfer */
+    uint64_t receive; /* clear: the receiver's id of the transfer */
+    uint64_t length;  /* clear: bytes wanted */
+    int32_t error;    /* done, abort */
     uint32_t reserved;
 };
 

@@ -87,8 +87,8 @@ static inline void fill_envelope(struct shm_content *content, enum shm_kind kind
                                  uint64_t length)
 {
     content->kind = (uint8_t)kind;
-    content->flags = (uint8_t)((op->op == OFP_TSEND ? SHM_TAGGED : 0) |
-                               (op->flags & OFP_REMOTE_CQ_DATA ? SHM_HAS_DATA : 0));
+    content->flags =
+        (uint8_t)((op->op == OFP_TSEND ? SHM_TAGGED : 0) | (op->flags & OFP_REMOTE_CQ_DATA ? SHM_HAS_DATA : 0));
     content->length = (uint32_t)length;
     content->tag = op->tag;
     content->data = op->data;

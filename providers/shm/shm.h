@@ -41,9 +41,9 @@ extern const struct ofp_core *shm_core; /* set once, when the provider is loaded
 struct shm_remote {
     struct ofp_list node; /* in shm_domain.remotes */
     uint32_t uses;
-    uint64_t token;       /* the domain's, random */
-    int32_t pid;          /* as seen from here; 0: not visible */
-    int event_fd;         /* wakes it; -1: ourselves do not wake ourselves through it */
+    uint64_t token; /* the domain's, random */
+    int32_t pid;    /* as seen from here; 0: not visible */
+    int event_fd;   /* wakes it; -1: ourselves do not wake ourselves through it */
     bool dead;
     struct ofp_watch watch; /* its pidfd, or the connection kept in its place; fd -1: neither */
     struct ofp_list arenas; /* struct shm_foreign_arena: those of its memory that we know */
@@ -60,7 +60,7 @@ struct shm_domain {
     struct ofp_list endpoints;
     struct ofp_list arenas;
     uint32_t slot_shift, bounce_size, bounce_count;
-    uint64_t connect_ns;    /* until a peer must have answered */
+    uint64_t connect_ns; /* until a peer must have answered */
     bool attach, pidfd;
 };
 
@@ -68,32 +68,32 @@ enum shm_link_state {
     SHM_LINK_ASKING,   /* we sent, or will send, HELLO: no segment of theirs yet */
     SHM_LINK_ANSWERED, /* we sent WELCOME and have their segment; up at their ACK or first slot */
     SHM_LINK_UP,
-    SHM_LINK_LEAVING,  /* dropped here, still alive there: kept until their GOODBYE or death */
-    SHM_LINK_DYING     /* dead or closed there: lost once the ring is read up to `drain_until` */
+    SHM_LINK_LEAVING, /* dropped here, still alive there: kept until their GOODBYE or death */
+    SHM_LINK_DYING    /* dead or closed there: lost once the ring is read up to `drain_until` */
 };
 
 /* One remote endpoint. The first cache line is what a post reads. */
 struct shm_link {
-    struct shm_ring ring;         /* theirs */
-    uint32_t number_there;        /* what our slots in it are signed with */
-    bool up;                      /* state is SHM_LINK_UP */
-    uint8_t state;                /* enum shm_link_state */
-    bool attach;                  /* process_vm_readv from it works */
+    struct shm_ring ring;  /* theirs */
+    uint32_t number_there; /* what our slots in it are signed with */
+    bool up;               /* state is SHM_LINK_UP */
+    uint8_t state;         /* enum shm_link_state */
+    bool attach;           /* process_vm_readv from it works */
     bool goodbye_sent, goodbye_received;
     struct shm_endpoint *endpoint;
-    struct ofp_peer *peer;        /* NULL once the core has let go of it */
+    struct ofp_peer *peer; /* NULL once the core has let go of it */
 
-    uint32_t number;              /* ours for it: index in endpoint->links */
-    uint32_t bounce_held;         /* our buffers that it has not given back */
-    struct shm_segment segment;   /* theirs */
+    uint32_t number;            /* ours for it: index in endpoint->links */
+    uint32_t bounce_held;       /* our buffers that it has not given back */
+    struct shm_segment segment; /* theirs */
     struct shm_remote *remote;
-    uint64_t probe_address;       /* there lies its incarnation: proves that the process is still the same */
+    uint64_t probe_address; /* there lies its incarnation: proves that the process is still the same */
     uint64_t drain_until;
-    bool ended;                   /* dying: the endpoint is gone for good */
-    bool closing;                 /* seen SHM_CLOSING */
-    struct ofp_list busy;         /* in endpoint->busy while dying or with controls queued */
-    struct ofp_list wake;         /* in endpoint->to_wake while its owner waits to be woken */
-    struct ofp_list controls;     /* struct shm_control: waits for room in their ring */
+    bool ended;               /* dying: the endpoint is gone for good */
+    bool closing;             /* seen SHM_CLOSING */
+    struct ofp_list busy;     /* in endpoint->busy while dying or with controls queued */
+    struct ofp_list wake;     /* in endpoint->to_wake while its owner waits to be woken */
+    struct ofp_list controls; /* struct shm_control: waits for room in their ring */
 };
 
 struct shm_peer {
@@ -110,11 +110,11 @@ struct shm_bounce_pool {
 
 struct shm_endpoint {
     /* Read by every call of progress. */
-    struct shm_ring ring;    /* ours */
+    struct shm_ring ring; /* ours */
     uint64_t head;
     struct shm_link **links; /* by number; entry 0 is never used */
     uint32_t link_capacity;
-    uint32_t work;           /* enum shm_work bits: something besides the ring */
+    uint32_t work; /* enum shm_work bits: something besides the ring */
     uint32_t empty_polls;
 
     struct ofp_endpoint *base;
@@ -125,18 +125,18 @@ struct shm_endpoint {
     uint64_t suspect, suspect_since; /* head + 1 at which a slot claimed by nobody known was seen first, and when */
     struct shm_segment segment;
     int segment_fd;
-    uint64_t incarnation;    /* random; also what a peer reads to prove that it may attach */
+    uint64_t incarnation; /* random; also what a peer reads to prove that it may attach */
     struct shm_address address;
     struct shm_bounce_pool bounce;
-    uint64_t *retired_at;    /* by number: head from which on it may be given again */
+    uint64_t *retired_at; /* by number: head from which on it may be given again */
     uint32_t number_cursor;
-    struct ofp_list node;    /* in shm_domain.endpoints */
-    struct ofp_list busy;    /* links, by shm_link.busy */
+    struct ofp_list node; /* in shm_domain.endpoints */
+    struct ofp_list busy; /* links, by shm_link.busy */
     struct ofp_list meetings;
     struct ofp_list pulls, pushes, kept;
     struct ofp_list to_wake; /* links, by shm_link.wake: sleepers that this call of progress wakes at its end */
     bool in_progress;
-    uint64_t moved;          /* bytes that this call of progress has fetched */
+    uint64_t moved; /* bytes that this call of progress has fetched */
     struct ofp_watch listener;
     struct ofp_timer listener_timer; /* out of descriptors: listen again */
     struct ofp_timer retry_timer;
@@ -260,8 +260,8 @@ enum shm_way {
     SHM_WAY_KEPT    /* in a struct shm_kept */
 };
 enum shm_message_data {
-    SHM_DATA_WAY,     /* enum shm_way | iov_count << 8 | arena << 32 */
-    SHM_DATA_ID,      /* REMOTE: the sender's operation; BOUNCE: index << 32 | generation; KEPT: its address */
+    SHM_DATA_WAY, /* enum shm_way | iov_count << 8 | arena << 32 */
+    SHM_DATA_ID,  /* REMOTE: the sender's operation; BOUNCE: index << 32 | generation; KEPT: its address */
     SHM_DATA_ADDRESS,
     SHM_DATA_ARENA_OFFSET,
 };

@@ -54,7 +54,7 @@ static uint64_t draw(uint64_t range)
 
 #define LIST_REMOVE(list, count, place)                                                                                \
     do {                                                                                                               \
-        memmove(&(list)[place], &(list)[(place) + 1], ((count) - (place)-1) * sizeof((list)[0]));                      \
+        memmove(&(list)[place], &(list)[(place) + 1], ((count) - (place) - 1) * sizeof((list)[0]));                    \
         (count)--;                                                                                                     \
     } while (0)
 

@@ -205,7 +205,9 @@ static void test_close_cancels_what_is_posted(void **state)
 
 #define BOTH(test)                                                                                                     \
     {#test " core-matched", test, open_matched, close_both, NULL},                                                     \
-    {#test " provider-matched", test, open_offloaded, close_both, NULL}
+    {                                                                                                                  \
+        #test " provider-matched", test, open_offloaded, close_both, NULL                                              \
+    }
 
 int main(void)
 {

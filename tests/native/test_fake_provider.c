@@ -122,7 +122,7 @@ static void test_full_inbox_holds_the_sender_back(void **state)
 {
     enum { COUNT = 1000 };
     struct ofp_endpoint_statistics statistics;
-    uint64_t value;
+    uint64_t value = 0;
 
     (void)state;
     for (uint64_t i = 0; i < COUNT; i++) {

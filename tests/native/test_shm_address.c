@@ -155,9 +155,8 @@ static void test_socket_is_abstract(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_this_host), cmocka_unit_test(test_other_hosts),
-        cmocka_unit_test(test_services),  cmocka_unit_test(test_check),
-        cmocka_unit_test(test_format),    cmocka_unit_test(test_socket_is_abstract),
+        cmocka_unit_test(test_this_host), cmocka_unit_test(test_other_hosts), cmocka_unit_test(test_services),
+        cmocka_unit_test(test_check),     cmocka_unit_test(test_format),      cmocka_unit_test(test_socket_is_abstract),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -300,9 +300,9 @@ static void memory_process(struct shared *shared, uint32_t rank)
 
     side_open(&side, shared, rank);
     /* More than any machine has: an error with the remedy in place of SIGBUS or worse. */
-    CHECK_EQUAL(ofp_region_allocate(side.domain, UINT64_C(1) << 45, OFP_ACCESS_SEND, &region, &key, &base, text,
-                                    sizeof(text)),
-                -ENOMEM);
+    CHECK_EQUAL(
+        ofp_region_allocate(side.domain, UINT64_C(1) << 45, OFP_ACCESS_SEND, &region, &key, &base, text, sizeof(text)),
+        -ENOMEM);
     CHECK(strstr(text, "ask for less") || strstr(text, "cannot map"));
     /* Beyond the file size limit the kernel would send SIGXFSZ. */
     attr.tx_cq = attr.rx_cq = side.cq;

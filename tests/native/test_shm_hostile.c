@@ -441,10 +441,8 @@ static void test_garbage_on_the_socket(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_foreign_memory),
-        cmocka_unit_test(test_foreign_header),
-        cmocka_unit_test(test_garbage_in_slots),
-        cmocka_unit_test(test_vandal),
+        cmocka_unit_test(test_foreign_memory),        cmocka_unit_test(test_foreign_header),
+        cmocka_unit_test(test_garbage_in_slots),      cmocka_unit_test(test_vandal),
         cmocka_unit_test(test_garbage_on_the_socket),
     };
 

@@ -31,13 +31,13 @@ struct rules {
 };
 
 struct world {
-    uint8_t ready[SENDERS];        /* memory: one slot each */
+    uint8_t ready[SENDERS]; /* memory: one slot each */
     uint8_t sleeping;
-    uint8_t signalled;             /* the eventfd */
-    uint8_t buffered[SENDERS];     /* the sender's store of its slot has not reached memory */
-    uint8_t raise_buffered;        /* nor the reader's of SLEEPING */
-    uint8_t sender[SENDERS];       /* enum sender_step */
-    uint8_t reader;                /* enum reader_step */
+    uint8_t signalled;         /* the eventfd */
+    uint8_t buffered[SENDERS]; /* the sender's store of its slot has not reached memory */
+    uint8_t raise_buffered;    /* nor the reader's of SLEEPING */
+    uint8_t sender[SENDERS];   /* enum sender_step */
+    uint8_t reader;            /* enum reader_step */
     uint8_t taken[SENDERS];
 };
 

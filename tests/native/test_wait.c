@@ -190,10 +190,7 @@ static void test_notified_request_is_listed(void **state)
     ofp_request_release(request);
 }
 
-static void *signal_queue(void *argument)
-{
-    return (void *)(intptr_t)ofp_cq_signal(argument);
-}
+static void *signal_queue(void *argument) { return (void *)(intptr_t)ofp_cq_signal(argument); }
 
 static void test_signal_wakes_a_waiter(void **state)
 {
@@ -315,10 +312,7 @@ static void test_fork_leaves_dead_objects(void **state)
     assert_int_equal(status, 0);
 }
 
-#define WITH(open, test)                                                                                               \
-    {                                                                                                                  \
-        #test " " #open, test, open, close_both, NULL                                                                  \
-    }
+#define WITH(open, test) {#test " " #open, test, open, close_both, NULL}
 
 int main(void)
 {

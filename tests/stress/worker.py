@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the processes of the stress tests do; run as ``worker.py FUNCTION JSON-ARGUMENTS``."""
 
+import contextlib
 import gc
 import json
 import os
@@ -88,10 +89,8 @@ def idle(seconds: float) -> None:
     """Wait on a completion queue for nothing; tell the processor time it took."""
     with ofipy.open(provider="shm") as ep:
         request = ep.trecv(tag=1)
-        try:
+        with contextlib.suppress(ofipy.TimedOut):
             request.wait(timeout=0.2)
-        except ofipy.TimedOut:
-            pass
         before = time.process_time()
         try:
             request.wait(timeout=seconds)

@@ -17,7 +17,7 @@
 #define ofp_load_relaxed(object) atomic_load_explicit((object), memory_order_relaxed)
 #define ofp_store_relaxed(object, value) atomic_store_explicit((object), (value), memory_order_relaxed)
 /* Take ownership of what the word guards: acquire on success. */
-#define ofp_claim(object, expected, desired)                                                                          \
+#define ofp_claim(object, expected, desired)                                                                           \
     atomic_compare_exchange_strong_explicit((object), (expected), (desired), memory_order_acquire, memory_order_relaxed)
 #define ofp_exchange(object, value) atomic_exchange_explicit((object), (value), memory_order_acq_rel)
 /*

@@ -14,7 +14,7 @@ struct ofp_list {
     struct ofp_list *previous;
 };
 
-#define OFP_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+#define OFP_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
 
 static inline void ofp_list_init(struct ofp_list *list)
 {

@@ -133,11 +133,11 @@ struct ofp_endpoint_attr {
     struct ofp_cq *tx_cq;
     struct ofp_cq *rx_cq;
     struct ofp_av *av;
-    const char *service;            /* NULL: any address */
-    uint64_t tx_flags;              /* default flags of operations: OFP_TRANSMIT_COMPLETE … */
-    uint64_t tx_size;               /* 0: the info's */
-    uint64_t unexpected_limit;      /* bytes of unexpected payload; 0: default */
-    uint32_t selective_completion;  /* 1: only operations with OFP_COMPLETION write queue entries */
+    const char *service;           /* NULL: any address */
+    uint64_t tx_flags;             /* default flags of operations: OFP_TRANSMIT_COMPLETE … */
+    uint64_t tx_size;              /* 0: the info's */
+    uint64_t unexpected_limit;     /* bytes of unexpected payload; 0: default */
+    uint32_t selective_completion; /* 1: only operations with OFP_COMPLETION write queue entries */
 };
 /* Open and enable: the endpoint is reachable when this returns. */
 int ofp_endpoint_open(struct ofp_domain *domain, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **endpoint,
@@ -156,13 +156,13 @@ int64_t ofp_post(struct ofp_endpoint *endpoint, const struct ofp_operation *oper
 int ofp_cancel(struct ofp_endpoint *endpoint, uint64_t context);
 
 struct ofp_endpoint_statistics {
-    uint64_t sends, receives, reads, writes, atomics;       /* operations finished */
+    uint64_t sends, receives, reads, writes, atomics; /* operations finished */
     uint64_t bytes_sent, bytes_received;
     uint64_t errors;
     uint64_t posted_receives, unexpected_messages, unexpected_bytes, announced_messages; /* now */
-    uint64_t linear_searches;  /* masks beyond the indexed ones */
-    uint64_t backlog;          /* operations kept until the transport has room, now */
-    uint64_t pending;          /* operations in flight, now */
+    uint64_t linear_searches; /* masks beyond the indexed ones */
+    uint64_t backlog;         /* operations kept until the transport has room, now */
+    uint64_t pending;         /* operations in flight, now */
     uint64_t peers_up, peers_lost;
     uint64_t sleeps, wakeups, progress_calls;
 };
@@ -247,11 +247,11 @@ struct ofp_measure_attr {
     struct ofp_endpoint *endpoint;
     struct ofp_cq *cq;
     uint32_t peer;
-    bool first;            /* this side sends first */
+    bool first; /* this side sends first */
     uint64_t tag;
     void *send_buffer;
     void *receive_buffer;
-    uint64_t length;       /* bytes of a message */
+    uint64_t length; /* bytes of a message */
     uint64_t iterations;
     uint64_t *nanoseconds; /* iterations entries: each round trip; NULL: not wanted */
 };

@@ -40,7 +40,7 @@ struct ofp_endpoint {
     const struct ofp_endpoint_ops *ops; /* interceptors stack by replacing it */
     struct ofp_domain *domain;
     void *private;
-    uint32_t id;       /* unique in the domain, never reused while the domain is open; not 0 */
+    uint32_t id; /* unique in the domain, never reused while the domain is open; not 0 */
     struct ofp_info info;
 };
 
@@ -50,23 +50,23 @@ enum ofp_peer_state { OFP_PEER_UNUSED, OFP_PEER_CONNECTING, OFP_PEER_UP, OFP_PEE
 /* One remote endpoint as one local endpoint knows it; made when first used. */
 struct ofp_peer {
     struct ofp_endpoint *endpoint;
-    uint32_t index;          /* in the address vector; OFP_PEER_UNKNOWN for a sender without an entry */
-    uint8_t state;           /* enum ofp_peer_state; only the core writes it */
-    uint64_t incarnation;    /* set by the provider on peer_up; 0: none. Another value at the same address is a restart */
-    const void *address;     /* as the provider's `resolve` or `name` gave it */
+    uint32_t index;       /* in the address vector; OFP_PEER_UNKNOWN for a sender without an entry */
+    uint8_t state;        /* enum ofp_peer_state; only the core writes it */
+    uint64_t incarnation; /* set by the provider on peer_up; 0: none. Another value at the same address is a restart */
+    const void *address;  /* as the provider's `resolve` or `name` gave it */
     size_t address_length;
-    void *private;           /* zeroed again on the way from LOST to CONNECTING */
+    void *private; /* zeroed again on the way from LOST to CONNECTING */
 };
 
 /* A memory region. `base` to `base + length` is the user's memory or the provider's own. */
 struct ofp_region {
     struct ofp_domain *domain;
     uint32_t id;
-    uint32_t access;        /* OFP_ACCESS_… */
+    uint32_t access; /* OFP_ACCESS_… */
     char *base;
     uint64_t length;
-    uint64_t key;           /* remote key; 0 where no remote access was asked */
-    bool allocated;         /* made by the provider's `memory_allocate` */
+    uint64_t key;   /* remote key; 0 where no remote access was asked */
+    bool allocated; /* made by the provider's `memory_allocate` */
     uint64_t provider_data[2];
 };
 
@@ -76,10 +76,10 @@ struct ofp_region {
  */
 struct ofp_transfer {
     const struct ofp_operation *op;
-    const struct iovec *iov;        /* the local memory */
+    const struct iovec *iov;           /* the local memory */
     struct ofp_region *const *regions; /* the region of each iov entry; NULL entries for OFP_REGION_PROCESS */
     uint32_t iov_count;
-    uint64_t length;                /* sum over iov, bytes */
+    uint64_t length; /* sum over iov, bytes */
 };
 
 /*
@@ -87,24 +87,24 @@ struct ofp_transfer {
  * transfer_complete; on loss of the peer the core completes all of that peer's itself.
  */
 struct ofp_pending {
-    struct ofp_list node;       /* core: in the peer's list */
-    uint64_t id;                /* names it on the wire; find it again with core->pending_find. Never 0 */
+    struct ofp_list node; /* core: in the peer's list */
+    uint64_t id;          /* names it on the wire; find it again with core->pending_find. Never 0 */
     struct ofp_peer *peer;
     struct ofp_transfer transfer; /* with memory of its own: `op` points to `operation`, `iov` to a kept copy */
     struct ofp_operation operation;
-    uint64_t provider_data[4];  /* the provider's, zeroed at first */
+    uint64_t provider_data[4]; /* the provider's, zeroed at first */
 };
 
 /* A message that arrived or was announced. */
 struct ofp_message {
-    struct ofp_peer *peer;      /* NULL only where the transport has no peers */
-    uint32_t source;            /* = peer->index */
-    uint8_t tagged;             /* 0: message channel, 1: tagged channel */
-    uint8_t has_data;           /* `data` is valid */
+    struct ofp_peer *peer; /* NULL only where the transport has no peers */
+    uint32_t source;       /* = peer->index */
+    uint8_t tagged;        /* 0: message channel, 1: tagged channel */
+    uint8_t has_data;      /* `data` is valid */
     uint64_t tag;
     uint64_t data;
-    uint64_t length;            /* of the payload, bytes */
-    uint64_t provider_data[6];  /* announced messages: what `receive_start` needs to move the payload */
+    uint64_t length;           /* of the payload, bytes */
+    uint64_t provider_data[6]; /* announced messages: what `receive_start` needs to move the payload */
 };
 
 /*
@@ -117,21 +117,21 @@ struct ofp_receive {
     struct ofp_message message; /* what it matched */
     const struct iovec *iov;    /* the user's memory */
     uint32_t iov_count;
-    uint64_t length;            /* bytes to move: min(message.length, room); 0 when the message is only dropped */
-    uint64_t provider_data[4];  /* the provider's, zeroed at first */
+    uint64_t length;           /* bytes to move: min(message.length, room); 0 when the message is only dropped */
+    uint64_t provider_data[4]; /* the provider's, zeroed at first */
 };
 
 /* A descriptor that the domain's reactor watches. Owned by the provider; must outlive its stay in the reactor. */
 struct ofp_watch {
     int fd;
-    uint32_t events;            /* EPOLLIN, EPOLLOUT … */
+    uint32_t events; /* EPOLLIN, EPOLLOUT … */
     void (*ready)(struct ofp_watch *watch, uint32_t events);
 };
 
 /* A timer of the domain. Owned by the provider; zeroed: not running. */
 struct ofp_timer {
-    uint64_t deadline;          /* nanoseconds, CLOCK_MONOTONIC */
-    uint64_t position;          /* core: place in the heap, 0 when not running */
+    uint64_t deadline; /* nanoseconds, CLOCK_MONOTONIC */
+    uint64_t position; /* core: place in the heap, 0 when not running */
     void (*expired)(struct ofp_timer *timer, uint64_t now);
 };
 
@@ -141,7 +141,7 @@ enum ofp_param_type { OFP_PARAM_STRING, OFP_PARAM_BOOL, OFP_PARAM_SIZE, OFP_PARA
 
 /* A setting `OFIPY_<NAME>`, declared once. All strings are literals of the declarer. */
 struct ofp_param {
-    const char *name;           /* upper case, e.g. "SHM_INLINE_SIZE" */
+    const char *name; /* upper case, e.g. "SHM_INLINE_SIZE" */
     enum ofp_param_type type;
     const char *default_value;
     const char *help;
@@ -150,7 +150,7 @@ struct ofp_param {
 /* ------------------------------------------------------------------------------------------------ provider's tables */
 
 struct ofp_domain_ops {
-    size_t size;                /* of struct ofp_domain.private */
+    size_t size; /* of struct ofp_domain.private */
     /* Acquire what endpoints share. May block briefly (no lock is held: nobody else knows the domain yet). */
     int (*open)(struct ofp_domain *domain);
     /* Every endpoint and region is closed already. Must not fail. */
@@ -171,8 +171,8 @@ struct ofp_domain_ops {
 #define OFP_POST_PENDING 0 /* taken with transfer_retain; transfer_complete follows */
 
 struct ofp_endpoint_ops {
-    size_t endpoint_size;       /* of struct ofp_endpoint.private */
-    size_t peer_size;           /* of struct ofp_peer.private */
+    size_t endpoint_size; /* of struct ofp_endpoint.private */
+    size_t peer_size;     /* of struct ofp_peer.private */
     /*
      * Bind to an address: `service` is a port number or name chosen by the user, NULL for any. Reasons for refusal go
      * into `text`. May block briefly.
@@ -226,10 +226,10 @@ struct ofp_endpoint_ops {
 };
 
 struct ofp_provider {
-    uint32_t abi;               /* OFP_PROVIDER_ABI of the header it was built with */
-    uint32_t version;           /* the provider's own, major << 16 | minor */
-    const char *name;           /* "shm" */
-    const char *description;    /* one line */
+    uint32_t abi;                   /* OFP_PROVIDER_ABI of the header it was built with */
+    uint32_t version;               /* the provider's own, major << 16 | minor */
+    const char *name;               /* "shm" */
+    const char *description;        /* one line */
     const struct ofp_param *params; /* ended by a NULL name; NULL: none */
     /*
      * Fill up to `max` infos, best first; returns how many. None and a text that says why and what to do when the

@@ -18,16 +18,16 @@
  * Errors are negative errno values. Beyond errno come the codes that messaging needs; where libfabric has the same
  * error the number is libfabric's (fi_errno(3)).
  */
-#define OFP_ETOOSMALL 257  /* the buffer for an address or an option is too small */
+#define OFP_ETOOSMALL 257     /* the buffer for an address or an option is too small */
 #define OFP_EADDRNOTAVAIL 262 /* an address vector index that holds no address */
-#define OFP_ETRUNC 265     /* the message was longer than the receive buffer */
-#define OFP_ENOKEY 266     /* no remote region has this key */
-#define OFP_EOVERRUN 268   /* a queue overran */
-#define OFP_ENORX 269      /* no receive buffer at the peer */
-#define OFP_EPEERLOST 512  /* the peer's process is gone, or another one took its address */
-#define OFP_EFORKED 513    /* the object belongs to the parent process */
-#define OFP_ETHREAD 514    /* the domain is bound to another thread */
-#define OFP_EREMOTE 515    /* the peer refused the operation (key, bounds or rights) */
+#define OFP_ETRUNC 265        /* the message was longer than the receive buffer */
+#define OFP_ENOKEY 266        /* no remote region has this key */
+#define OFP_EOVERRUN 268      /* a queue overran */
+#define OFP_ENORX 269         /* no receive buffer at the peer */
+#define OFP_EPEERLOST 512     /* the peer's process is gone, or another one took its address */
+#define OFP_EFORKED 513       /* the object belongs to the parent process */
+#define OFP_ETHREAD 514       /* the domain is bound to another thread */
+#define OFP_EREMOTE 515       /* the peer refused the operation (key, bounds or rights) */
 
 /* What an operation record asks for. */
 enum ofp_operation_code {
@@ -43,19 +43,19 @@ enum ofp_operation_code {
 };
 
 /* Flags of an operation (fi_msg(3), fi_tagged(3), fi_cq(3)). */
-#define OFP_INJECT 0x1            /* the buffer is reusable when the post returns */
-#define OFP_COMPLETION 0x2        /* write a completion on an endpoint with selective completion */
-#define OFP_REMOTE_CQ_DATA 0x4    /* carry `data` to the target's completion */
-#define OFP_MORE 0x8              /* another post follows at once */
-#define OFP_FENCE 0x10            /* start after earlier operations to this peer have finished */
+#define OFP_INJECT 0x1         /* the buffer is reusable when the post returns */
+#define OFP_COMPLETION 0x2     /* write a completion on an endpoint with selective completion */
+#define OFP_REMOTE_CQ_DATA 0x4 /* carry `data` to the target's completion */
+#define OFP_MORE 0x8           /* another post follows at once */
+#define OFP_FENCE 0x10         /* start after earlier operations to this peer have finished */
 #define OFP_TRANSMIT_COMPLETE 0x20
 #define OFP_DELIVERY_COMPLETE 0x40
 #define OFP_MATCH_COMPLETE 0x80
-#define OFP_PEEK 0x100            /* look for a message that has arrived; receives nothing */
-#define OFP_CLAIM 0x200           /* with PEEK or HOLD: set the message aside; alone: receive the one set aside */
-#define OFP_DISCARD 0x400         /* with PEEK or CLAIM: drop the message */
-#define OFP_HOLD 0x800            /* with CLAIM: stay posted until a message matches, then set it aside */
-#define OFP_MULTI_RECV 0x1000     /* the buffer takes many messages */
+#define OFP_PEEK 0x100             /* look for a message that has arrived; receives nothing */
+#define OFP_CLAIM 0x200            /* with PEEK or HOLD: set the message aside; alone: receive the one set aside */
+#define OFP_DISCARD 0x400          /* with PEEK or CLAIM: drop the message */
+#define OFP_HOLD 0x800             /* with CLAIM: stay posted until a message matches, then set it aside */
+#define OFP_MULTI_RECV 0x1000      /* the buffer takes many messages */
 #define OFP_OPERATION_FLAGS 0x1fff /* every flag that a caller may set */
 
 /* Flags of a completion: what finished. */
@@ -148,32 +148,32 @@ struct ofp_remote_segment {
  * Field order is the layout: 128 bytes, no padding.
  */
 struct ofp_operation {
-    uint16_t op;                   /* enum ofp_operation_code */
+    uint16_t op; /* enum ofp_operation_code */
     uint8_t atomic_op;
     uint8_t datatype;
-    uint32_t peer;                 /* address vector index, or OFP_PEER_ANY */
+    uint32_t peer; /* address vector index, or OFP_PEER_ANY */
     uint64_t flags;
-    uint64_t context;              /* returned in the completion */
+    uint64_t context; /* returned in the completion */
     union {
         uint64_t tag;
-        uint64_t compare_offset;   /* comparing atomics: where the value to compare with lies */
+        uint64_t compare_offset; /* comparing atomics: where the value to compare with lies */
     };
     union {
-        uint64_t ignore;           /* bits of the tag that a receive does not compare */
+        uint64_t ignore; /* bits of the tag that a receive does not compare */
         uint64_t compare_region;
     };
-    uint64_t data;                 /* remote CQ data */
-    uint64_t offset;               /* the inline local segment */
+    uint64_t data;   /* remote CQ data */
+    uint64_t offset; /* the inline local segment */
     uint64_t length;
     uint32_t region;
-    uint32_t endpoint;             /* endpoint id, for records that travel without their endpoint (deferred work) */
-    uint64_t segments;             /* address of struct ofp_segment[segment_count]; used when segment_count > 0 */
+    uint32_t endpoint; /* endpoint id, for records that travel without their endpoint (deferred work) */
+    uint64_t segments; /* address of struct ofp_segment[segment_count]; used when segment_count > 0 */
     uint32_t segment_count;
     uint32_t remote_segment_count;
-    uint64_t remote_segments;      /* address of struct ofp_remote_segment[remote_segment_count] */
-    uint64_t remote_offset;        /* the inline remote segment; its length is the local one's */
+    uint64_t remote_segments; /* address of struct ofp_remote_segment[remote_segment_count] */
+    uint64_t remote_offset;   /* the inline remote segment; its length is the local one's */
     uint64_t remote_key;
-    uint64_t result_offset;        /* fetching atomics: where the fetched value goes */
+    uint64_t result_offset; /* fetching atomics: where the fetched value goes */
     uint32_t result_region;
     uint32_t reserved;
 };
@@ -189,8 +189,8 @@ struct ofp_completion {
     uint64_t buffer_offset; /* multi-receive: where in the buffer the message starts */
     uint64_t data;
     uint64_t tag;
-    uint32_t source;        /* address vector index of the sender, or OFP_PEER_UNKNOWN */
-    uint32_t endpoint;      /* endpoint id */
+    uint32_t source;   /* address vector index of the sender, or OFP_PEER_UNKNOWN */
+    uint32_t endpoint; /* endpoint id */
     int32_t error;
     int32_t provider_error;
 };
@@ -202,23 +202,23 @@ struct ofp_info {
     char domain[64];
     char protocol[32];
     uint32_t protocol_version;
-    uint32_t ep_types;         /* one OFP_EP_… bit */
-    uint64_t caps;             /* OFP_CAP_… */
-    uint64_t emulated_caps;    /* those of `caps` that the core adds to the transport */
-    uint64_t msg_order;        /* OFP_ORDER_… */
+    uint32_t ep_types;      /* one OFP_EP_… bit */
+    uint64_t caps;          /* OFP_CAP_… */
+    uint64_t emulated_caps; /* those of `caps` that the core adds to the transport */
+    uint64_t msg_order;     /* OFP_ORDER_… */
     uint64_t max_msg_size;
     uint64_t inject_size;
-    uint64_t tx_size;          /* operations in flight before a raw post answers EAGAIN */
+    uint64_t tx_size; /* operations in flight before a raw post answers EAGAIN */
     uint64_t rx_size;
-    uint64_t segment_limit;        /* local scatter-gather entries of one operation */
+    uint64_t segment_limit; /* local scatter-gather entries of one operation */
     uint64_t remote_segment_limit;
     uint64_t cq_data_size;
     uint64_t mr_key_size;
-    uint64_t max_private_data;     /* connection requests */
-    uint32_t address_format;       /* enum ofp_address_format */
-    uint32_t wait_fd;              /* 1: completion queues have a descriptor to sleep on */
-    uint32_t offloads_matching;    /* 1: the transport matches receives itself */
-    uint32_t rank;                 /* order among a provider's own infos, best first */
+    uint64_t max_private_data;  /* connection requests */
+    uint32_t address_format;    /* enum ofp_address_format */
+    uint32_t wait_fd;           /* 1: completion queues have a descriptor to sleep on */
+    uint32_t offloads_matching; /* 1: the transport matches receives itself */
+    uint32_t rank;              /* order among a provider's own infos, best first */
 };
 
 enum ofp_address_format { OFP_ADDRESS_SHM = 1, OFP_ADDRESS_IPV4 = 2, OFP_ADDRESS_IPV6 = 3, OFP_ADDRESS_OPAQUE = 4 };

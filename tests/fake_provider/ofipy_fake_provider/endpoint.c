@@ -155,7 +155,7 @@ static int notice_departures(struct ofp_endpoint *endpoint)
     struct ofp_list *node, *following;
     int lost = 0;
 
-    OFP_LIST_EACH (node, following, &private_of(endpoint)->peers) {
+    OFP_LIST_EACH(node, following, &private_of(endpoint)->peers) {
         struct fake_peer *peer = OFP_CONTAINER_OF(node, struct fake_peer, node);
 
         if (mailbox_is_open(peer->target))
@@ -204,7 +204,7 @@ static void finish_send(struct ofp_endpoint *endpoint, struct packet *packet)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH (node, following, &private_of(endpoint)->peers) {
+    OFP_LIST_EACH(node, following, &private_of(endpoint)->peers) {
         struct fake_peer *to = OFP_CONTAINER_OF(node, struct fake_peer, node);
         struct ofp_pending *pending;
 

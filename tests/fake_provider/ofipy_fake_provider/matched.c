@@ -31,7 +31,7 @@ static void matched_receive_start(struct ofp_endpoint *endpoint, struct ofp_rece
     struct ofp_list *node, *following;
 
     (void)endpoint;
-    OFP_LIST_EACH (node, following, &from->announced) {
+    OFP_LIST_EACH(node, following, &from->announced) {
         struct packet *packet = OFP_CONTAINER_OF(node, struct packet, node);
 
         if (packet->id != receive->message.provider_data[0])

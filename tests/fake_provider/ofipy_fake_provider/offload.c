@@ -96,7 +96,7 @@ static int post_receive(struct ofp_endpoint *endpoint, struct ofp_peer *peer, co
     receive = fake_core->transfer_retain(endpoint, peer, transfer);
     if (!receive)
         return -ENOMEM;
-    OFP_LIST_EACH (node, following, &self->unexpected) {
+    OFP_LIST_EACH(node, following, &self->unexpected) {
         struct packet *packet = OFP_CONTAINER_OF(node, struct packet, node);
 
         if (matches(receive, packet)) {
