@@ -34,9 +34,10 @@ LOOKUP_SIZE = 4096
 # programs use the same few again and again, and finding an array's address costs as much as the call that sends it.
 KEPT_SIZE = 65_536
 
+_COMPOSED = frozenset((Region, list, tuple))
 _CHARS = ffi.typeof("char[]")
 _ADDRESS = ffi.typeof("uintptr_t")
-_RECORD = ffi.typeof("struct ofp_operation *")
+_RECORDS = ffi.typeof("struct ofp_operation[]")
 _SEGMENTS = ffi.typeof("struct ofp_segment[]")
 # The fields of struct ofp_operation in their order; _operations.py checks the layout.
 _LAYOUT = struct.Struct("<HBBIQQQQQQQIIQIIQQQQII")
@@ -92,6 +93,16 @@ def local_memory(buffer: Any, *, domain: "Domain", writable: bool, operation: st
     BufferTypeError
         When it is not memory, is read-only but has to be written, or has more pieces than the provider takes.
     """
+    if type(buffer) not in _COMPOSED:
+        # Most are one contiguous piece of plain memory; what else it is, or what is wrong with it, follows below.
+        try:
+            memory = ffi.from_buffer(_CHARS, buffer, writable)
+        except (TypeError, ValueError, BufferError):
+            pass
+        else:
+            length = len(memory)
+            if length < LOOKUP_SIZE or not domain._memory._starts:
+                return LocalMemory(0, int(ffi.cast(_ADDRESS, memory)), length, None, 0, memory)
     limit = min(domain.info.segment_limit, lib.OFP_SEGMENT_LIMIT)
     parts = buffer if isinstance(buffer, list | tuple) else (buffer,)
     pieces: list[_Piece] = []
@@ -188,45 +199,22 @@ def make_record(
     flags: int = 0,
     context: int = 0,
 ) -> Any:
-    """A ``struct ofp_operation`` of its own.
+    """One ``struct ofp_operation``, constant.
 
     Raises
     ------
     InvalidArgument
         When a number does not fit its field.
     """
-    record = ffi.new(_RECORD)
     region = offset = length = segments = count = 0
     if memory is not None:
         region, offset, length, count = memory.region, memory.offset, memory.length, memory.count
         segments = address_of(memory.segments) if count else 0
     try:
-        _LAYOUT.pack_into(
-            ffi.buffer(record),
-            0,
-            op,
-            0,
-            0,
-            peer,
-            flags,
-            context,
-            tag,
-            ignore,
-            data,
-            offset,
-            length,
-            region,
-            0,
-            segments,
-            count,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-        )
+        packed = _LAYOUT.pack(
+            op, 0, 0, peer, flags, context, tag, ignore, data, offset, length, region, 0, segments, count, 0, 0, 0, 0,
+            0, 0, 0,
+        )  # fmt: skip
     except struct.error:
         raise _bad_number(
             peer=(peer, 32),
@@ -236,7 +224,7 @@ def make_record(
             context=(context, 64),
             flags=(flags, 64),
         ) from None
-    return record
+    return ffi.from_buffer(_RECORDS, packed)
 
 
 def _bad_number(**fields: tuple[Any, int]) -> InvalidArgument:

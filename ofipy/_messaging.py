@@ -36,6 +36,12 @@ _HOLD = int(Flag.HOLD | Flag.CLAIM)
 _NOT_YET = (-codes.EAGAIN, -codes.EINTR)
 _DRAINED_AT_ONCE = 64
 
+# Plain numbers and names: members of an enumeration cost ten times as much to look at.
+_SEND, _RECV, _TSEND, _TRECV = int(Op.SEND), int(Op.RECV), int(Op.TSEND), int(Op.TRECV)
+_NAMES = {_SEND: "send", _RECV: "recv", _TSEND: "tsend", _TRECV: "trecv"}
+_RECEIVES = frozenset((_RECV, _TRECV))
+_PEEK, _HAS_DATA = int(Flag.PEEK), int(Flag.REMOTE_CQ_DATA)
+
 
 class Messaging:
     """Sending and receiving; the part of :class:`~ofipy.Endpoint` that moves messages with requests.
@@ -122,7 +128,7 @@ class Messaging:
                 return COMPLETED
             if started > 0:
                 return Request(self, started, keep, "tsend", peer)  # type: ignore[arg-type]
-        return self._start(Op.TSEND, buffer, peer, tag, 0, data, complete, flags)
+        return self._start(_TSEND, buffer, peer, tag, 0, data, complete, flags)
 
     def send(
         self,
@@ -134,7 +140,7 @@ class Messaging:
         flags: Flag | str | None = None,
     ) -> Request:
         """Send a message without a tag; otherwise as :meth:`tsend`."""
-        return self._start(Op.SEND, buffer, peer, 0, 0, data, complete, flags)
+        return self._start(_SEND, buffer, peer, 0, 0, data, complete, flags)
 
     # -----------------------------------------------------------------------------------------------------
     # receiving
@@ -192,11 +198,11 @@ class Messaging:
             request._tag = None if peer is None else tag
             request._completion = None
             return request
-        return self._start(Op.TRECV, buffer, peer, tag, ignore, None, None, None)
+        return self._start(_TRECV, buffer, peer, tag, ignore, None, None, None)
 
     def recv_into(self, buffer: Any, peer: int | None = None) -> Request:
         """Receive a message without a tag into memory; otherwise as :meth:`trecv_into`."""
-        return self._start(Op.RECV, buffer, peer, 0, 0, None, None, None)
+        return self._start(_RECV, buffer, peer, 0, 0, None, None, None)
 
     def trecv(self, peer: int | None = None, *, tag: int = 0, ignore: int = 0) -> MessageRequest:
         """Receive a tagged message of any size.
@@ -215,11 +221,11 @@ class Messaging:
         MessageRequest
             Its ``wait()`` returns a :class:`Message`. Cancelling or dropping it loses no message.
         """
-        return self._receive_any_size(Op.TRECV, peer, tag, ignore)
+        return self._receive_any_size(_TRECV, peer, tag, ignore)
 
     def recv(self, peer: int | None = None) -> MessageRequest:
         """Receive a message without a tag, of any size; otherwise as :meth:`trecv`."""
-        return self._receive_any_size(Op.RECV, peer, 0, 0)
+        return self._receive_any_size(_RECV, peer, 0, 0)
 
     async def messages(
         self, peer: int | None = None, *, tag: int = 0, ignore: int = 0
@@ -268,7 +274,7 @@ class Messaging:
         """
         flags = Flag.PEEK | Flag.DISCARD if discard else Flag.PEEK
         lib.ofp_domain_progress(self._domain._pointer("probe"))
-        found = self._start(Op.TRECV if tagged else Op.RECV, b"", peer, tag, ignore, None, None, flags)
+        found = self._start(_TRECV if tagged else Op.RECV, b"", peer, tag, ignore, None, None, flags)
         found._operation = "probe"
         try:
             found.wait()
@@ -290,7 +296,7 @@ class Messaging:
         flags: Flag | str | None = None,
     ) -> PreparedRequest:
         """Prepare a tagged send that is started many times; arguments as of :meth:`tsend`."""
-        return self._prepare(Op.TSEND, buffer, peer, tag, 0, data, complete, flags)
+        return self._prepare(_TSEND, buffer, peer, tag, 0, data, complete, flags)
 
     def prepare_send(
         self,
@@ -302,17 +308,17 @@ class Messaging:
         flags: Flag | str | None = None,
     ) -> PreparedRequest:
         """Prepare a send that is started many times; arguments as of :meth:`send`."""
-        return self._prepare(Op.SEND, buffer, peer, 0, 0, data, complete, flags)
+        return self._prepare(_SEND, buffer, peer, 0, 0, data, complete, flags)
 
     def prepare_trecv(
         self, buffer: Any, peer: int | None = None, *, tag: int = 0, ignore: int = 0
     ) -> PreparedRequest:
         """Prepare a tagged receive that is started many times; arguments as of :meth:`trecv_into`."""
-        return self._prepare(Op.TRECV, buffer, peer, tag, ignore, None, None, None)
+        return self._prepare(_TRECV, buffer, peer, tag, ignore, None, None, None)
 
     def prepare_recv(self, buffer: Any, peer: int | None = None) -> PreparedRequest:
         """Prepare a receive that is started many times; arguments as of :meth:`recv_into`."""
-        return self._prepare(Op.RECV, buffer, peer, 0, 0, None, None, None)
+        return self._prepare(_RECV, buffer, peer, 0, 0, None, None, None)
 
     # ---------------------------------------------------------------------------------------------------
     # general way
@@ -325,7 +331,7 @@ class Messaging:
 
     def _record(
         self,
-        op: Op,
+        op: int,
         buffer: Any,
         peer: int | None,
         tag: int,
@@ -335,23 +341,26 @@ class Messaging:
         flags: Flag | str | None,
     ) -> tuple[Any, LocalMemory, int]:
         """Check the arguments and make a record; with what it points to, and the peer's number."""
-        self._pointer(op.name.lower())
-        receives = op in (Op.RECV, Op.TRECV)
+        name = _NAMES[op]
+        if self._handle is None:
+            self._pointer(name)  # says why
+        receives = op in _RECEIVES
         if peer is None and not receives:
-            raise InvalidArgument("peer=None; a send needs a Peer", operation=op.name.lower())
+            raise InvalidArgument("peer=None; a send needs a Peer", operation=name)
         number = PEER_ANY if peer is None else peer
-        bits = int(parse_flags(Flag, flags)) | complete_flags(complete)
+        bits = 0 if flags is None else parse_flags(Flag, flags).value
+        if complete is not None:
+            bits |= complete_flags(complete)
         if data is not None:
-            bits |= Flag.REMOTE_CQ_DATA
-        memory = local_memory(
-            buffer, domain=self._domain, writable=receives and not bits & Flag.PEEK, operation=op.name.lower()
-        )
+            bits |= _HAS_DATA
+        writable = receives and not bits & _PEEK
+        memory = local_memory(buffer, domain=self._domain, writable=writable, operation=name)
         record = make_record(op, memory, peer=number, tag=tag, ignore=ignore, data=data or 0, flags=bits)
         return record, memory, number
 
     def _start(
         self,
-        op: Op,
+        op: int,
         buffer: Any,
         peer: int | None,
         tag: int,
@@ -364,23 +373,23 @@ class Messaging:
         started = self._started(record, op, number)
         if started == 0:
             return COMPLETED
-        return Request(self, started, memory.keep, op.name.lower(), number)  # type: ignore[arg-type]
+        return Request(self, started, memory.keep, _NAMES[op], number)  # type: ignore[arg-type]
 
-    def _started(self, record: Any, op: Op, peer: int) -> int:
+    def _started(self, record: Any, op: int, peer: int) -> int:
         """Start it, waiting for room; Ctrl-C leaves in between, with nothing started."""
         while True:
-            started: int = lib.ofp_request_start(self._pointer(op.name.lower()), record)
+            started: int = lib.ofp_request_start(self._handle or self._pointer(_NAMES[op]), record)
             if started >= 0:
                 return started
             if started not in _NOT_YET:
                 raise failure(
                     started,
-                    operation=op.name.lower(),
+                    operation=_NAMES[op],
                     provider=self._domain.provider,
                     peer=self._peer_text(peer),
                 )
 
-    def _receive_any_size(self, op: Op, peer: int | None, tag: int, ignore: int) -> MessageRequest:
+    def _receive_any_size(self, op: int, peer: int | None, tag: int, ignore: int) -> MessageRequest:
         number = PEER_ANY if peer is None else peer
         if self._returned:
             for request in self._returned:
@@ -389,11 +398,11 @@ class Messaging:
                     return request
         record = make_record(op, None, peer=number, tag=tag, ignore=ignore, flags=_HOLD)
         started = self._started(record, op, number)
-        return MessageRequest(self, started, op.name.lower(), number)  # type: ignore[arg-type]
+        return MessageRequest(self, started, _NAMES[op], number)  # type: ignore[arg-type]
 
     def _prepare(
         self,
-        op: Op,
+        op: int,
         buffer: Any,
         peer: int | None,
         tag: int,
@@ -403,7 +412,7 @@ class Messaging:
         flags: Flag | str | None,
     ) -> PreparedRequest:
         record, memory, number = self._record(op, buffer, peer, tag, ignore, data, complete, flags)
-        name = op.name.lower()
+        name = _NAMES[op]
         handle = lib.ofp_prepare(self._pointer(name), record)
         if handle < 0:
             raise failure(
@@ -414,10 +423,10 @@ class Messaging:
         return PreparedRequest(self, handle, keep, name, number)  # type: ignore[arg-type]
 
 
-def _matches(request: MessageRequest, op: Op, peer: int, tag: int, ignore: int) -> bool:
+def _matches(request: MessageRequest, op: int, peer: int, tag: int, ignore: int) -> bool:
     """Whether a message that a cancelled receive gave back fits a new one."""
-    if (request._operation == "trecv") is not (op is Op.TRECV):
+    if (request._operation == "trecv") is not (op == _TRECV):
         return False
     if peer != PEER_ANY and request.source != peer:
         return False
-    return op is Op.RECV or (request.tag ^ tag) & ~ignore == 0
+    return op == _RECV or (request.tag ^ tag) & ~ignore == 0

@@ -342,6 +342,9 @@ class MessageRequest(Request):
         self._payload: bytearray | None = None  # set once the message is on its way into it
 
     def wait(self, *, timeout: float | None = None) -> Any:
+        ready = timeout is None and self._handle and self._endpoint._handle is not None
+        if ready and self._settle(_take(self._handle, -1)):
+            return self._result()
         return self._wait(timeout)
 
     def _settle(self, completion: Any) -> bool:
@@ -393,19 +396,21 @@ class MessageRequest(Request):
     def _abandon(self) -> None:
         if self._endpoint._handle is None and self._endpoint._domain.closed:
             return
-        if self._payload is None:
-            if self.cancel() and self._handle:
-                _take(self._handle, 0)
+        if self._payload is not None:
+            self._give_back()
             return
-        self._give_back()
+        self.cancel()
+        if self._handle and _take(self._handle, 0).error in _NOT_YET:
+            _release_later(self._endpoint, self._handle, self._buffer)
 
     def _give_back(self) -> None:
         """The message is on its way into memory: hand it to the next receive that it matches."""
         endpoint, handle, payload = self._endpoint, self._handle, self._payload
+        operation = self._operation
         self._handle = 0
 
         def finished() -> None:
-            rest = MessageRequest(endpoint, handle, "trecv", _UNKNOWN)
+            rest = MessageRequest(endpoint, handle, operation, _UNKNOWN)
             rest._payload = payload
             if rest._attempt(0) and rest.exception() is None:
                 endpoint._returned.append(rest)

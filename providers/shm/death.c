@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "shm.h"
@@ -57,6 +58,16 @@ int shm_peer_credentials(int connection, int32_t *pid)
         return -errno;
     *pid = credentials.pid;
     return credentials.uid == getuid() ? 0 : -EACCES;
+}
+
+bool shm_process_is_same(const struct shm_link *link)
+{
+    uint64_t word = 0;
+    struct iovec local = {&word, sizeof(word)};
+    struct iovec remote = {(void *)(uintptr_t)link->probe_address, sizeof(word)};
+
+    return link->remote->pid > 0 && process_vm_readv(link->remote->pid, &local, 1, &remote, 1, 0) == sizeof(word) &&
+           word == link->segment.incarnation;
 }
 
 /* A pidfd, or a negative error: -ESRCH when the process is dead. `start_time` 0: not compared. */

@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "meet.h"
@@ -39,19 +38,6 @@ static void refuse(struct shm_meeting *meeting, enum shm_packet_type type, int e
     packet.status = (uint32_t)error;
     shm_packet_send(meeting, &packet, NULL, 0);
     shm_meeting_free(meeting);
-}
-
-/* Whether we may read the other process' memory: by doing it. */
-static bool can_attach(const struct shm_link *link)
-{
-    uint64_t word = 0;
-    struct iovec local = {&word, sizeof(word)};
-    struct iovec remote = {(void *)(uintptr_t)link->probe_address, sizeof(word)};
-
-    if (!link->endpoint->domain->attach || link->remote->pid <= 0)
-        return false;
-    return process_vm_readv(link->remote->pid, &local, 1, &remote, 1, 0) == sizeof(word) &&
-           word == link->segment.incarnation;
 }
 
 /* --------------------------------------------------------------------------------------------- taking what was sent */
@@ -95,7 +81,8 @@ static void offer_accept(struct shm_link *link, const struct offer *offer, const
     link->ring = (struct shm_ring){offer->segment.header, offer->segment.slots, offer->segment.slot_shift};
     link->number_there = packet->number;
     link->probe_address = packet->probe_address;
-    link->attach = can_attach(link);
+    /* Whether we may is found out by doing it. */
+    link->attach = link->endpoint->domain->attach && shm_process_is_same(link);
 }
 
 static void offer_return(struct shm_link *link)

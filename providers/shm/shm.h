@@ -45,6 +45,7 @@ struct shm_remote {
     int32_t pid;    /* as seen from here; 0: not visible */
     int event_fd;   /* wakes it; -1: ourselves do not wake ourselves through it */
     bool dead;
+    uint64_t verified_at;   /* when its pid was last known to be its own */
     struct ofp_watch watch; /* its pidfd, or the connection kept in its place; fd -1: neither */
     struct ofp_list arenas; /* struct shm_foreign_arena: those of its memory that we know */
     struct shm_domain *domain;
@@ -322,6 +323,8 @@ struct shm_remote *shm_remote_get(struct shm_domain *domain, uint64_t token, int
 void shm_remote_release(struct shm_remote *remote);
 /* Whether the process at the other end of a connection can be watched without it. */
 bool shm_peer_is_watchable(const struct shm_domain *domain, int connection);
+/* Whether the memory of the process of that pid can be read, and has the link's incarnation where only it has. */
+bool shm_process_is_same(const struct shm_link *link);
 /* Field 22 of /proc/<pid>/stat (0: ourselves); 0: unknown. */
 uint64_t shm_process_start_time(int32_t pid);
 /* The pid at the other end, as seen from here, and whether it is the same user's. */

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The programs of the README and of the tutorial, run as they stand."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAIR = re.compile(
+    r"```python\n(# server\.py\n.*?)```\n.*?```python\n(# client\.py\n.*?)```\n.*?```text\n(.*?)```",
+    re.DOTALL,
+)
+
+
+def pairs(page: str) -> list[tuple[str, str, str]]:
+    return PAIR.findall((ROOT / page).read_text())
+
+
+def run_pair(server: str, client: str, folder: Path) -> tuple[str, str]:
+    """Start the server, then the client until the server is there: a person starts them one after the other."""
+    (folder / "server.py").write_text(server)
+    (folder / "client.py").write_text(client)
+    with subprocess.Popen(
+        [sys.executable, "-P", "server.py"], cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            for _ in range(200):
+                tried = subprocess.run(
+                    [sys.executable, "-P", "client.py"],
+                    cwd=folder,
+                    capture_output=True,
+                    text=True,
+                    timeout=60,
+                )
+                if "ConnectionRefused" not in tried.stderr:
+                    break
+            assert tried.returncode == 0, tried.stderr
+            assert process.stdout is not None
+            return process.stdout.read(), tried.stdout
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_tutorial(number: int, tmp_path: Path) -> None:
+    found = pairs("docs/tutorial/first-messages.md")
+    assert len(found) == 4
+    server, client, output = found[number]
+    said = run_pair(server, client, tmp_path)
+    assert "".join(f"server: {said[0]}client: {said[1]}") == output
+
+
+def test_readme(tmp_path: Path) -> None:
+    ((server, client, output),) = pairs("README.md")
+    said = run_pair(server, client, tmp_path)
+    for line in "".join(said).splitlines():
+        assert line in output
