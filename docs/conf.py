@@ -25,7 +25,6 @@ extensions = [
 exclude_patterns = ["_build", "_extensions", "_templates"]
 templates_path = ["_templates"]
 default_role = "code"
-suppress_warnings = ["toc.empty_glob"]  # a folder that has no page yet
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

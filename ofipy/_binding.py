@@ -6,8 +6,15 @@ import logging
 from typing import Any
 
 from ofipy import _errors as errors
-from ofipy._ofp import ffi as _ffi
-from ofipy._ofp import lib as _lib
+
+try:
+    from ofipy._ofp import ffi as _ffi
+    from ofipy._ofp import lib as _lib
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f"ofipy comes from {__file__.rpartition('/')[0]}, which has no C core. In a checkout, start Python "
+        "elsewhere, or with -P, so that the installed package is found, or install it editable"
+    ) from error
 
 __all__ = ["Text", "check", "drain_log", "failure", "ffi", "lib", "nanoseconds"]
 

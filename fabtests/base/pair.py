@@ -103,7 +103,7 @@ class Pair:
 
     def _launch(self, count: int, cores: tuple[int, int], launcher: Sequence[str]) -> list[Connection]:
         address = f"fabtests-{secrets.token_hex(16)}"
-        worker = [sys.executable, "-m", "fabtests.base.worker", address, f"{cores[0]},{cores[1]}"]
+        worker = [sys.executable, "-P", "-m", "fabtests.base.worker", address, f"{cores[0]},{cores[1]}"]
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind("\0" + address)
             listener.listen(count)

@@ -43,7 +43,7 @@ struct shm_remote {
     uint32_t uses;
     uint64_t token; /* the domain's, random */
     int32_t pid;    /* as seen from here; 0: not visible */
-    int event_fd;   /* wakes it; -1: ourselves do not wake ourselves through it */
+    int event_fd;   /* wakes it */
     bool dead;
     uint64_t verified_at;   /* when its pid was last known to be its own */
     struct ofp_watch watch; /* its pidfd, or the connection kept in its place; fd -1: neither */
@@ -96,6 +96,10 @@ struct shm_link {
     struct ofp_list wake;     /* in endpoint->to_wake while its owner waits to be woken */
     struct ofp_list controls; /* struct shm_control: waits for room in their ring */
 };
+
+_Static_assert(offsetof(struct shm_link, peer) + sizeof(void *) <= SHM_CACHE_LINE, "a post reads one line of the link");
+/* With a remote and a place in the table of numbers, and room for the core's own part of a peer. */
+_Static_assert(sizeof(struct shm_link) + sizeof(struct shm_remote) <= 640, "under 1 KiB for an idle peer");
 
 struct shm_peer {
     struct shm_link *link; /* NULL: none */

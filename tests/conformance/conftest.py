@@ -35,7 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "needs(*names): capabilities, or 'claim', 'processes', 'default', of the provider")
+    config.addinivalue_line(
+        "markers", "needs(*names): capabilities, or 'claim', 'processes', 'default', of the provider"
+    )
     config.stash[_left_out] = Counter()
 
 

@@ -286,7 +286,7 @@ print("end")
 @pytest.mark.parametrize("way", ["plain", "thread", "raise"])
 def test_interpreter_exit_with_everything_open(target: Target, way: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", LEAVE_OPEN, target.provider, target.domain, way],
+        [sys.executable, "-P", "-X", "dev", "-c", LEAVE_OPEN, target.provider, target.domain, way],
         capture_output=True,
         text=True,
         timeout=60,

@@ -85,7 +85,7 @@ def test_configured_provider(target: Target, tmp_path: Path) -> None:
     script = "import ofipy\nwith ofipy.open() as ep: print(ep.provider)"
     environment = os.environ | {"OFIPY_PROVIDER": target.provider}
     done = subprocess.run(
-        [sys.executable, "-c", script],
+        [sys.executable, "-P", "-c", script],
         env=environment,
         capture_output=True,
         text=True,

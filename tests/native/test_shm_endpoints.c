@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Endpoints and their meeting: to oneself, many in a process, many processes, few descriptors, refusals, sleep. */
-#include <dirent.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -381,17 +380,6 @@ static void test_sleep(void **state)
 }
 
 /* ------------------------------------------------------------------------------------------------------------- leaks */
-
-static uint32_t open_descriptors(void)
-{
-    DIR *directory = opendir("/proc/self/fd");
-    uint32_t count = 0;
-
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
-}
 
 static uint32_t shared_mappings(void)
 {

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,6 +30,7 @@
 #include <unistd.h>
 
 #include "domain.h"
+#include "shm.h"
 
 const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
 
@@ -247,6 +249,30 @@ static inline uint32_t insert_rank(struct side *side, const struct shared *share
     CHECK_EQUAL(ofp_provider_resolve(shm_provider(), "localhost", service, address, &length, text, sizeof(text)), 0);
     CHECK_EQUAL(ofp_av_insert(side->av, address, length, &index), 0);
     return index;
+}
+
+/* Lost is noticed within a second of progress; the rest is for slow machines. */
+#define SOON (5 * SECONDS)
+
+static inline uint32_t link_count(const struct side *side)
+{
+    const struct shm_endpoint *endpoint = shm_endpoint_of(side->endpoint);
+    uint32_t count = 0;
+
+    for (uint32_t i = 1; i < endpoint->link_capacity; i++)
+        count += endpoint->links[i] != NULL;
+    return count;
+}
+
+static inline uint32_t open_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    uint32_t count = 0;
+
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
 }
 
 /* ------------------------------------------------------------------------------------------------------- operations */

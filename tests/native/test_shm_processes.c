@@ -254,6 +254,49 @@ static void test_unexpected_beyond_the_bound_without_attach(void **state)
     with_setting("OFIPY_SHM_ATTACH", "no", unexpected_process);
 }
 
+/* Not even announcements are kept beyond their bound: the ring holds the rest, until receives make room. */
+static void stalled_process(struct shared *shared, uint32_t rank)
+{
+    struct side side;
+    uint8_t *buffer = malloc(20000);
+    uint32_t peer;
+
+    side_open(&side, shared, rank);
+    meet_all(shared, 0);
+    peer = insert_rank(&side, shared, !rank);
+    for (uint32_t i = 0; i < 300; i++) {
+        uint64_t length = i % 3 == 0 ? 8 : i % 3 == 1 ? 90 : 20000;
+
+        if (rank == 0) {
+            /* Whatever is longer than a slot stays at the sender, which has but one memory for all. */
+            fill(buffer, length, 5);
+            post(&side, tagged(OFP_TSEND, peer, i, buffer, length, 1));
+            continue;
+        }
+        if (i == 0)
+            progress_until(&side, &shared->words[0], 1);
+        post(&side, tagged(OFP_TRECV, peer, i, buffer, 20000, 1));
+        CHECK_EQUAL(completion_of(&side, 1).length, length);
+        check_filled(buffer, length, 5);
+    }
+    if (rank == 0) {
+        ofp_store_release(&shared->words[0], 1);
+        for (uint32_t i = 0; i < 300; i++)
+            CHECK_EQUAL(next_completion(&side).error, 0);
+    }
+    meet_all_busy(&side, shared, 1);
+    side_close(&side);
+    free(buffer);
+}
+
+static void test_stalled_ring(void **state)
+{
+    (void)state;
+    setenv("OFIPY_UNEXPECTED_SIZE", "1000", 1);
+    with_setting("OFIPY_ANNOUNCEMENTS", "10", stalled_process);
+    unsetenv("OFIPY_UNEXPECTED_SIZE");
+}
+
 /* ------------------------------------------------------------------------------------------------ completion levels */
 
 static void levels_process(struct shared *shared, uint32_t rank)
@@ -405,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_segments_without_attach),
         cmocka_unit_test(test_unexpected_beyond_the_bound),
         cmocka_unit_test(test_unexpected_beyond_the_bound_without_attach),
+        cmocka_unit_test(test_stalled_ring),
         cmocka_unit_test(test_completion_levels),
         cmocka_unit_test(test_truncation),
         cmocka_unit_test(test_truncation_without_attach),

@@ -18,7 +18,7 @@ HERE = {"OFIPY_PROVIDER": "shm"}
 def run(*words: str, code: int = 0, **environment: str) -> str:
     """Run ``python -m …`` and return what it printed."""
     result = subprocess.run(
-        [sys.executable, "-m", *words],
+        [sys.executable, "-P", "-m", *words],
         env=os.environ | environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -62,7 +62,7 @@ class TestInfo:
     def test_a_filter_that_nothing_fits_says_why(self) -> None:
         document = json.loads(
             subprocess.run(
-                [sys.executable, "-m", "ofipy", "info", "-p", "shm", "-c", "multicast", "--json"],
+                [sys.executable, "-P", "-m", "ofipy", "info", "-p", "shm", "-c", "multicast", "--json"],
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, check=False,
             ).stdout
         )  # fmt: skip
@@ -126,7 +126,16 @@ class TestPingpong:
         assert "0.5 s" in error
 
     def test_ctrl_c_ends_a_wait_in_c(self) -> None:
-        command = [sys.executable, "-m", "ofipy", "pingpong", "--listen", "--port", f"test-{os.getpid()}"]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "ofipy",
+            "pingpong",
+            "--listen",
+            "--port",
+            f"test-{os.getpid()}",
+        ]
         with subprocess.Popen(command, env=os.environ | HERE, stderr=subprocess.PIPE, text=True) as server:
             assert server.stderr is not None
             assert "Waiting" in server.stderr.readline()
@@ -160,7 +169,7 @@ class TestTaggedPingpong:
 
     def test_server_and_client(self) -> None:
         name = f"test-{os.getpid()}"
-        program = [sys.executable, "-m", "fabtests", "rdm_tagged_pingpong", "-p", "shm"]
+        program = [sys.executable, "-P", "-m", "fabtests", "rdm_tagged_pingpong", "-p", "shm"]
         with subprocess.Popen([*program, "-B", name], stdout=subprocess.PIPE, text=True) as server:
             client = retry_client([*program, "-P", name, "-I", "50", "-S", "64", "localhost"])
             assert server.stdout is not None

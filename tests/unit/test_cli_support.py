@@ -94,7 +94,7 @@ def test_a_closed_pipe_is_no_traceback() -> None:
         "sys.exit(run_command(command, 'program'))\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-P", "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -121,7 +121,7 @@ def log_level(**environment: str) -> subprocess.CompletedProcess[str]:
         "sys.exit(run_command(click.command()(show), 'program'))\n"
     )
     return subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-P", "-c", program],
         env=os.environ | environment,
         capture_output=True,
         text=True,

@@ -31,7 +31,7 @@ def show(tmp_path: Path, **environment: str) -> tuple[dict[str, list[str]], str]
         name: value for name, value in os.environ.items() if not name.startswith(("OFIPY_", "XDG_CONFIG"))
     }
     done = subprocess.run(
-        [sys.executable, "-c", SHOW],
+        [sys.executable, "-P", "-c", SHOW],
         env=clean | {"XDG_CONFIG_HOME": str(tmp_path / "xdg")} | environment,
         cwd=tmp_path,
         capture_output=True,

@@ -124,7 +124,9 @@ def test_a_launcher_that_fails_is_noticed() -> None:
 
 
 def test_workers_die_with_a_killed_parent() -> None:
-    with subprocess.Popen([sys.executable, "-c", ORPHAN_MAKER], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", ORPHAN_MAKER], stdout=subprocess.PIPE, text=True
+    ) as parent:
         assert parent.stdout is not None
         pids = [int(word) for word in parent.stdout.readline().split()]
         assert len(pids) == 2

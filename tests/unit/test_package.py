@@ -122,7 +122,7 @@ import ofipy
 print(*sorted(set(sys.modules) - before))
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     heavy = {
         "asyncio",
