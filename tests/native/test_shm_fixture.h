@@ -5,6 +5,8 @@
  * The test program itself opens nothing: it forks the processes, each of which runs a function and exits; so a process may
  * be killed, have its own settings, and leave nothing to the next test. Nobody sleeps to wait for somebody: meeting points
  * are counters in memory that all of them map, and every wait has a deadline.
+ *
+ * TEST_FILTER=<pattern> runs some of the tests, TEST_LOG=1 prints what the processes log.
  */
 #ifndef TEST_SHM_FIXTURE_H
 #define TEST_SHM_FIXTURE_H
@@ -36,7 +38,7 @@ const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
 
 #define SECONDS UINT64_C(1000000000)
 /* Longer than anything here takes, under a sanitizer on a busy machine too. */
-#define PATIENCE ((getenv("TEST_PATIENCE") ? strtoull(getenv("TEST_PATIENCE"), NULL, 10) : 60) * SECONDS)
+#define PATIENCE (60 * SECONDS)
 
 #define MEETING_POINTS 16
 struct shared {

@@ -136,7 +136,14 @@ class TestPingpong:
             "--port",
             f"test-{os.getpid()}",
         ]
-        with subprocess.Popen(command, env=os.environ | HERE, stderr=subprocess.PIPE, text=True) as server:
+        # A shell's background job inherits SIGINT ignored, and Python leaves it so.
+        with subprocess.Popen(
+            command,
+            env=os.environ | HERE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        ) as server:
             assert server.stderr is not None
             assert "Waiting" in server.stderr.readline()
             server.send_signal(signal.SIGINT)
