@@ -284,6 +284,8 @@ def test_signal_handlers_run_while_waiting(ep: ofipy.Endpoint, me: ofipy.Peer) -
 def test_ctrl_c_leaves_the_operation_running(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     room = bytearray(4)
     request = ep.trecv_into(room, me, tag=1)
+    # A shell's background job inherits SIGINT ignored, and Python leaves it so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
