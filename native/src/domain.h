@@ -262,6 +262,11 @@ void ofpi_cq_notify(struct ofp_cq *cq);
 
 /* ------------------------------------------------------------------------------------------------------ request.c */
 
+/* A running request; NULL: out of memory. Given back when it is both finished and released. */
+struct ofp_request *ofpi_request_take(struct ofpi_endpoint *endpoint);
+void ofpi_request_give(struct ofp_request *request);
+/* Post, and with a full transmit queue make room first: 0, -EAGAIN after a second without, -EINTR, or a refusal. */
+int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
 void ofpi_request_finish(struct ofp_request *request, const struct ofp_completion *completion);
 void ofpi_requests_free(struct ofpi_domain *domain);
 

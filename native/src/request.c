@@ -32,7 +32,7 @@ static int more_requests(struct ofpi_domain *domain)
     return 0;
 }
 
-static struct ofp_request *request_take(struct ofpi_endpoint *endpoint)
+struct ofp_request *ofpi_request_take(struct ofpi_endpoint *endpoint)
 {
     struct ofpi_domain *domain = endpoint->domain;
     struct ofp_request *request;
@@ -48,7 +48,7 @@ static struct ofp_request *request_take(struct ofpi_endpoint *endpoint)
     return request;
 }
 
-static void request_give(struct ofp_request *request)
+void ofpi_request_give(struct ofp_request *request)
 {
     struct ofpi_domain *domain = request->domain;
 
@@ -78,7 +78,7 @@ void ofpi_request_finish(struct ofp_request *request, const struct ofp_completio
     /* Pairs with the load-acquire in ofp_request_finished: the completion is there when the state says so. */
     ofp_store_release(&request->state, OFPI_REQUEST_FINISHED);
     if (request->released) {
-        request_give(request);
+        ofpi_request_give(request);
     } else if (request->notify) {
         struct ofp_cq *cq = request->endpoint->rx_cq ? request->endpoint->rx_cq : request->endpoint->tx_cq;
 
@@ -99,7 +99,7 @@ static bool has_room(const void *argument)
 }
 
 /* Start, and with a full transmit queue make room first. */
-static int start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     int result = ofpi_endpoint_post(endpoint, op);
 
@@ -121,19 +121,19 @@ static ofp_request_t request_start(struct ofpi_endpoint *endpoint, struct ofp_op
 
     if (result)
         return result;
-    request = request_take(endpoint);
+    request = ofpi_request_take(endpoint);
     result = -ENOMEM;
     if (request) {
         op->context = (uint64_t)(uintptr_t)request;
         op->flags |= OFPI_REQUEST;
-        result = start(endpoint, op);
+        result = ofpi_request_post(endpoint, op);
         if (result)
-            request_give(request);
+            ofpi_request_give(request);
     }
     /* A send that is over already needs no request. */
     if (result == 0 && !ofpi_operation_is_receive(op) && ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED &&
         !request->completion.error)
-        request_give(request);
+        ofpi_request_give(request);
     else if (result == 0)
         goto running;
     ofpi_domain_leave(endpoint->domain);
@@ -281,7 +281,7 @@ struct ofp_completion ofp_request_take(ofp_request_t handle, int64_t timeout)
         if (result == 1) {
             taken = request->completion;
             if (!request->prepared && !(taken.flags & OFP_COMPLETED_CLAIM))
-                request_give(request);
+                ofpi_request_give(request);
         } else {
             taken.error = result ? result : -EAGAIN;
         }
@@ -308,7 +308,7 @@ int64_t ofp_request_take_length(ofp_request_t handle)
         ofpi_wait(domain, finished, request, -1, &expired) == 1 && !request->completion.error && !request->prepared &&
         !(request->completion.flags & (OFP_COMPLETED_CLAIM | OFP_COMPLETED_REMOTE_CQ_DATA))) {
         length = (int64_t)request->completion.length;
-        request_give(request);
+        ofpi_request_give(request);
     }
     ofpi_domain_leave(domain);
     return length;
@@ -445,99 +445,7 @@ void ofp_request_release(ofp_request_t handle)
         request->released = true;
         request->notify = false;
     } else {
-        request_give(request);
+        ofpi_request_give(request);
     }
     ofpi_domain_leave(domain);
-}
-
-/* ------------------------------------------------------------------------------------------------------- prepared */
-
-ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operation *operation)
-{
-    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
-    struct ofp_operation *record = malloc(sizeof(*record));
-    struct ofpi_resolved resolved;
-    struct ofp_request *request = NULL;
-    int result = record ? ofpi_domain_enter(endpoint->domain) : -ENOMEM;
-
-    if (result) {
-        free(record);
-        return result;
-    }
-    *record = *operation;
-    record->flags |= ofpi_operation_is_receive(record) ? 0 : endpoint->tx_flags;
-    result =
-        record->flags & ~(uint64_t)OFP_OPERATION_FLAGS ? -EINVAL : ofpi_operation_resolve(endpoint, record, &resolved);
-    if (!result) {
-        request = request_take(endpoint);
-        result = request ? 0 : -ENOMEM;
-    }
-    if (request) {
-        request->prepared = record;
-        record->flags |= OFPI_REQUEST;
-        record->context = (uint64_t)(uintptr_t)request;
-        ofp_store_relaxed(&request->state, OFPI_REQUEST_IDLE);
-    } else {
-        free(record);
-    }
-    ofpi_domain_leave(endpoint->domain);
-    return request ? (ofp_request_t)request : result;
-}
-
-static int start_prepared(struct ofp_request *request)
-{
-    uint32_t before = ofp_load_relaxed(&request->state);
-    int result;
-
-    if (!request->prepared)
-        return -EINVAL;
-    if (before == OFPI_REQUEST_RUNNING)
-        return -EBUSY;
-    ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
-    result = start(request->endpoint, request->prepared);
-    if (result)
-        ofp_store_relaxed(&request->state, before);
-    return result;
-}
-
-int ofp_start(ofp_request_t handle)
-{
-    struct ofp_request *request = request_of(handle);
-    int result = ofpi_domain_enter(request->endpoint->domain);
-
-    if (result)
-        return result;
-    result = start_prepared(request);
-    ofpi_domain_leave(request->endpoint->domain);
-    return result;
-}
-
-int ofp_start_two(ofp_request_t first, ofp_request_t second)
-{
-    struct ofpi_domain *domain;
-    int result;
-
-    if (!first || !second || request_of(first)->domain != request_of(second)->domain)
-        return -EINVAL;
-    domain = request_of(first)->domain;
-    result = ofpi_domain_enter(domain);
-    if (result)
-        return result;
-    result = start_prepared(request_of(first));
-    if (!result)
-        result = start_prepared(request_of(second)) ? 1 : 2;
-    ofpi_domain_leave(domain);
-    return result;
-}
-
-int ofp_start_many(const ofp_request_t *requests, uint64_t count)
-{
-    uint64_t started = 0;
-    int result = 0;
-
-    while (started < count && !result) {
-        result = ofp_start(requests[started]);
-        started += !result;
-    }
-    return started ? (int)started : result;
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Prepared operations (MPI: persistent): a request that keeps its record and is started again and again. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "domain.h"
+
+static struct ofp_request *request_of(ofp_request_t handle) { return (struct ofp_request *)handle; }
+
+ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operation *operation)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofp_operation *record = malloc(sizeof(*record));
+    struct ofpi_resolved resolved;
+    struct ofp_request *request = NULL;
+    int result = record ? ofpi_domain_enter(endpoint->domain) : -ENOMEM;
+
+    if (result) {
+        free(record);
+        return result;
+    }
+    *record = *operation;
+    record->flags |= ofpi_operation_is_receive(record) ? 0 : endpoint->tx_flags;
+    result =
+        record->flags & ~(uint64_t)OFP_OPERATION_FLAGS ? -EINVAL : ofpi_operation_resolve(endpoint, record, &resolved);
+    if (!result) {
+        request = ofpi_request_take(endpoint);
+        result = request ? 0 : -ENOMEM;
+    }
+    if (request) {
+        request->prepared = record;
+        record->flags |= OFPI_REQUEST;
+        record->context = (uint64_t)(uintptr_t)request;
+        ofp_store_relaxed(&request->state, OFPI_REQUEST_IDLE);
+    } else {
+        free(record);
+    }
+    ofpi_domain_leave(endpoint->domain);
+    return request ? (ofp_request_t)request : result;
+}
+
+static int start_prepared(struct ofp_request *request)
+{
+    uint32_t before = ofp_load_relaxed(&request->state);
+    int result;
+
+    if (!request->prepared)
+        return -EINVAL;
+    if (before == OFPI_REQUEST_RUNNING)
+        return -EBUSY;
+    ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
+    result = ofpi_request_post(request->endpoint, request->prepared);
+    if (result)
+        ofp_store_relaxed(&request->state, before);
+    return result;
+}
+
+int ofp_start(ofp_request_t handle)
+{
+    struct ofp_request *request = request_of(handle);
+    int result = ofpi_domain_enter(request->endpoint->domain);
+
+    if (result)
+        return result;
+    result = start_prepared(request);
+    ofpi_domain_leave(request->endpoint->domain);
+    return result;
+}
+
+int ofp_start_two(ofp_request_t first, ofp_request_t second)
+{
+    struct ofpi_domain *domain;
+    int result;
+
+    if (!first || !second || request_of(first)->domain != request_of(second)->domain)
+        return -EINVAL;
+    domain = request_of(first)->domain;
+    result = ofpi_domain_enter(domain);
+    if (result)
+        return result;
+    result = start_prepared(request_of(first));
+    if (!result)
+        result = start_prepared(request_of(second)) ? 1 : 2;
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+int ofp_start_many(const ofp_request_t *requests, uint64_t count)
+{
+    uint64_t started = 0;
+    int result = 0;
+
+    while (started < count && !result) {
+        result = ofp_start(requests[started]);
+        started += !result;
+    }
+    return started ? (int)started : result;
+}
