@@ -10,6 +10,7 @@ weakly, only to tell it that it is closed.
 
 import atexit
 import os
+import sys
 import threading
 import warnings
 import weakref
@@ -124,10 +125,18 @@ class Handle:
         if failed is not None:
             # C still has children, so closing again must be possible.
             raise failed
-        if self.pointer is not None:
-            self._tell_owner(before=True)
-            self.close_pointer(self.pointer)
-            self._forget()
+        pointer = self.pointer
+        if pointer is None:
+            return
+        self._tell_owner(before=True)
+        # From here on other threads find it closed.
+        self.pointer = None
+        try:
+            self.close_pointer(pointer)
+        except FabricError:
+            self.pointer = pointer
+            raise
+        self._forget()
 
     def _forget(self) -> None:
         self.pointer = None
@@ -157,6 +166,10 @@ def _watch_exit() -> None:
 
 
 def _close_all() -> None:
+    if threading.active_count() > 1:
+        # Daemon threads may be on their way into a call, with the pointers that would be freed here. What they leave
+        # behind has no name anywhere: it goes with the process.
+        return
     for handle in reversed(list(_roots.values())):
         try:
             handle.close()
@@ -236,7 +249,7 @@ class Resource:
 
     def __del__(self) -> None:
         core: Handle | None = getattr(self, "_core", None)
-        if core is None or core.pointer is None or core.is_forked:
+        if core is None or core.pointer is None or core.is_forked or sys.is_finalizing():
             return
         try:
             if self._warns:

@@ -70,6 +70,8 @@ int ofp_cq_close(struct ofp_cq *cq)
         ofpi_domain_leave(domain);
         return -EBUSY;
     }
+    cq->closing = true;
+    ofpi_wait_for_leavers(domain, &cq->waiting);
     set_armed(cq, false);
     ofp_list_remove(&cq->node);
     ofpi_domain_leave(domain);
@@ -183,28 +185,34 @@ static bool enough(const void *argument)
 {
     const struct queue_condition *condition = argument;
 
-    return condition->cq->count + condition->cq->spilled >= condition->min || condition->cq->signalled;
+    return condition->cq->count + condition->cq->spilled >= condition->min || condition->cq->signalled ||
+           condition->cq->closing;
 }
 
 int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max, uint64_t min, int64_t timeout,
                     bool *expired)
 {
     struct queue_condition condition = {cq, min < max ? min : max};
-    int64_t result = ofpi_domain_enter(cq->domain);
+    struct ofpi_domain *domain = cq->domain;
+    int64_t result = ofpi_domain_enter(domain);
 
     *expired = false;
     if (result)
         return result;
     if (cq->event_fd >= 0)
         awake(cq);
+    cq->waiting++;
     result = ofpi_wait(cq->domain, enough, &condition, timeout, expired);
+    cq->waiting--;
+    if (result > 0 && cq->closing)
+        result = -ECANCELED;
     if (result > 0 && cq->signalled && cq->count + cq->spilled < condition.min) {
         cq->signalled = false;
         result = -ECANCELED;
     }
     if (result == 1 || (result == 0 && *expired))
         result = (int64_t)take(cq, rows, max);
-    ofpi_domain_leave(cq->domain);
+    ofpi_domain_leave(domain);
     return result;
 }
 

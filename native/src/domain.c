@@ -42,6 +42,7 @@ static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struc
     ofp_store_relaxed(&domain->owner, this_thread());
     domain->fork_generation = ofpi_fork_generation;
     ofp_list_init(&domain->endpoints);
+    ofp_list_init(&domain->closed_endpoints);
     ofp_list_init(&domain->queues);
     ofp_list_init(&domain->vectors);
     ofp_list_init(&domain->free_requests);
@@ -53,6 +54,7 @@ static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struc
 
 static void domain_free(struct ofpi_domain *domain)
 {
+    ofpi_endpoints_free(domain);
     ofpi_requests_free(domain);
     ofpi_timers_fini(&domain->timers);
     ofpi_pool_fini(&domain->pendings);
@@ -123,6 +125,9 @@ int ofp_domain_close(struct ofp_domain *handle)
         return result;
     busy = !ofp_list_empty(&domain->endpoints) || !ofp_list_empty(&domain->queues) ||
            !ofp_list_empty(&domain->vectors) || domain->regions.live;
+    /* Without endpoints all that a thread could wait for has ended; it only has to wake up and leave. */
+    if (!busy)
+        ofpi_wait_for_leavers(domain, &domain->waiting);
     ofpi_domain_leave(domain);
     if (busy)
         return -EBUSY;

@@ -31,6 +31,7 @@ struct ofpi_domain {
     uint64_t fork_generation; /* constant; differs from ofpi_fork_generation in a child */
 
     struct ofp_list endpoints, queues, vectors;
+    struct ofp_list closed_endpoints; /* kept until the domain closes: a thread may be about to post on one */
     uint32_t endpoint_count;
     uint32_t next_endpoint_id;
     struct ofpi_regions regions;
@@ -54,6 +55,7 @@ struct ofpi_domain {
     bool leader;          /* one thread sleeps, or is about to, on the epoll descriptor */
     bool leader_notified; /* the leader's eventfd was written during this sleep */
     uint32_t followers;
+    uint32_t waiting;            /* threads inside ofpi_wait: closing waits until they have left */
     _Atomic uint32_t generation; /* the futex of the followers; every completion that finds any advances it */
     int notify_fd;               /* eventfd in the reactor: wakes the leader */
     struct ofp_watch notify_watch;
@@ -76,6 +78,8 @@ struct ofp_cq {
     uint64_t spilled;
     struct ofp_list finished; /* requests with `notify` */
     bool signalled;           /* ofp_cq_signal, not yet consumed */
+    bool closing;             /* waits end */
+    uint32_t waiting;         /* threads in ofp_cq_wait */
     bool armed;               /* its user sleeps on `epoll_fd` */
     bool event_set;           /* event_fd is readable */
     int event_fd, epoll_fd;   /* -1 until ofp_cq_fileno is first called */
@@ -120,8 +124,9 @@ struct ofpi_endpoint {
     uint64_t in_flight; /* pending operations, backlog included */
     uint64_t backlog_count;
     bool selective_completion;
-    bool closing;   /* what ends from now on is cancelled */
-    bool held_back; /* the last post said that more would follow */
+    bool closing;              /* what ends from now on is cancelled; posts that wait for room give up */
+    uint32_t waiting_for_room; /* threads that do */
+    bool held_back;            /* the last post said that more would follow */
     struct ofp_endpoint_statistics statistics;
 };
 
@@ -174,6 +179,9 @@ static inline void ofpi_domain_leave(struct ofpi_domain *domain)
         ofpi_domain_rearm(domain);
     ofpi_lock_release(&domain->lock);
 }
+
+/* endpoint.c: free what closing has left of the domain's endpoints. */
+void ofpi_endpoints_free(struct ofpi_domain *domain);
 
 /* ---------------------------------------------------------------------------------------------------- operation.c */
 
@@ -246,6 +254,8 @@ typedef bool ofpi_condition(const void *argument);
  */
 int ofpi_wait(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, int64_t timeout,
               bool *expired);
+/* Let go of the lock until *threads of those who wait have left; what they wait for has been made to hold. */
+void ofpi_wait_for_leavers(struct ofpi_domain *domain, const uint32_t *threads);
 /* Something that a sleeping thread may wait for has happened. Cheap when nobody sleeps. */
 void ofpi_wake(struct ofpi_domain *domain);
 

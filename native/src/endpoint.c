@@ -44,12 +44,12 @@ static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp
     return ofpi_receive_context_open(&context, &endpoint->receive_context);
 }
 
-static void endpoint_free(struct ofpi_endpoint *endpoint)
+static void endpoint_release(struct ofpi_endpoint *endpoint)
 {
     if (endpoint->receive_context)
         ofpi_receive_context_close(endpoint->receive_context);
+    endpoint->receive_context = NULL;
     ofpi_peers_free(endpoint);
-    free(endpoint);
 }
 
 int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **result,
@@ -75,7 +75,8 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
     if (error) {
         ofpi_domain_leave(domain);
         if (endpoint)
-            endpoint_free(endpoint);
+            endpoint_release(endpoint);
+        free(endpoint);
         if (!text[0])
             snprintf(text, text_size, "cannot open an endpoint: %s", ofp_strerror(error));
         return error;
@@ -101,6 +102,7 @@ int ofp_endpoint_close(struct ofp_endpoint *handle, int64_t timeout)
     if (result)
         return result;
     endpoint->closing = true;
+    ofpi_wait_for_leavers(domain, &endpoint->waiting_for_room);
     endpoint->base.ops->close(handle, timeout < 0 ? UINT64_MAX : ofpi_now() + (uint64_t)timeout);
     ofp_list_remove(&endpoint->node);
     domain->endpoint_count--;
@@ -110,9 +112,19 @@ int ofp_endpoint_close(struct ofp_endpoint *handle, int64_t timeout)
     endpoint->tx_cq->uses--;
     endpoint->rx_cq->uses--;
     endpoint->av->uses--;
+    /* The object itself stays: another thread may be on its way into a post, which then finds it closing. */
+    endpoint_release(endpoint);
+    ofp_list_append(&domain->closed_endpoints, &endpoint->node);
     ofpi_domain_leave(domain);
-    endpoint_free(endpoint);
     return 0;
+}
+
+void ofpi_endpoints_free(struct ofpi_domain *domain)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&domain->closed_endpoints)))
+        free(OFP_CONTAINER_OF(node, struct ofpi_endpoint, node));
 }
 
 int ofp_endpoint_address(struct ofp_endpoint *handle, void *address, size_t *length)

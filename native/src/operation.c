@@ -152,8 +152,11 @@ int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operatio
 {
     struct ofpi_resolved resolved;
     struct ofpi_peer *peer;
-    int error = ofpi_operation_resolve(endpoint, op, &resolved);
+    int error;
 
+    if (__builtin_expect(endpoint->closing, 0))
+        return -ECANCELED;
+    error = ofpi_operation_resolve(endpoint, op, &resolved);
     if (error)
         return error;
     if (ofpi_operation_is_receive(op))
@@ -210,7 +213,7 @@ int ofp_cancel(struct ofp_endpoint *handle, uint64_t context)
     if (result)
         return result;
     result = -ENOENT;
-    if (!endpoint->base.info.offloads_matching)
+    if (endpoint->receive_context)
         result = ofpi_receive_cancel(endpoint->receive_context, handle, context, 0);
     if (result == -ENOENT)
         result = ofpi_peer_cancel(endpoint, context, 0);

@@ -418,4 +418,7 @@ void ofpi_peers_free(struct ofpi_endpoint *endpoint)
     free(endpoint->strangers);
     if (endpoint->stranger_addresses)
         ofpi_av_table_free(endpoint->stranger_addresses);
+    endpoint->peers = endpoint->strangers = NULL;
+    endpoint->stranger_addresses = NULL;
+    endpoint->peer_capacity = endpoint->stranger_count = 0;
 }

@@ -95,7 +95,7 @@ static bool has_room(const void *argument)
 {
     const struct ofpi_endpoint *endpoint = argument;
 
-    return endpoint->in_flight < endpoint->tx_size;
+    return endpoint->in_flight < endpoint->tx_size || endpoint->closing;
 }
 
 /* Start, and with a full transmit queue make room first. */
@@ -106,9 +106,13 @@ int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation
     while (__builtin_expect(result == -EAGAIN, 0)) {
         bool expired;
 
+        endpoint->waiting_for_room++;
         result = ofpi_wait(endpoint->domain, has_room, endpoint, -1, &expired);
+        endpoint->waiting_for_room--;
         if (result <= 0)
             return result ? result : -EAGAIN;
+        if (endpoint->closing)
+            return -ECANCELED;
         result = ofpi_endpoint_post(endpoint, op);
     }
     return result;
@@ -248,19 +252,23 @@ static bool finished(const void *argument)
 int ofp_request_wait(ofp_request_t handle, int64_t timeout)
 {
     struct ofp_request *request = request_of(handle);
+    struct ofpi_domain *domain = request->domain;
     bool expired;
     int result = ofp_request_finished(handle);
 
     if (result)
         return result;
-    result = ofpi_domain_enter(request->domain);
+    result = ofpi_domain_enter(domain);
     if (result)
         return result;
     result = -EINVAL;
     if (ofp_load_relaxed(&request->state) != OFPI_REQUEST_IDLE)
-        result = ofpi_wait(request->domain, finished, request, timeout, &expired);
-    ofpi_domain_leave(request->domain);
-    return result == 1 ? result_of(request) : result;
+        result = ofpi_wait(domain, finished, request, timeout, &expired);
+    /* Outside the lock the domain may be closed, and the request with it. */
+    if (result == 1)
+        result = result_of(request);
+    ofpi_domain_leave(domain);
+    return result;
 }
 
 int ofp_request_finish(ofp_request_t handle) { return handle ? ofp_request_wait(handle, -1) : -EINVAL; }
@@ -381,7 +389,7 @@ int ofp_request_cancel(ofp_request_t handle)
         return result;
     result = -ENOENT;
     if (!finished(request)) {
-        if (!endpoint->base.info.offloads_matching)
+        if (endpoint->receive_context)
             result = ofpi_receive_cancel(endpoint->receive_context, &endpoint->base, context, OFPI_REQUEST);
         if (result == -ENOENT)
             result = ofpi_peer_cancel(endpoint, context, OFPI_REQUEST);
@@ -426,7 +434,7 @@ int ofp_request_unclaim(ofp_request_t handle)
     if (result)
         return result;
     result = -EINVAL;
-    if (finished(request) && request->completion.flags & OFP_COMPLETED_CLAIM) {
+    if (finished(request) && request->completion.flags & OFP_COMPLETED_CLAIM && endpoint->receive_context) {
         request->completion.flags &= ~(uint64_t)OFP_COMPLETED_CLAIM;
         result = ofpi_receive_unclaim(endpoint->receive_context, &endpoint->base, (uint64_t)(uintptr_t)request);
     }

@@ -223,8 +223,8 @@ static int wait_until(struct ofpi_domain *domain, ofpi_condition *condition, con
     }
 }
 
-int ofpi_wait(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, int64_t timeout,
-              bool *expired)
+static int wait_counted(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, int64_t timeout,
+                        bool *expired)
 {
     bool own = timeout >= 0 && (uint64_t)timeout <= SECOND;
     int result;
@@ -255,4 +255,25 @@ int ofpi_wait(struct ofpi_domain *domain, ofpi_condition *condition, const void 
     if (__builtin_expect(!domain->leader && domain->helper_state == OFPI_HELPER_PARKED, 0))
         ofpi_helper_kick(domain);
     return result;
+}
+
+int ofpi_wait(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, int64_t timeout,
+              bool *expired)
+{
+    int result;
+
+    domain->waiting++;
+    result = wait_counted(domain, condition, argument, timeout, expired);
+    domain->waiting--;
+    return result;
+}
+
+void ofpi_wait_for_leavers(struct ofpi_domain *domain, const uint32_t *threads)
+{
+    while (*threads) {
+        ofpi_wake(domain);
+        ofpi_lock_release(&domain->lock);
+        sched_yield();
+        ofpi_lock_acquire(&domain->lock);
+    }
 }

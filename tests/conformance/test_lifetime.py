@@ -45,6 +45,44 @@ def test_close_cancels_what_is_in_flight(open_endpoint: OpenEndpoint) -> None:
     cq.close()
 
 
+@pytest.mark.parametrize("close", ["endpoint", "queue", "all"])
+def test_close_ends_waits_of_other_threads(open_endpoint: OpenEndpoint, close: str) -> None:
+    first = open_endpoint()
+    ep = open_endpoint(first.domain, cq=first.domain.cq(), tx_size=1)
+    me = ep.insert(ep.address)
+    busy = ep.tsend(np.zeros(1 << 20), me, tag=3, complete="match")
+    ended: list[type] = []
+
+    def wait(call: Callable[[], object]) -> None:
+        try:
+            call()
+        except ofipy.FabricError as error:
+            ended.append(type(error))
+
+    calls = [
+        lambda: ep.trecv_into(bytearray(8), me, tag=1).wait(),
+        lambda: ep.trecv_into(bytearray(8), me, tag=1).wait(timeout=TIMEOUT),
+        lambda: ep.tsend(np.zeros(1 << 20), me, tag=3, complete="match").wait(),
+        lambda: ep.cq.wait(),
+        lambda: ep.cq.wait(timeout=TIMEOUT),
+    ]
+    if close == "endpoint":
+        del calls[3:]  # the queue stays, and so do its waiters
+    threads = [threading.Thread(target=wait, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    before = ep.stats().sleeps
+    while ep.stats().sleeps < before + 3:
+        pass
+    {"endpoint": ep, "queue": ep.cq, "all": ep.fabric}[close].close()
+    for thread in threads:
+        thread.join(TIMEOUT)
+    assert not any(thread.is_alive() for thread in threads)
+    assert set(ended) <= {ofipy.Canceled, ofipy.Closed}
+    assert len(ended) == len(calls)
+    assert isinstance(busy.exception(), ofipy.Canceled)
+
+
 def test_results_are_there_after_the_endpoint(open_endpoint: OpenEndpoint) -> None:
     ep = open_endpoint()
     me = ep.insert(ep.address)

@@ -150,7 +150,8 @@ def test_prepared_operations(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     with pytest.raises(ofipy.Busy):
         receive.start()
     with pytest.raises(ofipy.Busy):
-        ofipy.start(send, receive)
+        ofipy.start(receive, send)
+    ofipy.start(send)
     send.wait(timeout=TIMEOUT)
     receive.wait(timeout=TIMEOUT)
 

@@ -102,6 +102,7 @@ static inline bool run_processes_first(uint32_t count, process_function *functio
         assert_true(children[rank] >= 0);
         if (children[rank] == 0) {
             function(shared, rank);
+            free(children);
             /* exit, not _exit: the leak checker shall look. */
             exit(0);
         }
