@@ -15,6 +15,7 @@ from ofipy._region import Region
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
+    from ofipy._memory import DomainMemory
 
 __all__ = [
     "KEPT_SIZE",
@@ -32,7 +33,8 @@ LOOKUP_SIZE = 4096
 
 # Up to this size an endpoint keeps the array of its last send, and of its last receive, exported for the next one: most
 # programs use the same few again and again, and finding an array's address costs as much as the call that sends it.
-KEPT_SIZE = 65_536
+# Moving more than this takes a hundred times as long, so larger arrays are not kept alive for it.
+KEPT_SIZE = 4 << 20
 
 _COMPOSED = frozenset((Region, list, tuple))
 _CHARS = ffi.typeof("char[]")
@@ -72,11 +74,16 @@ class Export:
 
     __slots__ = ("length", "memory", "owner", "segment", "segment_memory")
 
-    def __init__(self, owner: Any, *, writable: bool) -> None:
+    def __init__(self, owner: Any, *, writable: bool, allocated: "DomainMemory | None" = None) -> None:
         self.owner = owner
         self.memory = ffi.from_buffer(_CHARS, owner, writable)
         self.length = len(self.memory)
-        self.segment_memory = ffi.new("struct ofp_segment *", (address_of(self.memory), self.length))
+        offset, region = address_of(self.memory), int(lib.OFP_REGION_PROCESS)
+        if allocated and self.length >= LOOKUP_SIZE:
+            found = allocated.find(offset, self.length)
+            if found is not None:
+                offset, region = offset - found.address, found.number
+        self.segment_memory = ffi.new("struct ofp_segment *", (offset, self.length, region))
         self.segment = int(ffi.cast(_ADDRESS, self.segment_memory))
 
 

@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from ofipy._av import PEER_ANY
 from ofipy._binding import failure, lib
-from ofipy._buffers import KEPT_SIZE, LOOKUP_SIZE, Export, LocalMemory, local_memory, make_record
+from ofipy._buffers import KEPT_SIZE, Export, LocalMemory, local_memory, make_record
 from ofipy._errors import InvalidArgument, NoMessage
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
 from ofipy._region import Region
@@ -115,13 +115,11 @@ class Messaging:
                     keep = buffer
                     started = _tsend_buffer(self._handle, buffer, len(buffer), peer, tag)
                 else:
-                    keep = Export(buffer, writable=False)
-                    started = -codes.EAGAIN
-                    if keep.length < LOOKUP_SIZE or not self._memory._starts:
-                        # Only arrays: a bytearray that is exported cannot grow.
-                        if type(buffer) is ndarray and keep.length <= KEPT_SIZE:
-                            self._sent = keep  # type: ignore[misc]
-                        started = _tsend_segment(self._address, keep.segment, peer, tag)
+                    keep = Export(buffer, writable=False, allocated=self._memory)
+                    # Only arrays: a bytearray that is exported cannot grow.
+                    if type(buffer) is ndarray and keep.length <= KEPT_SIZE:
+                        self._sent = keep  # type: ignore[misc]
+                    started = _tsend_segment(self._address, keep.segment, peer, tag)
             except (TypeError, ValueError, OverflowError, BufferError):
                 started = -codes.EINVAL
             if started == 0:
@@ -174,16 +172,15 @@ class Messaging:
             source = PEER_ANY if peer is None else peer
             if type(buffer) is Region:
                 keep, segment = buffer, buffer._segment
-                started = 0
             else:
                 keep = self._received
                 if keep.owner is not buffer:
-                    keep = Export(buffer, writable=True)
+                    keep = Export(buffer, writable=True, allocated=self._memory)
                     if type(buffer) is ndarray and keep.length <= KEPT_SIZE:
                         self._received = keep  # type: ignore[misc]
                 segment = keep.segment
-                started = 0 if keep.length < LOOKUP_SIZE or not self._memory._starts else -codes.EAGAIN
-            if started == 0 and ignore == 0:
+            started = 0
+            if ignore == 0:
                 started = _trecv_segment(self._address, segment, source, tag)
         except (TypeError, ValueError, OverflowError, BufferError):
             started = -codes.EINVAL

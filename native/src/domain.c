@@ -44,6 +44,7 @@ static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struc
     ofp_list_init(&domain->endpoints);
     ofp_list_init(&domain->closed_endpoints);
     ofp_list_init(&domain->queues);
+    ofp_list_init(&domain->to_flush);
     ofp_list_init(&domain->vectors);
     ofp_list_init(&domain->free_requests);
     ofpi_regions_init(&domain->regions);

@@ -46,6 +46,7 @@ struct ofpi_domain {
     uint64_t reactor_ticks;          /* when the kernel was last asked */
     _Atomic uint64_t progress_count; /* read by the helper without the lock */
     bool in_progress;                /* provider callbacks may not start another round */
+    struct ofp_list to_flush;        /* endpoints, by flush_node: to be flushed before the domain is let go */
     bool endpoints_armed;            /* every endpoint was armed and nothing disarmed them since */
     uint32_t armed_queues;           /* queues whose user sleeps on their descriptor */
 
@@ -109,6 +110,7 @@ struct ofpi_endpoint {
     struct ofp_endpoint base; /* first: the provider's view */
     struct ofpi_domain *domain;
     struct ofp_list node; /* in domain->endpoints */
+    struct ofp_list flush_node;
     struct ofp_cq *tx_cq, *rx_cq;
     struct ofp_av *av;
     struct ofpi_receive_context *receive_context;
@@ -173,8 +175,11 @@ static inline bool ofpi_domain_has_sleepers(const struct ofpi_domain *domain)
 {
     return domain->armed_queues || domain->helper_state == OFPI_HELPER_ARMED;
 }
+void ofpi_domain_flush(struct ofpi_domain *domain);
 static inline void ofpi_domain_leave(struct ofpi_domain *domain)
 {
+    if (__builtin_expect(!ofp_list_empty(&domain->to_flush), 0))
+        ofpi_domain_flush(domain);
     if (__builtin_expect(!domain->endpoints_armed && ofpi_domain_has_sleepers(domain), 0))
         ofpi_domain_rearm(domain);
     ofpi_lock_release(&domain->lock);
@@ -199,6 +204,7 @@ static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
     return op->op == OFP_RECV || op->op == OFP_TRECV;
 }
 void ofpi_endpoint_flush(struct ofpi_endpoint *endpoint);
+void ofpi_endpoint_flush_later(struct ofp_endpoint *endpoint);
 /* Check and start one operation. The lock is held. -EAGAIN: the transmit queue is full. */
 int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
 

@@ -105,6 +105,8 @@ int ofp_endpoint_close(struct ofp_endpoint *handle, int64_t timeout)
     ofpi_wait_for_leavers(domain, &endpoint->waiting_for_room);
     endpoint->base.ops->close(handle, timeout < 0 ? UINT64_MAX : ofpi_now() + (uint64_t)timeout);
     ofp_list_remove(&endpoint->node);
+    if (ofp_list_linked(&endpoint->flush_node))
+        ofp_list_remove(&endpoint->flush_node);
     domain->endpoint_count--;
     ofpi_peers_close(endpoint);
     if (endpoint->receive_context)

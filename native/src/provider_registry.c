@@ -106,6 +106,7 @@ const struct ofp_core ofpi_core = {
     .watch_modify = watch_modify,
     .watch_remove = watch_remove,
     .timer_start = timer_start,
+    .flush_later = ofpi_endpoint_flush_later,
     .timer_stop = timer_stop,
     .endpoint_by_id = endpoint_by_id,
     .region_by_id = region_by_id,

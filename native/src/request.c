@@ -325,22 +325,32 @@ int64_t ofp_request_take_length(ofp_request_t handle)
 struct many_condition {
     const ofp_request_t *requests;
     uint64_t count;
-    bool all;
+    uint64_t *finished; /* how many from the first on are known to have finished */
 };
 
-static bool many_finished(const void *argument)
+static bool all_finished(const void *argument)
+{
+    const struct many_condition *condition = argument;
+
+    while (*condition->finished < condition->count && finished(request_of(condition->requests[*condition->finished])))
+        ++*condition->finished;
+    return *condition->finished == condition->count;
+}
+
+static bool any_finished(const void *argument)
 {
     const struct many_condition *condition = argument;
 
     for (uint64_t i = 0; i < condition->count; i++)
-        if (finished(request_of(condition->requests[i])) != condition->all)
-            return !condition->all;
-    return condition->all;
+        if (finished(request_of(condition->requests[i])))
+            return true;
+    return false;
 }
 
 int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, int64_t timeout)
 {
-    struct many_condition condition = {requests, count, all};
+    uint64_t known = 0;
+    struct many_condition condition = {requests, count, &known};
     struct ofpi_domain *domain;
     bool expired;
     int result;
@@ -354,7 +364,7 @@ int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, i
     result = ofpi_domain_enter(domain);
     if (result)
         return result;
-    result = ofpi_wait(domain, many_finished, &condition, timeout, &expired);
+    result = ofpi_wait(domain, all ? all_finished : any_finished, &condition, timeout, &expired);
     ofpi_domain_leave(domain);
     return result;
 }

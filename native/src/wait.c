@@ -115,7 +115,8 @@ static int poll_descriptor(int fd, uint64_t deadline)
  * that is longer than SPIN_TIME, so a spin that met its event late may last longer the next time. Each spin that ended
  * in sleep halves it, so that on a machine with more processes than cores nobody spins for long. Two peers that
  * both sleep would see only each other's wake-ups, always later than a spin: now and then after short sleeps one of them
- * tries the longest spin, and if that meets its event both are out of it.
+ * tries the longest spin, and if that meets its event both are out of it. And who was woken finds something or expects it
+ * shortly, for peers may wake ahead of what they are about to finish.
  */
 static void after_spin(struct ofpi_domain *domain, uint64_t spun)
 {
@@ -130,6 +131,8 @@ static void after_sleep(struct ofpi_domain *domain, uint64_t slept)
 {
     if (slept < 2 * LONGEST_SPINS * domain->spin_limit_ns && ++domain->short_sleeps % SLEEPS_PER_TRIAL == 0)
         domain->spin_ns = LONGEST_SPINS * domain->spin_limit_ns;
+    else if (domain->spin_ns < domain->spin_limit_ns)
+        domain->spin_ns = domain->spin_limit_ns;
 }
 
 static void nap(struct ofpi_domain *domain)

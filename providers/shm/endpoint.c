@@ -98,6 +98,7 @@ bool shm_endpoint_arm(struct ofp_endpoint *base)
     endpoint->armed = true;
     if (has_work(endpoint))
         return false;
+    shm_wake_sleepers(endpoint);
     /* Fragments that wait for room in a ring: nobody wakes us for that. */
     if (!ofp_list_empty(&endpoint->pushes))
         shm_schedule_retry(endpoint);

@@ -153,6 +153,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .peer_down = shm_link_peer_down,
     .post = shm_post,
     .receive_start = shm_receive_start,
+    .flush = shm_flush,
     .progress = shm_progress,
     .arm = shm_endpoint_arm,
     .disarm = shm_endpoint_disarm,

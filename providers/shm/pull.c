@@ -152,6 +152,8 @@ static enum progress pull_piece(struct shm_pull *pull)
 
     if (length > SHM_PIECE)
         length = SHM_PIECE;
+    if (length >= SHM_WAKE_AHEAD && pull->offset + length == pull->receive->length)
+        shm_wake_ahead(pull->link);
     OFP_SHM_STEP(pull_piece);
     if (pull->mapped)
         shm_core->receive_write(pull->receive, pull->offset, pull->mapped + pull->offset, length);

@@ -79,9 +79,22 @@ void shm_wake_sleepers(struct shm_endpoint *endpoint)
 {
     struct ofp_list *node;
 
+    endpoint->moved_since = 0;
     while ((node = ofp_list_pop(&endpoint->to_wake)))
         wake(OFP_CONTAINER_OF(node, struct shm_link, wake));
 }
+
+void shm_wake_ahead(struct shm_link *link)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+    uint64_t next = endpoint->head + 1;
+
+    if (ofp_load_relaxed(&link->ring.header->status) & SHM_SLEEPING && ofp_list_empty(&endpoint->pulls) &&
+        !shm_ring_is_ready(&endpoint->ring, next, shm_ring_peek(&endpoint->ring, next)))
+        wake(link);
+}
+
+void shm_flush(struct ofp_endpoint *base) { shm_wake_sleepers(shm_endpoint_of(base)); }
 
 static inline void fill_envelope(struct shm_content *content, enum shm_kind kind, const struct ofp_operation *op,
                                  uint64_t length)

@@ -23,6 +23,10 @@
 #define SHM_NAME "shm"
 /* A copy under the domain's lock is made in pieces of this size, one per call of progress. */
 #define SHM_PIECE (UINT64_C(4) << 20)
+/* A piece that takes long enough to copy for a sleeping sender to wake up meanwhile. */
+#define SHM_WAKE_AHEAD (UINT64_C(512) << 10)
+/* And bytes fetched before a sleeping sender learns of them at the latest: two to three milliseconds. */
+#define SHM_WAKE_BYTES (UINT64_C(32) << 20)
 /* Slots that one call of progress handles at most. */
 #define SHM_DRAIN 64
 /* Without an event to wait for (a full ring of somebody else): look again after this long, ns. */
@@ -139,9 +143,10 @@ struct shm_endpoint {
     struct ofp_list busy; /* links, by shm_link.busy */
     struct ofp_list meetings;
     struct ofp_list pulls, pushes, kept;
-    struct ofp_list to_wake; /* links, by shm_link.wake: sleepers that this call of progress wakes at its end */
+    struct ofp_list to_wake; /* links, by shm_link.wake: sleepers that are to know what was sent to them */
     bool in_progress;
-    uint64_t moved; /* bytes that this call of progress has fetched */
+    uint64_t moved;       /* bytes that this call of progress has fetched */
+    uint64_t moved_since; /* and those since sleepers were last woken */
     struct ofp_watch listener;
     struct ofp_timer listener_timer; /* out of descriptors: listen again */
     struct ofp_timer retry_timer;
@@ -206,6 +211,9 @@ void shm_gather(void *target, const struct iovec *iov, uint32_t iov_count, uint6
 void shm_after_publish(struct shm_link *link, uint64_t status);
 /* Wake those that shm_after_publish kept for the end of a call of progress. */
 void shm_wake_sleepers(struct shm_endpoint *endpoint);
+/* It is about to get an answer that it sleeps for, and would take as long to wake up as we to get there. */
+void shm_wake_ahead(struct shm_link *link);
+void shm_flush(struct ofp_endpoint *base);
 static inline void shm_publish(struct shm_link *link, struct shm_slot *slot, uint64_t state)
 {
     uint64_t status = shm_ring_publish(&link->ring, slot, state);

@@ -203,7 +203,7 @@ struct ofp_endpoint_ops {
      * OFP_INJECT: the memory is valid during the call only. OFP_MORE: a later post or `flush` may carry it.
      */
     int (*post)(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
-    /* Optional. End of a batch: hand everything held back because of OFP_MORE to the transport. */
+    /* Optional. End of a batch: hand over what was held back because of OFP_MORE, or with core->flush_later. */
     void (*flush)(struct ofp_endpoint *endpoint);
 
     /*
@@ -310,6 +310,13 @@ struct ofp_core {
     void (*watch_remove)(struct ofp_domain *domain, struct ofp_watch *watch);
     void (*timer_start)(struct ofp_domain *domain, struct ofp_timer *timer);
     void (*timer_stop)(struct ofp_domain *domain, struct ofp_timer *timer);
+
+    /*
+     * Have `flush` called before the public call that is running lets go of the domain, which may be many rounds of progress
+     * later: for what costs as much once as for all of them. Called again at any time; no effect when it is due already.
+     * `arm` must not leave anything to it.
+     */
+    void (*flush_later)(struct ofp_endpoint *endpoint);
 
     /* Visit the endpoints and regions of a domain. */
     struct ofp_endpoint *(*endpoint_by_id)(struct ofp_domain *domain, uint32_t id);
