@@ -71,9 +71,9 @@ class AddressVector(Resource):
         self._peers: dict[int, Peer] = {}
 
         def close(pointer: Any) -> None:
-            check(lib.ofp_av_close(pointer), operation="close an address vector", provider=provider)
+            check(lib.ofp_av_retire(pointer), operation="close an address vector", provider=provider)
 
-        self._own(Handle(result[0], close, (domain._core,), "address vector"))
+        self._own(Handle(ffi.gc(result[0], lib.ofp_av_free), close, (domain._core,), "address vector"))
 
     @property
     def domain(self) -> "Domain":

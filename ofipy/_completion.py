@@ -28,6 +28,10 @@ Rows = np.ndarray[Any, np.dtype[np.void]]
 
 _ROWS = ffi.typeof("struct ofp_completion[]")
 _HANDLES = ffi.typeof("ofp_request_t[]")
+_FORGOTTEN = (
+    lambda: None,
+    None,
+)  # the queue was closed meanwhile, and what was waited for is known to be over
 _FINISHED_AT_ONCE = 64
 
 
@@ -66,9 +70,9 @@ class CompletionQueue(Resource):
         self._readers: dict[int, Reader] = {}  # by id of the event loop
 
         def close(pointer: Any) -> None:
-            check(lib.ofp_cq_close(pointer), operation="close a queue", provider=provider)
+            check(lib.ofp_cq_retire(pointer), operation="close a queue", provider=provider)
 
-        self._own(Handle(result[0], close, (domain._core,), "completion queue"))
+        self._own(Handle(ffi.gc(result[0], lib.ofp_cq_free), close, (domain._core,), "completion queue"))
 
     @property
     def domain(self) -> "Domain":
@@ -148,7 +152,7 @@ class CompletionQueue(Resource):
         self._notified[handle] = action, keep
         if lib.ofp_request_notify(handle) != 1:
             return True
-        del self._notified[handle]
+        self._notified.pop(handle, None)  # closing may have been faster
         return False
 
     def _drain_finished(self) -> int:
@@ -158,7 +162,7 @@ class CompletionQueue(Resource):
             handles = ffi.new(_HANDLES, _FINISHED_AT_ONCE)
             count = check(lib.ofp_cq_finished(pointer, handles, _FINISHED_AT_ONCE), operation="drain")
             for index in range(count):
-                action, _ = self._notified.pop(handles[index])
+                action, _ = self._notified.pop(handles[index], _FORGOTTEN)
                 action()
             total += count
             if count < _FINISHED_AT_ONCE:

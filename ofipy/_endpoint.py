@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Endpoints: where messages leave and arrive."""
 
-import weakref
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource
 from ofipy._messaging import Messaging
 from ofipy._posting import Posting
 from ofipy._region import Region
-from ofipy._request import MessageRequest, PreparedRequest
+from ofipy._request import MessageRequest
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain, Fabric
@@ -98,7 +97,6 @@ class Endpoint(Resource, Messaging, Posting):
         "_memory",
         "_options",
         "_owned",
-        "_prepared",
         "_received",
         "_returned",
         "_send_cq",
@@ -129,7 +127,6 @@ class Endpoint(Resource, Messaging, Posting):
         self._av = av if av is not None else domain.av()
         self._send_cq = send_cq if send_cq is not None else self._cq
         self._owned: Fabric | None = None  # closed with the endpoint
-        self._prepared: weakref.WeakSet[PreparedRequest] = weakref.WeakSet()
         self._returned: deque[MessageRequest] = deque()  # messages that cancelled receives gave back
         self._options: dict[str, Any] = {
             "tx_flags": complete_flags(complete),
@@ -172,12 +169,12 @@ class Endpoint(Resource, Messaging, Posting):
         check(opened, text=text, operation="open an endpoint", provider=provider)
 
         def close(pointer: Any) -> None:
-            result = lib.ofp_endpoint_close(pointer, int(CLOSE_TIMEOUT * 1e9))
+            result = lib.ofp_endpoint_retire(pointer, int(CLOSE_TIMEOUT * 1e9))
             check(result, operation="close an endpoint", provider=provider)
 
         parents = dict.fromkeys((domain._core, self._cq._core, self._send_cq._core, self._av._core))
-        self._own(Handle(result[0], close, tuple(parents), "endpoint"))
-        self._handle = result[0]
+        self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
+        self._own(Handle(self._handle, close, tuple(parents), "endpoint"))
         self._address = int(ffi.cast("intptr_t", self._handle))
         number = lib.ofp_endpoint_id(self._handle)
         self._cq._endpoints[number] = self._send_cq._endpoints[number] = self
@@ -285,10 +282,6 @@ class Endpoint(Resource, Messaging, Posting):
             super().close()
         if self._owned is not None:
             self._owned.close()
-
-    def _closing(self) -> None:
-        for prepared in list(self._prepared):
-            prepared._disown()
 
     def _closed(self) -> None:
         self._handle = self._address = None

@@ -98,8 +98,9 @@ class Domain(Resource):
         check(opened, text=text, operation="open a domain", provider=info.provider)
         self._fabric = fabric
         self._threading = threading
-        self._memory = DomainMemory(result[0], info.provider)
-        self._own(Handle(result[0], self._memory.close_domain, (fabric._core,), "domain"))
+        pointer = ffi.gc(result[0], lib.ofp_domain_free)
+        self._memory = DomainMemory(pointer, info.provider)
+        self._own(Handle(pointer, self._memory.close_domain, (fabric._core,), "domain"))
 
     @property
     def fabric(self) -> Fabric:

@@ -60,6 +60,7 @@ class Handle:
         "parents",
         "pid",
         "pointer",
+        "shell",
     )
 
     def __init__(
@@ -72,6 +73,9 @@ class Handle:
         last: bool = False,
     ) -> None:
         self.pointer = pointer
+        # Other threads may be on their way into a call with the pointer when it is closed. They hold the object that
+        # holds this, and the memory that C needs to say that it is closed goes with it.
+        self.shell = pointer
         self.close_pointer = close
         self.parents = parents
         self.kind = kind

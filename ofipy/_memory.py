@@ -90,7 +90,7 @@ class DomainMemory:
             self._starts.remove(address)
             self._close_region(self._allocations.pop(address).number)
             if self._domain_closed and not self._starts and not self._unclosed:
-                lib.ofp_domain_close(self._pointer)
+                lib.ofp_domain_retire(self._pointer)
 
     def _close_region(self, number: int) -> None:
         # Refused while a raw operation uses it, or from a thread that is not the domain's.
@@ -104,5 +104,5 @@ class DomainMemory:
             for number in unclosed:
                 self._close_region(number)
             if not self._starts:
-                check(lib.ofp_domain_close(pointer), operation="close a domain", provider=self._provider)
+                check(lib.ofp_domain_retire(pointer), operation="close a domain", provider=self._provider)
             self._domain_closed = True

@@ -431,10 +431,6 @@ class PreparedRequest(Request):
 
     __slots__ = ("_segments",)
 
-    def __init__(self, endpoint: "Endpoint", handle: int, buffer: Any, operation: str, peer: int) -> None:
-        super().__init__(endpoint, handle, buffer, operation, peer)
-        endpoint._prepared.add(self)
-
     def start(self) -> Self:
         """Start it; what the last run left in the result fields is gone.
 
@@ -442,15 +438,20 @@ class PreparedRequest(Request):
         ------
         Busy
             When it is running.
+        Closed
+            When its endpoint is.
         """
-        if not self._handle:
-            raise Closed("the endpoint of this prepared operation is closed", operation=self._operation)
         result = lib.ofp_start(self._handle)
         while result in _NOT_YET:
             result = lib.ofp_start(self._handle)
         if result < 0:
-            raise failure(result, **self._context())
+            raise self._not_started(result)
         return self
+
+    def _not_started(self, error: int) -> FabricError:
+        if error == -codes.ECANCELED:
+            return Closed("the endpoint of this prepared operation is closed", operation=self._operation)
+        return failure(error, **self._context())
 
     def wait(self, *, timeout: float | None = None) -> Any:
         if timeout is None and _finish(self._handle) == 1:
@@ -458,8 +459,6 @@ class PreparedRequest(Request):
         return self._wait(timeout)
 
     def _attempt(self, timeout: int) -> bool:
-        if not self._handle:
-            raise Closed("the endpoint of this prepared operation is closed", operation=self._operation)
         state = _wait(self._handle, timeout)
         if state > 0:
             return True
@@ -469,13 +468,12 @@ class PreparedRequest(Request):
         raise failure(state, text=text, **self._context())
 
     def _row(self) -> Any:
-        handle = self._handle
-        return _completion(handle) if handle and _finished(handle) else None
+        return _completion(self._handle) if _finished(self._handle) else None
 
     @property
     def done(self) -> bool:
         """Whether the last start has finished, well or not; False before the first. Looks only."""
-        return bool(self._handle and _finished(self._handle))
+        return bool(_finished(self._handle))
 
     def __repr__(self) -> str:
         return f"<PreparedRequest {self._operation}>"
@@ -485,9 +483,3 @@ class PreparedRequest(Request):
             _release_later(self._endpoint, self._handle, self._buffer)
         else:
             lib.ofp_request_release(self._handle)
-
-    def _disown(self) -> None:
-        """The endpoint is about to close: the slot goes with it."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            lib.ofp_request_release(handle)

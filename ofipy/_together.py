@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ofipy._binding import drain_log, failure, lib, nanoseconds
-from ofipy._errors import Closed, FabricError, InvalidArgument, TimedOut
+from ofipy._errors import FabricError, InvalidArgument, TimedOut
 from ofipy._request import PreparedRequest, Request
 
 __all__ = ["start", "wait_all", "wait_any"]
@@ -34,7 +34,7 @@ def start(first: PreparedRequest, second: PreparedRequest | None = None, /, *oth
         When the endpoint of one is closed.
     """
     if second is None:
-        if first._handle and _start(first._handle) == 0:
+        if _start(first._handle) == 0:
             return
         _start_rest([first])
     elif not others:
@@ -51,11 +51,9 @@ def _start_rest(requests: Sequence[PreparedRequest]) -> None:
     begun = 0
     while begun < len(requests):
         handles = [request._handle for request in requests[begun:]]
-        if not all(handles):
-            raise Closed("the endpoint of a prepared operation is closed", operation="start")
         result = _start_many(handles, len(handles))
         if result < 0 and result not in _NOT_YET:
-            raise failure(result, **requests[begun]._context())
+            raise requests[begun]._not_started(result)
         begun += max(result, 0)
 
 

@@ -30,9 +30,9 @@ int ofp_av_open(struct ofp_domain *handle, const struct ofp_av_attr *attr, struc
     return 0;
 }
 
-int ofp_av_close(struct ofp_av *av)
+int ofp_av_retire(struct ofp_av *av)
 {
-    int result = ofpi_domain_enter(av->domain);
+    int result = ofpi_av_enter(av);
 
     if (result)
         return result;
@@ -41,10 +41,25 @@ int ofp_av_close(struct ofp_av *av)
         return -EBUSY;
     }
     ofp_list_remove(&av->node);
-    ofpi_domain_leave(av->domain);
     ofpi_av_table_free(av->table);
-    free(av);
+    av->table = NULL;
+    ofpi_domain_leave(av->domain);
     return 0;
+}
+
+void ofp_av_free(struct ofp_av *av)
+{
+    if (!av->table)
+        free(av);
+}
+
+int ofp_av_close(struct ofp_av *av)
+{
+    int result = ofp_av_retire(av);
+
+    if (!result)
+        ofp_av_free(av);
+    return result;
 }
 
 int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_t *index)
@@ -54,7 +69,7 @@ int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_
 
     if (result)
         return result;
-    result = ofpi_domain_enter(av->domain);
+    result = ofpi_av_enter(av);
     if (result)
         return result;
     result = ofpi_av_table_find(av->table, address, length, index);
@@ -67,7 +82,7 @@ int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_
 int ofp_av_remove(struct ofp_av *av, uint32_t index)
 {
     struct ofp_list *node, *following;
-    int result = ofpi_domain_enter(av->domain);
+    int result = ofpi_av_enter(av);
 
     if (result)
         return result;
@@ -88,7 +103,7 @@ int ofp_av_lookup(struct ofp_av *av, uint32_t index, void *address, size_t *leng
 {
     const void *stored;
     size_t size;
-    int result = ofpi_domain_enter(av->domain);
+    int result = ofpi_av_enter(av);
 
     if (result)
         return result;
@@ -107,7 +122,7 @@ int ofp_av_lookup(struct ofp_av *av, uint32_t index, void *address, size_t *leng
 
 int ofp_av_find(struct ofp_av *av, const void *address, size_t length, uint32_t *index)
 {
-    int result = ofpi_domain_enter(av->domain);
+    int result = ofpi_av_enter(av);
 
     if (result)
         return result;
@@ -120,7 +135,7 @@ uint32_t ofp_av_count(struct ofp_av *av)
 {
     uint32_t count;
 
-    if (ofpi_domain_enter(av->domain))
+    if (ofpi_av_enter(av))
         return 0;
     count = ofpi_av_table_count(av->table);
     ofpi_domain_leave(av->domain);

@@ -58,11 +58,11 @@ static void set_armed(struct ofp_cq *cq, bool armed)
     cq->domain->armed_queues += armed ? 1 : -1u;
 }
 
-int ofp_cq_close(struct ofp_cq *cq)
+int ofp_cq_retire(struct ofp_cq *cq)
 {
     struct ofpi_domain *domain = cq->domain;
     struct ofp_list *node;
-    int result = ofpi_domain_enter(domain);
+    int result = ofpi_cq_enter(cq);
 
     if (result)
         return result;
@@ -74,7 +74,8 @@ int ofp_cq_close(struct ofp_cq *cq)
     ofpi_wait_for_leavers(domain, &cq->waiting);
     set_armed(cq, false);
     ofp_list_remove(&cq->node);
-    ofpi_domain_leave(domain);
+    while (ofp_list_pop(&cq->finished))
+        ;
     while ((node = ofp_list_pop(&cq->spill)))
         free(OFP_CONTAINER_OF(node, struct spill_chunk, node));
     if (cq->epoll_fd >= 0) {
@@ -82,8 +83,23 @@ int ofp_cq_close(struct ofp_cq *cq)
         close(cq->event_fd);
     }
     free(cq->ring);
-    free(cq);
+    ofpi_domain_leave(domain);
     return 0;
+}
+
+void ofp_cq_free(struct ofp_cq *cq)
+{
+    if (cq->closing)
+        free(cq);
+}
+
+int ofp_cq_close(struct ofp_cq *cq)
+{
+    int result = ofp_cq_retire(cq);
+
+    if (!result)
+        ofp_cq_free(cq);
+    return result;
 }
 
 /* ------------------------------------------------------------------------------------------------ write and read */
@@ -161,7 +177,7 @@ static void awake(struct ofp_cq *cq)
 
 int64_t ofp_cq_read(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
 {
-    int64_t result = ofpi_domain_enter(cq->domain);
+    int64_t result = ofpi_cq_enter(cq);
 
     if (result)
         return result;
@@ -194,7 +210,7 @@ int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
 {
     struct queue_condition condition = {cq, min < max ? min : max};
     struct ofpi_domain *domain = cq->domain;
-    int64_t result = ofpi_domain_enter(domain);
+    int64_t result = ofpi_cq_enter(cq);
 
     *expired = false;
     if (result)
@@ -218,7 +234,7 @@ int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
 
 int ofp_cq_signal(struct ofp_cq *cq)
 {
-    int result = ofpi_domain_enter(cq->domain);
+    int result = ofpi_cq_enter(cq);
 
     if (result)
         return result;
@@ -253,7 +269,7 @@ static int open_descriptor(struct ofp_cq *cq)
 
 int ofp_cq_fileno(struct ofp_cq *cq)
 {
-    int result = ofpi_domain_enter(cq->domain);
+    int result = ofpi_cq_enter(cq);
 
     if (result)
         return result;
@@ -278,7 +294,7 @@ int ofp_cq_arm(struct ofp_cq *cq)
 
     if (result < 0)
         return result;
-    result = ofpi_domain_enter(cq->domain);
+    result = ofpi_cq_enter(cq);
     if (result)
         return result;
     awake(cq);
@@ -302,7 +318,7 @@ int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max
 {
     struct ofp_list *node;
     int64_t taken = 0;
-    int result = ofpi_domain_enter(cq->domain);
+    int result = ofpi_cq_enter(cq);
 
     if (result)
         return result;

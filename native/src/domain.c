@@ -42,7 +42,6 @@ static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struc
     ofp_store_relaxed(&domain->owner, this_thread());
     domain->fork_generation = ofpi_fork_generation;
     ofp_list_init(&domain->endpoints);
-    ofp_list_init(&domain->closed_endpoints);
     ofp_list_init(&domain->queues);
     ofp_list_init(&domain->to_flush);
     ofp_list_init(&domain->vectors);
@@ -55,7 +54,6 @@ static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struc
 
 static void domain_free(struct ofpi_domain *domain)
 {
-    ofpi_endpoints_free(domain);
     ofpi_requests_free(domain);
     ofpi_timers_fini(&domain->timers);
     ofpi_pool_fini(&domain->pendings);
@@ -116,7 +114,7 @@ no_reactor:
     return error;
 }
 
-int ofp_domain_close(struct ofp_domain *handle)
+int ofp_domain_retire(struct ofp_domain *handle)
 {
     struct ofpi_domain *domain = (struct ofpi_domain *)handle;
     bool busy;
@@ -129,6 +127,7 @@ int ofp_domain_close(struct ofp_domain *handle)
     /* Without endpoints all that a thread could wait for has ended; it only has to wake up and leave. */
     if (!busy)
         ofpi_wait_for_leavers(domain, &domain->waiting);
+    domain->retired = !busy;
     ofpi_domain_leave(domain);
     if (busy)
         return -EBUSY;
@@ -137,6 +136,22 @@ int ofp_domain_close(struct ofp_domain *handle)
         handle->provider->domain.close(handle);
     ofpi_wait_close(domain);
     ofpi_reactor_close(&domain->reactor);
-    domain_free(domain);
     return 0;
+}
+
+void ofp_domain_free(struct ofp_domain *handle)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+
+    if (domain->retired)
+        domain_free(domain);
+}
+
+int ofp_domain_close(struct ofp_domain *domain)
+{
+    int result = ofp_domain_retire(domain);
+
+    if (!result)
+        ofp_domain_free(domain);
+    return result;
 }

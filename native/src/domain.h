@@ -6,6 +6,7 @@
 #ifndef OFPI_DOMAIN_H
 #define OFPI_DOMAIN_H
 
+#include <errno.h>
 #include <pthread.h>
 
 #include "completion.h"
@@ -26,12 +27,12 @@ enum ofpi_helper_state {
 struct ofpi_domain {
     struct ofp_domain base; /* first: the provider's view */
     struct ofpi_lock lock;
+    bool retired;
     uint32_t threading;
     _Atomic uint64_t owner;   /* OFP_THREAD_DOMAIN: the thread it is bound to */
     uint64_t fork_generation; /* constant; differs from ofpi_fork_generation in a child */
 
     struct ofp_list endpoints, queues, vectors;
-    struct ofp_list closed_endpoints; /* kept until the domain closes: a thread may be about to post on one */
     uint32_t endpoint_count;
     uint32_t next_endpoint_id;
     struct ofpi_regions regions;
@@ -79,7 +80,7 @@ struct ofp_cq {
     uint64_t spilled;
     struct ofp_list finished; /* requests with `notify` */
     bool signalled;           /* ofp_cq_signal, not yet consumed */
-    bool closing;             /* waits end */
+    bool closing;             /* waits end, calls are refused; set for good by retiring */
     uint32_t waiting;         /* threads in ofp_cq_wait */
     bool armed;               /* its user sleeps on `epoll_fd` */
     bool event_set;           /* event_fd is readable */
@@ -91,7 +92,7 @@ struct ofp_av {
     struct ofp_list node; /* in domain->vectors */
     uint32_t uses;
     bool auto_insert;
-    struct ofpi_av_table *table;
+    struct ofpi_av_table *table; /* NULL: retired */
 };
 
 enum ofpi_request_state { OFPI_REQUEST_IDLE, OFPI_REQUEST_RUNNING, OFPI_REQUEST_FINISHED };
@@ -156,7 +157,7 @@ struct ofpi_pending {
 extern uint64_t ofpi_fork_generation;
 void ofpi_fork_watch(void);
 
-/* Every public call on the domain starts and ends with these: -OFP_EFORKED, -OFP_ETHREAD, or 0 with the lock held. */
+/* Every public call on the domain starts and ends with these: -OFP_EFORKED, -OFP_ETHREAD, -ECANCELED, or 0 with the lock held. */
 int ofpi_domain_check(struct ofpi_domain *domain);
 static inline int ofpi_domain_enter(struct ofpi_domain *domain)
 {
@@ -167,6 +168,10 @@ static inline int ofpi_domain_enter(struct ofpi_domain *domain)
             return result;
     }
     ofpi_lock_acquire(&domain->lock);
+    if (__builtin_expect(domain->retired, 0)) {
+        ofpi_lock_release(&domain->lock);
+        return -ECANCELED;
+    }
     return 0;
 }
 void ofpi_domain_rearm(struct ofpi_domain *domain);
@@ -185,8 +190,37 @@ static inline void ofpi_domain_leave(struct ofpi_domain *domain)
     ofpi_lock_release(&domain->lock);
 }
 
-/* endpoint.c: free what closing has left of the domain's endpoints. */
-void ofpi_endpoints_free(struct ofpi_domain *domain);
+/* The same for calls on a queue, a vector or an endpoint, whose own end they may meet. */
+static inline int ofpi_cq_enter(struct ofp_cq *cq)
+{
+    int result = ofpi_domain_enter(cq->domain);
+
+    if (__builtin_expect(!result && cq->closing, 0)) {
+        ofpi_domain_leave(cq->domain);
+        result = -ECANCELED;
+    }
+    return result;
+}
+static inline int ofpi_av_enter(struct ofp_av *av)
+{
+    int result = ofpi_domain_enter(av->domain);
+
+    if (!result && !av->table) {
+        ofpi_domain_leave(av->domain);
+        result = -ECANCELED;
+    }
+    return result;
+}
+static inline int ofpi_endpoint_enter(struct ofpi_endpoint *endpoint)
+{
+    int result = ofpi_domain_enter(endpoint->domain);
+
+    if (__builtin_expect(!result && endpoint->closing, 0)) {
+        ofpi_domain_leave(endpoint->domain);
+        result = -ECANCELED;
+    }
+    return result;
+}
 
 /* ---------------------------------------------------------------------------------------------------- operation.c */
 

@@ -93,11 +93,11 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
     return 0;
 }
 
-int ofp_endpoint_close(struct ofp_endpoint *handle, int64_t timeout)
+int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofpi_domain *domain = endpoint->domain;
-    int result = ofpi_domain_enter(domain);
+    int result = ofpi_endpoint_enter(endpoint);
 
     if (result)
         return result;
@@ -114,30 +114,37 @@ int ofp_endpoint_close(struct ofp_endpoint *handle, int64_t timeout)
     endpoint->tx_cq->uses--;
     endpoint->rx_cq->uses--;
     endpoint->av->uses--;
-    /* The object itself stays: another thread may be on its way into a post, which then finds it closing. */
     endpoint_release(endpoint);
-    ofp_list_append(&domain->closed_endpoints, &endpoint->node);
     ofpi_domain_leave(domain);
     return 0;
 }
 
-void ofpi_endpoints_free(struct ofpi_domain *domain)
+void ofp_endpoint_free(struct ofp_endpoint *handle)
 {
-    struct ofp_list *node;
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
 
-    while ((node = ofp_list_pop(&domain->closed_endpoints)))
-        free(OFP_CONTAINER_OF(node, struct ofpi_endpoint, node));
+    if (endpoint->closing)
+        free(endpoint);
+}
+
+int ofp_endpoint_close(struct ofp_endpoint *endpoint, int64_t timeout)
+{
+    int result = ofp_endpoint_retire(endpoint, timeout);
+
+    if (!result)
+        ofp_endpoint_free(endpoint);
+    return result;
 }
 
 int ofp_endpoint_address(struct ofp_endpoint *handle, void *address, size_t *length)
 {
-    struct ofpi_domain *domain = (struct ofpi_domain *)handle->domain;
-    int result = ofpi_domain_enter(domain);
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    int result = ofpi_endpoint_enter(endpoint);
 
     if (result)
         return result;
     result = handle->ops->name(handle, address, length);
-    ofpi_domain_leave(domain);
+    ofpi_domain_leave(endpoint->domain);
     return result;
 }
 
@@ -172,7 +179,7 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofpi_domain *domain = endpoint->domain;
     struct ofpi_receive_context_statistics receive = {0};
-    int result = ofpi_domain_enter(domain);
+    int result = ofpi_endpoint_enter(endpoint);
 
     if (result)
         return result;

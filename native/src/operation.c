@@ -224,7 +224,7 @@ int64_t ofp_post(struct ofp_endpoint *handle, const struct ofp_operation *operat
 int ofp_cancel(struct ofp_endpoint *handle, uint64_t context)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
-    int result = ofpi_domain_enter(endpoint->domain);
+    int result = ofpi_endpoint_enter(endpoint);
 
     if (result)
         return result;

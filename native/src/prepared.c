@@ -13,7 +13,7 @@ ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operatio
     struct ofp_operation *record = malloc(sizeof(*record));
     struct ofpi_resolved resolved;
     struct ofp_request *request = NULL;
-    int result = record ? ofpi_domain_enter(endpoint->domain) : -ENOMEM;
+    int result = record ? ofpi_endpoint_enter(endpoint) : -ENOMEM;
 
     if (result) {
         free(record);

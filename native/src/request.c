@@ -419,7 +419,7 @@ int ofp_request_claim(ofp_request_t handle, uint32_t region, uint64_t offset, ui
                                .offset = offset,
                                .length = length,
                                .region = region};
-    int result = ofpi_domain_enter(endpoint->domain);
+    int result = ofpi_endpoint_enter(endpoint);
 
     if (result)
         return result;
@@ -439,7 +439,7 @@ int ofp_request_unclaim(ofp_request_t handle)
 {
     struct ofp_request *request = request_of(handle);
     struct ofpi_endpoint *endpoint = request->endpoint;
-    int result = ofpi_domain_enter(endpoint->domain);
+    int result = ofpi_endpoint_enter(endpoint);
 
     if (result)
         return result;

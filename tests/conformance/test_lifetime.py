@@ -83,6 +83,40 @@ def test_close_ends_waits_of_other_threads(open_endpoint: OpenEndpoint, close: s
     assert isinstance(busy.exception(), ofipy.Canceled)
 
 
+def test_close_meets_threads_that_go_on_calling(open_endpoint: OpenEndpoint) -> None:
+    for _ in range(30):
+        ep = open_endpoint()
+        me = ep.insert(ep.address)
+        receive = ep.trecv_into(bytearray(8), me, tag=1)
+        prepared = ep.prepare_tsend(b"prepared", me, tag=2)
+        batch = ep.cq.batch(4)
+        ended: list[type] = []
+
+        def call_until_closed(call: Callable[[], object], ended: list[type] = ended) -> None:
+            try:
+                while True:
+                    call()
+            except (ofipy.Closed, ofipy.Canceled) as error:
+                ended.append(type(error))
+
+        calls: list[Callable[[], object]] = [
+            lambda ep=ep: ep.stats(),
+            lambda ep=ep, me=me: ep.trecv_into(bytearray(8), me, tag=3).cancel(),
+            lambda ep=ep, me=me: me.address,
+            lambda batch=batch: batch.read(),
+            lambda ep=ep: ep.domain.progress(),
+            lambda receive=receive: receive.test() and receive.wait(timeout=1),
+            lambda prepared=prepared: (prepared.start(), prepared.wait(timeout=5)),
+        ]
+        threads = [threading.Thread(target=call_until_closed, args=(call,)) for call in calls]
+        for thread in threads:
+            thread.start()
+        ep.fabric.close()
+        for thread in threads:
+            thread.join(TIMEOUT)
+        assert len(ended) == len(calls)
+
+
 def test_results_are_there_after_the_endpoint(open_endpoint: OpenEndpoint) -> None:
     ep = open_endpoint()
     me = ep.insert(ep.address)

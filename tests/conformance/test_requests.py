@@ -201,7 +201,7 @@ def test_prepared_after_close(open_endpoint: OpenEndpoint) -> None:
         ofipy.start(idle)
     with pytest.raises(ofipy.Closed):
         idle.start()
-    with pytest.raises(ofipy.Closed):
+    with pytest.raises(ofipy.Canceled):
         running.wait(timeout=1)
 
 

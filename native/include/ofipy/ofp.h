@@ -7,6 +7,10 @@
  * itself. In a forked child every object of the parent answers -OFP_EFORKED. Time-outs are nanoseconds, negative:
  * for ever. Functions that take `text` write a sentence for the user there when they fail.
  *
+ * The end of an object has two steps. `retire` ends it: operations are cancelled, threads that wait in it leave, and every
+ * later call answers -ECANCELED. `free` gives its memory back, once no thread can be on its way into a call with it; it leaves
+ * alone what was not retired. `close` is both, for callers without other threads.
+ *
  * Python reads this file too: declarations, enums and plain integer #defines only.
  */
 #ifndef OFIPY_OFP_H
@@ -70,8 +74,10 @@ struct ofp_domain_attr {
 };
 int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, const struct ofp_domain_attr *attr,
                     struct ofp_domain **domain, char *text, size_t text_size);
-/* -EBUSY while it has children. */
+/* -EBUSY while it has children. Free them first. */
 int ofp_domain_close(struct ofp_domain *domain);
+int ofp_domain_retire(struct ofp_domain *domain);
+void ofp_domain_free(struct ofp_domain *domain);
 /* With OFP_THREAD_DOMAIN: hand the domain over to the calling thread. */
 int ofp_domain_adopt(struct ofp_domain *domain);
 /* Drive every endpoint of the domain once. Returns the number of events handled. */
@@ -93,7 +99,10 @@ struct ofp_cq_attr {
     uint64_t size; /* completions that fit before the queue spills into memory it allocates; 0: default */
 };
 int ofp_cq_open(struct ofp_domain *domain, const struct ofp_cq_attr *attr, struct ofp_cq **cq);
+/* -EBUSY while an endpoint uses it. */
 int ofp_cq_close(struct ofp_cq *cq);
+int ofp_cq_retire(struct ofp_cq *cq);
+void ofp_cq_free(struct ofp_cq *cq);
 /* Make progress, then take up to `max` completions. Returns how many, 0 for none. */
 int64_t ofp_cq_read(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max);
 /*
@@ -118,7 +127,10 @@ struct ofp_av_attr {
     uint32_t auto_insert; /* 1: senders enter at their first message */
 };
 int ofp_av_open(struct ofp_domain *domain, const struct ofp_av_attr *attr, struct ofp_av **av);
+/* -EBUSY while an endpoint uses it. */
 int ofp_av_close(struct ofp_av *av);
+int ofp_av_retire(struct ofp_av *av);
+void ofp_av_free(struct ofp_av *av);
 /* Index of the address, which enters when it is new; an index stays valid until removed. */
 int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_t *index);
 int ofp_av_remove(struct ofp_av *av, uint32_t index);
@@ -144,6 +156,8 @@ int ofp_endpoint_open(struct ofp_domain *domain, const struct ofp_endpoint_attr 
                       char *text, size_t text_size);
 /* What is in flight ends as ECANCELED. Takes at most `timeout`. */
 int ofp_endpoint_close(struct ofp_endpoint *endpoint, int64_t timeout);
+int ofp_endpoint_retire(struct ofp_endpoint *endpoint, int64_t timeout);
+void ofp_endpoint_free(struct ofp_endpoint *endpoint);
 int ofp_endpoint_address(struct ofp_endpoint *endpoint, void *address, size_t *length);
 uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint);
 
