@@ -3,7 +3,9 @@
  * The owner's bounce buffers. Which are taken, and by whom, is private; a receiver gives one back by storing the
  * generation of its use into the buffer's state word, which the owner reads when it needs a buffer.
  *
- * The lowest one is preferred: it was used last and lies in the cache. A peer that gives nothing back may hold twice as many as
+ * The lowest one is preferred: it was used last and lies in the cache. Whole messages may stay in their buffers until they are
+ * matched, for ever if need be, so a quarter of the buffers is kept for fragments, whose receive is there already: the
+ * message that the receiver waits for may be one that needs them. A peer that gives nothing back may hold twice as many as
  * are left for the others, never all.
  */
 #include <errno.h>
@@ -43,7 +45,12 @@ void shm_bounce_give(struct shm_endpoint *endpoint, uint32_t index)
 {
     struct shm_bounce_pool *pool = &endpoint->bounce;
 
-    pool->buffers[index].holder->bounce_held--;
+    struct shm_bounce_buffer *buffer = &pool->buffers[index];
+
+    if (buffer->fragment)
+        buffer->holder->fragments_held--;
+    else
+        buffer->holder->bounce_held--;
     pool->buffers[index].holder = NULL;
     pool->free_bits[index / 64] |= UINT64_C(1) << index % 64;
     pool->free_count++;
@@ -53,7 +60,7 @@ void shm_bounce_reclaim(struct shm_link *link)
 {
     struct shm_endpoint *endpoint = link->endpoint;
 
-    for (uint32_t i = 0; i < endpoint->segment.bounce_count && link->bounce_held; i++)
+    for (uint32_t i = 0; i < endpoint->segment.bounce_count && (link->bounce_held || link->fragments_held); i++)
         if (endpoint->bounce.buffers[i].holder == link)
             shm_bounce_give(endpoint, i);
 }
@@ -78,7 +85,7 @@ static void collect_all(struct shm_endpoint *endpoint)
         collect_one(endpoint, i);
 }
 
-/* Lowest free buffer, -1 for none. */
+/* Lowest free buffer; there is one. */
 static int lowest_free(struct shm_endpoint *endpoint)
 {
     uint32_t count = endpoint->segment.bounce_count;
@@ -86,12 +93,9 @@ static int lowest_free(struct shm_endpoint *endpoint)
     for (uint32_t i = 0; i < LOOKS && i < count; i++)
         if (collect_one(endpoint, i))
             return (int)i;
-    if (!endpoint->bounce.free_count)
-        collect_all(endpoint);
-    for (uint32_t word = 0; word < (count + 63) / 64; word++)
+    for (uint32_t word = 0;; word++)
         if (endpoint->bounce.free_bits[word])
             return (int)(word * 64) + __builtin_ctzll(endpoint->bounce.free_bits[word]);
-    return -1;
 }
 
 /* At the first use: most endpoints that only send small messages never need the memory. */
@@ -110,9 +114,14 @@ static int reserve(struct shm_endpoint *endpoint)
     return 0;
 }
 
-static bool has_its_share(const struct shm_link *link)
+static bool has_its_share(const struct shm_link *link, bool fragment)
 {
-    return link->bounce_held > 2 * link->endpoint->bounce.free_count;
+    uint32_t count = link->endpoint->segment.bounce_count, free_count = link->endpoint->bounce.free_count;
+    uint32_t kept = (count + 3) / 4;
+
+    if (fragment)
+        return !free_count || link->fragments_held > 2 * free_count;
+    return free_count <= kept || link->bounce_held > 2 * (free_count - kept);
 }
 
 bool shm_bounce_would_have(struct shm_link *link)
@@ -124,10 +133,10 @@ bool shm_bounce_would_have(struct shm_link *link)
         if (endpoint->bounce.buffers[i].holder &&
             ofp_load_ordered(&endpoint->segment.bounce_states[i].freed) == endpoint->bounce.buffers[i].generation)
             shm_bounce_give(endpoint, i);
-    return endpoint->bounce.free_count && !has_its_share(link);
+    return !has_its_share(link, true);
 }
 
-int shm_bounce_take(struct shm_link *link)
+int shm_bounce_take(struct shm_link *link, bool fragment)
 {
     struct shm_endpoint *endpoint = link->endpoint;
     struct shm_bounce_pool *pool = &endpoint->bounce;
@@ -135,19 +144,21 @@ int shm_bounce_take(struct shm_link *link)
 
     if (SHM_UNLIKELY(!pool->reserved) && reserve(endpoint) != 0)
         return -ENOMEM;
-    if (has_its_share(link)) {
+    if (has_its_share(link, fragment)) {
         collect_all(endpoint);
-        if (has_its_share(link))
+        if (has_its_share(link, fragment))
             return -EAGAIN;
     }
     index = lowest_free(endpoint);
-    if (index < 0)
-        return -EAGAIN;
     pool->free_bits[index / 64] &= ~(UINT64_C(1) << index % 64);
     pool->free_count--;
     pool->buffers[index].generation++;
     pool->buffers[index].holder = link;
-    link->bounce_held++;
+    pool->buffers[index].fragment = fragment;
+    if (fragment)
+        link->fragments_held++;
+    else
+        link->bounce_held++;
     return index;
 }
 

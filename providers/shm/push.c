@@ -83,7 +83,7 @@ static int push_fragment(struct shm_push *push)
 
     if (!shm_ring_has_room(&link->ring))
         return -EAGAIN;
-    index = shm_bounce_take(link);
+    index = shm_bounce_take(link, true);
     if (index < 0)
         return index;
     if (part > endpoint->segment.bounce_size)

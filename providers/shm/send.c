@@ -132,7 +132,7 @@ static int post_bounce(struct shm_link *link, const struct ofp_transfer *transfe
 
     if (!shm_ring_has_room(&link->ring))
         return -EAGAIN;
-    index = shm_bounce_take(link);
+    index = shm_bounce_take(link, false);
     if (index < 0)
         return index;
     OFP_SHM_STEP(bounce_taken);
@@ -211,10 +211,11 @@ static int post_long(struct ofp_endpoint *base, struct shm_link *link, const str
     if (transfer->length > link->endpoint->segment.bounce_size || receiver_is_full)
         return post_announced(base, link, transfer);
     result = post_bounce(link, transfer);
-    /* No buffer to spare for this peer: it may fetch the message itself, unless the memory is not ours for longer. */
-    if (result == -ENOMEM || (result == -EAGAIN && link->attach && !(op_flags & OFP_INJECT)))
-        return post_announced(base, link, transfer);
-    return result;
+    /*
+     * No buffer to spare for this peer: the message is announced and kept here. Waiting for one could be for ever, since those
+     * behind this message may be the ones that the peer waits for before it takes any.
+     */
+    return result == -ENOMEM || result == -EAGAIN ? post_announced(base, link, transfer) : result;
 }
 
 int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)

@@ -89,7 +89,8 @@ struct shm_link {
     struct ofp_peer *peer; /* NULL once the core has let go of it */
 
     uint32_t number;            /* ours for it: index in endpoint->links */
-    uint32_t bounce_held;       /* our buffers that it has not given back */
+    uint32_t bounce_held;       /* our buffers with whole messages that it has not given back */
+    uint32_t fragments_held;    /* and those with fragments */
     struct shm_segment segment; /* theirs */
     struct shm_remote *remote;
     uint64_t probe_address; /* there lies its incarnation: proves that the process is still the same */
@@ -242,16 +243,17 @@ void shm_controls_drop(struct shm_link *link);
 struct shm_bounce_buffer {
     uint32_t generation;     /* of its last use */
     struct shm_link *holder; /* who has yet to free it; NULL: it is free */
+    bool fragment;           /* of a message whose receive is there; otherwise a whole message */
 };
 int shm_bounce_open(struct shm_endpoint *endpoint);
 void shm_bounce_close(struct shm_endpoint *endpoint);
 /* A free buffer for this link: its index, or -EAGAIN, or -ENOMEM when the machine cannot back the buffers. */
-int shm_bounce_take(struct shm_link *link);
+int shm_bounce_take(struct shm_link *link, bool fragment);
 static inline char *shm_bounce_memory(const struct shm_segment *segment, uint32_t index)
 {
     return segment->bounce_buffers + (size_t)index * segment->bounce_size;
 }
-/* Whether shm_bounce_take would find one. Looks at the buffers' states in the order that sleeping asks for. */
+/* Whether shm_bounce_take would find one for a fragment. Looks at the buffers' states in the order that sleeping asks for. */
 bool shm_bounce_would_have(struct shm_link *link);
 /* Not sent after all. */
 void shm_bounce_give(struct shm_endpoint *endpoint, uint32_t index);
