@@ -118,8 +118,9 @@ class Address:
 
 def _format(name: str, raw: bytes) -> str:
     try:
-        provider, text = _providers.load(name), Text()
-        check(lib.ofp_provider_address_format(provider.handle, raw, len(raw), text.pointer, text.size))
+        handle, text = _providers.load(name).handle, Text()
+        info = _providers.any_info(name)
+        check(lib.ofp_provider_address_format(handle, info, raw, len(raw), text.pointer, text.size))
     except (ProviderUnavailable, InvalidArgument):
         return f"{name}://[{raw.hex()}]"
     return f"{name}://{text}"
@@ -153,7 +154,7 @@ def resolve(provider: str, where: Address | bytes | bytearray | memoryview | str
     if blob.startswith(MAGIC):
         return Address.from_bytes(blob).raw(provider)
     handle = _providers.load(provider).handle
-    if lib.ofp_provider_address_check(handle, blob, len(blob)) < 0:
+    if lib.ofp_provider_address_check(handle, _providers.any_info(provider), blob, len(blob)) < 0:
         raise InvalidArgument(
             f"{len(blob)} bytes that are not an address of provider {provider}", provider=provider
         )
@@ -187,6 +188,8 @@ def _resolve_text(provider: str, text: str) -> bytes:
     )
     node = host.encode() if host is not None else ffi.NULL
     handle = _providers.load(provider).handle
-    result = lib.ofp_provider_resolve(handle, node, service.encode(), address, length, why.pointer, why.size)
+    result = lib.ofp_provider_resolve(
+        handle, _providers.any_info(provider), node, service.encode(), address, length, why.pointer, why.size
+    )
     check(result, text=why, operation="resolve", provider=provider, peer=text)
     return bytes(ffi.buffer(address, length[0]))

@@ -42,6 +42,11 @@ class Info:
     """Those of `caps` that the core adds to the transport."""
     msg_order: Order
     max_msg_size: int
+    max_rma_size: int
+    max_atomic_size: int
+    rma_order: Order
+    """In which order the bytes of RMA operations take effect."""
+    atomic_order: Order
     inject_size: int
     """Largest message of an inject."""
     tx_size: int
@@ -208,6 +213,8 @@ _TEXT_FIELDS = ("provider", "fabric", "domain", "protocol")
 _NUMBER_FIELDS = (
     "protocol_version",
     "max_msg_size",
+    "max_rma_size",
+    "max_atomic_size",
     "inject_size",
     "tx_size",
     "rx_size",
@@ -231,6 +238,8 @@ def _from_record(record: Any) -> Info:
         caps=Cap(record.caps),
         emulated_caps=Cap(record.emulated_caps),
         msg_order=Order(record.msg_order),
+        rma_order=Order(record.rma_order),
+        atomic_order=Order(record.atomic_order),
         address_format=AddressFormat(record.address_format),
         wait_fd=bool(record.wait_fd),
         offloads_matching=bool(record.offloads_matching),

@@ -61,16 +61,15 @@ class DomainMemory:
         NoMemory
             With the remedy, when the machine cannot back it.
         """
-        number, key, base, text = ffi.new("uint32_t *"), ffi.new("uint64_t *"), ffi.new("void **"), Text()
-        result = lib.ofp_region_allocate(
-            self._pointer, length, access.value, number, key, base, text.pointer, text.size
-        )
+        attributes = ffi.new("struct ofp_region_attr *", {"length": length, "access": access.value})
+        handle, text = ffi.new("struct ofp_region_handle *"), Text()
+        result = lib.ofp_region_allocate(self._pointer, attributes, handle, text.pointer, text.size)
         check(result, text=text, operation="empty", provider=self._provider)
-        address = int(ffi.cast("uintptr_t", base[0]))
+        address = int(ffi.cast("uintptr_t", handle.base))
         with self._lock:
             bisect.insort(self._starts, address)
-            self._allocations[address] = Allocation(number[0], key[0], address, length, access)
-        memory = ffi.gc(ffi.cast("char *", base[0]), lambda _: self._drop(address), length)
+            self._allocations[address] = Allocation(handle.id, handle.key, address, length, access)
+        memory = ffi.gc(ffi.cast("char *", handle.base), lambda _: self._drop(address), length)
         return np.frombuffer(ffi.buffer(memory, length), dtype=np.uint8)
 
     def find(self, address: int, length: int) -> Allocation | None:

@@ -102,6 +102,15 @@ def load(name: str) -> LoadedProvider:
     return result
 
 
+@cache
+def any_info(name: str) -> Any:
+    """One ``struct ofp_info *`` of a provider, NULL when it has none: tells it whose addresses are meant."""
+    records, text = ffi.new("struct ofp_info[1]"), Text()
+    if lib.ofp_provider_getinfo(load(name).handle, records, 1, text.pointer, text.size) < 1:
+        return ffi.NULL
+    return records
+
+
 def _unknown(name: str) -> ProviderUnavailable:
     import difflib
 

@@ -160,13 +160,16 @@ def register(domain: "Domain", buffer: Any, access: Access | str | Iterable[Acce
             operation="register",
             remedy="a contiguous, writable buffer is meant; access='send' takes a read-only one",
         ) from error
-    number, key, length = ffi.new("uint32_t *"), ffi.new("uint64_t *"), ffi.sizeof(memory)
-    result = lib.ofp_region_register(pointer, memory, length, rights.value, number, key)
+    length, handle = ffi.sizeof(memory), ffi.new("struct ofp_region_handle *")
+    attributes = ffi.new(
+        "struct ofp_region_attr *", {"base": memory, "length": length, "access": rights.value}
+    )
+    result = lib.ofp_region_register(pointer, attributes, handle)
     check(result, operation="register", provider=domain.provider)
     provider = domain.provider
 
     def close(region: int) -> None:
         check(lib.ofp_region_close(pointer, region), operation="close a region", provider=provider)
 
-    core = Handle(number[0], close, (domain._core,), "region", last=True)
-    return Region(number[0], 0, length, start=0, access=rights, key=key[0], keep=memory, core=core)
+    core = Handle(handle.id, close, (domain._core,), "region", last=True)
+    return Region(handle.id, 0, length, start=0, access=rights, key=handle.key, keep=memory, core=core)

@@ -172,3 +172,5 @@ const void *ofpi_av_table_lookup(const struct ofpi_av_table *table, uint32_t ind
 }
 
 uint32_t ofpi_av_table_count(const struct ofpi_av_table *table) { return table->count; }
+
+uint32_t ofpi_av_table_limit(const struct ofpi_av_table *table) { return table->used; }

@@ -62,10 +62,27 @@ int ofp_av_close(struct ofp_av *av)
     return result;
 }
 
+/* Transports with an address table of their own learn of the entry at once. */
+static int tell_endpoints(struct ofp_av *av, uint32_t index)
+{
+    struct ofp_list *node, *following;
+    int error = 0;
+
+    OFP_LIST_EACH(node, following, &av->domain->endpoints) {
+        struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+
+        if (endpoint->av == av && endpoint->base.ops->eager_peers && !ofpi_peer_get(endpoint, index, &error))
+            break;
+    }
+    if (error)
+        ofpi_av_table_remove(av->table, index);
+    return error;
+}
+
 int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_t *index)
 {
     const struct ofp_provider *provider = av->domain->base.provider;
-    int result = provider->address_check(address, length);
+    int result = provider->address_check(&av->domain->base.info, address, length);
 
     if (result)
         return result;
@@ -73,8 +90,11 @@ int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_
     if (result)
         return result;
     result = ofpi_av_table_find(av->table, address, length, index);
-    if (result)
+    if (result) {
         result = ofpi_av_table_insert(av->table, address, length, index);
+        if (!result)
+            result = tell_endpoints(av, *index);
+    }
     ofpi_domain_leave(av->domain);
     return result;
 }

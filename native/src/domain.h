@@ -127,6 +127,7 @@ struct ofpi_endpoint {
     uint64_t in_flight; /* pending operations, backlog included */
     uint64_t backlog_count;
     bool selective_completion;
+    bool remote_events;        /* what peers read and write here enters rx_cq, also without data */
     bool closing;              /* what ends from now on is cancelled; posts that wait for room give up */
     uint32_t waiting_for_room; /* threads that do */
     bool held_back;            /* the last post said that more would follow */
@@ -140,15 +141,19 @@ struct ofpi_peer {
     struct ofp_list node;     /* in endpoint->backlogged */
 };
 
-/* An operation kept beyond its post. The provider's view first; the copies that it points to behind. */
+/*
+ * An operation kept beyond its post. The provider's view first; the copies that it points to behind. `many` holds what is
+ * more than one: local segments, their regions, remote segments.
+ */
 struct ofpi_pending {
     struct ofp_pending base;
     struct ofpi_endpoint *endpoint;
     bool posted; /* the provider has it; otherwise it waits in the backlog */
     struct iovec iov_inline;
     struct ofp_region *region_inline;
-    struct iovec *iov_many; /* more than one segment: owned, with the regions behind it */
-    void *inject_copy;      /* OFP_INJECT in the backlog: the payload, owned */
+    struct ofp_remote_segment remote_inline;
+    void *many;
+    void *inject_copy; /* OFP_INJECT in the backlog: the payload, owned */
 };
 
 /* ------------------------------------------------------------------------------------------------ domain.c, fork.c */
@@ -229,10 +234,13 @@ struct ofpi_resolved {
     struct ofp_transfer transfer;
     struct iovec iov[OFP_SEGMENT_LIMIT];
     struct ofp_region *regions[OFP_SEGMENT_LIMIT];
+    struct ofp_remote_segment remote[OFP_SEGMENT_LIMIT];
 };
 /* Check a record whole and resolve its segments: 0, -EINVAL, -EOPNOTSUPP, -EMSGSIZE, -ENOKEY-like errors of a bad region. */
 int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
                            struct ofpi_resolved *resolved);
+static inline bool ofpi_operation_is_remote(const struct ofp_operation *op) { return op->op >= OFP_READ; }
+static inline bool ofpi_operation_is_atomic(const struct ofp_operation *op) { return op->op >= OFP_ATOMIC; }
 static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
 {
     return op->op == OFP_RECV || op->op == OFP_TRECV;
@@ -246,6 +254,8 @@ int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operatio
 
 /* The peer behind an address vector index, made when first used. NULL with *error. */
 struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, int *error);
+/* The peers behind all entries of its vector, for a transport with `eager_peers`. */
+int ofpi_peers_make(struct ofpi_endpoint *endpoint);
 /* Start an operation, connecting and keeping it as needed. */
 int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer);
 /* Post what the backlogs hold; returns how many operations moved. */
@@ -263,6 +273,16 @@ void ofpi_peer_connecting(struct ofp_peer *peer);
 void ofpi_peer_up(struct ofp_peer *peer);
 void ofpi_peer_lost(struct ofp_peer *peer, int error, bool process_gone, const char *text);
 
+/* ------------------------------------------------------------------------------------------------------- remote.c */
+
+int ofpi_remote_access(struct ofp_endpoint *endpoint, uint64_t key, uint64_t offset, uint64_t length, uint32_t access,
+                       struct ofp_remote_access *result);
+void ofpi_remote_release(struct ofp_remote_access *access);
+/* The region is about to close: whoever is inside finds no memory any more. */
+void ofpi_remote_revoke(struct ofpi_region *region);
+void ofpi_remote_event(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region, uint64_t flags,
+                       uint64_t data, uint64_t length);
+
 /* ------------------------------------------------------------------------------------------------------ pending.c */
 
 struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
@@ -271,8 +291,8 @@ struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id);
 /* Keep an operation until its peer is up and the transport has room. */
 int ofpi_backlog_append(struct ofpi_peer *peer, const struct ofp_transfer *transfer);
 void ofpi_transfer_complete(struct ofp_pending *pending, int error, int provider_error);
-void ofpi_offloaded_receive_complete(struct ofp_pending *pending, const struct ofp_message *message, int error,
-                                     int provider_error);
+void ofpi_offloaded_receive_complete(struct ofp_pending *pending, const struct ofp_message *message,
+                                     const struct ofp_offloaded *offloaded);
 /* Report a send-like operation that finished; `op_flags` as in ofpi_endpoint_complete. */
 void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
                           int provider_error);

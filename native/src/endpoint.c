@@ -25,6 +25,7 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     endpoint->tx_flags = attr->tx_flags;
     endpoint->tx_size = attr->tx_size ? attr->tx_size : endpoint->base.info.tx_size;
     endpoint->selective_completion = attr->selective_completion;
+    endpoint->remote_events = attr->remote_events;
     ofp_list_init(&endpoint->backlogged);
     ofp_list_init(&endpoint->removed);
     ofp_list_init(&endpoint->sourceless);
@@ -72,6 +73,11 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
     error = endpoint ? open_receive_context(endpoint, attr) : -ENOMEM;
     if (!error)
         error = endpoint->base.ops->open(&endpoint->base, attr->service, text, text_size);
+    if (!error && endpoint->base.ops->eager_peers) {
+        error = ofpi_peers_make(endpoint);
+        if (error)
+            endpoint->base.ops->close(&endpoint->base, 0);
+    }
     if (error) {
         ofpi_domain_leave(domain);
         if (endpoint)

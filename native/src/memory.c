@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory regions as the API offers them: register what the user has, allocate what the provider moves best. */
+/*
+ * Memory regions as the API offers them: register what the user has, allocate what the provider moves best.
+ *
+ * A region is made in three steps, and ended by the same backwards: memory (allocated ones), known to the device (without
+ * the lock), reachable for peers (with it).
+ */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "domain.h"
+
+/* How long closing waits for peers that are inside, ns. A dead one is known after a second. */
+#define WITHDRAW_PATIENCE UINT64_C(2000000000)
+
+static const struct ofp_domain_ops *ops_of(const struct ofpi_domain *domain) { return &domain->base.provider->domain; }
 
 static uint64_t whole_pages(uint64_t length)
 {
@@ -14,47 +25,12 @@ static uint64_t whole_pages(uint64_t length)
     return length ? (length + page - 1) / page * page : page;
 }
 
-static int publish(struct ofpi_domain *domain, struct ofpi_region *region)
-{
-    const struct ofp_domain_ops *ops = &domain->base.provider->domain;
-
-    return ops->region_open ? ops->region_open(&region->base) : 0;
-}
-
-int ofp_region_register(struct ofp_domain *handle, void *base, uint64_t length, uint32_t access, uint32_t *id,
-                        uint64_t *key)
-{
-    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
-    struct ofpi_region *region;
-    int result = ofpi_domain_enter(domain);
-
-    if (result)
-        return result;
-    region = ofpi_regions_add(&domain->regions, access);
-    result = -ENOMEM;
-    if (region) {
-        region->base.domain = handle;
-        region->base.base = base;
-        region->base.length = length;
-        result = publish(domain, region);
-        if (result)
-            ofpi_regions_remove(&domain->regions, region);
-    }
-    if (!result) {
-        *id = region->base.id;
-        *key = region->base.key;
-    }
-    ofpi_domain_leave(domain);
-    return result;
-}
-
 static int allocate(struct ofpi_domain *domain, struct ofpi_region *region, char *text, size_t text_size)
 {
-    const struct ofp_domain_ops *ops = &domain->base.provider->domain;
     void *memory;
 
-    if (ops->memory_allocate)
-        return ops->memory_allocate(&region->base, text, text_size);
+    if (ops_of(domain)->memory_allocate)
+        return ops_of(domain)->memory_allocate(&region->base, text, text_size);
     memory = mmap(NULL, region->base.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         snprintf(text, text_size, "cannot map %llu bytes", (unsigned long long)region->base.length);
@@ -66,49 +42,130 @@ static int allocate(struct ofpi_domain *domain, struct ofpi_region *region, char
 
 static void give_back(struct ofpi_domain *domain, struct ofpi_region *region)
 {
-    const struct ofp_domain_ops *ops = &domain->base.provider->domain;
-
-    if (ops->memory_free)
-        ops->memory_free(&region->base);
+    if (!region->base.allocated)
+        return;
+    if (ops_of(domain)->memory_free)
+        ops_of(domain)->memory_free(&region->base);
     else
         munmap(region->base.base, region->base.length);
 }
 
-int ofp_region_allocate(struct ofp_domain *handle, uint64_t length, uint32_t access, uint32_t *id, uint64_t *key,
-                        void **base, char *text, size_t text_size)
+static int publish(struct ofpi_domain *domain, struct ofpi_region *region)
+{
+    int result;
+
+    if (!(region->base.access & OFPI_ACCESS_REMOTE))
+        return 0;
+    result = ofpi_regions_enter_key(&domain->regions, region);
+    if (!result && ops_of(domain)->region_publish) {
+        result = ops_of(domain)->region_publish(&region->base);
+        if (result)
+            ofpi_regions_remove_key(&domain->regions, region);
+    }
+    return result;
+}
+
+/* The lock is held, and let go of while the device learns of the region: nobody else knows it yet. */
+static int make_known(struct ofpi_domain *domain, struct ofpi_region *region)
+{
+    int result = 0;
+
+    if (ops_of(domain)->region_open) {
+        ofpi_domain_leave(domain);
+        result = ops_of(domain)->region_open(&region->base);
+        ofpi_lock_acquire(&domain->lock);
+    }
+    if (result)
+        return result;
+    result = publish(domain, region);
+    if (result && ops_of(domain)->region_close)
+        ops_of(domain)->region_close(&region->base);
+    return result;
+}
+
+static int region_make(struct ofpi_domain *domain, const struct ofp_region_attr *attr, struct ofp_region_handle *handle,
+                       char *text, size_t text_size)
+{
+    struct ofpi_region *region = ofpi_regions_add(&domain->regions, attr->access);
+    int result = 0;
+
+    if (!region)
+        return -ENOMEM;
+    region->base.domain = &domain->base;
+    region->base.base = attr->base;
+    region->base.length = attr->base ? attr->length : whole_pages(attr->length);
+    region->base.allocated = !attr->base;
+    if (attr->has_key && attr->access & OFPI_ACCESS_REMOTE)
+        region->base.key = attr->key;
+    if (region->base.allocated)
+        result = allocate(domain, region, text, text_size);
+    if (!result) {
+        result = make_known(domain, region);
+        if (result)
+            give_back(domain, region);
+    }
+    if (result) {
+        ofpi_regions_remove(&domain->regions, region);
+        return result;
+    }
+    *handle = (struct ofp_region_handle){.base = region->base.base,
+                                         .length = region->base.length,
+                                         .key = region->base.key,
+                                         .remote_base = region->base.remote_base,
+                                         .id = region->base.id,
+                                         .access = region->base.access};
+    return 0;
+}
+
+int ofp_region_register(struct ofp_domain *handle, const struct ofp_region_attr *attr, struct ofp_region_handle *region)
 {
     struct ofpi_domain *domain = (struct ofpi_domain *)handle;
-    struct ofpi_region *region;
+    int result;
+
+    if (!attr->base)
+        return -EINVAL;
+    result = ofpi_domain_enter(domain);
+    if (result)
+        return result;
+    result = region_make(domain, attr, region, NULL, 0);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+int ofp_region_allocate(struct ofp_domain *handle, const struct ofp_region_attr *attr, struct ofp_region_handle *region,
+                        char *text, size_t text_size)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
     int result;
 
     text[0] = 0;
-    if (length > UINT64_MAX / 2)
+    if (attr->base)
+        return -EINVAL;
+    if (attr->length > UINT64_MAX / 2)
         return -ENOMEM;
     result = ofpi_domain_enter(domain);
     if (result)
         return result;
-    region = ofpi_regions_add(&domain->regions, access);
-    result = -ENOMEM;
-    if (region) {
-        region->base.domain = handle;
-        region->base.length = whole_pages(length);
-        region->base.allocated = true;
-        result = allocate(domain, region, text, text_size);
-        if (!result) {
-            result = publish(domain, region);
-            if (result)
-                give_back(domain, region);
-        }
-        if (result)
-            ofpi_regions_remove(&domain->regions, region);
-    }
-    if (!result) {
-        *id = region->base.id;
-        *key = region->base.key;
-        *base = region->base.base;
-    }
+    result = region_make(domain, attr, region, text, text_size);
     ofpi_domain_leave(domain);
     return result;
+}
+
+/* Shut peers out; those inside have their time to leave, but a dead one does not hold us for ever. */
+static void withdraw(struct ofpi_domain *domain, struct ofpi_region *region)
+{
+    uint64_t deadline = ofpi_now() + WITHDRAW_PATIENCE;
+
+    ofpi_regions_remove_key(&domain->regions, region);
+    ofpi_remote_revoke(region);
+    if (!(region->base.access & OFPI_ACCESS_REMOTE) || !ops_of(domain)->region_withdraw)
+        return;
+    while (ops_of(domain)->region_withdraw(&region->base) == -EAGAIN && ofpi_now() < deadline) {
+        ofpi_progress(domain, true);
+        ofpi_lock_release(&domain->lock);
+        sched_yield();
+        ofpi_lock_acquire(&domain->lock);
+    }
 }
 
 int ofp_region_close(struct ofp_domain *handle, uint32_t id)
@@ -120,15 +177,19 @@ int ofp_region_close(struct ofp_domain *handle, uint32_t id)
     if (result)
         return result;
     region = ofpi_regions_find(&domain->regions, id);
-    if (!region) {
+    if (!region || !region->open) {
         result = -OFP_ENOKEY;
     } else if (region->uses) {
         result = -EBUSY;
     } else {
-        if (handle->provider->domain.region_close)
-            handle->provider->domain.region_close(&region->base);
-        if (region->base.allocated)
-            give_back(domain, region);
+        region->open = false;
+        withdraw(domain, region);
+        if (ops_of(domain)->region_close) {
+            ofpi_domain_leave(domain);
+            ops_of(domain)->region_close(&region->base);
+            ofpi_lock_acquire(&domain->lock);
+        }
+        give_back(domain, region);
         ofpi_regions_remove(&domain->regions, region);
     }
     ofpi_domain_leave(domain);

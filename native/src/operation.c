@@ -9,8 +9,20 @@ static const uint64_t receive_flags =
 static const uint64_t send_flags = OFP_COMPLETION | OFP_MORE | OFP_INJECT | OFP_REMOTE_CQ_DATA | OFP_FENCE |
                                    OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE | OFPI_REQUEST;
 
-static int resolve_segment(struct ofpi_domain *domain, uint32_t region_id, uint64_t offset, uint64_t length,
-                           struct iovec *iov, struct ofp_region **region)
+/* What an operation does with local memory, as the right that a region must grant (fi_mr(3)). */
+static uint32_t local_access(const struct ofp_operation *op)
+{
+    static const uint8_t needed[] = {
+        [OFP_SEND] = OFP_ACCESS_SEND,    [OFP_RECV] = OFP_ACCESS_RECV,          [OFP_TSEND] = OFP_ACCESS_SEND,
+        [OFP_TRECV] = OFP_ACCESS_RECV,   [OFP_READ] = OFP_ACCESS_READ,          [OFP_WRITE] = OFP_ACCESS_WRITE,
+        [OFP_ATOMIC] = OFP_ACCESS_WRITE, [OFP_FETCH_ATOMIC] = OFP_ACCESS_WRITE, [OFP_COMPARE_ATOMIC] = OFP_ACCESS_WRITE,
+    };
+
+    return needed[op->op];
+}
+
+static int resolve_segment(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
+                           uint64_t length, struct iovec *iov, struct ofp_region **region)
 {
     struct ofpi_region *found;
 
@@ -21,8 +33,10 @@ static int resolve_segment(struct ofpi_domain *domain, uint32_t region_id, uint6
         return offset || !length ? 0 : -EFAULT;
     }
     found = ofpi_regions_find(&domain->regions, region_id);
-    if (!found)
+    if (!found || !found->open)
         return -OFP_ENOKEY;
+    if (access & ~found->base.access)
+        return -EACCES;
     if (length > found->base.length || offset > found->base.length - length)
         return -ERANGE;
     iov->iov_base = found->base.base + offset;
@@ -34,6 +48,7 @@ static int resolve_segment(struct ofpi_domain *domain, uint32_t region_id, uint6
 static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, struct ofpi_resolved *resolved)
 {
     const struct ofp_segment *segments = (const struct ofp_segment *)(uintptr_t)op->segments;
+    uint32_t access = local_access(op);
     uint64_t total = 0;
 
     if (!segments)
@@ -41,8 +56,8 @@ static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operati
     if (op->segment_count > OFP_SEGMENT_LIMIT || op->segment_count > endpoint->base.info.segment_limit)
         return -E2BIG;
     for (uint32_t i = 0; i < op->segment_count; i++) {
-        int result = resolve_segment(endpoint->domain, segments[i].region, segments[i].offset, segments[i].length,
-                                     &resolved->iov[i], &resolved->regions[i]);
+        int result = resolve_segment(endpoint->domain, access, segments[i].region, segments[i].offset,
+                                     segments[i].length, &resolved->iov[i], &resolved->regions[i]);
 
         if (result)
             return result;
@@ -53,6 +68,58 @@ static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operati
     resolved->transfer.iov_count = op->segment_count;
     resolved->transfer.length = total;
     return 0;
+}
+
+static int resolve_remote(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
+                          struct ofpi_resolved *resolved)
+{
+    const struct ofp_remote_segment *segments = (const struct ofp_remote_segment *)(uintptr_t)op->remote_segments;
+    uint32_t count = op->remote_segment_count;
+    uint64_t total = 0;
+
+    resolved->transfer.remote = resolved->remote;
+    if (!count) {
+        resolved->remote[0] = (struct ofp_remote_segment){op->remote_offset, resolved->transfer.length, op->remote_key};
+        resolved->transfer.remote_count = 1;
+        return 0;
+    }
+    if (!segments)
+        return -EFAULT;
+    if (count > OFP_SEGMENT_LIMIT || count > endpoint->base.info.remote_segment_limit)
+        return -E2BIG;
+    for (uint32_t i = 0; i < count; i++) {
+        resolved->remote[i] = segments[i];
+        if (segments[i].length > UINT64_MAX - total)
+            return -EMSGSIZE;
+        total += segments[i].length;
+    }
+    resolved->transfer.remote_count = count;
+    /* A transport that trusts one of the two sums would touch memory that the other does not name. */
+    return total == resolved->transfer.length ? 0 : -EINVAL;
+}
+
+/* The other operands of an atomic, each as long as the local one. */
+static int resolve_atomic(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
+                          struct ofpi_resolved *resolved)
+{
+    struct ofp_transfer *transfer = &resolved->transfer;
+    struct iovec memory;
+    int result = 0;
+
+    transfer->result = NULL;
+    transfer->compare = NULL;
+    transfer->result_region = transfer->compare_region = NULL;
+    if (op->op != OFP_ATOMIC) {
+        result = resolve_segment(endpoint->domain, OFP_ACCESS_READ, op->result_region, op->result_offset,
+                                 transfer->length, &memory, &transfer->result_region);
+        transfer->result = memory.iov_base;
+    }
+    if (!result && op->op == OFP_COMPARE_ATOMIC) {
+        result = resolve_segment(endpoint->domain, OFP_ACCESS_WRITE, (uint32_t)op->compare_region, op->compare_offset,
+                                 transfer->length, &memory, &transfer->compare_region);
+        transfer->compare = memory.iov_base;
+    }
+    return result;
 }
 
 static int check_receive(const struct ofp_operation *op)
@@ -77,6 +144,18 @@ static int check_receive(const struct ofp_operation *op)
     }
 }
 
+static int check_remote(const struct ofp_operation *op)
+{
+    bool reads = op->op == OFP_READ || op->op == OFP_FETCH_ATOMIC || op->op == OFP_COMPARE_ATOMIC;
+
+    if (op->flags & OFP_REMOTE_CQ_DATA && op->op != OFP_WRITE)
+        return -EINVAL;
+    /* What comes back needs memory that stays. */
+    if (op->flags & OFP_INJECT && reads)
+        return -EINVAL;
+    return op->flags & OFP_MATCH_COMPLETE ? -EINVAL : 0;
+}
+
 static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     static const uint64_t needed[] = {
@@ -99,7 +178,16 @@ static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_ope
         return check_receive(op);
     if (op->flags & OFP_FENCE && !(endpoint->base.info.caps & OFP_CAP_FENCE))
         return -EOPNOTSUPP;
-    return op->flags & ~send_flags ? -EINVAL : 0;
+    if (op->flags & ~send_flags)
+        return -EINVAL;
+    return ofpi_operation_is_remote(op) ? check_remote(op) : 0;
+}
+
+static uint64_t longest(const struct ofp_info *info, const struct ofp_operation *op)
+{
+    if (ofpi_operation_is_atomic(op))
+        return info->max_atomic_size;
+    return ofpi_operation_is_remote(op) ? info->max_rma_size : info->max_msg_size;
 }
 
 int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
@@ -113,8 +201,8 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
     resolved->transfer.iov = resolved->iov;
     resolved->transfer.regions = resolved->regions;
     if (op->segment_count == 0) {
-        result = resolve_segment(endpoint->domain, op->region, op->offset, op->length, &resolved->iov[0],
-                                 &resolved->regions[0]);
+        result = resolve_segment(endpoint->domain, local_access(op), op->region, op->offset, op->length,
+                                 &resolved->iov[0], &resolved->regions[0]);
         resolved->transfer.iov_count = 1;
         resolved->transfer.length = op->length;
     } else {
@@ -124,11 +212,15 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
         return result;
     if (ofpi_operation_is_receive(op))
         return 0;
-    if (resolved->transfer.length > endpoint->base.info.max_msg_size)
+    resolved->transfer.remote_count = 0;
+    if (resolved->transfer.length > longest(&endpoint->base.info, op))
         return -EMSGSIZE;
     if (op->flags & OFP_INJECT && resolved->transfer.length > endpoint->base.info.inject_size)
         return -EMSGSIZE;
-    return 0;
+    if (__builtin_expect(!ofpi_operation_is_remote(op), 1))
+        return 0;
+    result = resolve_remote(endpoint, op, resolved);
+    return result || !ofpi_operation_is_atomic(op) ? result : resolve_atomic(endpoint, op, resolved);
 }
 
 /* A receive may name a source that has no peer object yet; the transport that matches itself needs one. */

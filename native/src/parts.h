@@ -88,15 +88,20 @@ void ofpi_reactor_arm_deadline(struct ofpi_reactor *reactor, uint64_t deadline);
 
 /* ------------------------------------------------------------------------------------------------ region.c
  * The memory-region table of a domain: ids are small integers, id 0 is the process's address space and has no entry.
- * Keys are random 64-bit (getrandom), never 0.
+ * Keys are random 64-bit (getrandom) or asked for; 0 means none.
  */
+#define OFPI_ACCESS_REMOTE (OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE)
 struct ofpi_region {
-    struct ofp_region base; /* first: the provider's view */
-    uint32_t uses;          /* operations in flight that point into it */
-    bool open;
+    struct ofp_region base;  /* first: the provider's view */
+    uint32_t uses;           /* operations in flight that point into it */
+    bool open;               /* false while it is being closed */
+    bool has_key;            /* peers may find it, by base.key */
+    struct ofp_list reached; /* struct ofp_remote_access: peers inside */
+    struct ofpi_region *next_by_key;
 };
 struct ofpi_regions {
     struct ofpi_region **entries; /* by id; entries[0] unused */
+    struct ofpi_region **by_key;  /* chains of those with has_key; `capacity` of them, a power of two */
     uint32_t capacity, live;
     uint32_t first_free; /* no free id below it */
     uint32_t key_count;  /* of `keys`, those not given out yet */
@@ -106,6 +111,10 @@ void ofpi_regions_init(struct ofpi_regions *regions);
 void ofpi_regions_fini(struct ofpi_regions *regions);
 /* Takes an id for a region whose base, length and domain the caller fills; NULL: out of memory, or of random numbers. */
 struct ofpi_region *ofpi_regions_add(struct ofpi_regions *regions, uint32_t access);
+/* Enter it under its base.key. -OFP_ENOKEY: another one has that key. */
+int ofpi_regions_enter_key(struct ofpi_regions *regions, struct ofpi_region *region);
+void ofpi_regions_remove_key(struct ofpi_regions *regions, struct ofpi_region *region);
+struct ofpi_region *ofpi_regions_find_key(const struct ofpi_regions *regions, uint64_t key); /* NULL: none */
 void ofpi_regions_remove(struct ofpi_regions *regions, struct ofpi_region *region);
 struct ofpi_region *ofpi_regions_find(const struct ofpi_regions *regions, uint32_t id); /* NULL: none */
 static inline void ofpi_region_hold(struct ofp_region *region)
@@ -132,5 +141,7 @@ int ofpi_av_table_remove(struct ofpi_av_table *table, uint32_t index);
 /* The stored address, NULL when the index holds none. Valid until removed. */
 const void *ofpi_av_table_lookup(const struct ofpi_av_table *table, uint32_t index, size_t *length);
 uint32_t ofpi_av_table_count(const struct ofpi_av_table *table);
+/* Above every index in use. */
+uint32_t ofpi_av_table_limit(const struct ofpi_av_table *table);
 
 #endif

@@ -54,7 +54,18 @@ static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index
     peer->base.private = tail;
     peer->base.address = memcpy(tail + private_size, address, length);
     peer->base.address_length = length;
+    if (endpoint->base.ops->peer_open && endpoint->base.ops->peer_open(&peer->base) != 0) {
+        free(peer);
+        return NULL;
+    }
     return peer;
+}
+
+static void peer_free(struct ofpi_peer *peer)
+{
+    if (peer && peer->base.endpoint->ops->peer_close)
+        peer->base.endpoint->ops->peer_close(&peer->base);
+    free(peer);
 }
 
 static int peers_grow(struct ofpi_endpoint *endpoint, uint32_t index)
@@ -116,6 +127,18 @@ struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, 
     if (__builtin_expect(index < endpoint->peer_capacity, 1) && endpoint->peers[index])
         return endpoint->peers[index];
     return peer_make(endpoint, index, error);
+}
+
+int ofpi_peers_make(struct ofpi_endpoint *endpoint)
+{
+    uint32_t limit = ofpi_av_table_limit(endpoint->av->table);
+    size_t length;
+    int error = 0;
+
+    for (uint32_t index = 0; index < limit && !error; index++)
+        if (ofpi_av_table_lookup(endpoint->av->table, index, &length))
+            ofpi_peer_get(endpoint, index, &error);
+    return error;
 }
 
 static struct ofpi_peer *stranger_get(struct ofpi_endpoint *endpoint, const void *address, size_t length)
@@ -346,10 +369,11 @@ static int cancel_offloaded(struct ofpi_endpoint *endpoint, struct ofp_list *lis
 
         if (ofpi_operation_is_receive(&pending->operation) && pending->operation.context == context &&
             !((pending->operation.flags ^ op_flags) & OFPI_REQUEST)) {
-            if (!endpoint->base.ops->cancel || endpoint->base.ops->cancel(&endpoint->base, pending) != 0)
-                return -ENOENT;
-            ofpi_transfer_complete(pending, ECANCELED, 0);
-            return 0;
+            int result = endpoint->base.ops->cancel ? endpoint->base.ops->cancel(&endpoint->base, pending) : -ENOENT;
+
+            if (!result)
+                ofpi_transfer_complete(pending, ECANCELED, 0);
+            return result;
         }
     }
     return -ENOENT;
@@ -359,11 +383,11 @@ int ofpi_peer_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t 
 {
     int result = cancel_offloaded(endpoint, &endpoint->sourceless, context, op_flags);
 
-    for (uint32_t i = 0; i < endpoint->peer_capacity && result; i++) {
+    for (uint32_t i = 0; i < endpoint->peer_capacity && result == -ENOENT; i++) {
         if (!endpoint->peers[i])
             continue;
         result = cancel_in(&endpoint->peers[i]->backlog, context, op_flags);
-        if (result)
+        if (result == -ENOENT)
             result = cancel_offloaded(endpoint, &endpoint->peers[i]->pendings, context, op_flags);
     }
     return result;
@@ -409,11 +433,11 @@ void ofpi_peers_free(struct ofpi_endpoint *endpoint)
     struct ofp_list *node;
 
     while ((node = ofp_list_pop(&endpoint->removed)))
-        free(OFP_CONTAINER_OF(node, struct ofpi_peer, node));
+        peer_free(OFP_CONTAINER_OF(node, struct ofpi_peer, node));
     for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
-        free(endpoint->peers[i]);
+        peer_free(endpoint->peers[i]);
     for (uint32_t i = 0; i < endpoint->stranger_count; i++)
-        free(endpoint->strangers[i]);
+        peer_free(endpoint->strangers[i]);
     free(endpoint->peers);
     free(endpoint->strangers);
     if (endpoint->stranger_addresses)

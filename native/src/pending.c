@@ -31,19 +31,27 @@ static int copy_inject(struct ofpi_pending *pending, const struct ofp_transfer *
     return 0;
 }
 
-static int keep_segments(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
+/* Room for what is more than one: local segments with their regions, then remote segments. */
+static int make_room(struct ofpi_pending *pending, uint32_t count, uint32_t remote_count)
+{
+    size_t size = 0;
+
+    if (count > 1)
+        size += count * (sizeof(struct iovec) + sizeof(struct ofp_region *));
+    if (remote_count > 1)
+        size += remote_count * sizeof(struct ofp_remote_segment);
+    if (!size)
+        return 0;
+    pending->many = malloc(size);
+    return pending->many ? 0 : -ENOMEM;
+}
+
+static void keep_local(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
 {
     uint32_t count = transfer->iov_count;
-    struct iovec *iov = &pending->iov_inline;
-    struct ofp_region **regions = &pending->region_inline;
+    struct iovec *iov = count > 1 ? pending->many : &pending->iov_inline;
+    struct ofp_region **regions = count > 1 ? (struct ofp_region **)(iov + count) : &pending->region_inline;
 
-    if (count > 1) {
-        pending->iov_many = malloc(count * (sizeof(*iov) + sizeof(*regions)));
-        if (!pending->iov_many)
-            return -ENOMEM;
-        iov = pending->iov_many;
-        regions = (struct ofp_region **)(iov + count);
-    }
     for (uint32_t i = 0; i < count; i++) {
         iov[i] = transfer->iov[i];
         regions[i] = transfer->regions[i];
@@ -52,7 +60,47 @@ static int keep_segments(struct ofpi_pending *pending, const struct ofp_transfer
     pending->base.transfer.iov = iov;
     pending->base.transfer.regions = regions;
     pending->base.transfer.iov_count = count;
-    return 0;
+}
+
+static void keep_remote(struct ofpi_pending *pending, const struct ofp_transfer *transfer, uint32_t local_count)
+{
+    struct ofp_transfer *kept = &pending->base.transfer;
+    struct ofp_remote_segment *remote = &pending->remote_inline;
+
+    if (transfer->remote_count > 1) {
+        char *many = pending->many;
+
+        if (local_count > 1)
+            many += local_count * (sizeof(struct iovec) + sizeof(struct ofp_region *));
+        remote = (struct ofp_remote_segment *)many;
+    }
+    for (uint32_t i = 0; i < transfer->remote_count; i++)
+        remote[i] = transfer->remote[i];
+    kept->remote = remote;
+    kept->remote_count = transfer->remote_count;
+    if (!ofpi_operation_is_atomic(transfer->op))
+        return;
+    kept->result = transfer->result;
+    kept->compare = transfer->compare;
+    kept->result_region = transfer->result_region;
+    kept->compare_region = transfer->compare_region;
+    ofpi_region_hold(kept->result_region);
+    ofpi_region_hold(kept->compare_region);
+}
+
+static int keep_segments(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
+{
+    bool remote = ofpi_operation_is_remote(transfer->op), inject = transfer->op->flags & OFP_INJECT;
+    uint32_t local_count = inject ? 1 : transfer->iov_count;
+    int result = make_room(pending, local_count, remote ? transfer->remote_count : 0);
+
+    if (!result && inject)
+        result = copy_inject(pending, transfer);
+    else if (!result)
+        keep_local(pending, transfer);
+    if (!result && remote)
+        keep_remote(pending, transfer, local_count);
+    return result;
 }
 
 static struct ofpi_pending *pending_new(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer)
@@ -68,11 +116,9 @@ static struct ofpi_pending *pending_new(struct ofpi_endpoint *endpoint, const st
     pending->base.operation = *transfer->op;
     pending->base.transfer.op = &pending->base.operation;
     pending->base.transfer.length = transfer->length;
-    if (transfer->op->flags & OFP_INJECT)
-        result = copy_inject(pending, transfer);
-    else
-        result = keep_segments(pending, transfer);
+    result = keep_segments(pending, transfer);
     if (result) {
+        free(pending->many);
         ofpi_pool_give(&endpoint->domain->pendings, id);
         return NULL;
     }
@@ -141,7 +187,11 @@ static void pending_free(struct ofpi_pending *pending)
 
     for (uint32_t i = 0; i < pending->base.transfer.iov_count; i++)
         ofpi_region_release(pending->base.transfer.regions[i]);
-    free(pending->iov_many);
+    if (ofpi_operation_is_atomic(&pending->base.operation)) {
+        ofpi_region_release(pending->base.transfer.result_region);
+        ofpi_region_release(pending->base.transfer.compare_region);
+    }
+    free(pending->many);
     free(pending->inject_copy);
     ofp_list_remove(&pending->base.node);
     if (!pending->posted)
@@ -149,6 +199,30 @@ static void pending_free(struct ofpi_pending *pending)
     if (!ofpi_operation_is_receive(&pending->base.operation))
         endpoint->in_flight--;
     ofpi_pool_give(&endpoint->domain->pendings, pending->base.id);
+}
+
+static void count(struct ofp_endpoint_statistics *statistics, uint16_t op, uint64_t length)
+{
+    switch (op) {
+    case OFP_SEND:
+    case OFP_TSEND:
+        statistics->sends++;
+        statistics->bytes_sent += length;
+        break;
+    case OFP_READ:
+        statistics->reads++;
+        break;
+    case OFP_WRITE:
+        statistics->writes++;
+        break;
+    case OFP_ATOMIC:
+    case OFP_FETCH_ATOMIC:
+    case OFP_COMPARE_ATOMIC:
+        statistics->atomics++;
+        break;
+    default: /* receives are counted where they complete */
+        break;
+    }
 }
 
 void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
@@ -170,7 +244,7 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
         .context = op->context,
         .flags = kinds[op->op],
         .length = transfer->length,
-        .tag = op->tag,
+        .tag = ofpi_operation_is_remote(op) ? 0 : op->tag,
         .source = op->peer,
         .error = error,
         .provider_error = provider_error,
@@ -178,9 +252,8 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
 
     if (error) {
         endpoint->statistics.errors++;
-    } else if (!ofpi_operation_is_receive(op)) {
-        endpoint->statistics.sends++;
-        endpoint->statistics.bytes_sent += transfer->length;
+    } else {
+        count(&endpoint->statistics, op->op, transfer->length);
     }
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
 }
@@ -193,19 +266,21 @@ void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_er
     pending_free(pending);
 }
 
-void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_message *message, int error,
-                                     int provider_error)
+void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_message *message,
+                                     const struct ofp_offloaded *offloaded)
 {
     struct ofpi_pending *pending = (struct ofpi_pending *)base;
     struct ofpi_endpoint *endpoint = pending->endpoint;
     struct ofp_completion completion = {
         .context = base->operation.context,
-        .flags = OFP_COMPLETED_RECV | (base->operation.op == OFP_TRECV ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG),
+        .flags = OFP_COMPLETED_RECV | offloaded->flags |
+                 (base->operation.op == OFP_TRECV ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG),
         .length = message->length,
+        .buffer_offset = offloaded->buffer_offset,
         .tag = message->tag,
         .source = message->source,
-        .error = error,
-        .provider_error = provider_error,
+        .error = offloaded->error,
+        .provider_error = offloaded->provider_error,
     };
 
     if (message->has_data) {
@@ -213,5 +288,6 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
         completion.data = message->data;
     }
     ofpi_endpoint_complete(&endpoint->base, base->operation.flags, &completion);
-    pending_free(pending);
+    if (!offloaded->more)
+        pending_free(pending);
 }

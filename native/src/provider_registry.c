@@ -100,6 +100,9 @@ const struct ofp_core ofpi_core = {
     .message_announced = message_announced,
     .announce_only = announce_only,
     .receive_write = ofpi_receive_write,
+    .remote_access = ofpi_remote_access,
+    .remote_release = ofpi_remote_release,
+    .remote_event = ofpi_remote_event,
     .receive_find = ofpi_receive_find,
     .receive_complete = ofpi_receive_complete,
     .watch_add = watch_add,
@@ -214,22 +217,28 @@ int ofp_provider_getinfo(struct ofp_provider *provider, struct ofp_info *infos, 
     return count;
 }
 
-int ofp_provider_resolve(struct ofp_provider *provider, const char *node, const char *service, void *address,
-                         size_t *length, char *text, size_t text_size)
+int ofp_provider_resolve(struct ofp_provider *provider, const struct ofp_info *info, const char *node,
+                         const char *service, void *address, size_t *length, char *text, size_t text_size)
 {
     text[0] = 0;
-    return provider->resolve(node, service, address, length, text, text_size);
+    return provider->resolve(info, node, service, address, length, text, text_size);
 }
 
-int ofp_provider_address_check(struct ofp_provider *provider, const void *address, size_t length)
+int ofp_provider_address_check(struct ofp_provider *provider, const struct ofp_info *info, const void *address,
+                               size_t length)
 {
-    return provider->address_check(address, length);
+    return provider->address_check(info, address, length);
 }
 
-int ofp_provider_address_format(struct ofp_provider *provider, const void *address, size_t length, char *text,
-                                size_t text_size)
+int ofp_provider_address_format(struct ofp_provider *provider, const struct ofp_info *info, const void *address,
+                                size_t length, char *text, size_t text_size)
 {
-    int result = provider->address_check(address, length);
+    int result = provider->address_check(info, address, length);
 
-    return result ? result : provider->address_format(address, length, text, text_size);
+    return result ? result : provider->address_format(info, address, length, text, text_size);
+}
+
+const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_error)
+{
+    return provider->error_text ? provider->error_text(provider_error) : NULL;
 }

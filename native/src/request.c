@@ -388,6 +388,16 @@ int ofp_request_notify(ofp_request_t handle)
 
 /* ---------------------------------------------------------------------------------------- cancel, claim, release */
 
+/* A transport that cancels in its own time tells by the completion. */
+static int outcome_of_cancel(struct ofp_request *request)
+{
+    bool expired;
+
+    if (ofpi_wait(request->domain, finished, request, -1, &expired) != 1)
+        return -EAGAIN;
+    return request->completion.error == ECANCELED ? 0 : -ENOENT;
+}
+
 int ofp_request_cancel(ofp_request_t handle)
 {
     struct ofp_request *request = request_of(handle);
@@ -403,6 +413,8 @@ int ofp_request_cancel(ofp_request_t handle)
             result = ofpi_receive_cancel(endpoint->receive_context, &endpoint->base, context, OFPI_REQUEST);
         if (result == -ENOENT)
             result = ofpi_peer_cancel(endpoint, context, OFPI_REQUEST);
+        if (result == -EINPROGRESS)
+            result = outcome_of_cancel(request);
     }
     ofpi_domain_leave(request->domain);
     return result;

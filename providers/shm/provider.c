@@ -141,6 +141,28 @@ static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size
     return 1;
 }
 
+/* --------------------------------------------------------------------------------------------------------- addresses */
+
+/* There is one kind of address, whatever the info. */
+static int resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
+                   char *text, size_t text_size)
+{
+    (void)info;
+    return shm_address_resolve(node, service, address, length, text, text_size);
+}
+
+static int address_check(const struct ofp_info *info, const void *address, size_t length)
+{
+    (void)info;
+    return shm_address_check(address, length);
+}
+
+static int address_format(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
+{
+    (void)info;
+    return shm_address_format(address, length, text, text_size);
+}
+
 /* ---------------------------------------------------------------------------------------------------------- tables */
 
 static const struct ofp_endpoint_ops rdm_ops = {
@@ -172,9 +194,9 @@ static const struct ofp_provider provider = {
     .description = "shared memory between processes of one host and user",
     .params = params,
     .getinfo = getinfo,
-    .resolve = shm_address_resolve,
-    .address_check = shm_address_check,
-    .address_format = shm_address_format,
+    .resolve = resolve,
+    .address_check = address_check,
+    .address_format = address_format,
     .domain =
         {
             .size = sizeof(struct shm_domain),

@@ -141,11 +141,13 @@ static void test_region_bounds_and_use(void **state)
 {
     char memory[64];
     uint32_t region;
-    uint64_t key;
+    struct ofp_region_attr attr = {.base = memory, .length = sizeof(memory), .access = OFP_ACCESS_RECV};
+    struct ofp_region_handle handle;
     struct ofp_operation receive = tagged(OFP_TRECV, OFP_PEER_ANY, 1, NULL, 64, 1);
 
     (void)state;
-    assert_int_equal(ofp_region_register(b.domain, memory, sizeof(memory), OFP_ACCESS_RECV, &region, &key), 0);
+    assert_int_equal(ofp_region_register(b.domain, &attr, &handle), 0);
+    region = handle.id;
     receive.region = region;
     receive.offset = 1;
     assert_int_equal(ofp_post(b.endpoint, &receive, 1), -ERANGE);

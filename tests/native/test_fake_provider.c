@@ -359,18 +359,21 @@ static void test_addresses(void **state)
     (void)state;
     memset(many, 's', sizeof(many) - 1);
     many[sizeof(many) - 1] = 0;
-    assert_int_equal(ofp_provider_resolve(provider, "localhost", "7471", address, &length, text, sizeof(text)), 0);
-    assert_int_equal(ofp_provider_address_check(provider, address, length), 0);
-    assert_int_equal(ofp_provider_address_format(provider, address, length, text, sizeof(text)), 0);
+    assert_int_equal(ofp_provider_resolve(provider, NULL, "localhost", "7471", address, &length, text, sizeof(text)),
+                     0);
+    assert_int_equal(ofp_provider_address_check(provider, NULL, address, length), 0);
+    assert_int_equal(ofp_provider_address_format(provider, NULL, address, length, text, sizeof(text)), 0);
     assert_string_equal(text, "localhost:7471");
-    assert_int_not_equal(ofp_provider_address_check(provider, address, length - 1), 0);
+    assert_int_not_equal(ofp_provider_address_check(provider, NULL, address, length - 1), 0);
     address[0] ^= 1;
-    assert_int_not_equal(ofp_provider_address_check(provider, address, length), 0);
-    assert_int_equal(ofp_provider_resolve(provider, "elsewhere.example", "1", address, &length, text, sizeof(text)),
-                     -EHOSTUNREACH);
+    assert_int_not_equal(ofp_provider_address_check(provider, NULL, address, length), 0);
+    assert_int_equal(
+        ofp_provider_resolve(provider, NULL, "elsewhere.example", "1", address, &length, text, sizeof(text)),
+        -EHOSTUNREACH);
     assert_non_null(strstr(text, "elsewhere.example"));
-    assert_int_equal(ofp_provider_resolve(provider, NULL, many, address, &length, text, sizeof(text)), -EINVAL);
-    assert_int_equal(ofp_provider_resolve(provider, NULL, "1", address, &little, text, sizeof(text)), -OFP_ETOOSMALL);
+    assert_int_equal(ofp_provider_resolve(provider, NULL, NULL, many, address, &length, text, sizeof(text)), -EINVAL);
+    assert_int_equal(ofp_provider_resolve(provider, NULL, NULL, "1", address, &little, text, sizeof(text)),
+                     -OFP_ETOOSMALL);
 }
 
 static void test_nobody_at_the_address(void **state)
@@ -381,7 +384,8 @@ static void test_nobody_at_the_address(void **state)
     uint32_t nobody;
 
     (void)state;
-    assert_int_equal(ofp_provider_resolve(fake_provider(), NULL, "nobody", address, &length, text, sizeof(text)), 0);
+    assert_int_equal(ofp_provider_resolve(fake_provider(), NULL, NULL, "nobody", address, &length, text, sizeof(text)),
+                     0);
     assert_int_equal(ofp_av_insert(a.av, address, length, &nobody), 0);
     post(&a, tagged(OFP_TSEND, nobody, 1, NULL, 0, 1), 0);
     row = next_completion(&a, NULL);

@@ -202,7 +202,8 @@ static void refusal_process(struct shared *shared, uint32_t rank)
     row = next_completion(&side);
     CHECK_EQUAL(row.error, ECONNREFUSED);
     /* Another host, another user. */
-    CHECK_EQUAL(ofp_provider_resolve(shm_provider(), NULL, "elsewhere", &address, &length, text, sizeof(text)), 0);
+    CHECK_EQUAL(ofp_provider_resolve(shm_provider(), NULL, NULL, "elsewhere", &address, &length, text, sizeof(text)),
+                0);
     address.host++;
     CHECK_EQUAL(ofp_av_insert(side.av, &address, sizeof(address), &stranger), 0);
     post(&side, tagged(OFP_TSEND, stranger, 0, "x", 1, 1));
@@ -233,7 +234,7 @@ static void silent_process(struct shared *shared, uint32_t rank)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
     service_of(shared, 7, service);
-    CHECK_EQUAL(ofp_provider_resolve(shm_provider(), NULL, service, &address, &size, text, sizeof(text)), 0);
+    CHECK_EQUAL(ofp_provider_resolve(shm_provider(), NULL, NULL, service, &address, &size, text, sizeof(text)), 0);
     length = shm_address_socket(&address, &socket_address);
     CHECK_EQUAL(bind(fd, (struct sockaddr *)&socket_address, length), 0);
     CHECK_EQUAL(listen(fd, 1), 0);
@@ -294,14 +295,11 @@ static void memory_process(struct shared *shared, uint32_t rank)
     struct side side;
     char text[OFP_TEXT_MAX], word[8] = "seven..";
     uint32_t region, self;
-    uint64_t key;
     void *base;
 
     side_open(&side, shared, rank);
     /* More than any machine has: an error with the remedy in place of SIGBUS or worse. */
-    CHECK_EQUAL(
-        ofp_region_allocate(side.domain, UINT64_C(1) << 45, OFP_ACCESS_SEND, &region, &key, &base, text, sizeof(text)),
-        -ENOMEM);
+    CHECK_EQUAL(region_allocate(side.domain, UINT64_C(1) << 45, OFP_ACCESS_SEND, &region, &base, text), -ENOMEM);
     CHECK(strstr(text, "ask for less") || strstr(text, "cannot map"));
     /* Beyond the file size limit the kernel would send SIGXFSZ. */
     attr.tx_cq = attr.rx_cq = side.cq;
@@ -309,7 +307,7 @@ static void memory_process(struct shared *shared, uint32_t rank)
     CHECK_EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
     CHECK_EQUAL(ofp_endpoint_open(side.domain, &attr, &endpoint, text, sizeof(text)), -EFBIG);
     CHECK(strstr(text, "ulimit -f"));
-    CHECK(ofp_region_allocate(side.domain, 100000, OFP_ACCESS_SEND, &region, &key, &base, text, sizeof(text)) < 0);
+    CHECK(region_allocate(side.domain, 100000, OFP_ACCESS_SEND, &region, &base, text) < 0);
     /* What is there goes on. */
     self = insert_address(&side, &side);
     post(&side, tagged(OFP_TRECV, self, 1, word, 8, 1));

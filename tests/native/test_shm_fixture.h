@@ -249,7 +249,8 @@ static inline uint32_t insert_rank(struct side *side, const struct shared *share
     uint32_t index;
 
     service_of(shared, rank, service);
-    CHECK_EQUAL(ofp_provider_resolve(shm_provider(), "localhost", service, address, &length, text, sizeof(text)), 0);
+    CHECK_EQUAL(ofp_provider_resolve(shm_provider(), NULL, "localhost", service, address, &length, text, sizeof(text)),
+                0);
     CHECK_EQUAL(ofp_av_insert(side->av, address, length, &index), 0);
     return index;
 }
@@ -314,6 +315,18 @@ static inline struct ofp_completion next_completion(struct side *side)
         CHECK(now_ns() < deadline);
     }
     return row;
+}
+
+static inline int region_allocate(struct ofp_domain *domain, uint64_t length, uint32_t access, uint32_t *region,
+                                  void **base, char text[OFP_TEXT_MAX])
+{
+    struct ofp_region_attr attr = {.length = length, .access = access};
+    struct ofp_region_handle handle = {0};
+    int result = ofp_region_allocate(domain, &attr, &handle, text, OFP_TEXT_MAX);
+
+    *region = handle.id;
+    *base = handle.base;
+    return result;
 }
 
 /* Completions in any order; the one of this context, all others must be fine too. */

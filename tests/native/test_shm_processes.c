@@ -97,22 +97,19 @@ static void arena_process(struct shared *shared, uint32_t rank)
     struct side side;
     struct buffers buffers;
     uint32_t regions[3];
-    uint64_t key;
     char text[OFP_TEXT_MAX];
     void *memory[3];
 
     side_open(&side, shared, rank);
     for (int i = 0; i < 3; i++)
-        CHECK_EQUAL(ofp_region_allocate(side.domain, i == 2 ? 5000 : LARGEST + 1, OFP_ACCESS_SEND | OFP_ACCESS_RECV,
-                                        &regions[i], &key, &memory[i], text, sizeof(text)),
+        CHECK_EQUAL(region_allocate(side.domain, i == 2 ? 5000 : LARGEST + 1, OFP_ACCESS_SEND | OFP_ACCESS_RECV,
+                                    &regions[i], &memory[i], text),
                     0);
     /* The middle one leaves a hole, which begins with zeros when it is used again. */
     buffers.in = memory[0];
     memset(memory[1], 0xff, LARGEST);
     CHECK_EQUAL(ofp_region_close(side.domain, regions[1]), 0);
-    CHECK_EQUAL(ofp_region_allocate(side.domain, LARGEST + 1, OFP_ACCESS_SEND, &regions[1], &key, &memory[1], text,
-                                    sizeof(text)),
-                0);
+    CHECK_EQUAL(region_allocate(side.domain, LARGEST + 1, OFP_ACCESS_SEND, &regions[1], &memory[1], text), 0);
     buffers.out = memory[1];
     for (uint64_t i = 0; i < LARGEST; i++)
         CHECK_EQUAL(buffers.out[i], 0);

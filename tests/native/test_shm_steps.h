@@ -32,11 +32,9 @@ static struct memory memory_of(struct side *side)
     struct memory memory = {NULL, malloc(MESSAGES * LARGEST)};
     char text[OFP_TEXT_MAX];
     uint32_t region;
-    uint64_t key;
     void *base;
 
-    CHECK_EQUAL(ofp_region_allocate(side->domain, LARGEST, OFP_ACCESS_SEND, &region, &key, &base, text, sizeof(text)),
-                0);
+    CHECK_EQUAL(region_allocate(side->domain, LARGEST, OFP_ACCESS_SEND, &region, &base, text), 0);
     memory.out = base;
     return memory;
 }

@@ -36,11 +36,15 @@ const char *ofp_provider_description(struct ofp_provider *provider);
 uint32_t ofp_provider_version(struct ofp_provider *provider);
 /* Number of infos written, 0 with a reason in `text`, or an error. */
 int ofp_provider_getinfo(struct ofp_provider *provider, struct ofp_info *infos, int max, char *text, size_t text_size);
-int ofp_provider_resolve(struct ofp_provider *provider, const char *node, const char *service, void *address,
-                         size_t *length, char *text, size_t text_size);
-int ofp_provider_address_check(struct ofp_provider *provider, const void *address, size_t length);
-int ofp_provider_address_format(struct ofp_provider *provider, const void *address, size_t length, char *text,
-                                size_t text_size);
+/* Addresses, as the transport of that info writes them. */
+int ofp_provider_resolve(struct ofp_provider *provider, const struct ofp_info *info, const char *node,
+                         const char *service, void *address, size_t *length, char *text, size_t text_size);
+int ofp_provider_address_check(struct ofp_provider *provider, const struct ofp_info *info, const void *address,
+                               size_t length);
+int ofp_provider_address_format(struct ofp_provider *provider, const struct ofp_info *info, const void *address,
+                                size_t length, char *text, size_t text_size);
+/* Text of the provider_error of a completion, NULL when the provider has none. */
+const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_error);
 
 /* English text of an errno or OFP_E… value, either sign. */
 const char *ofp_strerror(int error);
@@ -85,12 +89,32 @@ int ofp_domain_progress(struct ofp_domain *domain);
 
 /* ---------------------------------------------------------------------------------------------------------- regions */
 
-int ofp_region_register(struct ofp_domain *domain, void *base, uint64_t length, uint32_t access, uint32_t *region,
-                        uint64_t *key);
+struct ofp_region_attr {
+    void *base; /* of the memory to register; NULL to allocate */
+    uint64_t length;
+    uint32_t access;  /* OFP_ACCESS_… */
+    uint32_t has_key; /* 1: `key` is asked for; 0: a random one */
+    uint64_t key;
+};
+/* What a region turned out to be. Peers reach byte n of it by `key` and the offset `remote_base` + n. */
+struct ofp_region_handle {
+    void *base;
+    uint64_t length; /* bytes; whole pages when allocated */
+    uint64_t key;    /* 0 without remote access */
+    uint64_t remote_base;
+    uint32_t id; /* what records call it */
+    uint32_t access;
+};
+/* -OFP_ENOKEY: the key that was asked for is in use, or the transport makes its own. */
+int ofp_region_register(struct ofp_domain *domain, const struct ofp_region_attr *attr,
+                        struct ofp_region_handle *region);
 /* Memory that the provider moves best. The bytes start as zero. */
-int ofp_region_allocate(struct ofp_domain *domain, uint64_t length, uint32_t access, uint32_t *region, uint64_t *key,
-                        void **base, char *text, size_t text_size);
-/* -EBUSY while operations use it. Allocated memory goes away with it. */
+int ofp_region_allocate(struct ofp_domain *domain, const struct ofp_region_attr *attr, struct ofp_region_handle *region,
+                        char *text, size_t text_size);
+/*
+ * -EBUSY while operations of this process use it. Peers lose their access: what they still move ends at them with an error.
+ * Allocated memory goes away with it.
+ */
 int ofp_region_close(struct ofp_domain *domain, uint32_t region);
 
 /* -------------------------------------------------------------------------------------------------- completion queue */
@@ -150,6 +174,7 @@ struct ofp_endpoint_attr {
     uint64_t tx_size;              /* 0: the info's */
     uint64_t unexpected_limit;     /* bytes of unexpected payload; 0: default */
     uint32_t selective_completion; /* 1: only operations with OFP_COMPLETION write queue entries */
+    uint32_t remote_events; /* 1: what peers read and write here writes entries to rx_cq, also without remote CQ data */
 };
 /* Open and enable: the endpoint is reachable when this returns. */
 int ofp_endpoint_open(struct ofp_domain *domain, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **endpoint,
@@ -166,7 +191,10 @@ uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint);
  * -EAGAIN: the transmit queue is full. The end of the batch is a flush.
  */
 int64_t ofp_post(struct ofp_endpoint *endpoint, const struct ofp_operation *operations, uint64_t count);
-/* Cancel the newest operation with this context; its completion says ECANCELED. -ENOENT: none can be cancelled. */
+/*
+ * Cancel the newest operation with this context; its completion says ECANCELED. -ENOENT: none can be cancelled. -EINPROGRESS:
+ * the transport was asked, the completion tells.
+ */
 int ofp_cancel(struct ofp_endpoint *endpoint, uint64_t context);
 
 struct ofp_endpoint_statistics {
@@ -236,7 +264,10 @@ int ofp_request_finished(ofp_request_t request);
 const struct ofp_completion *ofp_request_completion(ofp_request_t request);
 /* Ask for an entry in ofp_cq_finished and a wake-up of the queue's descriptor. 1: it is finished already, none comes. */
 int ofp_request_notify(ofp_request_t request);
-/* 0: cancelled (it finishes as ECANCELED, now); -ENOENT: too late, or not cancellable. */
+/*
+ * 0: cancelled (it has finished as ECANCELED); -ENOENT: too late, or not cancellable; -EAGAIN: the transport was asked and
+ * has not said within a second.
+ */
 int ofp_request_cancel(ofp_request_t request);
 /*
  * A finished OFP_HOLD receive set a message aside. `claim` receives it into memory (completion as of a receive, in the same

@@ -20,7 +20,7 @@
 #include "ofipy/list.h"
 #include "ofipy/types.h"
 
-#define OFP_PROVIDER_ABI 1
+#define OFP_PROVIDER_ABI 2
 
 struct ofp_core;
 struct ofp_provider;
@@ -65,9 +65,22 @@ struct ofp_region {
     uint32_t access; /* OFP_ACCESS_… */
     char *base;
     uint64_t length;
-    uint64_t key;   /* remote key; 0 where no remote access was asked */
-    bool allocated; /* made by the provider's `memory_allocate` */
+    uint64_t key;         /* remote key; 0 where no remote access was asked */
+    uint64_t remote_base; /* what a peer adds to its offset; 0 unless the transport addresses by something else */
+    bool allocated;       /* made by the provider's `memory_allocate` */
     uint64_t provider_data[2];
+};
+
+/*
+ * A peer's access to local memory, checked and under way: from core's `remote_access` until `remote_release`. The provider
+ * owns the object and must not move it meanwhile. When the region is closed before the end, `memory` becomes NULL: what
+ * still arrives is dropped.
+ */
+struct ofp_remote_access {
+    struct ofp_list node; /* core: in the region's list */
+    struct ofp_region *region;
+    char *memory; /* first byte of the access */
+    uint64_t length;
 };
 
 /*
@@ -79,7 +92,13 @@ struct ofp_transfer {
     const struct iovec *iov;           /* the local memory */
     struct ofp_region *const *regions; /* the region of each iov entry; NULL entries for OFP_REGION_PROCESS */
     uint32_t iov_count;
-    uint64_t length; /* sum over iov, bytes */
+    uint32_t remote_count; /* RMA and atomics: entries of `remote`, 0 otherwise */
+    uint64_t length;       /* sum over iov, bytes; for RMA and atomics the sum over `remote` as well */
+    const struct ofp_remote_segment *remote;
+    /* Atomics only: `length` bytes each, NULL where the operation has none. Not set for other operations. */
+    void *result;
+    const void *compare;
+    struct ofp_region *result_region, *compare_region; /* NULL for OFP_REGION_PROCESS */
 };
 
 /*
@@ -121,6 +140,15 @@ struct ofp_receive {
     uint64_t provider_data[4]; /* the provider's, zeroed at first */
 };
 
+/* How a receive ended that the transport matched. */
+struct ofp_offloaded {
+    uint64_t flags;         /* OFP_COMPLETED_… beyond what follows from the operation: MULTI_RECV, CLAIM */
+    uint64_t buffer_offset; /* multi-receive: where in the buffer the message starts */
+    int error;              /* 0 or positive */
+    int provider_error;
+    bool more; /* multi-receive: the buffer stays posted, and so does the pending object */
+};
+
 /* A descriptor that the domain's reactor watches. Owned by the provider; must outlive its stay in the reactor. */
 struct ofp_watch {
     int fd;
@@ -155,9 +183,18 @@ struct ofp_domain_ops {
     int (*open)(struct ofp_domain *domain);
     /* Every endpoint and region is closed already. Must not fail. */
     void (*close)(struct ofp_domain *domain);
-    /* Optional. Take note of a new region (pin it, publish its key) / of its end. */
+    /*
+     * Optional. Make memory known to a device / forget it. Called WITHOUT the lock, since pinning may take long: nobody
+     * else knows the region yet, or any more. `region_open` may replace `key` and set `remote_base`.
+     */
     int (*region_open)(struct ofp_region *region);
     void (*region_close)(struct ofp_region *region);
+    /*
+     * Optional. Let peers reach a region with remote access / shut them out. `region_withdraw` answers -EAGAIN while one is
+     * inside: the core makes progress and calls again.
+     */
+    int (*region_publish)(struct ofp_region *region);
+    int (*region_withdraw)(struct ofp_region *region);
     /*
      * Optional; default: anonymous memory. Memory that the transport moves best: fills region->base; region->length is
      * given, page multiples. -ENOMEM with the remedy in `text` when the machine cannot back it.
@@ -193,6 +230,13 @@ struct ofp_endpoint_ops {
     int (*connect)(struct ofp_peer *peer, char *text, size_t text_size);
     /* The peer is leaving state UP or CONNECTING: drop the private state; the core fails what is pending afterwards. */
     void (*peer_down)(struct ofp_peer *peer);
+    /*
+     * Optional. A peer object is made (state UNUSED) / freed: for transports with an address table of their own. With
+     * `eager_peers` objects are made as soon as an address enters the vector, so that arrivals can be named.
+     */
+    int (*peer_open)(struct ofp_peer *peer);
+    void (*peer_close)(struct ofp_peer *peer);
+    bool eager_peers;
 
     /*
      * Start one send-like operation towards a peer in state UP. Returns
@@ -212,7 +256,10 @@ struct ofp_endpoint_ops {
      */
     void (*receive_start)(struct ofp_endpoint *endpoint, struct ofp_receive *receive);
 
-    /* Only with `offloads_matching`: take back a posted receive. 0, or -ENOENT when it is too late. */
+    /*
+     * Only with `offloads_matching`: take back a posted receive. 0: it is gone from the transport; -ENOENT: too late;
+     * -EINPROGRESS: asked for, its end follows as a completion, cancelled or not.
+     */
     int (*cancel)(struct ofp_endpoint *endpoint, struct ofp_pending *pending);
 
     /* Look for work in memory, or in one kernel call; bounded work per call. Returns how many events it handled. */
@@ -238,13 +285,24 @@ struct ofp_provider {
     int (*getinfo)(struct ofp_info *infos, int max, char *text, size_t text_size);
     /*
      * Address of a peer from what a person writes: `node` a host name or NULL for this host. No lock is held; may block in
-     * name resolution. -EHOSTUNREACH with a text when this provider cannot reach that host.
+     * name resolution. -EHOSTUNREACH with a text when this provider cannot reach that host. `info`: one of its own, for
+     * providers that speak for several transports.
      */
-    int (*resolve)(const char *node, const char *service, void *address, size_t *length, char *text, size_t text_size);
+    int (*resolve)(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
+                   char *text, size_t text_size);
     /* Check an address from outside: 0 when well formed. */
-    int (*address_check)(const void *address, size_t length);
+    int (*address_check)(const struct ofp_info *info, const void *address, size_t length);
     /* The address as the part of a URI behind "<name>://", zero-terminated. */
-    int (*address_format)(const void *address, size_t length, char *text, size_t text_size);
+    int (*address_format)(const struct ofp_info *info, const void *address, size_t length, char *text,
+                          size_t text_size);
+    /*
+     * Optional; default: what the core's executor can do. The largest vector, in elements, of an atomic operation towards
+     * peers, or -EOPNOTSUPP. Any thread, no lock.
+     */
+    int (*atomic_query)(const struct ofp_info *info, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
+                        uint64_t *count);
+    /* Optional. English text of a provider_error in a completion; static, any thread, no lock. */
+    const char *(*error_text)(int provider_error);
     struct ofp_domain_ops domain;
     /* One table per kind of endpoint, chosen by the info the domain was opened with. */
     const struct ofp_endpoint_ops *(*endpoint_ops)(const struct ofp_info *info);
@@ -283,8 +341,8 @@ struct ofp_core {
     /* Finish it; error 0 or positive. The pending object is gone afterwards. */
     void (*transfer_complete)(struct ofp_pending *pending, int error, int provider_error);
     /* The same for a receive on an endpoint with `offloads_matching`. `message`: what came (source, tag, data, length). */
-    void (*offloaded_receive_complete)(struct ofp_pending *pending, const struct ofp_message *message, int error,
-                                       int provider_error);
+    void (*offloaded_receive_complete)(struct ofp_pending *pending, const struct ofp_message *message,
+                                       const struct ofp_offloaded *offloaded);
 
     /*
      * A whole message is here, `payload` valid during the call only: matched and copied, or kept as unexpected.
@@ -303,6 +361,23 @@ struct ofp_core {
     struct ofp_receive *(*receive_find)(struct ofp_peer *peer, uint64_t id);
     /* error 0 or positive. Truncation is the core's affair. The receive is gone afterwards. */
     void (*receive_complete)(struct ofp_receive *receive, int error, int provider_error);
+
+    /*
+     * The target of RMA and atomics. `remote_access` checks key, bounds and rights (`access`: OFP_ACCESS_REMOTE_READ or
+     * …_WRITE or both) and fills *result: 0, -OFP_ENOKEY, -ERANGE, -EACCES; nothing to release then.
+     */
+    int (*remote_access)(struct ofp_endpoint *endpoint, uint64_t key, uint64_t offset, uint64_t length, uint32_t access,
+                         struct ofp_remote_access *result);
+    void (*remote_release)(struct ofp_remote_access *access);
+    /* One atomic operation on what was accessed: `operand`, `compare` and `result` of access->length bytes. */
+    int (*atomic_execute)(const struct ofp_remote_access *access, uint32_t operation_code, uint32_t atomic_op,
+                          uint32_t datatype, const void *operand, const void *compare, void *result);
+    /*
+     * A peer's access has taken effect. `flags`: OFP_COMPLETED_REMOTE_READ or …_REMOTE_WRITE, with …_ATOMIC, and with
+     * …_REMOTE_CQ_DATA where `data` came along. `region` may be NULL when it is not known, or gone.
+     */
+    void (*remote_event)(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
+                         uint64_t flags, uint64_t data, uint64_t length);
 
     /* The domain's reactor and timers. */
     int (*watch_add)(struct ofp_domain *domain, struct ofp_watch *watch);

@@ -207,6 +207,10 @@ struct ofp_info {
     uint64_t emulated_caps; /* those of `caps` that the core adds to the transport */
     uint64_t msg_order;     /* OFP_ORDER_… */
     uint64_t max_msg_size;
+    uint64_t max_rma_size;
+    uint64_t max_atomic_size;
+    uint64_t rma_order; /* of their bytes: OFP_ORDER_… RAR RAW WAR WAW (FI_ORDER_RMA_…) */
+    uint64_t atomic_order;
     uint64_t inject_size;
     uint64_t tx_size; /* operations in flight before a raw post answers EAGAIN */
     uint64_t rx_size;
@@ -219,6 +223,7 @@ struct ofp_info {
     uint32_t wait_fd;           /* 1: completion queues have a descriptor to sleep on */
     uint32_t offloads_matching; /* 1: the transport matches receives itself */
     uint32_t rank;              /* order among a provider's own infos, best first */
+    uint64_t provider_data[2];  /* the provider's, to find the device or library object again */
 };
 
 enum ofp_address_format { OFP_ADDRESS_SHM = 1, OFP_ADDRESS_IPV4 = 2, OFP_ADDRESS_IPV6 = 3, OFP_ADDRESS_OPAQUE = 4 };

@@ -91,13 +91,14 @@ static bool is_this_host(const char *node)
     return gethostname(host, sizeof(host) - 1) == 0 && strcasecmp(node, host) == 0;
 }
 
-static int fake_resolve(const char *node, const char *service, void *address, size_t *length, char *text,
-                        size_t text_size)
+static int fake_resolve(const struct ofp_info *info, const char *node, const char *service, void *address,
+                        size_t *length, char *text, size_t text_size)
 {
     struct fake_address made;
     size_t room = *length;
     int result;
 
+    (void)info;
     if (!is_this_host(node)) {
         snprintf(text, text_size, "the fake provider reaches this process only, not %s", node);
         return -EHOSTUNREACH;
@@ -116,10 +117,11 @@ static int fake_resolve(const char *node, const char *service, void *address, si
     return 0;
 }
 
-static int fake_address_check(const void *blob, size_t length)
+static int fake_address_check(const struct ofp_info *info, const void *blob, size_t length)
 {
     struct fake_address address;
 
+    (void)info;
     if (length != sizeof(address))
         return -EINVAL;
     memcpy(&address, blob, sizeof(address));
@@ -128,10 +130,11 @@ static int fake_address_check(const void *blob, size_t length)
     return 0;
 }
 
-static int fake_address_format(const void *blob, size_t length, char *text, size_t text_size)
+static int fake_address_format(const struct ofp_info *info, const void *blob, size_t length, char *text,
+                               size_t text_size)
 {
     struct fake_address address;
-    int result = fake_address_check(blob, length);
+    int result = fake_address_check(info, blob, length);
 
     if (result)
         return result;

@@ -39,7 +39,8 @@ static void receive_packet(struct ofp_endpoint *endpoint, struct ofp_pending *re
             memcpy(receive->transfer.iov[i].iov_base, packet->payload + moved, piece);
         moved += piece;
     }
-    fake_core->offloaded_receive_complete(receive, &message, moved < packet->length ? OFP_ETRUNC : 0, 0);
+    fake_core->offloaded_receive_complete(receive, &message,
+                                          &(struct ofp_offloaded){.error = moved < packet->length ? OFP_ETRUNC : 0});
     packet_finish(packet, 0);
 }
 

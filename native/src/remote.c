@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The target's side of RMA and atomics: who may touch what, and who is told. */
+#include <errno.h>
+
+#include "domain.h"
+
+int ofpi_remote_access(struct ofp_endpoint *handle, uint64_t key, uint64_t offset, uint64_t length, uint32_t access,
+                       struct ofp_remote_access *result)
+{
+    struct ofpi_domain *domain = ((struct ofpi_endpoint *)handle)->domain;
+    struct ofpi_region *region = ofpi_regions_find_key(&domain->regions, key);
+
+    if (!region)
+        return -OFP_ENOKEY;
+    if (access & ~region->base.access)
+        return -EACCES;
+    /* An offset below the base wraps around to one beyond every length. */
+    offset -= region->base.remote_base;
+    if (length > region->base.length || offset > region->base.length - length)
+        return -ERANGE;
+    result->region = &region->base;
+    result->memory = region->base.base + offset;
+    result->length = length;
+    ofp_list_append(&region->reached, &result->node);
+    return 0;
+}
+
+void ofpi_remote_release(struct ofp_remote_access *access)
+{
+    if (ofp_list_linked(&access->node))
+        ofp_list_remove(&access->node);
+    access->region = NULL;
+    access->memory = NULL;
+}
+
+void ofpi_remote_revoke(struct ofpi_region *region)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&region->reached))) {
+        struct ofp_remote_access *access = OFP_CONTAINER_OF(node, struct ofp_remote_access, node);
+
+        access->region = NULL;
+        access->memory = NULL;
+    }
+}
+
+void ofpi_remote_event(struct ofp_endpoint *handle, struct ofp_peer *peer, struct ofp_region *region, uint64_t flags,
+                       uint64_t data, uint64_t length)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofp_completion completion = {
+        .flags = flags | (flags & OFP_COMPLETED_ATOMIC ? 0 : OFP_COMPLETED_RMA),
+        .length = length,
+        .data = data,
+        .source = peer ? peer->index : OFP_PEER_UNKNOWN,
+        .endpoint = handle->id,
+    };
+
+    (void)region;
+    if (!(flags & OFP_COMPLETED_REMOTE_CQ_DATA) && !endpoint->remote_events)
+        return;
+    ofpi_cq_push(endpoint->rx_cq, &completion);
+    ofpi_wake(endpoint->domain);
+}
