@@ -251,6 +251,65 @@ static void test_unexpected_beyond_the_bound_without_attach(void **state)
     with_setting("OFIPY_SHM_ATTACH", "no", unexpected_process);
 }
 
+/*
+ * The receiver looks at nothing before the sender has posted all. What it then asks for first is the last message, which
+ * needs bounce buffers, while the others hold theirs until they are asked for.
+ */
+static void full_buffers_process(struct shared *shared, uint32_t rank)
+{
+    enum { COUNT = 150, MEDIUM = 9000, LONG = 100000 };
+    struct side side;
+    uint8_t *buffer = malloc(LONG);
+    char service[40];
+    uint32_t peer;
+
+    service_of(shared, rank, service);
+    domain_open(&side);
+    endpoint_open(&side, service, 1000);
+    meet_all(shared, 0);
+    peer = insert_rank(&side, shared, !rank);
+    fill(buffer, LONG, 3);
+    if (rank == 0) {
+        /* Connect first, so that the buffers are taken and not the backlog's memory. */
+        post(&side, tagged(OFP_TSEND, peer, 500, buffer, 8, 1));
+        CHECK_EQUAL(completion_of(&side, 1).error, 0);
+        for (uint32_t i = 0; i < COUNT; i++)
+            post(&side, tagged(OFP_TSEND, peer, i, buffer, MEDIUM, 2));
+        post(&side, tagged(OFP_TSEND, peer, 999, buffer, LONG, 2));
+        ofp_store_release(&shared->words[0], 1);
+        for (uint32_t done = 0; done < COUNT + 1; done++)
+            CHECK_EQUAL(next_completion(&side).error, 0);
+    } else {
+        post(&side, tagged(OFP_TRECV, peer, 500, buffer, 8, 1));
+        CHECK_EQUAL(completion_of(&side, 1).length, 8);
+        while (!ofp_load_acquire(&shared->words[0]))
+            sched_yield();
+        for (uint32_t i = 0; i <= COUNT; i++) {
+            uint64_t length = i ? MEDIUM : LONG;
+
+            memset(buffer, 0, LONG);
+            post(&side, tagged(OFP_TRECV, peer, i ? i - 1 : 999, buffer, LONG, 2));
+            CHECK_EQUAL(completion_of(&side, 2).length, length);
+            check_filled(buffer, length, 3);
+        }
+    }
+    meet_all_busy(&side, shared, 1);
+    side_close(&side);
+    free(buffer);
+}
+
+static void test_full_buffers(void **state)
+{
+    (void)state;
+    run_processes(2, full_buffers_process, NULL);
+}
+
+static void test_full_buffers_without_attach(void **state)
+{
+    (void)state;
+    with_setting("OFIPY_SHM_ATTACH", "no", full_buffers_process);
+}
+
 /* Not even announcements are kept beyond their bound: the ring holds the rest, until receives make room. */
 static void stalled_process(struct shared *shared, uint32_t rank)
 {
@@ -445,6 +504,8 @@ int main(void)
         cmocka_unit_test(test_segments_without_attach),
         cmocka_unit_test(test_unexpected_beyond_the_bound),
         cmocka_unit_test(test_unexpected_beyond_the_bound_without_attach),
+        cmocka_unit_test(test_full_buffers),
+        cmocka_unit_test(test_full_buffers_without_attach),
         cmocka_unit_test(test_stalled_ring),
         cmocka_unit_test(test_completion_levels),
         cmocka_unit_test(test_truncation),
