@@ -45,6 +45,7 @@ from ofipy._errors import (
 from ofipy._fabric import Domain, Fabric
 from ofipy._flags import Access, Cap, Completed, EndpointType, Flag, Op, Order, Progress, Threading
 from ofipy._info import AddressFormat, Explanation, Info, getinfo
+from ofipy._multi_receive import MessageView, MultiReceive
 from ofipy._open import open
 from ofipy._operations import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
 from ofipy._providers import Provider
@@ -91,6 +92,8 @@ __all__ = [
     "Message",
     "MessageRequest",
     "MessageTooLong",
+    "MessageView",
+    "MultiReceive",
     "NoMemory",
     "NoMessage",
     "NotSupported",

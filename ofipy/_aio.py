@@ -12,9 +12,10 @@ import threading
 from typing import Any
 
 from ofipy._completion import CompletionQueue
+from ofipy._multi_receive import MultiReceive
 from ofipy._request import MessageRequest, Request
 
-__all__ = ["Reader", "finish"]
+__all__ = ["Reader", "finish", "next_completion"]
 
 # Seconds between two looks while somebody's completions lie unread in the queue, which then cannot be armed.
 _UNREAD_PERIOD = 0.001
@@ -31,7 +32,7 @@ class Reader:
         self._fd = -1  # while it is not watched
         self._timer: asyncio.TimerHandle | None = None
 
-    def watch(self, request: Request) -> "asyncio.Future[None] | None":
+    def watch(self, request: Request | MultiReceive) -> "asyncio.Future[None] | None":
         """A future that ends when the request has finished; None: it has finished already."""
         future = self._loop.create_future()
         if not self._cq._watch(request._handle, lambda: self._finished(future), request._buffer):
@@ -106,6 +107,16 @@ async def finish(request: Request) -> Any:
             _withdraw(request)
             raise
     return request._result()
+
+
+async def next_completion(receive: MultiReceive) -> None:
+    """Return when a multi-receive buffer may have a completion; cancelling this loses none."""
+    waiter = receive._waiter
+    if waiter is None or waiter.done() or waiter.get_loop() is not asyncio.get_running_loop():
+        waiter = receive._waiter = _reader(receive._endpoint._cq).watch(receive)
+    if waiter is not None:
+        # The wish to hear of the completion outlives the task that had it: the next one finds it.
+        await asyncio.shield(waiter)
 
 
 def _withdraw(request: Request) -> None:

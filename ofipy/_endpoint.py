@@ -19,6 +19,7 @@ from ofipy._flags import Access, complete_flags
 from ofipy._info import Info
 from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource
 from ofipy._messaging import Messaging
+from ofipy._multi_receive import MultiReceiving
 from ofipy._posting import Posting
 from ofipy._region import Region
 from ofipy._request import MessageRequest
@@ -63,7 +64,7 @@ class EndpointStatistics:
     progress_calls: int
 
 
-class Endpoint(Resource, Messaging, Posting):
+class Endpoint(Resource, Messaging, MultiReceiving, Posting):
     """Sends and receives messages. Made by :func:`ofipy.open`, or :meth:`Domain.endpoint` and :meth:`enable`.
 
     Parameters
@@ -84,6 +85,8 @@ class Endpoint(Resource, Messaging, Posting):
         Operations in flight before a raw post is told to try again. Default: ``info.tx_size``.
     unexpected_size : int, optional
         Bytes of unexpected payload that it keeps. Default: ``OFIPY_UNEXPECTED_SIZE``.
+    min_multi_recv : int, optional
+        Bytes: multi-receive buffers with less room left are released. Default: 64.
     selective_completion : bool
         Only posted operations with ``Flag.COMPLETION`` write queue entries.
     """
@@ -114,6 +117,7 @@ class Endpoint(Resource, Messaging, Posting):
         complete: str | None = None,
         tx_size: int | None = None,
         unexpected_size: int | None = None,
+        min_multi_recv: int | None = None,
         selective_completion: bool = False,
     ) -> None:
         self._handle: Any = (
@@ -132,6 +136,7 @@ class Endpoint(Resource, Messaging, Posting):
             "tx_flags": complete_flags(complete),
             "tx_size": tx_size or 0,
             "unexpected_limit": unexpected_size or 0,
+            "min_multi_recv": min_multi_recv or 0,
             "selective_completion": selective_completion,
             "service": str(service) if service is not None else None,
         }

@@ -63,6 +63,7 @@ class Flag(enum.IntFlag):
     HOLD = lib.OFP_HOLD
     """With CLAIM: stay posted until a message matches, then set it aside."""
     MULTI_RECV = lib.OFP_MULTI_RECV
+    """Of a receive: the buffer takes message after message."""
 
 
 class Completed(enum.IntFlag):
@@ -80,6 +81,7 @@ class Completed(enum.IntFlag):
     REMOTE_WRITE = lib.OFP_COMPLETED_REMOTE_WRITE
     REMOTE_CQ_DATA = lib.OFP_COMPLETED_REMOTE_CQ_DATA
     MULTI_RECV = lib.OFP_COMPLETED_MULTI_RECV
+    """The multi-receive buffer is released; alone: no message came with it."""
     CLAIM = lib.OFP_COMPLETED_CLAIM
 
 

@@ -71,6 +71,7 @@ class _Library:
     OFP_HOLD: int
     OFP_INJECT: int
     OFP_MATCH_COMPLETE: int
+    OFP_MIN_MULTI_RECV: int
     OFP_MORE: int
     OFP_MULTI_RECV: int
     OFP_OPERATION_FLAGS: int

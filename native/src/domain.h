@@ -105,6 +105,8 @@ struct ofp_request {
     struct ofp_operation *prepared; /* the record of a prepared operation, NULL otherwise */
     _Atomic uint32_t state;         /* enum ofpi_request_state; read without the lock */
     bool notify, released;
+    bool many; /* of a multi-receive buffer: FINISHED means that a completion is there, maybe not the last */
+    struct ofp_list later; /* completions behind the first; request_many.c. Zero unless `many` */
 };
 
 struct ofpi_endpoint {
@@ -339,6 +341,19 @@ void ofpi_request_give(struct ofp_request *request);
 int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
 void ofpi_request_finish(struct ofp_request *request, const struct ofp_completion *completion);
 void ofpi_requests_free(struct ofpi_domain *domain);
+
+/* ------------------------------------------------------------------------------------------------- request_many.c */
+
+void ofpi_request_many_start(struct ofp_request *request);
+/* Its last completion has come, so that the operation is no more. */
+bool ofpi_request_many_over(const struct ofp_request *request);
+/* A completion has come. True: it is the first to be taken, and somebody may want to hear of it. */
+bool ofpi_request_many_finish(struct ofp_request *request, const struct ofp_completion *completion);
+/* The first completion was taken: the next one is there, or it runs, or it was given back. */
+void ofpi_request_many_taken(struct ofp_request *request);
+/* Nobody will take the rest. */
+void ofpi_request_many_release(struct ofp_request *request);
+void ofpi_request_many_forget(struct ofp_request *request);
 
 /* ------------------------------------------------------------------------------------------- provider_registry.c */
 

@@ -37,6 +37,7 @@ static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp
     struct ofpi_receive_context_attr context = {
         .unexpected_limit = attr->unexpected_limit ? attr->unexpected_limit : ofpi_param_size("UNEXPECTED_SIZE"),
         .announcement_limit = ofpi_param_size("ANNOUNCEMENTS"),
+        .min_multi_recv = attr->min_multi_recv ? attr->min_multi_recv : OFP_MIN_MULTI_RECV,
         .complete = ofpi_endpoint_complete,
     };
 
@@ -174,7 +175,7 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
         /* What asked for no entry still gets one when it fails (fi_cq(3)). */
         if (silent && !completion->error)
             return;
-        ofpi_cq_push(completion->flags & OFP_COMPLETED_RECV ? endpoint->rx_cq : endpoint->tx_cq, completion);
+        ofpi_cq_push(completion->flags & OFPI_COMPLETED_AT_RECEIVER ? endpoint->rx_cq : endpoint->tx_cq, completion);
     }
     if (__builtin_expect(domain->leader || domain->followers, 0))
         ofpi_wake(domain);

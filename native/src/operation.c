@@ -103,7 +103,7 @@ static int resolve_atomic(struct ofpi_endpoint *endpoint, const struct ofp_opera
                           struct ofpi_resolved *resolved)
 {
     struct ofp_transfer *transfer = &resolved->transfer;
-    struct iovec memory;
+    struct iovec memory = {0};
     int result = 0;
 
     transfer->result = NULL;
@@ -122,14 +122,17 @@ static int resolve_atomic(struct ofpi_endpoint *endpoint, const struct ofp_opera
     return result;
 }
 
-static int check_receive(const struct ofp_operation *op)
+static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     uint64_t mode = op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD);
 
     if (op->flags & ~receive_flags)
         return -EINVAL;
-    if (op->flags & OFP_MULTI_RECV)
-        return -EOPNOTSUPP;
+    if (op->flags & OFP_MULTI_RECV) {
+        if (!(endpoint->base.info.caps & OFP_CAP_MULTI_RECV))
+            return -EOPNOTSUPP;
+        return mode || op->segment_count > 1 ? -EINVAL : 0;
+    }
     switch (mode) {
     case 0:
     case OFP_PEEK:
@@ -175,7 +178,7 @@ static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_ope
     if (!(endpoint->base.info.caps & needed[op->op]))
         return -EOPNOTSUPP;
     if (ofpi_operation_is_receive(op))
-        return check_receive(op);
+        return check_receive(endpoint, op);
     if (op->flags & OFP_FENCE && !(endpoint->base.info.caps & OFP_CAP_FENCE))
         return -EOPNOTSUPP;
     if (op->flags & ~send_flags)

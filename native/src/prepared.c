@@ -21,8 +21,9 @@ ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operatio
     }
     *record = *operation;
     record->flags |= ofpi_operation_is_receive(record) ? 0 : endpoint->tx_flags;
-    result =
-        record->flags & ~(uint64_t)OFP_OPERATION_FLAGS ? -EINVAL : ofpi_operation_resolve(endpoint, record, &resolved);
+    result = record->flags & ~(uint64_t)OFP_OPERATION_FLAGS || record->flags & OFP_MULTI_RECV
+                 ? -EINVAL
+                 : ofpi_operation_resolve(endpoint, record, &resolved);
     if (!result) {
         request = ofpi_request_take(endpoint);
         result = request ? 0 : -ENOMEM;

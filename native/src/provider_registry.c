@@ -199,6 +199,16 @@ const char *ofp_provider_description(struct ofp_provider *provider) { return pro
 
 uint32_t ofp_provider_version(struct ofp_provider *provider) { return provider->version; }
 
+/* What the core adds to any transport. */
+static void add_emulated(struct ofp_info *info)
+{
+    uint64_t added = info->offloads_matching ? 0 : OFP_CAP_MULTI_RECV;
+
+    added &= ~info->caps;
+    info->caps |= added;
+    info->emulated_caps |= added;
+}
+
 int ofp_provider_getinfo(struct ofp_provider *provider, struct ofp_info *infos, int max, char *text, size_t text_size)
 {
     int count;
@@ -213,6 +223,7 @@ int ofp_provider_getinfo(struct ofp_provider *provider, struct ofp_info *infos, 
             snprintf(text, text_size, "the provider's table for %s lacks %s", infos[i].domain, missing);
             return -EINVAL;
         }
+        add_emulated(&infos[i]);
     }
     return count;
 }

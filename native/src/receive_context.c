@@ -5,7 +5,7 @@
 #include <sys/random.h>
 
 #include "domain.h"
-#include "receive_matched.h"
+#include "receive_many.h"
 
 static int open_parts(struct ofpi_receive_context *context, const struct ofpi_receive_context_attr *attr)
 {
@@ -24,6 +24,8 @@ static int open_parts(struct ofpi_receive_context *context, const struct ofpi_re
     }
     ofpi_lent_open(&context->lent);
     ofpi_slab_open(&context->segments, sizeof(struct ofpi_segments));
+    ofpi_slab_open(&context->many, sizeof(struct ofpi_many));
+    context->min_multi_recv = attr->min_multi_recv;
     context->complete = attr->complete;
     return 0;
 }
@@ -47,6 +49,7 @@ void ofpi_receive_context_close(struct ofpi_receive_context *context)
     ofpi_unexpected_close(&context->unexpected);
     ofpi_lent_close(&context->lent);
     ofpi_slab_close(&context->segments);
+    ofpi_slab_close(&context->many);
     free(context);
 }
 
@@ -103,12 +106,19 @@ static bool hold(struct ofpi_receive_context *context, struct ofp_endpoint *endp
 int ofpi_message_arrived(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                          const struct ofp_message *message, const void *payload)
 {
-    struct ofpi_posted *posted = ofpi_posted_match(&context->posted, message->tagged, message->tag, message->source);
+    struct ofpi_posted *posted =
+        ofpi_receive_match(context, message->tagged, message->tag, message->source, message->length);
+    struct ofpi_receiver piece;
 
     if (!posted)
         return keep(context, endpoint, message, payload, false) ? 0 : -EAGAIN;
     if (posted->receiver.op_flags & OFP_HOLD)
         return hold(context, endpoint, message, payload, false, posted) ? 0 : -EAGAIN;
+    if (__builtin_expect(posted->receiver.op_flags & OFP_MULTI_RECV, 0)) {
+        piece = ofpi_receive_use(context, posted, message->length);
+        ofpi_receive_deliver(context, endpoint, &piece, message, payload);
+        return 0;
+    }
     ofpi_posted_remove(&context->posted, posted);
     ofpi_receive_deliver(context, endpoint, &posted->receiver, message, payload);
     ofpi_posted_give(&context->posted, posted);
@@ -118,7 +128,8 @@ int ofpi_message_arrived(struct ofpi_receive_context *context, struct ofp_endpoi
 int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                            const struct ofp_message *message)
 {
-    struct ofpi_posted *posted = ofpi_posted_match(&context->posted, message->tagged, message->tag, message->source);
+    struct ofpi_posted *posted =
+        ofpi_receive_match(context, message->tagged, message->tag, message->source, message->length);
     struct ofpi_receiver receiver;
     struct ofpi_lent *lent;
 
@@ -129,9 +140,7 @@ int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endp
     lent = ofpi_lent_take(&context->lent, context);
     if (!lent)
         return -ENOBUFS;
-    receiver = posted->receiver;
-    ofpi_posted_remove(&context->posted, posted);
-    ofpi_posted_give(&context->posted, posted);
+    receiver = ofpi_receive_use(context, posted, message->length);
     ofpi_lent_start(lent, endpoint, message, &receiver);
     return 0;
 }

@@ -23,6 +23,7 @@ struct ofpi_receive_context;
 struct ofpi_receive_context_attr {
     uint64_t unexpected_limit;   /* bytes of unexpected payload kept */
     uint64_t announcement_limit; /* messages kept that were announced or are short (64 bytes at most) */
+    uint64_t min_multi_recv;     /* multi-receive buffers with less room than this are released, bytes */
     /* Where completions go: ofpi_endpoint_complete. It must not call back into the context. */
     void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
 };
@@ -42,6 +43,7 @@ void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp
  * OFP_RECV or OFP_TRECV of a checked transfer; op->peer is the source (OFP_PEER_ANY: any). The transfer's memory is copied
  * as needed, its regions are held (ofpi_region_hold) until the completion. Flags:
  *   none                  match an unexpected message or stay posted;
+ *   MULTI_RECV            the same for message after message, one segment; receive_many.h;
  *   PEEK                  complete at once: length, tag, data, source of the first match, or error ENOMSG;
  *   PEEK | CLAIM          the same, and the message is set aside under op->context;
  *   PEEK | DISCARD        the same, and the message is dropped;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "receive_matched.h"
-
 #include <errno.h>
+
+#include "receive_many.h"
 
 void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
                          uint64_t op_flags, const struct ofp_message *message, struct ofpi_receive_result result)
@@ -11,6 +11,7 @@ void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_
         .flags = OFP_COMPLETED_RECV | (message->tagged ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG) |
                  (message->has_data ? OFP_COMPLETED_REMOTE_CQ_DATA : 0) | result.flags,
         .length = result.error && result.error != OFP_ETRUNC ? 0 : message->length,
+        .buffer_offset = result.buffer_offset,
         .data = message->has_data ? message->data : 0,
         .tag = message->tagged ? message->tag : 0,
         .source = message->source,
@@ -25,6 +26,10 @@ void ofpi_receive_finish(struct ofpi_receive_context *context, struct ofp_endpoi
                          struct ofpi_receiver *receiver, const struct ofp_message *message,
                          struct ofpi_receive_result result)
 {
+    if (receiver->op_flags & OFP_MULTI_RECV) {
+        ofpi_many_finish(context, endpoint, receiver, message, result);
+        return;
+    }
     ofpi_receiver_release(receiver, &context->segments);
     ofpi_receive_report(context, endpoint, receiver->op_context, receiver->op_flags, message, result);
 }
@@ -48,9 +53,37 @@ void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted 
     };
 
     ofpi_posted_remove(&context->posted, posted);
-    ofpi_receive_finish(context, posted->endpoint, &posted->receiver, &none,
-                        (struct ofpi_receive_result){.error = error});
+    if (posted->receiver.op_flags & OFP_MULTI_RECV)
+        ofpi_many_end(context, &posted->receiver, error);
+    else
+        ofpi_receive_finish(context, posted->endpoint, &posted->receiver, &none,
+                            (struct ofpi_receive_result){.error = error});
     ofpi_posted_give(&context->posted, posted);
+}
+
+struct ofpi_posted *ofpi_receive_match(struct ofpi_receive_context *context, bool tagged, uint64_t tag, uint32_t source,
+                                       uint64_t length)
+{
+    struct ofpi_posted *posted;
+
+    while ((posted = ofpi_posted_match(&context->posted, tagged, tag, source)) &&
+           __builtin_expect(posted->receiver.op_flags & OFP_MULTI_RECV, 0) &&
+           !ofpi_many_fits(&posted->receiver, length))
+        ofpi_receive_fail(context, posted, 0);
+    return posted;
+}
+
+struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, struct ofpi_posted *posted, uint64_t length)
+{
+    struct ofpi_receiver receiver;
+
+    if (!(posted->receiver.op_flags & OFP_MULTI_RECV))
+        receiver = posted->receiver;
+    else if (ofpi_many_cut(&posted->receiver, length, &receiver))
+        return receiver;
+    ofpi_posted_remove(&context->posted, posted);
+    ofpi_posted_give(&context->posted, posted);
+    return receiver;
 }
 
 /* A receive with OFP_HOLD: the message goes on waiting, now for this operation alone. */

@@ -13,13 +13,16 @@ struct ofpi_receive_context {
     struct ofpi_unexpected_messages unexpected;
     struct ofpi_lent_receives lent;
     struct ofpi_slab segments; /* struct ofpi_segments of all receivers */
+    struct ofpi_slab many;     /* struct ofpi_many */
+    uint64_t min_multi_recv;   /* bytes, of buffers posted from now on */
     void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
 };
 
 /* How an operation ended; all zero: well. */
 struct ofpi_receive_result {
-    uint64_t flags; /* OFP_COMPLETED_CLAIM, or 0 */
-    int error;      /* positive */
+    uint64_t flags; /* OFP_COMPLETED_CLAIM, OFP_COMPLETED_MULTI_RECV */
+    uint64_t buffer_offset;
+    int error; /* positive */
     int provider_error;
 };
 
@@ -33,8 +36,14 @@ void ofpi_receive_finish(struct ofpi_receive_context *context, struct ofp_endpoi
 /* Copy a whole message into a receiver, and end it. */
 void ofpi_receive_deliver(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                           struct ofpi_receiver *receiver, const struct ofp_message *message, const void *payload);
-/* End a posted receive that met no message. */
+/* End a posted receive that met no message; 0: a multi-receive buffer whose room is used up. */
 void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted *posted, int error);
+/* The posted receive that a message belongs to, with room for it; or NULL. */
+struct ofpi_posted *ofpi_receive_match(struct ofpi_receive_context *context, bool tagged, uint64_t tag, uint32_t source,
+                                       uint64_t length);
+/* The receiver for one message, out of a posted receive that was matched and is used up, or has become smaller. */
+struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, struct ofpi_posted *posted,
+                                      uint64_t length);
 /*
  * Give a kept message, waiting or set aside, to a receiver, which is used up; `posted`: the posted receive whose
  * receiver it is, or NULL. -ENOMEM: nothing has changed. The provider may be called.

@@ -2,9 +2,9 @@
 /* What the receiving side asks for: receives with all their flags, cancelling, putting back. */
 #include <errno.h>
 
-#include "receive_matched.h"
+#include "receive_many.h"
 
-#define ACTION_FLAGS (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD)
+#define ACTION_FLAGS (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
 
 /* Match a kept message or stay posted; with OFP_HOLD a match sets the message aside. */
 static int receive(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
@@ -104,12 +104,12 @@ static int claim(struct ofpi_receive_context *context, struct ofp_endpoint *endp
 int ofpi_receive_post(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                       const struct ofp_transfer *transfer)
 {
-    if (transfer->op->flags & OFP_MULTI_RECV)
-        return -EINVAL;
     switch (transfer->op->flags & ACTION_FLAGS) {
     case 0:
     case OFP_HOLD | OFP_CLAIM:
         return receive(context, endpoint, transfer);
+    case OFP_MULTI_RECV:
+        return ofpi_receive_post_many(context, endpoint, transfer);
     case OFP_PEEK:
     case OFP_PEEK | OFP_CLAIM:
     case OFP_PEEK | OFP_DISCARD:
@@ -138,6 +138,22 @@ int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoin
     return -ENOENT;
 }
 
+/* A message that was set aside meets a posted receive. -ENOMEM: nothing has changed. */
+static int give_posted(struct ofpi_receive_context *context, struct ofpi_unexpected *kept, struct ofpi_posted *posted)
+{
+    struct ofpi_receiver piece;
+    bool open;
+    int result;
+
+    if (!(posted->receiver.op_flags & OFP_MULTI_RECV))
+        return ofpi_receive_take_kept(context, kept, &posted->receiver, posted);
+    open = ofpi_many_cut(&posted->receiver, kept->length, &piece);
+    result = ofpi_receive_take_kept(context, kept, &piece, open ? NULL : posted);
+    if (result)
+        ofpi_many_mend(&posted->receiver, &piece);
+    return result;
+}
+
 int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context)
 {
     struct ofpi_unexpected_messages *unexpected = &context->unexpected;
@@ -157,9 +173,9 @@ int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoi
         ofpi_unexpected_free(unexpected, kept);
         return 0;
     }
-    posted = ofpi_posted_match(&context->posted, kept->tagged, kept->tag, kept->source);
+    posted = ofpi_receive_match(context, kept->tagged, kept->tag, kept->source, kept->length);
     if (posted)
-        return ofpi_receive_take_kept(context, kept, &posted->receiver, posted);
+        return give_posted(context, kept, posted);
     ofpi_unexpected_detach(unexpected, kept);
     result = ofpi_unexpected_wait(unexpected, kept);
     if (result)

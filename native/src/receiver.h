@@ -3,6 +3,7 @@
  * A receiver: whose message it is to be, and the user's memory for it.
  *
  * One segment lies inside; more lie in a block of the context's slab. The regions are held from capture to release.
+ * A part of a multi-receive buffer holds nothing itself; receive_many.h.
  */
 #ifndef OFPI_RECEIVER_H
 #define OFPI_RECEIVER_H
@@ -22,9 +23,12 @@ struct ofpi_segments {
 
 struct ofpi_receiver {
     uint64_t op_context;
-    uint64_t op_flags;         /* the operation's, and OFPI_SEGMENTED */
-    struct iovec memory;       /* the one segment; iov_len is the room in all of them */
-    struct ofp_region *region; /* of the one segment, or NULL */
+    uint64_t op_flags;   /* the operation's, and OFPI_SEGMENTED */
+    struct iovec memory; /* the one segment; iov_len is the room in all of them */
+    union {
+        struct ofp_region *region; /* of the one segment, or NULL */
+        struct ofpi_many *many;    /* with OFP_MULTI_RECV: the buffer that `memory` is a part of */
+    };
 };
 
 /* `segments`: slab of struct ofpi_segments. -EINVAL: too many segments; -ENOMEM. */

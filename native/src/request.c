@@ -43,7 +43,7 @@ struct ofp_request *ofpi_request_take(struct ofpi_endpoint *endpoint)
     request->domain = domain;
     request->endpoint = endpoint;
     request->prepared = NULL;
-    request->notify = request->released = false;
+    request->notify = request->released = request->many = false;
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
     return request;
 }
@@ -54,6 +54,8 @@ void ofpi_request_give(struct ofp_request *request)
 
     if (ofp_list_linked(&request->node))
         ofp_list_remove(&request->node);
+    if (__builtin_expect(request->many, 0))
+        ofpi_request_many_forget(request);
     free(request->prepared);
     request->prepared = NULL;
     /* The newest first: its memory is still in the cache. */
@@ -65,8 +67,11 @@ void ofpi_requests_free(struct ofpi_domain *domain)
     for (uint32_t i = 0; i < domain->request_chunk_count; i++) {
         struct ofp_request *chunk = domain->request_chunks[i];
 
-        for (int k = 0; k < CHUNK_REQUESTS; k++)
+        for (int k = 0; k < CHUNK_REQUESTS; k++) {
             free(chunk[k].prepared);
+            if (chunk[k].many)
+                ofpi_request_many_forget(&chunk[k]);
+        }
         free(chunk);
     }
     free(domain->request_chunks);
@@ -74,6 +79,8 @@ void ofpi_requests_free(struct ofpi_domain *domain)
 
 void ofpi_request_finish(struct ofp_request *request, const struct ofp_completion *completion)
 {
+    if (__builtin_expect(request->many, 0) && !ofpi_request_many_finish(request, completion))
+        return;
     request->completion = *completion;
     /* Pairs with the load-acquire in ofp_request_finished: the completion is there when the state says so. */
     ofp_store_release(&request->state, OFPI_REQUEST_FINISHED);
@@ -130,6 +137,8 @@ static ofp_request_t request_start(struct ofpi_endpoint *endpoint, struct ofp_op
     if (request) {
         op->context = (uint64_t)(uintptr_t)request;
         op->flags |= OFPI_REQUEST;
+        if (op->flags & OFP_MULTI_RECV)
+            ofpi_request_many_start(request);
         result = ofpi_request_post(endpoint, op);
         if (result)
             ofpi_request_give(request);
@@ -288,7 +297,9 @@ struct ofp_completion ofp_request_take(ofp_request_t handle, int64_t timeout)
         result = ofpi_wait(domain, finished, request, timeout, &expired);
         if (result == 1) {
             taken = request->completion;
-            if (!request->prepared && !(taken.flags & OFP_COMPLETED_CLAIM))
+            if (request->many)
+                ofpi_request_many_taken(request);
+            else if (!request->prepared && !(taken.flags & OFP_COMPLETED_CLAIM))
                 ofpi_request_give(request);
         } else {
             taken.error = result ? result : -EAGAIN;
@@ -314,7 +325,7 @@ int64_t ofp_request_take_length(ofp_request_t handle)
     length = -EAGAIN;
     if (ofp_load_relaxed(&request->state) != OFPI_REQUEST_IDLE &&
         ofpi_wait(domain, finished, request, -1, &expired) == 1 && !request->completion.error && !request->prepared &&
-        !(request->completion.flags & (OFP_COMPLETED_CLAIM | OFP_COMPLETED_REMOTE_CQ_DATA))) {
+        !request->many && !(request->completion.flags & (OFP_COMPLETED_CLAIM | OFP_COMPLETED_REMOTE_CQ_DATA))) {
         length = (int64_t)request->completion.length;
         ofpi_request_give(request);
     }
@@ -408,7 +419,7 @@ int ofp_request_cancel(ofp_request_t handle)
     if (result)
         return result;
     result = -ENOENT;
-    if (!finished(request)) {
+    if (request->many ? !ofpi_request_many_over(request) : !finished(request)) {
         if (endpoint->receive_context)
             result = ofpi_receive_cancel(endpoint->receive_context, &endpoint->base, context, OFPI_REQUEST);
         if (result == -ENOENT)
@@ -471,7 +482,9 @@ void ofp_request_release(ofp_request_t handle)
 
     if (ofpi_domain_enter(domain))
         return;
-    if (ofp_load_relaxed(&request->state) == OFPI_REQUEST_RUNNING) {
+    if (request->many) {
+        ofpi_request_many_release(request);
+    } else if (ofp_load_relaxed(&request->state) == OFPI_REQUEST_RUNNING) {
         request->released = true;
         request->notify = false;
     } else {

@@ -17,6 +17,8 @@ SENDERS = 3
 TAGS = (0, 1, 2, 0x10, 0x11, 2**63, 2**64 - 1)
 MASKS = (0, 0, 0, 1, 0x11, 2**63, 2**64 - 1)
 SIZES = (0, 1, 9, 96, 97, 5000, 70_000)
+CAPACITIES = (200, 6000, 80_000)
+MIN_MULTI_RECV = 64
 TIMEOUT = 5
 
 
@@ -47,6 +49,30 @@ class Sent:
     payload: bytes
 
 
+@dataclass(eq=False)
+class PostedMany(Posted):
+    """A multi-receive buffer of the model."""
+
+    capacity: int = 0
+    used: int = 0
+    messages: list[tuple[int, "Sent"]] = field(default_factory=list)
+    """What lies in it, and where."""
+
+    @property
+    def many(self) -> ofipy.MultiReceive:
+        assert isinstance(self.request, ofipy.MultiReceive)
+        return self.request
+
+    def has_room(self, message: "Sent") -> bool:
+        return not self.used or len(message.payload) <= self.capacity - self.used
+
+    def put(self, message: "Sent") -> bool:
+        """Whether it takes more afterwards."""
+        self.messages.append((self.used, message))
+        self.used += len(message.payload)
+        return self.capacity - self.used >= MIN_MULTI_RECV
+
+
 @dataclass
 class Model:
     """Posted receives and unexpected messages, in order; the definition of matching."""
@@ -62,6 +88,12 @@ class Model:
         if found is None:
             self.unexpected.append(message)
             self.unexpected.sort(key=lambda each: each.number)
+        elif isinstance(found, PostedMany):
+            if not found.has_room(message):
+                self.posted.remove(found)
+                self.send(message)
+            elif not found.put(message):
+                self.posted.remove(found)
         else:
             self.held += found.room is None
             self.posted.remove(found)
@@ -74,6 +106,15 @@ class Model:
         else:
             self.unexpected.remove(receive.message)
             self.held += receive.room is None
+
+    def post_many(self, receive: PostedMany) -> None:
+        for message in [each for each in self.unexpected if receive.fits(each)]:
+            if not receive.has_room(message):
+                return
+            self.unexpected.remove(message)
+            if not receive.put(message):
+                return
+        self.posted.append(receive)
 
 
 class Matching(RuleBasedStateMachine):
@@ -97,6 +138,10 @@ class Matching(RuleBasedStateMachine):
     @property
     def holds(self) -> bool:
         return not self.receiver.info.offloads_matching
+
+    @property
+    def multi(self) -> bool:
+        return ofipy.Cap.MULTI_RECV in self.receiver.info.caps
 
     def state(self) -> tuple[int, int]:
         """Receives without a message and messages without a receive, as the core counts them."""
@@ -142,10 +187,46 @@ class Matching(RuleBasedStateMachine):
         self.settle()
         return posted
 
+    @precondition(lambda self: self.multi)
+    @rule(
+        target=receives,
+        source=st.none() | st.integers(0, SENDERS - 1),
+        tag=st.sampled_from(TAGS),
+        ignore=st.sampled_from(MASKS),
+        capacity=st.sampled_from(CAPACITIES),
+    )
+    def receive_many(self, source: int | None, tag: int, ignore: int, capacity: int) -> Posted:
+        peer = None if source is None else self.sources[source]
+        request = self.receiver.trecv_many(bytearray(capacity), peer, tag=tag, ignore=ignore)
+        posted = PostedMany(request, None, source, tag, ignore, capacity=capacity)  # type: ignore[arg-type]
+        self.model.post_many(posted)
+        self.settle()
+        return posted
+
+    def check_many(self, posted: PostedMany) -> None:
+        """It has what the model says, each message in its place, and no more; then it is cancelled."""
+        for offset, message in posted.messages:
+            size = len(message.payload)
+            if offset + size > posted.capacity:
+                with pytest.raises(ofipy.Truncated):
+                    posted.many.next(timeout=TIMEOUT)
+                continue
+            got = posted.many.next(timeout=TIMEOUT)
+            assert got is not None
+            assert (got.offset, got.length, got.tag) == (offset, size, message.tag)
+            assert bytes(got) == message.payload
+            assert got.source == self.sources[message.source]
+        if posted in self.model.posted:
+            self.model.posted.remove(posted)
+            assert posted.many.cancel()
+        assert posted.many.next(timeout=TIMEOUT) is None
+
     @rule(posted=consumes(receives))
     def check(self, posted: Posted) -> None:
         """A receive has what the model says, or nothing yet; then it is cancelled."""
-        if posted.message is None:
+        if isinstance(posted, PostedMany):
+            self.check_many(posted)
+        elif posted.message is None:
             assert not posted.request.test()
             assert posted.request.cancel()
             self.model.posted.remove(posted)
@@ -158,7 +239,7 @@ class Matching(RuleBasedStateMachine):
     @rule(posted=consumes(receives))
     def give_back(self, posted: Posted) -> None:
         """Cancelling a receive of unknown size that holds a message returns it to its place."""
-        if posted.room is not None or posted.message is None:
+        if isinstance(posted, PostedMany) or posted.room is not None or posted.message is None:
             self.check(posted)
             return
         assert posted.request.cancel()

@@ -18,6 +18,7 @@
 
 #define PEERS 4
 #define RECORDS 1024
+#define MIN_MULTI_RECV 40
 
 struct recorded {
     struct ofp_completion completion;
@@ -61,7 +62,12 @@ static inline void record_start(struct ofp_endpoint *endpoint, struct ofp_receiv
 static inline void receive_fixture_open(struct receive_fixture *fixture, uint64_t unexpected_limit,
                                         uint64_t announcement_limit)
 {
-    struct ofpi_receive_context_attr attr = {unexpected_limit, announcement_limit, record_completion};
+    struct ofpi_receive_context_attr attr = {
+        .unexpected_limit = unexpected_limit,
+        .announcement_limit = announcement_limit,
+        .min_multi_recv = MIN_MULTI_RECV,
+        .complete = record_completion,
+    };
 
     memset(fixture, 0, sizeof(*fixture));
     fixture->ops.receive_start = record_start;

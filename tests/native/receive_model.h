@@ -18,6 +18,10 @@
 struct model_receive {
     struct posting posting;
     char memory[LONGEST];
+    /* A multi-receive buffer: */
+    uint64_t used, under_way;
+    bool closed; /* takes no more */
+    int error;
 };
 
 struct model_message {
@@ -26,6 +30,7 @@ struct model_message {
     bool announced, lost;
     uint64_t context; /* set aside: under which context and request bit */
     bool request;
+    uint64_t offset; /* met a multi-receive buffer: where its room begins */
 };
 
 struct model_lent {
@@ -83,10 +88,10 @@ static void expect_completion(const struct posting *posting, const struct ofp_me
     assert_int_equal(record.op_flags, posting->flags);
     assert_int_equal(record.completion.context, posting->context);
     assert_int_equal(record.completion.error, error);
-    assert_int_equal(record.completion.flags & OFP_COMPLETED_CLAIM, flags);
+    assert_int_equal(record.completion.flags & (OFP_COMPLETED_CLAIM | OFP_COMPLETED_MULTI_RECV), flags);
     if (!message)
         return;
-    assert_int_equal(record.completion.flags & ~OFP_COMPLETED_CLAIM,
+    assert_int_equal(record.completion.flags & ~(OFP_COMPLETED_CLAIM | OFP_COMPLETED_MULTI_RECV),
                      OFP_COMPLETED_RECV | (message->tagged ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG) |
                          (message->has_data ? OFP_COMPLETED_REMOTE_CQ_DATA : 0));
     assert_int_equal(record.completion.source, message->source);
@@ -95,25 +100,96 @@ static void expect_completion(const struct posting *posting, const struct ofp_me
     assert_int_equal(record.completion.length, error && error != OFP_ETRUNC ? 0 : message->length);
 }
 
+/* ---------------------------------------------------------------------------------------- multi-receive buffers */
+
+static bool is_many(const struct model_receive *receive) { return receive->posting.flags & OFP_MULTI_RECV; }
+
+static bool fits(const struct model_receive *receive, const struct model_message *message)
+{
+    return !is_many(receive) || !receive->used || message->message.length <= receive->posting.length - receive->used;
+}
+
+static void cut(struct model_receive *receive, struct model_message *message)
+{
+    uint64_t room = receive->posting.length - receive->used, length = message->message.length;
+
+    message->offset = receive->used;
+    receive->used += length < room ? length : room;
+    receive->under_way++;
+    receive->closed = length > room || receive->posting.length - receive->used < MIN_MULTI_RECV;
+}
+
+/* Nothing was written behind its messages. */
+static void free_many(struct model_receive *receive)
+{
+    char before[LONGEST];
+
+    memset(before, 0x55, sizeof(before));
+    assert_memory_equal(receive->memory + receive->used, before, LONGEST - receive->used);
+    free(receive);
+}
+
+static void expect_release(struct model_receive *receive)
+{
+    struct recorded record = next_record(&fixture);
+
+    assert_int_equal(record.completion.flags, OFP_COMPLETED_MULTI_RECV);
+    assert_int_equal(record.completion.context, receive->posting.context);
+    assert_int_equal(record.completion.error, receive->error);
+    assert_int_equal(record.completion.length, 0);
+    free_many(receive);
+}
+
+static void end_many(struct model_receive *receive, int error)
+{
+    receive->closed = true;
+    receive->error = error;
+    if (!receive->under_way)
+        expect_release(receive);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- ends */
+
+/* A receive ends, or one message of many does. */
+static void expect_end(struct model_receive *receive, const struct model_message *message, int error)
+{
+    bool last;
+
+    if (!is_many(receive)) {
+        expect_completion(&receive->posting, message ? &message->message : NULL, 0, error);
+        free(receive);
+        return;
+    }
+    last = --receive->under_way == 0 && receive->closed;
+    assert_int_equal(fixture.completions[fixture.completion_next].completion.buffer_offset, message->offset);
+    expect_completion(&receive->posting, &message->message, last && !receive->error ? OFP_COMPLETED_MULTI_RECV : 0,
+                      error);
+    if (last && receive->error)
+        expect_release(receive);
+    else if (last)
+        free_many(receive);
+}
+
 /* A finished receive: its memory holds as much of the payload as fits and nothing else was touched. */
 static void expect_delivery(struct model_receive *receive, const struct model_message *message)
 {
-    uint64_t room = receive->posting.length, length = message->message.length;
+    uint64_t room = receive->posting.length - message->offset, length = message->message.length;
+    int error = length > room ? OFP_ETRUNC : 0;
     char bytes[LONGEST] = "", before[LONGEST];
 
     payload_of(message, bytes);
     memset(before, 0x55, sizeof(before));
-    expect_completion(&receive->posting, &message->message, 0, length > room ? OFP_ETRUNC : 0);
     length = length < room ? length : room;
-    assert_memory_equal(receive->memory, bytes, length);
-    assert_memory_equal(receive->memory + length, before, LONGEST - length);
-    free(receive);
+    assert_memory_equal(receive->memory + message->offset, bytes, length);
+    if (!is_many(receive))
+        assert_memory_equal(receive->memory + length, before, LONGEST - length);
+    expect_end(receive, message, error);
 }
 
 static void expect_lent(struct model_receive *receive, const struct model_message *message)
 {
     struct ofp_receive *real = next_started(&fixture);
-    uint64_t room = receive ? receive->posting.length : 0, length = message->message.length;
+    uint64_t room = receive ? receive->posting.length - message->offset : 0, length = message->message.length;
 
     assert_ptr_equal(real->message.peer, message->message.peer);
     assert_int_equal(real->message.provider_data[0], message->arrival);
@@ -169,8 +245,7 @@ static void meet(struct model_receive *receive, struct model_message message)
     }
     account(&message, -1);
     if (message.lost) {
-        expect_completion(&receive->posting, &message.message, 0, OFP_EPEERLOST);
-        free(receive);
+        expect_end(receive, &message, OFP_EPEERLOST);
     } else {
         hand_over(receive, &message);
     }

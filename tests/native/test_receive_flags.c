@@ -56,7 +56,9 @@ static void test_combinations_without_a_meaning(void **state)
                               OFP_HOLD,
                               OFP_HOLD | OFP_PEEK,
                               OFP_HOLD | OFP_DISCARD,
-                              OFP_MULTI_RECV,
+                              OFP_MULTI_RECV | OFP_HOLD | OFP_CLAIM,
+                              OFP_MULTI_RECV | OFP_PEEK,
+                              OFP_MULTI_RECV | OFP_CLAIM,
                               OFP_PEEK | OFP_CLAIM | OFP_DISCARD,
                               OFP_HOLD | OFP_CLAIM | OFP_DISCARD,
                               OFP_HOLD | OFP_CLAIM | OFP_PEEK};

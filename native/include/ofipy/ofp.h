@@ -173,6 +173,7 @@ struct ofp_endpoint_attr {
     uint64_t tx_flags;             /* default flags of operations: OFP_TRANSMIT_COMPLETE … */
     uint64_t tx_size;              /* 0: the info's */
     uint64_t unexpected_limit;     /* bytes of unexpected payload; 0: default */
+    uint64_t min_multi_recv;       /* bytes; multi-receive buffers with less room left are released. 0: default */
     uint32_t selective_completion; /* 1: only operations with OFP_COMPLETION write queue entries */
     uint32_t remote_events; /* 1: what peers read and write here writes entries to rx_cq, also without remote CQ data */
 };
@@ -246,7 +247,8 @@ int ofp_request_wait(ofp_request_t request, int64_t timeout);
  * Wait, take the completion and release the request in one call: what a blocking caller needs. `error` of the result is 0 or
  * positive when it has finished. It is negative when it has not: -EAGAIN after one second or the time-out, -EINTR on a
  * signal, -EINVAL for a prepared operation that was never started; the request stays as it is then. A prepared operation,
- * and one that set a message aside (OFP_COMPLETED_CLAIM), is not released.
+ * and one that set a message aside (OFP_COMPLETED_CLAIM), is not released; nor is one of a multi-receive buffer before its
+ * last completion (OFP_COMPLETED_MULTI_RECV): it runs on, or has finished again when the next completion is there already.
  */
 struct ofp_completion ofp_request_take(ofp_request_t request, int64_t timeout);
 /*

@@ -70,7 +70,7 @@ enum ofp_operation_code {
 #define OFP_COMPLETED_REMOTE_READ 0x100
 #define OFP_COMPLETED_REMOTE_WRITE 0x200
 #define OFP_COMPLETED_REMOTE_CQ_DATA 0x400 /* `data` is valid */
-#define OFP_COMPLETED_MULTI_RECV 0x800     /* the multi-receive buffer is released */
+#define OFP_COMPLETED_MULTI_RECV 0x800     /* the multi-receive buffer is released; alone: no message came with it */
 #define OFP_COMPLETED_CLAIM 0x1000         /* the message is set aside under `context` */
 
 /* `peer` of a receive that takes messages of any source; `source` of a message whose sender has no address here. */
@@ -232,6 +232,8 @@ enum ofp_address_format { OFP_ADDRESS_SHM = 1, OFP_ADDRESS_IPV4 = 2, OFP_ADDRESS
 #define OFP_ADDRESS_MAX 256
 /* Scatter-gather entries that any core-matched endpoint accepts. */
 #define OFP_SEGMENT_LIMIT 16
+/* A multi-receive buffer with less room than this is released, unless the endpoint says otherwise; bytes. */
+#define OFP_MIN_MULTI_RECV 64
 /* Room for the text of a refusal or an error. */
 #define OFP_TEXT_MAX 512
 

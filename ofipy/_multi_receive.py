@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Multi-receive buffers: one buffer that takes message after message.
+
+The request in C finishes once for each message; what it says is taken one completion at a time, and the one that says
+that the buffer is released is the last. One thread at a time may ask for messages.
+"""
+
+import errno as codes
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from ofipy._av import PEER_ANY
+from ofipy._binding import drain_log, failure, lib, nanoseconds
+from ofipy._buffers import local_memory, make_record
+from ofipy._errors import BufferTypeError, Canceled, TimedOut
+from ofipy._flags import Flag, Op
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ofipy._av import Peer
+    from ofipy._endpoint import Endpoint
+    from ofipy._fabric import Domain
+
+__all__ = ["MessageView", "MultiReceive", "MultiReceiving"]
+
+_take = lib.ofp_request_take
+_RELEASED: int = lib.OFP_COMPLETED_MULTI_RECV
+_HAS_DATA: int = lib.OFP_COMPLETED_REMOTE_CQ_DATA
+_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
+_NOT_YET = (-codes.EAGAIN, -codes.EINTR)
+_AWAIT_SPIN = 10_000  # ns
+
+
+@dataclass(frozen=True, slots=True)
+class MessageView:
+    """A message in a multi-receive buffer."""
+
+    data: memoryview
+    """The payload: a part of the buffer, valid as long as the program does not write there."""
+    source: "Peer | None"
+    """The sender, None when it has no address here."""
+    tag: int
+    """0 for a message without."""
+    length: int
+    """Bytes of `data`."""
+    offset: int
+    """Bytes, where in the buffer it begins."""
+    remote_data: int | None
+    """Remote CQ data that came with it, None without."""
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.data)
+
+
+class MultiReceive:
+    """A buffer that takes message after message; made by ``recv_many`` and ``trecv_many``.
+
+    Iterate over it, with ``for`` or ``async for``, to get a :class:`MessageView` for each message. The iteration ends
+    when the buffer is released: too little room was left in it, or it was cancelled. Messages follow each other in the
+    buffer without gaps, and none is split: one that does not fit into what is left goes to the next receive.
+
+    As a context manager it is cancelled at the end of the block. Nobody may write into the buffer before
+    :attr:`released`.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_buffer",
+        "_canceled",
+        "_endpoint",
+        "_handle",
+        "_operation",
+        "_view",
+        "_waiter",
+    )
+
+    def __init__(
+        self, endpoint: "Endpoint", handle: int, memory: Any, view: memoryview, operation: str
+    ) -> None:
+        self._endpoint = endpoint
+        self._handle = handle  # 0 once the buffer is released
+        self._buffer = memory  # exported until then
+        self._view = view
+        self._operation = operation
+        self._canceled = False
+        self._waiter: asyncio.Future[None] | None = (
+            None  # of the event loop, while a completion is waited for
+        )
+
+    @property
+    def released(self) -> bool:
+        """Whether every message was taken and the buffer is the program's again."""
+        return not self._handle
+
+    def next(self, *, timeout: float | None = None) -> MessageView | None:
+        """Wait for the next message.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds; None: for ever.
+
+        Returns
+        -------
+        MessageView or None
+            None: the buffer is released, no more will come.
+
+        Raises
+        ------
+        TimedOut
+            When the time is over; the buffer stays posted.
+        Truncated
+            When a message is longer than the whole buffer.
+        PeerLost and other FabricError
+            When one message was lost on its way; others may follow.
+        Canceled
+            When the endpoint was closed.
+        """
+        left = nanoseconds(timeout)
+        deadline = time.monotonic_ns() + left
+        while self._handle:
+            completion = self._poll(left)
+            if completion is not None:
+                return self._message(completion)
+            # Between two calls Python runs signal handlers; Ctrl-C leaves from here.
+            if lib.ofp_log_waiting():
+                drain_log()
+            if timeout is not None:
+                left = max(deadline - time.monotonic_ns(), 0)
+                if not left:
+                    completion = self._poll(0)
+                    if completion is None:
+                        raise TimedOut(f"no message within {timeout:g} s", **self._context())
+                    return self._message(completion)
+        return None
+
+    def cancel(self) -> bool:
+        """Take the buffer back; messages that are in it, or on their way into it, still come out of the iteration.
+
+        Returns
+        -------
+        bool
+            False: it is full, or released already.
+        """
+        if not self._handle or self._endpoint._handle is None:
+            return False
+        result = lib.ofp_request_cancel(self._handle)
+        if result == -codes.ENOENT:
+            return False
+        if result < 0:
+            raise failure(result, **self._context())
+        self._canceled = True
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.cancel()
+
+    def __iter__(self) -> Iterator[MessageView]:
+        return self
+
+    def __next__(self) -> MessageView:
+        message = self.next()
+        if message is None:
+            raise StopIteration
+        return message
+
+    def __aiter__(self) -> AsyncIterator[MessageView]:
+        return self
+
+    async def __anext__(self) -> MessageView:
+        from ofipy import _aio
+
+        while self._handle:
+            completion = self._poll(_AWAIT_SPIN)
+            if completion is None:
+                await _aio.next_completion(self)
+                continue
+            message = self._message(completion)
+            if message is not None:
+                return message
+        raise StopAsyncIteration
+
+    def __repr__(self) -> str:
+        return f"<MultiReceive {self._operation} {'posted' if self._handle else 'released'}>"
+
+    # ------------------------------------------------------------------------------------------------ completions
+
+    def _poll(self, timeout: int) -> Any:
+        """Take the next completion, waiting for nanoseconds, at most a second; None: there is none yet."""
+        if self._endpoint._handle is None and self._endpoint._domain.closed:
+            # The slot went with the domain.
+            self._end()
+            raise Canceled("the domain was closed", **self._context())
+        completion = _take(self._handle, timeout)
+        if completion.error >= 0:
+            return completion
+        if completion.error in _NOT_YET:
+            return None
+        raise failure(completion.error, **self._context())
+
+    def _message(self, completion: Any) -> MessageView | None:
+        flags = completion.flags
+        if flags & _RELEASED:
+            self._end()
+        if completion.error and not (flags == _RELEASED and self._canceled):
+            raise failure(completion.error, length=int(completion.length), **self._context())
+        if flags == _RELEASED:
+            return None
+        start, length, source = int(completion.buffer_offset), int(completion.length), int(completion.source)
+        return MessageView(
+            self._view[start : start + length],
+            None if source == _UNKNOWN else self._endpoint._av._peer(source),
+            int(completion.tag),
+            length,
+            start,
+            int(completion.data) if flags & _HAS_DATA else None,
+        )
+
+    def _end(self) -> None:
+        self._handle, self._buffer = 0, None
+
+    def _context(self) -> dict[str, Any]:
+        return {"operation": self._operation, "provider": self._endpoint.provider}
+
+    def __del__(self) -> None:
+        if self._handle and not (self._endpoint._handle is None and self._endpoint._domain.closed):
+            if self._endpoint._handle is not None:
+                lib.ofp_request_cancel(self._handle)
+            _let_go(self._endpoint, self._handle, self._buffer)
+
+
+def _let_go(endpoint: "Endpoint", handle: int, memory: Any) -> None:
+    """Take what still comes for a buffer that nobody looks at any longer; it stays alive until it is released."""
+    while (completion := _take(handle, 0)).error not in _NOT_YET:
+        if completion.error < 0 or completion.flags & _RELEASED:
+            return
+    # A task that was cancelled may have left its own wish to hear of the next completion.
+    before = endpoint._cq._notified.get(handle)
+
+    def more() -> None:
+        if before is not None:
+            before[0]()
+        _let_go(endpoint, handle, memory)
+
+    if not endpoint._cq._watch(handle, more, memory):
+        more()
+
+
+class MultiReceiving:
+    """Posting of multi-receive buffers; a part of :class:`~ofipy.Endpoint`."""
+
+    __slots__ = ()
+
+    _domain: "Domain"
+
+    def trecv_many(
+        self, buffer: Any, peer: int | None = None, *, tag: int = 0, ignore: int = 0
+    ) -> MultiReceive:
+        """Receive tagged messages, one after the other, into one buffer (fi_tagged(3), FI_MULTI_RECV).
+
+        Parameters
+        ----------
+        buffer : writable array or bytes-like
+            One contiguous piece; released when less than the endpoint's `min_multi_recv` bytes are left in it.
+        peer, tag, ignore
+            Of the messages, as of :meth:`Endpoint.trecv_into`.
+
+        Returns
+        -------
+        MultiReceive
+            Iterate over it.
+
+        Raises
+        ------
+        NotSupported
+            When the provider lacks the capability ``multi_recv``.
+        BufferTypeError, InvalidArgument, UnknownPeer, Closed
+            When an argument is wrong; nothing was posted.
+        """
+        return self._receive_many(Op.TRECV, buffer, peer, tag, ignore)
+
+    def recv_many(self, buffer: Any, peer: int | None = None) -> MultiReceive:
+        """Receive messages without a tag into one buffer (fi_msg(3)); otherwise as :meth:`trecv_many`."""
+        return self._receive_many(Op.RECV, buffer, peer, 0, 0)
+
+    def _receive_many(self, op: Op, buffer: Any, peer: int | None, tag: int, ignore: int) -> MultiReceive:
+        name = f"{op.name.lower()}_many"
+        try:
+            view = memoryview(buffer).cast("B")
+        except TypeError as error:
+            raise BufferTypeError(
+                f"a {type(buffer).__name__}: {error}",
+                operation=name,
+                remedy="use one contiguous, writable buffer",
+            ) from None
+        memory = local_memory(buffer, domain=self._domain, writable=True, operation=name)
+        number = PEER_ANY if peer is None else peer
+        record = make_record(op, memory, peer=number, tag=tag, ignore=ignore, flags=Flag.MULTI_RECV.value)
+        handle = self._started(record, op, number)
+        return MultiReceive(self, handle, memory.keep, view, name)  # type: ignore[arg-type]
+
+    def _started(self, record: Any, op: int, peer: int) -> int:
+        raise NotImplementedError
