@@ -155,8 +155,6 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
             self._pointer("enable")
             return self
         domain, provider = self._domain, self._domain.provider
-        for queue in (self._cq, self._send_cq, self._av):
-            queue._pointer("enable")
         service = self._options.pop("service")
         name = ffi.new("char[]", service.encode()) if service is not None else ffi.NULL
         attributes = ffi.new(
@@ -164,9 +162,9 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
             {
                 **self._options,
                 "service": name,
-                "av": self._av._core.pointer,
-                "tx_cq": self._send_cq._core.pointer,
-                "rx_cq": self._cq._core.pointer,
+                "av": self._av._pointer("enable"),
+                "tx_cq": self._send_cq._pointer("enable"),
+                "rx_cq": self._cq._pointer("enable"),
             },
         )
         result, text = ffi.new("struct ofp_endpoint **"), Text()

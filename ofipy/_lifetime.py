@@ -228,7 +228,8 @@ class Resource:
             When there is none to use.
         """
         core = self._core
-        if core.pointer is None:
+        pointer = core.pointer  # once: another thread may close it between two looks
+        if pointer is None:
             raise Closed(f"the {core.kind} is closed", operation=operation)
         if core.is_forked:
             raise ForkedError(
@@ -236,7 +237,7 @@ class Resource:
                 operation=operation,
                 remedy="open a new one in this process",
             )
-        return core.pointer
+        return pointer
 
     def __enter__(self) -> Self:
         return self
