@@ -19,6 +19,26 @@ class _Library:
     OFP_ADDRESS_OPAQUE: int
     OFP_ADDRESS_SHM: int
     OFP_ATOMIC: int
+    OFP_ATOMIC_BAND: int
+    OFP_ATOMIC_BOR: int
+    OFP_ATOMIC_BXOR: int
+    OFP_ATOMIC_CSWAP: int
+    OFP_ATOMIC_CSWAP_GE: int
+    OFP_ATOMIC_CSWAP_GT: int
+    OFP_ATOMIC_CSWAP_LE: int
+    OFP_ATOMIC_CSWAP_LT: int
+    OFP_ATOMIC_CSWAP_NE: int
+    OFP_ATOMIC_DIFF: int
+    OFP_ATOMIC_LAND: int
+    OFP_ATOMIC_LOR: int
+    OFP_ATOMIC_LXOR: int
+    OFP_ATOMIC_MAX: int
+    OFP_ATOMIC_MIN: int
+    OFP_ATOMIC_MSWAP: int
+    OFP_ATOMIC_PROD: int
+    OFP_ATOMIC_READ: int
+    OFP_ATOMIC_SUM: int
+    OFP_ATOMIC_WRITE: int
     OFP_CAP_ATOMIC: int
     OFP_CAP_COLLECTIVE: int
     OFP_CAP_DIRECTED_RECV: int
@@ -53,6 +73,8 @@ class _Library:
     OFP_COMPLETION: int
     OFP_DELIVERY_COMPLETE: int
     OFP_DISCARD: int
+    OFP_DOUBLE: int
+    OFP_DOUBLE_COMPLEX: int
     OFP_EADDRNOTAVAIL: int
     OFP_EFORKED: int
     OFP_ENOKEY: int
@@ -68,8 +90,15 @@ class _Library:
     OFP_ETRUNC: int
     OFP_FENCE: int
     OFP_FETCH_ATOMIC: int
+    OFP_FLOAT: int
+    OFP_FLOAT16: int
+    OFP_FLOAT_COMPLEX: int
     OFP_HOLD: int
     OFP_INJECT: int
+    OFP_INT16: int
+    OFP_INT32: int
+    OFP_INT64: int
+    OFP_INT8: int
     OFP_MATCH_COMPLETE: int
     OFP_MIN_MULTI_RECV: int
     OFP_MORE: int
@@ -102,7 +131,12 @@ class _Library:
     OFP_TRANSMIT_COMPLETE: int
     OFP_TRECV: int
     OFP_TSEND: int
+    OFP_UINT16: int
+    OFP_UINT32: int
+    OFP_UINT64: int
+    OFP_UINT8: int
     OFP_WRITE: int
+    def ofp_atomic_query(self, _0: Any, _1: int, _2: int, _3: int, _4: Any, /) -> int: ...
     def ofp_av_close(self, _0: Any, /) -> int: ...
     def ofp_av_count(self, _0: Any, /) -> int: ...
     def ofp_av_find(self, _0: Any, _1: Any, _2: int, _3: Any, /) -> int: ...

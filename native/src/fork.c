@@ -5,11 +5,16 @@
  */
 #include <pthread.h>
 
+#include "atomic.h"
 #include "domain.h"
 
 uint64_t ofpi_fork_generation;
 
-static void forked(void) { ofpi_fork_generation++; }
+static void forked(void)
+{
+    ofpi_fork_generation++;
+    ofpi_atomic_forked();
+}
 
 static void watch(void) { pthread_atfork(NULL, NULL, forked); }
 

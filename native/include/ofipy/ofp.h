@@ -87,6 +87,14 @@ int ofp_domain_adopt(struct ofp_domain *domain);
 /* Drive every endpoint of the domain once. Returns the number of events handled. */
 int ofp_domain_progress(struct ofp_domain *domain);
 
+/*
+ * Which atomic operations the domain's endpoints carry out (fi_query_atomic(3)): `operation_code` is OFP_ATOMIC,
+ * OFP_FETCH_ATOMIC or OFP_COMPARE_ATOMIC, the others are of enum ofp_atomic_op and enum ofp_datatype. 0 and the elements
+ * of the longest vector in *count, or -EOPNOTSUPP for a combination that there is not.
+ */
+int ofp_atomic_query(struct ofp_domain *domain, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
+                     uint64_t *count);
+
 /* ---------------------------------------------------------------------------------------------------------- regions */
 
 struct ofp_region_attr {

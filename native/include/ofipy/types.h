@@ -42,6 +42,47 @@ enum ofp_operation_code {
     OFP_COMPARE_ATOMIC = 9
 };
 
+/* What an atomic operation does to its target (fi_atomic(3)). The numbers are those of libfabric's `enum fi_op`. */
+enum ofp_atomic_op {
+    OFP_ATOMIC_MIN = 0,
+    OFP_ATOMIC_MAX = 1,
+    OFP_ATOMIC_SUM = 2,
+    OFP_ATOMIC_PROD = 3,
+    OFP_ATOMIC_LOR = 4,
+    OFP_ATOMIC_LAND = 5,
+    OFP_ATOMIC_BOR = 6,
+    OFP_ATOMIC_BAND = 7,
+    OFP_ATOMIC_LXOR = 8,
+    OFP_ATOMIC_BXOR = 9,
+    OFP_ATOMIC_READ = 10,
+    OFP_ATOMIC_WRITE = 11,
+    OFP_ATOMIC_CSWAP = 12,
+    OFP_ATOMIC_CSWAP_NE = 13,
+    OFP_ATOMIC_CSWAP_LE = 14,
+    OFP_ATOMIC_CSWAP_LT = 15,
+    OFP_ATOMIC_CSWAP_GE = 16,
+    OFP_ATOMIC_CSWAP_GT = 17,
+    OFP_ATOMIC_MSWAP = 18,
+    OFP_ATOMIC_DIFF = 19
+};
+
+/* Type of one element. The numbers are those of libfabric's `enum fi_datatype`, whose others are left out. */
+enum ofp_datatype {
+    OFP_INT8 = 0,
+    OFP_UINT8 = 1,
+    OFP_INT16 = 2,
+    OFP_UINT16 = 3,
+    OFP_INT32 = 4,
+    OFP_UINT32 = 5,
+    OFP_INT64 = 6,
+    OFP_UINT64 = 7,
+    OFP_FLOAT = 8,
+    OFP_DOUBLE = 9,
+    OFP_FLOAT_COMPLEX = 10,
+    OFP_DOUBLE_COMPLEX = 11,
+    OFP_FLOAT16 = 16
+};
+
 /* Flags of an operation (fi_msg(3), fi_tagged(3), fi_cq(3)). */
 #define OFP_INJECT 0x1         /* the buffer is reusable when the post returns */
 #define OFP_COMPLETION 0x2     /* write a completion on an endpoint with selective completion */

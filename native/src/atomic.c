@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which atomic operations there are, and one element at a time under the executor's locks. */
+#include "atomic.h"
+
+#include <errno.h>
+#include <stdalign.h>
+
+#include "atomic_kernels.h"
+#include "lock.h"
+
+/* ----------------------------------------------------------------------------------------------------------- matrix */
+
+enum family { INTEGER = 1, REAL = 2, COMPLEX = 4, ORDERED = INTEGER | REAL, ANY = INTEGER | REAL | COMPLEX };
+enum kind { BASE = 1, FETCH = 2, COMPARE = 4, UPDATE = BASE | FETCH };
+
+static const struct {
+    uint8_t size; /* bytes; 0: no such type */
+    uint8_t family;
+    ofpi_atomic_kernel *kernel;
+} types[] = {
+    [OFP_INT8] = {1, INTEGER, ofpi_atomic_int8},
+    [OFP_UINT8] = {1, INTEGER, ofpi_atomic_uint8},
+    [OFP_INT16] = {2, INTEGER, ofpi_atomic_int16},
+    [OFP_UINT16] = {2, INTEGER, ofpi_atomic_uint16},
+    [OFP_INT32] = {4, INTEGER, ofpi_atomic_int32},
+    [OFP_UINT32] = {4, INTEGER, ofpi_atomic_uint32},
+    [OFP_INT64] = {8, INTEGER, ofpi_atomic_int64},
+    [OFP_UINT64] = {8, INTEGER, ofpi_atomic_uint64},
+    [OFP_FLOAT] = {4, REAL, ofpi_atomic_float},
+    [OFP_DOUBLE] = {8, REAL, ofpi_atomic_double},
+    [OFP_FLOAT_COMPLEX] = {8, COMPLEX, ofpi_atomic_float_complex},
+    [OFP_DOUBLE_COMPLEX] = {16, COMPLEX, ofpi_atomic_double_complex},
+    [OFP_FLOAT16] = {2, REAL, ofpi_atomic_float16},
+};
+
+/* fi_atomic(3) names what each kind of call takes; DIFF, which its lists forget, goes with SUM. */
+static const struct {
+    uint8_t families;
+    uint8_t kinds;
+} operations[] = {
+    [OFP_ATOMIC_MIN] = {ORDERED, UPDATE},       [OFP_ATOMIC_MAX] = {ORDERED, UPDATE},
+    [OFP_ATOMIC_SUM] = {ANY, UPDATE},           [OFP_ATOMIC_PROD] = {ANY, UPDATE},
+    [OFP_ATOMIC_LOR] = {ANY, UPDATE},           [OFP_ATOMIC_LAND] = {ANY, UPDATE},
+    [OFP_ATOMIC_BOR] = {INTEGER, UPDATE},       [OFP_ATOMIC_BAND] = {INTEGER, UPDATE},
+    [OFP_ATOMIC_LXOR] = {ANY, UPDATE},          [OFP_ATOMIC_BXOR] = {INTEGER, UPDATE},
+    [OFP_ATOMIC_READ] = {ANY, FETCH},           [OFP_ATOMIC_WRITE] = {ANY, UPDATE},
+    [OFP_ATOMIC_CSWAP] = {ANY, COMPARE},        [OFP_ATOMIC_CSWAP_NE] = {ANY, COMPARE},
+    [OFP_ATOMIC_CSWAP_LE] = {ORDERED, COMPARE}, [OFP_ATOMIC_CSWAP_LT] = {ORDERED, COMPARE},
+    [OFP_ATOMIC_CSWAP_GE] = {ORDERED, COMPARE}, [OFP_ATOMIC_CSWAP_GT] = {ORDERED, COMPARE},
+    [OFP_ATOMIC_MSWAP] = {INTEGER, COMPARE},    [OFP_ATOMIC_DIFF] = {ANY, UPDATE},
+};
+
+static unsigned kind_of(uint32_t operation_code)
+{
+    switch (operation_code) {
+    case OFP_ATOMIC:
+        return BASE;
+    case OFP_FETCH_ATOMIC:
+        return FETCH;
+    case OFP_COMPARE_ATOMIC:
+        return COMPARE;
+    default:
+        return 0;
+    }
+}
+
+size_t ofpi_datatype_size(uint32_t datatype)
+{
+    return datatype < sizeof(types) / sizeof(types[0]) ? types[datatype].size : 0;
+}
+
+bool ofpi_atomic_is_valid(uint32_t operation_code, uint32_t atomic_op, uint32_t datatype)
+{
+    if (!ofpi_datatype_size(datatype) || atomic_op >= sizeof(operations) / sizeof(operations[0]))
+        return false;
+    return operations[atomic_op].kinds & kind_of(operation_code) &&
+           operations[atomic_op].families & types[datatype].family;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ locks
+ * Memory is cut into stripes; a lock covers the same stripe of every page. So it depends on nothing but an address's place
+ * in its page, and memory that is mapped twice has the same locks under both addresses. An element is locked with all
+ * stripes that it touches, two at most and the lower lock first, and nobody waits for a lock while holding a higher one.
+ */
+#define STRIPE_SIZE 256u /* bytes: small enough that counters side by side seldom meet, large enough for vectors */
+#define STRIPE_COUNT (4096u / STRIPE_SIZE)
+
+static struct {
+    alignas(64) struct ofpi_lock lock; /* a cache line each */
+} stripes[STRIPE_COUNT];
+
+static uint32_t stripe_of(uintptr_t address) { return address / STRIPE_SIZE % STRIPE_COUNT; }
+
+static void lock_stripes(uint32_t one, uint32_t other)
+{
+    ofpi_lock_acquire(&stripes[one < other ? one : other].lock);
+    if (one != other)
+        ofpi_lock_acquire(&stripes[one < other ? other : one].lock);
+}
+
+static void unlock_stripes(uint32_t one, uint32_t other)
+{
+    ofpi_lock_release(&stripes[one].lock);
+    if (one != other)
+        ofpi_lock_release(&stripes[other].lock);
+}
+
+void ofpi_atomic_forked(void)
+{
+    for (uint32_t i = 0; i < STRIPE_COUNT; i++)
+        stripes[i].lock = (struct ofpi_lock){0};
+}
+
+/* --------------------------------------------------------------------------------------------------------- executor */
+
+int ofpi_atomic_execute(uint32_t operation_code, uint32_t atomic_op, uint32_t datatype, void *target,
+                        const void *operand, const void *compare, void *result, uint64_t count)
+{
+    /* What an operation does not look at is pointed at the target, so that one loop serves all. */
+    bool reads = atomic_op == OFP_ATOMIC_READ, compares = operation_code == OFP_COMPARE_ATOMIC;
+    const char *in = reads ? target : operand, *with = compares ? compare : target;
+    char *at = target, *out = operation_code == OFP_ATOMIC ? NULL : result;
+    size_t size = ofpi_datatype_size(datatype);
+
+    if (!ofpi_atomic_is_valid(operation_code, atomic_op, datatype))
+        return -EOPNOTSUPP;
+    while (count > 0) {
+        uintptr_t address = (uintptr_t)at;
+        uint64_t here = (STRIPE_SIZE - address % STRIPE_SIZE) / size; /* elements that end within the stripe */
+        uint32_t first = stripe_of(address), last = first;
+
+        if (here == 0) {
+            here = 1;
+            last = stripe_of(address + size - 1);
+        }
+        if (here > count)
+            here = count;
+        lock_stripes(first, last);
+        types[datatype].kernel(atomic_op, at, in, with, out, here);
+        unlock_stripes(first, last);
+        at += here * size;
+        in += here * size;
+        with += here * size;
+        if (out)
+            out += here * size;
+        count -= here;
+    }
+    return 0;
+}
