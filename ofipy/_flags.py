@@ -104,6 +104,8 @@ class Cap(enum.Flag):
     REMOTE_COMM = lib.OFP_CAP_REMOTE_COMM
     HMEM = lib.OFP_CAP_HMEM
     SHARED_CONTEXT = lib.OFP_CAP_SHARED_CONTEXT
+    ANY_INJECT = lib.OFP_CAP_ANY_INJECT
+    """Messages beyond ``info.inject_size`` can be injected too, by copying."""
 
 
 class Order(enum.Flag):

@@ -39,6 +39,7 @@ class _Library:
     OFP_ATOMIC_READ: int
     OFP_ATOMIC_SUM: int
     OFP_ATOMIC_WRITE: int
+    OFP_CAP_ANY_INJECT: int
     OFP_CAP_ATOMIC: int
     OFP_CAP_COLLECTIVE: int
     OFP_CAP_DIRECTED_RECV: int

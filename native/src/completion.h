@@ -8,12 +8,15 @@
 /* Internal bit of ofp_operation.flags: `context` is a struct ofp_request *. Callers of ofp_post cannot set it. */
 #define OFPI_REQUEST (1ull << 62)
 
+/* Internal bit of ofp_operation.flags: an inject whose payload the core has copied, so that the provider knows of none. */
+#define OFPI_COPIED (1ull << 60)
+
 /* Completions of the receive queue; a released multi-receive buffer may say nothing else. */
 #define OFPI_COMPLETED_AT_RECEIVER (OFP_COMPLETED_RECV | OFP_COMPLETED_MULTI_RECV)
 
 /*
  * One operation has finished. `op_flags`: the operation's flags, which say whether it has a request, wants an entry on a
- * selective endpoint, or was an inject (no entry unless it failed). completion->endpoint is filled here.
+ * selective endpoint, or was an inject, copied or not (no entry unless it failed). completion->endpoint is filled here.
  */
 void ofpi_endpoint_complete(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
 

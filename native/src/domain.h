@@ -141,6 +141,8 @@ struct ofpi_peer {
     struct ofp_list backlog;  /* operations in the order posted, until the transport takes them */
     struct ofp_list pendings; /* operations the provider has taken */
     struct ofp_list node;     /* in endpoint->backlogged */
+    uint32_t sending;         /* of `pendings`, those that are no receives */
+    bool fenced;              /* the head of the backlog waits until nothing is `sending`; `node` is in no list then */
 };
 
 /*
@@ -274,6 +276,8 @@ struct ofp_peer *ofpi_peer_by_address(struct ofp_endpoint *endpoint, const void 
 void ofpi_peer_connecting(struct ofp_peer *peer);
 void ofpi_peer_up(struct ofp_peer *peer);
 void ofpi_peer_lost(struct ofp_peer *peer, int error, bool process_gone, const char *text);
+/* An operation of a fenced peer has ended: see whether the backlog may go on. */
+void ofpi_peer_look_at_fence(struct ofpi_peer *peer);
 
 /* ------------------------------------------------------------------------------------------------------- remote.c */
 

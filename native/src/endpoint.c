@@ -170,7 +170,8 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
     if (op_flags & OFPI_REQUEST) {
         ofpi_request_finish((struct ofp_request *)(uintptr_t)completion->context, completion);
     } else {
-        bool silent = op_flags & OFP_INJECT || (endpoint->selective_completion && !(op_flags & OFP_COMPLETION));
+        bool silent =
+            op_flags & (OFP_INJECT | OFPI_COPIED) || (endpoint->selective_completion && !(op_flags & OFP_COMPLETION));
 
         /* What asked for no entry still gets one when it fails (fi_cq(3)). */
         if (silent && !completion->error)

@@ -218,8 +218,6 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
     resolved->transfer.remote_count = 0;
     if (resolved->transfer.length > longest(&endpoint->base.info, op))
         return -EMSGSIZE;
-    if (op->flags & OFP_INJECT && resolved->transfer.length > endpoint->base.info.inject_size)
-        return -EMSGSIZE;
     if (__builtin_expect(!ofpi_operation_is_remote(op), 1))
         return 0;
     result = resolve_remote(endpoint, op, resolved);

@@ -263,6 +263,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     base->endpoint->ops->peer_down(base);
     if (ofp_list_linked(&peer->node))
         ofp_list_remove(&peer->node);
+    peer->fenced = false;
     fail_sends(&peer->pendings, error);
     fail_list(&peer->backlog, error, 0);
     if (process_gone)
@@ -284,13 +285,39 @@ static void connect_peer(struct ofpi_peer *peer)
         ofpi_peer_lost(&peer->base, -result, false, text[0] ? text : NULL);
 }
 
-/* Post the head of a backlog. False: the transport is full, the rest stays. */
+/* Whether the core holds this operation until what was posted before it has finished (fi_msg(3), FI_FENCE). */
+static bool is_behind_fence(const struct ofpi_peer *peer, const struct ofp_operation *op)
+{
+    return op->flags & OFP_FENCE && peer->sending && peer->base.endpoint->info.emulated_caps & OFP_CAP_FENCE;
+}
+
+static const struct ofp_pending *head_of_backlog(const struct ofpi_peer *peer)
+{
+    return OFP_CONTAINER_OF(peer->backlog.next, const struct ofp_pending, node);
+}
+
+void ofpi_peer_look_at_fence(struct ofpi_peer *peer)
+{
+    if (!ofp_list_empty(&peer->backlog) && is_behind_fence(peer, &head_of_backlog(peer)->operation))
+        return;
+    peer->fenced = false;
+    backlog_ready(peer);
+}
+
+/* Post the head of a backlog. False: the transport is full, or the head waits at a fence; the rest stays. */
 static bool flush_one(struct ofpi_peer *peer)
 {
     struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
     struct ofp_pending *head = OFP_CONTAINER_OF(peer->backlog.next, struct ofp_pending, node);
-    int result = endpoint->base.ops->post(&endpoint->base, &peer->base, &head->transfer);
+    int result;
 
+    if (__builtin_expect(head->operation.flags & OFP_FENCE, 0) && is_behind_fence(peer, &head->operation)) {
+        /* Nothing is to be tried until one of the operations before it ends. */
+        peer->fenced = true;
+        ofp_list_remove(&peer->node);
+        return false;
+    }
+    result = endpoint->base.ops->post(&endpoint->base, &peer->base, &head->transfer);
     if (result == -EAGAIN)
         return false;
     if (result != OFP_POST_PENDING)
@@ -304,14 +331,22 @@ static int keep_for_later(struct ofpi_peer *peer, const struct ofp_transfer *tra
 
     if (result)
         return result;
-    if (peer->base.state == OFP_PEER_UP)
+    if (peer->base.state == OFP_PEER_UP && !peer->fenced)
         backlog_ready(peer);
-    else if (peer->base.state != OFP_PEER_CONNECTING)
+    else if (peer->base.state != OFP_PEER_UP && peer->base.state != OFP_PEER_CONNECTING)
         connect_peer(peer);
     /* A peer that needed no round trip takes it at once. */
     if (peer->base.state == OFP_PEER_UP && ofp_list_linked(&peer->node) && peer->backlog.next == peer->backlog.previous)
         flush_one(peer);
     return 0;
+}
+
+/* What goes through the backlog even when the transport has room: it waits there, or gets its copy there. */
+static bool goes_through_backlog(const struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+{
+    if (transfer->op->flags & OFP_INJECT && transfer->length > peer->base.endpoint->info.inject_size)
+        return true;
+    return is_behind_fence(peer, transfer->op);
 }
 
 int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
@@ -322,6 +357,8 @@ int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
     if (__builtin_expect(endpoint->in_flight >= endpoint->tx_size, 0))
         return -EAGAIN;
     if (__builtin_expect(peer->base.state != OFP_PEER_UP || !ofp_list_empty(&peer->backlog), 0))
+        return keep_for_later(peer, transfer);
+    if (__builtin_expect(transfer->op->flags & (OFP_INJECT | OFP_FENCE), 0) && goes_through_backlog(peer, transfer))
         return keep_for_later(peer, transfer);
     result = endpoint->base.ops->post(&endpoint->base, &peer->base, transfer);
     if (result == OFP_POST_DONE) {

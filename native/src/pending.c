@@ -9,7 +9,10 @@
 
 #include "domain.h"
 
-/* The payload of an inject belongs to the caller again when its post returns. */
+/*
+ * The payload of an inject belongs to the caller again when its post returns. Of one that is too long for the transport's
+ * own inject the provider sees an ordinary operation.
+ */
 static int copy_inject(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
 {
     char *copy = malloc(transfer->length ? transfer->length : 1);
@@ -28,6 +31,8 @@ static int copy_inject(struct ofpi_pending *pending, const struct ofp_transfer *
     pending->base.transfer.iov = &pending->iov_inline;
     pending->base.transfer.regions = &pending->region_inline;
     pending->base.transfer.iov_count = 1;
+    if (transfer->length > pending->endpoint->base.info.inject_size)
+        pending->base.operation.flags ^= OFP_INJECT | OFPI_COPIED;
     return 0;
 }
 
@@ -154,6 +159,8 @@ struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *handle, struct ofp
         return NULL;
     pending->posted = true;
     pending->base.peer = peer;
+    if (peer && !ofpi_operation_is_receive(&pending->base.operation))
+        ((struct ofpi_peer *)peer)->sending++;
     ofp_list_append(peer ? &((struct ofpi_peer *)peer)->pendings : &endpoint->sourceless, &pending->base.node);
     return &pending->base;
 }
@@ -184,6 +191,7 @@ struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id)
 static void pending_free(struct ofpi_pending *pending)
 {
     struct ofpi_endpoint *endpoint = pending->endpoint;
+    struct ofpi_peer *peer = (struct ofpi_peer *)pending->base.peer;
 
     for (uint32_t i = 0; i < pending->base.transfer.iov_count; i++)
         ofpi_region_release(pending->base.transfer.regions[i]);
@@ -196,8 +204,14 @@ static void pending_free(struct ofpi_pending *pending)
     ofp_list_remove(&pending->base.node);
     if (!pending->posted)
         endpoint->backlog_count--;
-    if (!ofpi_operation_is_receive(&pending->base.operation))
+    if (!ofpi_operation_is_receive(&pending->base.operation)) {
         endpoint->in_flight--;
+        if (peer) {
+            peer->sending -= pending->posted;
+            if (__builtin_expect(peer->fenced, 0))
+                ofpi_peer_look_at_fence(peer);
+        }
+    }
     ofpi_pool_give(&endpoint->domain->pendings, pending->base.id);
 }
 

@@ -202,8 +202,12 @@ uint32_t ofp_provider_version(struct ofp_provider *provider) { return provider->
 /* What the core adds to any transport. */
 static void add_emulated(struct ofp_info *info)
 {
-    uint64_t added = info->offloads_matching ? 0 : OFP_CAP_MULTI_RECV;
+    uint64_t added = OFP_CAP_FENCE | OFP_CAP_ANY_INJECT;
 
+    if (!info->offloads_matching)
+        added |= OFP_CAP_MULTI_RECV;
+    if (info->inject_size >= info->max_msg_size)
+        info->caps |= OFP_CAP_ANY_INJECT;
     added &= ~info->caps;
     info->caps |= added;
     info->emulated_caps |= added;

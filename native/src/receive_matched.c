@@ -61,18 +61,6 @@ void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted 
     ofpi_posted_give(&context->posted, posted);
 }
 
-struct ofpi_posted *ofpi_receive_match(struct ofpi_receive_context *context, bool tagged, uint64_t tag, uint32_t source,
-                                       uint64_t length)
-{
-    struct ofpi_posted *posted;
-
-    while ((posted = ofpi_posted_match(&context->posted, tagged, tag, source)) &&
-           __builtin_expect(posted->receiver.op_flags & OFP_MULTI_RECV, 0) &&
-           !ofpi_many_fits(&posted->receiver, length))
-        ofpi_receive_fail(context, posted, 0);
-    return posted;
-}
-
 struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, struct ofpi_posted *posted, uint64_t length)
 {
     struct ofpi_receiver receiver;

@@ -38,9 +38,6 @@ void ofpi_receive_deliver(struct ofpi_receive_context *context, struct ofp_endpo
                           struct ofpi_receiver *receiver, const struct ofp_message *message, const void *payload);
 /* End a posted receive that met no message; 0: a multi-receive buffer whose room is used up. */
 void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted *posted, int error);
-/* The posted receive that a message belongs to, with room for it; or NULL. */
-struct ofpi_posted *ofpi_receive_match(struct ofpi_receive_context *context, bool tagged, uint64_t tag, uint32_t source,
-                                       uint64_t length);
 /* The receiver for one message, out of a posted receive that was matched and is used up, or has become smaller. */
 struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, struct ofpi_posted *posted,
                                       uint64_t length);

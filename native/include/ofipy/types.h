@@ -138,6 +138,7 @@ enum ofp_datatype {
 #define OFP_CAP_REMOTE_COMM 0x2000
 #define OFP_CAP_HMEM 0x4000
 #define OFP_CAP_SHARED_CONTEXT 0x8000
+#define OFP_CAP_ANY_INJECT 0x10000 /* messages beyond inject_size can be injected too */
 
 /* Message ordering (fi_endpoint(3), "msg_order"): which later operation may not pass which earlier one. */
 #define OFP_ORDER_RAR 0x1
@@ -252,8 +253,8 @@ struct ofp_info {
     uint64_t max_atomic_size;
     uint64_t rma_order; /* of their bytes: OFP_ORDER_… RAR RAW WAR WAW (FI_ORDER_RMA_…) */
     uint64_t atomic_order;
-    uint64_t inject_size;
-    uint64_t tx_size; /* operations in flight before a raw post answers EAGAIN */
+    uint64_t inject_size; /* the transport's own; the core copies what is longer */
+    uint64_t tx_size;     /* operations in flight before a raw post answers EAGAIN */
     uint64_t rx_size;
     uint64_t segment_limit; /* local scatter-gather entries of one operation */
     uint64_t remote_segment_limit;

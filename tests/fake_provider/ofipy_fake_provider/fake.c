@@ -32,7 +32,9 @@ static void fill_info(struct ofp_info *info, bool offloads_matching)
         .protocol = "fake",
         .protocol_version = 1,
         .ep_types = OFP_EP_RDM,
-        .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE | OFP_CAP_FENCE,
+        .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE |
+                /* The other kind leaves fences to the core. */
+                (offloads_matching ? OFP_CAP_FENCE : 0),
         .msg_order = OFP_ORDER_SAS,
         .max_msg_size = 1u << 30,
         .inject_size = 4096,
