@@ -116,14 +116,19 @@ class Address:
         return f"<Address {self}>"
 
 
+def scheme_of(provider: str) -> str:
+    """The part of a URI before ``://``: ``ofi+tcp`` for the provider ``ofi:tcp``."""
+    return provider.replace(":", "+").replace(";", "+")
+
+
 def _format(name: str, raw: bytes) -> str:
     try:
         handle, text = _providers.load(name).handle, Text()
         info = _providers.any_info(name)
         check(lib.ofp_provider_address_format(handle, info, raw, len(raw), text.pointer, text.size))
     except (ProviderUnavailable, InvalidArgument):
-        return f"{name}://[{raw.hex()}]"
-    return f"{name}://{text}"
+        return f"{scheme_of(name)}://[{raw.hex()}]"
+    return f"{scheme_of(name)}://{text}"
 
 
 def resolve(provider: str, where: Address | bytes | bytearray | memoryview | str) -> bytes:
@@ -173,7 +178,7 @@ def split_host_port(text: str) -> tuple[str | None, str]:
 
 def _resolve_text(provider: str, text: str) -> bytes:
     scheme, separator, rest = text.partition("://")
-    if separator and scheme != provider:
+    if separator and scheme != scheme_of(provider):
         raise Unreachable(
             f"{text} is an address of provider {scheme}",
             provider=provider,

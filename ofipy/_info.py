@@ -3,7 +3,7 @@
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
 
 from ofipy import _config, _providers
@@ -12,8 +12,6 @@ from ofipy._errors import ProviderUnavailable
 from ofipy._flags import Cap, EndpointType, Order, parse_enum, parse_flags
 
 __all__ = ["AddressFormat", "Explanation", "Info", "configured_providers", "getinfo"]
-
-_INFOS_MAX = 64
 
 
 class AddressFormat(enum.Enum):
@@ -118,7 +116,8 @@ def getinfo(
     Parameters
     ----------
     provider : str or sequence of str, optional
-        Names, one, several, or several with commas. Default: ``OFIPY_PROVIDER``, else all.
+        Names, one, several, or several with commas. Default: ``OFIPY_PROVIDER``, else all. ``ofi`` is every
+        provider of libfabric, ``ofi:tcp`` one of them.
     ep_type : EndpointType or str, optional
         Kind of endpoint. Default: any.
     caps : Cap, str or iterable of either, optional
@@ -145,13 +144,12 @@ def getinfo(
     if not explain:
         return [info for name in wanted or _providers.ordered_names() for info in _explain(name, hints).infos]
     result = []
-    for name in _providers.ordered_names():
-        found = _explain(name, hints)
-        if wanted and name not in wanted:
-            found = Explanation(
-                name, found.description, found.version, (), "left out: another provider was asked for"
-            )
-        result.append(found)
+    for entry in _providers.ordered_names():
+        chosen = [name for name in wanted if _providers.entry_of(name) == entry]
+        result += [_explain(name, hints) for name in chosen or [entry]]
+        if wanted and not chosen:
+            found = result.pop()
+            result.append(replace(found, infos=(), reason="left out: another provider was asked for"))
     return result
 
 
@@ -164,7 +162,7 @@ def configured_providers(provider: str | Sequence[str] | None) -> list[str]:
         return []
     names = [name.strip() for name in provider.split(",")] if isinstance(provider, str) else list(provider)
     for name in names:
-        if name not in known:
+        if _providers.entry_of(name) not in known:
             _providers.load(name)  # raises, with the known names
     return names
 
@@ -193,6 +191,10 @@ def _explain(name: str, hints: _Hints) -> Explanation:
     except ProviderUnavailable as error:
         return Explanation(name, None, None, (), str(error.message))
     infos, reason = _query(loaded)
+    if name != loaded.name:
+        others = ", ".join(dict.fromkeys(info.provider for info in infos))
+        infos = [info for info in infos if info.provider == name]
+        reason = reason if infos or not others else f"not offered here; there is {others}"
     fitting = tuple(info for info in infos if hints.miss(info) is None)
     if infos and not fitting:
         reason = "; ".join(dict.fromkeys(miss for info in infos if (miss := hints.miss(info))))
@@ -200,8 +202,8 @@ def _explain(name: str, hints: _Hints) -> Explanation:
 
 
 def _query(loaded: _providers.LoadedProvider) -> tuple[list[Info], str]:
-    records, text = ffi.new("struct ofp_info[]", _INFOS_MAX), Text()
-    count = lib.ofp_provider_getinfo(loaded.handle, records, _INFOS_MAX, text.pointer, text.size)
+    records, text = ffi.new("struct ofp_info[]", _providers.INFOS_MAX), Text()
+    count = lib.ofp_provider_getinfo(loaded.handle, records, _providers.INFOS_MAX, text.pointer, text.size)
     drain_log()
     infos = [_from_record(records[index]) for index in range(max(count, 0))]
     if count < 0 and not str(text):

@@ -10,7 +10,8 @@ from ofipy._endpoint import Endpoint
 from ofipy._errors import ProviderUnavailable
 from ofipy._fabric import Fabric
 from ofipy._flags import Cap, EndpointType, Progress, Threading
-from ofipy._info import Info, getinfo
+from ofipy._info import Info, configured_providers, getinfo
+from ofipy._providers import ordered_names
 
 __all__ = ["open"]
 
@@ -78,7 +79,12 @@ def open(
 def _choose(provider: str | None, ep_type: EndpointType | str, caps: Cap | str | Iterable[Cap | str]) -> Info:
     """The preferred of what fits."""
     wanted = caps if isinstance(caps, Cap | str) else list(caps)
-    infos = getinfo(provider=provider, ep_type=ep_type, caps=wanted)
+    infos: list[Info] = []
+    # One after the other: looking into an installed libfabric takes long, and most programs do not need it.
+    for name in configured_providers(provider) or ordered_names():
+        infos = getinfo(provider=name, ep_type=ep_type, caps=wanted)
+        if infos:
+            break
     if not infos:
         report = getinfo(provider=provider, ep_type=ep_type, caps=wanted, explain=True)
         reasons = "; ".join(f"{each.provider}: {each.reason}" for each in report if each.reason)

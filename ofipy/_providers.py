@@ -8,7 +8,7 @@ does not load is "unavailable, because …"; it never breaks anything else.
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -20,12 +20,24 @@ from ofipy._errors import ProviderUnavailable
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["LoadedProvider", "Provider", "known", "load", "ordered_names"]
+__all__ = [
+    "INFOS_MAX",
+    "LoadedProvider",
+    "Provider",
+    "any_info",
+    "entry_of",
+    "known",
+    "load",
+    "ordered_names",
+]
 
 GROUP = "ofipy.providers"
 
 # Which provider is tried first when nobody chose one. All others follow, by name.
 DEFAULT_ORDER = ("link", "verbs", "tcp", "shm")
+
+# Infos that one provider may have.
+INFOS_MAX = 64
 
 _lock = threading.RLock()
 _loaded: "dict[str, LoadedProvider | ProviderUnavailable]" = {}
@@ -44,6 +56,9 @@ class Provider:
     """Short name, such as ``shm``."""
     module: str
     """Dotted name under which the shared object is installed. It is found by it, never imported."""
+    find: Callable[[], Mapping[str, str]] | None = None
+    """What only Python can find out: values of the provider's own parameters, by their names without
+    ``OFIPY_``; asked for once, when the shared object is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +90,11 @@ def ordered_names() -> list[str]:
     return first + [name for name in names if name not in first]
 
 
+def entry_of(name: str) -> str:
+    """Name of the entry point behind a provider: one shared object may bring several, as ``ofi:tcp``."""
+    return name.partition(":")[0]
+
+
 def load(name: str) -> LoadedProvider:
     """Load a provider; a second time the same one is returned.
 
@@ -83,11 +103,12 @@ def load(name: str) -> LoadedProvider:
     ProviderUnavailable
         When there is none of this name, or its shared object cannot be loaded.
     """
+    asked, name = name, entry_of(name)
     with _lock:
         result = _loaded.get(name)
         if result is None:
             if name not in known():
-                raise _unknown(name)
+                raise _unknown(asked)
             try:
                 result = _load(known()[name])
             except ProviderUnavailable as error:
@@ -105,10 +126,12 @@ def load(name: str) -> LoadedProvider:
 @cache
 def any_info(name: str) -> Any:
     """One ``struct ofp_info *`` of a provider, NULL when it has none: tells it whose addresses are meant."""
-    records, text = ffi.new("struct ofp_info[1]"), Text()
-    if lib.ofp_provider_getinfo(load(name).handle, records, 1, text.pointer, text.size) < 1:
-        return ffi.NULL
-    return records
+    records, text = ffi.new("struct ofp_info[]", INFOS_MAX), Text()
+    count = lib.ofp_provider_getinfo(load(name).handle, records, INFOS_MAX, text.pointer, text.size)
+    for index in range(count):
+        if name in (ffi.string(records[index].provider).decode(), entry_of(name)):
+            return ffi.new("struct ofp_info *", records[index])
+    return ffi.NULL
 
 
 def _unknown(name: str) -> ProviderUnavailable:
@@ -131,6 +154,8 @@ def _load(entry: "EntryPoint") -> LoadedProvider:
     handle, text = ffi.new("struct ofp_provider **"), Text()
     if lib.ofp_provider_load(str(origin).encode(), handle, text.pointer, text.size) < 0:
         raise ProviderUnavailable(str(text) or f"cannot load {origin}")
+    for parameter, value in (provider.find() if provider.find else {}).items():
+        lib.ofp_param_set(parameter.encode(), value.encode())
     drain_log()
     return _describe(entry.name, handle[0])
 

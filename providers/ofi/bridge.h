@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bridge's own types: an installed libfabric as a provider.
+ *
+ * Objects of libfabric belong to the bridge's object in whose struct they stand, and are closed with it. Everything is
+ * guarded by the core's domain lock, which is why libfabric is asked for the threading level of a domain; the exceptions
+ * say so.
+ */
+#ifndef OFI_BRIDGE_H
+#define OFI_BRIDGE_H
+
+#include "abi.h"
+#include "ofipy/provider.h"
+
+#define BRIDGE_NAME "ofi"
+
+/* The loaded library: constant once loaded, for the life of the process. */
+struct bridge_library {
+    uint32_t version; /* its own */
+    uint32_t api;     /* what we ask it for: its own or LF_NEWEST */
+    lf_getinfo_fn *getinfo;
+    lf_dupinfo_fn *dupinfo;
+    lf_freeinfo_fn *freeinfo;
+    lf_fabric_fn *fabric;
+    lf_strerror_fn *strerror;
+    lf_tostr_r_fn *tostr_r; /* NULL before 1.14 */
+};
+
+/* Injects up to this size are taken everywhere, by a copy where libfabric's own bound is lower. */
+#define BRIDGE_INJECT_SIZE 4096
+
+struct bridge_domain {
+    const struct bridge_library *library;
+    struct lf_info *info; /* the library's description of what was opened */
+    struct lf_fabric *fabric;
+    struct lf_domain *domain;
+};
+
+/*
+ * Stands for one operation at libfabric, which gets its address as context and returns it with the completion. In the pool
+ * or at libfabric; freed when the endpoint closes, after libfabric's own endpoint.
+ */
+struct bridge_block {
+    struct lf_context2 context; /* first */
+    struct ofp_peer *peer;      /* NULL: a receive from any source */
+    struct ofp_pending
+        *pending; /* with a peer found again by `id`: the core ends what belongs to an address it removes */
+    uint64_t id;
+    struct bridge_block *next;                /* in the pool */
+    char *copy;                               /* payload of an inject, owned */
+    bool is_send;                             /* counts in `sends` of the endpoint */
+    uint32_t registered;                      /* entries of `regions` */
+    struct lf_mr *regions[OFP_SEGMENT_LIMIT]; /* temporary registrations, closed with the operation */
+};
+
+struct bridge_slab;
+
+/* What libfabric reported of one operation. */
+struct bridge_event {
+    struct lf_cq_entry entry; /* `length`: of the message, also where not all of it fitted */
+    uint64_t source;          /* LF_ADDR_NOTAVAIL: not told */
+    int error, provider_error;
+};
+
+/* Which peer stands behind libfabric's number for an address; open addressing, a NULL peer is a free slot. */
+struct bridge_source {
+    uint64_t address;
+    struct ofp_peer *peer;
+};
+
+struct bridge_endpoint {
+    struct lf_ep *ep; /* NULL once closed */
+    struct lf_cq *cq;
+    struct lf_av *av;
+    struct ofp_watch watch; /* the queue's descriptor, -1: none */
+    size_t inject_size;     /* libfabric's own bound */
+    uint64_t sends;         /* operations at libfabric that are no receives */
+    struct bridge_block *free_blocks;
+    struct bridge_slab *slabs;
+    struct bridge_event *deferred; /* events that came while nobody could be told; progress begins with them */
+    uint32_t deferred_count, deferred_capacity;
+    struct bridge_source *sources; /* `source_capacity` slots, a power of two, or none */
+    uint32_t source_count, source_capacity;
+};
+
+struct bridge_peer {
+    uint64_t address; /* libfabric's number for it */
+    uint64_t sends;   /* operations to it at libfabric */
+    bool reached;     /* something went through: short messages need no completion of their own */
+};
+
+static inline struct bridge_domain *bridge_domain_of(const struct ofp_domain *domain) { return domain->private; }
+static inline struct bridge_endpoint *bridge_endpoint_of(const struct ofp_endpoint *endpoint)
+{
+    return endpoint->private;
+}
+static inline struct bridge_peer *bridge_peer_of(const struct ofp_peer *peer) { return peer->private; }
+
+extern const struct ofp_core *bridge_core;
+
+/* library.c. Any thread, no lock. NULL with the reason and the remedy in `text`; looked for again at the next call. */
+const struct bridge_library *bridge_library_get(char *text, size_t text_size);
+
+/* An error of the library, negative or positive, as a positive one of ours. */
+int bridge_error(int error);
+
+/* getinfo.c. Any thread, no lock. */
+int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size);
+/* Hints that ask for exactly what `info` describes; NULL: out of memory. */
+struct lf_info *bridge_hints(const struct bridge_library *library, const struct ofp_info *info);
+/*
+ * The library's info behind one of ours, with addresses for `node` and `service` (flags: LF_GETINFO_SOURCE or 0). Owned by
+ * the caller. 0 or a negative errno.
+ */
+int bridge_info_find(const struct bridge_library *library, const struct ofp_info *info, const char *node,
+                     const char *service, uint64_t flags, struct lf_info **found);
+/* domain.c */
+int bridge_domain_open(struct ofp_domain *domain);
+void bridge_domain_close(struct ofp_domain *domain);
+struct lf_cq *bridge_cq_open(struct bridge_domain *domain, bool waits, int *error);
+
+/* endpoint.c */
+int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size);
+void bridge_endpoint_close(struct ofp_endpoint *endpoint, uint64_t deadline);
+int bridge_endpoint_name(struct ofp_endpoint *endpoint, void *address, size_t *length);
+bool bridge_endpoint_arm(struct ofp_endpoint *endpoint);
+void bridge_endpoint_disarm(struct ofp_endpoint *endpoint);
+
+/* block.c */
+struct bridge_block *bridge_block_take(struct bridge_endpoint *endpoint); /* NULL: out of memory */
+void bridge_block_give(struct bridge_endpoint *endpoint, struct bridge_block *block);
+void bridge_blocks_free(struct bridge_endpoint *endpoint);
+
+/* post.c */
+int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+
+/* completion.c */
+int bridge_progress(struct ofp_endpoint *endpoint);
+/* Take back a receive; what else is heard of meanwhile is kept for progress. 0 or -EINPROGRESS. */
+int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending);
+
+/* memory.c */
+int bridge_region_open(struct ofp_region *region);
+void bridge_region_close(struct ofp_region *region);
+/*
+ * What libfabric calls the memory of a transfer, an entry for each of its segments; memory without a region is registered
+ * for the time of the operation where the provider wants that. 0 or a negative errno.
+ */
+int bridge_descriptors(struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer, struct bridge_block *block,
+                       void **descriptors);
+
+/* address.c */
+int bridge_resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
+                   char *text, size_t text_size);
+int bridge_address_check(const struct ofp_info *info, const void *address, size_t length);
+int bridge_address_format(const struct ofp_info *info, const void *address, size_t length, char *text,
+                          size_t text_size);
+int bridge_peer_open(struct ofp_peer *peer);
+void bridge_peer_close(struct ofp_peer *peer);
+void bridge_peer_down(struct ofp_peer *peer);
+struct ofp_peer *bridge_peer_find(const struct bridge_endpoint *endpoint, uint64_t address); /* NULL: unknown */
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completions on their way up: from an entry of libfabric's queue to the end of an operation of the core's. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bridge.h"
+
+#define ENTRIES 16
+
+static struct ofp_message message_of(const struct ofp_pending *pending, struct ofp_peer *peer,
+                                     const struct lf_cq_entry *entry)
+{
+    /* A provider that does not tell sources has matched the one that was asked for. */
+    if (!peer)
+        peer = pending->peer;
+    return (struct ofp_message){
+        .peer = peer,
+        .source = peer ? peer->index : OFP_PEER_UNKNOWN,
+        .tagged = pending->operation.op == OFP_TRECV,
+        .has_data = (entry->flags & LF_REMOTE_CQ_DATA) != 0,
+        .tag = pending->operation.op == OFP_TRECV ? entry->tag : 0,
+        .data = entry->data,
+        .length = entry->length,
+    };
+}
+
+/* The end of the operation behind a block; the block is free for the next before the core hears of it. */
+static void finish(struct bridge_endpoint *self, struct bridge_block *block, struct ofp_peer *source,
+                   const struct lf_cq_entry *entry, int error, int provider_error)
+{
+    struct ofp_peer *peer = block->peer;
+    struct ofp_pending *pending = peer && block->pending ? bridge_core->pending_find(peer, block->id) : block->pending;
+    bool is_send = block->is_send;
+
+    bridge_block_give(self, block);
+    if (is_send) {
+        self->sends--;
+        bridge_peer_of(peer)->sends--;
+        bridge_peer_of(peer)->reached = bridge_peer_of(peer)->reached || !error;
+    }
+    if (!pending)
+        return;
+    if (is_send) {
+        bridge_core->transfer_complete(pending, error, provider_error);
+    } else {
+        struct ofp_message message = message_of(pending, source, entry);
+        struct ofp_offloaded offloaded = {.error = error, .provider_error = provider_error};
+
+        bridge_core->offloaded_receive_complete(pending, &message, &offloaded);
+    }
+}
+
+static void handle(struct ofp_endpoint *endpoint, const struct lf_cq_entry *entry, uint64_t address, int error,
+                   int provider_error)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct ofp_peer *source = NULL;
+
+    if (entry->flags & LF_RECV && endpoint->info.caps & OFP_CAP_SOURCE) {
+        source = bridge_peer_find(self, address);
+        if (source)
+            bridge_peer_of(source)->reached = true;
+    }
+    if (entry->op_context)
+        finish(self, entry->op_context, source, entry, error, provider_error);
+    else if (error)
+        bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s: a short message was lost: %s", endpoint->info.provider,
+                         bridge_domain_of(endpoint->domain)->library->strerror(error));
+}
+
+/* False: there was none. */
+static bool read_error(const struct ofp_endpoint *endpoint, struct bridge_event *event)
+{
+    struct lf_cq *cq = bridge_endpoint_of(endpoint)->cq;
+    struct lf_cq_error failure = {.source = LF_ADDR_NOTAVAIL};
+
+    if (cq->ops->readerr(cq, &failure, 0) <= 0)
+        return false;
+    *event = (struct bridge_event){
+        .entry = {.op_context = failure.op_context,
+                  .flags = failure.flags,
+                  .length = failure.length + failure.overflow,
+                  .buffer = failure.buffer,
+                  .data = failure.data,
+                  .tag = failure.tag},
+        .source = LF_ADDR_NOTAVAIL,
+        .error = bridge_error(failure.error),
+        .provider_error = failure.provider_error,
+    };
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------------------------- deferring */
+
+static int handle_deferred(struct ofp_endpoint *endpoint)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct bridge_event *events = self->deferred;
+    uint32_t count = self->deferred_count;
+
+    /* What is handled may cancel, and defer again. */
+    self->deferred = NULL;
+    self->deferred_count = self->deferred_capacity = 0;
+    for (uint32_t i = 0; i < count; i++)
+        handle(endpoint, &events[i].entry, events[i].source, events[i].error, events[i].provider_error);
+    free(events);
+    return (int)count;
+}
+
+static bool reserve(struct bridge_endpoint *self)
+{
+    uint32_t capacity = self->deferred_capacity ? self->deferred_capacity * 2 : ENTRIES;
+    struct bridge_event *events;
+
+    if (self->deferred_count < self->deferred_capacity)
+        return true;
+    events = realloc(self->deferred, capacity * sizeof(*events));
+    if (!events)
+        return false;
+    self->deferred = events;
+    self->deferred_capacity = capacity;
+    return true;
+}
+
+/* Read one event. False: there is none. */
+static bool read_one(const struct ofp_endpoint *endpoint, struct bridge_event *event)
+{
+    struct lf_cq *cq = bridge_endpoint_of(endpoint)->cq;
+    ssize_t count;
+
+    event->source = LF_ADDR_NOTAVAIL;
+    event->error = event->provider_error = 0;
+    count = cq->ops->readfrom(cq, &event->entry, 1, &event->source);
+    return count == 1 || (count == -LF_EAVAIL && read_error(endpoint, event));
+}
+
+int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct bridge_block *block = (struct bridge_block *)(uintptr_t)pending->provider_data[0];
+    struct bridge_event event;
+
+    if (!self->ep)
+        return 0;
+    if (self->ep->ops->cancel(&self->ep->fid, &block->context) != 0)
+        return -ENOENT;
+    while (reserve(self) && read_one(endpoint, &event)) {
+        if (event.entry.op_context == block && event.error == ECANCELED) {
+            bridge_block_give(self, block);
+            return 0;
+        }
+        self->deferred[self->deferred_count++] = event;
+    }
+    return -EINPROGRESS;
+}
+
+/* --------------------------------------------------------------------------------------------------------- progress */
+
+int bridge_progress(struct ofp_endpoint *endpoint)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    int handled = __builtin_expect(self->deferred_count, 0) ? handle_deferred(endpoint) : 0;
+    struct lf_cq_entry entries[ENTRIES];
+    uint64_t sources[ENTRIES];
+    struct bridge_event failed;
+    ssize_t count = self->cq->ops->readfrom(self->cq, entries, ENTRIES, sources);
+
+    if (__builtin_expect(count == -EAGAIN, 1))
+        return handled;
+    if (count == -LF_EAVAIL && read_error(endpoint, &failed)) {
+        handle(endpoint, &failed.entry, failed.source, failed.error, failed.provider_error);
+        return handled + 1;
+    }
+    for (ssize_t i = 0; i < count; i++)
+        handle(endpoint, &entries[i], sources[i], 0, 0);
+    return handled + (count > 0 ? (int)count : 0);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: opening, closing, cancelling, and the sleep handshake. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "bridge.h"
+
+#define MILLISECOND 1000000ull
+/* How long closing waits for sends of which nothing is heard. */
+#define CLOSE_SILENCE (50 * MILLISECOND)
+
+static void close_object(struct lf_fid *object)
+{
+    if (object)
+        object->ops->close(object);
+}
+
+/* Progress follows every wake-up, and reads the queue. */
+static void woken(struct ofp_watch *watch, uint32_t events)
+{
+    (void)watch;
+    (void)events;
+}
+
+/* -------------------------------------------------------------------------------------------------------- opening */
+
+static int watch_queue(struct ofp_endpoint *endpoint)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    int fd = -1, result;
+
+    self->watch = (struct ofp_watch){.fd = -1, .events = EPOLLIN, .ready = woken};
+    if (!endpoint->info.wait_fd)
+        return 0;
+    result = self->cq->fid.ops->control(&self->cq->fid, LF_COMMAND_GETWAIT, &fd);
+    if (result)
+        return -bridge_error(result);
+    self->watch.fd = fd;
+    result = bridge_core->watch_add(endpoint->domain, &self->watch);
+    if (result)
+        self->watch.fd = -1;
+    return result;
+}
+
+static int open_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
+    struct lf_av_attr av_attr = {.type = domain->info->domain_attr->av_type};
+    int error;
+
+    if (av_attr.type == LF_AV_UNSPEC)
+        av_attr.type = LF_AV_TABLE;
+    self->cq = bridge_cq_open(domain, endpoint->info.wait_fd, &error);
+    if (!self->cq)
+        return error;
+    error = domain->domain->ops->av_open(domain->domain, &av_attr, &self->av, NULL);
+    if (!error)
+        error = domain->domain->ops->endpoint(domain->domain, info, &self->ep, NULL);
+    if (!error)
+        error = self->ep->fid.ops->bind(&self->ep->fid, &self->av->fid, 0);
+    if (!error)
+        error = self->ep->fid.ops->bind(&self->ep->fid, &self->cq->fid, LF_SEND | LF_RECV);
+    if (!error)
+        error = self->ep->fid.ops->control(&self->ep->fid, LF_COMMAND_ENABLE, NULL);
+    return error ? -bridge_error(error) : watch_queue(endpoint);
+}
+
+static void close_objects(struct ofp_endpoint *endpoint)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+
+    if (self->watch.fd >= 0)
+        bridge_core->watch_remove(endpoint->domain, &self->watch);
+    self->watch.fd = -1;
+    /* Nothing touches the memory of operations any more once the endpoint is closed. */
+    close_object(self->ep ? &self->ep->fid : NULL);
+    close_object(self->av ? &self->av->fid : NULL);
+    close_object(self->cq ? &self->cq->fid : NULL);
+    self->ep = NULL;
+    self->av = NULL;
+    self->cq = NULL;
+    bridge_blocks_free(self);
+}
+
+int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
+    struct lf_info *info = NULL;
+    int error;
+
+    self->watch.fd = -1;
+    error = bridge_info_find(domain->library, &endpoint->info, NULL, service, service ? LF_GETINFO_SOURCE : 0, &info);
+    if (error) {
+        snprintf(text, text_size, "%s cannot use %s as its own address: %s", endpoint->info.provider,
+                 service ? service : "any service", domain->library->strerror(-error));
+        return error;
+    }
+    info->tx_attr->op_flags = 0;
+    info->rx_attr->op_flags = 0;
+    self->inject_size = info->tx_attr->inject_size;
+    error = open_objects(endpoint, info);
+    domain->library->freeinfo(info);
+    if (error) {
+        snprintf(text, text_size, "%s cannot open an endpoint%s%s: %s", endpoint->info.provider, service ? " as " : "",
+                 service ? service : "", domain->library->strerror(-error));
+        close_objects(endpoint);
+    }
+    return error;
+}
+
+int bridge_endpoint_name(struct ofp_endpoint *endpoint, void *address, size_t *length)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+
+    return -bridge_error(self->ep->cm->getname(&self->ep->fid, address, length));
+}
+
+/* -------------------------------------------------------------------------------------------------------- closing */
+
+/* What was accepted still leaves, unless the peer does not take it. */
+static void drain(struct ofp_endpoint *endpoint, const uint64_t *sends, uint64_t deadline)
+{
+    uint64_t now = bridge_core->now();
+    uint64_t heard = now;
+
+    while (*sends && now < deadline && now - heard < CLOSE_SILENCE) {
+        int events = bridge_progress(endpoint);
+
+        now = bridge_core->now();
+        if (events)
+            heard = now;
+    }
+}
+
+void bridge_endpoint_close(struct ofp_endpoint *endpoint, uint64_t deadline)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+
+    drain(endpoint, &self->sends, deadline);
+    close_objects(endpoint);
+    free(self->deferred);
+    self->deferred = NULL;
+}
+
+void bridge_peer_down(struct ofp_peer *peer)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(peer->endpoint);
+
+    if (!self->ep)
+        return;
+    drain(peer->endpoint, &bridge_peer_of(peer)->sends, UINT64_MAX);
+    if (bridge_peer_of(peer)->sends)
+        bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s still has %llu operations to an address that is removed",
+                         peer->endpoint->info.provider, (unsigned long long)bridge_peer_of(peer)->sends);
+}
+
+/* -------------------------------------------------------------------------------------------------------- sleeping */
+
+bool bridge_endpoint_arm(struct ofp_endpoint *endpoint)
+{
+    struct lf_fabric *fabric = bridge_domain_of(endpoint->domain)->fabric;
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct lf_fid *queue = &self->cq->fid;
+
+    return self->watch.fd >= 0 && fabric->ops->trywait(fabric, &queue, 1) == 0;
+}
+
+void bridge_endpoint_disarm(struct ofp_endpoint *endpoint) { (void)endpoint; }

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Discovery: what libfabric offers, as infos of ours, and the way back from one of ours to its own. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+/* Duties that the bridge takes over. Never message prefixes, raw keys or bindings of regions to counters. */
+#define MODES (LF_MODE_CONTEXT | LF_MODE_CONTEXT2 | LF_MODE_RX_CQ_DATA)
+#define MR_MODES (LF_MR_LOCAL | LF_MR_VIRT_ADDR | LF_MR_ALLOCATED | LF_MR_PROV_KEY | LF_MR_ENDPOINT)
+
+static const struct {
+    uint64_t theirs, ours;
+} capabilities[] = {
+    {LF_MSG, OFP_CAP_MSG},
+    {LF_TAGGED, OFP_CAP_TAGGED},
+    {LF_SOURCE, OFP_CAP_SOURCE},
+    {LF_DIRECTED_RECV, OFP_CAP_DIRECTED_RECV},
+    {LF_LOCAL_COMM, OFP_CAP_LOCAL_COMM},
+    {LF_REMOTE_COMM, OFP_CAP_REMOTE_COMM},
+};
+
+int bridge_error(int error)
+{
+    int positive = error < 0 ? -error : error;
+
+    /* One number means two things; theirs is a bad argument to an operation. */
+    return positive == LF_EDOMAIN ? EINVAL : positive;
+}
+
+/*
+ * Whether queues have a descriptor shows only when one is opened, so those that are known to have none are named here.
+ * domain.c corrects the info for any other.
+ */
+static bool waits(const char *provider)
+{
+    static const char *const without[] = {"shm", "sm2", "sockets", "udp;ofi_rxd"};
+
+    for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+        if (strcmp(provider, without[i]) == 0)
+            return false;
+    return true;
+}
+
+static uint32_t address_format(uint32_t format)
+{
+    if (format == LF_SOCKADDR_IN)
+        return OFP_ADDRESS_IPV4;
+    if (format == LF_SOCKADDR_IN6)
+        return OFP_ADDRESS_IPV6;
+    return OFP_ADDRESS_OPAQUE;
+}
+
+/* "FI_PROTO_XNET" as "xnet". */
+static void name_protocol(const struct bridge_library *library, uint32_t protocol, char *name, size_t size)
+{
+    static const char prefix[] = "FI_PROTO_";
+    char text[64] = "";
+    size_t length = 0;
+
+    if (library->tostr_r)
+        library->tostr_r(text, sizeof(text), &protocol, LF_TOSTR_PROTOCOL);
+    if (strncmp(text, prefix, sizeof(prefix) - 1) != 0) {
+        snprintf(name, size, "%u", protocol);
+        return;
+    }
+    for (const char *from = text + sizeof(prefix) - 1; *from && length + 1 < size; from++)
+        name[length++] = *from >= 'A' && *from <= 'Z' ? (char)(*from - 'A' + 'a') : *from;
+    name[length] = 0;
+}
+
+/* False when a name is too long to be found again by it. */
+static bool copy_name(char *to, size_t size, const char *prefix, const char *name)
+{
+    return name && (size_t)snprintf(to, size, "%s%s", prefix, name) < size;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static bool fill(const struct bridge_library *library, const struct lf_info *from, struct ofp_info *info)
+{
+    *info = (struct ofp_info){
+        .protocol_version = from->ep_attr->protocol_version,
+        .ep_types = OFP_EP_RDM,
+        .msg_order = from->tx_attr->msg_order & from->rx_attr->msg_order & LF_ORDER_MESSAGES,
+        .max_msg_size = smaller(from->ep_attr->max_msg_size, INT64_MAX),
+        .inject_size = larger(from->tx_attr->inject_size, BRIDGE_INJECT_SIZE),
+        .tx_size = from->tx_attr->size,
+        .rx_size = from->rx_attr->size,
+        .segment_limit = smaller(smaller(from->tx_attr->iov_limit, from->rx_attr->iov_limit), OFP_SEGMENT_LIMIT),
+        .remote_segment_limit = from->tx_attr->rma_iov_limit,
+        .cq_data_size = from->domain_attr->cq_data_size,
+        .mr_key_size = from->domain_attr->mr_key_size,
+        .address_format = address_format(from->addr_format),
+        .wait_fd = waits(from->fabric_attr->prov_name),
+        .offloads_matching = 1,
+    };
+    for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++)
+        if (from->caps & capabilities[i].theirs)
+            info->caps |= capabilities[i].ours;
+    name_protocol(library, from->ep_attr->protocol, info->protocol, sizeof(info->protocol));
+    return copy_name(info->provider, sizeof(info->provider), BRIDGE_NAME ":", from->fabric_attr->prov_name) &&
+           copy_name(info->fabric, sizeof(info->fabric), "", from->fabric_attr->name) &&
+           copy_name(info->domain, sizeof(info->domain), "", from->domain_attr->name);
+}
+
+/* What an info is found again by. */
+static bool same(const struct ofp_info *a, const struct ofp_info *b)
+{
+    return strcmp(a->provider, b->provider) == 0 && strcmp(a->fabric, b->fabric) == 0 &&
+           strcmp(a->domain, b->domain) == 0 && strcmp(a->protocol, b->protocol) == 0 &&
+           a->address_format == b->address_format;
+}
+
+static bool known(const struct ofp_info *infos, int count, const struct ofp_info *info)
+{
+    for (int i = 0; i < count; i++)
+        if (same(&infos[i], info))
+            return true;
+    return false;
+}
+
+static struct lf_info *base_hints(const struct bridge_library *library)
+{
+    struct lf_info *hints = library->dupinfo(NULL);
+
+    if (!hints)
+        return NULL;
+    hints->mode = MODES;
+    hints->ep_attr->type = LF_EP_RDM;
+    hints->domain_attr->mr_mode = MR_MODES;
+    hints->domain_attr->threading = LF_THREAD_DOMAIN;
+    hints->domain_attr->control_progress = LF_PROGRESS_MANUAL;
+    hints->domain_attr->data_progress = LF_PROGRESS_MANUAL;
+    hints->domain_attr->resource_mgmt = LF_RM_ENABLED;
+    return hints;
+}
+
+struct lf_info *bridge_hints(const struct bridge_library *library, const struct ofp_info *info)
+{
+    struct lf_info *hints = base_hints(library);
+
+    if (!hints)
+        return NULL;
+    /* Freed with the hints, by the same allocator: both are the C library's. */
+    hints->fabric_attr->prov_name = strdup(info->provider + strlen(BRIDGE_NAME ":"));
+    hints->fabric_attr->name = strdup(info->fabric);
+    hints->domain_attr->name = strdup(info->domain);
+    if (hints->fabric_attr->prov_name && hints->fabric_attr->name && hints->domain_attr->name)
+        return hints;
+    library->freeinfo(hints);
+    return NULL;
+}
+
+/* Take the first that matches out of a list and free the others. NULL: none. */
+static struct lf_info *pick(const struct bridge_library *library, struct lf_info *list, const struct ofp_info *wanted)
+{
+    struct lf_info **link = &list, *found;
+    struct ofp_info candidate;
+
+    while (*link && !(fill(library, *link, &candidate) && same(&candidate, wanted)))
+        link = &(*link)->next;
+    found = *link;
+    if (found) {
+        *link = found->next;
+        found->next = NULL;
+    }
+    if (list)
+        library->freeinfo(list);
+    return found;
+}
+
+int bridge_info_find(const struct bridge_library *library, const struct ofp_info *info, const char *node,
+                     const char *service, uint64_t flags, struct lf_info **found)
+{
+    struct lf_info *hints = bridge_hints(library, info), *list = NULL;
+    int error;
+
+    if (!hints)
+        return -ENOMEM;
+    error = library->getinfo(library->api, node, service, flags, hints, &list);
+    library->freeinfo(hints);
+    if (error)
+        return -bridge_error(error);
+    *found = pick(library, list, info);
+    return *found ? 0 : -ENODATA;
+}
+
+int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+{
+    const struct bridge_library *library = bridge_library_get(text, text_size);
+    struct lf_info *hints, *list = NULL;
+    int error, count = 0;
+
+    if (!library)
+        return 0;
+    hints = base_hints(library);
+    if (!hints)
+        return -ENOMEM;
+    error = library->getinfo(library->api, NULL, NULL, 0, hints, &list);
+    library->freeinfo(hints);
+    if (error) {
+        snprintf(text, text_size, "libfabric %u.%u offers nothing here: %s", library->version >> 16,
+                 library->version & 0xffff, library->strerror(-error));
+        return 0;
+    }
+    for (struct lf_info *each = list; each && count < max; each = each->next) {
+        if (!fill(library, each, &infos[count]) || !(infos[count].caps & (OFP_CAP_MSG | OFP_CAP_TAGGED)) ||
+            known(infos, count, &infos[count]))
+            continue;
+        infos[count].rank = (uint32_t)count;
+        count++;
+    }
+    library->freeinfo(list);
+    if (!count)
+        snprintf(text, text_size, "libfabric has no provider here with reliable messages (see fi_info -t FI_EP_RDM)");
+    return count;
+}

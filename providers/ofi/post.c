@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operations on their way down: from a transfer of the core's to a call of libfabric's. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+static const struct {
+    uint64_t ours, theirs;
+} send_flags[] = {
+    {OFP_REMOTE_CQ_DATA, LF_REMOTE_CQ_DATA},
+    {OFP_MORE, LF_MORE},
+    {OFP_FENCE, LF_FENCE},
+    {OFP_TRANSMIT_COMPLETE, LF_TRANSMIT_COMPLETE},
+    {OFP_DELIVERY_COMPLETE, LF_DELIVERY_COMPLETE},
+    {OFP_MATCH_COMPLETE, LF_MATCH_COMPLETE},
+};
+
+static uint64_t flags_of(uint64_t flags)
+{
+    uint64_t result = LF_COMPLETION;
+
+    for (size_t i = 0; i < sizeof(send_flags) / sizeof(send_flags[0]); i++)
+        if (flags & send_flags[i].ours)
+            result |= send_flags[i].theirs;
+    return result;
+}
+
+static uint64_t address_of(const struct ofp_peer *peer)
+{
+    return peer ? bridge_peer_of(peer)->address : LF_ADDR_UNSPEC;
+}
+
+static bool registers(const struct ofp_endpoint *endpoint)
+{
+    return bridge_domain_of(endpoint->domain)->info->domain_attr->mr_mode & LF_MR_LOCAL;
+}
+
+/* ---------------------------------------------------------------------------------------------------- short messages */
+
+/*
+ * May it go as an inject, which costs no completion? What the caller wants to know more about may not; and the first
+ * message to a peer may not either, since a failed inject is not reported.
+ */
+static bool injectable(const struct bridge_endpoint *self, const struct ofp_peer *peer,
+                       const struct ofp_transfer *transfer)
+{
+    const uint64_t levels = OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE | OFP_FENCE;
+
+    return transfer->length <= self->inject_size && transfer->iov_count == 1 && !(transfer->op->flags & levels) &&
+           (transfer->op->flags & OFP_INJECT || bridge_peer_of(peer)->reached);
+}
+
+static int inject(const struct bridge_endpoint *self, const struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    const struct ofp_operation *op = transfer->op;
+    const struct iovec *iov = transfer->iov;
+    uint64_t address = address_of(peer);
+    struct lf_ep *ep = self->ep;
+    ssize_t result;
+
+    if (op->op == OFP_TSEND)
+        result = op->flags & OFP_REMOTE_CQ_DATA
+                     ? ep->tagged->injectdata(ep, iov->iov_base, iov->iov_len, op->data, address, op->tag)
+                     : ep->tagged->inject(ep, iov->iov_base, iov->iov_len, address, op->tag);
+    else
+        result = op->flags & OFP_REMOTE_CQ_DATA
+                     ? ep->msg->injectdata(ep, iov->iov_base, iov->iov_len, op->data, address)
+                     : ep->msg->inject(ep, iov->iov_base, iov->iov_len, address);
+    return result ? -bridge_error((int)result) : OFP_POST_DONE;
+}
+
+/* ------------------------------------------------------------------------------------------------------ all others */
+
+static ssize_t call_message(struct lf_ep *ep, uint64_t address, const struct ofp_transfer *transfer, void **descriptors,
+                            struct bridge_block *block)
+{
+    const struct ofp_operation *op = transfer->op;
+    struct lf_msg msg = {.iov = transfer->iov,
+                         .descriptors = descriptors,
+                         .iov_count = transfer->iov_count,
+                         .address = address,
+                         .context = block,
+                         .data = op->data};
+
+    if (op->op == OFP_RECV)
+        return ep->msg->recvmsg(ep, &msg, LF_COMPLETION);
+    return ep->msg->sendmsg(ep, &msg, flags_of(op->flags));
+}
+
+static ssize_t call_tagged(struct lf_ep *ep, uint64_t address, const struct ofp_transfer *transfer, void **descriptors,
+                           struct bridge_block *block)
+{
+    const struct ofp_operation *op = transfer->op;
+    struct lf_msg_tagged msg = {.iov = transfer->iov,
+                                .descriptors = descriptors,
+                                .iov_count = transfer->iov_count,
+                                .address = address,
+                                .tag = op->tag,
+                                .ignore = op->op == OFP_TRECV ? op->ignore : 0,
+                                .context = block,
+                                .data = op->data};
+
+    if (op->op == OFP_TRECV)
+        return ep->tagged->recvmsg(ep, &msg, LF_COMPLETION);
+    return ep->tagged->sendmsg(ep, &msg, flags_of(op->flags));
+}
+
+static ssize_t call(struct lf_ep *ep, struct ofp_peer *peer, const struct ofp_transfer *transfer, void **descriptors,
+                    struct bridge_block *block)
+{
+    if (transfer->op->op == OFP_SEND || transfer->op->op == OFP_RECV)
+        return call_message(ep, address_of(peer), transfer, descriptors, block);
+    return call_tagged(ep, address_of(peer), transfer, descriptors, block);
+}
+
+/* The memory of an inject is the caller's again after the call: a copy, freed with the block, goes in its place. */
+static int copy_payload(struct bridge_block *block, const struct ofp_transfer *transfer, struct iovec *copy)
+{
+    size_t filled = 0;
+
+    block->copy = malloc(transfer->length ? transfer->length : 1);
+    if (!block->copy)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < transfer->iov_count; i++) {
+        if (transfer->iov[i].iov_len)
+            memcpy(block->copy + filled, transfer->iov[i].iov_base, transfer->iov[i].iov_len);
+        filled += transfer->iov[i].iov_len;
+    }
+    *copy = (struct iovec){block->copy, transfer->length};
+    return 0;
+}
+
+static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer,
+                 struct bridge_block *block)
+{
+    static struct ofp_region *const no_region = NULL;
+    struct ofp_transfer copied = *transfer;
+    void *descriptors[OFP_SEGMENT_LIMIT] = {NULL};
+    struct iovec copy;
+    int result;
+
+    if (transfer->op->flags & OFP_INJECT) {
+        result = copy_payload(block, transfer, &copy);
+        if (result)
+            return result;
+        copied.iov = &copy;
+        copied.iov_count = 1;
+        copied.regions = &no_region;
+    }
+    result = registers(endpoint) ? bridge_descriptors(endpoint, &copied, block, descriptors) : 0;
+    if (result)
+        return result;
+    return -bridge_error((int)call(bridge_endpoint_of(endpoint)->ep, peer, &copied, descriptors, block));
+}
+
+/* libfabric reports completions only when its queue is read, so there is time to keep the operation after the call. */
+static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct bridge_block *block = bridge_block_take(self);
+    int result;
+
+    if (!block)
+        return -ENOMEM;
+    result = start(endpoint, peer, transfer, block);
+    if (result) {
+        bridge_block_give(self, block);
+        return result;
+    }
+    block->is_send = transfer->op->op != OFP_RECV && transfer->op->op != OFP_TRECV;
+    block->peer = peer;
+    if (block->is_send) {
+        self->sends++;
+        bridge_peer_of(peer)->sends++;
+    }
+    block->pending = bridge_core->transfer_retain(endpoint, peer, transfer);
+    /* Out of memory: it cannot be taken back any more, but its completion will find nobody. */
+    if (!block->pending)
+        return -ENOMEM;
+    block->id = block->pending->id;
+    block->pending->provider_data[0] = (uintptr_t)block;
+    return OFP_POST_PENDING;
+}
+
+int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    uint16_t op = transfer->op->op;
+
+    if ((op == OFP_SEND || op == OFP_TSEND) && injectable(self, peer, transfer))
+        return inject(self, peer, transfer);
+    return post(endpoint, peer, transfer);
+}

