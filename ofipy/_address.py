@@ -6,6 +6,7 @@ each provider: length of its name, name, length of the address (2 bytes), addres
 """
 
 import hashlib
+import ipaddress
 import os
 import struct
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from ofipy import _providers
 from ofipy._binding import Text, check, ffi, lib
 from ofipy._errors import InvalidArgument, ProviderUnavailable, Unreachable
 
-__all__ = ["Address", "host_id", "resolve"]
+__all__ = ["Address", "counted", "host_id", "resolve"]
 
 MAGIC = b"OFPA"
 VERSION = 1
@@ -164,6 +165,34 @@ def resolve(provider: str, where: Address | bytes | bytearray | memoryview | str
             f"{len(blob)} bytes that are not an address of provider {provider}", provider=provider
         )
     return blob
+
+
+def counted(first: str, count: int) -> list[str]:
+    """Names from one that ends with a number, whose width is kept, or IP addresses from the first one.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no number to count up.
+    """
+    if count < 1:
+        raise InvalidArgument(f"{count} of {first!r}; 1 or more is meant")
+    if count == 1:
+        return [first]
+    try:
+        address = ipaddress.ip_address(first)
+    except ValueError:
+        address = None
+    if address is not None:
+        try:
+            return [str(address + step) for step in range(count)]
+        except ValueError as error:
+            raise InvalidArgument(f"{count} addresses from {first} on: {error}") from None
+    stem = first.rstrip("0123456789")
+    digits = first[len(stem) :]
+    if not digits:
+        raise InvalidArgument(f"{first!r} ends without a number that could count up to {count}")
+    return [f"{stem}{int(digits) + step:0{len(digits)}}" for step in range(count)]
 
 
 def split_host_port(text: str) -> tuple[str | None, str]:

@@ -6,9 +6,9 @@ import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ofipy._address import Address, resolve
+from ofipy._address import Address, counted, resolve
 from ofipy._binding import check, ffi, lib
-from ofipy._errors import Closed, FabricError
+from ofipy._errors import Closed, FabricError, InvalidArgument
 from ofipy._lifetime import Handle, Resource
 
 if TYPE_CHECKING:
@@ -112,6 +112,56 @@ class AddressVector(Resource):
         )
         return self._peer(index[0])
 
+    def insert_range(
+        self, node: str | None, nodes: int = 1, *, service: int | str, services: int = 1
+    ) -> list[Peer]:
+        """Enter the addresses of a regular cluster: all of them, or on a failure none (fi_av_insertsym(3)).
+
+        Parameters
+        ----------
+        node : str or None
+            The first host: a name that ends with a number, such as ``node08``, or an IP address. None: this one.
+        nodes : int
+            Hosts; the number counts up.
+        service : int or str
+            The first service of each host, a port or a name that ends with a number.
+        services : int
+            Services of each host.
+
+        Returns
+        -------
+        list of Peer
+            ``nodes * services``, those of the first host first.
+
+        Raises
+        ------
+        InvalidArgument
+            When a name cannot be counted up, or an address cannot be understood.
+        Unreachable
+            When this provider cannot reach one of them.
+        """
+        if node is None and nodes != 1:
+            raise InvalidArgument(
+                f"node=None with nodes={nodes}; there is one such host", operation="insert_range"
+            )
+        hosts = counted(node or "", nodes) if nodes != 1 or node else [""]
+        ports = counted(str(service), services)
+        texts = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host in hosts for port in ports]
+        addresses = [resolve(self._domain.provider, text) for text in texts]
+        entered: list[Peer] = []
+        peers = []
+        try:
+            for address in addresses:
+                known = self.find(address)
+                peers.append(known if known is not None else self.insert(address))
+                if known is None:
+                    entered.append(peers[-1])
+        except FabricError:
+            for peer in entered:
+                self.remove(peer)
+            raise
+        return peers
+
     def find(self, address: Address | bytes | str) -> Peer | None:
         """The peer of an address that is there, None otherwise."""
         raw = resolve(self._domain.provider, address)
@@ -147,6 +197,17 @@ class AddressVector(Resource):
         result = lib.ofp_av_lookup(self._pointer("address"), peer, room, length)
         check(result, operation="address", provider=provider)
         return Address(((provider, bytes(ffi.buffer(room, length[0]))),))
+
+    def __iter__(self) -> Iterator[Peer]:
+        """Every peer, by rising index; peers may come and go meanwhile."""
+        index = ffi.new("uint32_t *")
+        while True:
+            result = lib.ofp_av_next(self._pointer("iterate"), index)
+            if result == -codes.ENOENT:
+                return
+            check(result, operation="iterate", provider=self._domain.provider)
+            yield self._peer(index[0])
+            index[0] += 1
 
     def __len__(self) -> int:
         return int(lib.ofp_av_count(self._pointer("len")))

@@ -34,6 +34,7 @@ _KINDS: dict[int, type[errors.FabricError]] = {
     codes.E2BIG: errors.BufferTypeError,
     codes.EOPNOTSUPP: errors.NotSupported,
     codes.ENOSYS: errors.NotSupported,
+    codes.ENOPROTOOPT: errors.NotSupported,
     codes.ETIMEDOUT: errors.TimedOut,
     codes.EAGAIN: errors.Again,
     codes.EBUSY: errors.Busy,

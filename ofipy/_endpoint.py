@@ -4,7 +4,7 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._buffers import NO_EXPORT
 from ofipy._completion import CompletionQueue
 from ofipy._errors import FabricError, InvalidArgument
-from ofipy._flags import Access, complete_flags
+from ofipy._flags import Access, Flag, complete_flags, parse_flags
 from ofipy._info import Info
 from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource
 from ofipy._messaging import Messaging
@@ -81,14 +81,19 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
         Port or name at which peers find it. Default: any.
     complete : str, optional
         Default completion level of its sends: ``transmit``, ``delivery`` or ``match``.
+    tx_flags : Flag or str, optional
+        Of every send: ``inject``, ``completion``, or a level as `complete` names it.
+    rx_flags : Flag or str, optional
+        Of every posted receive: ``completion``, ``multi_recv``.
     tx_size : int, optional
         Operations in flight before a raw post is told to try again. Default: ``info.tx_size``.
     unexpected_size : int, optional
         Bytes of unexpected payload that it keeps. Default: ``OFIPY_UNEXPECTED_SIZE``.
     min_multi_recv : int, optional
         Bytes: multi-receive buffers with less room left are released. Default: 64.
-    selective_completion : bool
-        Only posted operations with ``Flag.COMPLETION`` write queue entries.
+    selective_completion : bool or str
+        Only posted operations with ``Flag.COMPLETION`` write queue entries: of sends (``transmit``), of receives
+        (``receive``), or of both (True).
     """
 
     __slots__ = (
@@ -115,10 +120,12 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
         send_cq: CompletionQueue | None = None,
         service: int | str | None = None,
         complete: str | None = None,
+        tx_flags: Flag | str | None = None,
+        rx_flags: Flag | str | None = None,
         tx_size: int | None = None,
         unexpected_size: int | None = None,
         min_multi_recv: int | None = None,
-        selective_completion: bool = False,
+        selective_completion: bool | Literal["transmit", "receive"] = False,
     ) -> None:
         self._handle: Any = (
             None  # what calls into C take; None while it is not enabled, and once it is closed
@@ -133,11 +140,12 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
         self._owned: Fabric | None = None  # closed with the endpoint
         self._returned: deque[MessageRequest] = deque()  # messages that cancelled receives gave back
         self._options: dict[str, Any] = {
-            "tx_flags": complete_flags(complete),
+            "tx_flags": complete_flags(complete) | parse_flags(Flag, tx_flags).value,
+            "rx_flags": parse_flags(Flag, rx_flags).value,
             "tx_size": tx_size or 0,
             "unexpected_limit": unexpected_size or 0,
             "min_multi_recv": min_multi_recv or 0,
-            "selective_completion": selective_completion,
+            "selective_completion": _selective_bits(selective_completion),
             "service": str(service) if service is not None else None,
         }
 
@@ -234,6 +242,63 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
         check(result, operation="address", provider=self.provider)
         return Address(((self.provider, bytes(ffi.buffer(room, length[0]))),), host_id())
 
+    @property
+    def tx_flags(self) -> Flag:
+        """Flags that every send has by default."""
+        return Flag(self.option("tx_flags"))
+
+    @property
+    def rx_flags(self) -> Flag:
+        """Flags that every posted receive has by default."""
+        return Flag(self.option("rx_flags"))
+
+    def option(self, name: str) -> int:
+        """Read an option (fi_endpoint(3), fi_getopt).
+
+        Parameters
+        ----------
+        name : str
+            ``min_multi_recv``, ``inject_size``, ``max_msg_size`` (bytes), ``tx_size``, ``rx_size`` (operations),
+            ``tx_flags`` or ``rx_flags`` (bits of Flag).
+
+        Raises
+        ------
+        NotSupported
+            When this endpoint has no such option.
+        """
+        value = ffi.new("uint64_t *")
+        result = lib.ofp_endpoint_option_get(self._pointer("option"), name.encode(), value)
+        check(result, operation=f"option {name}", provider=self.provider)
+        return int(value[0])
+
+    def set_option(self, name: str, value: int) -> None:
+        """Change an option, for operations from now on (fi_endpoint(3), fi_setopt).
+
+        Parameters
+        ----------
+        name : str
+            ``min_multi_recv``, ``tx_size``, ``tx_flags`` or ``rx_flags``.
+        value : int
+            As :meth:`option` returns it.
+
+        Raises
+        ------
+        NotSupported
+            When this endpoint has no such option.
+        AccessDenied
+            When the option cannot be changed.
+        InvalidArgument
+            When the value does not fit.
+        """
+        pointer = self._pointer("set_option")
+        try:
+            result = lib.ofp_endpoint_option_set(pointer, name.encode(), value)
+        except (OverflowError, TypeError):
+            raise InvalidArgument(
+                f"{name}={value!r}; 0 to 2**64 - 1 is meant", operation="set_option"
+            ) from None
+        check(result, operation=f"set_option {name}", provider=self.provider)
+
     # ---------------------------------------------------------------------------------------------- peers and
     # memory
 
@@ -315,3 +380,20 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
     def __repr__(self) -> str:
         state = "closed" if self.closed else str(self.address) if self._is_enabled else "not enabled"
         return f"<Endpoint {state}>"
+
+
+_SELECTIVE: dict[bool | str, int] = {
+    False: 0,
+    True: lib.OFP_SELECTIVE_TRANSMIT | lib.OFP_SELECTIVE_RECEIVE,
+    "transmit": lib.OFP_SELECTIVE_TRANSMIT,
+    "receive": lib.OFP_SELECTIVE_RECEIVE,
+}
+
+
+def _selective_bits(selective: bool | str) -> int:
+    try:
+        return _SELECTIVE[selective]
+    except (KeyError, TypeError):
+        raise InvalidArgument(
+            f"selective_completion={selective!r}; True, False, 'transmit' or 'receive' is meant"
+        ) from None

@@ -51,7 +51,7 @@ class Fabric(Resource):
     def domain(
         self,
         *,
-        threading: Threading | Literal["safe", "domain"] = "safe",
+        threading: Threading | Literal["safe", "completion", "domain"] = "safe",
         progress: Progress | Literal["manual", "auto"] = "manual",
     ) -> "Domain":
         """Open a domain.
@@ -59,8 +59,8 @@ class Fabric(Resource):
         Parameters
         ----------
         threading : Threading or str
-            ``safe``: any thread may call, at the price of an uncontended lock. ``domain``: only the thread
-            that opens it (see :meth:`Domain.adopt`).
+            ``safe``, or ``completion``: any thread may call, at the price of an uncontended lock. ``domain``: only the
+            thread that opens it (see :meth:`Domain.adopt`).
         progress : Progress or str
             ``manual``: messages move while this program reads, waits or tests. ``auto``: a helper thread in C
             moves them too when the program does not.

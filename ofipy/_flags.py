@@ -147,6 +147,8 @@ class Threading(enum.Enum):
     """Who may call into a domain: any thread, or the one that it is bound to."""
 
     SAFE = lib.OFP_THREAD_SAFE
+    COMPLETION = lib.OFP_THREAD_SAFE
+    """libfabric's level below SAFE, which is as cheap here: another name for it."""
     DOMAIN = lib.OFP_THREAD_DOMAIN
 
 

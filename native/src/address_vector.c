@@ -171,6 +171,17 @@ const void *ofpi_av_table_lookup(const struct ofpi_av_table *table, uint32_t ind
     return table->entries[index].address;
 }
 
+int ofpi_av_table_next(const struct ofpi_av_table *table, uint32_t *index)
+{
+    for (uint32_t at = *index; at < table->used; at++) {
+        if (table->entries[at].address) {
+            *index = at;
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
 uint32_t ofpi_av_table_count(const struct ofpi_av_table *table) { return table->count; }
 
 uint32_t ofpi_av_table_limit(const struct ofpi_av_table *table) { return table->used; }

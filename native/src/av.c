@@ -151,6 +151,17 @@ int ofp_av_find(struct ofp_av *av, const void *address, size_t length, uint32_t 
     return result;
 }
 
+int ofp_av_next(struct ofp_av *av, uint32_t *index)
+{
+    int result = ofpi_av_enter(av);
+
+    if (result)
+        return result;
+    result = ofpi_av_table_next(av->table, index);
+    ofpi_domain_leave(av->domain);
+    return result;
+}
+
 uint32_t ofp_av_count(struct ofp_av *av)
 {
     uint32_t count;

@@ -125,14 +125,14 @@ struct ofpi_endpoint {
     struct ofp_list backlogged; /* peers with a backlog that can be posted now */
     struct ofp_list removed;    /* peers whose address left the vector, until the endpoint closes */
     struct ofp_list sourceless; /* pending receives from any source, where the transport matches */
-    uint64_t tx_flags, tx_size;
+    uint64_t tx_flags, rx_flags, tx_size;
     uint64_t in_flight; /* pending operations, backlog included */
     uint64_t backlog_count;
-    bool selective_completion;
-    bool remote_events;        /* what peers read and write here enters rx_cq, also without data */
-    bool closing;              /* what ends from now on is cancelled; posts that wait for room give up */
-    uint32_t waiting_for_room; /* threads that do */
-    bool held_back;            /* the last post said that more would follow */
+    uint32_t selective_completion; /* OFP_SELECTIVE_… */
+    bool remote_events;            /* what peers read and write here enters rx_cq, also without data */
+    bool closing;                  /* what ends from now on is cancelled; posts that wait for room give up */
+    uint32_t waiting_for_room;     /* threads that do */
+    bool held_back;                /* the last post said that more would follow */
     struct ofp_endpoint_statistics statistics;
 };
 
@@ -248,6 +248,22 @@ static inline bool ofpi_operation_is_atomic(const struct ofp_operation *op) { re
 static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
 {
     return op->op == OFP_RECV || op->op == OFP_TRECV;
+}
+/* What may be the default of an endpoint's operations. */
+#define OFPI_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
+#define OFPI_TX_DEFAULTS (OFP_INJECT | OFP_COMPLETION | OFPI_LEVELS)
+#define OFPI_RX_DEFAULTS (OFP_COMPLETION | OFP_MULTI_RECV)
+/* A send's flags with defaults; its own completion level wins. */
+static inline uint64_t ofpi_send_flags(uint64_t flags, uint64_t defaults)
+{
+    return flags | (flags & OFPI_LEVELS ? defaults & ~(uint64_t)OFPI_LEVELS : defaults);
+}
+/* A posted receive's flags with defaults: only a plain receive becomes a multi-receive. */
+static inline uint64_t ofpi_receive_flags(uint64_t flags, uint64_t defaults)
+{
+    bool plain = !(flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD));
+
+    return flags | (plain ? defaults : defaults & ~(uint64_t)OFP_MULTI_RECV);
 }
 void ofpi_endpoint_flush(struct ofpi_endpoint *endpoint);
 void ofpi_endpoint_flush_later(struct ofp_endpoint *endpoint);

@@ -23,6 +23,7 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     endpoint->rx_cq = attr->rx_cq;
     endpoint->av = attr->av;
     endpoint->tx_flags = attr->tx_flags;
+    endpoint->rx_flags = attr->rx_flags;
     endpoint->tx_size = attr->tx_size ? attr->tx_size : endpoint->base.info.tx_size;
     endpoint->selective_completion = attr->selective_completion;
     endpoint->remote_events = attr->remote_events;
@@ -62,6 +63,10 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
     int error;
 
     text[0] = 0;
+    if (attr->tx_flags & ~(uint64_t)OFPI_TX_DEFAULTS || attr->rx_flags & ~(uint64_t)OFPI_RX_DEFAULTS) {
+        snprintf(text, text_size, "flags that cannot be the default of every operation");
+        return -EINVAL;
+    }
     if (!attr->tx_cq || !attr->rx_cq || !attr->av || attr->tx_cq->domain != domain || attr->rx_cq->domain != domain ||
         attr->av->domain != domain) {
         snprintf(text, text_size, "an endpoint needs completion queues and an address vector of its own domain");
@@ -170,13 +175,14 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
     if (op_flags & OFPI_REQUEST) {
         ofpi_request_finish((struct ofp_request *)(uintptr_t)completion->context, completion);
     } else {
-        bool silent =
-            op_flags & (OFP_INJECT | OFPI_COPIED) || (endpoint->selective_completion && !(op_flags & OFP_COMPLETION));
+        bool receive = completion->flags & OFPI_COMPLETED_AT_RECEIVER;
+        bool selective = endpoint->selective_completion & (receive ? OFP_SELECTIVE_RECEIVE : OFP_SELECTIVE_TRANSMIT);
+        bool silent = op_flags & (OFP_INJECT | OFPI_COPIED) || (selective && !(op_flags & OFP_COMPLETION));
 
         /* What asked for no entry still gets one when it fails (fi_cq(3)). */
         if (silent && !completion->error)
             return;
-        ofpi_cq_push(completion->flags & OFPI_COMPLETED_AT_RECEIVER ? endpoint->rx_cq : endpoint->tx_cq, completion);
+        ofpi_cq_push(receive ? endpoint->rx_cq : endpoint->tx_cq, completion);
     }
     if (__builtin_expect(domain->leader || domain->followers, 0))
         ofpi_wake(domain);

@@ -298,7 +298,8 @@ int64_t ofp_post(struct ofp_endpoint *handle, const struct ofp_operation *operat
             result = -EINVAL;
             break;
         }
-        op.flags |= ofpi_operation_is_receive(&op) ? 0 : endpoint->tx_flags;
+        op.flags = ofpi_operation_is_receive(&op) ? ofpi_receive_flags(op.flags, endpoint->rx_flags)
+                                                  : ofpi_send_flags(op.flags, endpoint->tx_flags);
         /* What the caller itself announces as not the last is flushed by a later post, or by progress. */
         endpoint->held_back = op.flags & OFP_MORE;
         if (accepted + 1 < count)

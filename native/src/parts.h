@@ -140,6 +140,8 @@ int ofpi_av_table_find(const struct ofpi_av_table *table, const void *address, s
 int ofpi_av_table_remove(struct ofpi_av_table *table, uint32_t index);
 /* The stored address, NULL when the index holds none. Valid until removed. */
 const void *ofpi_av_table_lookup(const struct ofpi_av_table *table, uint32_t index, size_t *length);
+/* The first index in use at or behind *index; -ENOENT: none. */
+int ofpi_av_table_next(const struct ofpi_av_table *table, uint32_t *index);
 uint32_t ofpi_av_table_count(const struct ofpi_av_table *table);
 /* Above every index in use. */
 uint32_t ofpi_av_table_limit(const struct ofpi_av_table *table);

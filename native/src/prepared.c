@@ -20,7 +20,8 @@ ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operatio
         return result;
     }
     *record = *operation;
-    record->flags |= ofpi_operation_is_receive(record) ? 0 : endpoint->tx_flags;
+    if (!ofpi_operation_is_receive(record))
+        record->flags = ofpi_send_flags(record->flags, endpoint->tx_flags);
     result = record->flags & ~(uint64_t)OFP_OPERATION_FLAGS || record->flags & OFP_MULTI_RECV
                  ? -EINVAL
                  : ofpi_operation_resolve(endpoint, record, &resolved);

@@ -53,6 +53,16 @@ void ofpi_receive_context_close(struct ofpi_receive_context *context)
     free(context);
 }
 
+uint64_t ofpi_receive_context_min_multi_recv(const struct ofpi_receive_context *context)
+{
+    return context->min_multi_recv;
+}
+
+void ofpi_receive_context_set_min_multi_recv(struct ofpi_receive_context *context, uint64_t bytes)
+{
+    context->min_multi_recv = bytes;
+}
+
 void ofpi_receive_context_statistics(const struct ofpi_receive_context *context,
                                      struct ofpi_receive_context_statistics *statistics)
 {

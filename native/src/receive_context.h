@@ -33,6 +33,8 @@ struct ofpi_receive_context_statistics {
     uint64_t linear_searches; /* searches with a mask beyond those that have an index */
 };
 
+uint64_t ofpi_receive_context_min_multi_recv(const struct ofpi_receive_context *context);
+void ofpi_receive_context_set_min_multi_recv(struct ofpi_receive_context *context, uint64_t bytes);
 int ofpi_receive_context_open(const struct ofpi_receive_context_attr *attr, struct ofpi_receive_context **context);
 /* Frees whatever is left, without completions: drain first with ofpi_receive_context_drain. */
 void ofpi_receive_context_close(struct ofpi_receive_context *context);

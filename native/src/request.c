@@ -163,7 +163,8 @@ ofp_request_t ofp_request_start(struct ofp_endpoint *handle, const struct ofp_op
 
     if (op.flags & ~(uint64_t)OFP_OPERATION_FLAGS)
         return -EINVAL;
-    op.flags |= ofpi_operation_is_receive(&op) ? 0 : endpoint->tx_flags;
+    if (!ofpi_operation_is_receive(&op))
+        op.flags = ofpi_send_flags(op.flags, endpoint->tx_flags);
     return request_start(endpoint, &op);
 }
 

@@ -156,6 +156,23 @@ static void test_stored_address_does_not_move(void **state)
 }
 
 /* Random inserts and removals against a plain array. */
+static void test_iteration_visits_every_index_in_use(void **state)
+{
+    uint32_t first = insert("a"), second = insert("b"), third = insert("c"), index = 0;
+
+    (void)state;
+    assert_int_equal(ofpi_av_table_remove(table, second), 0);
+    assert_int_equal(ofpi_av_table_next(table, &index), 0);
+    assert_int_equal(index, first);
+    index++;
+    assert_int_equal(ofpi_av_table_next(table, &index), 0);
+    assert_int_equal(index, third);
+    index++;
+    assert_int_equal(ofpi_av_table_next(table, &index), -ENOENT);
+    index = UINT32_MAX;
+    assert_int_equal(ofpi_av_table_next(table, &index), -ENOENT);
+}
+
 static void test_random_use_against_a_model(void **state)
 {
     static uint32_t model[ADDRESSES]; /* index + 1; 0: not in the table */
@@ -197,6 +214,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_removed_address_is_gone_and_comes_back_elsewhere, open_table, close_table),
         cmocka_unit_test_setup_teardown(test_freed_indices_are_reused_last_and_in_order, open_table, close_table),
         cmocka_unit_test_setup_teardown(test_stored_address_does_not_move, open_table, close_table),
+        cmocka_unit_test_setup_teardown(test_iteration_visits_every_index_in_use, open_table, close_table),
         cmocka_unit_test_setup_teardown(test_random_use_against_a_model, open_table, close_table),
     };
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ofipy
-from ofipy._address import host_id, resolve, split_host_port
+from ofipy._address import counted, host_id, resolve, split_host_port
 
 ENTRIES = st.lists(
     st.tuples(st.text(min_size=1, max_size=20), st.binary(min_size=1, max_size=256)), min_size=1, max_size=5
@@ -100,3 +100,24 @@ def test_wrong_kinds() -> None:
 def test_host_id_is_stable() -> None:
     assert host_id() == host_id()
     assert len(host_id()) == 16
+
+
+@pytest.mark.parametrize(
+    ("first", "count", "names"),
+    [
+        ("node", 1, ["node"]),
+        ("node8", 3, ["node8", "node9", "node10"]),
+        ("rack1-node08", 3, ["rack1-node08", "rack1-node09", "rack1-node10"]),
+        ("7471", 2, ["7471", "7472"]),
+        ("10.0.0.255", 2, ["10.0.0.255", "10.0.1.0"]),
+        ("fe80::ffff", 2, ["fe80::ffff", "fe80::1:0"]),
+    ],
+)
+def test_names_that_count_up(first: str, count: int, names: list[str]) -> None:
+    assert counted(first, count) == names
+
+
+@pytest.mark.parametrize(("first", "count"), [("node", 2), ("", 2), ("node1", 0), ("255.255.255.255", 2)])
+def test_names_that_do_not(first: str, count: int) -> None:
+    with pytest.raises(ofipy.InvalidArgument):
+        counted(first, count)

@@ -170,19 +170,25 @@ int ofp_av_lookup(struct ofp_av *av, uint32_t index, void *address, size_t *leng
 /* Index of a known address, -ENOENT otherwise. */
 int ofp_av_find(struct ofp_av *av, const void *address, size_t length, uint32_t *index);
 uint32_t ofp_av_count(struct ofp_av *av);
+/* Iteration: the first index in use at or behind *index; -ENOENT: there is none. */
+int ofp_av_next(struct ofp_av *av, uint32_t *index);
 
 /* --------------------------------------------------------------------------------------------------------- endpoint */
+
+#define OFP_SELECTIVE_TRANSMIT 1
+#define OFP_SELECTIVE_RECEIVE 2
 
 struct ofp_endpoint_attr {
     struct ofp_cq *tx_cq;
     struct ofp_cq *rx_cq;
     struct ofp_av *av;
     const char *service;           /* NULL: any address */
-    uint64_t tx_flags;             /* default flags of operations: OFP_TRANSMIT_COMPLETE … */
+    uint64_t tx_flags;             /* default flags of sends: OFP_INJECT, OFP_COMPLETION, OFP_TRANSMIT_COMPLETE … */
+    uint64_t rx_flags;             /* of posted receives: OFP_COMPLETION, OFP_MULTI_RECV */
     uint64_t tx_size;              /* 0: the info's */
     uint64_t unexpected_limit;     /* bytes of unexpected payload; 0: default */
     uint64_t min_multi_recv;       /* bytes; multi-receive buffers with less room left are released. 0: default */
-    uint32_t selective_completion; /* 1: only operations with OFP_COMPLETION write queue entries */
+    uint32_t selective_completion; /* OFP_SELECTIVE_…: only operations with OFP_COMPLETION write queue entries */
     uint32_t remote_events; /* 1: what peers read and write here writes entries to rx_cq, also without remote CQ data */
 };
 /* Open and enable: the endpoint is reachable when this returns. */
@@ -194,6 +200,13 @@ int ofp_endpoint_retire(struct ofp_endpoint *endpoint, int64_t timeout);
 void ofp_endpoint_free(struct ofp_endpoint *endpoint);
 int ofp_endpoint_address(struct ofp_endpoint *endpoint, void *address, size_t *length);
 uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint);
+/*
+ * Options by name (fi_endpoint(3), fi_getopt): "min_multi_recv", "tx_size", "tx_flags", "rx_flags"; read only are
+ * "inject_size", "max_msg_size", "rx_size". What is set counts for operations posted afterwards. -ENOPROTOOPT: this endpoint has no
+ * such option, -EPERM: it cannot be set, -EINVAL: not to that value.
+ */
+int ofp_endpoint_option_get(struct ofp_endpoint *endpoint, const char *name, uint64_t *value);
+int ofp_endpoint_option_set(struct ofp_endpoint *endpoint, const char *name, uint64_t value);
 
 /*
  * Post `count` records. Returns how many were accepted, always a prefix; a negative error only when none was.
