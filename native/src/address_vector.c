@@ -183,5 +183,3 @@ int ofpi_av_table_next(const struct ofpi_av_table *table, uint32_t *index)
 }
 
 uint32_t ofpi_av_table_count(const struct ofpi_av_table *table) { return table->count; }
-
-uint32_t ofpi_av_table_limit(const struct ofpi_av_table *table) { return table->used; }

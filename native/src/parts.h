@@ -143,7 +143,5 @@ const void *ofpi_av_table_lookup(const struct ofpi_av_table *table, uint32_t ind
 /* The first index in use at or behind *index; -ENOENT: none. */
 int ofpi_av_table_next(const struct ofpi_av_table *table, uint32_t *index);
 uint32_t ofpi_av_table_count(const struct ofpi_av_table *table);
-/* Above every index in use. */
-uint32_t ofpi_av_table_limit(const struct ofpi_av_table *table);
 
 #endif

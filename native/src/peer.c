@@ -131,13 +131,10 @@ struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, 
 
 int ofpi_peers_make(struct ofpi_endpoint *endpoint)
 {
-    uint32_t limit = ofpi_av_table_limit(endpoint->av->table);
-    size_t length;
     int error = 0;
 
-    for (uint32_t index = 0; index < limit && !error; index++)
-        if (ofpi_av_table_lookup(endpoint->av->table, index, &length))
-            ofpi_peer_get(endpoint, index, &error);
+    for (uint32_t index = 0; !error && ofpi_av_table_next(endpoint->av->table, &index) == 0; index++)
+        ofpi_peer_get(endpoint, index, &error);
     return error;
 }
 
