@@ -104,7 +104,10 @@ static int close_pages(void **state)
     return 0;
 }
 
-/* Four elements that overlap one another, around the end of the first page, which is also where the locks start again. */
+/*
+ * Four elements, each of which overlaps the next, around the end of the first page, where the locks start again: the second
+ * lies on both sides of it.
+ */
 static void *flip(void *argument)
 {
     uintptr_t index = (uintptr_t)argument;
@@ -112,7 +115,7 @@ static void *flip(void *argument)
     for (int i = 0; i < ROUNDS + (int)index; i++) {
         uint64_t bits = 0x0101010101010101u << index;
 
-        ofpi_atomic_execute(OFP_ATOMIC, OFP_ATOMIC_BXOR, OFP_UINT64, pages + PAGE - 7 + index * 2, &bits, NULL, NULL,
+        ofpi_atomic_execute(OFP_ATOMIC, OFP_ATOMIC_BXOR, OFP_UINT64, pages + PAGE - 6 + index * 4, &bits, NULL, NULL,
                             1);
     }
     return NULL;
@@ -120,15 +123,15 @@ static void *flip(void *argument)
 
 static void test_overlapping_elements_are_one_step_each(void **state)
 {
-    char wanted[14] = {0};
+    char wanted[20] = {0};
 
     (void)state;
     together(flip);
     /* Threads 1 and 3 flip an odd number of times. */
     for (int index = 1; index < THREADS; index += 2)
         for (int i = 0; i < 8; i++)
-            wanted[index * 2 + i] ^= (char)(1 << index);
-    assert_memory_equal(pages + PAGE - 7, wanted, sizeof(wanted));
+            wanted[index * 4 + i] ^= (char)(1 << index);
+    assert_memory_equal(pages + PAGE - 6, wanted, sizeof(wanted));
 }
 
 /* Vectors of PIECE elements that together cover nearly both pages, four bytes off alignment. */
