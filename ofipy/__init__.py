@@ -15,6 +15,7 @@ from ofipy._address import Address
 from ofipy._av import AddressVector, Peer
 from ofipy._completion import COMPLETION_DTYPE, CompletionBatch, CompletionQueue
 from ofipy._config import Parameter, parameters
+from ofipy._counter import Counter
 from ofipy._endpoint import Endpoint, EndpointStatistics
 from ofipy._errors import (
     AccessDenied,
@@ -78,6 +79,7 @@ __all__ = [
     "CompletionQueue",
     "ConfigError",
     "ConnectionRefused",
+    "Counter",
     "Domain",
     "Endpoint",
     "EndpointStatistics",

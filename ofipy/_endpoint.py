@@ -2,7 +2,7 @@
 """Endpoints: where messages leave and arrive."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -14,6 +14,7 @@ from ofipy._av import PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
 from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._buffers import NO_EXPORT
 from ofipy._completion import CompletionQueue
+from ofipy._counter import Counter, CounterClass, counter_array
 from ofipy._errors import FabricError, InvalidArgument
 from ofipy._flags import Access, Flag, complete_flags, parse_flags
 from ofipy._info import Info
@@ -94,11 +95,15 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
     selective_completion : bool or str
         Only posted operations with ``Flag.COMPLETION`` write queue entries: of sends (``transmit``), of receives
         (``receive``), or of both (True).
+    counters : mapping of str to Counter, optional
+        What counts its operations: by ``send``, ``recv``, ``read``, ``write`` (atomics that fetch are reads, the others
+        writes), ``remote_read`` and ``remote_write``. One counter may count several classes and endpoints.
     """
 
     __slots__ = (
         "_address",
         "_av",
+        "_counters",
         "_cq",
         "_domain",
         "_handle",
@@ -126,6 +131,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
         unexpected_size: int | None = None,
         min_multi_recv: int | None = None,
         selective_completion: bool | Literal["transmit", "receive"] = False,
+        counters: Mapping[CounterClass, Counter] | None = None,
     ) -> None:
         self._handle: Any = (
             None  # what calls into C take; None while it is not enabled, and once it is closed
@@ -148,6 +154,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
             "selective_completion": _selective_bits(selective_completion),
             "service": str(service) if service is not None else None,
         }
+        self._counters = dict(counters or {})
+        counter_array(self._counters)
 
     def enable(self) -> Self:
         """Open it: peers can reach it when this returns. A second call does nothing.
@@ -170,6 +178,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
             {
                 **self._options,
                 "service": name,
+                "counters": counter_array(self._counters),
                 "av": self._av._pointer("enable"),
                 "tx_cq": self._send_cq._pointer("enable"),
                 "rx_cq": self._cq._pointer("enable"),
@@ -183,7 +192,10 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
             result = lib.ofp_endpoint_retire(pointer, int(CLOSE_TIMEOUT * 1e9))
             check(result, operation="close an endpoint", provider=provider)
 
-        parents = dict.fromkeys((domain._core, self._cq._core, self._send_cq._core, self._av._core))
+        counters = (counter._core for counter in self._counters.values())
+        parents = dict.fromkeys(
+            (domain._core, self._cq._core, self._send_cq._core, self._av._core, *counters)
+        )
         self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
         self._own(Handle(self._handle, close, tuple(parents), "endpoint"))
         self._address = int(ffi.cast("intptr_t", self._handle))

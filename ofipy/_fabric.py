@@ -21,6 +21,7 @@ from ofipy._region import Region, register
 if TYPE_CHECKING:
     from ofipy._av import AddressVector
     from ofipy._completion import CompletionQueue
+    from ofipy._counter import Counter
     from ofipy._endpoint import Endpoint
 
 __all__ = ["Domain", "Fabric"]
@@ -146,6 +147,18 @@ class Domain(Resource):
         from ofipy._av import AddressVector
 
         return AddressVector(self, auto_insert=auto_insert)
+
+    def counter(self, *, events: Literal["completions", "bytes"] = "completions") -> "Counter":
+        """Open a counter.
+
+        Parameters
+        ----------
+        events : str
+            What its value counts: ``completions``, or ``bytes`` of them.
+        """
+        from ofipy._counter import Counter
+
+        return Counter(self, events=events)
 
     def endpoint(
         self, *, cq: "CompletionQueue | None" = None, av: "AddressVector | None" = None, **options: Any

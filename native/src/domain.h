@@ -32,7 +32,7 @@ struct ofpi_domain {
     _Atomic uint64_t owner;   /* OFP_THREAD_DOMAIN: the thread it is bound to */
     uint64_t fork_generation; /* constant; differs from ofpi_fork_generation in a child */
 
-    struct ofp_list endpoints, queues, vectors;
+    struct ofp_list endpoints, queues, vectors, counters;
     uint32_t endpoint_count;
     uint32_t next_endpoint_id;
     struct ofpi_regions regions;
@@ -133,6 +133,8 @@ struct ofpi_endpoint {
     bool closing;                  /* what ends from now on is cancelled; posts that wait for room give up */
     uint32_t waiting_for_room;     /* threads that do */
     bool held_back;                /* the last post said that more would follow */
+    bool counted;                  /* one of `counters` is there; counter.c */
+    struct ofp_counter *counters[OFP_COUNTER_CLASSES];
     struct ofp_endpoint_statistics statistics;
 };
 

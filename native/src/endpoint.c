@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "counter.h"
 #include "domain.h"
 
 static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
@@ -68,8 +69,8 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         return -EINVAL;
     }
     if (!attr->tx_cq || !attr->rx_cq || !attr->av || attr->tx_cq->domain != domain || attr->rx_cq->domain != domain ||
-        attr->av->domain != domain) {
-        snprintf(text, text_size, "an endpoint needs completion queues and an address vector of its own domain");
+        attr->av->domain != domain || ofpi_counters_check(domain, attr->counters) != 0) {
+        snprintf(text, text_size, "an endpoint needs queues, counters and an address vector of its own domain");
         return -EINVAL;
     }
     error = ofpi_domain_enter(domain);
@@ -96,6 +97,7 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
     attr->tx_cq->uses++;
     attr->rx_cq->uses++;
     attr->av->uses++;
+    ofpi_counters_bind(endpoint, attr->counters);
     ofp_list_append(&domain->endpoints, &endpoint->node);
     domain->endpoint_count++;
     /* A queue that is armed already has to hear of the new endpoint too. */
@@ -126,6 +128,7 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
     endpoint->tx_cq->uses--;
     endpoint->rx_cq->uses--;
     endpoint->av->uses--;
+    ofpi_counters_unbind(endpoint);
     endpoint_release(endpoint);
     ofpi_domain_leave(domain);
     return 0;
@@ -168,6 +171,9 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
     struct ofpi_domain *domain = endpoint->domain;
 
     completion->endpoint = handle->id;
+    /* Looking for a message and setting one aside transfers nothing. */
+    if (!(op_flags & OFP_PEEK) && !(completion->flags & OFP_COMPLETED_CLAIM))
+        ofpi_counters_count(endpoint, completion->flags, completion->length, completion->error);
     if (completion->flags & OFP_COMPLETED_RECV && !completion->error) {
         endpoint->statistics.receives++;
         endpoint->statistics.bytes_received += completion->length;

@@ -2,6 +2,7 @@
 /* The target's side of RMA and atomics: who may touch what, and who is told. */
 #include <errno.h>
 
+#include "counter.h"
 #include "domain.h"
 
 int ofpi_remote_access(struct ofp_endpoint *handle, uint64_t key, uint64_t offset, uint64_t length, uint32_t access,
@@ -58,6 +59,7 @@ void ofpi_remote_event(struct ofp_endpoint *handle, struct ofp_peer *peer, struc
     };
 
     (void)region;
+    ofpi_counters_count(endpoint, completion.flags, length, 0);
     if (!(flags & OFP_COMPLETED_REMOTE_CQ_DATA) && !endpoint->remote_events)
         return;
     ofpi_cq_push(endpoint->rx_cq, &completion);

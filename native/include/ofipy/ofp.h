@@ -23,6 +23,7 @@ struct ofp_domain;
 struct ofp_endpoint;
 struct ofp_cq;
 struct ofp_av;
+struct ofp_counter;
 
 /* A request, as an integer: cheaper to pass from Python than a pointer. 0: none. */
 typedef intptr_t ofp_request_t;
@@ -153,6 +154,41 @@ int ofp_cq_arm(struct ofp_cq *cq);
 /* Requests with `notify` set that have finished: takes up to `max` of them. */
 int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max);
 
+/* -------------------------------------------------------------------------------------------------------- counters */
+
+enum ofp_counter_events { OFP_COUNTER_COMPLETIONS = 0, OFP_COUNTER_BYTES = 1 };
+/* Classes of operations that an endpoint counts; atomics that fetch are reads, the others writes. */
+enum ofp_counter_class {
+    OFP_COUNTER_SEND = 0,
+    OFP_COUNTER_RECV = 1,
+    OFP_COUNTER_READ = 2,
+    OFP_COUNTER_WRITE = 3,
+    OFP_COUNTER_REMOTE_READ = 4,
+    OFP_COUNTER_REMOTE_WRITE = 5
+};
+#define OFP_COUNTER_CLASSES 6
+
+struct ofp_counter_attr {
+    uint32_t events; /* enum ofp_counter_events: what its value counts; the error value always counts operations */
+};
+int ofp_counter_open(struct ofp_domain *domain, const struct ofp_counter_attr *attr, struct ofp_counter **counter);
+/* -EBUSY while an endpoint uses it. */
+int ofp_counter_close(struct ofp_counter *counter);
+int ofp_counter_retire(struct ofp_counter *counter);
+void ofp_counter_free(struct ofp_counter *counter);
+/* Make progress, then look. */
+int ofp_counter_read(struct ofp_counter *counter, uint64_t *value);
+int ofp_counter_read_error(struct ofp_counter *counter, uint64_t *errors);
+int ofp_counter_add(struct ofp_counter *counter, uint64_t value);
+int ofp_counter_set(struct ofp_counter *counter, uint64_t value);
+int ofp_counter_add_error(struct ofp_counter *counter, uint64_t value);
+int ofp_counter_set_error(struct ofp_counter *counter, uint64_t value);
+/*
+ * Wait until the value is at least `threshold` (1), or the error value is another than `errors`, the one that the caller
+ * knows (2). 0 and *expired as ofp_cq_wait; -EINTR on a signal.
+ */
+int ofp_counter_wait(struct ofp_counter *counter, uint64_t threshold, uint64_t errors, int64_t timeout, bool *expired);
+
 /* --------------------------------------------------------------------------------------------------- address vector */
 
 struct ofp_av_attr {
@@ -190,6 +226,7 @@ struct ofp_endpoint_attr {
     uint64_t min_multi_recv;       /* bytes; multi-receive buffers with less room left are released. 0: default */
     uint32_t selective_completion; /* OFP_SELECTIVE_…: only operations with OFP_COMPLETION write queue entries */
     uint32_t remote_events; /* 1: what peers read and write here writes entries to rx_cq, also without remote CQ data */
+    struct ofp_counter *counters[OFP_COUNTER_CLASSES]; /* by enum ofp_counter_class; NULL: not counted */
 };
 /* Open and enable: the endpoint is reachable when this returns. */
 int ofp_endpoint_open(struct ofp_domain *domain, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **endpoint,

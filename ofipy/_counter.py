@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Counters: how many operations have finished, without an entry for any (fi_cntr(3))."""
+
+import errno as codes
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
+from ofipy._errors import FabricError, InvalidArgument, TimedOut
+from ofipy._lifetime import Handle, Resource
+
+if TYPE_CHECKING:
+    from ofipy._fabric import Domain
+
+__all__ = ["Counter", "CounterClass", "counter_array"]
+
+CounterClass = Literal["send", "recv", "read", "write", "remote_read", "remote_write"]
+
+_EVENTS = {"completions": lib.OFP_COUNTER_COMPLETIONS, "bytes": lib.OFP_COUNTER_BYTES}
+_CLASSES = {
+    "send": lib.OFP_COUNTER_SEND,
+    "recv": lib.OFP_COUNTER_RECV,
+    "read": lib.OFP_COUNTER_READ,
+    "write": lib.OFP_COUNTER_WRITE,
+    "remote_read": lib.OFP_COUNTER_REMOTE_READ,
+    "remote_write": lib.OFP_COUNTER_REMOTE_WRITE,
+}
+
+
+def counter_array(counters: "Mapping[CounterClass, Counter] | None") -> list[Any]:
+    """C's form of an endpoint's counters: a pointer for each class.
+
+    Raises
+    ------
+    InvalidArgument
+        For a class that does not exist.
+    Closed
+        When one of them is closed.
+    """
+    pointers = [ffi.NULL] * lib.OFP_COUNTER_CLASSES
+    for name, counter in (counters or {}).items():
+        if name not in _CLASSES:
+            raise InvalidArgument(f"counters[{name!r}]; known are {', '.join(_CLASSES)}")
+        pointers[_CLASSES[name]] = counter._pointer("enable")
+    return pointers
+
+
+def _value(number: int, what: str) -> int:
+    if not 0 <= number < 2**64:
+        raise InvalidArgument(f"{what}={number}; 0 to 2**64 - 1 is meant")
+    return number
+
+
+class Counter(Resource):
+    """Counts operations that finish; made by :meth:`Domain.counter`, used by ``domain.endpoint(counters=…)``.
+
+    It counts every operation of its class, also those that write no queue entry and those of requests. Failed ones
+    advance :attr:`errors` in place of :attr:`value`. See fi_cntr(3).
+    """
+
+    __slots__ = ("_domain", "_known")
+
+    _warns = False  # its domain does
+
+    def __init__(self, domain: "Domain", *, events: Literal["completions", "bytes"] = "completions") -> None:
+        if events not in _EVENTS:
+            raise InvalidArgument(f"events={events!r}; known are {', '.join(_EVENTS)}")
+        provider = domain.provider
+        result = ffi.new("struct ofp_counter **")
+        attributes = ffi.new("struct ofp_counter_attr *", {"events": _EVENTS[events]})
+        opened = lib.ofp_counter_open(domain._pointer("counter"), attributes, result)
+        check(opened, operation="counter", provider=provider)
+        self._domain = domain
+        self._known = 0  # the error value that the program has seen
+
+        def close(pointer: Any) -> None:
+            check(lib.ofp_counter_retire(pointer), operation="close a counter", provider=provider)
+
+        self._own(Handle(ffi.gc(result[0], lib.ofp_counter_free), close, (domain._core,), "counter"))
+
+    @property
+    def domain(self) -> "Domain":
+        """What it was opened from."""
+        return self._domain
+
+    @property
+    def value(self) -> int:
+        """Operations, or bytes, that have finished without error; makes progress."""
+        return self._read(lib.ofp_counter_read)
+
+    @property
+    def errors(self) -> int:
+        """Operations that have failed; makes progress."""
+        self._known = self._read(lib.ofp_counter_read_error)
+        return self._known
+
+    def add(self, value: int) -> None:
+        """Add to the value, modulo 2**64."""
+        self._change(lib.ofp_counter_add, value, "add")
+
+    def set(self, value: int) -> None:
+        """Replace the value."""
+        self._change(lib.ofp_counter_set, value, "set")
+
+    def add_error(self, value: int = 1) -> None:
+        """Add to the error value, which ends every wait."""
+        self._change(lib.ofp_counter_add_error, value, "add_error")
+
+    def set_error(self, value: int) -> None:
+        """Replace the error value; a change ends every wait."""
+        self._change(lib.ofp_counter_set_error, value, "set_error")
+
+    def wait(self, threshold: int, *, timeout: float | None = None) -> None:
+        """Wait until :attr:`value` is at least `threshold`.
+
+        Parameters
+        ----------
+        threshold : int
+            Operations or bytes, as the counter counts.
+        timeout : float, optional
+            Seconds; None: for ever.
+
+        Raises
+        ------
+        TimedOut
+            When the time is over.
+        FabricError
+            When the value is below the threshold and operations have failed since the program last read
+            :attr:`errors` or was told so here.
+        Canceled
+            When the counter is closed meanwhile.
+        """
+        threshold = _value(threshold, "threshold")
+        provider = self._domain.provider
+        known, expired = self._known, ffi.new("bool *")
+        left = nanoseconds(timeout)
+        deadline = time.monotonic_ns() + left
+        while True:
+            result = lib.ofp_counter_wait(self._pointer("wait"), threshold, known, left, expired)
+            if result == 1:
+                return
+            if result == 2:
+                errors = self.errors
+                raise FabricError(
+                    f"the error value is {errors}, it was {known}",
+                    operation="wait",
+                    provider=provider,
+                    remedy="the queue of the failed operations says why",
+                )
+            if result < 0 and result != -codes.EINTR:
+                raise failure(result, operation="wait", provider=provider)
+            if lib.ofp_log_waiting():
+                drain_log()
+            if timeout is not None:
+                left = max(deadline - time.monotonic_ns(), 0)
+                if expired[0] or (left == 0 and result == 0):
+                    text = f"the counter has not reached {threshold} within {timeout:g} s"
+                    raise TimedOut(text, operation="wait", provider=provider)
+
+    def _read(self, read: Any) -> int:
+        value = ffi.new("uint64_t *")
+        check(read(self._pointer("read"), value), operation="read", provider=self._domain.provider)
+        return int(value[0])
+
+    def _change(self, change: Any, value: int, operation: str) -> None:
+        number = _value(value, "value")
+        check(change(self._pointer(operation), number), operation=operation, provider=self._domain.provider)
+
+    def __repr__(self) -> str:
+        return f"<Counter of {self._domain.provider}{' closed' if self.closed else ''}>"

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Counters: what counts, what they wake, how they end."""
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sides import Side, Sides
+
+import ofipy
+
+TIMEOUT = 20
+
+OpenEndpoint = Callable[..., ofipy.Endpoint]
+
+
+def counted_pair(side: Side) -> tuple[ofipy.Endpoint, ofipy.Peer, dict[str, ofipy.Counter]]:
+    """A second endpoint of this side with counters, and the other side's as its peer."""
+    domain = side.ep.domain
+    counters = {"send": domain.counter(), "recv": domain.counter(events="bytes")}
+    ep = domain.endpoint(counters=counters).enable()
+    send = side.ep.tsend(bytes(ep.address), side.peer, tag=1)
+    room = bytearray(256)
+    length = side.ep.trecv_into(room, side.peer, tag=1).wait(timeout=TIMEOUT).length
+    send.wait(timeout=TIMEOUT)
+    return ep, ep.insert(bytes(room[:length])), counters
+
+
+def count_sends(side: Side) -> None:
+    ep, peer, counters = counted_pair(side)
+    for _ in range(10):
+        ep.tsend(bytes(8), peer, tag=2)
+    large = ep.tsend(np.zeros(1 << 20, np.uint8), peer, tag=2)
+    counters["send"].wait(11, timeout=TIMEOUT)
+    large.wait(timeout=TIMEOUT)
+    assert counters["send"].value == 11
+    assert counters["recv"].value == 0
+    side.sync()
+    ep.close()
+
+
+def count_receives(side: Side) -> None:
+    ep, peer, counters = counted_pair(side)
+    buffers = [*(bytearray(8) for _ in range(10)), bytearray(1 << 20)]
+    requests = [ep.trecv_into(buffer, peer, tag=2) for buffer in buffers]
+    counters["recv"].wait(80 + (1 << 20), timeout=TIMEOUT)
+    assert counters["recv"].value == 80 + (1 << 20)
+    assert counters["send"].value == 0
+    assert counters["recv"].errors == 0
+    for request in requests:
+        request.wait(timeout=TIMEOUT)
+    side.sync()
+    ep.close()
+
+
+def test_requests_are_counted(sides: Sides) -> None:
+    sides.run(count_sends, count_receives)
+
+
+def test_posts_without_queue_entries_are_counted(open_endpoint: OpenEndpoint) -> None:
+    domain = open_endpoint().domain
+    both = domain.counter()
+    ep = open_endpoint(domain, counters={"send": both, "recv": both}, selective_completion=True)
+    me = ep.insert(ep.address)
+    region = ep.register(bytearray(8))
+    ep.post_trecv(region, me, tag=1)
+    ep.post_tsend(region, me, tag=1)
+    both.wait(2, timeout=TIMEOUT)
+    assert both.value == 2
+    assert len(ep.cq.read()) == 0
+
+
+def test_failures_end_waits(open_endpoint: OpenEndpoint) -> None:
+    domain = open_endpoint().domain
+    counter = domain.counter()
+    ep = open_endpoint(domain, counters={"recv": counter})
+    me = ep.insert(ep.address)
+    receive = ep.trecv_into(bytearray(8), me, tag=1)
+    assert receive.cancel()
+    # It failed before the wait began, and is told once.
+    with pytest.raises(ofipy.FabricError, match="error value is 1"):
+        counter.wait(1, timeout=TIMEOUT)
+    with pytest.raises(ofipy.TimedOut):
+        counter.wait(1, timeout=0.01)
+    assert (counter.value, counter.errors) == (0, 1)
+
+
+def test_values_of_ones_own(ep: ofipy.Endpoint) -> None:
+    counter = ep.domain.counter()
+    counter.set(2**64 - 1)
+    counter.add(3)
+    counter.add_error()
+    assert (counter.value, counter.errors) == (2, 1)
+    counter.set_error(7)
+    assert counter.errors == 7
+    counter.wait(2)
+    for wrong in (-1, 2**64):
+        with pytest.raises(ofipy.InvalidArgument):
+            counter.add(wrong)
+
+
+@pytest.mark.parametrize("end", ["add", "error", "close"])
+def test_another_thread_ends_a_wait(ep: ofipy.Endpoint, end: str) -> None:
+    counter = ep.domain.counter()
+    raised: list[BaseException | None] = []
+    begun = threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        try:
+            counter.wait(5, timeout=TIMEOUT)
+        except ofipy.FabricError as error:
+            raised.append(error)
+        else:
+            raised.append(None)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    begun.wait()
+    if end == "add":
+        counter.add(5)
+    elif end == "error":
+        counter.add_error()
+    else:
+        counter.close()
+    thread.join(TIMEOUT)
+    assert not thread.is_alive()
+    expected = {"add": type(None), "error": ofipy.FabricError, "close": (ofipy.Canceled, ofipy.Closed)}[end]
+    assert isinstance(raised[0], expected)
+
+
+def test_closing_a_counter_closes_its_endpoints(open_endpoint: OpenEndpoint) -> None:
+    domain = open_endpoint().domain
+    counter = domain.counter()
+    ep = open_endpoint(domain, counters={"send": counter})
+    counter.close()
+    assert ep.closed
+    with pytest.raises(ofipy.Closed):
+        _ = counter.value
+
+
+def test_wrong_counters_are_refused(open_endpoint: OpenEndpoint) -> None:
+    domain = open_endpoint().domain
+    with pytest.raises(ofipy.InvalidArgument, match="remote_read"):
+        domain.endpoint(counters={"sends": domain.counter()})
+    with pytest.raises(ofipy.InvalidArgument, match="bytes"):
+        domain.counter(events="messages")  # type: ignore[arg-type]
+    with pytest.raises(ofipy.InvalidArgument):
+        open_endpoint().domain.endpoint(counters={"send": domain.counter()}).enable()
