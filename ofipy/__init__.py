@@ -51,6 +51,7 @@ from ofipy._open import open
 from ofipy._operations import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
 from ofipy._providers import Provider
 from ofipy._region import Region
+from ofipy._remote import RemoteRegion
 from ofipy._request import Message, MessageRequest, PreparedRequest, Request
 from ofipy._together import start, wait_all, wait_any
 
@@ -110,6 +111,7 @@ __all__ = [
     "ProviderUnavailable",
     "Region",
     "RemoteAccessError",
+    "RemoteRegion",
     "Request",
     "Threading",
     "ThreadingError",

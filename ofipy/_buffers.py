@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ofipy._binding import ffi, lib
 from ofipy._errors import BufferTypeError, Closed, InvalidArgument
 from ofipy._region import Region
+from ofipy._remote import RemoteMemory
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
@@ -205,6 +206,11 @@ def make_record(
     data: int = 0,
     flags: int = 0,
     context: int = 0,
+    remote: RemoteMemory | None = None,
+    atomic_op: int = 0,
+    datatype: int = 0,
+    compare: LocalMemory | None = None,
+    result: LocalMemory | None = None,
 ) -> Any:
     """One ``struct ofp_operation``, constant.
 
@@ -217,10 +223,18 @@ def make_record(
     if memory is not None:
         region, offset, length, count = memory.region, memory.offset, memory.length, memory.count
         segments = address_of(memory.segments) if count else 0
+    far_offset = far_key = far_segments = far_count = result_offset = result_region = 0
+    if remote is not None:
+        far_offset, far_key, far_count = remote.offset, remote.key, remote.count
+        far_segments = address_of(remote.segments) if far_count else 0
+        if compare is not None:
+            tag, ignore = compare.offset, compare.region
+        if result is not None:
+            result_offset, result_region = result.offset, result.region
     try:
         packed = _LAYOUT.pack(
-            op, 0, 0, peer, flags, context, tag, ignore, data, offset, length, region, 0, segments, count, 0, 0, 0, 0,
-            0, 0, 0,
+            op, atomic_op, datatype, peer, flags, context, tag, ignore, data, offset, length, region, 0, segments,
+            count, far_count, far_segments, far_offset, far_key, result_offset, result_region, 0,
         )  # fmt: skip
     except struct.error:
         raise _bad_number(

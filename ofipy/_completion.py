@@ -39,9 +39,14 @@ def describe_flags(flags: int) -> str:
     """Name of the operation that a completion is of, such as ``trecv``."""
     what = Completed(flags)
     verb = next(
-        (name for name in ("SEND", "RECV", "READ", "WRITE", "ATOMIC") if what & Completed[name]), "operation"
+        (
+            name
+            for name in ("SEND", "RECV", "ATOMIC", "READ", "WRITE", "REMOTE_READ", "REMOTE_WRITE")
+            if what & Completed[name]
+        ),
+        "operation",
     )
-    return ("t" if what & Completed.TAGGED else "") + verb.lower()
+    return ("t" if what & Completed.TAGGED else "") + verb.lower().replace("_", " ")
 
 
 class CompletionQueue(Resource):

@@ -15,14 +15,15 @@ from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._buffers import NO_EXPORT
 from ofipy._completion import CompletionQueue
 from ofipy._counter import Counter, CounterClass, counter_array
-from ofipy._errors import FabricError, InvalidArgument
-from ofipy._flags import Access, Flag, complete_flags, parse_flags
+from ofipy._errors import FabricError, InvalidArgument, NotSupported
+from ofipy._flags import Access, Cap, Flag, complete_flags, parse_flags
 from ofipy._info import Info
 from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
 from ofipy._posting import Posting
 from ofipy._region import Region
+from ofipy._remote_access import RemoteAccess
 from ofipy._request import MessageRequest
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class EndpointStatistics:
     progress_calls: int
 
 
-class Endpoint(Resource, Messaging, MultiReceiving, Posting):
+class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, Posting):
     """Sends and receives messages. Made by :func:`ofipy.open`, or :meth:`Domain.endpoint` and :meth:`enable`.
 
     Parameters
@@ -95,6 +96,9 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
     selective_completion : bool or str
         Only posted operations with ``Flag.COMPLETION`` write queue entries: of sends (``transmit``), of receives
         (``receive``), or of both (True).
+    remote_events : bool
+        What peers read and write here by RMA and atomics writes entries to `cq`. Without, only a write that carries
+        remote CQ data does.
     counters : mapping of str to Counter, optional
         What counts its operations: by ``send``, ``recv``, ``read``, ``write`` (atomics that fetch are reads, the others
         writes), ``remote_read`` and ``remote_write``. One counter may count several classes and endpoints.
@@ -131,6 +135,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
         unexpected_size: int | None = None,
         min_multi_recv: int | None = None,
         selective_completion: bool | Literal["transmit", "receive"] = False,
+        remote_events: bool = False,
         counters: Mapping[CounterClass, Counter] | None = None,
     ) -> None:
         self._handle: Any = (
@@ -152,6 +157,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
             "unexpected_limit": unexpected_size or 0,
             "min_multi_recv": min_multi_recv or 0,
             "selective_completion": _selective_bits(selective_completion),
+            "remote_events": remote_events,
             "service": str(service) if service is not None else None,
         }
         self._counters = dict(counters or {})
@@ -171,6 +177,13 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
             self._pointer("enable")
             return self
         domain, provider = self._domain, self._domain.provider
+        if self._options["remote_events"] and not self.info.caps & Cap.RMA_EVENT:
+            raise NotSupported(
+                "remote_events=True; peers access this memory without a trace",
+                operation="enable",
+                provider=provider,
+                remedy="choose a provider with the capability rma_event",
+            )
         service = self._options.pop("service")
         name = ffi.new("char[]", service.encode()) if service is not None else ffi.NULL
         attributes = ffi.new(
@@ -319,10 +332,14 @@ class Endpoint(Resource, Messaging, MultiReceiving, Posting):
         return self._av.insert(address)
 
     def register(
-        self, buffer: Any, *, access: Access | str | Iterable[Access | str] = Access.LOCAL
+        self,
+        buffer: Any,
+        *,
+        access: Access | str | Iterable[Access | str] = Access.LOCAL,
+        key: int | None = None,
     ) -> Region:
         """Register memory; as :meth:`Domain.register`."""
-        return self._domain.register(buffer, access=access)
+        return self._domain.register(buffer, access=access, key=key)
 
     def empty(
         self,

@@ -169,7 +169,11 @@ class Domain(Resource):
         return Endpoint(self, cq=cq, av=av, **options)
 
     def register(
-        self, buffer: Any, *, access: Access | str | Iterable[Access | str] = Access.LOCAL
+        self,
+        buffer: Any,
+        *,
+        access: Access | str | Iterable[Access | str] = Access.LOCAL,
+        key: int | None = None,
     ) -> Region:
         """Register memory of the program.
 
@@ -178,14 +182,19 @@ class Domain(Resource):
         buffer : object with the buffer protocol
             Contiguous; writable unless `access` allows no writing. It is exported until the region is closed.
         access : Access or str
-            Default: everything that this process may do itself.
+            Default: everything that this process may do itself. ``remote_read`` and ``remote_write`` let peers in
+            who have :attr:`Region.remote`, and ask for no more.
+        key : int, optional
+            By which peers reach it, unique in the domain. Default: a random one, which nobody can guess.
 
         Raises
         ------
         BufferTypeError
             When the buffer does not fit.
+        InvalidArgument
+            When the key is in use, or the transport makes keys itself.
         """
-        return register(self, buffer, access)
+        return register(self, buffer, access, key)
 
     def empty(
         self,
@@ -246,6 +255,7 @@ class Domain(Resource):
             start=offset,
             access=found.access,
             key=found.key,
+            remote_base=found.remote_base,
             keep=memory,
             core=None,
         )

@@ -29,6 +29,8 @@ class Allocation:
     """What records call it."""
     key: int
     """Remote key, 0 without remote access."""
+    remote_base: int
+    """What peers add to offsets."""
     address: int
     length: int
     """Bytes."""
@@ -68,7 +70,9 @@ class DomainMemory:
         address = int(ffi.cast("uintptr_t", handle.base))
         with self._lock:
             bisect.insort(self._starts, address)
-            self._allocations[address] = Allocation(handle.id, handle.key, address, length, access)
+            self._allocations[address] = Allocation(
+                handle.id, handle.key, handle.remote_base, address, length, access
+            )
         memory = ffi.gc(ffi.cast("char *", handle.base), lambda _: self._drop(address), length)
         return np.frombuffer(ffi.buffer(memory, length), dtype=np.uint8)
 

@@ -38,7 +38,7 @@ _DRAINED_AT_ONCE = 64
 
 # Plain numbers and names: members of an enumeration cost ten times as much to look at.
 _SEND, _RECV, _TSEND, _TRECV = int(Op.SEND), int(Op.RECV), int(Op.TSEND), int(Op.TRECV)
-_NAMES = {_SEND: "send", _RECV: "recv", _TSEND: "tsend", _TRECV: "trecv"}
+_NAMES = {int(op): op.name.lower() for op in Op}
 _RECEIVES = frozenset((_RECV, _TRECV))
 _PEEK, _HAS_DATA = int(Flag.PEEK), int(Flag.REMOTE_CQ_DATA)
 

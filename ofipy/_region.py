@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ofipy._binding import check, ffi, lib
-from ofipy._errors import BufferTypeError, FabricError, InvalidArgument
+from ofipy._errors import BufferTypeError, Closed, FabricError, InvalidArgument
 from ofipy._flags import Access, parse_flags
 from ofipy._lifetime import Handle
+from ofipy._remote import REMOTE, RemoteRegion
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
@@ -36,6 +37,7 @@ class Region:
         "_key",
         "_length",
         "_offset",
+        "_remote_base",
         "_segment",
         "_segment_memory",
         "_start",
@@ -50,6 +52,7 @@ class Region:
         start: int,
         access: Access,
         key: int,
+        remote_base: int,
         keep: Any,
         core: Handle | None,
     ) -> None:
@@ -59,6 +62,7 @@ class Region:
         self._start = start  # offset of the first byte of `keep`
         self._access = access
         self._key = key
+        self._remote_base = remote_base  # what peers add to offsets
         self._keep = keep  # exports the memory, so it neither moves nor goes away
         self._core = core  # None: the memory's last user closes it
         # What calls into C take: one integer in place of three.
@@ -93,6 +97,28 @@ class Region:
         return self._key
 
     @property
+    def remote(self) -> RemoteRegion:
+        """The handle by which peers reach it; ``bytes(region.remote)`` travels.
+
+        Raises
+        ------
+        InvalidArgument
+            When peers may not reach it.
+        Closed
+            When it is closed, which ends the access of all who hold its handle.
+        """
+        if self.closed:
+            raise Closed(f"{self!r} is closed", operation="remote")
+        rights = self._access & REMOTE
+        if not rights:
+            raise InvalidArgument(
+                f"{self!r} grants no remote access",
+                operation="remote",
+                remedy="register it with access='remote_read', 'remote_write' or both",
+            )
+        return RemoteRegion(self._key, self._remote_base + self._offset, self._length, rights)
+
+    @property
     def array(self) -> npt.NDArray[np.uint8]:
         """The bytes as an array; what is written to it is in the region."""
         array = np.frombuffer(ffi.buffer(self._keep), dtype=np.uint8)
@@ -119,6 +145,7 @@ class Region:
             start=self._start,
             access=self._access,
             key=self._key,
+            remote_base=self._remote_base,
             keep=self._keep,
             core=self._core,
         )
@@ -148,9 +175,12 @@ class Region:
                 raise
 
 
-def register(domain: "Domain", buffer: Any, access: Access | str | Iterable[Access | str]) -> Region:
+def register(
+    domain: "Domain", buffer: Any, access: Access | str | Iterable[Access | str], key: int | None
+) -> Region:
     """Make a region of a contiguous buffer; see :meth:`Domain.register`."""
     rights = parse_flags(Access, access)
+    _check_key(domain, key, rights)
     pointer = domain._pointer("register")
     try:
         memory = ffi.from_buffer(_CHARS, buffer, bool(rights & _WRITES))
@@ -162,14 +192,49 @@ def register(domain: "Domain", buffer: Any, access: Access | str | Iterable[Acce
         ) from error
     length, handle = ffi.sizeof(memory), ffi.new("struct ofp_region_handle *")
     attributes = ffi.new(
-        "struct ofp_region_attr *", {"base": memory, "length": length, "access": rights.value}
+        "struct ofp_region_attr *",
+        {
+            "base": memory,
+            "length": length,
+            "access": rights.value,
+            "has_key": key is not None,
+            "key": key or 0,
+        },
     )
     result = lib.ofp_region_register(pointer, attributes, handle)
+    if key is not None and result == -lib.OFP_ENOKEY:
+        raise InvalidArgument(
+            f"key={key:#x} is in use in this domain, or its transport makes the keys itself",
+            operation="register",
+            provider=domain.provider,
+            remedy="leave `key` out",
+        )
     check(result, operation="register", provider=domain.provider)
     provider = domain.provider
 
-    def close(region: int) -> None:
+    def close(region: int, keep: Any = memory) -> None:
+        # Until then the memory stays, also when nobody has the Region any more: peers may be in it, and records.
         check(lib.ofp_region_close(pointer, region), operation="close a region", provider=provider)
 
     core = Handle(handle.id, close, (domain._core,), "region", last=True)
-    return Region(handle.id, 0, length, start=0, access=rights, key=handle.key, keep=memory, core=core)
+    return Region(
+        handle.id,
+        0,
+        length,
+        start=0,
+        access=rights,
+        key=handle.key,
+        remote_base=handle.remote_base,
+        keep=memory,
+        core=core,
+    )
+
+
+def _check_key(domain: "Domain", key: int | None, rights: Access) -> None:
+    if key is None:
+        return
+    bits = 8 * min(domain.info.mr_key_size or 8, 8)
+    if not isinstance(key, int) or not 0 <= key < 2**bits:
+        raise InvalidArgument(f"key={key!r}; 0 to 2**{bits} - 1 is meant", operation="register")
+    if not rights & REMOTE:
+        raise InvalidArgument(f"key={key:#x} of a region that peers may not reach", operation="register")

@@ -11,10 +11,11 @@ int ofp_atomic_query(struct ofp_domain *handle, uint32_t operation_code, uint32_
 
     if (result)
         return result;
-    if (handle->info.caps & OFP_CAP_ATOMIC && ofpi_atomic_is_valid(operation_code, atomic_op, datatype))
-        *count = handle->info.max_msg_size / ofpi_datatype_size(datatype);
-    else
-        result = -EOPNOTSUPP;
     ofpi_domain_leave(domain);
-    return result;
+    if (!(handle->info.caps & OFP_CAP_ATOMIC) || !ofpi_atomic_is_valid(operation_code, atomic_op, datatype))
+        return -EOPNOTSUPP;
+    if (handle->provider->atomic_query)
+        return handle->provider->atomic_query(&handle->info, operation_code, atomic_op, datatype, count);
+    *count = handle->info.max_atomic_size / ofpi_datatype_size(datatype);
+    return 0;
 }

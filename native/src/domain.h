@@ -255,9 +255,19 @@ static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
 #define OFPI_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
 #define OFPI_TX_DEFAULTS (OFP_INJECT | OFP_COMPLETION | OFPI_LEVELS)
 #define OFPI_RX_DEFAULTS (OFP_COMPLETION | OFP_MULTI_RECV)
-/* A send's flags with defaults; its own completion level wins. */
-static inline uint64_t ofpi_send_flags(uint64_t flags, uint64_t defaults)
+/* Which of the endpoint's defaults a send-like operation may have. */
+static inline uint64_t ofpi_send_defaults(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
+    bool reads = op->op == OFP_READ || op->op == OFP_FETCH_ATOMIC || op->op == OFP_COMPARE_ATOMIC;
+
+    return endpoint->tx_flags &
+           ~(uint64_t)((ofpi_operation_is_remote(op) ? OFP_MATCH_COMPLETE : 0) | (reads ? OFP_INJECT : 0));
+}
+/* Its flags with them; its own completion level wins. */
+static inline uint64_t ofpi_send_flags(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    uint64_t flags = op->flags, defaults = ofpi_send_defaults(endpoint, op);
+
     return flags | (flags & OFPI_LEVELS ? defaults & ~(uint64_t)OFPI_LEVELS : defaults);
 }
 /* A posted receive's flags with defaults: only a plain receive becomes a multi-receive. */
@@ -306,6 +316,9 @@ void ofpi_remote_release(struct ofp_remote_access *access);
 void ofpi_remote_revoke(struct ofpi_region *region);
 void ofpi_remote_event(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region, uint64_t flags,
                        uint64_t data, uint64_t length);
+/* -ECANCELED: the region was revoked meanwhile; -EOPNOTSUPP, -EINVAL: the peer asks for what there is not. */
+int ofpi_remote_atomic(const struct ofp_remote_access *access, uint32_t operation_code, uint32_t atomic_op,
+                       uint32_t datatype, const void *operand, const void *compare, void *result);
 
 /* ------------------------------------------------------------------------------------------------------ pending.c */
 

@@ -2,6 +2,7 @@
 /* From an operation record to a checked, resolved transfer, and into the endpoint. */
 #include <errno.h>
 
+#include "atomic.h"
 #include "domain.h"
 
 static const uint64_t receive_flags =
@@ -98,14 +99,27 @@ static int resolve_remote(const struct ofpi_endpoint *endpoint, const struct ofp
     return total == resolved->transfer.length ? 0 : -EINVAL;
 }
 
+/* Whole elements everywhere at the target: each of them is one step there. */
+static int check_elements(const struct ofp_operation *op, const struct ofp_transfer *transfer)
+{
+    size_t size = ofpi_datatype_size(op->datatype);
+
+    for (uint32_t i = 0; i < transfer->remote_count; i++)
+        if (transfer->remote[i].length % size)
+            return -EINVAL;
+    return 0;
+}
+
 /* The other operands of an atomic, each as long as the local one. */
 static int resolve_atomic(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
                           struct ofpi_resolved *resolved)
 {
     struct ofp_transfer *transfer = &resolved->transfer;
     struct iovec memory = {0};
-    int result = 0;
+    int result = check_elements(op, transfer);
 
+    if (result)
+        return result;
     transfer->result = NULL;
     transfer->compare = NULL;
     transfer->result_region = transfer->compare_region = NULL;
@@ -156,6 +170,8 @@ static int check_remote(const struct ofp_operation *op)
     /* What comes back needs memory that stays. */
     if (op->flags & OFP_INJECT && reads)
         return -EINVAL;
+    if (ofpi_operation_is_atomic(op) && !ofpi_atomic_is_valid(op->op, op->atomic_op, op->datatype))
+        return -EOPNOTSUPP;
     return op->flags & OFP_MATCH_COMPLETE ? -EINVAL : 0;
 }
 
@@ -299,7 +315,7 @@ int64_t ofp_post(struct ofp_endpoint *handle, const struct ofp_operation *operat
             break;
         }
         op.flags = ofpi_operation_is_receive(&op) ? ofpi_receive_flags(op.flags, endpoint->rx_flags)
-                                                  : ofpi_send_flags(op.flags, endpoint->tx_flags);
+                                                  : ofpi_send_flags(endpoint, &op);
         /* What the caller itself announces as not the last is flushed by a later post, or by progress. */
         endpoint->held_back = op.flags & OFP_MORE;
         if (accepted + 1 < count)

@@ -102,6 +102,7 @@ const struct ofp_core ofpi_core = {
     .receive_write = ofpi_receive_write,
     .remote_access = ofpi_remote_access,
     .remote_release = ofpi_remote_release,
+    .atomic_execute = ofpi_remote_atomic,
     .remote_event = ofpi_remote_event,
     .receive_find = ofpi_receive_find,
     .receive_complete = ofpi_receive_complete,

@@ -2,6 +2,7 @@
 /* The target's side of RMA and atomics: who may touch what, and who is told. */
 #include <errno.h>
 
+#include "atomic.h"
 #include "counter.h"
 #include "domain.h"
 
@@ -64,4 +65,19 @@ void ofpi_remote_event(struct ofp_endpoint *handle, struct ofp_peer *peer, struc
         return;
     ofpi_cq_push(endpoint->rx_cq, &completion);
     ofpi_wake(endpoint->domain);
+}
+
+int ofpi_remote_atomic(const struct ofp_remote_access *access, uint32_t operation_code, uint32_t atomic_op,
+                       uint32_t datatype, const void *operand, const void *compare, void *result)
+{
+    size_t size = ofpi_datatype_size(datatype);
+
+    if (!access->memory)
+        return -ECANCELED;
+    if (!size)
+        return -EOPNOTSUPP;
+    if (access->length % size)
+        return -EINVAL;
+    return ofpi_atomic_execute(operation_code, atomic_op, datatype, access->memory, operand, compare, result,
+                               access->length / size);
 }

@@ -164,7 +164,7 @@ ofp_request_t ofp_request_start(struct ofp_endpoint *handle, const struct ofp_op
     if (op.flags & ~(uint64_t)OFP_OPERATION_FLAGS)
         return -EINVAL;
     if (!ofpi_operation_is_receive(&op))
-        op.flags = ofpi_send_flags(op.flags, endpoint->tx_flags);
+        op.flags = ofpi_send_flags(endpoint, &op);
     return request_start(endpoint, &op);
 }
 
@@ -223,6 +223,25 @@ ofp_request_t ofp_request_trecv_segment(intptr_t endpoint, intptr_t segment, uin
 
     return ofp_request_trecv((struct ofp_endpoint *)endpoint, memory->region, memory->offset, memory->length, peer, tag,
                              0);
+}
+
+ofp_request_t ofp_request_rma_segment(intptr_t handle, intptr_t segment, uint32_t peer, intptr_t target, uint16_t code)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    const struct ofp_segment *memory = (const struct ofp_segment *)segment;
+    const struct ofp_remote_segment *remote = (const struct ofp_remote_segment *)target;
+    struct ofp_operation op = {.op = code,
+                               .peer = peer,
+                               .offset = memory->offset,
+                               .length = memory->length,
+                               .region = memory->region,
+                               .remote_offset = remote->offset,
+                               .remote_key = remote->key};
+
+    if (memory->length != remote->length)
+        return -EINVAL;
+    op.flags = ofpi_send_flags(endpoint, &op);
+    return request_start(endpoint, &op);
 }
 
 /* ------------------------------------------------------------------------------------------------- test and wait */

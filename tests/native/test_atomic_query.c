@@ -9,12 +9,12 @@ static struct ofp_domain *domain_with(uint64_t caps)
     char text[OFP_TEXT_MAX];
 
     info.caps = (info.caps & ~(uint64_t)OFP_CAP_ATOMIC) | caps;
-    info.max_msg_size = 1000;
+    info.max_atomic_size = 1000;
     assert_int_equal(ofp_domain_open(fake_provider(), &info, &attr, &domain, text, sizeof(text)), 0);
     return domain;
 }
 
-static void test_the_longest_vector_is_the_longest_message(void **state)
+static void test_the_longest_vector_is_the_infos(void **state)
 {
     struct ofp_domain *domain = domain_with(OFP_CAP_ATOMIC);
     uint64_t count = 0;
@@ -58,7 +58,7 @@ static void test_without_the_capability_there_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_longest_vector_is_the_longest_message),
+        cmocka_unit_test(test_the_longest_vector_is_the_infos),
         cmocka_unit_test(test_what_there_is_not),
         cmocka_unit_test(test_without_the_capability_there_is_none),
     };

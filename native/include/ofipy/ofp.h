@@ -294,6 +294,9 @@ ofp_request_t ofp_request_trecv_buffer(struct ofp_endpoint *endpoint, void *buff
  */
 ofp_request_t ofp_request_tsend_segment(intptr_t endpoint, intptr_t segment, uint32_t peer, uint64_t tag);
 ofp_request_t ofp_request_trecv_segment(intptr_t endpoint, intptr_t segment, uint32_t peer, uint64_t tag);
+/* Likewise OFP_READ or OFP_WRITE; `remote`: a struct ofp_remote_segment, as long as the local one (-EINVAL). */
+ofp_request_t ofp_request_rma_segment(intptr_t endpoint, intptr_t segment, uint32_t peer, intptr_t remote,
+                                      uint16_t code);
 /* 1 finished, 2 finished with an error, 0 not yet; makes progress. */
 int ofp_request_test(ofp_request_t request);
 /*

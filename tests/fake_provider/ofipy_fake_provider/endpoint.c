@@ -175,15 +175,13 @@ int fake_send(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct
     struct ofp_pending *pending;
     struct packet *packet;
 
-    if (op->op != OFP_SEND && op->op != OFP_TSEND)
-        return -EOPNOTSUPP;
     if ((op->flags & OFP_FENCE && to->waiting) || !mailbox_has_room(to->target))
         return -EAGAIN;
     packet = packet_new(private_of(endpoint)->mailbox, to->target, transfer);
     if (!packet)
         return -ENOMEM;
     /* Short messages are done when they lie in the inbox, unless the sender asked to hear of more. */
-    if (transfer->length <= domain_of(endpoint)->eager_size &&
+    if (!packet_is_remote(packet) && transfer->length <= domain_of(endpoint)->eager_size &&
         !(op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))) {
         mailbox_put(to->target, packet);
         return OFP_POST_DONE;
@@ -213,7 +211,9 @@ static void finish_send(struct ofp_endpoint *endpoint, struct packet *packet)
         pending = fake_core->pending_find(to->peer, packet->pending_id);
         if (pending) {
             to->waiting--;
-            fake_core->transfer_complete(pending, packet->error, 0);
+            if (packet_is_remote(packet) && !packet->error)
+                fake_remote_answered(packet, &pending->transfer);
+            fake_core->transfer_complete(pending, packet->error, packet->provider_error);
         }
         break;
     }
@@ -251,7 +251,9 @@ int fake_progress(struct ofp_endpoint *endpoint, fake_deliver_fn *deliver)
     while (handled < PROGRESS_LIMIT && (packet = mailbox_take(self->mailbox))) {
         struct ofp_peer *peer = sender_of(endpoint, packet);
 
-        if (!peer || deliver(endpoint, peer, packet) != 0) {
+        if (peer && packet_is_remote(packet)) {
+            fake_remote_serve(endpoint, peer, packet);
+        } else if (!peer || deliver(endpoint, peer, packet) != 0) {
             mailbox_put_back(self->mailbox, packet);
             self->stalled = true;
             break;

@@ -32,15 +32,24 @@ static void fill_info(struct ofp_info *info, bool offloads_matching)
         .protocol = "fake",
         .protocol_version = 1,
         .ep_types = OFP_EP_RDM,
-        .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE |
+        .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_RMA | OFP_CAP_ATOMIC | OFP_CAP_RMA_EVENT |
+                OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE |
                 /* The other kind leaves fences to the core. */
                 (offloads_matching ? OFP_CAP_FENCE : 0),
-        .msg_order = OFP_ORDER_SAS,
+        /* Everything passes through one inbox. */
+        .msg_order = OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_RAS | OFP_ORDER_WAR | OFP_ORDER_WAW | OFP_ORDER_WAS |
+                     OFP_ORDER_SAR | OFP_ORDER_SAW | OFP_ORDER_SAS,
+        .rma_order = OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_WAR | OFP_ORDER_WAW,
+        .atomic_order = OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_WAR | OFP_ORDER_WAW,
         .max_msg_size = 1u << 30,
+        .max_rma_size = 1u << 30,
+        .max_atomic_size = 1u << 20,
         .inject_size = 4096,
         .tx_size = fake_core->param_size("TX_QUEUE"),
         .rx_size = UINT32_MAX,
         .segment_limit = OFP_SEGMENT_LIMIT,
+        .remote_segment_limit = OFP_SEGMENT_LIMIT,
+        .mr_key_size = 8,
         .cq_data_size = 8,
         .address_format = OFP_ADDRESS_OPAQUE,
         .wait_fd = 1,
@@ -165,6 +174,7 @@ static const struct ofp_provider provider = {
     .resolve = fake_resolve,
     .address_check = fake_address_check,
     .address_format = fake_address_format,
+    .error_text = fake_error_text,
     .domain = {.size = sizeof(struct fake_domain), .open = fake_domain_open},
     .endpoint_ops = fake_endpoint_ops,
 };

@@ -42,9 +42,15 @@ struct packet {
     uint64_t target_number; /* of the mailbox it was sent to */
     uint64_t id;            /* names it while it is announced; never 0 */
     uint64_t pending_id;    /* the sender's operation that waits for its return; 0: nobody waits */
-    int error;              /* what that operation ends with */
+    int error;              /* what that operation ends with, */
+    int provider_error;     /* and the target's reason */
+    uint16_t operation;     /* enum ofp_operation_code */
+    uint8_t atomic_op, datatype;
     bool tagged, has_data;
     uint64_t tag, data, length;
+    /* RMA and atomics. `payload` holds what is written, or room for what is read; comparing atomics: both operands. */
+    uint32_t remote_count;
+    struct ofp_remote_segment remote[OFP_SEGMENT_LIMIT];
     char payload[];
 };
 
@@ -120,6 +126,13 @@ bool fake_arm(struct ofp_endpoint *endpoint);
 void fake_disarm(struct ofp_endpoint *endpoint);
 /* The message in a packet; `peer` may be NULL. */
 struct ofp_message fake_message(const struct packet *packet, struct ofp_peer *peer);
+
+/* remote.c: RMA and atomics. A request is its own answer too. */
+static inline bool packet_is_remote(const struct packet *packet) { return packet->operation >= OFP_READ; }
+void fake_remote_request(struct packet *packet, const struct ofp_transfer *transfer);
+void fake_remote_serve(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct packet *packet);
+void fake_remote_answered(const struct packet *packet, const struct ofp_transfer *transfer);
+const char *fake_error_text(int provider_error);
 
 extern const struct ofp_endpoint_ops fake_matched_ops; /* matched.c */
 extern const struct ofp_endpoint_ops fake_offload_ops; /* offload.c */

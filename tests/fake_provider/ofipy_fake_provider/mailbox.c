@@ -267,16 +267,20 @@ void mailboxes_forget(void)
 
 struct packet *packet_new(struct mailbox *source, struct mailbox *target, const struct ofp_transfer *transfer)
 {
-    struct packet *packet = calloc(1, sizeof(*packet) + transfer->length);
+    bool compares = transfer->op->op == OFP_COMPARE_ATOMIC;
+    struct packet *packet = calloc(1, sizeof(*packet) + transfer->length * (compares ? 2 : 1));
 
     if (!packet)
         return NULL;
     for (uint32_t i = 0; i < transfer->iov_count; i++) {
-        if (transfer->iov[i].iov_len)
+        if (transfer->iov[i].iov_len && transfer->op->op != OFP_READ)
             memcpy(packet->payload + packet->length, transfer->iov[i].iov_base, transfer->iov[i].iov_len);
         packet->length += transfer->iov[i].iov_len;
     }
     packet->target_number = target->number;
+    packet->operation = transfer->op->op;
+    if (packet_is_remote(packet))
+        fake_remote_request(packet, transfer);
     packet->tagged = transfer->op->op == OFP_TSEND;
     packet->tag = packet->tagged ? transfer->op->tag : 0;
     packet->has_data = transfer->op->flags & OFP_REMOTE_CQ_DATA;

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading and writing the memory of peers (fi_rma(3)): requests, prepared operations, and the raw tier.
+
+As in :mod:`ofipy._messaging` the first lines of ``read`` and ``write`` are the fast way, and the general way says
+what is wrong.
+"""
+
+import errno as codes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ofipy._binding import failure, lib
+from ofipy._buffers import Export, LocalMemory, local_memory, make_record
+from ofipy._errors import InvalidArgument
+from ofipy._flags import Flag, Op, complete_flags, parse_flags
+from ofipy._region import Region
+from ofipy._remote import READS, WRITES, RemoteMemory, RemoteRegion, remote_memory
+from ofipy._request import COMPLETED, PreparedRequest, Request
+
+if TYPE_CHECKING:
+    from ofipy._fabric import Domain
+    from ofipy._memory import DomainMemory
+
+__all__ = ["RemoteAccess"]
+
+_rma_segment = lib.ofp_request_rma_segment
+_READ, _WRITE = int(Op.READ), int(Op.WRITE)
+_NAMES = {_READ: "read", _WRITE: "write"}
+_RIGHTS = {_READ: READS, _WRITE: WRITES}
+_HAS_DATA = int(Flag.REMOTE_CQ_DATA)
+
+Remote = RemoteRegion | Sequence[RemoteRegion]
+
+
+class RemoteAccess:
+    """RMA; the part of :class:`~ofipy.Endpoint` that reads and writes the memory of peers.
+
+    The peer takes no part, but its process has to make progress unless the transport reaches its memory by itself:
+    ``progress="auto"``, as :func:`ofipy.open` chooses it, always does. What the peer refuses (a closed region, wrong
+    key, bounds or rights) ends as :class:`~ofipy.RemoteAccessError` from ``wait()``, with nothing touched there.
+    """
+
+    __slots__ = ()
+
+    _handle: Any
+    _address: int | None
+    _domain: "Domain"
+    _memory: "DomainMemory"
+
+    def read(
+        self,
+        into: Any,
+        peer: int,
+        remote: Remote,
+        *,
+        complete: str | None = None,
+        flags: Flag | str | None = None,
+    ) -> Request:
+        """Read the memory of a peer.
+
+        Parameters
+        ----------
+        into : Region, writable array or bytes-like, or list of them
+            Where to; not to be touched until the request has finished.
+        peer : Peer or int
+            Whose memory.
+        remote : RemoteRegion, or list of them
+            What; as many bytes as `into`. A list has at most ``info.remote_segment_limit`` entries.
+        complete : str, optional
+            Completion level; what was read is always there when the request has finished.
+        flags : Flag or str, optional
+            Such as ``fence``.
+
+        Returns
+        -------
+        Request
+            Its ``wait()`` returns itself.
+
+        Raises
+        ------
+        InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
+            When an argument is wrong, or `remote` does not grant reading; nothing was started.
+        """
+        if complete is None and flags is None:
+            request = self._rma_at_once(_READ, into, peer, remote)
+            if request is not None:
+                return request
+        return self._rma(_READ, into, peer, remote, None, complete, flags)
+
+    def write(
+        self,
+        buffer: Any,
+        peer: int,
+        remote: Remote,
+        *,
+        data: int | None = None,
+        complete: str | None = None,
+        flags: Flag | str | None = None,
+    ) -> Request:
+        """Write to the memory of a peer.
+
+        Parameters
+        ----------
+        buffer : Region, array, bytes-like, or list of them
+            What to write.
+        peer : Peer or int
+            Whose memory.
+        remote : RemoteRegion, or list of them
+            Where to; as many bytes as `buffer`.
+        data : int, optional
+            Remote CQ data: 64 bits that the peer finds in its queue, in an entry of its own, once the bytes are there.
+        complete : str, optional
+            When the request is finished: ``transmit`` or ``delivery`` (the bytes are in the peer's memory). Default:
+            when the buffer is reusable.
+        flags : Flag or str, optional
+            Such as ``fence`` or ``inject``.
+
+        Returns
+        -------
+        Request
+            Maybe finished already. Its ``wait()`` returns itself.
+
+        Raises
+        ------
+        InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
+            When an argument is wrong, or `remote` does not grant writing; nothing was started.
+        """
+        if data is None and complete is None and flags is None:
+            request = self._rma_at_once(_WRITE, buffer, peer, remote)
+            if request is not None:
+                return request
+        return self._rma(_WRITE, buffer, peer, remote, data, complete, flags)
+
+    # -----------------------------------------------------------------------------------------------------
+    # prepared
+
+    def prepare_read(
+        self,
+        into: Any,
+        peer: int,
+        remote: Remote,
+        *,
+        complete: str | None = None,
+        flags: Flag | str | None = None,
+    ) -> PreparedRequest:
+        """Prepare a read that is started many times; arguments as of :meth:`read`."""
+        return self._prepare_rma(_READ, into, peer, remote, None, complete, flags)
+
+    def prepare_write(
+        self,
+        buffer: Any,
+        peer: int,
+        remote: Remote,
+        *,
+        data: int | None = None,
+        complete: str | None = None,
+        flags: Flag | str | None = None,
+    ) -> PreparedRequest:
+        """Prepare a write that is started many times; arguments as of :meth:`write`."""
+        return self._prepare_rma(_WRITE, buffer, peer, remote, data, complete, flags)
+
+    # ------------------------------------------------------------------------------------------------------
+    # raw
+
+    def post_read(
+        self,
+        region: Region,
+        peer: int,
+        remote: Remote,
+        *,
+        offset: int = 0,
+        length: int | None = None,
+        context: int = 0,
+        complete: str | None = None,
+        flags: Flag | str | None = None,
+    ) -> None:
+        """Post a read into a part of a region; `remote` as of :meth:`read`, the rest as of :meth:`post_tsend`."""
+        memory = region_part(region, offset, length, "read")
+        self._post_rma(_READ, memory, peer, remote, context, None, complete, flags)
+
+    def post_write(
+        self,
+        region: Region,
+        peer: int,
+        remote: Remote,
+        *,
+        offset: int = 0,
+        length: int | None = None,
+        context: int = 0,
+        data: int | None = None,
+        complete: str | None = None,
+        flags: Flag | str | None = None,
+    ) -> None:
+        """Post a write of a part of a region; `remote` as of :meth:`write`, the rest as of :meth:`post_tsend`."""
+        memory = region_part(region, offset, length, "write")
+        self._post_rma(_WRITE, memory, peer, remote, context, data, complete, flags)
+
+    # -----------------------------------------------------------------------------------------------------
+    # how
+
+    def _pointer(self, operation: str) -> Any:
+        raise NotImplementedError
+
+    def _peer_text(self, peer: int) -> str | None:
+        raise NotImplementedError
+
+    def _started(self, record: Any, op: int, peer: int) -> int:
+        raise NotImplementedError
+
+    def _rma_at_once(self, op: int, buffer: Any, peer: int, remote: Any) -> Request | None:
+        """One piece on each side, all arguments right; None when it is not so, and nothing was started."""
+        if type(remote) is not RemoteRegion or _RIGHTS[op] & ~remote._rights:
+            return None
+        keep: Any = buffer
+        try:
+            if type(buffer) is Region:
+                segment = buffer._segment
+            else:
+                keep = Export(buffer, writable=op == _READ, allocated=self._memory)
+                segment = keep.segment
+            started = _rma_segment(self._address, segment, peer, remote._segment, op)
+        except (TypeError, ValueError, OverflowError, BufferError):
+            return None
+        if started > 0:
+            return Request(self, started, keep, _NAMES[op], peer)  # type: ignore[arg-type]
+        return COMPLETED if started == 0 else None
+
+    def _rma_record(
+        self,
+        op: int,
+        memory: LocalMemory,
+        peer: int,
+        remote: Remote,
+        data: int | None,
+        complete: str | None,
+        flags: Flag | str | None,
+        context: int = 0,
+    ) -> tuple[Any, RemoteMemory]:
+        """Check the arguments and make a record; with the remote segments that it points to."""
+        name = _NAMES[op]
+        far = remote_memory(
+            remote,
+            rights=_RIGHTS[op],
+            limit=self._domain.info.remote_segment_limit,
+            operation=name,
+            provider=self._domain.provider,
+        )
+        check_lengths(name, memory.length, far.length)
+        bits = parse_flags(Flag, flags).value | complete_flags(complete)
+        if data is not None:
+            bits |= _HAS_DATA
+        record = make_record(op, memory, peer=peer, data=data or 0, flags=bits, context=context, remote=far)
+        return record, far
+
+    def _rma(
+        self,
+        op: int,
+        buffer: Any,
+        peer: int,
+        remote: Remote,
+        data: int | None,
+        complete: str | None,
+        flags: Flag | str | None,
+    ) -> Request:
+        name = _NAMES[op]
+        self._pointer(name)
+        memory = local_memory(buffer, domain=self._domain, writable=op == _READ, operation=name)
+        record, far = self._rma_record(op, memory, peer, remote, data, complete, flags)
+        started = self._started(record, op, peer)
+        if started == 0:
+            return COMPLETED
+        return Request(self, started, (memory.keep, far), name, peer)  # type: ignore[arg-type]
+
+    def _prepare_rma(
+        self,
+        op: int,
+        buffer: Any,
+        peer: int,
+        remote: Remote,
+        data: int | None,
+        complete: str | None,
+        flags: Flag | str | None,
+    ) -> PreparedRequest:
+        name = _NAMES[op]
+        pointer = self._pointer(name)
+        memory = local_memory(buffer, domain=self._domain, writable=op == _READ, operation=name)
+        record, far = self._rma_record(op, memory, peer, remote, data, complete, flags)
+        handle = lib.ofp_prepare(pointer, record)
+        if handle < 0:
+            raise failure(handle, operation=name, provider=self._domain.provider, peer=self._peer_text(peer))
+        # The record points to the segments for as long as it may be started.
+        keep = (memory.segments, memory.keep, far)
+        return PreparedRequest(self, handle, keep, name, peer)  # type: ignore[arg-type]
+
+    def _post_rma(
+        self,
+        op: int,
+        memory: LocalMemory,
+        peer: int,
+        remote: Remote,
+        context: int,
+        data: int | None,
+        complete: str | None,
+        flags: Flag | str | None,
+    ) -> None:
+        # The segments are the record's until the post returns.
+        record, _far = self._rma_record(op, memory, peer, remote, data, complete, flags, context)
+        post_record(self, record, _NAMES[op], peer)
+
+
+def post_record(endpoint: Any, record: Any, name: str, peer: int) -> None:
+    """Post one record, to the raw tier."""
+    result = lib.ofp_post(endpoint._pointer(name), record, 1)
+    if result < 0:
+        raise failure(
+            result, operation=name, provider=endpoint._domain.provider, peer=endpoint._peer_text(peer)
+        )
+
+
+def region_part(region: Region, offset: int, length: int | None, operation: str) -> LocalMemory:
+    """A part of a region as local memory of the raw tier."""
+    size = region._length - offset if length is None else length
+    if offset < 0 or size < 0 or offset + size > region._length:
+        raise InvalidArgument(
+            f"{size} bytes at {offset} of a region of {region._length}", operation=operation
+        )
+    return LocalMemory(region._id, region._offset + offset, size, None, 0, region)
+
+
+def check_lengths(operation: str, local: int, remote: int) -> None:
+    """Both sides of an operation are equally long, or nothing is started."""
+    if local != remote:
+        raise InvalidArgument(
+            f"{local} bytes here, {remote} bytes at the peer",
+            errno=codes.EINVAL,
+            operation=operation,
+            remedy="cut the longer one: remote[begin:end]",
+        )
