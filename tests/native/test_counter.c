@@ -101,9 +101,9 @@ static void test_every_operation_counts(void **state)
 {
     (void)state;
     count_transfers(false, 0);
-    count_transfers(false, 1);
+    count_transfers(false, OFP_SELECTIVE_TRANSMIT | OFP_SELECTIVE_RECEIVE);
     count_transfers(true, 0);
-    count_transfers(true, 1);
+    count_transfers(true, OFP_SELECTIVE_TRANSMIT | OFP_SELECTIVE_RECEIVE);
 }
 
 static void test_errors_count_apart(void **state)
