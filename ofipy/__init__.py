@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 # Opening and asking
 from ofipy._address import Address
+from ofipy._atomics import AtomicOp, Datatype
 from ofipy._av import AddressVector, Peer
 from ofipy._completion import COMPLETION_DTYPE, CompletionBatch, CompletionQueue
 from ofipy._config import Parameter, parameters
@@ -70,6 +71,7 @@ __all__ = [
     "AddressInUse",
     "AddressVector",
     "Again",
+    "AtomicOp",
     "BufferTypeError",
     "Busy",
     "Canceled",
@@ -81,6 +83,7 @@ __all__ = [
     "ConfigError",
     "ConnectionRefused",
     "Counter",
+    "Datatype",
     "Domain",
     "Endpoint",
     "EndpointStatistics",

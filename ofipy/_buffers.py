@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ofipy._binding import ffi, lib
 from ofipy._errors import BufferTypeError, Closed, InvalidArgument
+from ofipy._foreign import host_array
 from ofipy._region import Region
 from ofipy._remote import RemoteMemory
 
@@ -169,6 +170,9 @@ def _strided(buffer: Any, writable: bool, operation: str, error: Exception) -> n
     try:
         view = memoryview(buffer)
     except TypeError:
+        foreign = host_array(buffer, writable=writable, operation=operation)
+        if foreign is not None:
+            return foreign
         raise BufferTypeError(
             f"a {type(buffer).__name__} is not memory",
             operation=operation,

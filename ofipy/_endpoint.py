@@ -24,6 +24,7 @@ from ofipy._multi_receive import MultiReceiving
 from ofipy._posting import Posting
 from ofipy._region import Region
 from ofipy._remote_access import RemoteAccess
+from ofipy._remote_atomics import RemoteAtomics
 from ofipy._request import MessageRequest
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class EndpointStatistics:
     progress_calls: int
 
 
-class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, Posting):
+class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics, Posting):
     """Sends and receives messages. Made by :func:`ofipy.open`, or :meth:`Domain.endpoint` and :meth:`enable`.
 
     Parameters

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fabric and domain: a network, and the use of one device on it."""
 
+import errno
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ofipy import _providers
+from ofipy._atomics import AtomicKind, AtomicOp, Datatype, parse_datatype, parse_kind
 from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Access, Progress, Threading, parse_enum, parse_flags
@@ -259,6 +261,45 @@ class Domain(Resource):
             keep=memory,
             core=None,
         )
+
+    def atomic_valid(
+        self, op: AtomicOp | str, dtype: Datatype | npt.DTypeLike, *, kind: AtomicKind = "base"
+    ) -> int:
+        """Ask whether endpoints of this domain carry out an atomic operation (fi_query_atomic(3)).
+
+        Parameters
+        ----------
+        op : AtomicOp or str
+            What it does to its target.
+        dtype : Datatype or dtype
+            Type of an element.
+        kind : str
+            ``base``; ``fetch`` returns what the target held before; ``compare`` takes a compare operand too.
+
+        Returns
+        -------
+        int
+            Elements of the longest vector, 0 when there is no such operation.
+
+        Raises
+        ------
+        BufferTypeError
+            When no datatype is like the dtype.
+        InvalidArgument
+            When there is no operation or kind of that name.
+        """
+        count = ffi.new("uint64_t *")
+        result = lib.ofp_atomic_query(
+            self._pointer("atomic_valid"),
+            parse_kind(kind),
+            parse_enum(AtomicOp, op),
+            parse_datatype(dtype),
+            count,
+        )
+        if result == -errno.EOPNOTSUPP:
+            return 0
+        check(result, operation="atomic_valid", provider=self.provider)
+        return int(count[0])
 
     def operations(self, count: int) -> np.ndarray[Any, np.dtype[np.void]]:
         """Make an array of `count` operation records in C memory, all zero, of dtype OPERATION_DTYPE."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ofipy._binding import check, ffi, lib
 from ofipy._errors import BufferTypeError, Closed, FabricError, InvalidArgument
 from ofipy._flags import Access, parse_flags
+from ofipy._foreign import host_array
 from ofipy._lifetime import Handle
 from ofipy._remote import REMOTE, RemoteRegion
 
@@ -182,8 +183,10 @@ def register(
     rights = parse_flags(Access, access)
     _check_key(domain, key, rights)
     pointer = domain._pointer("register")
+    writable = bool(rights & _WRITES)
     try:
-        memory = ffi.from_buffer(_CHARS, buffer, bool(rights & _WRITES))
+        foreign = None if _has_buffer(buffer) else host_array(buffer, writable=writable, operation="register")
+        memory = ffi.from_buffer(_CHARS, buffer if foreign is None else foreign, writable)
     except (TypeError, ValueError, BufferError) as error:
         raise BufferTypeError(
             f"{type(buffer).__name__} as a region with {rights}: {error}",
@@ -228,6 +231,14 @@ def register(
         keep=memory,
         core=core,
     )
+
+
+def _has_buffer(buffer: Any) -> bool:
+    try:
+        memoryview(buffer)
+    except (TypeError, ValueError, BufferError):
+        return False
+    return True
 
 
 def _check_key(domain: "Domain", key: int | None, rights: Access) -> None:

@@ -2,7 +2,8 @@
 """One suite over every provider: ``pytest tests/conformance --provider shm``.
 
 A test that needs something says so: ``@pytest.mark.needs("tagged")``. Where a provider's own table lacks it, the
-test is left out for that provider, and the end of the report says why.
+test is left out for that provider, and the end of the report says why. Where the table declares a capability that no
+test names, the run of the whole suite fails.
 """
 
 import sys
@@ -21,7 +22,11 @@ from sides import Sides, Target, make_sides
 DEFAULT_PROVIDERS = ("shm", "fake")
 IN_PROCESS = frozenset({"fake"})
 
+# Every test of two sides uses these; that a transport leaves the machine is for tests on several.
+IN_EVERY_TEST = ofipy.Cap.MSG | ofipy.Cap.TAGGED | ofipy.Cap.LOCAL_COMM | ofipy.Cap.REMOTE_COMM
+
 _left_out = pytest.StashKey[Counter[str]]()
+_kept = pytest.StashKey[dict[Target, Counter[str]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "needs(*names): capabilities, or 'claim', 'processes', 'default', of the provider"
     )
     config.stash[_left_out] = Counter()
+    config.stash[_kept] = {}
 
 
 def targets(config: pytest.Config) -> list[Target]:
@@ -73,15 +79,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("target", targets(metafunc.config), ids=str, scope="session")
 
 
+def target_and_needs(item: pytest.Item) -> tuple[Target | None, list[str]]:
+    """The provider that a test is for, and what it needs."""
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+        return None, []
+    return item.callspec.params.get("target"), [
+        name for marker in item.iter_markers("needs") for name in marker.args
+    ]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    kept, left_out = [], []
+    kept, left_out, counts = [], [], config.stash[_kept]
     for item in items:
+        target, needs = target_and_needs(item)
         reason = None
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-            target = item.callspec.params.get("target")
-            needs = [name for marker in item.iter_markers("needs") for name in marker.args]
-            reasons = [lacks(target, need) for need in needs] if target is not None else []
-            reason = next((f"{target} {each}" for each in reasons if each), None)
+        if target is not None:
+            reason = next((f"{target} {each}" for need in needs if (each := lacks(target, need))), None)
+            if reason is None:
+                counts.setdefault(target, Counter()).update(["", *set(needs)])
         if reason is None:
             kept.append(item)
         else:
@@ -89,12 +105,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             config.stash[_left_out][reason] += 1
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
+    files = {item.path for item in items}
+    if files.issuperset(Path(__file__).parent.glob("test_*.py")):
+        check_capabilities(counts)
+    items[:] = kept
+
+
+def check_capabilities(counts: dict[Target, Counter[str]]) -> None:
+    """What a table declares has a test."""
+    for target, count in counts.items():
+        for cap in target.info().caps & ~IN_EVERY_TEST:
+            if not count[str(cap.name).lower()]:
+                raise pytest.UsageError(f"{target} declares {cap.name}, and no test needs it")
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    for reason, count in sorted(config.stash[_left_out].items()):
-        terminalreporter.write_line(f"left out: {count} tests, since {reason}")
+    for target, count in config.stash[_kept].items():
+        needs = ", ".join(f"{name} {number}" for name, number in sorted(count.items()) if name)
+        terminalreporter.write_line(f"{target}: {count['']} tests; of them need {needs or 'nothing'}")
+    for reason, number in sorted(config.stash[_left_out].items()):
+        terminalreporter.write_line(f"left out: {number} tests, since {reason}")
 
 
 @pytest.fixture(scope="session")

@@ -299,6 +299,7 @@ def main() -> None:
     """Serve until told to stop, or until the test process is gone."""
     faulthandler.enable()
     sys.modules["sides"] = sys.modules["__main__"]
+    sys.path.insert(0, str(Path(__file__).parent))
     connection = Connection(int(sys.argv[1]))
     try:
         _serve(connection)

@@ -280,6 +280,7 @@ def test_several_endpoints_of_one_domain(
             assert (got.source, bytes(room)) == (peer, bytes([number, other]))
 
 
+@pytest.mark.needs("source")
 def test_unknown_sender_can_be_answered(open_endpoint: Callable[..., ofipy.Endpoint]) -> None:
     server, client = open_endpoint(), open_endpoint()
     client.tsend(b"question", client.insert(server.address), tag=1).wait(timeout=TIMEOUT)

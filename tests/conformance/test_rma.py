@@ -5,15 +5,13 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
+from remote import BOTH, TIMEOUT, forge, hear, refused, tell
 from sides import Side, Sides
 
 import ofipy
 from ofipy import Completed, RemoteRegion
 
 pytestmark = pytest.mark.needs("rma")
-
-TIMEOUT = 30
-BOTH = ofipy.Access.REMOTE_READ | ofipy.Access.REMOTE_WRITE
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]
 
@@ -29,18 +27,6 @@ def edge_sizes(info: ofipy.Info) -> list[int]:
 
 def pattern(size: int, seed: int = 1) -> np.ndarray:
     return ((np.arange(size, dtype=np.uint64) * 37 + seed) % 251).astype(np.uint8)
-
-
-def tell(side: Side, region: ofipy.Region) -> None:
-    """Send the other side the handle of a region."""
-    side.ep.tsend(bytes(region.remote), side.peer, tag=1).wait(timeout=TIMEOUT)
-
-
-def hear(side: Side) -> RemoteRegion:
-    """What the other side told."""
-    blob = bytearray(64)
-    got = side.ep.trecv_into(blob, side.peer, tag=1).wait(timeout=TIMEOUT)
-    return RemoteRegion.from_bytes(blob[: got.length])
 
 
 def rows(cq: ofipy.CompletionQueue, count: int) -> np.ndarray:
@@ -301,18 +287,6 @@ def test_remote_events(sides: Sides) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- refusals
-
-
-def refused(request: ofipy.Request) -> ofipy.RemoteAccessError:
-    with pytest.raises(ofipy.RemoteAccessError) as caught:
-        request.wait(timeout=TIMEOUT)
-    return caught.value
-
-
-def forge(remote: RemoteRegion, **changes: object) -> RemoteRegion:
-    """A handle that its owner never gave."""
-    fields = {name: getattr(remote, name) for name in ("key", "offset", "length", "access")}
-    return RemoteRegion(**fields | changes)
 
 
 def lie(side: Side, size: int) -> None:
