@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reference pages out of the package itself: parameters, record layouts, and a check that every name is listed."""
+"""Reference pages out of the package itself: parameters, capabilities, record layouts, a check that all is listed."""
 
 import re
 from collections.abc import Iterable
@@ -51,6 +51,43 @@ class Parameters(Directive):
         return [make_table({"parameter": 24, "type": 8, "default": 10, "meaning": 58}, rows)]
 
 
+class Capabilities(Directive):
+    """``ofipy-capabilities``: what each kind of endpoint of each provider declares."""
+
+    limits = (
+        ("max_msg_size", "longest message, bytes"),
+        ("max_rma_size", "longest read or write, bytes"),
+        ("max_atomic_size", "longest atomic operation, bytes"),
+        ("inject_size", "longest inject, bytes"),
+        ("segment_limit", "local pieces of one operation"),
+        ("remote_segment_limit", "remote pieces of one operation"),
+    )
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        infos = [info for info in ofipy.getinfo() if info.provider != "fake"]  # the tests' own
+        titles = {"": 34} | {f"{info.provider} {info.domain}".strip(): 33 for info in infos}
+        rows: list[Row] = [
+            (nodes.literal(text=str(cap.name).lower()), *(nodes.Text(self.has(info, cap)) for info in infos))
+            for cap in ofipy.Cap
+        ]
+        for name in ("msg_order", "rma_order", "atomic_order"):
+            orders = ([str(order.name) for order in getattr(info, name)] for info in infos)
+            rows.append(
+                (nodes.literal(text=name), *(nodes.Text(" ".join(order) or "none") for order in orders))
+            )
+        for name, meaning in self.limits:
+            rows.append((nodes.Text(meaning), *(nodes.Text(f"{getattr(info, name):,}") for info in infos)))
+        return [make_table(titles, rows)]
+
+    @staticmethod
+    def has(info: ofipy.Info, cap: ofipy.Cap) -> str:
+        """Whether, and who sees to it."""
+        if not info.caps & cap:
+            return "no"
+        return "yes, added by the core" if info.emulated_caps & cap else "yes"
+
+
 class RecordType(Directive):
     """``ofipy-dtype NAME``: the fields of a record type."""
 
@@ -89,5 +126,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("ofipy-parameters", Parameters)
     app.add_directive("ofipy-dtype", RecordType)
+    app.add_directive("ofipy-capabilities", Capabilities)
     app.connect("builder-inited", check_names)
     return {"parallel_read_safe": True}

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The programs of the README and of the tutorial, run as they stand."""
+"""The programs of the README, of the tutorial and of the guides, run as they stand."""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import ofipy
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIR = re.compile(
@@ -61,3 +64,20 @@ def test_readme(tmp_path: Path) -> None:
     said = run_pair(server, client, tmp_path)
     for line in "".join(said).splitlines():
         assert line in output
+
+
+def test_remote_memory_guide() -> None:
+    page = (ROOT / "docs/how-to/remote-memory.md").read_text()
+    ((program, output),) = re.findall(r"```python\n(.*?)```\n.*?```text\n(.*?)```", page, re.DOTALL)
+    able = {info.provider for info in ofipy.getinfo(caps={"rma", "atomic"})}
+    assert able, "no provider here has RMA and atomics"
+    for provider in able:
+        ran = subprocess.run(
+            [sys.executable, "-P", "-c", program],
+            env=os.environ | {"OFIPY_PROVIDER": provider},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout == output
