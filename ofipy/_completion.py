@@ -116,6 +116,9 @@ class CompletionQueue(Resource):
 
     def arm(self) -> bool:
         """Whether it is safe to sleep on the descriptor; if not, read first (fi_trywait(3))."""
+        if self._notified:
+            # Requests that nobody waits for count as news until they are let go.
+            self._drain_finished()
         return bool(
             check(lib.ofp_cq_arm(self._pointer("arm")), operation="arm", provider=self._domain.provider)
         )

@@ -121,28 +121,89 @@ void bridge_peer_close(struct ofp_peer *peer)
 
 /* ------------------------------------------------------------------------------------------------ texts and addresses */
 
+bool bridge_own_node(const struct lf_info *info, char *node, size_t size)
+{
+    const struct sockaddr *address = info->src_addr;
+
+    if (info->addr_format == LF_SOCKADDR_IN)
+        return address &&
+               inet_ntop(AF_INET, &((const struct sockaddr_in *)info->src_addr)->sin_addr, node, (socklen_t)size);
+    if (info->addr_format == LF_SOCKADDR_IN6)
+        return address &&
+               inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)info->src_addr)->sin6_addr, node, (socklen_t)size);
+    return false;
+}
+
+static int copy_address(const void *from, size_t from_length, void *address, size_t *length)
+{
+    size_t room = *length;
+
+    if (!from)
+        return -EHOSTUNREACH;
+    *length = from_length;
+    if (from_length > room)
+        return -OFP_ETOOSMALL;
+    memcpy(address, from, from_length);
+    return 0;
+}
+
+static bool is_this_host(const char *node)
+{
+    return !node || !node[0] || strcmp(node, "localhost") == 0 || strcmp(node, "127.0.0.1") == 0 ||
+           strcmp(node, "::1") == 0;
+}
+
+/* On this host a peer that was opened with the same service listens where this info's own endpoints would. */
+static int resolve_here(const struct bridge_library *library, const struct ofp_info *info, const char *service,
+                        void *address, size_t *length)
+{
+    char node[INET6_ADDRSTRLEN];
+    struct lf_info *found;
+    bool named;
+    int error = bridge_info_find(library, info, NULL, NULL, 0, &found);
+
+    if (error)
+        return error;
+    named = bridge_own_node(found, node, sizeof(node));
+    library->freeinfo(found);
+    error = bridge_info_find(library, info, named ? node : NULL, service, LF_GETINFO_SOURCE, &found);
+    if (error)
+        return error;
+    error = copy_address(found->src_addr, found->src_addrlen, address, length);
+    library->freeinfo(found);
+    return error;
+}
+
+static int resolve_there(const struct bridge_library *library, const struct ofp_info *info, const char *node,
+                         const char *service, void *address, size_t *length)
+{
+    struct lf_info *found;
+    int error = bridge_info_towards(library, info, node, service, &found);
+
+    if (error)
+        return error;
+    error = copy_address(found->dest_addr, found->dest_addrlen, address, length);
+    library->freeinfo(found);
+    return error;
+}
+
 int bridge_resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
                    char *text, size_t text_size)
 {
     const struct bridge_library *library = bridge_library_get(text, text_size);
-    size_t room = *length;
-    struct lf_info *found;
     int error;
 
     if (!library || !info)
         return -ENOENT;
-    error = bridge_info_find(library, info, node ? node : "localhost", service, 0, &found);
-    if (error) {
-        snprintf(text, text_size, "%s finds no way to %s port %s: %s", info->provider, node ? node : "this host",
-                 service ? service : "(none)", library->strerror(-error));
-        return -EHOSTUNREACH;
-    }
-    *length = found->dest_addrlen;
-    error = !found->dest_addr ? -EHOSTUNREACH : *length > room ? -OFP_ETOOSMALL : 0;
-    if (!error)
-        memcpy(address, found->dest_addr, *length);
-    library->freeinfo(found);
-    return error;
+    if (is_this_host(node))
+        error = resolve_here(library, info, service, address, length);
+    else
+        error = resolve_there(library, info, node, service, address, length);
+    if (!error || error == -OFP_ETOOSMALL)
+        return error;
+    snprintf(text, text_size, "%s finds no way to %s, service %s: %s", info->provider, node ? node : "this host",
+             service ? service : "(none)", library->strerror(-error));
+    return -EHOSTUNREACH;
 }
 
 /* Both kinds of IP address are the same provider's. */

@@ -46,7 +46,7 @@ static void clear(struct bridge_block *block)
     block->copy = NULL;
     block->pending = NULL;
     block->peer = NULL;
-    block->is_send = false;
+    block->is_send = block->scattered = false;
 }
 
 void bridge_block_give(struct bridge_endpoint *endpoint, struct bridge_block *block)

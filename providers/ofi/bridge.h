@@ -34,6 +34,7 @@ struct bridge_domain {
     struct lf_info *info; /* the library's description of what was opened */
     struct lf_fabric *fabric;
     struct lf_domain *domain;
+    uint64_t levels; /* completion levels that there are, LF_…_COMPLETE */
 };
 
 /*
@@ -47,7 +48,9 @@ struct bridge_block {
         *pending; /* with a peer found again by `id`: the core ends what belongs to an address it removes */
     uint64_t id;
     struct bridge_block *next;                /* in the pool */
-    char *copy;                               /* payload of an inject, owned */
+    char *copy;                               /* in place of the user's memory, owned; NULL: none */
+    bool scattered;                           /* what comes into `copy` goes on to the user's memory */
+    char spare;                               /* what a receive without memory is posted with */
     bool is_send;                             /* counts in `sends` of the endpoint */
     uint32_t registered;                      /* entries of `regions` */
     struct lf_mr *regions[OFP_SEGMENT_LIMIT]; /* temporary registrations, closed with the operation */
@@ -73,8 +76,9 @@ struct bridge_endpoint {
     struct lf_cq *cq;
     struct lf_av *av;
     struct ofp_watch watch; /* the queue's descriptor, -1: none */
-    size_t inject_size;     /* libfabric's own bound */
-    uint64_t sends;         /* operations at libfabric that are no receives */
+    size_t inject_size;     /* libfabric's own bounds */
+    size_t segment_limit;
+    uint64_t sends; /* operations at libfabric that are no receives */
     struct bridge_block *free_blocks;
     struct bridge_slab *slabs;
     struct bridge_event *deferred; /* events that came while nobody could be told; progress begins with them */
@@ -106,14 +110,19 @@ int bridge_error(int error);
 
 /* getinfo.c. Any thread, no lock. */
 int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size);
-/* Hints that ask for exactly what `info` describes; NULL: out of memory. */
-struct lf_info *bridge_hints(const struct bridge_library *library, const struct ofp_info *info);
+/* Pieces of local memory that libfabric takes; with more the bridge copies. */
+uint64_t bridge_segment_limit(const struct lf_info *info);
 /*
  * The library's info behind one of ours, with addresses for `node` and `service` (flags: LF_GETINFO_SOURCE or 0). Owned by
  * the caller. 0 or a negative errno.
  */
 int bridge_info_find(const struct bridge_library *library, const struct ofp_info *info, const char *node,
                      const char *service, uint64_t flags, struct lf_info **found);
+/* The library's infos with a peer's address, best first; owned by the caller. */
+int bridge_info_towards(const struct bridge_library *library, const struct ofp_info *info, const char *node,
+                        const char *service, struct lf_info **found);
+/* LF_…_COMPLETE of those levels that the provider has. */
+uint64_t bridge_completion_levels(const struct bridge_library *library, const struct ofp_info *info);
 /* domain.c */
 int bridge_domain_open(struct ofp_domain *domain);
 void bridge_domain_close(struct ofp_domain *domain);
@@ -152,6 +161,8 @@ int bridge_descriptors(struct ofp_endpoint *endpoint, const struct ofp_transfer 
 /* address.c */
 int bridge_resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
                    char *text, size_t text_size);
+/* The own IP address of an info as a node for getinfo; false where it has none. */
+bool bridge_own_node(const struct lf_info *info, char *node, size_t size);
 int bridge_address_check(const struct ofp_info *info, const void *address, size_t length);
 int bridge_address_format(const struct ofp_info *info, const void *address, size_t length, char *text,
                           size_t text_size);

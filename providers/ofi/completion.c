@@ -2,6 +2,7 @@
 /* Completions on their way up: from an entry of libfabric's queue to the end of an operation of the core's. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bridge.h"
 
@@ -24,6 +25,21 @@ static struct ofp_message message_of(const struct ofp_pending *pending, struct o
     };
 }
 
+/* Spread what was received in one piece over the pieces that the user gave. */
+static void scatter(const struct bridge_block *block, const struct ofp_transfer *transfer, uint64_t length)
+{
+    uint64_t moved = 0;
+
+    for (uint32_t i = 0; i < transfer->iov_count && moved < length; i++) {
+        uint64_t left = length - moved, room = transfer->iov[i].iov_len;
+        uint64_t piece = room < left ? room : left;
+
+        if (piece)
+            memcpy(transfer->iov[i].iov_base, block->copy + moved, piece);
+        moved += piece;
+    }
+}
+
 /* The end of the operation behind a block; the block is free for the next before the core hears of it. */
 static void finish(struct bridge_endpoint *self, struct bridge_block *block, struct ofp_peer *source,
                    const struct lf_cq_entry *entry, int error, int provider_error)
@@ -32,6 +48,8 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
     struct ofp_pending *pending = peer && block->pending ? bridge_core->pending_find(peer, block->id) : block->pending;
     bool is_send = block->is_send;
 
+    if (pending && block->scattered)
+        scatter(block, &pending->transfer, is_send ? pending->transfer.length : entry->length);
     bridge_block_give(self, block);
     if (is_send) {
         self->sends--;
@@ -44,7 +62,9 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
         bridge_core->transfer_complete(pending, error, provider_error);
     } else {
         struct ofp_message message = message_of(pending, source, entry);
-        struct ofp_offloaded offloaded = {.error = error, .provider_error = provider_error};
+        /* A receive of no bytes was posted with one. */
+        bool truncated = !error && entry->length > pending->transfer.length;
+        struct ofp_offloaded offloaded = {.error = truncated ? OFP_ETRUNC : error, .provider_error = provider_error};
 
         bridge_core->offloaded_receive_complete(pending, &message, &offloaded);
     }

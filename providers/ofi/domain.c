@@ -62,6 +62,7 @@ int bridge_domain_open(struct ofp_domain *domain)
         error = refuse(domain, "domain", error);
         goto no_domain;
     }
+    self->levels = bridge_completion_levels(self->library, &domain->info);
     /* Only now it shows whether there is a descriptor to sleep on; nobody else has seen this copy of the info yet. */
     domain->info.wait_fd = domain->info.wait_fd && has_descriptor(self);
     return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Endpoints: opening, closing, cancelling, and the sleep handshake. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -89,11 +90,14 @@ int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, cha
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
+    char node[INET6_ADDRSTRLEN];
+    bool named = service && bridge_own_node(domain->info, node, sizeof(node));
     struct lf_info *info = NULL;
     int error;
 
     self->watch.fd = -1;
-    error = bridge_info_find(domain->library, &endpoint->info, NULL, service, service ? LF_GETINFO_SOURCE : 0, &info);
+    error = bridge_info_find(domain->library, &endpoint->info, named ? node : NULL, service,
+                             service ? LF_GETINFO_SOURCE : 0, &info);
     if (error) {
         snprintf(text, text_size, "%s cannot use %s as its own address: %s", endpoint->info.provider,
                  service ? service : "any service", domain->library->strerror(-error));
@@ -102,6 +106,7 @@ int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, cha
     info->tx_attr->op_flags = 0;
     info->rx_attr->op_flags = 0;
     self->inject_size = info->tx_attr->inject_size;
+    self->segment_limit = bridge_segment_limit(info);
     error = open_objects(endpoint, info);
     domain->library->freeinfo(info);
     if (error) {

@@ -82,6 +82,11 @@ static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+uint64_t bridge_segment_limit(const struct lf_info *info)
+{
+    return smaller(info->tx_attr->iov_limit, info->rx_attr->iov_limit);
+}
+
 static bool fill(const struct bridge_library *library, const struct lf_info *from, struct ofp_info *info)
 {
     *info = (struct ofp_info){
@@ -92,7 +97,7 @@ static bool fill(const struct bridge_library *library, const struct lf_info *fro
         .inject_size = larger(from->tx_attr->inject_size, BRIDGE_INJECT_SIZE),
         .tx_size = from->tx_attr->size,
         .rx_size = from->rx_attr->size,
-        .segment_limit = smaller(smaller(from->tx_attr->iov_limit, from->rx_attr->iov_limit), OFP_SEGMENT_LIMIT),
+        .segment_limit = OFP_SEGMENT_LIMIT,
         .remote_segment_limit = from->tx_attr->rma_iov_limit,
         .cq_data_size = from->domain_attr->cq_data_size,
         .mr_key_size = from->domain_attr->mr_key_size,
@@ -141,13 +146,13 @@ static struct lf_info *base_hints(const struct bridge_library *library)
     return hints;
 }
 
-struct lf_info *bridge_hints(const struct bridge_library *library, const struct ofp_info *info)
+/* Hints that ask for what `info` describes; NULL: out of memory. They are freed by libfabric: both use the C library. */
+static struct lf_info *hints_of(const struct bridge_library *library, const struct ofp_info *info)
 {
     struct lf_info *hints = base_hints(library);
 
     if (!hints)
         return NULL;
-    /* Freed with the hints, by the same allocator: both are the C library's. */
     hints->fabric_attr->prov_name = strdup(info->provider + strlen(BRIDGE_NAME ":"));
     hints->fabric_attr->name = strdup(info->fabric);
     hints->domain_attr->name = strdup(info->domain);
@@ -178,7 +183,7 @@ static struct lf_info *pick(const struct bridge_library *library, struct lf_info
 int bridge_info_find(const struct bridge_library *library, const struct ofp_info *info, const char *node,
                      const char *service, uint64_t flags, struct lf_info **found)
 {
-    struct lf_info *hints = bridge_hints(library, info), *list = NULL;
+    struct lf_info *hints = hints_of(library, info), *list = NULL;
     int error;
 
     if (!hints)
@@ -189,6 +194,43 @@ int bridge_info_find(const struct bridge_library *library, const struct ofp_info
         return -bridge_error(error);
     *found = pick(library, list, info);
     return *found ? 0 : -ENODATA;
+}
+
+/* By which device a peer is reached is the system's choice: only the provider and the kind of address are asked for. */
+int bridge_info_towards(const struct bridge_library *library, const struct ofp_info *info, const char *node,
+                        const char *service, struct lf_info **found)
+{
+    struct lf_info *hints = hints_of(library, info);
+    int error;
+
+    if (!hints)
+        return -ENOMEM;
+    free(hints->fabric_attr->name);
+    free(hints->domain_attr->name);
+    hints->fabric_attr->name = hints->domain_attr->name = NULL;
+    error = library->getinfo(library->api, node, service, 0, hints, found);
+    library->freeinfo(hints);
+    return -bridge_error(error);
+}
+
+uint64_t bridge_completion_levels(const struct bridge_library *library, const struct ofp_info *info)
+{
+    static const uint64_t levels[] = {LF_TRANSMIT_COMPLETE, LF_DELIVERY_COMPLETE, LF_MATCH_COMPLETE};
+    uint64_t offered = 0;
+
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+        struct lf_info *hints = hints_of(library, info), *list = NULL;
+
+        if (!hints)
+            break;
+        hints->tx_attr->op_flags = levels[i];
+        if (library->getinfo(library->api, NULL, NULL, 0, hints, &list) == 0) {
+            offered |= levels[i];
+            library->freeinfo(list);
+        }
+        library->freeinfo(hints);
+    }
+    return offered;
 }
 
 int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)

@@ -17,6 +17,8 @@ static const struct {
     {OFP_MATCH_COMPLETE, LF_MATCH_COMPLETE},
 };
 
+#define LEVELS (LF_TRANSMIT_COMPLETE | LF_DELIVERY_COMPLETE | LF_MATCH_COMPLETE)
+
 static uint64_t flags_of(uint64_t flags)
 {
     uint64_t result = LF_COMPLETION;
@@ -31,6 +33,11 @@ static uint64_t address_of(const struct ofp_peer *peer)
 {
     return peer ? bridge_peer_of(peer)->address : LF_ADDR_UNSPEC;
 }
+
+static bool is_receive(uint16_t op) { return op == OFP_RECV || op == OFP_TRECV; }
+
+/* The operation writes into the local memory. */
+static bool takes_in(uint16_t op) { return is_receive(op) || op == OFP_READ; }
 
 static bool registers(const struct ofp_endpoint *endpoint)
 {
@@ -115,20 +122,26 @@ static ssize_t call(struct lf_ep *ep, struct ofp_peer *peer, const struct ofp_tr
     return call_tagged(ep, address_of(peer), transfer, descriptors, block);
 }
 
-/* The memory of an inject is the caller's again after the call: a copy, freed with the block, goes in its place. */
-static int copy_payload(struct bridge_block *block, const struct ofp_transfer *transfer, struct iovec *copy)
+/*
+ * One piece of memory in place of the user's: for an inject, whose memory is the caller's again after the call, and for
+ * more pieces than libfabric takes. What was received into it is spread over the user's pieces in the end.
+ */
+static int gather(struct bridge_block *block, const struct ofp_transfer *transfer, struct iovec *copy)
 {
     size_t filled = 0;
 
     block->copy = malloc(transfer->length ? transfer->length : 1);
     if (!block->copy)
         return -ENOMEM;
+    *copy = (struct iovec){block->copy, transfer->length};
+    block->scattered = takes_in(transfer->op->op);
+    if (block->scattered)
+        return 0;
     for (uint32_t i = 0; i < transfer->iov_count; i++) {
         if (transfer->iov[i].iov_len)
             memcpy(block->copy + filled, transfer->iov[i].iov_base, transfer->iov[i].iov_len);
         filled += transfer->iov[i].iov_len;
     }
-    *copy = (struct iovec){block->copy, transfer->length};
     return 0;
 }
 
@@ -141,8 +154,14 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
     struct iovec copy;
     int result;
 
-    if (transfer->op->flags & OFP_INJECT) {
-        result = copy_payload(block, transfer, &copy);
+    /* Some providers take a receive of no bytes, and the message for it, as the end of the connection. */
+    if (!transfer->length && is_receive(transfer->op->op)) {
+        copy = (struct iovec){&block->spare, 1};
+        copied.iov = &copy;
+        copied.iov_count = 1;
+        copied.regions = &no_region;
+    } else if (transfer->op->flags & OFP_INJECT || transfer->iov_count > bridge_endpoint_of(endpoint)->segment_limit) {
+        result = gather(block, transfer, &copy);
         if (result)
             return result;
         copied.iov = &copy;
@@ -169,7 +188,7 @@ static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
         bridge_block_give(self, block);
         return result;
     }
-    block->is_send = transfer->op->op != OFP_RECV && transfer->op->op != OFP_TRECV;
+    block->is_send = !is_receive(transfer->op->op);
     block->peer = peer;
     if (block->is_send) {
         self->sends++;
@@ -189,6 +208,10 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     uint16_t op = transfer->op->op;
 
+    if (is_receive(op) && transfer->op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV))
+        return -EOPNOTSUPP;
+    if (flags_of(transfer->op->flags) & LEVELS & ~bridge_domain_of(endpoint->domain)->levels)
+        return -EOPNOTSUPP;
     if ((op == OFP_SEND || op == OFP_TSEND) && injectable(self, peer, transfer))
         return inject(self, peer, transfer);
     return post(endpoint, peer, transfer);
