@@ -16,7 +16,7 @@ from ofipy._atomics import AtomicOp, Datatype
 from ofipy._av import AddressVector, Peer
 from ofipy._completion import COMPLETION_DTYPE, CompletionBatch, CompletionQueue
 from ofipy._config import Parameter, parameters
-from ofipy._counter import Counter
+from ofipy._counter import Counter, DeferredWork
 from ofipy._endpoint import Endpoint, EndpointStatistics
 from ofipy._errors import (
     AccessDenied,
@@ -84,6 +84,7 @@ __all__ = [
     "ConnectionRefused",
     "Counter",
     "Datatype",
+    "DeferredWork",
     "Domain",
     "Endpoint",
     "EndpointStatistics",

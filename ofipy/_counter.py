@@ -13,7 +13,7 @@ from ofipy._lifetime import Handle, Resource
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
 
-__all__ = ["Counter", "CounterClass", "counter_array"]
+__all__ = ["Counter", "CounterClass", "DeferredWork", "counter_array", "counter_value", "defer"]
 
 CounterClass = Literal["send", "recv", "read", "write", "remote_read", "remote_write"]
 
@@ -46,7 +46,7 @@ def counter_array(counters: "Mapping[CounterClass, Counter] | None") -> list[Any
     return pointers
 
 
-def _value(number: int, what: str) -> int:
+def counter_value(number: int, what: str) -> int:
     if not 0 <= number < 2**64:
         raise InvalidArgument(f"{what}={number}; 0 to 2**64 - 1 is meant")
     return number
@@ -95,13 +95,32 @@ class Counter(Resource):
         self._known = self._read(lib.ofp_counter_read_error)
         return self._known
 
-    def add(self, value: int) -> None:
-        """Add to the value, modulo 2**64."""
-        self._change(lib.ofp_counter_add, value, "add")
+    def add(self, value: int, *, after: "tuple[Counter, int] | None" = None) -> "DeferredWork | None":
+        """Add to the value, modulo 2**64.
 
-    def set(self, value: int) -> None:
-        """Replace the value."""
+        Parameters
+        ----------
+        value : int
+            What is added.
+        after : (Counter, int), optional
+            Do it when that counter has reached this value.
+
+        Returns
+        -------
+        DeferredWork or None
+            What can be cancelled, with `after`.
+        """
+        if after is not None:
+            return defer(self._domain, lib.OFP_WORK_COUNTER_ADD, after, self, counter_value(value, "value"))
+        self._change(lib.ofp_counter_add, value, "add")
+        return None
+
+    def set(self, value: int, *, after: "tuple[Counter, int] | None" = None) -> "DeferredWork | None":
+        """Replace the value; `after` and the result as of :meth:`add`."""
+        if after is not None:
+            return defer(self._domain, lib.OFP_WORK_COUNTER_SET, after, self, counter_value(value, "value"))
         self._change(lib.ofp_counter_set, value, "set")
+        return None
 
     def add_error(self, value: int = 1) -> None:
         """Add to the error value, which ends every wait."""
@@ -131,7 +150,7 @@ class Counter(Resource):
         Canceled
             When the counter is closed meanwhile.
         """
-        threshold = _value(threshold, "threshold")
+        threshold = counter_value(threshold, "threshold")
         provider = self._domain.provider
         known, expired = self._known, ffi.new("bool *")
         left = nanoseconds(timeout)
@@ -164,8 +183,57 @@ class Counter(Resource):
         return int(value[0])
 
     def _change(self, change: Any, value: int, operation: str) -> None:
-        number = _value(value, "value")
+        number = counter_value(value, "value")
         check(change(self._pointer(operation), number), operation=operation, provider=self._domain.provider)
 
     def __repr__(self) -> str:
         return f"<Counter of {self._domain.provider}{' closed' if self.closed else ''}>"
+
+
+class DeferredWork:
+    """Work that waits for a counter; made by :meth:`Domain.defer` and :meth:`Counter.add`."""
+
+    __slots__ = ("_domain", "_number")
+
+    def __init__(self, domain: "Domain", number: int) -> None:
+        self._domain = domain
+        self._number = number
+
+    def cancel(self) -> bool:
+        """End it before it starts; an operation has a completion that says so.
+
+        Returns
+        -------
+        bool
+            False: it has started already.
+        """
+        result = lib.ofp_work_cancel(self._domain._pointer("cancel"), self._number)
+        if result == -codes.ENOENT:
+            return False
+        check(result, operation="cancel", provider=self._domain.provider)
+        return True
+
+    def __repr__(self) -> str:
+        return f"<DeferredWork {self._number:#x} of {self._domain.provider}>"
+
+
+def defer(
+    domain: "Domain",
+    kind: int,
+    after: tuple[Counter, int],
+    target: Counter | None,
+    value: int,
+    record: Any = None,
+) -> DeferredWork:
+    """Queue work, from the bytes of an operation record when it is one."""
+    counter, threshold = after
+    work, number = ffi.new("struct ofp_deferred_work *"), ffi.new("uint64_t *")
+    work.kind, work.value = kind, value
+    work.counter, work.threshold = counter._pointer("defer"), counter_value(threshold, "threshold")
+    if target is not None:
+        work.target = target._pointer("defer")
+    if record is not None:
+        ffi.buffer(ffi.addressof(work, "operation"))[:] = record
+    queued = lib.ofp_work_queue(domain._pointer("defer"), work, number)
+    check(queued, operation="defer", provider=domain.provider)
+    return DeferredWork(domain, int(number[0]))

@@ -17,13 +17,13 @@ from ofipy._flags import Access, Progress, Threading, parse_enum, parse_flags
 from ofipy._info import Info
 from ofipy._lifetime import Handle, Resource
 from ofipy._memory import DomainMemory
-from ofipy._operations import operations
+from ofipy._operations import OPERATION_DTYPE, operations
 from ofipy._region import Region, register
 
 if TYPE_CHECKING:
     from ofipy._av import AddressVector
     from ofipy._completion import CompletionQueue
-    from ofipy._counter import Counter
+    from ofipy._counter import Counter, DeferredWork
     from ofipy._endpoint import Endpoint
 
 __all__ = ["Domain", "Fabric"]
@@ -304,6 +304,41 @@ class Domain(Resource):
     def operations(self, count: int) -> np.ndarray[Any, np.dtype[np.void]]:
         """Make an array of `count` operation records in C memory, all zero, of dtype OPERATION_DTYPE."""
         return operations(count)
+
+    def defer(
+        self,
+        operation: np.ndarray[Any, np.dtype[np.void]],
+        *,
+        after: "tuple[Counter, int]",
+        completes: "Counter | None" = None,
+    ) -> "DeferredWork":
+        """Post a record when a counter reaches a value (fi_trigger(3), deferred work).
+
+        Parameters
+        ----------
+        operation : ndarray of OPERATION_DTYPE, one record
+            Its ``endpoint`` is the id of an endpoint of this domain. It is copied; the memory that it names stays the
+            program's to keep.
+        after : (Counter, int)
+            The counter, and the value that starts it.
+        completes : Counter, optional
+            Gets 1 added when the operation has finished, or 1 error when it failed.
+
+        Raises
+        ------
+        InvalidArgument, NotSupported and other FabricError
+            When the record is refused.
+        """
+        from ofipy._counter import defer
+
+        if operation.dtype != OPERATION_DTYPE or operation.size != 1:
+            raise InvalidArgument("one record of OPERATION_DTYPE is meant", operation="defer")
+        return defer(self, lib.OFP_WORK_OPERATION, after, completes, 0, operation.tobytes())
+
+    def flush_work(self) -> int:
+        """Cancel all deferred work that has not started, posts with `after` too. Returns how much."""
+        flushed = lib.ofp_work_flush(self._pointer("flush_work"))
+        return check(flushed, operation="flush_work", provider=self.provider)
 
     def adopt(self) -> None:
         """Bind the domain to the calling thread (``threading="domain"``), away from the one before."""

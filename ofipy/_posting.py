@@ -9,12 +9,14 @@ import numpy as np
 from ofipy._av import PEER_ANY
 from ofipy._binding import failure, ffi, lib
 from ofipy._buffers import LocalMemory, make_record
+from ofipy._counter import counter_value
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
 from ofipy._operations import OPERATION_DTYPE
 from ofipy._region import Region
 
 if TYPE_CHECKING:
+    from ofipy._counter import Counter
     from ofipy._fabric import Domain
 
 __all__ = ["Posting"]
@@ -36,13 +38,22 @@ class Posting:
     _handle: Any
     _domain: "Domain"
 
-    def post(self, operations: np.ndarray[Any, np.dtype[np.void]]) -> int:
+    def post(
+        self,
+        operations: np.ndarray[Any, np.dtype[np.void]],
+        *,
+        after: "tuple[Counter, int] | None" = None,
+    ) -> int:
         """Post records.
 
         Parameters
         ----------
         operations : ndarray of OPERATION_DTYPE, shape (n,)
             Contiguous; reusable when the call returns.
+        after : (Counter, int), optional
+            Keep copies of the records, and post them when the counter has reached this value: in the order of values,
+            then of calls (fi_trigger(3)). What is refused then, or cancelled before, has a completion that says so. The
+            memory that the records name stays the program's to keep.
 
         Returns
         -------
@@ -57,6 +68,8 @@ class Posting:
         InvalidArgument, NotSupported, UnknownPeer and other FabricError
             When the first record is refused.
         """
+        if after is not None:
+            return self._post_after(operations, *after)
         if operations.dtype is not OPERATION_DTYPE and operations.dtype != OPERATION_DTYPE:
             raise InvalidArgument(
                 f"records of dtype {operations.dtype}; OPERATION_DTYPE is meant", operation="post"
@@ -66,6 +79,22 @@ class Posting:
         except (TypeError, ValueError, BufferError):
             self._pointer("post")
             raise InvalidArgument("the records are not contiguous", operation="post") from None
+        if accepted < 0:
+            raise failure(accepted, operation="post", provider=self._domain.provider)
+        return accepted
+
+    def _post_after(
+        self, operations: np.ndarray[Any, np.dtype[np.void]], counter: "Counter", threshold: int
+    ) -> int:
+        if operations.dtype != OPERATION_DTYPE or not operations.flags.c_contiguous:
+            raise InvalidArgument("contiguous records of OPERATION_DTYPE are meant", operation="post")
+        accepted: int = lib.ofp_post_after(
+            self._pointer("post"),
+            _from_buffer(_RECORDS, operations),
+            operations.size,
+            counter._pointer("post"),
+            counter_value(threshold, "threshold"),
+        )
         if accepted < 0:
             raise failure(accepted, operation="post", provider=self._domain.provider)
         return accepted

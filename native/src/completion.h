@@ -7,9 +7,11 @@
 
 /* Internal bit of ofp_operation.flags: `context` is a struct ofp_request *. Callers of ofp_post cannot set it. */
 #define OFPI_REQUEST (1ull << 62)
+/* The same of a struct ofpi_work *; deferred.h. */
+#define OFPI_DEFERRED (1ull << 60)
 
 /* Internal bit of ofp_operation.flags: an inject whose payload the core has copied, so that the provider knows of none. */
-#define OFPI_COPIED (1ull << 60)
+#define OFPI_COPIED (1ull << 59)
 
 /* Completions of the receive queue; a released multi-receive buffer may say nothing else. */
 #define OFPI_COMPLETED_AT_RECEIVER (OFP_COMPLETED_RECV | OFP_COMPLETED_MULTI_RECV)

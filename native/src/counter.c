@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counters (fi_cntr(3)): a value and an error value that finished operations advance, and threads that wait for them. */
-#include "counter.h"
+#include "deferred.h"
 
 #include <stdlib.h>
 
@@ -33,6 +33,7 @@ int ofp_counter_open(struct ofp_domain *handle, const struct ofp_counter_attr *a
     }
     counter->domain = domain;
     counter->events = attr->events;
+    ofp_list_init(&counter->thresholds);
     ofp_list_append(&domain->counters, &counter->node);
     ofpi_domain_leave(domain);
     *result = counter;
@@ -51,6 +52,7 @@ int ofp_counter_retire(struct ofp_counter *counter)
         return -EBUSY;
     }
     counter->closing = true;
+    ofpi_works_leave_counter(counter);
     ofpi_wait_for_leavers(domain, &counter->waiting);
     ofp_list_remove(&counter->node);
     ofpi_domain_leave(domain);
@@ -83,6 +85,8 @@ static void tell_waiters(const struct ofp_counter *counter)
 void ofpi_counter_change(struct ofp_counter *counter, uint64_t value)
 {
     counter->value = value;
+    if (!ofp_list_empty(&counter->thresholds))
+        ofpi_works_due(counter);
     tell_waiters(counter);
 }
 

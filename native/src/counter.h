@@ -7,11 +7,12 @@
 
 struct ofp_counter {
     struct ofpi_domain *domain;
-    struct ofp_list node; /* in domain->counters */
-    uint32_t uses;        /* endpoints bound to it, one for each class */
-    uint32_t events;      /* enum ofp_counter_events */
-    uint32_t waiting;     /* threads in ofp_counter_wait */
-    bool closing;         /* waits end, calls are refused; set for good by retiring */
+    struct ofp_list node;       /* in domain->counters */
+    uint32_t uses;              /* endpoints bound to it, one for each class */
+    uint32_t events;            /* enum ofp_counter_events */
+    uint32_t waiting;           /* threads in ofp_counter_wait */
+    bool closing;               /* waits end, calls are refused; set for good by retiring */
+    struct ofp_list thresholds; /* work that waits for a value, by that value; deferred.c */
     uint64_t value, errors;
 };
 

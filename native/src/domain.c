@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Domains: opening, closing, who may call. */
-#include "domain.h"
+#include "deferred.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,11 +44,13 @@ static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struc
     ofp_list_init(&domain->endpoints);
     ofp_list_init(&domain->queues);
     ofp_list_init(&domain->to_flush);
+    ofp_list_init(&domain->due);
     ofp_list_init(&domain->vectors);
     ofp_list_init(&domain->counters);
     ofp_list_init(&domain->free_requests);
     ofpi_regions_init(&domain->regions);
     ofpi_pool_init(&domain->pendings, sizeof(struct ofpi_pending));
+    ofpi_pool_init(&domain->works, sizeof(struct ofpi_work));
     ofpi_timers_init(&domain->timers);
     return domain;
 }
@@ -57,6 +59,7 @@ static void domain_free(struct ofpi_domain *domain)
 {
     ofpi_requests_free(domain);
     ofpi_timers_fini(&domain->timers);
+    ofpi_pool_fini(&domain->works);
     ofpi_pool_fini(&domain->pendings);
     ofpi_regions_fini(&domain->regions);
     free(domain);

@@ -37,6 +37,8 @@ struct ofpi_domain {
     uint32_t next_endpoint_id;
     struct ofpi_regions regions;
     struct ofpi_pool pendings;
+    struct ofpi_pool works; /* deferred.c */
+    struct ofp_list due;    /* those of `works` whose counter has reached its threshold, not yet started */
     struct ofp_list free_requests;
     void **request_chunks;
     uint32_t request_chunk_count;
@@ -133,6 +135,7 @@ struct ofpi_endpoint {
     bool closing;                  /* what ends from now on is cancelled; posts that wait for room give up */
     uint32_t waiting_for_room;     /* threads that do */
     bool held_back;                /* the last post said that more would follow */
+    bool work_is_stuck;            /* due work waits for room in the transmit queue; valid within ofpi_works_start */
     bool counted;                  /* one of `counters` is there; counter.c */
     struct ofp_counter *counters[OFP_COUNTER_CLASSES];
     struct ofp_endpoint_statistics statistics;
@@ -192,8 +195,12 @@ static inline bool ofpi_domain_has_sleepers(const struct ofpi_domain *domain)
     return domain->armed_queues || domain->helper_state == OFPI_HELPER_ARMED;
 }
 void ofpi_domain_flush(struct ofpi_domain *domain);
+/* Start what is due, never from within a provider's callback; returns how many; deferred.c. */
+int ofpi_works_start(struct ofpi_domain *domain);
 static inline void ofpi_domain_leave(struct ofpi_domain *domain)
 {
+    if (__builtin_expect(!ofp_list_empty(&domain->due), 0))
+        ofpi_works_start(domain);
     if (__builtin_expect(!ofp_list_empty(&domain->to_flush), 0))
         ofpi_domain_flush(domain);
     if (__builtin_expect(!domain->endpoints_armed && ofpi_domain_has_sleepers(domain), 0))

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "counter.h"
-#include "domain.h"
+#include "deferred.h"
 
 static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
 {
@@ -122,6 +121,7 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
     if (ofp_list_linked(&endpoint->flush_node))
         ofp_list_remove(&endpoint->flush_node);
     domain->endpoint_count--;
+    ofpi_works_leave_endpoint(endpoint);
     ofpi_peers_close(endpoint);
     if (endpoint->receive_context)
         ofpi_receive_context_drain(endpoint->receive_context, handle, ECANCELED);
@@ -171,6 +171,8 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
     struct ofpi_domain *domain = endpoint->domain;
 
     completion->endpoint = handle->id;
+    if (__builtin_expect(op_flags & OFPI_DEFERRED, 0))
+        completion->context = ofpi_work_finished(completion->context, completion->error);
     /* Looking for a message and setting one aside transfers nothing. */
     if (!(op_flags & OFP_PEEK) && !(completion->flags & OFP_COMPLETED_CLAIM))
         ofpi_counters_count(endpoint, completion->flags, completion->length, completion->error);

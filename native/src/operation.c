@@ -3,12 +3,13 @@
 #include <errno.h>
 
 #include "atomic.h"
-#include "domain.h"
+#include "deferred.h"
 
-static const uint64_t receive_flags =
-    OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV | OFPI_REQUEST;
+static const uint64_t receive_flags = OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD |
+                                      OFP_MULTI_RECV | OFPI_REQUEST | OFPI_DEFERRED;
 static const uint64_t send_flags = OFP_COMPLETION | OFP_MORE | OFP_INJECT | OFP_REMOTE_CQ_DATA | OFP_FENCE |
-                                   OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE | OFPI_REQUEST;
+                                   OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE | OFPI_REQUEST |
+                                   OFPI_DEFERRED;
 
 /* What an operation does with local memory, as the right that a region must grant (fi_mr(3)). */
 static uint32_t local_access(const struct ofp_operation *op)
@@ -343,6 +344,8 @@ int ofp_cancel(struct ofp_endpoint *handle, uint64_t context)
         result = ofpi_receive_cancel(endpoint->receive_context, handle, context, 0);
     if (result == -ENOENT)
         result = ofpi_peer_cancel(endpoint, context, 0);
+    if (result == -ENOENT)
+        result = ofpi_works_cancel(endpoint, context);
     ofpi_domain_leave(endpoint->domain);
     return result;
 }

@@ -52,6 +52,8 @@ int ofpi_progress(struct ofpi_domain *domain, bool kernel)
     if (kernel || ticks() - domain->reactor_ticks > REACTOR_TICKS)
         events += poll_kernel(domain);
     domain->in_progress = false;
+    if (__builtin_expect(!ofp_list_empty(&domain->due), 0))
+        events += ofpi_works_start(domain);
     return events;
 }
 
@@ -59,6 +61,8 @@ static uint64_t next_deadline(const struct ofpi_domain *domain)
 {
     uint64_t deadline = ofpi_timers_next(&domain->timers);
 
+    if (!ofp_list_empty(&domain->due) && ofpi_now() + BACKLOG_PAUSE < deadline)
+        deadline = ofpi_now() + BACKLOG_PAUSE;
     for (const struct ofp_list *node = domain->endpoints.next; node != &domain->endpoints; node = node->next) {
         if (!ofp_list_empty(&OFP_CONTAINER_OF(node, const struct ofpi_endpoint, node)->backlogged)) {
             uint64_t again = ofpi_now() + BACKLOG_PAUSE;

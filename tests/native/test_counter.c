@@ -191,6 +191,8 @@ static void test_classes(void **state)
         ofpi_counters_count(&endpoint, cases[i].flags, 3, 0);
         for (int class = 0; class < OFP_COUNTER_CLASSES; class++)
             pointers[class] = &counters[class];
+        for (int class = 0; class < OFP_COUNTER_CLASSES; class++)
+            ofp_list_init(&counters[class].thresholds);
         ofpi_counters_bind(&endpoint, pointers);
         ofpi_counters_count(&endpoint, cases[i].flags, 3, 0);
         ofpi_counters_count(&endpoint, cases[i].flags, 3, ECANCELED);

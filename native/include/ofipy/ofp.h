@@ -269,6 +269,32 @@ struct ofp_endpoint_statistics {
 };
 int ofp_endpoint_statistics(struct ofp_endpoint *endpoint, struct ofp_endpoint_statistics *statistics);
 
+/* ---------------------------------------------------------------------------------------------------- deferred work */
+
+/*
+ * As ofp_post, but each record, copied with the arrays it points to and with injected payload, is posted when the counter
+ * has reached the threshold: in the order of thresholds, then of calls. Records that look for a message, set one aside or
+ * take many are refused. What fails then, or is cancelled, has an error completion with its context.
+ */
+int64_t ofp_post_after(struct ofp_endpoint *endpoint, const struct ofp_operation *operations, uint64_t count,
+                       struct ofp_counter *counter, uint64_t threshold);
+
+enum ofp_work_kind { OFP_WORK_OPERATION = 0, OFP_WORK_COUNTER_ADD = 1, OFP_WORK_COUNTER_SET = 2 };
+struct ofp_deferred_work {
+    uint32_t kind;               /* enum ofp_work_kind */
+    struct ofp_counter *counter; /* starts it on reaching `threshold` */
+    uint64_t threshold;
+    struct ofp_counter *target;     /* operation: gets 1 added when it has finished, NULL: none; else what is changed */
+    uint64_t value;                 /* added to the target, or set */
+    struct ofp_operation operation; /* its `endpoint` says of which endpoint of the domain */
+};
+int ofp_work_queue(struct ofp_domain *domain, const struct ofp_deferred_work *work, uint64_t *id);
+/* End it before it starts; an operation completes as ECANCELED. -ENOENT: it has started. Closing a counter does the same
+ * to what waits for it or would change it; an operation that was to tell it about its end goes on. */
+int ofp_work_cancel(struct ofp_domain *domain, uint64_t id);
+/* Cancel all work of the domain that has not started. Returns how many. */
+int64_t ofp_work_flush(struct ofp_domain *domain);
+
 /* --------------------------------------------------------------------------------------------------------- requests */
 
 /*
