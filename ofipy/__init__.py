@@ -51,6 +51,7 @@ from ofipy._multi_receive import MessageView, MultiReceive
 from ofipy._open import open
 from ofipy._operations import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
 from ofipy._providers import Provider
+from ofipy._receive_context import ReceiveContext
 from ofipy._region import Region
 from ofipy._remote import RemoteRegion
 from ofipy._request import Message, MessageRequest, PreparedRequest, Request
@@ -113,6 +114,7 @@ __all__ = [
     "Progress",
     "Provider",
     "ProviderUnavailable",
+    "ReceiveContext",
     "Region",
     "RemoteAccessError",
     "RemoteRegion",

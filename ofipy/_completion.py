@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ofipy._aio import Reader
     from ofipy._endpoint import Endpoint
     from ofipy._fabric import Domain
+    from ofipy._receive_context import ReceiveContext
 
 __all__ = ["COMPLETION_DTYPE", "CompletionBatch", "CompletionQueue", "Rows", "describe_flags"]
 
@@ -67,7 +68,9 @@ class CompletionQueue(Resource):
         provider = domain.provider
         check(lib.ofp_cq_open(domain._pointer("cq"), attributes, result), operation="cq", provider=provider)
         self._domain = domain
-        self._endpoints: weakref.WeakValueDictionary[int, Endpoint] = weakref.WeakValueDictionary()
+        self._endpoints: weakref.WeakValueDictionary[int, Endpoint | ReceiveContext] = (
+            weakref.WeakValueDictionary()
+        )
         # What to do when a request that asked for it has finished, and what to keep alive until then: by
         # request.
         self._notified: dict[int, tuple[Callable[[], None], Any]] = {}

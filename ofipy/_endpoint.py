@@ -29,6 +29,7 @@ from ofipy._request import MessageRequest
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain, Fabric
+    from ofipy._receive_context import ReceiveContext
 
 __all__ = ["Endpoint", "EndpointStatistics"]
 
@@ -78,6 +79,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         Where posted operations end. Default: one of its own.
     av : AddressVector, optional
         Its peers. Default: one of its own.
+    rx : ReceiveContext, optional
+        Where receives are posted, for several endpoints; `av` is then that of the context.
     send_cq : CompletionQueue, optional
         Where posted sends end. Default: `cq`.
     service : int or str, optional
@@ -117,6 +120,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         "_owned",
         "_received",
         "_returned",
+        "_rx",
         "_send_cq",
         "_sent",
     )
@@ -127,6 +131,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         *,
         cq: CompletionQueue | None = None,
         av: AddressVector | None = None,
+        rx: "ReceiveContext | None" = None,
         send_cq: CompletionQueue | None = None,
         service: int | str | None = None,
         complete: str | None = None,
@@ -147,7 +152,10 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         self._domain = domain
         self._memory = domain._memory
         self._cq = cq if cq is not None else domain.cq()
-        self._av = av if av is not None else domain.av()
+        if av is None:
+            av = domain.av() if rx is None else rx.av
+        self._av = av
+        self._rx = rx
         self._send_cq = send_cq if send_cq is not None else self._cq
         self._owned: Fabric | None = None  # closed with the endpoint
         self._returned: deque[MessageRequest] = deque()  # messages that cancelled receives gave back
@@ -196,6 +204,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
                 "av": self._av._pointer("enable"),
                 "tx_cq": self._send_cq._pointer("enable"),
                 "rx_cq": self._cq._pointer("enable"),
+                "rx_context": ffi.NULL if self._rx is None else self._rx._pointer("enable"),
             },
         )
         result, text = ffi.new("struct ofp_endpoint **"), Text()
@@ -210,6 +219,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         parents = dict.fromkeys(
             (domain._core, self._cq._core, self._send_cq._core, self._av._core, *counters)
         )
+        if self._rx is not None:
+            parents[self._rx._core] = None
         self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
         self._own(Handle(self._handle, close, tuple(parents), "endpoint"))
         self._address = int(ffi.cast("intptr_t", self._handle))

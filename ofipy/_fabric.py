@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ofipy._completion import CompletionQueue
     from ofipy._counter import Counter, DeferredWork
     from ofipy._endpoint import Endpoint
+    from ofipy._receive_context import ReceiveContext
 
 __all__ = ["Domain", "Fabric"]
 
@@ -161,6 +162,38 @@ class Domain(Resource):
         from ofipy._counter import Counter
 
         return Counter(self, events=events)
+
+    def receive_context(
+        self,
+        *,
+        cq: "CompletionQueue | None" = None,
+        av: "AddressVector | None" = None,
+        unexpected_size: int | None = None,
+        min_multi_recv: int | None = None,
+    ) -> "ReceiveContext":
+        """Open a receive context for several endpoints: ``domain.endpoint(rx=context)``.
+
+        Parameters
+        ----------
+        cq : CompletionQueue, optional
+            Where receives end that took no message. Default: one of its own.
+        av : AddressVector, optional
+            The peers of all its endpoints. Default: one of its own.
+        unexpected_size : int, optional
+            Bytes of unexpected payload that it keeps. Default: ``OFIPY_UNEXPECTED_SIZE``.
+        min_multi_recv : int, optional
+            Bytes: multi-receive buffers with less room left are released. Default: 64.
+
+        Raises
+        ------
+        NotSupported
+            When the provider matches receives itself.
+        """
+        from ofipy._receive_context import ReceiveContext
+
+        return ReceiveContext(
+            self, cq=cq, av=av, unexpected_size=unexpected_size, min_multi_recv=min_multi_recv
+        )
 
     def endpoint(
         self, *, cq: "CompletionQueue | None" = None, av: "AddressVector | None" = None, **options: Any

@@ -119,7 +119,9 @@ struct ofpi_endpoint {
     struct ofp_cq *tx_cq, *rx_cq;
     struct ofp_av *av;
     struct ofpi_receive_context *receive_context;
-    struct ofpi_peer **peers; /* by address vector index */
+    struct ofpi_endpoint *shared; /* whose receive context that is; NULL: its own. Not owned */
+    uint32_t sharers;             /* endpoints that use the receive context of this one */
+    struct ofpi_peer **peers;     /* by address vector index */
     uint32_t peer_capacity;
     struct ofpi_av_table *stranger_addresses; /* senders without an entry in `av`; created when the first one comes */
     struct ofpi_peer **strangers;
@@ -239,6 +241,13 @@ static inline int ofpi_endpoint_enter(struct ofpi_endpoint *endpoint)
     }
     return result;
 }
+
+/* ------------------------------------------------------------------------------------- endpoint.c, shared_context.c */
+
+/* Open a receive context of the core's own. Zero: the defaults. */
+int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpected_limit, uint64_t min_multi_recv);
+/* Of ofp_receive_context_open: it has no transmit side. */
+static inline bool ofpi_endpoint_receives_only(const struct ofpi_endpoint *endpoint) { return !endpoint->tx_cq; }
 
 /* ---------------------------------------------------------------------------------------------------- operation.c */
 

@@ -33,24 +33,43 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     return endpoint;
 }
 
-static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp_endpoint_attr *attr)
+int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpected_limit, uint64_t min_multi_recv)
 {
     struct ofpi_receive_context_attr context = {
-        .unexpected_limit = attr->unexpected_limit ? attr->unexpected_limit : ofpi_param_size("UNEXPECTED_SIZE"),
+        .unexpected_limit = unexpected_limit ? unexpected_limit : ofpi_param_size("UNEXPECTED_SIZE"),
         .announcement_limit = ofpi_param_size("ANNOUNCEMENTS"),
-        .min_multi_recv = attr->min_multi_recv ? attr->min_multi_recv : OFP_MIN_MULTI_RECV,
+        .min_multi_recv = min_multi_recv ? min_multi_recv : OFP_MIN_MULTI_RECV,
         .complete = ofpi_endpoint_complete,
     };
 
-    if (endpoint->base.info.offloads_matching)
-        return 0;
     return ofpi_receive_context_open(&context, &endpoint->receive_context);
+}
+
+static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp_endpoint_attr *attr)
+{
+    struct ofpi_endpoint *shared = (struct ofpi_endpoint *)attr->rx_context;
+
+    if (endpoint->base.info.offloads_matching)
+        return shared ? -EOPNOTSUPP : 0;
+    if (!shared)
+        return ofpi_endpoint_open_context(endpoint, attr->unexpected_limit, attr->min_multi_recv);
+    if (shared->closing)
+        return -ECANCELED;
+    if (shared->domain != endpoint->domain || shared->av != attr->av || !ofpi_endpoint_receives_only(shared))
+        return -EINVAL;
+    endpoint->shared = shared;
+    endpoint->receive_context = shared->receive_context;
+    shared->sharers++;
+    return 0;
 }
 
 static void endpoint_release(struct ofpi_endpoint *endpoint)
 {
-    if (endpoint->receive_context)
+    if (endpoint->shared)
+        endpoint->shared->sharers--;
+    else if (endpoint->receive_context)
         ofpi_receive_context_close(endpoint->receive_context);
+    endpoint->shared = NULL;
     endpoint->receive_context = NULL;
     ofpi_peers_free(endpoint);
 }
@@ -85,9 +104,9 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
             endpoint->base.ops->close(&endpoint->base, 0);
     }
     if (error) {
-        ofpi_domain_leave(domain);
         if (endpoint)
             endpoint_release(endpoint);
+        ofpi_domain_leave(domain);
         free(endpoint);
         if (!text[0])
             snprintf(text, text_size, "cannot open an endpoint: %s", ofp_strerror(error));

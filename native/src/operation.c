@@ -196,6 +196,8 @@ static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_ope
         return -EOPNOTSUPP;
     if (ofpi_operation_is_receive(op))
         return check_receive(endpoint, op);
+    if (__builtin_expect(ofpi_endpoint_receives_only(endpoint), 0))
+        return -EOPNOTSUPP;
     if (op->flags & OFP_FENCE && !(endpoint->base.info.caps & OFP_CAP_FENCE))
         return -EOPNOTSUPP;
     if (op->flags & ~send_flags)
@@ -248,7 +250,15 @@ static int post_receive(struct ofpi_endpoint *endpoint, const struct ofp_transfe
     struct ofpi_peer *peer = NULL;
     int error = 0;
 
-    if (op->peer != OFP_PEER_ANY) {
+    if (__builtin_expect(ofpi_endpoint_receives_only(endpoint), 0)) {
+        size_t length;
+
+        if (op->peer != OFP_PEER_ANY && !ofpi_av_table_lookup(endpoint->av->table, op->peer, &length))
+            return -OFP_EADDRNOTAVAIL;
+    } else if (__builtin_expect(endpoint->shared != NULL, 0)) {
+        /* Receives are posted to the shared context. */
+        return -EOPNOTSUPP;
+    } else if (op->peer != OFP_PEER_ANY) {
         peer = ofpi_peer_get(endpoint, op->peer, &error);
         if (!peer)
             return error;

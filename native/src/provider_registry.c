@@ -206,7 +206,7 @@ static void add_emulated(struct ofp_info *info)
     uint64_t added = OFP_CAP_FENCE | OFP_CAP_ANY_INJECT;
 
     if (!info->offloads_matching)
-        added |= OFP_CAP_MULTI_RECV;
+        added |= OFP_CAP_MULTI_RECV | OFP_CAP_SHARED_CONTEXT;
     if (info->inject_size >= info->max_msg_size)
         info->caps |= OFP_CAP_ANY_INJECT;
     added &= ~info->caps;

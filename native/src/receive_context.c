@@ -105,7 +105,7 @@ static bool hold(struct ofpi_receive_context *context, struct ofp_endpoint *endp
     if (!kept)
         return false;
     ofpi_posted_remove(&context->posted, posted);
-    ofpi_unexpected_set_aside(&context->unexpected, kept, endpoint, posted->receiver.op_context,
+    ofpi_unexpected_set_aside(&context->unexpected, kept, posted->endpoint, posted->receiver.op_context,
                               posted->receiver.op_flags & OFPI_REQUEST);
     ofpi_receive_finish(context, endpoint, &posted->receiver, message,
                         (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});

@@ -114,7 +114,7 @@ static int take_kept_messages(struct ofpi_receive_context *context, const struct
             return 0;
         }
         *open = ofpi_many_cut(whole, kept->length, &piece);
-        result = ofpi_receive_take_kept(context, kept, &piece, NULL);
+        result = ofpi_receive_take_kept(context, whole->many->endpoint, kept, &piece, NULL);
         if (result) {
             ofpi_many_mend(whole, &piece);
             *open = true;

@@ -75,17 +75,18 @@ struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, stru
 }
 
 /* A receive with OFP_HOLD: the message goes on waiting, now for this operation alone. */
-static void set_aside(struct ofpi_receive_context *context, struct ofpi_unexpected *kept,
+static void set_aside(struct ofpi_receive_context *context, struct ofp_endpoint *poster, struct ofpi_unexpected *kept,
                       struct ofpi_receiver *receiver, const struct ofp_message *message)
 {
-    ofpi_unexpected_set_aside(&context->unexpected, kept, kept->endpoint, receiver->op_context,
+    ofpi_unexpected_set_aside(&context->unexpected, kept, poster, receiver->op_context,
                               receiver->op_flags & OFPI_REQUEST);
     ofpi_receive_finish(context, kept->endpoint, receiver, message,
                         (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
 }
 
-int ofpi_receive_take_kept(struct ofpi_receive_context *context, struct ofpi_unexpected *kept,
-                           const struct ofpi_receiver *receiver, struct ofpi_posted *posted)
+int ofpi_receive_take_kept(struct ofpi_receive_context *context, struct ofp_endpoint *poster,
+                           struct ofpi_unexpected *kept, const struct ofpi_receiver *receiver,
+                           struct ofpi_posted *posted)
 {
     struct ofpi_receiver taken = *receiver;
     struct ofp_message message = ofpi_unexpected_message(kept);
@@ -104,7 +105,7 @@ int ofpi_receive_take_kept(struct ofpi_receive_context *context, struct ofpi_une
     }
     ofpi_unexpected_detach(&context->unexpected, kept);
     if (hold) {
-        set_aside(context, kept, &taken, &message);
+        set_aside(context, poster, kept, &taken, &message);
         return 0;
     }
     if (kept->error)

@@ -42,10 +42,11 @@ void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted 
 struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, struct ofpi_posted *posted,
                                       uint64_t length);
 /*
- * Give a kept message, waiting or set aside, to a receiver, which is used up; `posted`: the posted receive whose
- * receiver it is, or NULL. -ENOMEM: nothing has changed. The provider may be called.
+ * Give a kept message, waiting or set aside, to a receiver, which is used up; `poster`: the endpoint whose receiver it is;
+ * `posted`: the posted receive whose it is, or NULL. -ENOMEM: nothing has changed. The provider may be called.
  */
-int ofpi_receive_take_kept(struct ofpi_receive_context *context, struct ofpi_unexpected *kept,
-                           const struct ofpi_receiver *receiver, struct ofpi_posted *posted);
+int ofpi_receive_take_kept(struct ofpi_receive_context *context, struct ofp_endpoint *poster,
+                           struct ofpi_unexpected *kept, const struct ofpi_receiver *receiver,
+                           struct ofpi_posted *posted);
 
 #endif

@@ -19,7 +19,7 @@ static int receive(struct ofpi_receive_context *context, struct ofp_endpoint *en
         return result;
     kept = ofpi_unexpected_find(&context->unexpected, &selector);
     if (kept)
-        result = ofpi_receive_take_kept(context, kept, &receiver, NULL);
+        result = ofpi_receive_take_kept(context, endpoint, kept, &receiver, NULL);
     else
         result = ofpi_posted_add(&context->posted, endpoint, &selector, &receiver);
     if (result)
@@ -95,7 +95,7 @@ static int claim(struct ofpi_receive_context *context, struct ofp_endpoint *endp
     result = ofpi_receiver_capture(&receiver, &context->segments, transfer);
     if (result)
         return result;
-    result = ofpi_receive_take_kept(context, kept, &receiver, NULL);
+    result = ofpi_receive_take_kept(context, endpoint, kept, &receiver, NULL);
     if (result)
         ofpi_receiver_release(&receiver, &context->segments);
     return result;
@@ -146,9 +146,9 @@ static int give_posted(struct ofpi_receive_context *context, struct ofpi_unexpec
     int result;
 
     if (!(posted->receiver.op_flags & OFP_MULTI_RECV))
-        return ofpi_receive_take_kept(context, kept, &posted->receiver, posted);
+        return ofpi_receive_take_kept(context, posted->endpoint, kept, &posted->receiver, posted);
     open = ofpi_many_cut(&posted->receiver, kept->length, &piece);
-    result = ofpi_receive_take_kept(context, kept, &piece, open ? NULL : posted);
+    result = ofpi_receive_take_kept(context, posted->endpoint, kept, &piece, open ? NULL : posted);
     if (result)
         ofpi_many_mend(&posted->receiver, &piece);
     return result;

@@ -218,13 +218,14 @@ struct ofp_endpoint_attr {
     struct ofp_cq *tx_cq;
     struct ofp_cq *rx_cq;
     struct ofp_av *av;
-    const char *service;           /* NULL: any address */
-    uint64_t tx_flags;             /* default flags of sends: OFP_INJECT, OFP_COMPLETION, OFP_TRANSMIT_COMPLETE … */
-    uint64_t rx_flags;             /* of posted receives: OFP_COMPLETION, OFP_MULTI_RECV */
-    uint64_t tx_size;              /* 0: the info's */
-    uint64_t unexpected_limit;     /* bytes of unexpected payload; 0: default */
-    uint64_t min_multi_recv;       /* bytes; multi-receive buffers with less room left are released. 0: default */
-    uint32_t selective_completion; /* OFP_SELECTIVE_…: only operations with OFP_COMPLETION write queue entries */
+    struct ofp_endpoint *rx_context; /* of ofp_receive_context_open: receives are posted there; NULL: an own one */
+    const char *service;             /* NULL: any address */
+    uint64_t tx_flags;               /* default flags of sends: OFP_INJECT, OFP_COMPLETION, OFP_TRANSMIT_COMPLETE … */
+    uint64_t rx_flags;               /* of posted receives: OFP_COMPLETION, OFP_MULTI_RECV */
+    uint64_t tx_size;                /* 0: the info's */
+    uint64_t unexpected_limit;       /* bytes of unexpected payload; 0: default */
+    uint64_t min_multi_recv;         /* bytes; multi-receive buffers with less room left are released. 0: default */
+    uint32_t selective_completion;   /* OFP_SELECTIVE_…: only operations with OFP_COMPLETION write queue entries */
     uint32_t remote_events; /* 1: what peers read and write here writes entries to rx_cq, also without remote CQ data */
     struct ofp_counter *counters[OFP_COUNTER_CLASSES]; /* by enum ofp_counter_class; NULL: not counted */
 };
@@ -237,6 +238,23 @@ int ofp_endpoint_retire(struct ofp_endpoint *endpoint, int64_t timeout);
 void ofp_endpoint_free(struct ofp_endpoint *endpoint);
 int ofp_endpoint_address(struct ofp_endpoint *endpoint, void *address, size_t *length);
 uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint);
+/*
+ * A receive context that several endpoints share (fi_srx_context): receives posted to it take messages of all of them, and
+ * complete at the endpoint where the message arrived. It is used as an endpoint that receives only: ofp_post, ofp_cancel,
+ * ofp_request_start, options, statistics. Its queue takes what ends without a message. The endpoints use the same address
+ * vector, so that a receive can name a source. -EOPNOTSUPP where the transport matches receives itself.
+ */
+struct ofp_receive_context_attr {
+    struct ofp_cq *cq;
+    struct ofp_av *av;
+    uint64_t unexpected_limit; /* as of endpoints, of all of them together */
+    uint64_t min_multi_recv;
+};
+int ofp_receive_context_open(struct ofp_domain *domain, const struct ofp_receive_context_attr *attr,
+                             struct ofp_endpoint **context);
+/* -EBUSY while an endpoint uses it. What is posted ends as ECANCELED. Free it with ofp_endpoint_free. */
+int ofp_receive_context_retire(struct ofp_endpoint *context);
+int ofp_receive_context_close(struct ofp_endpoint *context);
 /*
  * Options by name (fi_endpoint(3), fi_getopt): "min_multi_recv", "tx_size", "tx_flags", "rx_flags"; read only are
  * "inject_size", "max_msg_size", "rx_size". What is set counts for operations posted afterwards. -ENOPROTOOPT: this endpoint has no

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receive contexts that several endpoints share. The handle is an endpoint without a transport and without a transmit side,
+ * which owns the receive context and whose name receives are posted under: so posting, requests, cancelling and setting
+ * aside need no code of their own. It is in no list of endpoints, and nothing ever arrives at it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "domain.h"
+
+static int no_name(struct ofp_endpoint *endpoint, void *address, size_t *length)
+{
+    (void)endpoint;
+    (void)address;
+    (void)length;
+    return -EOPNOTSUPP;
+}
+
+static const struct ofp_endpoint_ops no_transport = {.name = no_name};
+
+static struct ofpi_endpoint *context_new(struct ofpi_domain *domain, const struct ofp_receive_context_attr *attr)
+{
+    struct ofpi_endpoint *context = calloc(1, sizeof(*context));
+
+    if (!context)
+        return NULL;
+    context->base.ops = &no_transport;
+    context->base.domain = &domain->base;
+    context->base.id = ++domain->next_endpoint_id;
+    context->base.info = domain->base.info;
+    context->domain = domain;
+    context->rx_cq = attr->cq;
+    context->av = attr->av;
+    ofp_list_init(&context->backlogged);
+    ofp_list_init(&context->removed);
+    ofp_list_init(&context->sourceless);
+    return context;
+}
+
+int ofp_receive_context_open(struct ofp_domain *handle, const struct ofp_receive_context_attr *attr,
+                             struct ofp_endpoint **result)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    struct ofpi_endpoint *context;
+    int error;
+
+    if (!attr->cq || !attr->av || attr->cq->domain != domain || attr->av->domain != domain)
+        return -EINVAL;
+    if (domain->base.info.offloads_matching)
+        return -EOPNOTSUPP;
+    error = ofpi_domain_enter(domain);
+    if (error)
+        return error;
+    context = context_new(domain, attr);
+    error = context ? ofpi_endpoint_open_context(context, attr->unexpected_limit, attr->min_multi_recv) : -ENOMEM;
+    if (error) {
+        free(context);
+    } else {
+        attr->cq->uses++;
+        attr->av->uses++;
+        domain->endpoint_count++;
+        *result = &context->base;
+    }
+    ofpi_domain_leave(domain);
+    return error;
+}
+
+int ofp_receive_context_retire(struct ofp_endpoint *handle)
+{
+    struct ofpi_endpoint *context = (struct ofpi_endpoint *)handle;
+    struct ofpi_domain *domain = context->domain;
+    int result = ofpi_endpoint_enter(context);
+
+    if (result)
+        return result;
+    if (context->sharers) {
+        ofpi_domain_leave(domain);
+        return -EBUSY;
+    }
+    context->closing = true;
+    domain->endpoint_count--;
+    ofpi_receive_context_drain(context->receive_context, handle, ECANCELED);
+    ofpi_receive_context_close(context->receive_context);
+    context->receive_context = NULL;
+    context->rx_cq->uses--;
+    context->av->uses--;
+    ofpi_domain_leave(domain);
+    return 0;
+}
+
+int ofp_receive_context_close(struct ofp_endpoint *context)
+{
+    int result = ofp_receive_context_retire(context);
+
+    if (!result)
+        ofp_endpoint_free(context);
+    return result;
+}

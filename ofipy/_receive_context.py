@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Receive contexts that several endpoints share."""
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from ofipy._av import PEER_ANY, PEER_UNKNOWN, AddressVector
+from ofipy._binding import check, ffi, lib
+from ofipy._buffers import NO_EXPORT
+from ofipy._completion import CompletionQueue
+from ofipy._errors import FabricError
+from ofipy._lifetime import Handle, Resource
+from ofipy._messaging import Messaging
+from ofipy._multi_receive import MultiReceiving
+from ofipy._posting import Posting
+from ofipy._request import MessageRequest
+
+if TYPE_CHECKING:
+    from ofipy._fabric import Domain
+
+__all__ = ["ReceiveContext"]
+
+
+class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
+    """Receives that take messages of several endpoints (fi_endpoint(3), fi_srx_context).
+
+    Made by :meth:`Domain.receive_context`; endpoints are bound with ``domain.endpoint(rx=context)``. Receives are
+    posted here instead of at the endpoints, with the same methods; sending is for the endpoints. A posted receive
+    completes in the queue of the endpoint whose message it took, which its completion names. Closing an endpoint
+    leaves the receives posted; messages of that endpoint that nobody received are dropped.
+    """
+
+    __slots__ = (
+        "_address",
+        "_av",
+        "_cq",
+        "_domain",
+        "_handle",
+        "_memory",
+        "_received",
+        "_returned",
+        "_sent",
+    )
+
+    _warns = False  # its domain does
+
+    def __init__(
+        self,
+        domain: "Domain",
+        *,
+        cq: CompletionQueue | None = None,
+        av: AddressVector | None = None,
+        unexpected_size: int | None = None,
+        min_multi_recv: int | None = None,
+    ) -> None:
+        self._handle: Any = None
+        self._address: int | None = None
+        self._sent = self._received = NO_EXPORT
+        self._returned: deque[MessageRequest] = deque()
+        self._domain = domain
+        self._memory = domain._memory
+        self._cq = cq if cq is not None else domain.cq()
+        self._av = av if av is not None else domain.av()
+        provider = domain.provider
+        attributes = ffi.new(
+            "struct ofp_receive_context_attr *",
+            {
+                "cq": self._cq._pointer("receive_context"),
+                "av": self._av._pointer("receive_context"),
+                "unexpected_limit": unexpected_size or 0,
+                "min_multi_recv": min_multi_recv or 0,
+            },
+        )
+        result = ffi.new("struct ofp_endpoint **")
+        opened = lib.ofp_receive_context_open(domain._pointer("receive_context"), attributes, result)
+        check(opened, operation="open a receive context", provider=provider)
+
+        def close(pointer: Any) -> None:
+            check(
+                lib.ofp_receive_context_retire(pointer),
+                operation="close a receive context",
+                provider=provider,
+            )
+
+        self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
+        parents = dict.fromkeys((domain._core, self._cq._core, self._av._core))
+        self._own(Handle(self._handle, close, tuple(parents), "receive context"))
+        self._address = int(ffi.cast("intptr_t", self._handle))
+        self._cq._endpoints[self.id] = self
+
+    @property
+    def domain(self) -> "Domain":
+        """What it was opened from."""
+        return self._domain
+
+    @property
+    def cq(self) -> CompletionQueue:
+        """Where posted receives end that took no message, such as cancelled ones."""
+        return self._cq
+
+    @property
+    def av(self) -> AddressVector:
+        """The peers of its endpoints."""
+        return self._av
+
+    @property
+    def provider(self) -> str:
+        """Name of the provider."""
+        return self._domain.provider
+
+    @property
+    def id(self) -> int:
+        """What completion records call it; unique among the endpoints of its domain."""
+        return int(lib.ofp_endpoint_id(self._pointer("id")))
+
+    def _closed(self) -> None:
+        self._handle = self._address = None
+        self._sent = self._received = NO_EXPORT
+        # Whoever awaits one of its requests learns that it was cancelled.
+        if self._cq._core.is_open and not self._cq._core.is_forked:
+            try:
+                self._cq._drain_finished()
+            except FabricError:
+                return
+
+    def _peer_text(self, peer: int) -> str | None:
+        """A peer's address for messages, as far as it is known."""
+        if peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
+            return None
+        try:
+            return str(self._av.address(peer))
+        except (FabricError, OverflowError):
+            return f"peer {int(peer)}"
+
+    def __repr__(self) -> str:
+        return f"<ReceiveContext of {self.provider}{' closed' if self.closed else ''}>"
