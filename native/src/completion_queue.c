@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "domain.h"
 
@@ -41,21 +38,13 @@ int ofp_cq_open(struct ofp_domain *handle, const struct ofp_cq_attr *attr, struc
         return error;
     }
     cq->domain = domain;
-    cq->event_fd = cq->epoll_fd = -1;
+    ofpi_sleeper_init(&cq->sleeper);
     ofp_list_init(&cq->spill);
     ofp_list_init(&cq->finished);
     ofp_list_append(&domain->queues, &cq->node);
     ofpi_domain_leave(domain);
     *result = cq;
     return 0;
-}
-
-static void set_armed(struct ofp_cq *cq, bool armed)
-{
-    if (cq->armed == armed)
-        return;
-    cq->armed = armed;
-    cq->domain->armed_queues += armed ? 1 : -1u;
 }
 
 int ofp_cq_retire(struct ofp_cq *cq)
@@ -72,16 +61,12 @@ int ofp_cq_retire(struct ofp_cq *cq)
     }
     cq->closing = true;
     ofpi_wait_for_leavers(domain, &cq->waiting);
-    set_armed(cq, false);
+    ofpi_sleeper_close(domain, &cq->sleeper);
     ofp_list_remove(&cq->node);
     while (ofp_list_pop(&cq->finished))
         ;
     while ((node = ofp_list_pop(&cq->spill)))
         free(OFP_CONTAINER_OF(node, struct spill_chunk, node));
-    if (cq->epoll_fd >= 0) {
-        close(cq->epoll_fd);
-        close(cq->event_fd);
-    }
     free(cq->ring);
     ofpi_domain_leave(domain);
     return 0;
@@ -135,12 +120,8 @@ void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion)
 
 void ofpi_cq_notify(struct ofp_cq *cq)
 {
-    uint64_t one = 1;
-
-    if (__builtin_expect(!cq->armed, 1))
-        return;
-    set_armed(cq, false);
-    cq->event_set = write(cq->event_fd, &one, sizeof(one)) == sizeof(one);
+    if (__builtin_expect(cq->sleeper.armed, 0))
+        ofpi_sleeper_rouse(cq->domain, &cq->sleeper);
 }
 
 static uint64_t take(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
@@ -165,24 +146,14 @@ static uint64_t take(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t ma
     return taken;
 }
 
-/* The user is awake: the descriptor need not stay readable. */
-static void awake(struct ofp_cq *cq)
-{
-    uint64_t ignored;
-
-    set_armed(cq, false);
-    if (cq->event_set && read(cq->event_fd, &ignored, sizeof(ignored)) == sizeof(ignored))
-        cq->event_set = false;
-}
-
 int64_t ofp_cq_read(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
 {
     int64_t result = ofpi_cq_enter(cq);
 
     if (result)
         return result;
-    if (cq->event_fd >= 0)
-        awake(cq);
+    if (cq->sleeper.event_fd >= 0)
+        ofpi_sleeper_awake(cq->domain, &cq->sleeper);
     if (!cq->count)
         ofpi_progress(cq->domain, false);
     result = (int64_t)take(cq, rows, max);
@@ -215,8 +186,8 @@ int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
     *expired = false;
     if (result)
         return result;
-    if (cq->event_fd >= 0)
-        awake(cq);
+    if (cq->sleeper.event_fd >= 0)
+        ofpi_sleeper_awake(cq->domain, &cq->sleeper);
     cq->waiting++;
     result = ofpi_wait(cq->domain, enough, &condition, timeout, expired);
     cq->waiting--;
@@ -245,71 +216,33 @@ int ofp_cq_signal(struct ofp_cq *cq)
     return 0;
 }
 
-/* Readable when the domain has work or this queue was notified by somebody else's progress. */
-static int open_descriptor(struct ofp_cq *cq)
-{
-    struct epoll_event event = {.events = EPOLLIN};
-    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-
-    if (epoll_fd < 0 || event_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, event_fd, &event) != 0 ||
-        epoll_ctl(epoll_fd, EPOLL_CTL_ADD, cq->domain->reactor.epoll_fd, &event) != 0) {
-        int error = errno;
-
-        if (epoll_fd >= 0)
-            close(epoll_fd);
-        if (event_fd >= 0)
-            close(event_fd);
-        return -error;
-    }
-    cq->epoll_fd = epoll_fd;
-    cq->event_fd = event_fd;
-    return 0;
-}
-
 int ofp_cq_fileno(struct ofp_cq *cq)
 {
     int result = ofpi_cq_enter(cq);
 
     if (result)
         return result;
-    if (!cq->domain->base.info.wait_fd)
-        result = -EOPNOTSUPP;
-    else if (cq->epoll_fd < 0)
-        result = open_descriptor(cq);
-    if (!result)
-        result = cq->epoll_fd;
+    result = ofpi_sleeper_fileno(cq->domain, &cq->sleeper);
     ofpi_domain_leave(cq->domain);
     return result;
 }
 
-static bool has_news(const struct ofp_cq *cq)
+static bool has_news(const void *argument)
 {
+    const struct ofp_cq *cq = argument;
+
     return cq->count || cq->spilled || cq->signalled || !ofp_list_empty(&cq->finished);
 }
 
 int ofp_cq_arm(struct ofp_cq *cq)
 {
-    int result = ofp_cq_fileno(cq);
+    int result = ofpi_cq_enter(cq);
 
-    if (result < 0)
-        return result;
-    result = ofpi_cq_enter(cq);
     if (result)
         return result;
-    awake(cq);
-    /* Descriptors that are readable for what was handled already would wake the sleeper for nothing. */
-    ofpi_progress(cq->domain, true);
-    while (!has_news(cq)) {
-        if (ofpi_arm(cq->domain)) {
-            set_armed(cq, true);
-            result = 1;
-            break;
-        }
-        /* An endpoint that neither sleeps nor has work is looked at again by the caller. */
-        if (ofpi_progress(cq->domain, true) == 0)
-            break;
-    }
+    result = ofpi_sleeper_fileno(cq->domain, &cq->sleeper);
+    if (result >= 0)
+        result = ofpi_sleeper_arm(cq->domain, &cq->sleeper, has_news, cq);
     ofpi_domain_leave(cq->domain);
     return result;
 }
@@ -322,8 +255,8 @@ int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max
 
     if (result)
         return result;
-    if (cq->event_fd >= 0)
-        awake(cq);
+    if (cq->sleeper.event_fd >= 0)
+        ofpi_sleeper_awake(cq->domain, &cq->sleeper);
     if (ofp_list_empty(&cq->finished))
         ofpi_progress(cq->domain, true);
     while ((uint64_t)taken < max && (node = ofp_list_pop(&cq->finished))) {

@@ -32,7 +32,7 @@ struct ofpi_domain {
     _Atomic uint64_t owner;   /* OFP_THREAD_DOMAIN: the thread it is bound to */
     uint64_t fork_generation; /* constant; differs from ofpi_fork_generation in a child */
 
-    struct ofp_list endpoints, queues, vectors, counters;
+    struct ofp_list endpoints, queues, vectors, counters, event_queues;
     uint32_t endpoint_count;
     uint32_t next_endpoint_id;
     struct ofpi_regions regions;
@@ -72,6 +72,13 @@ struct ofpi_domain {
     pthread_t helper;
 };
 
+/* The descriptor of a queue and whether its user sleeps on it; sleeper.c. */
+struct ofpi_sleeper {
+    bool armed;             /* its user sleeps on `epoll_fd` */
+    bool event_set;         /* event_fd is readable */
+    int event_fd, epoll_fd; /* -1 until the descriptor is first asked for */
+};
+
 struct ofp_cq {
     struct ofpi_domain *domain;
     struct ofp_list node;        /* in domain->queues */
@@ -84,9 +91,7 @@ struct ofp_cq {
     bool signalled;           /* ofp_cq_signal, not yet consumed */
     bool closing;             /* waits end, calls are refused; set for good by retiring */
     uint32_t waiting;         /* threads in ofp_cq_wait */
-    bool armed;               /* its user sleeps on `epoll_fd` */
-    bool event_set;           /* event_fd is readable */
-    int event_fd, epoll_fd;   /* -1 until ofp_cq_fileno is first called */
+    struct ofpi_sleeper sleeper;
 };
 
 struct ofp_av {
@@ -140,6 +145,7 @@ struct ofpi_endpoint {
     bool work_is_stuck;            /* due work waits for room in the transmit queue; valid within ofpi_works_start */
     bool counted;                  /* one of `counters` is there; counter.c */
     struct ofp_counter *counters[OFP_COUNTER_CLASSES];
+    struct ofp_eq *eq; /* may be NULL */
     struct ofp_endpoint_statistics statistics;
 };
 
@@ -371,6 +377,19 @@ int ofpi_wait(struct ofpi_domain *domain, ofpi_condition *condition, const void 
 void ofpi_wait_for_leavers(struct ofpi_domain *domain, const uint32_t *threads);
 /* Something that a sleeping thread may wait for has happened. Cheap when nobody sleeps. */
 void ofpi_wake(struct ofpi_domain *domain);
+
+/* ------------------------------------------------------------------------------------------------------ sleeper.c */
+
+void ofpi_sleeper_init(struct ofpi_sleeper *sleeper);
+void ofpi_sleeper_close(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
+/* Wake the user of the descriptor, who has armed it. */
+void ofpi_sleeper_rouse(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
+/* The user is awake: the descriptor need not stay readable. */
+void ofpi_sleeper_awake(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
+int ofpi_sleeper_fileno(const struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
+/* After fileno. 1: safe to sleep; 0: there is news, or something neither sleeps nor works. */
+int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
+                     const void *argument);
 
 int ofpi_helper_start(struct ofpi_domain *domain);
 void ofpi_helper_stop(struct ofpi_domain *domain);

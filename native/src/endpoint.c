@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "deferred.h"
+#include "event_queue.h"
 
 static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
 {
@@ -22,6 +23,7 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     endpoint->tx_cq = attr->tx_cq;
     endpoint->rx_cq = attr->rx_cq;
     endpoint->av = attr->av;
+    endpoint->eq = attr->eq;
     endpoint->tx_flags = attr->tx_flags;
     endpoint->rx_flags = attr->rx_flags;
     endpoint->tx_size = attr->tx_size ? attr->tx_size : endpoint->base.info.tx_size;
@@ -87,7 +89,8 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         return -EINVAL;
     }
     if (!attr->tx_cq || !attr->rx_cq || !attr->av || attr->tx_cq->domain != domain || attr->rx_cq->domain != domain ||
-        attr->av->domain != domain || ofpi_counters_check(domain, attr->counters) != 0) {
+        attr->av->domain != domain || ofpi_counters_check(domain, attr->counters) != 0 ||
+        (attr->eq && attr->eq->domain != domain)) {
         snprintf(text, text_size, "an endpoint needs queues, counters and an address vector of its own domain");
         return -EINVAL;
     }
@@ -116,6 +119,8 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
     attr->rx_cq->uses++;
     attr->av->uses++;
     ofpi_counters_bind(endpoint, attr->counters);
+    if (attr->eq)
+        attr->eq->uses++;
     ofp_list_append(&domain->endpoints, &endpoint->node);
     domain->endpoint_count++;
     /* A queue that is armed already has to hear of the new endpoint too. */
@@ -148,6 +153,8 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
     endpoint->rx_cq->uses--;
     endpoint->av->uses--;
     ofpi_counters_unbind(endpoint);
+    if (endpoint->eq)
+        endpoint->eq->uses--;
     endpoint_release(endpoint);
     ofpi_domain_leave(domain);
     return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "domain.h"
+#include "event_queue.h"
 
 static const char *const state_names[] = {
     [OFP_PEER_UNUSED] = "unused",
@@ -205,6 +206,8 @@ void ofpi_peer_up(struct ofp_peer *base)
     if (!change_state(peer, OFP_PEER_UP))
         return;
     endpoint_of(base)->statistics.peers_up++;
+    if (endpoint_of(base)->eq)
+        ofpi_eq_peer(endpoint_of(base)->eq, base, OFP_EVENT_PEER_UP, 0);
     backlog_ready(peer);
 }
 
@@ -255,6 +258,9 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     if (was_up)
         endpoint->statistics.peers_up--;
     endpoint->statistics.peers_lost++;
+    /* What is cancelled ends here, not there. */
+    if (endpoint->eq && error != ECANCELED)
+        ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error);
     ofpi_log(was_up ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info.provider, "endpoint %u lost peer %u: %s",
              base->endpoint->id, base->index, text ? text : ofp_strerror(error));
     base->endpoint->ops->peer_down(base);

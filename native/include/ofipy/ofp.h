@@ -24,6 +24,7 @@ struct ofp_endpoint;
 struct ofp_cq;
 struct ofp_av;
 struct ofp_counter;
+struct ofp_eq;
 
 /* A request, as an integer: cheaper to pass from Python than a pointer. 0: none. */
 typedef intptr_t ofp_request_t;
@@ -154,6 +155,27 @@ int ofp_cq_arm(struct ofp_cq *cq);
 /* Requests with `notify` set that have finished: takes up to `max` of them. */
 int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max);
 
+/* ----------------------------------------------------------------------------------------------------- event queues */
+
+struct ofp_eq_attr {
+    uint64_t size; /* events up to which the program may write its own; the core's go beyond. 0: default */
+};
+int ofp_eq_open(struct ofp_domain *domain, const struct ofp_eq_attr *attr, struct ofp_eq **eq);
+/* -EBUSY while an endpoint uses it. */
+int ofp_eq_close(struct ofp_eq *eq);
+int ofp_eq_retire(struct ofp_eq *eq);
+void ofp_eq_free(struct ofp_eq *eq);
+/* Make progress, then take (peek: look at) the oldest event: 1, or 0 for none. `data`: OFP_EVENT_DATA_MAX bytes of room. */
+int ofp_eq_read(struct ofp_eq *eq, struct ofp_event *event, void *data);
+int ofp_eq_peek(struct ofp_eq *eq, struct ofp_event *event, void *data);
+/* Wait for an event and take it: 1. 0 and *expired as ofp_cq_wait; -EINTR on a signal. */
+int ofp_eq_wait(struct ofp_eq *eq, struct ofp_event *event, void *data, int64_t timeout, bool *expired);
+/* Write an event with event->data_length bytes. -EAGAIN: the queue is full. */
+int ofp_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *data);
+/* As ofp_cq_fileno and ofp_cq_arm. */
+int ofp_eq_fileno(struct ofp_eq *eq);
+int ofp_eq_arm(struct ofp_eq *eq);
+
 /* -------------------------------------------------------------------------------------------------------- counters */
 
 enum ofp_counter_events { OFP_COUNTER_COMPLETIONS = 0, OFP_COUNTER_BYTES = 1 };
@@ -228,6 +250,7 @@ struct ofp_endpoint_attr {
     uint32_t selective_completion;   /* OFP_SELECTIVE_…: only operations with OFP_COMPLETION write queue entries */
     uint32_t remote_events; /* 1: what peers read and write here writes entries to rx_cq, also without remote CQ data */
     struct ofp_counter *counters[OFP_COUNTER_CLASSES]; /* by enum ofp_counter_class; NULL: not counted */
+    struct ofp_eq *eq;                                 /* hears of its peers; NULL: nobody */
 };
 /* Open and enable: the endpoint is reachable when this returns. */
 int ofp_endpoint_open(struct ofp_domain *domain, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **endpoint,

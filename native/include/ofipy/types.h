@@ -237,6 +237,30 @@ struct ofp_completion {
     int32_t provider_error;
 };
 
+/* What happened. The kinds of connections are declared for endpoints of type MSG, which write them. */
+enum ofp_event_kind {
+    OFP_EVENT_USER = 0,      /* written by the program */
+    OFP_EVENT_PEER_UP = 1,   /* `peer` can be reached */
+    OFP_EVENT_PEER_LOST = 2, /* `peer` cannot be reached any longer: `error` */
+    OFP_EVENT_CONNREQ = 3,   /* `handle` names the request; data: what its sender said */
+    OFP_EVENT_CONNECTED = 4, /* data: what the other side said */
+    OFP_EVENT_SHUTDOWN = 5   /* the other side closed the connection */
+};
+
+/* Event record, 64 bytes. `error` is a positive errno or OFP_E…, 0: none. */
+struct ofp_event {
+    uint32_t kind;     /* enum ofp_event_kind */
+    uint32_t endpoint; /* endpoint id */
+    uint32_t peer;     /* address vector index, or OFP_PEER_UNKNOWN */
+    int32_t error;
+    int32_t provider_error;
+    uint32_t data_length; /* bytes that came with it, up to OFP_EVENT_DATA_MAX */
+    uint64_t context;     /* the program's */
+    uint64_t handle;
+    uint64_t reserved[3];
+};
+#define OFP_EVENT_DATA_MAX 512
+
 /* What a provider can do, one per kind of endpoint and device (fi_getinfo(3)). Sizes in bytes. */
 struct ofp_info {
     char provider[32];
