@@ -44,6 +44,7 @@ from ofipy._errors import (
     UnknownPeer,
     Unreachable,
 )
+from ofipy._event import Event, EventKind, EventQueue
 from ofipy._fabric import Domain, Fabric
 from ofipy._flags import Access, Cap, Completed, EndpointType, Flag, Op, Order, Progress, Threading
 from ofipy._info import AddressFormat, Explanation, Info, getinfo
@@ -90,6 +91,9 @@ __all__ = [
     "Endpoint",
     "EndpointStatistics",
     "EndpointType",
+    "Event",
+    "EventKind",
+    "EventQueue",
     "Explanation",
     "Fabric",
     "FabricError",

@@ -16,6 +16,7 @@ from ofipy._buffers import NO_EXPORT
 from ofipy._completion import CompletionQueue
 from ofipy._counter import Counter, CounterClass, counter_array
 from ofipy._errors import FabricError, InvalidArgument, NotSupported
+from ofipy._event import EventQueue
 from ofipy._flags import Access, Cap, Flag, complete_flags, parse_flags
 from ofipy._info import Info
 from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource
@@ -103,6 +104,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
     remote_events : bool
         What peers read and write here by RMA and atomics writes entries to `cq`. Without, only a write that carries
         remote CQ data does.
+    eq : EventQueue, optional
+        What hears of its peers. Default: nobody.
     counters : mapping of str to Counter, optional
         What counts its operations: by ``send``, ``recv``, ``read``, ``write`` (atomics that fetch are reads, the others
         writes), ``remote_read`` and ``remote_write``. One counter may count several classes and endpoints.
@@ -114,6 +117,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         "_counters",
         "_cq",
         "_domain",
+        "_eq",
         "_handle",
         "_memory",
         "_options",
@@ -142,6 +146,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         min_multi_recv: int | None = None,
         selective_completion: bool | Literal["transmit", "receive"] = False,
         remote_events: bool = False,
+        eq: EventQueue | None = None,
         counters: Mapping[CounterClass, Counter] | None = None,
     ) -> None:
         self._handle: Any = (
@@ -169,6 +174,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             "remote_events": remote_events,
             "service": str(service) if service is not None else None,
         }
+        self._eq = eq
         self._counters = dict(counters or {})
         counter_array(self._counters)
 
@@ -200,6 +206,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             {
                 **self._options,
                 "service": name,
+                "eq": self._eq._pointer("enable") if self._eq is not None else ffi.NULL,
                 "counters": counter_array(self._counters),
                 "av": self._av._pointer("enable"),
                 "tx_cq": self._send_cq._pointer("enable"),
@@ -216,8 +223,9 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             check(result, operation="close an endpoint", provider=provider)
 
         counters = (counter._core for counter in self._counters.values())
+        events = () if self._eq is None else (self._eq._core,)
         parents = dict.fromkeys(
-            (domain._core, self._cq._core, self._send_cq._core, self._av._core, *counters)
+            (domain._core, self._cq._core, self._send_cq._core, self._av._core, *counters, *events)
         )
         if self._rx is not None:
             parents[self._rx._core] = None

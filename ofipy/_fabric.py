@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ofipy._completion import CompletionQueue
     from ofipy._counter import Counter, DeferredWork
     from ofipy._endpoint import Endpoint
+    from ofipy._event import EventQueue
     from ofipy._receive_context import ReceiveContext
 
 __all__ = ["Domain", "Fabric"]
@@ -150,6 +151,18 @@ class Domain(Resource):
         from ofipy._av import AddressVector
 
         return AddressVector(self, auto_insert=auto_insert)
+
+    def event_queue(self, *, size: int | None = None) -> "EventQueue":
+        """Open an event queue.
+
+        Parameters
+        ----------
+        size : int, optional
+            Events up to which the program may write its own; those of the core go beyond. Default: 1024.
+        """
+        from ofipy._event import EventQueue
+
+        return EventQueue(self, size=size)
 
     def counter(self, *, events: Literal["completions", "bytes"] = "completions") -> "Counter":
         """Open a counter.

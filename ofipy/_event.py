@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Event queues: what happens to peers, beside the operations (fi_eq(3))."""
+
+import errno as codes
+import time
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from ofipy._av import PEER_UNKNOWN
+from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
+from ofipy._errors import FabricError, InvalidArgument, TimedOut
+from ofipy._lifetime import Handle, Resource
+
+if TYPE_CHECKING:
+    from ofipy._fabric import Domain
+
+__all__ = ["Event", "EventKind", "EventQueue"]
+
+
+class EventKind(IntEnum):
+    """What happened."""
+
+    USER = lib.OFP_EVENT_USER
+    """Written by the program."""
+    PEER_UP = lib.OFP_EVENT_PEER_UP
+    """A peer can be reached."""
+    PEER_LOST = lib.OFP_EVENT_PEER_LOST
+    """A peer cannot be reached any longer."""
+    CONNREQ = lib.OFP_EVENT_CONNREQ
+    """Somebody asks for a connection; `handle` names the request, `data` is what it said."""
+    CONNECTED = lib.OFP_EVENT_CONNECTED
+    """A connection is there; `data` is what the other side said."""
+    SHUTDOWN = lib.OFP_EVENT_SHUTDOWN
+    """The other side closed the connection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event."""
+
+    kind: EventKind = EventKind.USER
+    endpoint: int = 0
+    """Id of the endpoint concerned, 0: none."""
+    peer: int = PEER_UNKNOWN
+    """Index in the endpoint's address vector, or PEER_UNKNOWN."""
+    error: int = 0
+    """Positive errno or a code of ofipy's own, 0: none."""
+    provider_error: int = 0
+    context: int = 0
+    """The program's, 64 bits."""
+    handle: int = 0
+    data: bytes = b""
+    """What came with it, up to 512 bytes."""
+
+    @property
+    def exception(self) -> FabricError | None:
+        """The exception that it stands for, None without an error."""
+        if not self.error:
+            return None
+        code = self.provider_error
+        return failure(
+            self.error,
+            operation=self.kind.name.lower(),
+            remedy=f"provider code {code}" if code else None,
+        )
+
+
+_NUMBERS = ("kind", "endpoint", "peer", "error", "provider_error", "context", "handle")
+
+
+class EventQueue(Resource):
+    """Takes events of the endpoints that were made with ``domain.endpoint(eq=…)``. Made by :meth:`Domain.event_queue`.
+
+    :mod:`select` takes it as it is. The events of the core are never lost.
+    """
+
+    __slots__ = ("_domain",)
+
+    _warns = False  # its domain does
+
+    def __init__(self, domain: "Domain", *, size: int | None = None) -> None:
+        if size is not None and size < 1:
+            raise InvalidArgument(f"size={size}; 1 or more events are meant")
+        provider = domain.provider
+        result = ffi.new("struct ofp_eq **")
+        attributes = ffi.new("struct ofp_eq_attr *", {"size": size or 0})
+        opened = lib.ofp_eq_open(domain._pointer("event_queue"), attributes, result)
+        check(opened, operation="event_queue", provider=provider)
+        self._domain = domain
+
+        def close(pointer: Any) -> None:
+            check(lib.ofp_eq_retire(pointer), operation="close an event queue", provider=provider)
+
+        self._own(Handle(ffi.gc(result[0], lib.ofp_eq_free), close, (domain._core,), "event queue"))
+
+    @property
+    def domain(self) -> "Domain":
+        """What it was opened from."""
+        return self._domain
+
+    def read(self) -> Event | None:
+        """Make progress, then take the oldest event; None when there is none."""
+        return self._look(lib.ofp_eq_read)
+
+    def peek(self) -> Event | None:
+        """As :meth:`read`, but the event stays."""
+        return self._look(lib.ofp_eq_peek)
+
+    def wait(self, *, timeout: float | None = None) -> Event:
+        """Wait for an event and take it.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds; None: for ever.
+
+        Raises
+        ------
+        TimedOut
+            When the time is over.
+        Canceled
+            When the queue is closed meanwhile.
+        """
+        provider = self._domain.provider
+        record, data = _room()
+        expired = ffi.new("bool *")
+        left = nanoseconds(timeout)
+        deadline = time.monotonic_ns() + left
+        while True:
+            result = lib.ofp_eq_wait(self._pointer("wait"), record, data, left, expired)
+            if result == 1:
+                return _event(record, data)
+            if result < 0 and result != -codes.EINTR:
+                raise failure(result, operation="wait", provider=provider)
+            if lib.ofp_log_waiting():
+                drain_log()
+            if timeout is not None:
+                left = max(deadline - time.monotonic_ns(), 0)
+                if expired[0] or (left == 0 and result == 0):
+                    raise TimedOut(f"no event within {timeout:g} s", operation="wait", provider=provider)
+
+    def write(self, event: Event) -> None:
+        """Write an event of the program's own.
+
+        Raises
+        ------
+        Again
+            When the queue is full.
+        MessageTooLong
+            When its data are longer than 512 bytes.
+        """
+        fields = {name: int(getattr(event, name)) for name in _NUMBERS}
+        try:
+            record = ffi.new("struct ofp_event *", {**fields, "data_length": len(event.data)})
+        except OverflowError as error:
+            raise InvalidArgument(f"{event}: {error}", operation="write") from None
+        written = lib.ofp_eq_write(self._pointer("write"), record, event.data)
+        check(written, operation="write", provider=self._domain.provider)
+
+    def fileno(self) -> int:
+        """The descriptor to sleep on; it stays the queue's. Sleep only when :meth:`arm` said so."""
+        number = lib.ofp_eq_fileno(self._pointer("fileno"))
+        return check(number, operation="fileno", provider=self._domain.provider)
+
+    def arm(self) -> bool:
+        """Whether it is safe to sleep on the descriptor; if not, read first (fi_trywait(3))."""
+        armed = lib.ofp_eq_arm(self._pointer("arm"))
+        return bool(check(armed, operation="arm", provider=self._domain.provider))
+
+    def _look(self, look: Any) -> Event | None:
+        record, data = _room()
+        found = look(self._pointer("read"), record, data)
+        check(found, operation="read", provider=self._domain.provider)
+        return _event(record, data) if found else None
+
+    def __repr__(self) -> str:
+        return f"<EventQueue of {self._domain.provider}{' closed' if self.closed else ''}>"
+
+
+def _room() -> tuple[Any, Any]:
+    return ffi.new("struct ofp_event *"), ffi.new("char[]", lib.OFP_EVENT_DATA_MAX)
+
+
+def _event(record: Any, data: Any) -> Event:
+    numbers = {name: int(getattr(record, name)) for name in _NUMBERS if name != "kind"}
+    return Event(kind=EventKind(record.kind), data=bytes(ffi.buffer(data, record.data_length)), **numbers)

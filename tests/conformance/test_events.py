@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Event queues: peers that come and go, events of one's own."""
+
+import errno
+import select
+import threading
+from collections.abc import Callable
+
+import pytest
+
+import ofipy
+
+TIMEOUT = 20
+
+OpenEndpoint = Callable[..., ofipy.Endpoint]
+
+
+def test_peers_that_come_and_go(open_endpoint: OpenEndpoint) -> None:
+    domain = open_endpoint().domain
+    events = domain.event_queue(size=1)
+    ep = open_endpoint(domain, eq=events)
+    other = open_endpoint()
+    peer = ep.insert(other.address)
+    room = bytearray(4)
+    receive = other.trecv_into(room, tag=1)
+    ep.tsend(b"here", peer, tag=1).wait(timeout=TIMEOUT)
+    receive.wait(timeout=TIMEOUT)
+    up = events.wait(timeout=TIMEOUT)
+    assert (up.kind, up.peer, up.endpoint) == (ofipy.EventKind.PEER_UP, peer, ep.id)
+    assert up.exception is None
+    other.fabric.close()
+    lost = events.wait(timeout=TIMEOUT)
+    assert (lost.kind, lost.peer, lost.endpoint) == (ofipy.EventKind.PEER_LOST, peer, ep.id)
+    assert isinstance(lost.exception, ofipy.FabricError)
+
+
+def test_events_of_ones_own(ep: ofipy.Endpoint) -> None:
+    events = ep.domain.event_queue(size=2)
+    first = ofipy.Event(context=2**64 - 1, data=b"said", error=errno.ECANCELED)
+    second = ofipy.Event(handle=5)
+    assert events.read() is None
+    events.write(first)
+    events.write(second)
+    with pytest.raises(ofipy.Again):
+        events.write(second)
+    assert events.peek() == first
+    assert isinstance(first.exception, ofipy.Canceled)
+    assert events.read() == first
+    assert events.wait() == second
+    with pytest.raises(ofipy.TimedOut):
+        events.wait(timeout=0.01)
+    with pytest.raises(ofipy.MessageTooLong):
+        events.write(ofipy.Event(data=bytes(513)))
+    with pytest.raises(ofipy.InvalidArgument):
+        events.write(ofipy.Event(context=2**64))
+
+
+def test_the_descriptor_wakes(ep: ofipy.Endpoint) -> None:
+    events = ep.domain.event_queue()
+    while not events.arm():
+        assert events.read() is None
+    writer = threading.Thread(target=events.write, args=(ofipy.Event(context=3),))
+    writer.start()
+    assert select.select([events], [], [], TIMEOUT)[0]
+    writer.join()
+    assert not events.arm()
+    event = events.read()
+    assert event is not None
+    assert event.context == 3
+
+
+def test_closing_the_queue_closes_its_endpoints(open_endpoint: OpenEndpoint) -> None:
+    domain = open_endpoint().domain
+    events = domain.event_queue()
+    ep = open_endpoint(domain, eq=events)
+    events.close()
+    assert ep.closed
+    with pytest.raises(ofipy.Closed):
+        events.read()
