@@ -50,10 +50,13 @@ class Case(ABC):
     size_key = "bytes"
     """Name of the size in the document."""
 
-    @property
-    def higher_is_better(self) -> bool:
-        """Whether the metric is a rate rather than a time."""
-        return self.metric != "usec_per_transfer"
+    def metric_of(self, mode: str) -> str:
+        """The metric of a row of this mode."""
+        return self.metric
+
+    def higher_is_better(self, mode: str) -> bool:
+        """Whether that is a rate rather than a time."""
+        return self.metric_of(mode) != "usec_per_transfer"
 
     @abstractmethod
     def groups(self) -> list[list[tuple[str, int]]]:
@@ -224,6 +227,65 @@ def rewrites(mode: str) -> bool:
     return mode.endswith("rewritten")
 
 
+class ShmRma(Case):
+    """Writes into the other side's memory: how fast large ones are, and how soon a small one is seen."""
+
+    name = "shm-rma"
+    metric = "mb_per_sec"
+    provider = "shm"
+    modes = ("target-idle", "target-reads", "blocking")
+    sizes = (8, 1 << 20)
+    peers = ("attach", "tagged")
+    small = 8
+    window_size = 64  # writes at an idle target; one that reads acknowledges each
+    round_nanoseconds = 20e6
+    latency = ShmLatency()
+
+    def metric_of(self, mode: str) -> str:
+        """A time where the target writes back."""
+        return "usec_per_transfer" if mode == "blocking" else self.metric
+
+    def groups(self) -> list[list[tuple[str, int]]]:
+        """Large writes, small ones."""
+        return [[(mode, 1 << 20) for mode in self.modes[:2]], [("blocking", self.small)]]
+
+    def own_cell(self, mode: str, size: int) -> Cell:
+        """A ping-pong of writes is another than that of messages."""
+        return Cell(OFIPY, f"write-{mode}" if mode == "blocking" else mode, size)
+
+    def peer_cells(self, mode: str, size: int) -> dict[str, Cell]:
+        """Attach writes where ofipy writes; beside the ping-pong of writes stands that of messages."""
+        if mode == "blocking":
+            return {"tagged": Cell(OFIPY, mode, size)}
+        return {"attach": Cell("attach", mode, size)}
+
+    def time_windows(self, field: Field, cell: Cell, count: int) -> npt.NDArray[np.int64]:
+        """Nanoseconds of `count` windows."""
+        times: npt.NDArray[np.int64] = field.pair(cell.contender).call(
+            "bandwidth", cell.mode, cell.size, self.window(cell), count, False
+        )[0]
+        return times
+
+    def window(self, cell: Cell) -> int:
+        """Writes in a window."""
+        return self.window_size if cell.mode == "target-idle" else 1
+
+    def calibrate(self, field: Field, cell: Cell) -> int:
+        """Round trips of a chunk, or windows that fill a round."""
+        if cell.size == self.small:
+            return self.latency.calibrate(field, cell)
+        taken = float(np.median(self.time_windows(field, cell, 3)))
+        return max(3, min(500, round(self.round_nanoseconds / taken)))
+
+    def run(self, field: Field, cell: Cell, count: int) -> Round:
+        """The median of chunks, or of windows."""
+        if cell.size == self.small:
+            return self.latency.run(field, cell, count)
+        times = self.time_windows(field, cell, count)
+        rates = self.window(cell) * cell.size * 1e3 / times
+        return Round(float(np.median(rates)), rates)
+
+
 class MatchDepth(Case):
     """The cost of a match with many entries queued."""
 
@@ -257,4 +319,6 @@ class MatchDepth(Case):
         return Round(nanoseconds / 1e3, NO_SAMPLES)
 
 
-CASES: dict[str, Case] = {case.name: case for case in (ShmLatency(), ShmBandwidth(), MatchDepth(), Gil())}
+CASES: dict[str, Case] = {
+    case.name: case for case in (ShmLatency(), ShmBandwidth(), ShmRma(), MatchDepth(), Gil())
+}

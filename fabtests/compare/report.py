@@ -53,7 +53,7 @@ def build_table(rows: Sequence[Row]) -> Table:
     """The table of one case."""
     case = rows[0].case
     peers = list(dict.fromkeys(name for row in rows for name in row.peers))
-    table = Table(title=f"{case.name} ({UNITS[case.metric]})", title_justify="left")
+    table = Table(title=f"{case.name} ({show_units(rows)})", title_justify="left")
     table.add_column("mode")
     for heading in (case.size_key, "ofipy", "p99", *peers):
         table.add_column(heading, justify="right")
@@ -69,7 +69,7 @@ def build_table(rows: Sequence[Row]) -> Table:
 def build_long_table(rows: Sequence[Row]) -> Table:
     """The table of one case for a narrow terminal: a line for each contender."""
     case = rows[0].case
-    table = Table(title=f"{case.name} ({UNITS[case.metric]})", title_justify="left")
+    table = Table(title=f"{case.name} ({show_units(rows)})", title_justify="left")
     table.add_column("mode")
     table.add_column(case.size_key, justify="right")
     table.add_column("who")
@@ -86,6 +86,16 @@ def build_long_table(rows: Sequence[Row]) -> Table:
             table.add_row("", "", name, *numbers, bars.get(name, ""))
         table.add_section()
     return table
+
+
+def show_units(rows: Sequence[Row]) -> str:
+    """Unit of the values; several where modes differ."""
+    modes: dict[str, list[str]] = {}
+    for row in rows:
+        modes.setdefault(UNITS[row.case.metric_of(row.mode)], []).append(row.mode)
+    if len(modes) == 1:
+        return next(iter(modes))
+    return "; ".join(f"{', '.join(dict.fromkeys(names))}: {unit}" for unit, names in modes.items())
 
 
 def show_size(row: Row) -> str:

@@ -67,7 +67,7 @@ class Row:
             "provider": self.case.provider,
             "mode": self.mode,
             self.case.size_key: self.size,
-            "metric": self.case.metric,
+            "metric": self.case.metric_of(self.mode),
             "ofipy": self.own.document(),
             "peers": {name: peer.document() for name, peer in self.peers.items()},
             "bars": [
@@ -166,7 +166,9 @@ def build_row(case: Case, mode: str, size: int, field: Field, results: dict[Cell
     def sum_up(cell: Cell) -> Summary:
         rounds = results[cell]
         samples = np.concatenate([each.samples for each in rounds])
-        return summarize([each.value for each in rounds], samples, higher_is_better=case.higher_is_better)
+        return summarize(
+            [each.value for each in rounds], samples, higher_is_better=case.higher_is_better(mode)
+        )
 
     own = sum_up(case.own_cell(mode, size))
     peers: dict[str, PeerResult] = {}

@@ -195,6 +195,7 @@ def test_every_promised_case_and_mode_is_there() -> None:
     }
     assert modes["shm-latency"] == {"native", "blocking", "prepared", "await"}
     assert modes["shm-bandwidth"] == {"array", "domain", "array-rewritten", "domain-rewritten"}
+    assert modes["shm-rma"] == {"target-idle", "target-reads", "blocking"}
     assert modes["match-depth"] == {"expected", "unexpected", "same-tag", "any-source", "masked"}
     assert "gil" in modes
 
@@ -204,3 +205,13 @@ def test_rewritten_rows_meet_peers_that_rewrite() -> None:
     assert case.peer_cells("domain-rewritten", 65536)["attach"].mode == "rewritten"
     assert case.peer_cells("domain", 65536)["attach"].mode == "plain"
     assert "libfabric" not in case.peer_cells("domain-rewritten", 65536)
+
+
+def test_the_rows_of_rma_have_each_their_metric() -> None:
+    case = CASES["shm-rma"]
+    assert Row(case, "target-idle", 1 << 20, summary(9.0), {}).document()["metric"] == "mb_per_sec"
+    assert Row(case, "blocking", 8, summary(0.3), {}).document()["metric"] == "usec_per_transfer"
+    assert case.own_cell("blocking", 8) != case.peer_cells("blocking", 8)["tagged"]
+    for group in case.groups():
+        for mode, size in group:
+            assert find_bars("shm-rma", mode, size)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+import ofipy
 from fabtests.base.pair import pick_cores
 from fabtests.base.worker import load
 from fabtests.compare.cases import CASES, Cell
@@ -67,6 +68,42 @@ def test_a_ping_pong_goes_both_ways(sides: list[Contender]) -> None:
     assert (first.incoming == 6).all()
 
 
+@pytest.mark.parametrize("mode", ["target-idle", "target-reads"])
+@pytest.mark.parametrize("name", ["ofipy", "attach"])
+def test_writes_bring_what_was_written(name: str, mode: str) -> None:
+    options = rma_options() if name == "ofipy" else {}
+    first, second = (load(CONTENDERS[name])(side, **options) for side in (True, False))
+    offers = first.offer(), second.offer()
+    both(lambda: first.meet(offers[1]), lambda: second.meet(offers[0]))
+    both(lambda: first.prepare(SIZE, mode), lambda: second.prepare(SIZE, mode))
+    for value in (5, 6):
+        first.rewrite(value)
+        both(lambda: first.stream(3), lambda: second.stream(3))
+        assert (second.incoming == value).all()
+    first.close()
+    second.close()
+
+
+def test_a_ping_pong_of_writes() -> None:
+    first, second = (load(CONTENDERS["ofipy"])(side, **rma_options()) for side in (True, False))
+    offers = first.offer(), second.offer()
+    both(lambda: first.meet(offers[1]), lambda: second.meet(offers[0]))
+    both(lambda: first.prepare(8, "write-blocking"), lambda: second.prepare(8, "write-blocking"))
+    for count in (3, 4):
+        both(lambda count=count: first.exchange(count), lambda count=count: second.exchange(count))
+    assert bytes(first.incoming) == bytes(second.incoming) == (8).to_bytes(8, "little")
+    first.close()
+    second.close()
+
+
+def rma_options() -> dict[str, str]:
+    """A provider with RMA for both sides in this process."""
+    infos = ofipy.getinfo(caps="rma")
+    if not infos:
+        pytest.skip("no provider here has RMA")
+    return {"provider": infos[0].provider}
+
+
 @pytest.mark.parametrize("name", sorted(set(CONTENDERS) - {"ofipy"}))
 def test_a_round_of_every_peer_can_be_taken(name: str) -> None:
     if name in MODULES and importlib.util.find_spec(MODULES[name]) is None:
@@ -76,7 +113,10 @@ def test_a_round_of_every_peer_can_be_taken(name: str) -> None:
         bandwidth = CASES["shm-bandwidth"]
         for way in ("plain", "rewritten"):
             assert bandwidth.run(field, Cell(name, way, 65536), 3).value > 0
-        if name != "attach":
+        if name == "attach":
+            for mode in ("target-idle", "target-reads"):
+                assert CASES["shm-rma"].run(field, Cell(name, mode, 65536), 3).value > 0
+        else:
             latency = CASES["shm-latency"].run(field, Cell(name, "plain", 8), 5)
             assert latency.value > 0
             assert latency.samples.size == 20

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Bare cross-memory attach: the second process reads the first one's buffer with ``process_vm_readv``.
 
+Where writes are compared the first process writes into the second one's buffer with ``process_vm_writev``.
+
 What one copy by the kernel can reach, and nothing else: no messages, no matching. Two words in shared memory,
 on which both sides spin, say that the buffer may be read and that it has been. One system call reads a whole
 window. The words are ordinary memory: x86 keeps their order, and elsewhere the system call between them does.
@@ -10,8 +12,9 @@ import ctypes
 import mmap
 import os
 import platform
+from typing import Any
 
-from fabtests.compare.contender import Bytes, Contender
+from fabtests.compare.contender import Bytes, Contender, read_all
 
 __all__ = ["Attach"]
 
@@ -33,24 +36,27 @@ def address_of(buffer: Bytes) -> int:
 
 
 class Attach(Contender):
-    """``process_vm_readv(2)`` by ctypes, with arguments built beforehand."""
+    """``process_vm_readv(2)`` and ``…_writev`` by ctypes, with arguments built beforehand."""
 
     def __init__(self, first: bool) -> None:
         super().__init__(first)
         library = ctypes.CDLL(None, use_errno=True)
-        self._readv = library.process_vm_readv
-        self._readv.restype = ctypes.c_ssize_t
+        self._readv, self._writev = library.process_vm_readv, library.process_vm_writev
         vector = ctypes.POINTER(IoVec)
-        self._readv.argtypes = (ctypes.c_int, vector, ctypes.c_ulong, vector, ctypes.c_ulong, ctypes.c_ulong)
+        for call in (self._readv, self._writev):
+            call.restype = ctypes.c_ssize_t
+            call.argtypes = (ctypes.c_int, vector, ctypes.c_ulong, vector, ctypes.c_ulong, ctypes.c_ulong)
         self._descriptor = os.memfd_create("fabtests-attach") if first else -1
         if first:
             os.ftruncate(self._descriptor, mmap.PAGESIZE)
             self._map(self._descriptor)
         self._pid = 0
         self._round = 0
+        self._targets = 0
 
     def _map(self, descriptor: int) -> None:
-        # Words, each on a cache line of its own: 0 rounds offered, 8 rounds read, 16 address of the buffer.
+        # Words, each on a cache line of its own: 0 rounds offered, 8 rounds read, 16 address of the buffer; for writing
+        # 24 targets prepared, 32 address of the target.
         self._words = memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)).cast("Q")
 
     def version(self) -> str:
@@ -75,12 +81,31 @@ class Attach(Contender):
         self._size = size
         self._address = address_of(self.outgoing if self.first else self.incoming)
         self._vectors: Vectors | None = None
+        self._mode = mode
+        if mode.startswith("target-"):
+            self._meet_target()
+
+    def _meet_target(self) -> None:
+        """The first side learns where the second one's buffer is."""
+        self._targets += 1
+        if not self.first:
+            self._words[32] = self._address
+            self._words[24] = self._targets
+            return
+        while self._words[24] != self._targets:
+            pass
 
     def stream(self, window: int) -> None:
         """One window."""
+        if self._mode == "target-idle":
+            if self.first:
+                self._write(window)
+            return
         self._round += 1
         words, turn = self._words, self._round
         if self.first:
+            if self._mode == "target-reads":
+                self._write(window)
             words[16] = self._address
             words[0] = turn
             while words[8] != turn:
@@ -88,14 +113,24 @@ class Attach(Contender):
             return
         while words[0] != turn:
             pass
-        count, local, remote = self._vectors or self._build(window, words[16])
-        moved = self._readv(self._pid, local, count, remote, count, 0)
+        if self._mode == "target-reads":
+            read_all(self.incoming)
+        else:
+            self._move(self._readv, window, words[16])
+        words[8] = turn
+
+    def _write(self, window: int) -> None:
+        self._move(self._writev, window, self._words[32])
+
+    def _move(self, call: Any, window: int, address: int) -> None:
+        count, local, remote = self._vectors or self._build(window, address)
+        moved = call(self._pid, local, count, remote, count, 0)
         if moved != window * self._size:
             error = ctypes.get_errno()
             raise OSError(
-                error, f"process_vm_readv moved {moved} of {window * self._size} bytes: {os.strerror(error)}"
+                error,
+                f"cross-memory attach moved {moved} of {window * self._size} bytes: {os.strerror(error)}",
             )
-        words[8] = turn
 
     def _build(self, window: int, address: int) -> Vectors:
         here = (IoVec * window)(*[IoVec(self._address, self._size)] * window)
