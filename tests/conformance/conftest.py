@@ -41,7 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "needs(*names): capabilities, or 'claim', 'processes', 'default', of the provider"
+        "markers",
+        "needs(*names): capabilities, orders ('order_saw'), or 'claim', 'processes', 'default', of the provider",
     )
     config.stash[_left_out] = Counter()
     config.stash[_kept] = {}
@@ -71,6 +72,9 @@ def lacks(target: Target, need: str) -> str | None:
         return None if first.domain == target.domain else "is not what open() takes"
     if need == "processes":
         return "lives in one process" if target.in_process else None
+    if need.startswith("order_"):
+        order = ofipy.Order[need.removeprefix("order_").upper()]
+        return None if info.msg_order & order else f"does not declare {order.name}"
     return None if info.caps & ofipy.Cap[need.upper()] else f"lacks {need}"
 
 

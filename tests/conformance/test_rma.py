@@ -169,6 +169,54 @@ def test_inject_write(sides: Sides) -> None:
     sides.run(inject, lend, progress="auto")
 
 
+# ------------------------------------------------------------------------------------------------------------- orders
+
+
+def write_then_tell(side: Side, rounds: int) -> None:
+    remote = hear(side)
+    for number in range(rounds):
+        size = (8, 5000, 100_000)[number % 3]
+        source = np.full(size, number % 251, np.uint8)
+        writes = [side.ep.write(source, side.peer, remote[:size]) for _ in range(3)]
+        writes.append(side.ep.tsend(b"there", side.peer, tag=2))
+        ofipy.wait_all(writes, timeout=TIMEOUT)
+        side.sync()
+
+
+def look_when_told(side: Side, rounds: int) -> None:
+    memory = np.full(100_000, 255, np.uint8)
+    tell(side, side.ep.register(memory, access=BOTH))
+    for number in range(rounds):
+        side.ep.trecv_into(bytearray(5), side.peer, tag=2).wait(timeout=TIMEOUT)
+        assert (memory[: (8, 5000, 100_000)[number % 3]] == number % 251).all()
+        side.sync()
+
+
+@pytest.mark.needs("order_saw")
+def test_message_does_not_overtake_writes(sides: Sides) -> None:
+    sides.run(write_then_tell, look_when_told, 60, progress="auto")
+
+
+def write_and_read_at_once(side: Side) -> None:
+    ep, remote, running, rounds = side.ep, hear(side), [], 500
+    sources, backs = np.zeros((2, rounds, 3000), np.uint8)
+    for number in range(rounds):
+        sources[number] = number % 251
+        size = (8, 600, 3000)[number % 3]
+        running.append(ep.write(sources[number, :size], side.peer, remote[:size]))
+        running.append(ep.read(backs[number, :size], side.peer, remote[:size]))
+    ofipy.wait_all(running, timeout=TIMEOUT)
+    for number in range(rounds):
+        size = (8, 600, 3000)[number % 3]
+        assert (backs[number, :size] == number % 251).all()
+    side.sync()
+
+
+@pytest.mark.needs("order_raw", "order_war", "order_waw")
+def test_reads_and_writes_keep_their_order(sides: Sides) -> None:
+    sides.run(write_and_read_at_once, lend, progress="auto")
+
+
 # -------------------------------------------------------------------------------------------------- prepared, awaited
 
 

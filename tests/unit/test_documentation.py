@@ -70,7 +70,8 @@ def test_remote_memory_guide() -> None:
     page = (ROOT / "docs/how-to/remote-memory.md").read_text()
     ((program, output),) = re.findall(r"```python\n(.*?)```\n.*?```text\n(.*?)```", page, re.DOTALL)
     able = {info.provider for info in ofipy.getinfo(caps={"rma", "atomic"})}
-    assert able, "no provider here has RMA and atomics"
+    if not able:
+        pytest.skip("no provider here has RMA and atomics")
     for provider in able:
         ran = subprocess.run(
             [sys.executable, "-P", "-c", program],
