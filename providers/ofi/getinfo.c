@@ -104,6 +104,7 @@ static bool fill(const struct bridge_library *library, const struct lf_info *fro
         .address_format = address_format(from->addr_format),
         .wait_fd = waits(from->fabric_attr->prov_name),
         .offloads_matching = 1,
+        .provider_data = {library->version},
     };
     for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++)
         if (from->caps & capabilities[i].theirs)

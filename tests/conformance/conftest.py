@@ -9,14 +9,17 @@ test names, the run of the whole suite fails.
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ofipy
+from ofipy._binding import ffi
 
 sys.path.insert(0, str(Path(__file__).parent))
+from deviations import deviation_of
 from sides import Sides, Target, make_sides
 
 DEFAULT_PROVIDERS = ("shm", "fake")
@@ -42,7 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "needs(*names): capabilities, orders ('order_saw'), or 'claim', 'processes', 'default', of the provider",
+        "needs(*names): capabilities, orders ('order_saw'), or 'claim', 'descriptor', 'processes', 'default', of the "
+        "provider",
     )
     config.stash[_left_out] = Counter()
     config.stash[_kept] = {}
@@ -70,6 +74,8 @@ def lacks(target: Target, need: str) -> str | None:
     if need == "default":
         first = ofipy.getinfo(provider=target.provider)[0]
         return None if first.domain == target.domain else "is not what open() takes"
+    if need == "descriptor":
+        return None if info.wait_fd else "has no descriptor to sleep on"
     if need == "processes":
         return "lives in one process" if target.in_process else None
     if need.startswith("order_"):
@@ -81,6 +87,26 @@ def lacks(target: Target, need: str) -> str | None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "target" in metafunc.fixturenames:
         metafunc.parametrize("target", targets(metafunc.config), ids=str, scope="session")
+
+
+@cache
+def libfabric_version(target: Target) -> tuple[int, int]:
+    """Version of the libfabric behind a target, (0, 0) where there is none."""
+    record = ffi.from_buffer("struct ofp_info *", target.info()._record)
+    return record.provider_data[0] >> 16, record.provider_data[0] & 0xFFFF
+
+
+def expect_deviation(item: pytest.Item, target: Target) -> None:
+    """Mark a test that libfabric is known to fail."""
+    row = (
+        deviation_of(target.provider, libfabric_version(target), item.name)
+        if ":" in target.provider
+        else None
+    )
+    if row is not None and row.run:
+        item.add_marker(pytest.mark.xfail(reason=row.evidence, strict=True))
+    elif row is not None:
+        item.add_marker(pytest.mark.xfail(reason=row.evidence, run=False))
 
 
 def target_and_needs(item: pytest.Item) -> tuple[Target | None, list[str]]:
@@ -104,6 +130,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 counts.setdefault(target, Counter()).update(["", *set(needs)])
         if reason is None:
             kept.append(item)
+            if target is not None:
+                expect_deviation(item, target)
         else:
             left_out.append(item)
             config.stash[_left_out][reason] += 1

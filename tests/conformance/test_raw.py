@@ -270,6 +270,7 @@ def sleep_on(cq: ofipy.CompletionQueue, timeout: float) -> bool:
     return bool(select.select([cq], [], [], timeout)[0])
 
 
+@pytest.mark.needs("descriptor")
 @pytest.mark.parametrize("progress", ["manual", "auto"])
 def test_descriptor(open_endpoint: OpenEndpoint, progress: str) -> None:
     ep = open_endpoint(progress=progress)
@@ -320,10 +321,12 @@ def answer(side: Side, count: int) -> None:
         side.ep.trecv_into(bytearray(4), side.peer, tag=2).wait(timeout=TIMEOUT)
 
 
+@pytest.mark.needs("descriptor")
 def test_descriptor_between_two_sides(sides: Sides) -> None:
     sides.run(wait_on_descriptor, answer, 300)
 
 
+@pytest.mark.needs("descriptor")
 def test_descriptor_in_an_event_loop(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     region = ep.register(bytearray(8))
 
@@ -364,6 +367,7 @@ def idle(side: Side, seconds: float) -> tuple[float, float]:
     return waiting, time.process_time() - before
 
 
+@pytest.mark.needs("descriptor")
 @pytest.mark.needs("processes")
 @pytest.mark.parametrize("progress", ["manual", "auto"])
 def test_idle_process_uses_no_cpu(sides: Sides, progress: str) -> None:
