@@ -341,7 +341,7 @@ def lie(side: Side, size: int) -> None:
     ep, peer = side.ep, side.peer
     readable, writable = hear(side), hear(side)
     good, buffer = forge(writable, access=BOTH), bytearray(b"x") * size
-    end = good.offset + good.length
+    end, peer_text = good.offset + good.length, str(peer.address)
     lies: Iterable[RemoteRegion] = (
         forge(good, key=good.key ^ 1, length=size),
         forge(good, key=0, length=size),
@@ -352,7 +352,7 @@ def lie(side: Side, size: int) -> None:
         forge(readable, access=BOTH, length=size),
     )
     for wrong in lies:
-        assert ep.address != refused(ep.write(buffer, peer, wrong, complete="delivery")).peer
+        assert refused(ep.write(buffer, peer, wrong, complete="delivery")).peer == peer_text
         pieces = [good[0:4], wrong] if ep.info.remote_segment_limit > 1 else [wrong]
         data = buffer if len(pieces) == 1 else bytearray(b"x") * (size + 4)
         refused(ep.write(data, peer, pieces, complete="delivery"))
