@@ -29,6 +29,7 @@ def test_multi_receive_is_refused_where_it_is_not_declared(target: Target, ep: o
             ep.recv_many(bytearray(10))
 
 
+@pytest.mark.needs("any_inject", "fence")
 def test_fence_and_inject_everywhere(target: Target) -> None:
     info = target.info()
     assert ofipy.Cap.FENCE | ofipy.Cap.ANY_INJECT in info.caps
