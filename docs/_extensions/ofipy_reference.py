@@ -65,7 +65,8 @@ class Capabilities(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        infos = [info for info in ofipy.getinfo() if info.provider != "fake"]  # the tests' own
+        # Not the tests' own, and not what an installed libfabric offers, which differs from machine to machine.
+        infos = [info for info in ofipy.getinfo() if info.provider != "fake" and ":" not in info.provider]
         titles = {"": 34} | {f"{info.provider} {info.domain}".strip(): 33 for info in infos}
         rows: list[Row] = [
             (nodes.literal(text=str(cap.name).lower()), *(nodes.Text(self.has(info, cap)) for info in infos))
