@@ -22,6 +22,9 @@ def ofipy_command() -> None:
 @click.option(
     "--env", "show_parameters", is_flag=True, help="Parameters: value, default, where it comes from, help."
 )
+@click.option(
+    "--atomics", "show_atomics", is_flag=True, help="Atomic operations: which on which type, of each kind."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def info(
     provider: str | None,
@@ -29,6 +32,7 @@ def info(
     ep_type: str | None,
     verbose: bool,
     show_parameters: bool,
+    show_atomics: bool,
     as_json: bool,
 ) -> None:
     """List providers: what each can do, or why it cannot run and what helps."""
@@ -36,6 +40,10 @@ def info(
 
     if show_parameters:
         module.show_parameters(as_json=as_json)
+    elif show_atomics:
+        from ofipy.cli import atomics
+
+        atomics.show_atomics(provider=provider, caps=caps, ep_type=ep_type, as_json=as_json)
     else:
         module.show_providers(provider=provider, caps=caps, ep_type=ep_type, verbose=verbose, as_json=as_json)
 
