@@ -96,8 +96,11 @@ int ofpi_helper_start(struct ofpi_domain *domain)
     if (error) {
         domain->helper_state = OFPI_HELPER_NONE;
         close(domain->helper_fd);
+        return -error;
     }
-    return -error;
+    /* What top and a debugger show. */
+    pthread_setname_np(domain->helper, "ofipy-helper");
+    return 0;
 }
 
 void ofpi_helper_stop(struct ofpi_domain *domain)

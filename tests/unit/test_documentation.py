@@ -66,6 +66,20 @@ def test_readme(tmp_path: Path) -> None:
         assert line in output
 
 
+def test_asyncio_guide() -> None:
+    page = (ROOT / "docs/how-to/use-asyncio.md").read_text()
+    ((program, output),) = re.findall(r"```python\n(.*?)```\n.*?```text\n(.*?)```", page, re.DOTALL)
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        env=os.environ | {"OFIPY_PROVIDER": "shm"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == output
+
+
 def test_remote_memory_guide() -> None:
     page = (ROOT / "docs/how-to/remote-memory.md").read_text()
     ((program, output),) = re.findall(r"```python\n(.*?)```\n.*?```text\n(.*?)```", page, re.DOTALL)
