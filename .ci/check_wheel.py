@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = {
     "ofipy/_ofp.abi3.so": {"PyInit__ofp"},
+    "ofipy/providers/ofi/_bridge.abi3.so": {"ofp_provider_entry"},
     "ofipy/providers/shm/_shm.abi3.so": {"ofp_provider_entry"},
 }
 
