@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reference pages out of the package itself: parameters, capabilities, record layouts, a check that all is listed."""
+"""Reference pages out of the package itself: parameters, providers, records, errors, a check that all is listed."""
 
+import errno
 import re
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 
 from docutils import nodes
@@ -11,6 +13,9 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 import ofipy
+from ofipy import _binding, _errors
+from ofipy._binding import ffi, lib
+from ofipy.cli.info import plain
 
 Row = Iterable[nodes.Node]
 
@@ -34,11 +39,14 @@ def make_row(cells: Row) -> nodes.row:
 
 
 class Parameters(Directive):
-    """``ofipy-parameters``: every parameter of the core and of the providers that come with it."""
+    """``ofipy-parameters [PROVIDER]``: every parameter of the core and of our providers, or those of one provider."""
+
+    optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         ofipy.getinfo(provider="shm", explain=True)  # a provider's parameters are declared when it is loaded
+        prefix = f"OFIPY_{self.arguments[0].upper()}_" if self.arguments else "OFIPY_"
         rows = (
             (
                 nodes.literal(text=parameter.name),
@@ -47,6 +55,7 @@ class Parameters(Directive):
                 nodes.Text(parameter.help),
             )
             for parameter in ofipy.parameters()
+            if parameter.name.startswith(prefix)
         )
         return [make_table({"parameter": 24, "type": 8, "default": 10, "meaning": 58}, rows)]
 
@@ -89,6 +98,72 @@ class Capabilities(Directive):
         return "yes, added by the core" if info.emulated_caps & cap else "yes"
 
 
+class ProviderInfo(Directive):
+    """``ofipy-provider NAME``: what the first info of a provider says."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        info = ofipy.getinfo(provider=self.arguments[0])[0]
+        names = [field.name for field in fields(info) if not field.name.startswith("_")]
+        rows = ((nodes.literal(text=name), nodes.Text(self.show(getattr(info, name)))) for name in names)
+        return [make_table({"attribute": 30, "value": 70}, rows)]
+
+    @staticmethod
+    def show(value: object) -> str:
+        """A value for people."""
+        value = plain(value)
+        if isinstance(value, list):
+            return " ".join(value) or "none"
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+class Exceptions(Directive):
+    """``ofipy-exceptions``: every exception class, its bases, its errno."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        kinds = [kind for kind in vars(_errors).values() if isinstance(kind, type)]
+        rows = (
+            (
+                nodes.literal(text=kind.__name__),
+                nodes.Text(", ".join(base.__name__ for base in kind.__bases__)),
+                nodes.Text(f"{errno.errorcode[kind.default_errno]} ({kind.default_errno})"),
+                nodes.Text(self.summary(kind)),
+            )
+            for kind in kinds
+            if issubclass(kind, ofipy.FabricError)
+        )
+        return [make_table({"exception": 20, "is also": 24, "errno by default": 18, "meaning": 38}, rows)]
+
+    @staticmethod
+    def summary(kind: type) -> str:
+        """The first line of its docstring, without markup."""
+        return re.sub(r":class:|`", "", (kind.__doc__ or "").splitlines()[0])
+
+
+class Codes(Directive):
+    """``ofipy-codes``: which error code becomes which exception."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        own = {getattr(lib, name): name for name in dir(lib) if re.fullmatch(r"OFP_E[A-Z]{4,}", name)}
+        rows = (
+            (
+                nodes.Text(str(code)),
+                nodes.literal(text=own.get(code) or errno.errorcode[code]),
+                nodes.literal(text=kind.__name__),
+                nodes.Text(ffi.string(lib.ofp_strerror(code)).decode()),
+                nodes.Text(_binding._REMEDIES.get(code, "")),
+            )
+            for code, kind in sorted(_binding._KINDS.items())
+        )
+        return [make_table({"code": 8, "name": 18, "exception": 20, "message": 27, "remedy": 27}, rows)]
+
+
 class RecordType(Directive):
     """``ofipy-dtype NAME``: the fields of a record type."""
 
@@ -111,15 +186,16 @@ class RecordType(Directive):
 
 
 def check_names(app: Sphinx) -> None:
-    """Refuse to build while the page of the API and ``ofipy.__all__`` name different things."""
-    text = (Path(app.srcdir) / "reference" / "api.md").read_text("utf-8")
+    """Refuse to build while the reference and ``ofipy.__all__`` name different things."""
+    folder = Path(app.srcdir) / "reference"
+    text = "".join((folder / page).read_text("utf-8") for page in ("api.md", "records.md"))
     listed = set(
         re.findall(r"^(?:   |\.\. data:: |```\{ofipy-dtype\} )([A-Za-z_]\w*)$", text, flags=re.MULTILINE)
     )
     public = set(ofipy.__all__) - {"__version__", "measure"}
     if listed != public:
         raise ExtensionError(
-            f"reference/api.md lacks {sorted(public - listed)}, names too much: {sorted(listed - public)}"
+            f"api.md and records.md lack {sorted(public - listed)}, name too much: {sorted(listed - public)}"
         )
 
 
@@ -128,5 +204,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("ofipy-parameters", Parameters)
     app.add_directive("ofipy-dtype", RecordType)
     app.add_directive("ofipy-capabilities", Capabilities)
+    app.add_directive("ofipy-provider", ProviderInfo)
+    app.add_directive("ofipy-exceptions", Exceptions)
+    app.add_directive("ofipy-codes", Codes)
     app.connect("builder-inited", check_names)
     return {"parallel_read_safe": True}

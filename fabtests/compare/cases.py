@@ -49,6 +49,8 @@ class Case(ABC):
     peers: tuple[str, ...]
     size_key = "bytes"
     """Name of the size in the document."""
+    caps: tuple[str, ...] = ()
+    """Capabilities that the provider must have."""
 
     def metric_of(self, mode: str) -> str:
         """The metric of a row of this mode."""
@@ -236,6 +238,7 @@ class ShmRma(Case):
     modes = ("target-idle", "target-reads", "blocking")
     sizes = (8, 1 << 20)
     peers = ("attach", "tagged")
+    caps = ("rma",)
     small = 8
     window_size = 64  # writes at an idle target; one that reads acknowledges each
     round_nanoseconds = 20e6

@@ -44,11 +44,17 @@ def run(*, cases: str | None, rounds: int, modes: str | None, sizes: str | None,
         raise click.UsageError("no row of these cases has such a mode and size")
     if any(groups and case.provider == PROVIDER for case, groups in plan):
         require_provider()
+    impossible = {case.name: reason for case, groups in plan if groups and (reason := what_lacks(case))}
+    if cases and impossible:
+        raise CommandError(
+            "; ".join(f"{name}: {reason}" for name, reason in impossible.items()), code=ExitCode.NO_PROVIDER
+        )
+    plan = [(case, groups) for case, groups in plan if case.name not in impossible]
 
     steal, cores = StealClock(), pick_cores()
     with Field(provider=PROVIDER, cores=cores) as field:
         rows = run_plan(plan, field, rounds=rounds)
-        absent = dict(field.absent)
+        absent = field.absent | impossible
     machine = describe_machine(cores=cores, steal=steal) | {"rounds": rounds}
     if as_json:
         print_json(build_document(rows, machine=machine, absent=absent))
@@ -70,6 +76,13 @@ def run_plan(plan: list[tuple[Case, list[list[tuple[str, int]]]]], field: Field,
         for case, groups in plan:
             rows.extend(run_case(case, groups, field, rounds=rounds, step=step))
     return rows
+
+
+def what_lacks(case: Case) -> str | None:
+    """Why its provider cannot run a case; None when it can."""
+    if not case.caps or ofipy.getinfo(provider=case.provider, caps=case.caps):
+        return None
+    return f"provider {case.provider} lacks {', '.join(case.caps)}"
 
 
 def require_provider() -> None:

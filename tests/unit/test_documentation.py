@@ -50,6 +50,28 @@ def run_pair(server: str, client: str, folder: Path) -> tuple[str, str]:
                 process.kill()
 
 
+def programs(page: str) -> list[tuple[str, str]]:
+    """Programs of a page that stand alone, each with what it prints."""
+    return re.findall(
+        r"```python\n(.*?)```\n(?:(?!```).)*?```text\n(.*?)```", (ROOT / page).read_text(), re.DOTALL
+    )
+
+
+def run_program(program: str, folder: Path, settings: dict[str, str]) -> str:
+    """Run it with these settings and no others; return what it prints."""
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("OFIPY_")}
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        cwd=folder,
+        env=environment | {"XDG_CONFIG_HOME": str(folder)} | settings,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
 @pytest.mark.parametrize("number", range(4))
 def test_tutorial(number: int, tmp_path: Path) -> None:
     found = pairs("docs/tutorial/first-messages.md")
@@ -66,18 +88,39 @@ def test_readme(tmp_path: Path) -> None:
         assert line in output
 
 
-def test_asyncio_guide() -> None:
-    page = (ROOT / "docs/how-to/use-asyncio.md").read_text()
-    ((program, output),) = re.findall(r"```python\n(.*?)```\n.*?```text\n(.*?)```", page, re.DOTALL)
-    ran = subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        env=os.environ | {"OFIPY_PROVIDER": "shm"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout == output
+@pytest.mark.parametrize(
+    ("page", "count"),
+    [
+        ("docs/how-to/use-asyncio.md", 3),
+        ("docs/how-to/debug.md", 4),
+        ("docs/reference/records.md", 1),
+    ],
+)
+def test_programs(page: str, count: int, tmp_path: Path) -> None:
+    found = programs(page)
+    assert len(found) == count
+    for program, output in found:
+        assert run_program(program, tmp_path, {}) == output
+
+
+def test_configuration_guide(tmp_path: Path) -> None:
+    page = "docs/how-to/configure.md"
+    ((program, output),) = programs(page)
+    (file,) = re.findall(r"```toml\n# config\.toml\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    (tmp_path / "config.toml").write_text(file)
+    settings = {"OFIPY_CONFIG": "config.toml", "OFIPY_SPIN_TIME": "5"}
+    assert run_program(program, tmp_path, settings) == output
+
+
+def test_debugging_guide_names_every_exception() -> None:
+    rows = re.findall(r"^\| (`\w.*?) \|", (ROOT / "docs/how-to/debug.md").read_text(), re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    kinds = {
+        name
+        for name in ofipy.__all__
+        if isinstance(kind := getattr(ofipy, name), type) and issubclass(kind, ofipy.FabricError)
+    }
+    assert kinds - {"FabricError"} == named
 
 
 def test_remote_memory_guide() -> None:
