@@ -24,27 +24,45 @@ def pairs(page: str) -> list[tuple[str, str, str]]:
     return PAIR.findall((ROOT / page).read_text())
 
 
+# A message that no program of the pages receives: it arrives when the server is there.
+KNOCK = """
+import ofipy
+
+with ofipy.open() as ep:
+    ep.tsend(b"", ep.insert("localhost:{service}"), tag=2**63).wait(timeout=60)
+"""
+
+
+def wait_for_server(server: str, folder: Path) -> None:
+    (service,) = re.findall(r'service="(\d+)"', server)
+    for _ in range(200):
+        knocked = subprocess.run(
+            [sys.executable, "-P", "-c", KNOCK.format(service=service)],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        if "ConnectionRefused" not in knocked.stderr:
+            break
+    assert knocked.returncode == 0, knocked.stderr
+
+
 def run_pair(server: str, client: str, folder: Path) -> tuple[str, str]:
-    """Start the server, then the client until the server is there: a person starts them one after the other."""
+    """Start the server, then, when it is there, the client: as a person does, one after the other."""
     (folder / "server.py").write_text(server)
     (folder / "client.py").write_text(client)
     with subprocess.Popen(
         [sys.executable, "-P", "server.py"], cwd=folder, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
-            for _ in range(200):
-                tried = subprocess.run(
-                    [sys.executable, "-P", "client.py"],
-                    cwd=folder,
-                    capture_output=True,
-                    text=True,
-                    timeout=60,
-                )
-                if "ConnectionRefused" not in tried.stderr:
-                    break
-            assert tried.returncode == 0, tried.stderr
+            wait_for_server(server, folder)
+            ran = subprocess.run(
+                [sys.executable, "-P", "client.py"], cwd=folder, capture_output=True, text=True, timeout=60
+            )
+            assert ran.returncode == 0, ran.stderr
             assert process.stdout is not None
-            return process.stdout.read(), tried.stdout
+            return process.stdout.read(), ran.stdout
         finally:
             if process.poll() is None:
                 process.kill()
