@@ -29,6 +29,8 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     endpoint->tx_size = attr->tx_size ? attr->tx_size : endpoint->base.info.tx_size;
     endpoint->selective_completion = attr->selective_completion;
     endpoint->remote_events = attr->remote_events;
+    endpoint->base.remote_events =
+        attr->remote_events || attr->counters[OFP_COUNTER_REMOTE_READ] || attr->counters[OFP_COUNTER_REMOTE_WRITE];
     ofp_list_init(&endpoint->backlogged);
     ofp_list_init(&endpoint->removed);
     ofp_list_init(&endpoint->sourceless);

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shm.h"
+#include "table.h"
 
 /* Address space, not memory. Larger regions get an arena of their own size. */
 #define ARENA_SIZE (UINT64_C(256) << 20)
@@ -248,7 +248,11 @@ static const struct shm_arena *arena_find(const struct shm_domain *domain, uint3
 
 int shm_arena_descriptor(const struct shm_domain *domain, uint32_t number)
 {
-    const struct shm_arena *arena = arena_find(domain, number);
+    const struct shm_arena *arena;
+
+    if (number == SHM_TABLE_NUMBER)
+        return shm_table_descriptor(domain);
+    arena = arena_find(domain, number);
 
     return arena ? arena->fd : -1;
 }
@@ -285,12 +289,12 @@ static void foreign_ask(struct shm_link *link, struct shm_foreign_arena *arena)
         shm_foreign_arena_arrived(link->remote, arena->number, -1);
 }
 
-static const char *within(const char *base, uint64_t size, uint64_t offset, uint64_t length)
+static char *within(char *base, uint64_t size, uint64_t offset, uint64_t length)
 {
     return offset <= size && length <= size - offset ? base + offset : NULL;
 }
 
-const char *shm_foreign_memory(struct shm_link *link, uint32_t number, uint64_t offset, uint64_t length)
+char *shm_foreign_memory(struct shm_link *link, uint32_t number, uint64_t offset, uint64_t length)
 {
     const struct shm_domain *domain = link->endpoint->domain;
     struct shm_foreign_arena *arena;
@@ -319,7 +323,7 @@ void shm_foreign_arena_arrived(struct shm_remote *remote, uint32_t number, int f
 {
     struct shm_foreign_arena *arena = foreign_find(remote, number);
     char text[OFP_TEXT_MAX] = "";
-    uint64_t size = 0;
+    uint64_t size = number == SHM_TABLE_NUMBER ? SHM_TABLE_SIZE : 0;
     void *base;
 
     if (!arena || arena->base)
@@ -332,7 +336,7 @@ void shm_foreign_arena_arrived(struct shm_remote *remote, uint32_t number, int f
         shm_core->log(OFP_LOG_WARNING, SHM_NAME, "a peer's arena is refused: %s", text);
         return;
     }
-    base = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    base = mmap(NULL, size, number == SHM_TABLE_NUMBER ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
         return;
     arena->base = base;

@@ -155,6 +155,7 @@ int shm_bounce_take(struct shm_link *link, bool fragment)
     pool->buffers[index].generation++;
     pool->buffers[index].holder = link;
     pool->buffers[index].fragment = fragment;
+    pool->buffers[index].pending = 0;
     if (fragment)
         link->fragments_held++;
     else

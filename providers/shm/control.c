@@ -70,6 +70,7 @@ bool shm_controls_flush(struct shm_link *link)
         ofp_list_remove(&control->node);
         free(control);
     }
+    link->ready = link->up && !link->reach;
     return true;
 }
 

@@ -119,6 +119,11 @@ bool shm_peer_is_watchable(const struct shm_domain *domain, int connection)
     return fd >= 0 || fd == -ESRCH || fd == -EMFILE || fd == -ENFILE;
 }
 
+bool shm_remote_has_died(const struct shm_remote *remote)
+{
+    return remote->dead || (remote->watch.fd >= 0 && is_readable(remote->watch.fd));
+}
+
 /* ---------------------------------------------------------------------------------------------------------- deaths */
 
 static void links_die(struct shm_endpoint *endpoint, const struct shm_remote *remote)

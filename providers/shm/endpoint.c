@@ -7,7 +7,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "shm.h"
+#include "remote.h"
+#include "table.h"
 
 /* Farewells wait at most this long for room in a ring; a socket takes what found none. ns */
 #define FAREWELL_PATIENCE UINT64_C(50000000)
@@ -35,6 +36,7 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     ofp_list_init(&endpoint->pulls);
     ofp_list_init(&endpoint->pushes);
     ofp_list_init(&endpoint->kept);
+    ofp_list_init(&endpoint->reaching);
     do {
         if (getrandom(&endpoint->incarnation, sizeof(endpoint->incarnation), 0) != sizeof(endpoint->incarnation))
             return -EIO;
@@ -44,6 +46,8 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     if (error)
         return error;
     endpoint->ring = (struct shm_ring){endpoint->segment.header, endpoint->segment.slots, domain->slot_shift};
+    if (base->remote_events)
+        ofp_store_relaxed(&endpoint->segment.header->status, SHM_EVENTS);
     error = shm_bounce_open(endpoint);
     if (error)
         goto close_segment;
@@ -86,7 +90,7 @@ static bool has_work(struct shm_endpoint *endpoint)
         shm_schedule_retry(endpoint);
     if (endpoint->work & SHM_WORK_LINKS && shm_links_work(endpoint))
         return true;
-    return !ofp_list_empty(&endpoint->pulls) || shm_pushes_can_move(endpoint);
+    return !ofp_list_empty(&endpoint->pulls) || shm_pushes_can_move(endpoint) || shm_reaching_can_move(endpoint);
 }
 
 bool shm_endpoint_arm(struct ofp_endpoint *base)
@@ -99,8 +103,8 @@ bool shm_endpoint_arm(struct ofp_endpoint *base)
     if (has_work(endpoint))
         return false;
     shm_wake_sleepers(endpoint);
-    /* Fragments that wait for room in a ring: nobody wakes us for that. */
-    if (!ofp_list_empty(&endpoint->pushes))
+    /* What waits for room in a ring: nobody wakes us for that. */
+    if (!ofp_list_empty(&endpoint->pushes) || !ofp_list_empty(&endpoint->reaching))
         shm_schedule_retry(endpoint);
     return true;
 }
@@ -162,10 +166,11 @@ void shm_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
     OFP_SHM_STEP(before_closing);
     /*
      * First: who is still reading our memory looks at it when done, and only then believes what it read. The memory is the
-     * user's again when this function has returned. Pairs with pull_end.
+     * user's again when this function has returned. Pairs with pull_end, and with shm_visit: nobody comes in any more.
      */
     ofp_set_bits(&endpoint->ring.header->status, SHM_CLOSING);
     OFP_SHM_STEP(after_closing);
+    shm_visitors_wait(endpoint, deadline);
     shm_listen_close(endpoint);
     shm_meetings_drop(endpoint, NULL);
     say_goodbye(endpoint, deadline);

@@ -93,7 +93,10 @@ static void link_detach(struct shm_link *link)
     if (link->peer)
         ((struct shm_peer *)link->peer->private)->link = NULL;
     link->peer = NULL;
-    link->up = false;
+    link->up = link->ready = false;
+    link->reach = NULL;
+    if (ofp_list_linked(&link->reaching))
+        ofp_list_remove(&link->reaching);
 }
 
 void shm_link_free(struct shm_link *link)
@@ -130,7 +133,7 @@ static void link_busy(struct shm_link *link)
 void shm_link_up(struct shm_link *link)
 {
     link->state = SHM_LINK_UP;
-    link->up = true;
+    link->up = link->ready = true;
     link->peer->incarnation = link->segment.incarnation;
     shm_core->peer_up(link->peer);
 }
@@ -140,7 +143,7 @@ void shm_link_dying(struct shm_link *link, bool ended)
     if (link->state == SHM_LINK_DYING)
         return;
     link->state = SHM_LINK_DYING;
-    link->up = false;
+    link->up = link->ready = false;
     link->ended = ended;
     link->drain_until = shm_ring_end(&link->endpoint->ring, link->endpoint->head);
     shm_controls_drop(link);
@@ -151,7 +154,7 @@ void shm_link_closing(struct shm_link *link)
 {
     if (link->state == SHM_LINK_DYING)
         return;
-    link->up = false;
+    link->up = link->ready = false;
     link->closing = true;
     link_busy(link);
 }
@@ -202,7 +205,7 @@ void shm_link_goodbye(struct shm_link *link, bool ended)
     if (ended) {
         /* Its last slot, so all before it has been read. */
         link->state = SHM_LINK_DYING;
-        link->up = false;
+        link->up = link->ready = false;
         link->ended = true;
         link_finish(link);
         return;

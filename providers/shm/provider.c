@@ -9,10 +9,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "shm.h"
+#include "table.h"
 
 #define PROVIDER_VERSION 0x00010000u
 #define INJECT_SIZE 4096
+#define MAX_ATOMIC_SIZE (UINT64_C(1) << 20)
+#define BYTE_ORDER_OF_RMA (OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_WAR | OFP_ORDER_WAW)
 #define SECOND UINT64_C(1000000000)
 
 const struct ofp_core *shm_core;
@@ -104,6 +106,7 @@ static void domain_close(struct ofp_domain *base)
 {
     struct shm_domain *domain = shm_domain_of(base);
 
+    shm_table_close(domain);
     shm_arenas_close(domain);
     shm_core->watch_remove(base, &domain->wake);
     close(domain->self.event_fd);
@@ -111,34 +114,62 @@ static void domain_close(struct ofp_domain *base)
 
 /* ------------------------------------------------------------------------------------------------------- discovery */
 
-static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+/* `ordered`: RMA takes effect behind the messages sent before it, so it goes through the ring with them. */
+static void fill_info(struct ofp_info *info, bool ordered)
 {
-    int fd = shm_memfd_create("ofipy-probe", 4096, text, text_size);
-
-    if (fd < 0)
-        return 0;
-    close(fd);
-    if (max < 1)
-        return 0;
-    infos[0] = (struct ofp_info){
+    *info = (struct ofp_info){
         .provider = SHM_NAME,
         .fabric = "shm",
-        .domain = "shm",
         .protocol = "ofp-shm",
         .protocol_version = SHM_VERSION,
         .ep_types = OFP_EP_RDM,
-        .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE | OFP_CAP_LOCAL_COMM,
-        .msg_order = OFP_ORDER_SAS,
+        .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_RMA | OFP_CAP_ATOMIC | OFP_CAP_RMA_EVENT |
+                OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE | OFP_CAP_LOCAL_COMM,
+        .msg_order = OFP_ORDER_SAS | OFP_ORDER_SAW | OFP_ORDER_SAR | BYTE_ORDER_OF_RMA |
+                     (ordered ? OFP_ORDER_WAS | OFP_ORDER_RAS : 0),
+        .rma_order = BYTE_ORDER_OF_RMA,
+        .atomic_order = BYTE_ORDER_OF_RMA,
         .max_msg_size = INT64_MAX,
+        .max_rma_size = INT64_MAX,
+        .max_atomic_size = MAX_ATOMIC_SIZE,
         .inject_size = INJECT_SIZE,
         .tx_size = shm_core->param_size("TX_QUEUE"),
         .rx_size = UINT64_MAX,
         .segment_limit = OFP_SEGMENT_LIMIT,
+        .remote_segment_limit = OFP_SEGMENT_LIMIT,
+        .mr_key_size = sizeof(uint64_t),
         .cq_data_size = sizeof(uint64_t),
         .address_format = OFP_ADDRESS_SHM,
         .wait_fd = 1,
+        .rank = ordered,
     };
-    return 1;
+    snprintf(info->domain, sizeof(info->domain), "%s", ordered ? "shm-ordered" : "shm");
+}
+
+static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+{
+    int fd = shm_memfd_create("ofipy-probe", 4096, text, text_size), count = max < 2 ? max : 2;
+
+    if (fd < 0)
+        return 0;
+    close(fd);
+    for (int i = 0; i < count; i++)
+        fill_info(&infos[i], i == 1);
+    return count;
+}
+
+static const char *error_text(int provider_error)
+{
+    switch (provider_error) {
+    case OFP_ENOKEY:
+        return "no region of the peer has this key; it may have been closed";
+    case ERANGE:
+        return "the peer's region does not reach so far";
+    case EACCES:
+        return "the peer's region does not grant this";
+    default:
+        return NULL;
+    }
 }
 
 /* --------------------------------------------------------------------------------------------------------- addresses */
@@ -197,11 +228,14 @@ static const struct ofp_provider provider = {
     .resolve = resolve,
     .address_check = address_check,
     .address_format = address_format,
+    .error_text = error_text,
     .domain =
         {
             .size = sizeof(struct shm_domain),
             .open = domain_open,
             .close = domain_close,
+            .region_publish = shm_region_publish,
+            .region_withdraw = shm_region_withdraw,
             .memory_allocate = shm_arena_allocate,
             .memory_free = shm_arena_free,
         },

@@ -11,19 +11,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
-#include "shm.h"
+#include "attach.h"
 
 /* Place and value in ofp_receive.provider_data of one whose payload comes as fragments; behind it the bytes arrived. */
 enum { RECEIVE_WAY, RECEIVE_ARRIVED };
 #define RECEIVE_FRAGMENTS 1
-
-/*
- * A pid that was the sender's is not another process' within this time, ns: it would take tens of thousands of forks. Asking
- * anew with every message costs a twentieth of the throughput at 64 KiB.
- */
-#define VERIFIED_FOR UINT64_C(50000000)
 
 struct shm_pull {
     struct ofp_list node; /* in endpoint->pulls; each in its turn */
@@ -53,54 +46,19 @@ static void send_done(struct shm_link *link, const struct ofp_receive *receive, 
 
 /* ---------------------------------------------------------------------------------------------------------- attach */
 
-/* The part [offset, offset + length) of a list of pieces, as a list. Returns its entries. */
-static uint32_t cut(struct iovec *result, const struct iovec *iov, uint32_t iov_count, uint64_t offset, uint64_t length)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < iov_count && length; i++) {
-        uint64_t part;
-
-        if (offset >= iov[i].iov_len) {
-            offset -= iov[i].iov_len;
-            continue;
-        }
-        part = iov[i].iov_len - offset < length ? iov[i].iov_len - offset : length;
-        result[count++] = (struct iovec){(char *)iov[i].iov_base + offset, part};
-        length -= part;
-        offset = 0;
-    }
-    return count;
-}
-
-/* Read `length` bytes from the sender's process. Both lists have room for one entry more. */
 static enum progress read_remote(const struct shm_link *link, struct iovec *local, uint32_t local_count,
                                  struct iovec *remote, uint32_t remote_count, uint64_t length)
 {
-    uint64_t word = link->segment.incarnation, now = shm_core->now();
-    bool verify = now - link->remote->verified_at > VERIFIED_FOR;
-    ssize_t got;
-
-    /* In the same call as the payload: between two calls the pid could become somebody else's. */
-    if (verify) {
-        local[local_count++] = (struct iovec){&word, sizeof(word)};
-        remote[remote_count++] = (struct iovec){(void *)(uintptr_t)link->probe_address, sizeof(word)};
-        length += sizeof(word);
-    }
-    got = process_vm_readv(link->remote->pid, local, local_count, remote, remote_count, 0);
-    if (got == (ssize_t)length) {
-        if (word != link->segment.incarnation)
-            return PULL_LOST;
-        if (verify)
-            link->remote->verified_at = now;
+    switch (shm_attach_read(link, local, local_count, remote, remote_count, length)) {
+    case SHM_ATTACH_DONE:
         return PULL_FINISHED;
-    }
-    if (got < 0 && errno == ESRCH)
-        return PULL_LOST;
-    if (got < 0 && (errno == EPERM || errno == ENOSYS))
+    case SHM_ATTACH_FORBIDDEN:
         return PULL_FRAGMENTS;
-    /* A fault: in the payload, or everywhere? */
-    return shm_process_is_same(link) ? PULL_FAILED : PULL_LOST;
+    case SHM_ATTACH_GONE:
+        return PULL_LOST;
+    default:
+        return PULL_FAILED;
+    }
 }
 
 static enum progress attach_piece(struct shm_pull *pull, uint64_t length)
@@ -108,8 +66,8 @@ static enum progress attach_piece(struct shm_pull *pull, uint64_t length)
     struct iovec local[OFP_SEGMENT_LIMIT + 1], remote[OFP_SEGMENT_LIMIT + 1];
     uint32_t local_count, remote_count;
 
-    local_count = cut(local, pull->receive->iov, pull->receive->iov_count, pull->offset, length);
-    remote_count = cut(remote, pull->remote, pull->remote_count, pull->offset, length);
+    local_count = shm_cut(local, pull->receive->iov, pull->receive->iov_count, pull->offset, length);
+    remote_count = shm_cut(remote, pull->remote, pull->remote_count, pull->offset, length);
     return read_remote(pull->link, local, local_count, remote, remote_count, length);
 }
 

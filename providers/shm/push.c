@@ -3,7 +3,7 @@
  * The sender's side of what was announced: its end (DONE), and the way through bounce buffers (CLEAR, then fragments) for
  * receivers that can reach our memory by no better one.
  */
-#include "push.h"
+#include "pending.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ bool shm_done_arrived(struct shm_link *link, const struct shm_content *content)
     struct ofp_pending *pending = shm_core->pending_find(link->peer, content->control.id);
     int32_t error = content->control.error;
 
-    if (!pending || !pending->provider_data[SHM_PENDING_STATE])
+    if (!pending || (pending->provider_data[SHM_PENDING_STATE] != SHM_PENDING_ANNOUNCED &&
+                     pending->provider_data[SHM_PENDING_STATE] != SHM_PENDING_PUSHED))
         return false;
     if (push_of(pending))
         push_end(push_of(pending));

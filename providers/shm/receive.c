@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm.h"
+#include "remote.h"
 
 enum outcome {
     TAKEN,
@@ -160,6 +160,16 @@ static enum outcome take_other(struct shm_link *link, const struct shm_slot *slo
     case SHM_GOODBYE:
         shm_link_goodbye(link, content->flags & SHM_ENDED);
         break;
+    case SHM_REMOTE:
+        valid = shm_request_arrived(link, content);
+        break;
+    case SHM_ANSWER:
+        valid = shm_answer_arrived(link, content);
+        break;
+    case SHM_NOTICE:
+        content->control = slot->content.control;
+        valid = shm_notice_arrived(link, content);
+        break;
     case SHM_NOTHING:
         break;
     default:
@@ -235,6 +245,8 @@ static int work(struct shm_endpoint *endpoint)
         events += shm_pulls_work(endpoint);
     if (endpoint->work & SHM_WORK_PUSHES)
         events += shm_pushes_work(endpoint);
+    if (endpoint->work & SHM_WORK_REACHING)
+        events += shm_reaching_work(endpoint);
     if (endpoint->work & SHM_WORK_ANNOUNCE)
         update_announce_only(endpoint);
     return events;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Layout of an endpoint's segment, version 1. One memfd, sealed against a change of size, mapped by its owner and by every
+ * Layout of an endpoint's segment, version 2. One memfd, sealed against a change of size, mapped by its owner and by every
  * peer; little-endian.
  *
- *     0            header: constants | tail hint | status             one cache line each
+ *     0            header: constants | tail hint | status | visiting  one cache line each
  *     4096         ring: slots of 128 bytes, a power of two of them   written by peers, freed by the owner
  *     ring end     bounce states: one cache line each                 written by peers (they free the owner's buffers)
- *     next page    bounce buffers                                     written by the owner, read by peers
+ *     next page    bounce buffers                                     written by the owner, read by peers, who
+ *                                                                     write there what the owner asked them for
  *
  *     slot, line 0   0 state | 8 kind, flags, length | 16 tag | 24 data | 32 payload 0 … 31, or the fields of the kind
  *           line 1   64 payload 32 … 95
@@ -19,8 +20,8 @@
 #include <stdint.h>
 
 #define SHM_SEGMENT_MAGIC 0x314d4853504f464full /* "OFOPSHM1" in memory */
-#define SHM_VERSION 1                           /* of segment and meeting together */
-#define SHM_OLDEST_VERSION 1                    /* the oldest that we still understand */
+#define SHM_VERSION 2                           /* of segment, region table and meeting together */
+#define SHM_OLDEST_VERSION 2                    /* the oldest that we still understand */
 
 #define SHM_CACHE_LINE 64
 #define SHM_RING_OFFSET 4096
@@ -40,6 +41,7 @@
 #define SHM_ANNOUNCE UINT64_C(2) /* its unexpected payload is above the bound: announce, do not send */
 #define SHM_CLOSING UINT64_C(4)  /* its memory is the user's again, what is read from it now may be anything */
 #define SHM_CLOSED UINT64_C(8)   /* it reads and writes no ring any more */
+#define SHM_EVENTS UINT64_C(16)  /* tell it of every access to its memory; set before anybody knows the segment */
 
 struct shm_header {
     /* Constants, written before the segment is handed out. */
@@ -58,6 +60,9 @@ struct shm_header {
     /* SHM_SLEEPING … : written by the owner, SHM_SLEEPING cleared by senders. */
     _Atomic uint64_t status;
     uint8_t status_pad[56];
+    /* The serial of the region of a peer that the owner is reaching into just now, 0: none. Read by that peer. */
+    _Atomic uint64_t visiting;
+    uint8_t visiting_pad[56];
 };
 _Static_assert(offsetof(struct shm_header, magic) == 0, "layout");
 _Static_assert(offsetof(struct shm_header, version) == 8, "layout");
@@ -69,7 +74,8 @@ _Static_assert(offsetof(struct shm_header, incarnation) == 24, "layout");
 _Static_assert(offsetof(struct shm_header, size) == 32, "layout");
 _Static_assert(offsetof(struct shm_header, tail) == 64, "layout: a line of its own");
 _Static_assert(offsetof(struct shm_header, status) == 128, "layout: a line of its own");
-_Static_assert(sizeof(struct shm_header) == 192, "layout");
+_Static_assert(offsetof(struct shm_header, visiting) == 192, "layout: a line of its own");
+_Static_assert(sizeof(struct shm_header) == 256, "layout");
 
 /* What a slot holds. */
 enum shm_kind {
@@ -81,13 +87,17 @@ enum shm_kind {
     SHM_FRAGMENT = 6,  /* a piece of it, in a bounce buffer */
     SHM_ABORT = 7,     /* no (more) fragments will come */
     SHM_GOODBYE = 8,   /* the last slot of this sender */
-    SHM_NOTHING = 9    /* claimed, then not needed */
+    SHM_NOTHING = 9,   /* claimed, then not needed */
+    SHM_REMOTE = 10,   /* RMA or atomics, or a part of one: a struct shm_request in a bounce buffer of the sender */
+    SHM_ANSWER = 11,   /* its end; what was read lies in that buffer, which is the initiator's again */
+    SHM_NOTICE = 12    /* the sender has read or written memory of ours by itself */
 };
 
 /* Bits of shm_slot.flags. */
 #define SHM_TAGGED 1   /* the tagged channel */
 #define SHM_HAS_DATA 2 /* `data` is remote CQ data */
 #define SHM_ENDED 4    /* goodbye: the endpoint is closed, not only this connection */
+#define SHM_LAST 8     /* remote: the last part of its operation */
 
 /* Fields of the kinds, at the payload's place. */
 struct shm_bounce_fields {
@@ -105,12 +115,37 @@ struct shm_announced_fields {
     uint64_t arena_offset;
 };
 struct shm_control_fields {
-    uint64_t id;      /* done, clear: the sender's operation; abort: the receiver's transfer */
-    uint64_t receive; /* clear: the receiver's id of the transfer */
-    uint64_t length;  /* clear: bytes wanted */
-    int32_t error;    /* done, abort */
-    uint32_t reserved;
+    uint64_t id;      /* done, clear: the sender's operation; abort: the receiver's transfer; notice: the region's id */
+    uint64_t receive; /* clear: the receiver's id of the transfer; answer: index << 32 | generation of the buffer */
+    uint64_t length;  /* clear: bytes wanted; notice: bytes reached */
+    int32_t error;    /* done, abort, answer */
+    int32_t provider_error; /* answer */
+    uint64_t data;          /* notice: remote CQ data */
+    uint64_t completed;     /* notice: OFP_COMPLETED_… */
 };
+
+/*
+ * A part of an RMA or atomic operation, at the start of a bounce buffer. Behind it, from the next cache line on, lie the
+ * `length` bytes to write, or to combine with, and of comparing atomics as many to compare with; what is read takes their
+ * place. Each part names all memory of the operation, so that all of it is checked before any is touched.
+ */
+struct shm_remote_piece {
+    uint64_t offset, length, key;
+};
+struct shm_request {
+    uint64_t offset; /* of this part in the operation, bytes */
+    uint32_t length; /* of this part */
+    uint32_t piece_count;
+    uint8_t op; /* enum ofp_operation_code */
+    uint8_t atomic_op;
+    uint8_t datatype;
+    uint8_t reserved[13];
+    struct shm_remote_piece pieces[];
+};
+_Static_assert(offsetof(struct shm_request, length) == 8, "layout");
+_Static_assert(offsetof(struct shm_request, piece_count) == 12, "layout");
+_Static_assert(offsetof(struct shm_request, op) == 16, "layout");
+_Static_assert(offsetof(struct shm_request, pieces) == 32, "layout");
 
 /* Everything of a slot but its state: what a receiver copies before it looks. */
 struct shm_content {
@@ -149,6 +184,8 @@ _Static_assert(offsetof(struct shm_slot, content.announced.arena_offset) == 64, 
 _Static_assert(offsetof(struct shm_slot, content.control.receive) == 40, "layout");
 _Static_assert(offsetof(struct shm_slot, content.control.length) == 48, "layout");
 _Static_assert(offsetof(struct shm_slot, content.control.error) == 56, "layout");
+_Static_assert(offsetof(struct shm_slot, content.control.data) == 64, "layout");
+_Static_assert(offsetof(struct shm_slot, content.control.completed) == 72, "layout");
 _Static_assert(sizeof(struct shm_slot) == SHM_SLOT_SIZE, "layout: two cache lines");
 
 /* Free when `freed` is the generation of the buffer's last use, which only its owner knows for sure. */

@@ -10,8 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "push.h"
-#include "shm.h"
+#include "remote.h"
 
 /* Copy at most SHM_INLINE_SIZE bytes; the branches beat a call of memcpy for the shortest ones. */
 static inline void copy_inline(uint8_t *target, const uint8_t *source, uint64_t length)
@@ -40,6 +39,25 @@ void shm_gather(void *target, const struct iovec *iov, uint32_t iov_count, uint6
         part = room - offset < length ? room - offset : length;
         memcpy(to, (const char *)iov[i].iov_base + offset, part);
         to += part;
+        length -= part;
+        offset = 0;
+    }
+}
+
+void shm_scatter(const struct iovec *iov, uint32_t iov_count, uint64_t offset, const void *source, uint64_t length)
+{
+    const char *from = source;
+
+    for (uint32_t i = 0; i < iov_count && length; i++) {
+        uint64_t room = iov[i].iov_len, part;
+
+        if (offset >= room) {
+            offset -= room;
+            continue;
+        }
+        part = room - offset < length ? room - offset : length;
+        memcpy((char *)iov[i].iov_base + offset, from, part);
+        from += part;
         length -= part;
         offset = 0;
     }
@@ -222,9 +240,11 @@ int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_
 {
     struct shm_link *link = shm_link_of(peer);
 
-    /* Dying: the core keeps the operation until the peer is lost. */
-    if (SHM_UNLIKELY(!link || !link->up))
+    /* Dying: the core keeps the operation until the peer is lost. Or what was posted before has yet to leave. */
+    if (SHM_UNLIKELY(!link || !link->ready))
         return -EAGAIN;
+    if (SHM_UNLIKELY(transfer->remote_count))
+        return shm_post_remote(base, link, transfer);
     if (SHM_LIKELY(transfer->length <= SHM_INLINE_SIZE &&
                    !(transfer->op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))))
         return post_inline(link, transfer);

@@ -8,7 +8,8 @@
  *     endpoint ── links      one per foreign endpoint that has our segment, by the number it was given
  *              ├─ meetings   sockets on which an exchange is under way
  *              ├─ pulls      payload that we fetch
- *              └─ pushes     payload that we send in fragments
+ *              ├─ pushes     payload that we send in fragments
+ *              └─ reaching   links with an RMA or atomic operation that has not left whole
  */
 #ifndef SHM_H
 #define SHM_H
@@ -64,6 +65,7 @@ struct shm_domain {
     struct ofp_list remotes;
     struct ofp_list endpoints;
     struct ofp_list arenas;
+    struct shm_table *table; /* table.c; NULL until the first region is published */
     uint32_t slot_shift, bounce_size, bounce_count;
     uint64_t connect_ns; /* until a peer must have answered */
     bool attach, pidfd;
@@ -81,6 +83,7 @@ enum shm_link_state {
 struct shm_link {
     struct shm_ring ring;  /* theirs */
     uint32_t number_there; /* what our slots in it are signed with */
+    bool ready;            /* up, and nothing that was posted before has yet to leave */
     bool up;               /* state is SHM_LINK_UP */
     uint8_t state;         /* enum shm_link_state */
     bool attach;           /* process_vm_readv from it works */
@@ -95,11 +98,14 @@ struct shm_link {
     struct shm_remote *remote;
     uint64_t probe_address; /* there lies its incarnation: proves that the process is still the same */
     uint64_t drain_until;
-    bool ended;               /* dying: the endpoint is gone for good */
-    bool closing;             /* seen SHM_CLOSING */
-    struct ofp_list busy;     /* in endpoint->busy while dying or with controls queued */
-    struct ofp_list wake;     /* in endpoint->to_wake while its owner waits to be woken */
-    struct ofp_list controls; /* struct shm_control: waits for room in their ring */
+    bool ended;                /* dying: the endpoint is gone for good */
+    bool closing;              /* seen SHM_CLOSING */
+    struct ofp_list busy;      /* in endpoint->busy while dying or with controls queued */
+    struct ofp_list wake;      /* in endpoint->to_wake while its owner waits to be woken */
+    struct ofp_list controls;  /* struct shm_control: waits for room in their ring */
+    struct ofp_pending *reach; /* the one RMA or atomic operation that has not left whole; NULL: none */
+    struct ofp_list reaching;  /* in endpoint->reaching while there is one */
+    uint32_t unanswered;       /* operations that went by their ring, or have begun to */
 };
 
 _Static_assert(offsetof(struct shm_link, peer) + sizeof(void *) <= SHM_CACHE_LINE, "a post reads one line of the link");
@@ -144,7 +150,8 @@ struct shm_endpoint {
     struct ofp_list busy; /* links, by shm_link.busy */
     struct ofp_list meetings;
     struct ofp_list pulls, pushes, kept;
-    struct ofp_list to_wake; /* links, by shm_link.wake: sleepers that are to know what was sent to them */
+    struct ofp_list reaching; /* links, by shm_link.reaching */
+    struct ofp_list to_wake;  /* links, by shm_link.wake: sleepers that are to know what was sent to them */
     bool in_progress;
     uint64_t moved;       /* bytes that this call of progress has fetched */
     uint64_t moved_since; /* and those since sleepers were last woken */
@@ -153,7 +160,13 @@ struct shm_endpoint {
     struct ofp_timer retry_timer;
 };
 
-enum shm_work { SHM_WORK_LINKS = 1, SHM_WORK_PULLS = 2, SHM_WORK_PUSHES = 4, SHM_WORK_ANNOUNCE = 8 };
+enum shm_work {
+    SHM_WORK_LINKS = 1,
+    SHM_WORK_PULLS = 2,
+    SHM_WORK_PUSHES = 4,
+    SHM_WORK_ANNOUNCE = 8,
+    SHM_WORK_REACHING = 16
+};
 
 static inline struct shm_domain *shm_domain_of(const struct ofp_domain *domain) { return domain->private; }
 static inline struct shm_endpoint *shm_endpoint_of(const struct ofp_endpoint *endpoint) { return endpoint->private; }
@@ -206,8 +219,9 @@ void shm_link_peer_down(struct ofp_peer *peer);
 /* ------------------------------------------------------------------------------------------------------------- send.c */
 
 int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
-/* Copy `length` bytes at `offset` of a scattered message. */
+/* Copy `length` bytes at `offset` of scattered memory, out of it or into it. */
 void shm_gather(void *target, const struct iovec *iov, uint32_t iov_count, uint64_t offset, uint64_t length);
+void shm_scatter(const struct iovec *iov, uint32_t iov_count, uint64_t offset, const void *source, uint64_t length);
 /* Wake the owner of the ring if it sleeps, note that it closes; `status` as shm_ring_publish returned it. */
 void shm_after_publish(struct shm_link *link, uint64_t status);
 /* Wake those that shm_after_publish kept for the end of a call of progress. */
@@ -244,6 +258,10 @@ struct shm_bounce_buffer {
     uint32_t generation;     /* of its last use */
     struct shm_link *holder; /* who has yet to free it; NULL: it is free */
     bool fragment;           /* of a message whose receive is there; otherwise a whole message */
+    /* Of a part of a remote operation; request.c. */
+    uint64_t pending; /* its id; 0: another use */
+    uint64_t offset;
+    uint32_t length, payload; /* bytes, and where in the buffer */
 };
 int shm_bounce_open(struct shm_endpoint *endpoint);
 void shm_bounce_close(struct shm_endpoint *endpoint);
@@ -315,13 +333,13 @@ void shm_arena_free(struct ofp_region *region);
 void shm_arenas_close(struct shm_domain *domain);
 /* Where in which arena this memory lies; arena 0: in none. */
 uint32_t shm_arena_locate(const struct shm_domain *domain, const void *memory, uint64_t length, uint64_t *offset);
-/* Descriptor of an arena of ours; -1: none of that number. */
+/* Descriptor of an arena of ours, or of the region table; -1: none of that number. */
 int shm_arena_descriptor(const struct shm_domain *domain, uint32_t number);
 /*
- * Memory of a peer's arena, checked against what is mapped. NULL: it is not mapped yet (and asked for), or there is no such
- * place in it.
+ * Memory of a peer's arena, or of its region table, checked against what is mapped. NULL: it is not mapped yet (and asked
+ * for), or there is no such place in it.
  */
-const char *shm_foreign_memory(struct shm_link *link, uint32_t number, uint64_t offset, uint64_t length);
+char *shm_foreign_memory(struct shm_link *link, uint32_t number, uint64_t offset, uint64_t length);
 /* The answer to our question: a descriptor (it stays the caller's), or -1. */
 void shm_foreign_arena_arrived(struct shm_remote *remote, uint32_t number, int fd);
 void shm_foreign_arenas_close(struct shm_remote *remote);
@@ -335,6 +353,8 @@ void shm_foreign_arenas_close(struct shm_remote *remote);
 struct shm_remote *shm_remote_get(struct shm_domain *domain, uint64_t token, int connection, uint64_t start_time,
                                   int event_fd, bool keep, int *error);
 void shm_remote_release(struct shm_remote *remote);
+/* Whether its process is dead, also when no progress has noticed it. */
+bool shm_remote_has_died(const struct shm_remote *remote);
 /* Whether the process at the other end of a connection can be watched without it. */
 bool shm_peer_is_watchable(const struct shm_domain *domain, int connection);
 /* Whether the memory of the process of that pid can be read, and has the link's incarnation where only it has. */

@@ -39,6 +39,12 @@
     STEP(push_started)                                                                                                 \
     STEP(push_fragment)                                                                                                \
     STEP(fragment_received)                                                                                            \
+    STEP(visiting)                                                                                                     \
+    STEP(visited)                                                                                                      \
+    STEP(noticed)                                                                                                      \
+    STEP(request_sent)                                                                                                 \
+    STEP(request_served)                                                                                               \
+    STEP(request_answered)                                                                                             \
     STEP(before_slot_free)                                                                                             \
     STEP(after_slot_free)                                                                                              \
     STEP(before_closing)                                                                                               \

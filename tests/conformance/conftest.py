@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def targets(config: pytest.Config) -> list[Target]:
-    """What the options ask for: each kind of matching of each provider once."""
+    """What the options ask for: each kind of matching, and each promise of order, of each provider once."""
     asked = config.getoption("--provider")
     result = []
     for report in ofipy.getinfo(explain=True, provider=asked or None):
@@ -61,7 +61,7 @@ def targets(config: pytest.Config) -> list[Target]:
             continue
         if asked and not report.infos:
             raise pytest.UsageError(f"provider {report.provider} is not available: {report.reason}")
-        kinds = {info.offloads_matching: info for info in reversed(report.infos)}
+        kinds = {(info.offloads_matching, info.msg_order): info for info in reversed(report.infos)}
         result += [Target(info.provider, info.domain, info.provider in IN_PROCESS) for info in kinds.values()]
     return result
 

@@ -292,6 +292,20 @@ static inline struct ofp_operation tagged(uint16_t op, uint32_t peer, uint64_t t
                                   .context = context};
 }
 
+#define BOTH_WAYS (OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE)
+
+/* Beginning at the region's start. */
+static inline struct ofp_operation remote(uint16_t op, uint32_t peer, const void *buffer, uint64_t length, uint64_t key,
+                                          uint64_t context)
+{
+    return (struct ofp_operation){.op = op,
+                                  .peer = peer,
+                                  .offset = (uint64_t)(uintptr_t)buffer,
+                                  .length = length,
+                                  .remote_key = key,
+                                  .context = context};
+}
+
 static inline void post(struct side *side, struct ofp_operation op)
 {
     uint64_t deadline = now_ns() + PATIENCE;

@@ -17,6 +17,7 @@ static const uint64_t lengths[] = {8, 96, 5000, 300000, LARGEST - 1, LARGEST};
 #define MESSAGES 6
 #define FIRST_RECEIVE 100
 #define FIRST_SEND 200
+#define FIRST_REMOTE 300
 #define BYSTANDER_RECEIVE 1000
 #define BYSTANDER_SEND 1001
 
@@ -24,19 +25,58 @@ static bool victim_calls; /* otherwise its partner calls it */
 
 struct memory {
     uint8_t *out, *in;
+    uint8_t *mapped, *plain, *scratch; /* what the other side reads and writes, and what comes back from there */
+    uint32_t regions[3];
 };
+#define MAPPED_KEY 1
+#define PLAIN_KEY 2
 
 /* The last of the lengths is sent from memory of the domain. */
 static struct memory memory_of(struct side *side)
 {
-    struct memory memory = {NULL, malloc(MESSAGES * LARGEST)};
+    struct ofp_region_attr mapped = {.length = LARGEST, .access = BOTH_WAYS, .has_key = 1, .key = MAPPED_KEY};
+    struct ofp_region_attr plain = {.length = 300000, .access = BOTH_WAYS, .has_key = 1, .key = PLAIN_KEY};
+    struct memory memory = {.in = malloc(MESSAGES * LARGEST), .plain = malloc(300000), .scratch = malloc(300008)};
+    struct ofp_region_handle handle;
     char text[OFP_TEXT_MAX];
-    uint32_t region;
     void *base;
 
-    CHECK_EQUAL(region_allocate(side->domain, LARGEST, OFP_ACCESS_SEND, &region, &base, text), 0);
+    CHECK_EQUAL(region_allocate(side->domain, LARGEST, OFP_ACCESS_SEND, &memory.regions[0], &base, text), 0);
     memory.out = base;
+    CHECK_EQUAL(ofp_region_allocate(side->domain, &mapped, &handle, text, sizeof(text)), 0);
+    memory.regions[1] = handle.id;
+    memory.mapped = handle.base;
+    plain.base = memory.plain;
+    CHECK_EQUAL(ofp_region_register(side->domain, &plain, &handle), 0);
+    memory.regions[2] = handle.id;
     return memory;
+}
+
+static void memory_free(struct side *side, const struct memory *memory)
+{
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_EQUAL(ofp_region_close(side->domain, memory->regions[i]), 0);
+    free(memory->in);
+    free(memory->plain);
+    free(memory->scratch);
+}
+
+/* Every way to the memory of the other side: mapped at once and in pieces, with a notice, attached or asked for, and atomics. */
+#define REMOTES 5
+static void post_remotes(struct side *side, uint32_t peer, const struct memory *memory, const uint8_t *out)
+{
+    struct ofp_operation write = remote(OFP_WRITE, peer, out, 8, MAPPED_KEY, FIRST_REMOTE);
+    struct ofp_operation fetch = remote(OFP_FETCH_ATOMIC, peer, out, 8, MAPPED_KEY, FIRST_REMOTE + 4);
+
+    write.flags = OFP_REMOTE_CQ_DATA;
+    fetch.atomic_op = OFP_ATOMIC_SUM;
+    fetch.datatype = OFP_UINT64;
+    fetch.result_offset = (uint64_t)(uintptr_t)(memory->scratch + 300000);
+    post(side, write);
+    post(side, remote(OFP_WRITE, peer, out, LARGEST, MAPPED_KEY, FIRST_REMOTE + 1));
+    post(side, remote(OFP_READ, peer, memory->scratch, 300000, PLAIN_KEY, FIRST_REMOTE + 2));
+    post(side, remote(OFP_WRITE, peer, out, 100000, PLAIN_KEY, FIRST_REMOTE + 3));
+    post(side, fetch);
 }
 
 static void post_all(struct side *side, uint32_t peer, struct memory memory, uint8_t *private_out)
@@ -45,6 +85,18 @@ static void post_all(struct side *side, uint32_t peer, struct memory memory, uin
         post(side, tagged(OFP_TRECV, peer, i, memory.in + i * LARGEST, lengths[i], FIRST_RECEIVE + i));
     for (uint32_t i = 0; i < MESSAGES; i++)
         post(side, tagged(OFP_TSEND, peer, i, i == 5 ? memory.out : private_out, lengths[i], FIRST_SEND + i));
+    post_remotes(side, peer, &memory, private_out);
+}
+
+/* What the other side wrote beside data of its own is no operation of ours. */
+static struct ofp_completion own_completion(struct side *side)
+{
+    struct ofp_completion row;
+
+    do
+        row = next_completion(side);
+    while (row.flags & OFP_COMPLETED_REMOTE_WRITE);
+    return row;
 }
 
 static void victim(struct side *side, struct shared *shared)
@@ -60,12 +112,12 @@ static void victim(struct side *side, struct shared *shared)
         completion_of(side, 77);
     }
     post_all(side, peer, memory, private_out);
-    for (uint32_t done = 0; done < 2 * MESSAGES; done++)
-        CHECK_EQUAL(next_completion(side).error, 0);
+    for (uint32_t done = 0; done < 2 * MESSAGES + REMOTES; done++)
+        CHECK_EQUAL(own_completion(side).error, 0);
     /* Once more: the arenas are mapped by now. */
     post_all(side, peer, memory, private_out);
-    for (uint32_t done = 0; done < 2 * MESSAGES; done++)
-        CHECK_EQUAL(next_completion(side).error, 0);
+    for (uint32_t done = 0; done < 2 * MESSAGES + REMOTES; done++)
+        CHECK_EQUAL(own_completion(side).error, 0);
     endpoint_close(side);
     /* The step was not on this way; the parent learns it from the status. */
     _exit(0);
@@ -78,6 +130,8 @@ struct tally {
 
 static void note(struct tally *tally, const struct ofp_completion *row, const struct memory *memory)
 {
+    if (row->flags & OFP_COMPLETED_REMOTE_WRITE)
+        return;
     CHECK(row->context <= BYSTANDER_SEND && !tally->done[row->context]);
     tally->done[row->context] = true;
     tally->left--;
@@ -155,8 +209,8 @@ static void partner(struct side *side, struct shared *shared)
         tally.left++;
     }
     for (int round = 0; round < 2; round++) {
-        memset(tally.done, 0, 300);
-        tally.left += 2 * MESSAGES;
+        memset(tally.done, 0, 400);
+        tally.left += 2 * MESSAGES + REMOTES;
         post_all(side, peer, memory, private_out);
         for (uint32_t i = 0; i < 20; i++)
             with_bystander(side, bystander, &tally, &memory, i % 2 ? 20000 : 3000, scratch);
@@ -172,7 +226,8 @@ static void partner(struct side *side, struct shared *shared)
     ofp_store_release(&shared->words[0], 1);
     free(private_out);
     free(scratch);
-    free(memory.in);
+    endpoint_close(side);
+    memory_free(side, &memory);
 }
 
 static void bystander(struct side *side, struct shared *shared)
@@ -218,11 +273,9 @@ static void step_process(struct shared *shared, uint32_t rank)
         break;
     default:
         bystander(&side, shared);
+        endpoint_close(&side);
         break;
     }
-    endpoint_close(&side);
-    if (rank == PARTNER)
-        CHECK_EQUAL(ofp_region_close(side.domain, 1), 0);
     CHECK_EQUAL(ofp_domain_close(side.domain), 0);
     print_log();
     CHECK_EQUAL(open_descriptors(), descriptors);

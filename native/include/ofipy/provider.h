@@ -40,7 +40,8 @@ struct ofp_endpoint {
     const struct ofp_endpoint_ops *ops; /* interceptors stack by replacing it */
     struct ofp_domain *domain;
     void *private;
-    uint32_t id; /* unique in the domain, never reused while the domain is open; not 0 */
+    uint32_t id;        /* unique in the domain, never reused while the domain is open; not 0 */
+    bool remote_events; /* somebody here wants core->remote_event of every access of a peer, not only with data */
     struct ofp_info info;
 };
 
@@ -68,6 +69,7 @@ struct ofp_region {
     uint64_t key;         /* remote key; 0 where no remote access was asked */
     uint64_t remote_base; /* what a peer adds to its offset; 0 unless the transport addresses by something else */
     bool allocated;       /* made by the provider's `memory_allocate` */
+    bool remote_events;   /* as of endpoints, for accesses to this region */
     uint64_t provider_data[2];
 };
 
