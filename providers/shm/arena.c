@@ -319,6 +319,13 @@ char *shm_foreign_memory(struct shm_link *link, uint32_t number, uint64_t offset
     return within(arena->base, arena->size, offset, length);
 }
 
+bool shm_foreign_arena_is_asked(const struct shm_link *link, uint32_t number)
+{
+    const struct shm_foreign_arena *arena = foreign_find(link->remote, number);
+
+    return arena && arena->asked;
+}
+
 void shm_foreign_arena_arrived(struct shm_remote *remote, uint32_t number, int fd)
 {
     struct shm_foreign_arena *arena = foreign_find(remote, number);

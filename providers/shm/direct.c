@@ -37,7 +37,8 @@ static char *reach_region(struct shm_link *link, const struct shm_target *target
         return (char *)(uintptr_t)target->address;
     if (target->arena)
         memory = shm_foreign_memory(link, target->arena, target->arena_offset, target->length);
-    if (memory || !link->attach)
+    /* The answer takes progress to arrive, which nobody makes whose operations are over when they are posted. */
+    if (memory || !link->attach || (target->arena && shm_foreign_arena_is_asked(link, target->arena)))
         return memory;
     *mapped = false;
     return (char *)(uintptr_t)target->address;

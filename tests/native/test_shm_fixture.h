@@ -184,14 +184,18 @@ static inline void print_log(void)
             fprintf(stderr, "[%d] %d %s: %s\n", (int)getpid(), level, provider, text);
 }
 
+/* Which of the provider's infos. */
+static uint32_t domain_info;
+
 static inline void domain_open(struct side *side)
 {
-    struct ofp_info info;
+    struct ofp_info infos[2];
     struct ofp_domain_attr domain_attr = {0};
     char text[OFP_TEXT_MAX];
 
-    CHECK_EQUAL(ofp_provider_getinfo(shm_provider(), &info, 1, text, sizeof(text)), 1);
-    CHECK_EQUAL(ofp_domain_open(shm_provider(), &info, &domain_attr, &side->domain, text, sizeof(text)), 0);
+    CHECK_EQUAL(ofp_provider_getinfo(shm_provider(), infos, 2, text, sizeof(text)), 2);
+    CHECK_EQUAL(ofp_domain_open(shm_provider(), &infos[domain_info], &domain_attr, &side->domain, text, sizeof(text)),
+                0);
 }
 
 static inline void endpoint_open(struct side *side, const char *service, uint64_t unexpected_limit)
@@ -238,6 +242,16 @@ static inline void endpoint_close(struct side *side)
 static inline void side_close(struct side *side)
 {
     endpoint_close(side);
+    CHECK_EQUAL(ofp_domain_close(side->domain), 0);
+    print_log();
+}
+
+/* With the regions that there are. */
+static inline void side_close_with(struct side *side, const uint32_t *regions, uint32_t count)
+{
+    endpoint_close(side);
+    for (uint32_t i = 0; i < count; i++)
+        CHECK_EQUAL(ofp_region_close(side->domain, regions[i]), 0);
     CHECK_EQUAL(ofp_domain_close(side->domain), 0);
     print_log();
 }

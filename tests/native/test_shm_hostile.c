@@ -135,6 +135,32 @@ static void drain(struct side *side)
 
 enum { VICTIM, ATTACKER, BYSTANDER };
 
+#define READ_ONLY_KEY 5
+
+/* A request for memory that may be read, nearly right. */
+static void fill_request(struct shm_link *link, uint32_t index, uint64_t *random)
+{
+    struct shm_request *request;
+
+    if (!link->endpoint->bounce.reserved) {
+        int taken = shm_bounce_take(link, true);
+
+        CHECK(taken >= 0);
+        shm_bounce_give(link->endpoint, (uint32_t)taken);
+    }
+    request = (struct shm_request *)(void *)shm_bounce_memory(&link->endpoint->segment, index);
+    *request = (struct shm_request){.offset = next_random(random) >> (next_random(random) % 64),
+                                    .length = (uint32_t)(next_random(random) % 3000),
+                                    .piece_count = (uint32_t)(next_random(random) % 18),
+                                    .op = (uint8_t)(OFP_READ + next_random(random) % 5),
+                                    .atomic_op = (uint8_t)(next_random(random) % 22),
+                                    .datatype = (uint8_t)(next_random(random) % 18)};
+    for (uint32_t i = 0; i < 18; i++)
+        request->pieces[i] =
+            (struct shm_remote_piece){next_random(random) % 3000, next_random(random) >> (next_random(random) % 64),
+                                      READ_ONLY_KEY + next_random(random) % 2};
+}
+
 /* A slot of any kind with any content, signed by us or by nobody. Half of it is nearly right, which gets further. */
 static void throw_slot(struct shm_link *link, uint64_t *random, bool lies)
 {
@@ -147,7 +173,7 @@ static void throw_slot(struct shm_link *link, uint64_t *random, bool lies)
         return;
     for (size_t i = 0; i < sizeof(content); i++)
         bytes[i] = (uint8_t)(next_random(random) >> 20);
-    content.kind = (uint8_t)(next_random(random) % 12);
+    content.kind = (uint8_t)(next_random(random) % 15);
     /* To take leave and go on is a game of its own. */
     if (content.kind == SHM_GOODBYE && !lies)
         content.kind = SHM_FRAGMENT;
@@ -160,6 +186,10 @@ static void throw_slot(struct shm_link *link, uint64_t *random, bool lies)
     } else if (content.kind == SHM_BOUNCE) {
         content.bounce.index = (uint32_t)(next_random(random) % 70);
         content.length = (uint32_t)(next_random(random) % 20000);
+    } else if (content.kind == SHM_REMOTE) {
+        content.bounce.index = (uint32_t)(next_random(random) % 4);
+        content.length = (uint32_t)(next_random(random) % 3000);
+        fill_request(link, content.bounce.index, random);
     }
     memcpy(&slot->content, &content, sizeof(content));
     if (next_random(random) % 16 == 0)
@@ -196,9 +226,14 @@ static void attack(struct side *side, struct shared *shared)
 static void victim(struct side *side, struct shared *shared)
 {
     uint32_t bystander = insert_rank(side, shared, BYSTANDER);
-    uint8_t *in = malloc(50000), *out = malloc(50000);
+    uint8_t *in = malloc(50000), *out = malloc(50000), readable[3000];
+    struct ofp_region_attr attr = {
+        .base = readable, .length = 3000, .access = OFP_ACCESS_REMOTE_READ, .has_key = 1, .key = READ_ONLY_KEY};
+    struct ofp_region_handle handle;
 
     fill(out, 50000, 4);
+    fill(readable, 3000, 6);
+    CHECK_EQUAL(ofp_region_register(side->domain, &attr, &handle), 0);
     for (uint32_t round = 0; !ofp_load_acquire(&shared->words[0]) || round < 50; round++) {
         uint64_t length = round % 3 == 0 ? 8 : round % 3 == 1 ? 3000 : 50000;
 
@@ -210,6 +245,8 @@ static void victim(struct side *side, struct shared *shared)
     }
     CHECK(shm_endpoint_of(side->endpoint)->protocol_errors >= 10);
     ofp_store_release(&shared->words[2], 1);
+    check_filled(readable, 3000, 6);
+    CHECK_EQUAL(ofp_region_close(side->domain, handle.id), 0);
     free(in);
     free(out);
 }
