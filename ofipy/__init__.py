@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 # Opening and asking
 from ofipy._address import Address
+from ofipy._alias import EndpointAlias
 from ofipy._atomics import AtomicOp, Datatype
 from ofipy._av import AddressVector, Peer
 from ofipy._completion import COMPLETION_DTYPE, CompletionBatch, CompletionQueue
@@ -89,6 +90,7 @@ __all__ = [
     "DeferredWork",
     "Domain",
     "Endpoint",
+    "EndpointAlias",
     "EndpointStatistics",
     "EndpointType",
     "Event",

@@ -29,6 +29,7 @@ from ofipy._remote_atomics import RemoteAtomics
 from ofipy._request import MessageRequest
 
 if TYPE_CHECKING:
+    from ofipy._alias import EndpointAlias
     from ofipy._fabric import Domain, Fabric
     from ofipy._receive_context import ReceiveContext
 
@@ -343,6 +344,48 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
                 f"{name}={value!r}; 0 to 2**64 - 1 is meant", operation="set_option"
             ) from None
         check(result, operation=f"set_option {name}", provider=self.provider)
+
+    def alias(
+        self,
+        *,
+        complete: str | None = None,
+        tx_flags: Flag | str | None = None,
+        rx_flags: Flag | str | None = None,
+    ) -> "EndpointAlias":
+        """Make another handle of this endpoint, with other default flags (fi_endpoint(3), fi_ep_alias).
+
+        Parameters
+        ----------
+        complete : str, optional
+            Completion level of its sends, RMA and atomics: ``transmit``, ``delivery`` or ``match``.
+        tx_flags : Flag or str, optional
+            Of every one of them, in place of this endpoint's: as of :class:`Endpoint`. Default, unless `complete` is
+            given: those of this endpoint now.
+        rx_flags : Flag or str, optional
+            Of every receive posted through it. Default: those of this endpoint now.
+
+        Returns
+        -------
+        EndpointAlias
+            Closing it leaves the endpoint, and what was started through the alias, as they are.
+
+        Raises
+        ------
+        InvalidArgument
+            When flags cannot be defaults.
+        """
+        from ofipy._alias import EndpointAlias
+
+        pointer = self._pointer("alias")
+        if complete is None and tx_flags is None:
+            sends = self.option("tx_flags")
+        else:
+            sends = complete_flags(complete) | parse_flags(Flag, tx_flags).value
+        receives = self.option("rx_flags") if rx_flags is None else parse_flags(Flag, rx_flags).value
+        result = ffi.new("struct ofp_endpoint **")
+        made = lib.ofp_endpoint_alias(pointer, sends, receives, result)
+        check(made, operation="alias", provider=self.provider)
+        return EndpointAlias(self, ffi.gc(result[0], lib.ofp_endpoint_free))
 
     # ---------------------------------------------------------------------------------------------- peers and
     # memory

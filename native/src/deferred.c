@@ -228,8 +228,10 @@ static int copy_memory(struct ofpi_work *work, const struct ofpi_resolved *resol
     return 0;
 }
 
-static int take_operation(struct ofpi_work *work, struct ofpi_endpoint *endpoint, const struct ofp_operation *operation)
+/* `handle`: an endpoint, or an alias, whose flags it takes. */
+static int take_operation(struct ofpi_work *work, struct ofpi_endpoint *handle, const struct ofp_operation *operation)
 {
+    struct ofpi_endpoint *endpoint = handle->behind;
     struct ofpi_resolved resolved;
     int result;
 
@@ -241,7 +243,7 @@ static int take_operation(struct ofpi_work *work, struct ofpi_endpoint *endpoint
     /* Nobody knows what comes next when it starts. */
     work->operation.flags &= ~(uint64_t)OFP_MORE;
     if (!ofpi_operation_is_receive(operation))
-        work->operation.flags = ofpi_send_flags(endpoint, &work->operation);
+        work->operation.flags = ofpi_send_flags(handle, &work->operation);
     result = ofpi_operation_resolve(endpoint, &work->operation, &resolved);
     return result ? result : copy_memory(work, &resolved);
 }

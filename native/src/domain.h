@@ -119,7 +119,9 @@ struct ofp_request {
 struct ofpi_endpoint {
     struct ofp_endpoint base; /* first: the provider's view */
     struct ofpi_domain *domain;
-    struct ofp_list node; /* in domain->endpoints */
+    struct ofpi_endpoint *behind; /* whom it stands for as a handle: itself; an alias that is open, its endpoint */
+    uint32_t aliases;             /* that stand for it; alias.c */
+    struct ofp_list node;         /* in domain->endpoints */
     struct ofp_list flush_node;
     struct ofp_cq *tx_cq, *rx_cq;
     struct ofp_av *av;
@@ -254,6 +256,15 @@ static inline int ofpi_endpoint_enter(struct ofpi_endpoint *endpoint)
 int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpected_limit, uint64_t min_multi_recv);
 /* Of ofp_receive_context_open: it has no transmit side. */
 static inline bool ofpi_endpoint_receives_only(const struct ofpi_endpoint *endpoint) { return !endpoint->tx_cq; }
+
+/* -------------------------------------------------------------------------------------------------------- alias.c */
+
+/*
+ * The handle of a public call may be an alias: its flags are the handle's, all else belongs to `handle->behind`. The lock is
+ * held.
+ */
+static inline bool ofpi_endpoint_is_alias(const struct ofpi_endpoint *handle) { return handle->behind != handle; }
+void ofpi_alias_retire(struct ofpi_endpoint *alias);
 
 /* ---------------------------------------------------------------------------------------------------- operation.c */
 

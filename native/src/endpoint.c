@@ -20,6 +20,7 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     endpoint->base.id = ++domain->next_endpoint_id;
     endpoint->base.info = domain->base.info;
     endpoint->domain = domain;
+    endpoint->behind = endpoint;
     endpoint->tx_cq = attr->tx_cq;
     endpoint->rx_cq = attr->rx_cq;
     endpoint->av = attr->av;
@@ -140,6 +141,13 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
 
     if (result)
         return result;
+    if (ofpi_endpoint_is_alias(endpoint) || endpoint->aliases) {
+        result = endpoint->aliases ? -EBUSY : 0;
+        if (!result)
+            ofpi_alias_retire(endpoint);
+        ofpi_domain_leave(domain);
+        return result;
+    }
     endpoint->closing = true;
     ofpi_wait_for_leavers(domain, &endpoint->waiting_for_room);
     endpoint->base.ops->close(handle, timeout < 0 ? UINT64_MAX : ofpi_now() + (uint64_t)timeout);
@@ -186,7 +194,8 @@ int ofp_endpoint_address(struct ofp_endpoint *handle, void *address, size_t *len
 
     if (result)
         return result;
-    result = handle->ops->name(handle, address, length);
+    endpoint = endpoint->behind;
+    result = endpoint->base.ops->name(&endpoint->base, address, length);
     ofpi_domain_leave(endpoint->domain);
     return result;
 }
@@ -233,6 +242,7 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
 
     if (result)
         return result;
+    endpoint = endpoint->behind;
     if (endpoint->receive_context)
         ofpi_receive_context_statistics(endpoint->receive_context, &receive);
     *statistics = endpoint->statistics;

@@ -7,6 +7,7 @@
 
 struct option {
     const char *name;
+    bool own; /* an alias has one of its own */
     /* The lock is held. -ENOPROTOOPT: not of this endpoint. */
     int (*get)(const struct ofpi_endpoint *endpoint, uint64_t *value);
     int (*set)(struct ofpi_endpoint *endpoint, uint64_t value); /* NULL: read only */
@@ -89,13 +90,13 @@ static int get_rx_size(const struct ofpi_endpoint *endpoint, uint64_t *value)
 }
 
 static const struct option options[] = {
-    {"min_multi_recv", get_min_multi_recv, set_min_multi_recv},
-    {"tx_size", get_tx_size, set_tx_size},
-    {"tx_flags", get_tx_flags, set_tx_flags},
-    {"rx_flags", get_rx_flags, set_rx_flags},
-    {"inject_size", get_inject_size, NULL},
-    {"max_msg_size", get_max_msg_size, NULL},
-    {"rx_size", get_rx_size, NULL},
+    {"min_multi_recv", false, get_min_multi_recv, set_min_multi_recv},
+    {"tx_size", false, get_tx_size, set_tx_size},
+    {"tx_flags", true, get_tx_flags, set_tx_flags},
+    {"rx_flags", true, get_rx_flags, set_rx_flags},
+    {"inject_size", false, get_inject_size, NULL},
+    {"max_msg_size", false, get_max_msg_size, NULL},
+    {"rx_size", false, get_rx_size, NULL},
 };
 
 static const struct option *option_by_name(const char *name)
@@ -117,7 +118,7 @@ int ofp_endpoint_option_get(struct ofp_endpoint *handle, const char *name, uint6
     result = ofpi_endpoint_enter(endpoint);
     if (result)
         return result;
-    result = option->get(endpoint, value);
+    result = option->get(option->own ? endpoint : endpoint->behind, value);
     ofpi_domain_leave(endpoint->domain);
     return result;
 }
@@ -135,7 +136,7 @@ int ofp_endpoint_option_set(struct ofp_endpoint *handle, const char *name, uint6
     result = ofpi_endpoint_enter(endpoint);
     if (result)
         return result;
-    result = option->set(endpoint, value);
+    result = option->set(option->own ? endpoint : endpoint->behind, value);
     ofpi_domain_leave(endpoint->domain);
     return result;
 }

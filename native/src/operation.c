@@ -310,14 +310,15 @@ void ofpi_domain_flush(struct ofpi_domain *domain)
         ofpi_endpoint_flush(OFP_CONTAINER_OF(node, struct ofpi_endpoint, flush_node));
 }
 
-int64_t ofp_post(struct ofp_endpoint *handle, const struct ofp_operation *operations, uint64_t count)
+int64_t ofp_post(struct ofp_endpoint *base, const struct ofp_operation *operations, uint64_t count)
 {
-    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_endpoint *handle = (struct ofpi_endpoint *)base, *endpoint;
     uint64_t accepted = 0;
-    int result = ofpi_domain_enter(endpoint->domain);
+    int result = ofpi_domain_enter(handle->domain);
 
     if (result)
         return result;
+    endpoint = handle->behind;
     while (accepted < count) {
         struct ofp_operation op = operations[accepted];
 
@@ -325,8 +326,8 @@ int64_t ofp_post(struct ofp_endpoint *handle, const struct ofp_operation *operat
             result = -EINVAL;
             break;
         }
-        op.flags = ofpi_operation_is_receive(&op) ? ofpi_receive_flags(op.flags, endpoint->rx_flags)
-                                                  : ofpi_send_flags(endpoint, &op);
+        op.flags = ofpi_operation_is_receive(&op) ? ofpi_receive_flags(op.flags, handle->rx_flags)
+                                                  : ofpi_send_flags(handle, &op);
         /* What the caller itself announces as not the last is flushed by a later post, or by progress. */
         endpoint->held_back = op.flags & OFP_MORE;
         if (accepted + 1 < count)
@@ -349,9 +350,10 @@ int ofp_cancel(struct ofp_endpoint *handle, uint64_t context)
 
     if (result)
         return result;
+    endpoint = endpoint->behind;
     result = -ENOENT;
     if (endpoint->receive_context)
-        result = ofpi_receive_cancel(endpoint->receive_context, handle, context, 0);
+        result = ofpi_receive_cancel(endpoint->receive_context, &endpoint->base, context, 0);
     if (result == -ENOENT)
         result = ofpi_peer_cancel(endpoint, context, 0);
     if (result == -ENOENT)

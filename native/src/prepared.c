@@ -22,6 +22,7 @@ ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operatio
     *record = *operation;
     if (!ofpi_operation_is_receive(record))
         record->flags = ofpi_send_flags(endpoint, record);
+    endpoint = endpoint->behind;
     result = record->flags & ~(uint64_t)OFP_OPERATION_FLAGS || record->flags & OFP_MULTI_RECV
                  ? -EINVAL
                  : ofpi_operation_resolve(endpoint, record, &resolved);

@@ -125,13 +125,15 @@ int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation
     return result;
 }
 
-static ofp_request_t request_start(struct ofpi_endpoint *endpoint, struct ofp_operation *op)
+static ofp_request_t request_start(struct ofpi_endpoint *handle, struct ofp_operation *op)
 {
+    struct ofpi_endpoint *endpoint;
     struct ofp_request *request;
-    int result = ofpi_domain_enter(endpoint->domain);
+    int result = ofpi_domain_enter(handle->domain);
 
     if (result)
         return result;
+    endpoint = handle->behind;
     request = ofpi_request_take(endpoint);
     result = -ENOMEM;
     if (request) {

@@ -30,6 +30,7 @@ static struct ofpi_endpoint *context_new(struct ofpi_domain *domain, const struc
     context->base.id = ++domain->next_endpoint_id;
     context->base.info = domain->base.info;
     context->domain = domain;
+    context->behind = context;
     context->rx_cq = attr->cq;
     context->av = attr->av;
     ofp_list_init(&context->backlogged);

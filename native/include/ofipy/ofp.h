@@ -255,12 +255,21 @@ struct ofp_endpoint_attr {
 /* Open and enable: the endpoint is reachable when this returns. */
 int ofp_endpoint_open(struct ofp_domain *domain, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **endpoint,
                       char *text, size_t text_size);
-/* What is in flight ends as ECANCELED. Takes at most `timeout`. */
+/* What is in flight ends as ECANCELED. Takes at most `timeout`. -EBUSY while it has aliases. */
 int ofp_endpoint_close(struct ofp_endpoint *endpoint, int64_t timeout);
 int ofp_endpoint_retire(struct ofp_endpoint *endpoint, int64_t timeout);
 void ofp_endpoint_free(struct ofp_endpoint *endpoint);
 int ofp_endpoint_address(struct ofp_endpoint *endpoint, void *address, size_t *length);
 uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint);
+/*
+ * Another handle of an endpoint, with default flags of its own in place of the endpoint's (fi_ep_alias): what is posted,
+ * prepared, started or deferred through it takes those. In all else it is the endpoint: queues, peers, options other than
+ * "tx_flags" and "rx_flags", name, id, statistics. Retiring it leaves the endpoint, and what was started through it, as they
+ * are; the endpoint answers -EBUSY as long as it has aliases. -EINVAL: flags that cannot be defaults; -EOPNOTSUPP: of a receive
+ * context.
+ */
+int ofp_endpoint_alias(struct ofp_endpoint *endpoint, uint64_t tx_flags, uint64_t rx_flags,
+                       struct ofp_endpoint **alias);
 /*
  * A receive context that several endpoints share (fi_srx_context): receives posted to it take messages of all of them, and
  * complete at the endpoint where the message arrived. It is used as an endpoint that receives only: ofp_post, ofp_cancel,

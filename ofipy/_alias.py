@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aliases: handles of an endpoint whose operations have other default flags."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from ofipy._binding import check, ffi, lib
+from ofipy._buffers import NO_EXPORT
+from ofipy._counter import Counter
+from ofipy._endpoint import Endpoint
+from ofipy._flags import Op
+from ofipy._lifetime import Handle, Resource
+
+__all__ = ["EndpointAlias"]
+
+
+class EndpointAlias(Endpoint):
+    """Another handle of an endpoint, with default flags of its own; made by :meth:`Endpoint.alias`.
+
+    A record's own completion level wins over the default of either. In all else it is the endpoint: its queue, peers,
+    memory, address and statistics, and options other than ``tx_flags`` and ``rx_flags``. It ends with the endpoint, or
+    before it.
+    """
+
+    # To requests `_handle` says that their endpoint is open; an alias may be closed before they have finished.
+    __slots__ = ("_endpoint", "_shell")
+
+    _warns = False  # its endpoint does
+
+    def __init__(self, endpoint: Endpoint, pointer: Any) -> None:
+        if isinstance(endpoint, EndpointAlias):
+            endpoint = endpoint.endpoint
+        self._endpoint: Endpoint = endpoint
+        self._shell = pointer
+        self._address = int(ffi.cast("intptr_t", pointer))
+        self._sent = self._received = NO_EXPORT
+        self._domain, self._memory, self._av, self._cq = (
+            endpoint._domain,
+            endpoint._memory,
+            endpoint._av,
+            endpoint._cq,
+        )
+        self._owned = None
+        self._returned = endpoint._returned
+        provider = endpoint.provider
+
+        def close(pointer: Any) -> None:
+            check(lib.ofp_endpoint_retire(pointer, 0), operation="close an alias", provider=provider)
+
+        self._own(Handle(pointer, close, (endpoint._core,), "endpoint alias"))
+
+    @property
+    def _handle(self) -> Any:
+        return None if self._endpoint._handle is None else self._shell
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The endpoint that it stands for."""
+        return self._endpoint
+
+    def enable(self) -> Self:
+        """Nothing to do: its endpoint is enabled."""
+        self._pointer("enable")
+        return self
+
+    def post(
+        self,
+        operations: np.ndarray[Any, np.dtype[np.void]],
+        *,
+        after: tuple[Counter, int] | None = None,
+    ) -> int:
+        """As :meth:`Endpoint.post`, with the flags of the alias."""
+        self._pointer("post")
+        return super().post(operations, after=after)
+
+    def close(self) -> None:
+        """Close the alias, not its endpoint; what was started through it goes on. A second call does nothing."""
+        Resource.close(self)
+
+    def _closed(self) -> None:
+        self._address = None
+        self._sent = self._received = NO_EXPORT
+
+    def _started(self, record: Any, op: int, peer: int) -> int:
+        self._pointer(Op(op).name.lower())
+        return super()._started(record, op, peer)
+
+    def __repr__(self) -> str:
+        return f"<EndpointAlias {'closed' if self.closed else self.address}>"
