@@ -7,17 +7,30 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
-from ofipy._errors import FabricError, InvalidArgument, TimedOut
+from ofipy._errors import FabricError, InvalidArgument, NotSupported, TimedOut
+from ofipy._flags import Access, Cap
 from ofipy._lifetime import Handle, Resource
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
 
-__all__ = ["Counter", "CounterClass", "DeferredWork", "counter_array", "counter_value", "defer"]
+__all__ = [
+    "Counter",
+    "CounterClass",
+    "DeferredWork",
+    "RegionClass",
+    "counter_array",
+    "counter_value",
+    "defer",
+    "region_counters",
+]
 
 CounterClass = Literal["send", "recv", "read", "write", "remote_read", "remote_write"]
 
+RegionClass = Literal["remote_read", "remote_write"]
+
 _EVENTS = {"completions": lib.OFP_COUNTER_COMPLETIONS, "bytes": lib.OFP_COUNTER_BYTES}
+_RIGHTS: dict[str, Access] = {"remote_read": Access.REMOTE_READ, "remote_write": Access.REMOTE_WRITE}
 _CLASSES = {
     "send": lib.OFP_COUNTER_SEND,
     "recv": lib.OFP_COUNTER_RECV,
@@ -46,6 +59,43 @@ def counter_array(counters: "Mapping[CounterClass, Counter] | None") -> list[Any
     return pointers
 
 
+def region_counters(
+    domain: "Domain", counters: "Mapping[RegionClass, Counter] | None", rights: Access, operation: str
+) -> dict[str, Any]:
+    """What counts in a region, as fields of ``struct ofp_region_attr``.
+
+    Raises
+    ------
+    InvalidArgument
+        For a class that does not exist, or that the rights of the region leave nothing to count for.
+    NotSupported
+        When peers access memory without a trace.
+    Closed
+        When one of them is closed.
+    """
+    pointers: dict[str, Any] = {}
+    for name, counter in (counters or {}).items():
+        right = _RIGHTS.get(name)
+        if right is None:
+            known = ", ".join(_RIGHTS)
+            raise InvalidArgument(f"counters[{name!r}] of a region; known are {known}", operation=operation)
+        if not rights & right:
+            raise InvalidArgument(
+                f"counters[{name!r}] of a region that peers may not access so",
+                operation=operation,
+                remedy=f"add {name!r} to its access",
+            )
+        if not domain.info.caps & Cap.RMA_EVENT:
+            raise NotSupported(
+                f"counters[{name!r}]; peers access this memory without a trace",
+                operation=operation,
+                provider=domain.provider,
+                remedy="choose a provider with the capability rma_event",
+            )
+        pointers[name] = counter._pointer(operation)
+    return pointers
+
+
 def counter_value(number: int, what: str) -> int:
     if not 0 <= number < 2**64:
         raise InvalidArgument(f"{what}={number}; 0 to 2**64 - 1 is meant")
@@ -53,10 +103,11 @@ def counter_value(number: int, what: str) -> int:
 
 
 class Counter(Resource):
-    """Counts operations that finish; made by :meth:`Domain.counter`, used by ``domain.endpoint(counters=…)``.
+    """Counts operations that finish; made by :meth:`Domain.counter`.
 
-    It counts every operation of its class, also those that write no queue entry and those of requests. Failed ones
-    advance :attr:`errors` in place of :attr:`value`. See fi_cntr(3).
+    With ``domain.endpoint(counters=…)`` it counts every operation of its class, also those that write no queue entry
+    and those of requests; failed ones advance :attr:`errors` in place of :attr:`value`. With ``counters=`` of
+    :meth:`Domain.register` and :meth:`Domain.empty` it counts what peers do to that memory. See fi_cntr(3), fi_mr(3).
     """
 
     __slots__ = ("_domain", "_known")

@@ -14,7 +14,7 @@ from ofipy._av import PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
 from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._buffers import NO_EXPORT
 from ofipy._completion import CompletionQueue
-from ofipy._counter import Counter, CounterClass, counter_array
+from ofipy._counter import Counter, CounterClass, RegionClass, counter_array
 from ofipy._errors import FabricError, InvalidArgument, NotSupported
 from ofipy._event import EventQueue
 from ofipy._flags import Access, Cap, Flag, complete_flags, parse_flags
@@ -400,9 +400,10 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         *,
         access: Access | str | Iterable[Access | str] = Access.LOCAL,
         key: int | None = None,
+        counters: Mapping[RegionClass, Counter] | None = None,
     ) -> Region:
         """Register memory; as :meth:`Domain.register`."""
-        return self._domain.register(buffer, access=access, key=key)
+        return self._domain.register(buffer, access=access, key=key, counters=counters)
 
     def empty(
         self,
@@ -410,9 +411,10 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         dtype: npt.DTypeLike = np.uint8,
         *,
         access: Access | str | Iterable[Access | str] = Access.LOCAL,
+        counters: Mapping[RegionClass, Counter] | None = None,
     ) -> npt.NDArray[Any]:
         """Allocate memory that the provider moves best; as :meth:`Domain.empty`."""
-        return self._domain.empty(shape, dtype, access=access)
+        return self._domain.empty(shape, dtype, access=access, counters=counters)
 
     def stats(self) -> EndpointStatistics:
         """Counters since it was opened."""

@@ -3,7 +3,7 @@
 
 import errno
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ofipy import _providers
 from ofipy._atomics import AtomicKind, AtomicOp, Datatype, parse_datatype, parse_kind
 from ofipy._binding import Text, check, drain_log, ffi, lib
+from ofipy._counter import region_counters
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Access, Progress, Threading, parse_enum, parse_flags
 from ofipy._info import Info
@@ -23,7 +24,7 @@ from ofipy._region import Region, register
 if TYPE_CHECKING:
     from ofipy._av import AddressVector
     from ofipy._completion import CompletionQueue
-    from ofipy._counter import Counter, DeferredWork
+    from ofipy._counter import Counter, DeferredWork, RegionClass
     from ofipy._endpoint import Endpoint
     from ofipy._event import EventQueue
     from ofipy._receive_context import ReceiveContext
@@ -222,6 +223,7 @@ class Domain(Resource):
         *,
         access: Access | str | Iterable[Access | str] = Access.LOCAL,
         key: int | None = None,
+        counters: "Mapping[RegionClass, Counter] | None" = None,
     ) -> Region:
         """Register memory of the program.
 
@@ -234,15 +236,21 @@ class Domain(Resource):
             who have :attr:`Region.remote`, and ask for no more.
         key : int, optional
             By which peers reach it, unique in the domain. Default: a random one, which nobody can guess.
+        counters : mapping of str to Counter, optional
+            What counts the accesses of peers to this memory, atomics too: by ``remote_read`` and ``remote_write``
+            (fi_mr(3), fi_mr_bind). A counter that is closed ceases to count.
 
         Raises
         ------
         BufferTypeError
             When the buffer does not fit.
         InvalidArgument
-            When the key is in use, or the transport makes keys itself.
+            When the key is in use, or the transport makes keys itself; when a counter is another domain's, or has
+            nothing to count.
+        NotSupported
+            When the provider cannot count (it lacks the capability ``rma_event``).
         """
-        return register(self, buffer, access, key)
+        return register(self, buffer, access, key, counters)
 
     def empty(
         self,
@@ -250,6 +258,7 @@ class Domain(Resource):
         dtype: npt.DTypeLike = np.uint8,
         *,
         access: Access | str | Iterable[Access | str] = Access.LOCAL,
+        counters: "Mapping[RegionClass, Counter] | None" = None,
     ) -> npt.NDArray[Any]:
         """Allocate an array in memory that the provider moves best; it starts as zeros.
 
@@ -263,6 +272,8 @@ class Domain(Resource):
             Without Python objects.
         access : Access or str
             What it may be used for.
+        counters : mapping of str to Counter, optional
+            As of :meth:`register`.
 
         Raises
         ------
@@ -277,7 +288,10 @@ class Domain(Resource):
             raise InvalidArgument(f"shape {shape} is negative")
         count = math.prod(dimensions)
         self._pointer("empty")
-        memory = self._memory.allocate(max(count * kind.itemsize, 1), parse_flags(Access, access))
+        rights = parse_flags(Access, access)
+        memory = self._memory.allocate(
+            max(count * kind.itemsize, 1), rights, region_counters(self, counters, rights, "empty")
+        )
         return np.frombuffer(memory, dtype=kind, count=count).reshape(dimensions)
 
     def region(self, array: npt.NDArray[Any]) -> Region:

@@ -55,15 +55,17 @@ class DomainMemory:
     def __bool__(self) -> bool:
         return bool(self._starts)
 
-    def allocate(self, length: int, access: Access) -> npt.NDArray[np.uint8]:
-        """New memory of `length` bytes, all zero, as a region of its own.
+    def allocate(self, length: int, access: Access, counters: dict[str, Any]) -> npt.NDArray[np.uint8]:
+        """New memory of `length` bytes, all zero, as a region of its own; `counters` as C has them.
 
         Raises
         ------
         NoMemory
             With the remedy, when the machine cannot back it.
         """
-        attributes = ffi.new("struct ofp_region_attr *", {"length": length, "access": access.value})
+        attributes = ffi.new(
+            "struct ofp_region_attr *", {"length": length, "access": access.value, **counters}
+        )
         handle, text = ffi.new("struct ofp_region_handle *"), Text()
         result = lib.ofp_region_allocate(self._pointer, attributes, handle, text.pointer, text.size)
         check(result, text=text, operation="empty", provider=self._provider)

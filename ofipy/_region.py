@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Memory regions: memory that is registered once and then used by many operations."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ofipy._binding import check, ffi, lib
+from ofipy._counter import region_counters
 from ofipy._errors import BufferTypeError, Closed, FabricError, InvalidArgument
 from ofipy._flags import Access, parse_flags
 from ofipy._foreign import host_array
@@ -15,6 +16,7 @@ from ofipy._lifetime import Handle
 from ofipy._remote import REMOTE, RemoteRegion
 
 if TYPE_CHECKING:
+    from ofipy._counter import Counter, RegionClass
     from ofipy._fabric import Domain
 
 __all__ = ["Region", "register"]
@@ -177,11 +179,16 @@ class Region:
 
 
 def register(
-    domain: "Domain", buffer: Any, access: Access | str | Iterable[Access | str], key: int | None
+    domain: "Domain",
+    buffer: Any,
+    access: Access | str | Iterable[Access | str],
+    key: int | None,
+    counters: "Mapping[RegionClass, Counter] | None" = None,
 ) -> Region:
     """Make a region of a contiguous buffer; see :meth:`Domain.register`."""
     rights = parse_flags(Access, access)
     _check_key(domain, key, rights)
+    counted = region_counters(domain, counters, rights, "register")
     pointer = domain._pointer("register")
     writable = bool(rights & _WRITES)
     try:
@@ -202,6 +209,7 @@ def register(
             "access": rights.value,
             "has_key": key is not None,
             "key": key or 0,
+            **counted,
         },
     )
     result = lib.ofp_region_register(pointer, attributes, handle)

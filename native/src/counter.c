@@ -53,6 +53,7 @@ int ofp_counter_retire(struct ofp_counter *counter)
     }
     counter->closing = true;
     ofpi_works_leave_counter(counter);
+    ofpi_regions_forget_counter(&domain->regions, counter);
     ofpi_wait_for_leavers(domain, &counter->waiting);
     ofp_list_remove(&counter->node);
     ofpi_domain_leave(domain);
@@ -129,10 +130,15 @@ void ofpi_endpoint_count(struct ofpi_endpoint *endpoint, uint64_t completion_fla
 
 /* --------------------------------------------------------------------------------------------------------- binding */
 
+bool ofpi_counter_serves(const struct ofpi_domain *domain, const struct ofp_counter *counter)
+{
+    return counter && counter->domain == domain && !counter->closing;
+}
+
 int ofpi_counters_check(const struct ofpi_domain *domain, struct ofp_counter *const *counters)
 {
     for (int i = 0; i < OFP_COUNTER_CLASSES; i++)
-        if (counters[i] && (counters[i]->domain != domain || counters[i]->closing))
+        if (counters[i] && !ofpi_counter_serves(domain, counters[i]))
             return -EINVAL;
     return 0;
 }

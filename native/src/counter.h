@@ -29,6 +29,8 @@ static inline void ofpi_counters_count(struct ofpi_endpoint *endpoint, uint64_t 
         ofpi_endpoint_count(endpoint, completion_flags, length, error);
 }
 
+/* Whether work, an endpoint or a region of the domain may use it. */
+bool ofpi_counter_serves(const struct ofpi_domain *domain, const struct ofp_counter *counter);
 /* The counters that an endpoint is opened with: 0, or -EINVAL for one of another domain or one that is closed. */
 int ofpi_counters_check(const struct ofpi_domain *domain, struct ofp_counter *const *counters);
 void ofpi_counters_bind(struct ofpi_endpoint *endpoint, struct ofp_counter *const *counters);

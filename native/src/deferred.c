@@ -248,11 +248,6 @@ static int take_operation(struct ofpi_work *work, struct ofpi_endpoint *handle, 
     return result ? result : copy_memory(work, &resolved);
 }
 
-static bool counter_serves(const struct ofpi_domain *domain, const struct ofp_counter *counter)
-{
-    return counter && counter->domain == domain && !counter->closing;
-}
-
 static void wait_for(struct ofpi_work *work, struct ofp_counter *counter, uint64_t threshold)
 {
     work->trigger = counter;
@@ -293,7 +288,7 @@ int64_t ofp_post_after(struct ofp_endpoint *handle, const struct ofp_operation *
 
     if (result)
         return result;
-    if (!counter_serves(endpoint->domain, counter))
+    if (!ofpi_counter_serves(endpoint->domain, counter))
         result = -EINVAL;
     while (!result && accepted < count) {
         result = defer_operation(endpoint, &operations[accepted], counter, threshold);
@@ -319,8 +314,8 @@ static int take_work(struct ofpi_domain *domain, struct ofpi_work *work, const s
     struct ofpi_endpoint *endpoint;
     bool operation = asked->kind == OFP_WORK_OPERATION;
 
-    if (!counter_serves(domain, asked->counter) || asked->kind > OFP_WORK_COUNTER_SET ||
-        ((asked->target || !operation) && !counter_serves(domain, asked->target)))
+    if (!ofpi_counter_serves(domain, asked->counter) || asked->kind > OFP_WORK_COUNTER_SET ||
+        ((asked->target || !operation) && !ofpi_counter_serves(domain, asked->target)))
         return -EINVAL;
     work->kind = asked->kind;
     work->target = asked->target;

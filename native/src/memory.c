@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "domain.h"
+#include "counter.h"
 
 /* How long closing waits for peers that are inside, ns. A dead one is known after a second. */
 #define WITHDRAW_PATIENCE UINT64_C(2000000000)
@@ -86,15 +86,22 @@ static int make_known(struct ofpi_domain *domain, struct ofpi_region *region)
 static int region_make(struct ofpi_domain *domain, const struct ofp_region_attr *attr, struct ofp_region_handle *handle,
                        char *text, size_t text_size)
 {
-    struct ofpi_region *region = ofpi_regions_add(&domain->regions, attr->access);
+    struct ofpi_region *region;
     int result = 0;
 
+    if ((attr->remote_read && !ofpi_counter_serves(domain, attr->remote_read)) ||
+        (attr->remote_write && !ofpi_counter_serves(domain, attr->remote_write)))
+        return -EINVAL;
+    region = ofpi_regions_add(&domain->regions, attr->access);
     if (!region)
         return -ENOMEM;
     region->base.domain = &domain->base;
     region->base.base = attr->base;
     region->base.length = attr->base ? attr->length : whole_pages(attr->length);
     region->base.allocated = !attr->base;
+    region->remote_read = attr->remote_read;
+    region->remote_write = attr->remote_write;
+    region->base.remote_events = attr->remote_read || attr->remote_write;
     if (attr->has_key && attr->access & OFPI_ACCESS_REMOTE)
         region->base.key = attr->key;
     if (region->base.allocated)

@@ -92,11 +92,12 @@ void ofpi_reactor_arm_deadline(struct ofpi_reactor *reactor, uint64_t deadline);
  */
 #define OFPI_ACCESS_REMOTE (OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE)
 struct ofpi_region {
-    struct ofp_region base;  /* first: the provider's view */
-    uint32_t uses;           /* operations in flight that point into it */
-    bool open;               /* false while it is being closed */
-    bool has_key;            /* peers may find it, by base.key */
-    struct ofp_list reached; /* struct ofp_remote_access: peers inside */
+    struct ofp_region base;                         /* first: the provider's view */
+    uint32_t uses;                                  /* operations in flight that point into it */
+    bool open;                                      /* false while it is being closed */
+    bool has_key;                                   /* peers may find it, by base.key */
+    struct ofp_list reached;                        /* struct ofp_remote_access: peers inside */
+    struct ofp_counter *remote_read, *remote_write; /* what counts peers' accesses; NULL: nothing. Not held */
     struct ofpi_region *next_by_key;
 };
 struct ofpi_regions {
@@ -117,6 +118,8 @@ void ofpi_regions_remove_key(struct ofpi_regions *regions, struct ofpi_region *r
 struct ofpi_region *ofpi_regions_find_key(const struct ofpi_regions *regions, uint64_t key); /* NULL: none */
 void ofpi_regions_remove(struct ofpi_regions *regions, struct ofpi_region *region);
 struct ofpi_region *ofpi_regions_find(const struct ofpi_regions *regions, uint32_t id); /* NULL: none */
+/* The counter ends: no region counts in it any longer. */
+void ofpi_regions_forget_counter(struct ofpi_regions *regions, const struct ofp_counter *counter);
 static inline void ofpi_region_hold(struct ofp_region *region)
 {
     if (region)

@@ -148,3 +148,15 @@ struct ofpi_region *ofpi_regions_find(const struct ofpi_regions *regions, uint32
 {
     return id < regions->capacity ? regions->entries[id] : NULL;
 }
+
+void ofpi_regions_forget_counter(struct ofpi_regions *regions, const struct ofp_counter *counter)
+{
+    for (uint32_t id = 1; id < regions->capacity; id++) {
+        struct ofpi_region *region = regions->entries[id];
+
+        if (region && region->remote_read == counter)
+            region->remote_read = NULL;
+        if (region && region->remote_write == counter)
+            region->remote_write = NULL;
+    }
+}

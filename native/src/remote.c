@@ -47,6 +47,14 @@ void ofpi_remote_revoke(struct ofpi_region *region)
     }
 }
 
+static void count_in_region(struct ofpi_region *region, uint64_t flags, uint64_t length)
+{
+    struct ofp_counter *counter = flags & OFP_COMPLETED_REMOTE_READ ? region->remote_read : region->remote_write;
+
+    if (counter)
+        ofpi_counter_count(counter, length, 0);
+}
+
 void ofpi_remote_event(struct ofp_endpoint *handle, struct ofp_peer *peer, struct ofp_region *region, uint64_t flags,
                        uint64_t data, uint64_t length)
 {
@@ -59,8 +67,9 @@ void ofpi_remote_event(struct ofp_endpoint *handle, struct ofp_peer *peer, struc
         .endpoint = handle->id,
     };
 
-    (void)region;
     ofpi_counters_count(endpoint, completion.flags, length, 0);
+    if (region && region->remote_events)
+        count_in_region((struct ofpi_region *)region, flags, length);
     if (!(flags & OFP_COMPLETED_REMOTE_CQ_DATA) && !endpoint->remote_events)
         return;
     ofpi_cq_push(endpoint->rx_cq, &completion);

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from remote import BOTH, forge, hear, refused, tell
 from sides import Side, Sides
 
 import ofipy
@@ -148,3 +149,105 @@ def test_wrong_counters_are_refused(open_endpoint: OpenEndpoint) -> None:
         domain.counter(events="messages")  # type: ignore[arg-type]
     with pytest.raises(ofipy.InvalidArgument):
         open_endpoint().domain.endpoint(counters={"send": domain.counter()}).enable()
+
+
+# -------------------------------------------------------------------------------------------------------------- regions
+
+
+def use_counted_memory(side: Side, rounds: int) -> None:
+    ep, peer = side.ep, side.peer
+    counted, other, plain = hear(side), hear(side), hear(side)
+    out, into = bytes(range(100)), bytearray(30)
+    running = []
+    for _ in range(rounds):
+        running += [
+            ep.write(out, peer, counted[:100]),
+            ep.write(out[:10], peer, other[5:15]),
+            ep.write(out, peer, plain[:100]),
+            ep.read(into, peer, counted[:30]),
+            ep.read(into, peer, other[:30]),
+        ]
+    ofipy.wait_all(running, timeout=TIMEOUT)
+    # What is refused did not happen.
+    refused(ep.write(out, peer, forge(other, offset=other.offset + 1), complete="delivery"))
+    side.sync()
+
+
+def count_in_memory(side: Side, rounds: int) -> None:
+    ep = side.ep
+    writes, written, reads = ep.domain.counter(), ep.domain.counter(events="bytes"), ep.domain.counter()
+    counted = ep.empty(1000, access=BOTH, counters={"remote_write": writes})
+    others = {"remote_write": written, "remote_read": reads}
+    other = ep.register(bytearray(100), access=BOTH, counters=others)  # type: ignore[arg-type]
+    for region in (ep.domain.region(counted), other, ep.register(bytearray(100), access=BOTH)):
+        tell(side, region)
+    writes.wait(rounds, timeout=TIMEOUT)
+    assert bytes(counted[:100]) == bytes(range(100))
+    written.wait(10 * rounds, timeout=TIMEOUT)
+    assert bytes(other.array[5:15]) == bytes(range(10))
+    reads.wait(rounds, timeout=TIMEOUT)
+    side.sync()
+    assert (writes.value, written.value, reads.value) == (rounds, 10 * rounds, rounds)
+    assert (writes.errors, written.errors, reads.errors) == (0, 0, 0)
+
+
+@pytest.mark.needs("rma", "rma_event")
+def test_accesses_of_peers_are_counted_by_region(sides: Sides) -> None:
+    sides.run(use_counted_memory, count_in_memory, 200, progress="auto")
+
+
+@pytest.mark.needs("rma", "rma_event", "atomic")
+def test_atomics_are_counted_by_region(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    reads, writes = ep.domain.counter(), ep.domain.counter()
+    memory = np.zeros(4, np.int64)
+    counters = {"remote_read": reads, "remote_write": writes}
+    region = ep.register(memory, access=BOTH, counters=counters)  # type: ignore[arg-type]
+    for _ in range(3):
+        ep.atomic(np.ones(4, np.int64), me, region.remote, op="sum", complete="delivery").wait(
+            timeout=TIMEOUT
+        )
+    ep.fetch_atomic(np.ones(4, np.int64), me, region.remote, op="sum").wait(timeout=TIMEOUT)
+    assert (memory == 4).all()
+    assert reads.value + writes.value == 4
+    assert writes.value >= 3
+
+
+@pytest.mark.needs("rma", "rma_event")
+def test_a_counter_that_ends_leaves_its_regions(open_endpoint: OpenEndpoint) -> None:
+    ep = open_endpoint()
+    me = ep.insert(ep.address)
+    counter = ep.domain.counter()
+    region = ep.register(bytearray(8), access=BOTH, counters={"remote_write": counter})
+    array = ep.empty(8, access=BOTH, counters={"remote_write": counter})
+    for number, target in enumerate((region, ep.domain.region(array))):
+        ep.write(b"counted!", me, target.remote, complete="delivery").wait(timeout=TIMEOUT)
+        assert counter.value == number + 1
+    counter.close()
+    for target in (region, ep.domain.region(array)):
+        ep.write(b"and then", me, target.remote, complete="delivery").wait(timeout=TIMEOUT)
+    assert bytes(region.array) == bytes(array) == b"and then"
+    # Arrays may outlive everything, counters do not keep the domain.
+    other = ep.domain.counter()
+    last = ep.empty(8, access=BOTH, counters={"remote_write": other})
+    ep.fabric.close()
+    assert other.closed
+    assert not last.any()
+
+
+@pytest.mark.needs("rma", "rma_event")
+def test_counters_that_a_region_cannot_have(open_endpoint: OpenEndpoint) -> None:
+    ep = open_endpoint()
+    counter = ep.domain.counter()
+    for make in (
+        lambda **options: ep.register(bytearray(8), **options),
+        lambda **options: ep.empty(8, **options),
+    ):
+        with pytest.raises(ofipy.InvalidArgument, match="known are remote_read, remote_write"):
+            make(access=BOTH, counters={"send": counter})
+        with pytest.raises(ofipy.InvalidArgument, match="may not access"):
+            make(access="remote_read", counters={"remote_write": counter})
+        with pytest.raises(ofipy.InvalidArgument):
+            make(access=BOTH, counters={"remote_write": open_endpoint().domain.counter()})
+    counter.close()
+    with pytest.raises(ofipy.Closed):
+        ep.register(bytearray(8), access=BOTH, counters={"remote_write": counter})

@@ -279,6 +279,70 @@ static void test_records_that_are_refused(void **state)
     close_region(region);
 }
 
+/* How a transfer between `local` and a region of b ends. */
+static int remote_transfer(uint16_t code, struct ofp_region_handle region, const void *local, uint64_t length)
+{
+    struct ofp_operation op = remote(code, region, local, length);
+
+    assert_int_equal(ofp_post(a.endpoint, &op, 1), 1);
+    return next_completion(&a, &b).error;
+}
+
+static uint64_t value_of(struct ofp_counter *counter)
+{
+    uint64_t value = UINT64_MAX;
+
+    assert_int_equal(ofp_counter_read(counter, &value), 0);
+    return value;
+}
+
+/* Reads and writes of a, in two regions of b with counters of their own; then without. */
+static void test_counters_of_regions(void **state)
+{
+    struct ofp_counter_attr counts = {0}, sums = {.events = OFP_COUNTER_BYTES};
+    struct ofp_counter *reads, *writes, *foreign;
+    struct ofp_region_handle region, other, plain;
+    struct ofp_region_attr attr = {.base = memory, .length = 64, .access = BOTH};
+    char out[24] = "counted", text[OFP_TEXT_MAX];
+
+    (void)state;
+    assert_int_equal(ofp_counter_open(b.domain, &counts, &reads), 0);
+    assert_int_equal(ofp_counter_open(b.domain, &sums, &writes), 0);
+    assert_int_equal(ofp_counter_open(a.domain, &counts, &foreign), 0);
+    attr.remote_read = foreign;
+    assert_int_equal(ofp_region_register(b.domain, &attr, &region), -EINVAL);
+    assert_int_equal(ofp_counter_close(foreign), 0);
+    attr.remote_read = reads;
+    attr.remote_write = writes;
+    assert_int_equal(ofp_region_register(b.domain, &attr, &region), 0);
+    attr.base = NULL;
+    attr.remote_read = NULL;
+    assert_int_equal(ofp_region_allocate(b.domain, &attr, &other, text, sizeof(text)), 0);
+    plain = lend(memory + 16, 64, BOTH);
+    for (int i = 0; i < 3; i++) {
+        remote_transfer(OFP_WRITE, region, out, 10);
+        remote_transfer(OFP_READ, region, out, 24);
+        remote_transfer(OFP_WRITE, other, out, 5);
+        remote_transfer(OFP_READ, other, out, 24);
+        remote_transfer(OFP_WRITE, plain, out, 24);
+    }
+    assert_int_equal(value_of(reads), 3);
+    assert_int_equal(value_of(writes), 45);
+    /* The right is there, the bounds are not. */
+    assert_int_equal(remote_transfer(OFP_WRITE, region, memory, 65), OFP_EREMOTE);
+    assert_int_equal(value_of(writes), 45);
+    /* A counter that ends leaves its regions. */
+    assert_int_equal(ofp_counter_close(writes), 0);
+    assert_int_equal(remote_transfer(OFP_WRITE, region, out, 10), 0);
+    assert_int_equal(remote_transfer(OFP_WRITE, other, out, 10), 0);
+    assert_int_equal(remote_transfer(OFP_READ, region, out, 10), 0);
+    assert_int_equal(value_of(reads), 4);
+    close_region(region);
+    close_region(other);
+    close_region(plain);
+    assert_int_equal(ofp_counter_close(reads), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +354,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_atomic_execute, setup, teardown),
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_records_that_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_counters_of_regions, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

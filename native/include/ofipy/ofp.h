@@ -105,6 +105,8 @@ struct ofp_region_attr {
     uint32_t access;  /* OFP_ACCESS_… */
     uint32_t has_key; /* 1: `key` is asked for; 0: a random one */
     uint64_t key;
+    /* Count what peers read and write in it, atomics too (fi_mr_bind); NULL: not counted. */
+    struct ofp_counter *remote_read, *remote_write;
 };
 /* What a region turned out to be. Peers reach byte n of it by `key` and the offset `remote_base` + n. */
 struct ofp_region_handle {
@@ -115,7 +117,7 @@ struct ofp_region_handle {
     uint32_t id; /* what records call it */
     uint32_t access;
 };
-/* -OFP_ENOKEY: the key that was asked for is in use, or the transport makes its own. */
+/* -OFP_ENOKEY: the key that was asked for is in use, or the transport makes its own. -EINVAL: a counter of another domain. */
 int ofp_region_register(struct ofp_domain *domain, const struct ofp_region_attr *attr,
                         struct ofp_region_handle *region);
 /* Memory that the provider moves best. The bytes start as zero. */
@@ -194,7 +196,7 @@ struct ofp_counter_attr {
     uint32_t events; /* enum ofp_counter_events: what its value counts; the error value always counts operations */
 };
 int ofp_counter_open(struct ofp_domain *domain, const struct ofp_counter_attr *attr, struct ofp_counter **counter);
-/* -EBUSY while an endpoint uses it. */
+/* -EBUSY while an endpoint uses it. Regions that it counts for go on without. */
 int ofp_counter_close(struct ofp_counter *counter);
 int ofp_counter_retire(struct ofp_counter *counter);
 void ofp_counter_free(struct ofp_counter *counter);

@@ -376,7 +376,8 @@ struct ofp_core {
                           uint32_t datatype, const void *operand, const void *compare, void *result);
     /*
      * A peer's access has taken effect. `flags`: OFP_COMPLETED_REMOTE_READ or …_REMOTE_WRITE, with …_ATOMIC, and with
-     * …_REMOTE_CQ_DATA where `data` came along. `region` may be NULL when it is not known, or gone.
+     * …_REMOTE_CQ_DATA where `data` came along. `region`: that of the first segment; may be NULL when it is gone, or not
+     * known and has no `remote_events`.
      */
     void (*remote_event)(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
                          uint64_t flags, uint64_t data, uint64_t length);
