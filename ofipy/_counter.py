@@ -12,6 +12,7 @@ from ofipy._flags import Access, Cap
 from ofipy._lifetime import Handle, Resource
 
 if TYPE_CHECKING:
+    from ofipy._aio_counter import Waits
     from ofipy._fabric import Domain
 
 __all__ = [
@@ -110,7 +111,7 @@ class Counter(Resource):
     :meth:`Domain.register` and :meth:`Domain.empty` it counts what peers do to that memory. See fi_cntr(3), fi_mr(3).
     """
 
-    __slots__ = ("_domain", "_known")
+    __slots__ = ("_domain", "_known", "_waits")
 
     _warns = False  # its domain does
 
@@ -124,6 +125,7 @@ class Counter(Resource):
         check(opened, operation="counter", provider=provider)
         self._domain = domain
         self._known = 0  # the error value that the program has seen
+        self._waits: Waits | None = None  # while somebody awaits it
 
         def close(pointer: Any) -> None:
             check(lib.ofp_counter_retire(pointer), operation="close a counter", provider=provider)
@@ -211,13 +213,7 @@ class Counter(Resource):
             if result == 1:
                 return
             if result == 2:
-                errors = self.errors
-                raise FabricError(
-                    f"the error value is {errors}, it was {known}",
-                    operation="wait",
-                    provider=provider,
-                    remedy="the queue of the failed operations says why",
-                )
+                raise self._failed(self.errors, known, "wait")
             if result < 0 and result != -codes.EINTR:
                 raise failure(result, operation="wait", provider=provider)
             if lib.ofp_log_waiting():
@@ -227,6 +223,62 @@ class Counter(Resource):
                 if expired[0] or (left == 0 and result == 0):
                     text = f"the counter has not reached {threshold} within {timeout:g} s"
                     raise TimedOut(text, operation="wait", provider=provider)
+
+    async def reached(self, threshold: int) -> None:
+        """Return when :attr:`value` is at least `threshold`: ``await counter.reached(10)``.
+
+        Any event loop's thread may wait. Cancelling it, as by :func:`asyncio.timeout`, changes nothing.
+
+        Parameters
+        ----------
+        threshold : int
+            Operations or bytes, as the counter counts.
+
+        Raises
+        ------
+        FabricError
+            As of :meth:`wait`.
+        Canceled
+            When the counter is closed meanwhile.
+        NotSupported
+            When the provider has no descriptor to sleep on (``info.wait_fd``), unless it is reached already.
+        """
+        from ofipy import _aio_counter
+
+        await _aio_counter.reached(self, counter_value(threshold, "threshold"))
+
+    def fileno(self) -> int:
+        """The descriptor to sleep on; it stays the counter's. Sleep only when :meth:`arm` said so."""
+        number = lib.ofp_counter_fileno(self._pointer("fileno"))
+        return check(number, operation="fileno", provider=self._domain.provider)
+
+    def arm(self, threshold: int) -> bool:
+        """Whether it is safe to sleep on the descriptor until the value is `threshold`, or operations have failed.
+
+        If not, look at both first (fi_trywait(3)). The descriptor may become readable before, when there is work to do:
+        look, then arm again. One thread or loop sleeps at a time; :meth:`reached` is for many.
+        """
+        return self._arm(counter_value(threshold, "threshold"), self._known)
+
+    def _arm(self, threshold: int, errors: int) -> bool:
+        armed = lib.ofp_counter_arm(self._pointer("arm"), threshold, errors)
+        return bool(check(armed, operation="arm", provider=self._domain.provider))
+
+    def _failed(self, errors: int, known: int, operation: str) -> FabricError:
+        return FabricError(
+            f"the error value is {errors}, it was {known}",
+            operation=operation,
+            provider=self._domain.provider,
+            remedy="the queue of the failed operations says why",
+        )
+
+    def _levels(self) -> tuple[int, int]:
+        """Value and error value, without taking note of the latter."""
+        return self._read(lib.ofp_counter_read), self._read(lib.ofp_counter_read_error)
+
+    def _closing(self) -> None:
+        if self._waits is not None:
+            self._waits.end()
 
     def _read(self, read: Any) -> int:
         value = ffi.new("uint64_t *")

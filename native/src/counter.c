@@ -34,6 +34,7 @@ int ofp_counter_open(struct ofp_domain *handle, const struct ofp_counter_attr *a
     counter->domain = domain;
     counter->events = attr->events;
     ofp_list_init(&counter->thresholds);
+    ofpi_sleeper_init(&counter->sleeper);
     ofp_list_append(&domain->counters, &counter->node);
     ofpi_domain_leave(domain);
     *result = counter;
@@ -55,6 +56,7 @@ int ofp_counter_retire(struct ofp_counter *counter)
     ofpi_works_leave_counter(counter);
     ofpi_regions_forget_counter(&domain->regions, counter);
     ofpi_wait_for_leavers(domain, &counter->waiting);
+    ofpi_sleeper_close(domain, &counter->sleeper);
     ofp_list_remove(&counter->node);
     ofpi_domain_leave(domain);
     return 0;
@@ -77,10 +79,12 @@ int ofp_counter_close(struct ofp_counter *counter)
 
 /* -------------------------------------------------------------------------------------------------------- counting */
 
-static void tell_waiters(const struct ofp_counter *counter)
+static void tell_waiters(struct ofp_counter *counter)
 {
     if (counter->waiting)
         ofpi_wake(counter->domain);
+    if (counter->sleeper.armed && (counter->value >= counter->awaited || counter->errors != counter->known_errors))
+        ofpi_sleeper_rouse(counter->domain, &counter->sleeper);
 }
 
 void ofpi_counter_change(struct ofp_counter *counter, uint64_t value)
@@ -170,6 +174,8 @@ static int read_one(struct ofp_counter *counter, const uint64_t *field, uint64_t
 
     if (result)
         return result;
+    if (counter->sleeper.event_fd >= 0)
+        ofpi_sleeper_awake(counter->domain, &counter->sleeper);
     ofpi_progress(counter->domain, false);
     *value = *field;
     ofpi_domain_leave(counter->domain);
@@ -247,5 +253,33 @@ int ofp_counter_wait(struct ofp_counter *counter, uint64_t threshold, uint64_t e
     else if (result > 0 && counter->value < threshold)
         result = 2;
     ofpi_domain_leave(domain);
+    return result;
+}
+
+int ofp_counter_fileno(struct ofp_counter *counter)
+{
+    int result = ofpi_counter_enter(counter);
+
+    if (result)
+        return result;
+    result = ofpi_sleeper_fileno(counter->domain, &counter->sleeper);
+    ofpi_domain_leave(counter->domain);
+    return result;
+}
+
+int ofp_counter_arm(struct ofp_counter *counter, uint64_t threshold, uint64_t errors)
+{
+    struct counter_condition condition = {counter, threshold, errors};
+    int result = ofpi_counter_enter(counter);
+
+    if (result)
+        return result;
+    result = ofpi_sleeper_fileno(counter->domain, &counter->sleeper);
+    if (result >= 0) {
+        counter->awaited = threshold;
+        counter->known_errors = errors;
+        result = ofpi_sleeper_arm(counter->domain, &counter->sleeper, over, &condition);
+    }
+    ofpi_domain_leave(counter->domain);
     return result;
 }

@@ -14,6 +14,8 @@ struct ofp_counter {
     bool closing;               /* waits end, calls are refused; set for good by retiring */
     struct ofp_list thresholds; /* work that waits for a value, by that value; deferred.c */
     uint64_t value, errors;
+    struct ofpi_sleeper sleeper;
+    uint64_t awaited, known_errors; /* what its user sleeps on: this value, or another error value; while it is armed */
 };
 
 /* One operation has finished: `error` 0 or positive. A counter without an operation's class is not concerned. */

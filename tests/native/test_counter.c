@@ -2,6 +2,7 @@
 /* Counters through the public calls, over both kinds of the fake provider's endpoints. */
 #include "core_fixture.h"
 
+#include <poll.h>
 #include <sched.h>
 
 #include "counter.h"
@@ -272,6 +273,75 @@ static void test_every_change_wakes_every_thread(void **state)
     side_close(&side);
 }
 
+static bool is_readable(int fd)
+{
+    struct pollfd entry = {.fd = fd, .events = POLLIN};
+
+    return poll(&entry, 1, 0) == 1;
+}
+
+static void test_the_descriptor_wakes(void **state)
+{
+    struct side side;
+    struct ofp_counter *counter;
+    int fd;
+
+    (void)state;
+    side_open(&side, false, OFP_PROGRESS_MANUAL, 64);
+    counter = counter_open(side.domain, OFP_COUNTER_COMPLETIONS);
+    fd = ofp_counter_fileno(counter);
+    assert_true(fd >= 0);
+    assert_int_equal(ofp_counter_arm(counter, 0, 0), 0);
+    assert_int_equal(ofp_counter_arm(counter, 2, 0), 1);
+    assert_false(is_readable(fd));
+    assert_int_equal(ofp_counter_add(counter, 1), 0);
+    assert_false(is_readable(fd));
+    assert_int_equal(ofp_counter_add(counter, 1), 0);
+    assert_true(is_readable(fd));
+    assert_int_equal(ofp_counter_arm(counter, 2, 0), 0);
+    assert_int_equal(ofp_counter_arm(counter, 3, 0), 1);
+    assert_false(is_readable(fd));
+    assert_int_equal(ofp_counter_add_error(counter, 1), 0);
+    assert_true(is_readable(fd));
+    assert_int_equal(ofp_counter_arm(counter, 3, 0), 0);
+    assert_int_equal(ofp_counter_arm(counter, 3, 1), 1);
+    /* Reading is being awake. */
+    assert_int_equal(ofp_counter_set(counter, 3), 0);
+    assert_true(is_readable(fd));
+    assert_int_equal(value_of(counter), 3);
+    assert_false(is_readable(fd));
+    assert_int_equal(ofp_counter_arm(counter, 4, 1), 1);
+    assert_int_equal(ofp_counter_close(counter), 0);
+    assert_int_equal(side.cq->domain->armed_queues, 0);
+    side_close(&side);
+}
+
+/* Messages wake who sleeps on the counter of receives, who then makes progress. */
+static void test_the_descriptor_wakes_for_work(void **state)
+{
+    (void)state;
+    for (int offloads = 0; offloads < 2; offloads++) {
+        struct counted counted;
+        struct ofp_operation receive, send;
+        char in[16], out[10] = "counted";
+        int fd;
+
+        counted_open(&counted, offloads, 0);
+        receive = tagged(OFP_TRECV, counted.me, 1, in, sizeof(in), 0);
+        send = tagged(OFP_TSEND, counted.me, 1, out, sizeof(out), 0);
+        assert_int_equal(ofp_post(counted.endpoint, &receive, 1), 1);
+        fd = ofp_counter_fileno(counted.bytes);
+        assert_int_equal(ofp_counter_arm(counted.bytes, 10, 0), 1);
+        assert_false(is_readable(fd));
+        assert_int_equal(ofp_post(counted.endpoint, &send, 1), 1);
+        assert_true(is_readable(fd));
+        while (ofp_counter_arm(counted.bytes, 10, 0) == 1)
+            assert_true(is_readable(fd));
+        assert_int_equal(value_of(counted.bytes), 10);
+        counted_close(&counted);
+    }
+}
+
 static void test_a_bound_counter_stays(void **state)
 {
     struct counted counted;
@@ -301,6 +371,8 @@ int main(void)
         cmocka_unit_test(test_values_are_the_users_too),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_every_change_wakes_every_thread),
+        cmocka_unit_test(test_the_descriptor_wakes),
+        cmocka_unit_test(test_the_descriptor_wakes_for_work),
         cmocka_unit_test(test_a_bound_counter_stays),
     };
 

@@ -109,7 +109,7 @@ def test_readme(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "count"),
     [
-        ("docs/how-to/use-asyncio.md", 3),
+        ("docs/how-to/use-asyncio.md", 4),
         ("docs/how-to/debug.md", 4),
         ("docs/reference/records.md", 1),
     ],

@@ -212,6 +212,12 @@ int ofp_counter_set_error(struct ofp_counter *counter, uint64_t value);
  * knows (2). 0 and *expired as ofp_cq_wait; -EINTR on a signal.
  */
 int ofp_counter_wait(struct ofp_counter *counter, uint64_t threshold, uint64_t errors, int64_t timeout, bool *expired);
+/*
+ * As ofp_cq_fileno and ofp_cq_arm, for what ofp_counter_wait waits for: 1: safe to sleep, the descriptor becomes readable when
+ * it has come about, or when there is work, so that the caller looks and arms again. One who sleeps at a time.
+ */
+int ofp_counter_fileno(struct ofp_counter *counter);
+int ofp_counter_arm(struct ofp_counter *counter, uint64_t threshold, uint64_t errors);
 
 /* --------------------------------------------------------------------------------------------------- address vector */
 
