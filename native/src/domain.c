@@ -48,6 +48,7 @@ static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struc
     ofp_list_init(&domain->vectors);
     ofp_list_init(&domain->counters);
     ofp_list_init(&domain->event_queues);
+    ofp_list_init(&domain->passives);
     ofp_list_init(&domain->free_requests);
     ofpi_regions_init(&domain->regions);
     ofpi_pool_init(&domain->pendings, sizeof(struct ofpi_pending));
@@ -129,7 +130,7 @@ int ofp_domain_retire(struct ofp_domain *handle)
         return result;
     busy = !ofp_list_empty(&domain->endpoints) || !ofp_list_empty(&domain->queues) ||
            !ofp_list_empty(&domain->vectors) || !ofp_list_empty(&domain->counters) ||
-           !ofp_list_empty(&domain->event_queues) || domain->regions.live;
+           !ofp_list_empty(&domain->event_queues) || !ofp_list_empty(&domain->passives) || domain->regions.live;
     /* Without endpoints all that a thread could wait for has ended; it only has to wake up and leave. */
     if (!busy)
         ofpi_wait_for_leavers(domain, &domain->waiting);

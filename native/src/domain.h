@@ -32,9 +32,10 @@ struct ofpi_domain {
     _Atomic uint64_t owner;   /* OFP_THREAD_DOMAIN: the thread it is bound to */
     uint64_t fork_generation; /* constant; differs from ofpi_fork_generation in a child */
 
-    struct ofp_list endpoints, queues, vectors, counters, event_queues;
+    struct ofp_list endpoints, queues, vectors, counters, event_queues, passives;
     uint32_t endpoint_count;
     uint32_t next_endpoint_id;
+    uint64_t last_request; /* handle of the newest connection request; passive.c */
     struct ofpi_regions regions;
     struct ofpi_pool pendings;
     struct ofpi_pool works; /* deferred.c */
@@ -116,6 +117,9 @@ struct ofp_request {
     struct ofp_list later; /* completions behind the first; request_many.c. Zero unless `many` */
 };
 
+struct ofpi_connection;
+struct ofpi_passive;
+
 struct ofpi_endpoint {
     struct ofp_endpoint base; /* first: the provider's view */
     struct ofpi_domain *domain;
@@ -124,7 +128,7 @@ struct ofpi_endpoint {
     struct ofp_list node;         /* in domain->endpoints */
     struct ofp_list flush_node;
     struct ofp_cq *tx_cq, *rx_cq;
-    struct ofp_av *av;
+    struct ofp_av *av; /* NULL for type MSG */
     struct ofpi_receive_context *receive_context;
     struct ofpi_endpoint *shared; /* whose receive context that is; NULL: its own. Not owned */
     uint32_t sharers;             /* endpoints that use the receive context of this one */
@@ -143,11 +147,13 @@ struct ofpi_endpoint {
     bool remote_events;            /* what peers read and write here enters rx_cq, also without data */
     bool closing;                  /* what ends from now on is cancelled; posts that wait for room give up */
     uint32_t waiting_for_room;     /* threads that do */
+    bool ending;                   /* type MSG: ofp_shutdown waits until the backlog is empty */
     bool held_back;                /* the last post said that more would follow */
     bool work_is_stuck;            /* due work waits for room in the transmit queue; valid within ofpi_works_start */
     bool counted;                  /* one of `counters` is there; counter.c */
     struct ofp_counter *counters[OFP_COUNTER_CLASSES];
-    struct ofp_eq *eq; /* may be NULL */
+    struct ofp_eq *eq;                  /* may be NULL */
+    struct ofpi_connection *connection; /* type MSG, owned; NULL otherwise */
     struct ofp_endpoint_statistics statistics;
 };
 
@@ -252,6 +258,17 @@ static inline int ofpi_endpoint_enter(struct ofpi_endpoint *endpoint)
 
 /* ------------------------------------------------------------------------------------- endpoint.c, shared_context.c */
 
+/* Whether endpoints of the domain are connected to one peer each. */
+static inline bool ofpi_domain_connects(const struct ofpi_domain *domain)
+{
+    return domain->base.info.ep_types & OFP_EP_MSG;
+}
+/* Those have no address vector, the others one of the same domain. */
+static inline bool ofpi_vector_fits(const struct ofpi_domain *domain, const struct ofp_av *av)
+{
+    return ofpi_domain_connects(domain) ? !av : av && av->domain == domain;
+}
+
 /* Open a receive context of the core's own. Zero: the defaults. */
 int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpected_limit, uint64_t min_multi_recv);
 /* Of ofp_receive_context_open: it has no transmit side. */
@@ -311,6 +328,8 @@ static inline uint64_t ofpi_receive_flags(uint64_t flags, uint64_t defaults)
     return flags | (plain ? defaults : defaults & ~(uint64_t)OFP_MULTI_RECV);
 }
 void ofpi_endpoint_flush(struct ofpi_endpoint *endpoint);
+/* Start a receive of a resolved transfer. */
+int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer);
 void ofpi_endpoint_flush_later(struct ofp_endpoint *endpoint);
 /* Check and start one operation. The lock is held. -EAGAIN: the transmit queue is full. */
 int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
@@ -319,6 +338,8 @@ int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operatio
 
 /* The peer behind an address vector index, made when first used. NULL with *error. */
 struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, int *error);
+/* The one peer of an endpoint of type MSG, state UNUSED; endpoint->peers owns it. NULL: out of memory. */
+struct ofpi_peer *ofpi_peer_only(struct ofpi_endpoint *endpoint, const void *address, size_t length);
 /* The peers behind all entries of its vector, for a transport with `eager_peers`. */
 int ofpi_peers_make(struct ofpi_endpoint *endpoint);
 /* Start an operation, connecting and keeping it as needed. */
@@ -330,6 +351,8 @@ void ofpi_peers_close(struct ofpi_endpoint *endpoint);
 void ofpi_peers_free(struct ofpi_endpoint *endpoint);
 /* The entry leaves the address vector: its operations end as cancelled. */
 void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index);
+/* Have the transport let go of these receives, and end those that it does with `error`. */
+void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error);
 /* Cancel a backlogged or pending send by context: only what the transport has not begun. */
 int ofpi_peer_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t op_flags);
 

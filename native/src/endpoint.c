@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "connection.h"
 #include "deferred.h"
 #include "event_queue.h"
 
@@ -77,6 +78,7 @@ static void endpoint_release(struct ofpi_endpoint *endpoint)
     endpoint->shared = NULL;
     endpoint->receive_context = NULL;
     ofpi_peers_free(endpoint);
+    ofpi_connection_free(endpoint);
 }
 
 int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **result,
@@ -91,8 +93,8 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         snprintf(text, text_size, "flags that cannot be the default of every operation");
         return -EINVAL;
     }
-    if (!attr->tx_cq || !attr->rx_cq || !attr->av || attr->tx_cq->domain != domain || attr->rx_cq->domain != domain ||
-        attr->av->domain != domain || ofpi_counters_check(domain, attr->counters) != 0 ||
+    if (!attr->tx_cq || !attr->rx_cq || attr->tx_cq->domain != domain || attr->rx_cq->domain != domain ||
+        !ofpi_vector_fits(domain, attr->av) || ofpi_counters_check(domain, attr->counters) != 0 ||
         (attr->eq && attr->eq->domain != domain)) {
         snprintf(text, text_size, "an endpoint needs queues, counters and an address vector of its own domain");
         return -EINVAL;
@@ -103,8 +105,10 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
     endpoint = endpoint_new(domain, attr);
     error = endpoint ? open_receive_context(endpoint, attr) : -ENOMEM;
     if (!error)
+        error = ofpi_connection_open(endpoint, attr->request);
+    if (!error)
         error = endpoint->base.ops->open(&endpoint->base, attr->service, text, text_size);
-    if (!error && endpoint->base.ops->eager_peers) {
+    if (!error && endpoint->base.ops->eager_peers && endpoint->av) {
         error = ofpi_peers_make(endpoint);
         if (error)
             endpoint->base.ops->close(&endpoint->base, 0);
@@ -118,9 +122,11 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
             snprintf(text, text_size, "cannot open an endpoint: %s", ofp_strerror(error));
         return error;
     }
+    ofpi_connection_opened(endpoint);
     attr->tx_cq->uses++;
     attr->rx_cq->uses++;
-    attr->av->uses++;
+    if (attr->av)
+        attr->av->uses++;
     ofpi_counters_bind(endpoint, attr->counters);
     if (attr->eq)
         attr->eq->uses++;
@@ -161,7 +167,8 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
         ofpi_receive_context_drain(endpoint->receive_context, handle, ECANCELED);
     endpoint->tx_cq->uses--;
     endpoint->rx_cq->uses--;
-    endpoint->av->uses--;
+    if (endpoint->av)
+        endpoint->av->uses--;
     ofpi_counters_unbind(endpoint);
     if (endpoint->eq)
         endpoint->eq->uses--;

@@ -86,7 +86,7 @@ int ofp_eq_close(struct ofp_eq *eq)
 
 /* --------------------------------------------------------------------------------------------------------- writing */
 
-static int append(struct ofp_eq *eq, const struct ofp_event *event, const void *data)
+int ofpi_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *data)
 {
     struct entry *entry = malloc(sizeof(*entry) + event->data_length);
 
@@ -108,7 +108,7 @@ void ofpi_eq_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind,
 {
     struct ofp_event event = {.kind = kind, .endpoint = peer->endpoint->id, .peer = peer->index, .error = error};
 
-    if (append(eq, &event, NULL) != 0)
+    if (ofpi_eq_write(eq, &event, NULL) != 0)
         ofpi_log(OFP_LOG_ERROR, "core", "event queue: out of memory, an event of peer %u is lost", peer->index);
 }
 
@@ -121,7 +121,7 @@ int ofp_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *d
     result = eq_enter(eq);
     if (result)
         return result;
-    result = eq->count < eq->size ? append(eq, event, data) : -EAGAIN;
+    result = eq->count < eq->size ? ofpi_eq_write(eq, event, data) : -EAGAIN;
     ofpi_domain_leave(eq->domain);
     return result;
 }

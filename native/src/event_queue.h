@@ -16,6 +16,8 @@ struct ofp_eq {
     struct ofpi_sleeper sleeper;
 };
 
+/* Write an event of the core's own, with event->data_length bytes. */
+int ofpi_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *data);
 /* Something happened to a peer. */
 void ofpi_eq_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error);
 

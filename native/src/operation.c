@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "atomic.h"
+#include "connection.h"
 #include "deferred.h"
 
 static const uint64_t receive_flags = OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD |
@@ -244,7 +245,7 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
 }
 
 /* A receive may name a source that has no peer object yet; the transport that matches itself needs one. */
-static int post_receive(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer)
+int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer)
 {
     const struct ofp_operation *op = transfer->op;
     struct ofpi_peer *peer = NULL;
@@ -276,11 +277,13 @@ int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operatio
 
     if (__builtin_expect(endpoint->closing, 0))
         return -ECANCELED;
+    if (__builtin_expect(!endpoint->av, 0))
+        return ofpi_connection_post(endpoint, op);
     error = ofpi_operation_resolve(endpoint, op, &resolved);
     if (error)
         return error;
     if (ofpi_operation_is_receive(op))
-        return post_receive(endpoint, &resolved.transfer);
+        return ofpi_receive_start(endpoint, &resolved.transfer);
     peer = ofpi_peer_get(endpoint, op->peer, &error);
     if (!peer)
         return error;

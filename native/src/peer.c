@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "domain.h"
+#include "connection.h"
 #include "event_queue.h"
 
 static const char *const state_names[] = {
@@ -130,6 +130,14 @@ struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, 
     return peer_make(endpoint, index, error);
 }
 
+struct ofpi_peer *ofpi_peer_only(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+{
+    if (!endpoint->peer_capacity && peers_grow(endpoint, 0) != 0)
+        return NULL;
+    endpoint->peers[0] = peer_new(endpoint, OFP_PEER_UNKNOWN, address, length);
+    return endpoint->peers[0];
+}
+
 int ofpi_peers_make(struct ofpi_endpoint *endpoint)
 {
     int error = 0;
@@ -206,7 +214,9 @@ void ofpi_peer_up(struct ofp_peer *base)
     if (!change_state(peer, OFP_PEER_UP))
         return;
     endpoint_of(base)->statistics.peers_up++;
-    if (endpoint_of(base)->eq)
+    if (endpoint_of(base)->connection)
+        ofpi_connection_up(endpoint_of(base));
+    else if (endpoint_of(base)->eq)
         ofpi_eq_peer(endpoint_of(base)->eq, base, OFP_EVENT_PEER_UP, 0);
     backlog_ready(peer);
 }
@@ -230,7 +240,7 @@ static void fail_sends(struct ofp_list *list, int error)
 }
 
 /* Receives that a transport matches end only once it has let go of them. */
-static void take_back_receives(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error)
+void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error)
 {
     struct ofp_list *node, *following;
 
@@ -251,7 +261,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     if (base->state == OFP_PEER_LOST || !change_state(peer, OFP_PEER_LOST))
         return;
     /* The endpoint may be its own peer: what it closes itself is cancelled, not lost. */
-    if (endpoint->closing) {
+    if (endpoint->closing || ofpi_connection_ends_here(endpoint)) {
         error = ECANCELED;
         process_gone = false;
     }
@@ -259,7 +269,9 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
         endpoint->statistics.peers_up--;
     endpoint->statistics.peers_lost++;
     /* What is cancelled ends here, not there. */
-    if (endpoint->eq && error != ECANCELED)
+    if (endpoint->connection)
+        ofpi_connection_lost(endpoint, was_up, error, text);
+    else if (endpoint->eq && error != ECANCELED)
         ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error);
     ofpi_log(was_up ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info.provider, "endpoint %u lost peer %u: %s",
              base->endpoint->id, base->index, text ? text : ofp_strerror(error));
@@ -270,9 +282,11 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     fail_sends(&peer->pendings, error);
     fail_list(&peer->backlog, error, 0);
     if (process_gone)
-        take_back_receives(endpoint, &peer->pendings, OFP_EPEERLOST);
+        ofpi_receives_take_back(endpoint, &peer->pendings, OFP_EPEERLOST);
     if (endpoint->receive_context)
         ofpi_receive_context_peer_lost(endpoint->receive_context, base, error, process_gone);
+    if (endpoint->connection)
+        ofpi_connection_end_receives(endpoint);
 }
 
 /* ------------------------------------------------------------------------------------------------------- operations */
@@ -439,7 +453,7 @@ static void peer_finish(struct ofpi_peer *peer, int error)
 {
     if (peer->base.state == OFP_PEER_UP || peer->base.state == OFP_PEER_CONNECTING)
         ofpi_peer_lost(&peer->base, error, true, "closed here");
-    take_back_receives(endpoint_of(&peer->base), &peer->pendings, error);
+    ofpi_receives_take_back(endpoint_of(&peer->base), &peer->pendings, error);
     fail_list(&peer->pendings, error, 0);
     fail_list(&peer->backlog, error, 0);
 }

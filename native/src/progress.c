@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One round of progress over a domain, and the two halves of going to sleep: arm and disarm. */
-#include "domain.h"
+#include "connection.h"
 
 /* Between two questions to the kernel while memory is polled: 40 to 100 µs on the machines of today. */
 #define REACTOR_TICKS 200000
@@ -48,6 +48,8 @@ int ofpi_progress(struct ofpi_domain *domain, bool kernel)
             events += ofpi_peers_flush(endpoint);
         if (__builtin_expect(endpoint->held_back, 0))
             ofpi_endpoint_flush(endpoint);
+        if (__builtin_expect(endpoint->ending, 0))
+            ofpi_connection_finish(endpoint);
     }
     if (kernel || ticks() - domain->reactor_ticks > REACTOR_TICKS)
         events += poll_kernel(domain);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "domain.h"
+#include "connection.h"
 
 #define PROVIDERS_MAX 64
 
@@ -92,6 +92,8 @@ const struct ofp_core ofpi_core = {
     .peer_connecting = ofpi_peer_connecting,
     .peer_up = ofpi_peer_up,
     .peer_lost = ofpi_peer_lost,
+    .connection_requested = ofpi_connection_requested,
+    .connection_answered = ofpi_connection_answered,
     .transfer_retain = ofpi_transfer_retain,
     .pending_find = ofpi_pending_find,
     .transfer_complete = ofpi_transfer_complete,
@@ -128,7 +130,18 @@ static const char *missing_endpoint_entry(const struct ofp_endpoint_ops *ops, co
         return "progress, arm or disarm";
     if (!info->offloads_matching && !ops->receive_start)
         return "receive_start";
+    if (info->ep_types & OFP_EP_MSG && !ops->accept)
+        return "accept";
     return NULL;
+}
+
+static const char *missing_passive_entry(const struct ofp_passive_ops *ops, const struct ofp_info *info)
+{
+    if (!(info->ep_types & OFP_EP_MSG))
+        return NULL;
+    if (!ops)
+        return "a table of listeners";
+    return ops->open && ops->name && ops->listen && ops->reject && ops->close ? NULL : "an entry for listeners";
 }
 
 static int check(const struct ofp_provider *provider, char *text, size_t text_size)
@@ -224,6 +237,8 @@ int ofp_provider_getinfo(struct ofp_provider *provider, struct ofp_info *infos, 
     for (int i = 0; i < count; i++) {
         const char *missing = missing_endpoint_entry(provider->endpoint_ops(&infos[i]), &infos[i]);
 
+        if (!missing)
+            missing = missing_passive_entry(provider->passive_ops, &infos[i]);
         if (missing) {
             snprintf(text, text_size, "the provider's table for %s lacks %s", infos[i].domain, missing);
             return -EINVAL;

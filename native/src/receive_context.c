@@ -208,7 +208,7 @@ static void drain_messages(struct ofpi_receive_context *context, struct ofp_list
     }
 }
 
-void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, int error)
+void ofpi_receive_context_end(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, int error)
 {
     struct ofp_list *node, *following;
 
@@ -218,6 +218,13 @@ void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp
         if (posted->endpoint == endpoint)
             ofpi_receive_fail(context, posted, error);
     }
+}
+
+void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, int error)
+{
+    struct ofp_list *node, *following;
+
+    ofpi_receive_context_end(context, endpoint, error);
     OFP_LIST_EACH(node, following, &context->lent.list) {
         struct ofp_receive *receive = OFP_CONTAINER_OF(node, struct ofp_receive, node);
 

@@ -38,6 +38,8 @@ void ofpi_receive_context_set_min_multi_recv(struct ofpi_receive_context *contex
 int ofpi_receive_context_open(const struct ofpi_receive_context_attr *attr, struct ofpi_receive_context **context);
 /* Frees whatever is left, without completions: drain first with ofpi_receive_context_drain. */
 void ofpi_receive_context_close(struct ofpi_receive_context *context);
+/* End every posted receive of this endpoint with `error`: no more messages will come. */
+void ofpi_receive_context_end(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, int error);
 /* End every posted receive and every receive under way of this endpoint with `error`; drop its unexpected messages. */
 void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, int error);
 

@@ -46,7 +46,7 @@ int ofp_receive_context_open(struct ofp_domain *handle, const struct ofp_receive
     struct ofpi_endpoint *context;
     int error;
 
-    if (!attr->cq || !attr->av || attr->cq->domain != domain || attr->av->domain != domain)
+    if (!attr->cq || attr->cq->domain != domain || !ofpi_vector_fits(domain, attr->av))
         return -EINVAL;
     if (domain->base.info.offloads_matching)
         return -EOPNOTSUPP;
@@ -59,7 +59,8 @@ int ofp_receive_context_open(struct ofp_domain *handle, const struct ofp_receive
         free(context);
     } else {
         attr->cq->uses++;
-        attr->av->uses++;
+        if (attr->av)
+            attr->av->uses++;
         domain->endpoint_count++;
         *result = &context->base;
     }
@@ -85,7 +86,8 @@ int ofp_receive_context_retire(struct ofp_endpoint *handle)
     ofpi_receive_context_close(context->receive_context);
     context->receive_context = NULL;
     context->rx_cq->uses--;
-    context->av->uses--;
+    if (context->av)
+        context->av->uses--;
     ofpi_domain_leave(domain);
     return 0;
 }

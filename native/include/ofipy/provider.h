@@ -20,11 +20,12 @@
 #include "ofipy/list.h"
 #include "ofipy/types.h"
 
-#define OFP_PROVIDER_ABI 2
+#define OFP_PROVIDER_ABI 3
 
 struct ofp_core;
 struct ofp_provider;
 struct ofp_endpoint_ops;
+struct ofp_passive_ops;
 
 /*
  * Objects as a provider sees them. The core allocates each together with the provider's private part (`private`, zeroed,
@@ -43,12 +44,25 @@ struct ofp_endpoint {
     uint32_t id;        /* unique in the domain, never reused while the domain is open; not 0 */
     bool remote_events; /* somebody here wants core->remote_event of every access of a peer, not only with data */
     struct ofp_info info;
+    uint64_t request; /* type MSG: the connection request that it was opened from, until `accept`; 0: none */
+};
+
+/* A listener of endpoints of type MSG. */
+struct ofp_passive {
+    const struct ofp_passive_ops *ops;
+    struct ofp_domain *domain;
+    void *private;
+    uint32_t id; /* numbered together with the endpoints */
+    struct ofp_info info;
 };
 
 /* States of a peer; peer.c holds the table of allowed changes. */
 enum ofp_peer_state { OFP_PEER_UNUSED, OFP_PEER_CONNECTING, OFP_PEER_UP, OFP_PEER_LOST };
 
-/* One remote endpoint as one local endpoint knows it; made when first used. */
+/*
+ * One remote endpoint as one local endpoint knows it; made when first used. An endpoint of type MSG has at most one in its
+ * life, made by `ofp_connect` or `ofp_accept`; it has no index, and goes from UNUSED to LOST once.
+ */
 struct ofp_peer {
     struct ofp_endpoint *endpoint;
     uint32_t index;       /* in the address vector; OFP_PEER_UNKNOWN for a sender without an entry */
@@ -56,6 +70,8 @@ struct ofp_peer {
     uint64_t incarnation; /* set by the provider on peer_up; 0: none. Another value at the same address is a restart */
     const void *address;  /* as the provider's `resolve` or `name` gave it */
     size_t address_length;
+    const void *private_data; /* type MSG: what `connect` is to say to the listener; valid during that call */
+    size_t private_data_length;
     void *private; /* zeroed again on the way from LOST to CONNECTING */
 };
 
@@ -215,6 +231,10 @@ struct ofp_endpoint_ops {
     /*
      * Bind to an address: `service` is a port number or name chosen by the user, NULL for any. Reasons for refusal go
      * into `text`. May block briefly.
+     *
+     * Type MSG: nobody connects to this address, it is where connections come from. With endpoint->request set the
+     * connection of that request passes from the listener to the endpoint when this returns 0: `accept` answers it,
+     * `close` without `accept` refuses it. The requester may have gone meanwhile; `accept` finds out.
      */
     int (*open)(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size);
     /*
@@ -228,8 +248,22 @@ struct ofp_endpoint_ops {
     /*
      * Start to reach a peer (state CONNECTING). Ends later in core->peer_up or core->peer_lost. An error return counts as
      * peer_lost with that error. Called for the first operation to a peer, and for the first after it was lost.
+     *
+     * Type MSG: called by ofp_connect, once; peer->address is that of a listener, which is told peer->private_data. What it
+     * answers goes to core->connection_answered, before peer_up (accepted) or peer_lost with ECONNREFUSED (rejected).
      */
     int (*connect)(struct ofp_peer *peer, char *text, size_t text_size);
+    /*
+     * Type MSG, mandatory there: say yes to the request that the endpoint was opened from, with private data. Called once, in
+     * state CONNECTING; ends in peer_up when data may be sent, now or later, or in peer_lost, as `connect` does.
+     */
+    int (*accept)(struct ofp_peer *peer, const void *data, size_t length);
+    /*
+     * Type MSG, optional; default: peer_lost at once. Begin the orderly end of a connection in state UP: what was posted
+     * still leaves (the core's backlog is empty, and nothing is posted any more), then the other side is told, then
+     * core->peer_lost. The other side calls peer_lost with ESHUTDOWN, which stands for this end and no other.
+     */
+    int (*shutdown)(struct ofp_peer *peer);
     /* The peer is leaving state UP or CONNECTING: drop the private state; the core fails what is pending afterwards. */
     void (*peer_down)(struct ofp_peer *peer);
     /*
@@ -274,6 +308,33 @@ struct ofp_endpoint_ops {
     void (*disarm)(struct ofp_endpoint *endpoint);
 };
 
+/*
+ * Listeners, for endpoints of type MSG. There is no entry for progress: what listeners do, watches and timers of the domain
+ * make them do.
+ */
+struct ofp_passive_ops {
+    size_t size; /* of struct ofp_passive.private */
+    /* Bind to an address, as `open` of an endpoint does. Nobody gets through before `listen`. */
+    int (*open)(struct ofp_passive *passive, const char *service, char *text, size_t text_size);
+    /* The address that others connect to; *length in: room, out: size. */
+    int (*name)(struct ofp_passive *passive, void *address, size_t *length);
+    /*
+     * Take connection requests from now on: each, once it is read whole, goes to core->connection_requested. Until then it is
+     * the provider's affair, with a deadline and a bound. `backlog`: requests that the core keeps unanswered.
+     */
+    int (*listen)(struct ofp_passive *passive, uint32_t backlog);
+    /*
+     * Say no to a request that core->connection_requested took: the other side's connection is lost with ECONNREFUSED and
+     * these data. The request is gone afterwards, whatever this returns.
+     */
+    int (*reject)(struct ofp_passive *passive, uint64_t request, const void *data, size_t length);
+    /*
+     * The core has rejected what was unanswered; requests that endpoints were opened from are theirs and go on. Refuse
+     * those that are half read. Must not fail.
+     */
+    void (*close)(struct ofp_passive *passive);
+};
+
 struct ofp_provider {
     uint32_t abi;                   /* OFP_PROVIDER_ABI of the header it was built with */
     uint32_t version;               /* the provider's own, major << 16 | minor */
@@ -308,6 +369,8 @@ struct ofp_provider {
     struct ofp_domain_ops domain;
     /* One table per kind of endpoint, chosen by the info the domain was opened with. */
     const struct ofp_endpoint_ops *(*endpoint_ops)(const struct ofp_info *info);
+    /* Only with infos of type MSG, and mandatory for those. */
+    const struct ofp_passive_ops *passive_ops;
 };
 
 /* --------------------------------------------------------------------------------------------- the core's services */
@@ -334,6 +397,17 @@ struct ofp_core {
      * `process_gone`: its process is known dead or replaced, so receives directed at it end too. Calls peer_down.
      */
     void (*peer_lost)(struct ofp_peer *peer, int error, bool process_gone, const char *text);
+
+    /*
+     * Type MSG. Somebody asks a listener for a connection: `request` is the provider's name for it, not 0, `address` that of
+     * the endpoint that asks, `data` what it said (at most OFP_EVENT_DATA_MAX bytes). All are copied. 0: the core owns the
+     * request and ends it with `reject`, or by opening an endpoint from it. -ENOBUFS (the backlog is full) or -ENOMEM: the
+     * provider refuses it.
+     */
+    int (*connection_requested)(struct ofp_passive *passive, uint64_t request, const void *address,
+                                size_t address_length, const void *data, size_t length);
+    /* What the other side said when it accepted or rejected; before peer_up or peer_lost. Beyond OFP_EVENT_DATA_MAX it is cut. */
+    void (*connection_answered)(struct ofp_peer *peer, const void *data, size_t length);
 
     /* Keep an operation beyond `post`: a copy with memory of its own. NULL: out of memory (answer -EAGAIN). */
     struct ofp_pending *(*transfer_retain)(struct ofp_endpoint *endpoint, struct ofp_peer *peer,

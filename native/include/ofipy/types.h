@@ -237,14 +237,14 @@ struct ofp_completion {
     int32_t provider_error;
 };
 
-/* What happened. The kinds of connections are declared for endpoints of type MSG, which write them. */
+/* What happened. Endpoints of type MSG write the kinds of connections in place of those of peers. */
 enum ofp_event_kind {
     OFP_EVENT_USER = 0,      /* written by the program */
     OFP_EVENT_PEER_UP = 1,   /* `peer` can be reached */
     OFP_EVENT_PEER_LOST = 2, /* `peer` cannot be reached any longer: `error` */
-    OFP_EVENT_CONNREQ = 3,   /* `handle` names the request; data: what its sender said */
-    OFP_EVENT_CONNECTED = 4, /* data: what the other side said */
-    OFP_EVENT_SHUTDOWN = 5   /* the other side closed the connection */
+    OFP_EVENT_CONNREQ = 3,   /* `handle` names the request, `endpoint` the listener; data: what its sender said */
+    OFP_EVENT_CONNECTED = 4, /* or not, with `error`; data: what the other side said */
+    OFP_EVENT_SHUTDOWN = 5   /* the other side closed the connection; with `error` it broke */
 };
 
 /* Event record, 64 bytes. `error` is a positive errno or OFP_E…, 0: none. */

@@ -36,9 +36,11 @@ int fake_open(struct ofp_endpoint *endpoint, const char *service, char *text, si
     result = fake_core->watch_add(endpoint->domain, &self->doorbell);
     if (result)
         goto no_watch;
-    result = mailbox_open(service, self->doorbell.fd, &self->mailbox, &self->departures_seen, text, text_size);
+    result = mailbox_open(fake_is_connected(endpoint) ? MAILBOX_CONNECTED : MAILBOX_RDM, service, self->doorbell.fd,
+                          &self->mailbox, &self->departures_seen, text, text_size);
     if (result)
         goto no_mailbox;
+    self->knock = (struct packet *)(uintptr_t)endpoint->request;
     return 0;
 no_mailbox:
     fake_core->watch_remove(endpoint->domain, &self->doorbell);
@@ -59,6 +61,9 @@ void fake_close(struct ofp_endpoint *endpoint, uint64_t deadline)
     free(self->receives);
     self->receives = NULL;
     self->receive_count = 0;
+    if (self->knock)
+        packet_answer(self->knock, NULL, NULL, 0);
+    self->knock = NULL;
     mailbox_close(self->mailbox);
     self->mailbox = NULL;
     fake_core->watch_remove(endpoint->domain, &self->doorbell);
@@ -78,8 +83,7 @@ int fake_name(struct ofp_endpoint *endpoint, void *address, size_t *length)
 
 /* ------------------------------------------------------------------------------------------------------------ peers */
 
-/* The peer is reachable. Takes over the reference to its mailbox. */
-static void meet(struct ofp_peer *peer, struct mailbox *target)
+void fake_meet(struct ofp_peer *peer, struct mailbox *target)
 {
     struct fake_peer *self = peer->private;
 
@@ -101,28 +105,39 @@ int fake_connect(struct ofp_peer *peer, char *text, size_t text_size)
         snprintf(text, text_size, "the fake provider reaches this process only, not process %u", address.process);
         return -EHOSTUNREACH;
     }
-    target = mailbox_find(&address);
+    if (fake_is_connected(peer->endpoint))
+        return fake_knock(peer, text, text_size);
+    target = mailbox_find(&address, MAILBOX_RDM);
     if (!target) {
         snprintf(text, text_size, "no endpoint of this process has the service %s", address.service);
         return -ECONNREFUSED;
     }
-    meet(peer, target);
+    fake_meet(peer, target);
     return 0;
 }
 
-/* The peer that sent a packet, up. NULL: out of memory. */
+struct ofp_peer *fake_sender(struct ofp_endpoint *endpoint, const struct packet *packet)
+{
+    struct ofp_peer *only = private_of(endpoint)->connection;
+
+    if (!fake_is_connected(endpoint))
+        return fake_core->peer_by_address(endpoint, &packet->source->address, sizeof(packet->source->address));
+    return only && ((struct fake_peer *)only->private)->target == packet->source ? only : NULL;
+}
+
+/* The peer that sent a packet, up. NULL: out of memory, or it is no longer connected. */
 static struct ofp_peer *sender_of(struct ofp_endpoint *endpoint, const struct packet *packet)
 {
     struct mailbox *source = packet->source;
-    struct ofp_peer *peer = fake_core->peer_by_address(endpoint, &source->address, sizeof(source->address));
+    struct ofp_peer *peer = fake_sender(endpoint, packet);
 
-    if (!peer)
-        return NULL;
+    if (!peer || fake_is_connected(endpoint))
+        return peer;
     if (peer->state == OFP_PEER_UP && peer->incarnation != source->number)
         fake_core->peer_lost(peer, OFP_EPEERLOST, true, "another endpoint took its address");
     if (peer->state != OFP_PEER_UP) {
         fake_core->peer_connecting(peer);
-        meet(peer, mailbox_hold(source));
+        fake_meet(peer, mailbox_hold(source));
     }
     return peer;
 }
@@ -132,6 +147,7 @@ void fake_peer_down(struct ofp_peer *peer)
     struct fake_peer *self = peer->private;
     struct ofp_list *node;
 
+    private_of(peer->endpoint)->connection = NULL;
     /* After a refused connection there is nothing more to drop. */
     if (!self->target)
         return;
@@ -152,6 +168,7 @@ void fake_peer_down(struct ofp_peer *peer)
 /* Lose the peers whose mailbox was closed; everything that they sent has been handled. */
 static int notice_departures(struct ofp_endpoint *endpoint)
 {
+    bool connected = fake_is_connected(endpoint);
     struct ofp_list *node, *following;
     int lost = 0;
 
@@ -160,7 +177,7 @@ static int notice_departures(struct ofp_endpoint *endpoint)
 
         if (mailbox_is_open(peer->target))
             continue;
-        fake_core->peer_lost(peer->peer, OFP_EPEERLOST, true, "its endpoint was closed");
+        fake_core->peer_lost(peer->peer, connected ? ESHUTDOWN : OFP_EPEERLOST, !connected, "its endpoint was closed");
         lost++;
     }
     return lost;
@@ -214,6 +231,7 @@ static void finish_send(struct ofp_endpoint *endpoint, struct packet *packet)
             if (packet_is_remote(packet) && !packet->error)
                 fake_remote_answered(packet, &pending->transfer);
             fake_core->transfer_complete(pending, packet->error, packet->provider_error);
+            fake_leave_if_done(to->peer);
         }
         break;
     }
@@ -236,6 +254,29 @@ struct ofp_message fake_message(const struct packet *packet, struct ofp_peer *pe
     };
 }
 
+/* False: there is no room for it now. */
+static bool packet_arrived(struct ofp_endpoint *endpoint, struct packet *packet, fake_deliver_fn *deliver)
+{
+    struct ofp_peer *peer;
+
+    if (packet_is_control(packet)) {
+        fake_control_arrived(endpoint, packet);
+        return true;
+    }
+    peer = sender_of(endpoint, packet);
+    if (!peer && fake_is_connected(endpoint)) {
+        packet_finish(packet, ECONNRESET);
+        return true;
+    }
+    if (!peer)
+        return false;
+    if (packet_is_remote(packet)) {
+        fake_remote_serve(endpoint, peer, packet);
+        return true;
+    }
+    return deliver(endpoint, peer, packet) == 0;
+}
+
 int fake_progress(struct ofp_endpoint *endpoint, fake_deliver_fn *deliver)
 {
     struct fake_endpoint *self = private_of(endpoint);
@@ -249,11 +290,7 @@ int fake_progress(struct ofp_endpoint *endpoint, fake_deliver_fn *deliver)
     }
     self->stalled = false;
     while (handled < PROGRESS_LIMIT && (packet = mailbox_take(self->mailbox))) {
-        struct ofp_peer *peer = sender_of(endpoint, packet);
-
-        if (peer && packet_is_remote(packet)) {
-            fake_remote_serve(endpoint, peer, packet);
-        } else if (!peer || deliver(endpoint, peer, packet) != 0) {
+        if (!packet_arrived(endpoint, packet, deliver)) {
             mailbox_put_back(self->mailbox, packet);
             self->stalled = true;
             break;

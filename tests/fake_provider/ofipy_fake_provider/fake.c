@@ -24,16 +24,18 @@ static const struct ofp_param params[] = {
     {NULL, OFP_PARAM_STRING, NULL, NULL},
 };
 
-static void fill_info(struct ofp_info *info, bool offloads_matching)
+static void fill_info(struct ofp_info *info, uint32_t ep_type, bool offloads_matching)
 {
+    bool connects = ep_type == OFP_EP_MSG;
+
     *info = (struct ofp_info){
         .provider = "fake",
         .fabric = "fake",
         .protocol = "fake",
         .protocol_version = 1,
-        .ep_types = OFP_EP_RDM,
+        .ep_types = ep_type,
         .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_RMA | OFP_CAP_ATOMIC | OFP_CAP_RMA_EVENT |
-                OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE |
+                (connects ? 0 : OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE) |
                 /* The other kind leaves fences to the core. */
                 (offloads_matching ? OFP_CAP_FENCE : 0),
         /* Everything passes through one inbox. */
@@ -49,24 +51,25 @@ static void fill_info(struct ofp_info *info, bool offloads_matching)
         .rx_size = UINT32_MAX,
         .segment_limit = OFP_SEGMENT_LIMIT,
         .remote_segment_limit = OFP_SEGMENT_LIMIT,
+        .max_private_data = connects ? FAKE_PRIVATE_DATA : 0,
         .mr_key_size = 8,
         .cq_data_size = 8,
         .address_format = OFP_ADDRESS_OPAQUE,
         .wait_fd = 1,
         .offloads_matching = offloads_matching,
-        .rank = offloads_matching,
+        .rank = (connects ? 2 : 0) + offloads_matching,
     };
     snprintf(info->domain, sizeof(info->domain), "%s", offloads_matching ? "fake-offload" : "fake");
 }
 
 static int fake_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
-    int count = max < 2 ? max : 2;
+    int count = max < 4 ? max : 4;
 
     (void)text;
     (void)text_size;
     for (int i = 0; i < count; i++)
-        fill_info(&infos[i], i == 1);
+        fill_info(&infos[i], i < 2 ? OFP_EP_RDM : OFP_EP_MSG, i % 2 == 1);
     return count;
 }
 
@@ -177,6 +180,7 @@ static const struct ofp_provider provider = {
     .error_text = fake_error_text,
     .domain = {.size = sizeof(struct fake_domain), .open = fake_domain_open},
     .endpoint_ops = fake_endpoint_ops,
+    .passive_ops = &fake_passive_ops,
 };
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, mailboxes_forget); }

@@ -22,8 +22,16 @@ struct fake_address {
     char service[FAKE_SERVICE_SIZE]; /* zero-terminated, the rest zero */
 };
 
+enum mailbox_kind {
+    MAILBOX_RDM,
+    MAILBOX_CONNECTED, /* of an endpoint of type MSG: nobody finds it by its address */
+    MAILBOX_BOUND,     /* of a listener before `listen` */
+    MAILBOX_LISTENER
+};
+
 struct mailbox {
-    struct ofp_list node;        /* in the table while open */
+    struct ofp_list node; /* in the table while open */
+    enum mailbox_kind kind;
     struct fake_address address; /* constant */
     uint64_t number;             /* constant; never used again in this process: the incarnation */
     int doorbell;                /* constant; an eventfd in the domain's reactor, valid while open */
@@ -36,15 +44,22 @@ struct mailbox {
     struct ofp_list returned; /* own packets that came back */
 };
 
+/*
+ * What connections say, beside enum ofp_operation_code. Such a packet has FAKE_PRIVATE_DATA bytes of room. A knock comes
+ * back as its own answer, from the endpoint that accepts, or from nobody and with an error.
+ */
+enum packet_control { FAKE_KNOCK = 0x100, FAKE_ANSWER, FAKE_GOODBYE };
+#define FAKE_PRIVATE_DATA 256
+
 struct packet {
     struct ofp_list node;
-    struct mailbox *source; /* referenced */
+    struct mailbox *source; /* referenced; NULL for a refusal */
     uint64_t target_number; /* of the mailbox it was sent to */
     uint64_t id;            /* names it while it is announced; never 0 */
     uint64_t pending_id;    /* the sender's operation that waits for its return; 0: nobody waits */
     int error;              /* what that operation ends with, */
     int provider_error;     /* and the target's reason */
-    uint16_t operation;     /* enum ofp_operation_code */
+    uint16_t operation;     /* enum ofp_operation_code or packet_control */
     uint8_t atomic_op, datatype;
     bool tagged, has_data;
     uint64_t tag, data, length;
@@ -63,6 +78,8 @@ struct fake_endpoint {
     struct mailbox *mailbox; /* NULL once closed */
     struct ofp_watch doorbell;
     uint64_t departures_seen;
+    struct packet *knock;          /* type MSG: of the request it was opened from, until accepted; owned */
+    struct ofp_peer *connection;   /* type MSG: the one peer while it is connecting or up */
     bool stalled;                  /* the core has no room for the first packet of the inbox */
     struct ofp_list peers;         /* of struct fake_peer: those that are up */
     struct ofp_list unexpected;    /* offload.c: packets that no receive has matched */
@@ -76,6 +93,14 @@ struct fake_peer {
     struct mailbox *target;    /* referenced; NULL while the peer is not up */
     struct ofp_list announced; /* packets from it whose payload nobody has asked for */
     uint64_t waiting;          /* operations to it that wait for their packet's return */
+    bool leaving;              /* says goodbye when none of them is left */
+};
+
+struct fake_passive {
+    struct ofp_passive *passive;
+    struct mailbox *mailbox;
+    struct ofp_watch doorbell;
+    uint64_t departures_seen;
 };
 
 extern const struct ofp_core *fake_core;
@@ -84,15 +109,19 @@ extern const struct ofp_core *fake_core;
 int fake_address_make(const char *service, struct fake_address *address, char *text, size_t text_size);
 
 /* mailbox.c. Each takes the lock itself; packets change owner as their names say. */
-int mailbox_open(const char *service, int doorbell, struct mailbox **mailbox, uint64_t *departures, char *text,
-                 size_t text_size);
-void mailbox_close(struct mailbox *mailbox);                      /* drops its packets and its owner's reference */
-struct mailbox *mailbox_find(const struct fake_address *address); /* a new reference, or NULL */
+int mailbox_open(enum mailbox_kind kind, const char *service, int doorbell, struct mailbox **mailbox,
+                 uint64_t *departures, char *text, size_t text_size);
+/* Drops its packets and its owner's reference; knocks are refused. */
+void mailbox_close(struct mailbox *mailbox);
+/* A new reference, or NULL. */
+struct mailbox *mailbox_find(const struct fake_address *address, enum mailbox_kind kind);
+void mailbox_listen(struct mailbox *mailbox); /* from now on it is found */
 struct mailbox *mailbox_hold(struct mailbox *mailbox);
 void mailbox_release(struct mailbox *mailbox);
 bool mailbox_has_room(struct mailbox *mailbox);
 bool mailbox_is_open(struct mailbox *mailbox);
 void mailbox_put(struct mailbox *mailbox, struct packet *packet);
+void mailbox_knock(struct mailbox *listener, struct packet *packet);   /* put, or refused if it was closed meanwhile */
 void mailbox_put_back(struct mailbox *mailbox, struct packet *packet); /* to the front */
 struct packet *mailbox_take(struct mailbox *mailbox);                  /* NULL: none */
 struct packet *mailbox_take_returned(struct mailbox *mailbox);
@@ -111,6 +140,9 @@ struct packet *packet_new(struct mailbox *source, struct mailbox *target, const 
 /* The target is done with it: back to the sender if that waits, else freed. */
 void packet_finish(struct packet *packet, int error);
 void packet_free(struct packet *packet);
+struct packet *packet_control_new(struct mailbox *source, enum packet_control what, const void *data, size_t length);
+/* A knock goes back to who sent it; `acceptor` NULL: refused. */
+void packet_answer(struct packet *packet, struct mailbox *acceptor, const void *data, size_t length);
 
 /* endpoint.c: what both kinds of endpoint share. */
 int fake_open(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size);
@@ -127,8 +159,30 @@ void fake_disarm(struct ofp_endpoint *endpoint);
 /* The message in a packet; `peer` may be NULL. */
 struct ofp_message fake_message(const struct packet *packet, struct ofp_peer *peer);
 
+static inline bool fake_is_connected(const struct ofp_endpoint *endpoint)
+{
+    return endpoint->info.ep_types == OFP_EP_MSG;
+}
+/* The peer is reachable. Takes over the reference to its mailbox. */
+void fake_meet(struct ofp_peer *peer, struct mailbox *target);
+/* The peer that sent a packet, if the core knows it. */
+struct ofp_peer *fake_sender(struct ofp_endpoint *endpoint, const struct packet *packet);
+
+/* connection.c: endpoints of type MSG. */
+int fake_knock(struct ofp_peer *peer, char *text, size_t text_size);
+int fake_accept(struct ofp_peer *peer, const void *data, size_t length);
+int fake_shutdown(struct ofp_peer *peer);
+void fake_leave_if_done(struct ofp_peer *peer);
+/* Takes the packet over. */
+void fake_control_arrived(struct ofp_endpoint *endpoint, struct packet *packet);
+extern const struct ofp_passive_ops fake_passive_ops;
+
 /* remote.c: RMA and atomics. A request is its own answer too. */
-static inline bool packet_is_remote(const struct packet *packet) { return packet->operation >= OFP_READ; }
+static inline bool packet_is_control(const struct packet *packet) { return packet->operation >= FAKE_KNOCK; }
+static inline bool packet_is_remote(const struct packet *packet)
+{
+    return packet->operation >= OFP_READ && !packet_is_control(packet);
+}
 void fake_remote_request(struct packet *packet, const struct ofp_transfer *transfer);
 void fake_remote_serve(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct packet *packet);
 void fake_remote_answered(const struct packet *packet, const struct ofp_transfer *transfer);

@@ -56,7 +56,8 @@ static void silence_locked(struct mailbox *mailbox)
 
 static void free_locked(struct packet *packet)
 {
-    release_locked(packet->source);
+    if (packet->source)
+        release_locked(packet->source);
     free(packet);
 }
 
@@ -66,6 +67,42 @@ static void free_all_locked(struct ofp_list *packets)
 
     while ((node = ofp_list_pop(packets)))
         free_locked(OFP_CONTAINER_OF(node, struct packet, node));
+}
+
+static void put_locked(struct mailbox *mailbox, struct packet *packet)
+{
+    if (mailbox->open) {
+        ofp_list_append(&mailbox->inbox, &packet->node);
+        mailbox->inbox_count++;
+        ring_locked(mailbox);
+    } else {
+        /* As if it had been lost on the way; the sender notices the departure. */
+        free_locked(packet);
+    }
+}
+
+static void answer_locked(struct packet *packet, struct mailbox *acceptor, const void *data, size_t length)
+{
+    struct mailbox *asked_by = packet->source;
+
+    packet->source = acceptor;
+    if (acceptor)
+        acceptor->references++;
+    packet->operation = FAKE_ANSWER;
+    packet->error = acceptor ? 0 : ECONNREFUSED;
+    packet->length = length;
+    if (length)
+        memcpy(packet->payload, data, length);
+    put_locked(asked_by, packet);
+    release_locked(asked_by);
+}
+
+static void refuse_all_locked(struct ofp_list *packets)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(packets)))
+        answer_locked(OFP_CONTAINER_OF(node, struct packet, node), NULL, NULL, 0);
 }
 
 static int name_locked(struct mailbox *mailbox, const char *service, char *text, size_t text_size)
@@ -85,8 +122,8 @@ static int name_locked(struct mailbox *mailbox, const char *service, char *text,
 
 /* -------------------------------------------------------------------------------------------------------- mailboxes */
 
-int mailbox_open(const char *service, int doorbell, struct mailbox **result, uint64_t *departures_seen, char *text,
-                 size_t text_size)
+int mailbox_open(enum mailbox_kind kind, const char *service, int doorbell, struct mailbox **result,
+                 uint64_t *departures_seen, char *text, size_t text_size)
 {
     struct mailbox *mailbox = calloc(1, sizeof(*mailbox));
     int error;
@@ -95,6 +132,7 @@ int mailbox_open(const char *service, int doorbell, struct mailbox **result, uin
         return -ENOMEM;
     ofp_list_init(&mailbox->inbox);
     ofp_list_init(&mailbox->returned);
+    mailbox->kind = kind;
     mailbox->doorbell = doorbell;
     mailbox->references = 1;
     mailbox->open = true;
@@ -119,22 +157,33 @@ void mailbox_close(struct mailbox *mailbox)
     departures++;
     for (struct ofp_list *node = mailboxes.next; node != &mailboxes; node = node->next)
         ring_locked(OFP_CONTAINER_OF(node, struct mailbox, node));
+    if (mailbox->kind == MAILBOX_LISTENER)
+        refuse_all_locked(&mailbox->inbox);
     free_all_locked(&mailbox->inbox);
     free_all_locked(&mailbox->returned);
     release_locked(mailbox);
     pthread_mutex_unlock(&exchange_lock);
 }
 
-struct mailbox *mailbox_find(const struct fake_address *address)
+struct mailbox *mailbox_find(const struct fake_address *address, enum mailbox_kind kind)
 {
     struct mailbox *mailbox;
 
     pthread_mutex_lock(&exchange_lock);
     mailbox = find_locked(address);
+    if (mailbox && mailbox->kind != kind)
+        mailbox = NULL;
     if (mailbox)
         mailbox->references++;
     pthread_mutex_unlock(&exchange_lock);
     return mailbox;
+}
+
+void mailbox_listen(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&exchange_lock);
+    mailbox->kind = MAILBOX_LISTENER;
+    pthread_mutex_unlock(&exchange_lock);
 }
 
 struct mailbox *mailbox_hold(struct mailbox *mailbox)
@@ -175,14 +224,17 @@ bool mailbox_is_open(struct mailbox *mailbox)
 void mailbox_put(struct mailbox *mailbox, struct packet *packet)
 {
     pthread_mutex_lock(&exchange_lock);
-    if (mailbox->open) {
-        ofp_list_append(&mailbox->inbox, &packet->node);
-        mailbox->inbox_count++;
-        ring_locked(mailbox);
-    } else {
-        /* As if it had been lost on the way; the sender notices the departure. */
-        free_locked(packet);
-    }
+    put_locked(mailbox, packet);
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+void mailbox_knock(struct mailbox *listener, struct packet *packet)
+{
+    pthread_mutex_lock(&exchange_lock);
+    if (listener->open)
+        put_locked(listener, packet);
+    else
+        answer_locked(packet, NULL, NULL, 0);
     pthread_mutex_unlock(&exchange_lock);
 }
 
@@ -310,5 +362,26 @@ void packet_free(struct packet *packet)
 {
     pthread_mutex_lock(&exchange_lock);
     free_locked(packet);
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+struct packet *packet_control_new(struct mailbox *source, enum packet_control what, const void *data, size_t length)
+{
+    struct packet *packet = calloc(1, sizeof(*packet) + FAKE_PRIVATE_DATA);
+
+    if (!packet)
+        return NULL;
+    packet->operation = what;
+    packet->length = length;
+    if (length)
+        memcpy(packet->payload, data, length);
+    packet->source = mailbox_hold(source);
+    return packet;
+}
+
+void packet_answer(struct packet *packet, struct mailbox *acceptor, const void *data, size_t length)
+{
+    pthread_mutex_lock(&exchange_lock);
+    answer_locked(packet, acceptor, data, length);
     pthread_mutex_unlock(&exchange_lock);
 }

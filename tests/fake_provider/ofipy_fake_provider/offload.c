@@ -26,8 +26,7 @@ static bool matches(const struct ofp_pending *receive, const struct packet *pack
 /* Copy what fits, finish both sides. */
 static void receive_packet(struct ofp_endpoint *endpoint, struct ofp_pending *receive, struct packet *packet)
 {
-    const struct fake_address *source = &packet->source->address;
-    struct ofp_message message = fake_message(packet, fake_core->peer_by_address(endpoint, source, sizeof(*source)));
+    struct ofp_message message = fake_message(packet, fake_sender(endpoint, packet));
     uint64_t moved = 0;
 
     for (uint32_t i = 0; i < receive->transfer.iov_count; i++) {
@@ -139,6 +138,8 @@ const struct ofp_endpoint_ops fake_offload_ops = {
     .close = fake_close,
     .name = fake_name,
     .connect = fake_connect,
+    .accept = fake_accept,
+    .shutdown = fake_shutdown,
     .peer_down = fake_peer_down,
     .post = offload_post,
     .cancel = offload_cancel,
