@@ -10,7 +10,7 @@ from ofipy._binding import check, ffi, lib
 from ofipy._endpoint import Endpoint
 from ofipy._errors import InvalidArgument
 
-__all__ = ["match", "pingpong"]
+__all__ = ["match", "pingpong", "stream"]
 
 
 def pingpong(
@@ -53,36 +53,88 @@ def pingpong(
     InvalidArgument
         When the sizes differ.
     """
-    outgoing, incoming = (
-        ffi.from_buffer("char[]", send),
-        ffi.from_buffer("char[]", receive, require_writable=True),
-    )
+    outgoing, incoming = _readable(send), _writable(receive)
     if len(outgoing) != len(incoming):
         raise InvalidArgument(f"buffers of {len(outgoing)} and {len(incoming)} bytes", operation="pingpong")
-    times = ffi.NULL
-    if nanoseconds is not None:
-        times = ffi.from_buffer("uint64_t[]", nanoseconds, require_writable=True)
-        if len(times) < iterations:
-            raise InvalidArgument(
-                f"room for {len(times)} times of {iterations} round trips", operation="pingpong"
-            )
-    attributes = ffi.new(
-        "struct ofp_measure_attr *",
-        {
-            "endpoint": endpoint._pointer("pingpong"),
-            "cq": endpoint.cq._pointer("pingpong"),
-            "peer": peer,
-            "first": first,
-            "tag": tag,
-            "send_buffer": outgoing,
-            "receive_buffer": incoming,
-            "length": len(outgoing),
-            "iterations": iterations,
-            "nanoseconds": times,
-        },
-    )
-    elapsed = lib.ofp_measure_pingpong(attributes)
-    return check(elapsed, operation="pingpong", provider=endpoint.provider) / 1e9
+    attributes = {
+        "send_buffer": outgoing,
+        "receive_buffer": incoming,
+        "length": len(outgoing),
+        "iterations": iterations,
+        "nanoseconds": _times(nanoseconds, iterations, "pingpong"),
+    }
+    return _run(lib.ofp_measure_pingpong, "pingpong", endpoint, peer, first, tag, attributes)
+
+
+def stream(endpoint: Endpoint, peer: int, *, first: bool, buffer: Any, messages: int, tag: int = 0) -> float:
+    """A window of tagged messages one way in C, then an empty one back; the peer calls this at the same time.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        With a queue that nobody else reads meanwhile.
+    peer : Peer or int
+        The other side.
+    first : bool
+        Whether this side sends the window.
+    buffer : contiguous buffer
+        What every message sends, or where every message is received.
+    messages : int
+        In the window.
+    tag : int
+        Of every message.
+
+    Returns
+    -------
+    float
+        Seconds.
+    """
+    memory = _readable(buffer) if first else _writable(buffer)
+    attributes = {
+        "send_buffer" if first else "receive_buffer": memory,
+        "length": len(memory),
+        "iterations": messages,
+    }
+    return _run(lib.ofp_measure_stream, "stream", endpoint, peer, first, tag, attributes)
+
+
+def _readable(buffer: Any) -> Any:
+    return ffi.from_buffer("char[]", buffer)
+
+
+def _writable(buffer: Any) -> Any:
+    return ffi.from_buffer("char[]", buffer, require_writable=True)
+
+
+def _times(nanoseconds: npt.NDArray[np.int64] | None, iterations: int, operation: str) -> Any:
+    """Where C puts the single times."""
+    if nanoseconds is None:
+        return ffi.NULL
+    times = ffi.from_buffer("uint64_t[]", nanoseconds, require_writable=True)
+    if len(times) < iterations:
+        raise InvalidArgument(f"room for {len(times)} times of {iterations} round trips", operation=operation)
+    return times
+
+
+def _run(
+    loop: Any,
+    operation: str,
+    endpoint: Endpoint,
+    peer: int,
+    first: bool,
+    tag: int,
+    attributes: dict[str, Any],
+) -> float:
+    """Run a loop over an endpoint; its buffers are held by `attributes` until it ends."""
+    every = attributes | {
+        "endpoint": endpoint._pointer(operation),
+        "cq": endpoint.cq._pointer(operation),
+        "peer": peer,
+        "first": first,
+        "tag": tag,
+    }
+    elapsed = loop(ffi.new("struct ofp_measure_attr *", every))
+    return check(elapsed, operation=operation, provider=endpoint.provider) / 1e9
 
 
 def match(mode: str, depth: int, *, iterations: int) -> float:

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Self
@@ -71,6 +71,8 @@ class Pair:
     launcher : sequence of str, optional
         Command that starts both processes and sets ``PMI_RANK`` in each, such as ``mpiexec -n 2``; without
         one the workers are children of this process.
+    environment : mapping of str, optional
+        Variables of both processes, beside those of this one.
     count : int
         Number of workers; 1 for what needs no other side.
     **options
@@ -88,30 +90,33 @@ class Pair:
         *,
         cores: tuple[int, int],
         launcher: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
         count: int = 2,
         **options: Any,
     ) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._connections: list[Connection] = []
         try:
-            self._connections = self._launch(count, cores, launcher)
+            self._connections = self._launch(count, cores, launcher, dict(environment or {}))
             self._send("start", [((target,), options)] * count)
             self._collect(START_SECONDS)
         except BaseException:
             self.kill()
             raise
 
-    def _launch(self, count: int, cores: tuple[int, int], launcher: Sequence[str]) -> list[Connection]:
+    def _launch(
+        self, count: int, cores: tuple[int, int], launcher: Sequence[str], environment: dict[str, str]
+    ) -> list[Connection]:
         address = f"fabtests-{secrets.token_hex(16)}"
         worker = [sys.executable, "-P", "-m", "fabtests.base.worker", address, f"{cores[0]},{cores[1]}"]
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind("\0" + address)
             listener.listen(count)
             if launcher:
-                self._spawn([*launcher, *worker], {})
+                self._spawn([*launcher, *worker], environment)
             else:
                 for rank in range(count):
-                    self._spawn(worker, {"FABTESTS_RANK": str(rank)})
+                    self._spawn(worker, environment | {"FABTESTS_RANK": str(rank)})
             return self._accept(listener, count)
 
     def _spawn(self, command: list[str], environment: dict[str, str]) -> None:

@@ -2,7 +2,7 @@
 """One end of a measurement: an endpoint, and the peer it has met."""
 
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 import ofipy
 from fabtests.base.plan import Plan
@@ -28,6 +28,8 @@ class Side:
         Port or name to be met at; None: any address.
     node : str, optional
         Address of the interface to use.
+    progress : str
+        As of :func:`ofipy.open`.
 
     Raises
     ------
@@ -36,10 +38,16 @@ class Side:
     """
 
     def __init__(
-        self, first: bool, *, provider: str | None = None, service: str | None = None, node: str | None = None
+        self,
+        first: bool,
+        *,
+        provider: str | None = None,
+        service: str | None = None,
+        node: str | None = None,
+        progress: Literal["manual", "auto"] = "auto",
     ) -> None:
         self.first = first
-        self.endpoint = ofipy.open(provider=provider, service=service, node=node)
+        self.endpoint = ofipy.open(provider=provider, service=service, node=node, progress=progress)
         self._peer: ofipy.Peer | None = None
 
     @property

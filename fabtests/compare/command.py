@@ -9,15 +9,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import ofipy
 from fabtests.base.machine import StealClock, describe_machine
 from fabtests.base.pair import pick_cores
-from fabtests.compare.cases import CASES, Case
+from fabtests.compare.case import Case
+from fabtests.compare.cases import CASES
 from fabtests.compare.field import Field
 from fabtests.compare.report import build_document, print_tables
 from fabtests.compare.runner import Row, run_case, select_rows
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json, status_console
 
 __all__ = ["run"]
-
-PROVIDER = "shm"
 
 
 def run(*, cases: str | None, rounds: int, modes: str | None, sizes: str | None, as_json: bool) -> None:
@@ -40,19 +39,18 @@ def run(*, cases: str | None, rounds: int, modes: str | None, sizes: str | None,
     plan = [
         (case, select_rows(case, set(wanted_modes), {int(size) for size in wanted_sizes})) for case in chosen
     ]
-    if not any(groups for _, groups in plan):
+    plan = [(case, groups) for case, groups in plan if groups]
+    if not plan:
         raise click.UsageError("no row of these cases has such a mode and size")
-    if any(groups and case.provider == PROVIDER for case, groups in plan):
-        require_provider()
-    impossible = {case.name: reason for case, groups in plan if groups and (reason := what_lacks(case))}
-    if cases and impossible:
+    impossible = {case.name: reason for case, _ in plan if (reason := what_lacks(case))}
+    if impossible and (cases or len(impossible) == len(plan)):
         raise CommandError(
             "; ".join(f"{name}: {reason}" for name, reason in impossible.items()), code=ExitCode.NO_PROVIDER
         )
     plan = [(case, groups) for case, groups in plan if case.name not in impossible]
 
     steal, cores = StealClock(), pick_cores()
-    with Field(provider=PROVIDER, cores=cores) as field:
+    with Field(cores=cores) as field:
         rows = run_plan(plan, field, rounds=rounds)
         absent = field.absent | impossible
     machine = describe_machine(cores=cores, steal=steal) | {"rounds": rounds}
@@ -80,17 +78,14 @@ def run_plan(plan: list[tuple[Case, list[list[tuple[str, int]]]]], field: Field,
 
 def what_lacks(case: Case) -> str | None:
     """Why its provider cannot run a case; None when it can."""
-    if not case.caps or ofipy.getinfo(provider=case.provider, caps=case.caps):
+    if not case.needs_provider:
         return None
-    return f"provider {case.provider} lacks {', '.join(case.caps)}"
-
-
-def require_provider() -> None:
-    """Refuse early, with the provider's own reason, when there is nothing to measure."""
-    if not ofipy.getinfo(provider=PROVIDER):
-        raise CommandError(
-            f"provider {PROVIDER} is not available: see `ofipy info`", code=ExitCode.NO_PROVIDER
-        )
+    try:
+        report = ofipy.getinfo(provider=case.provider, caps=case.caps, explain=True)
+    except ofipy.ProviderUnavailable as error:
+        return str(error.message)
+    (own,) = (each for each in report if each.provider == case.provider)
+    return None if own.infos else f"provider {case.provider}: {own.reason}"
 
 
 def split_names(text: str | None, *, known: Iterable[str], what: str) -> list[str]:

@@ -3,13 +3,14 @@
 
 import importlib.metadata
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bytes", "Contender", "Times", "new_buffer", "read_all"]
+__all__ = ["Bytes", "Contender", "Times", "new_buffer", "read_all", "time_each"]
 
 Times = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -23,6 +24,16 @@ def new_buffer(size: int) -> Bytes:
 def read_all(buffer: Bytes) -> None:
     """Look at every byte, as a program does that uses what came."""
     np.bitwise_or.reduce(buffer[: buffer.size // 8 * 8].view(np.uint64))
+
+
+def time_each(exchange: Callable[[int], None], count: int) -> Times:
+    """Nanoseconds of each of `count` calls of ``exchange(1)``."""
+    stamps = np.zeros(count + 1, dtype=np.int64)
+    stamps[0] = perf_counter_ns()
+    for index in range(1, count + 1):
+        exchange(1)
+        stamps[index] = perf_counter_ns()
+    return stamps[1:] - stamps[:-1]
 
 
 class Contender(ABC):
@@ -79,13 +90,7 @@ class Contender(ABC):
 
     def sample(self, count: int) -> Times:
         """Nanoseconds of each of `count` round trips."""
-        exchange = self.exchange
-        stamps = np.zeros(count + 1, dtype=np.int64)
-        stamps[0] = perf_counter_ns()
-        for index in range(1, count + 1):
-            exchange(1)
-            stamps[index] = perf_counter_ns()
-        return stamps[1:] - stamps[:-1]
+        return time_each(self.exchange, count)
 
     @abstractmethod
     def close(self) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libfabric's own C programs, where they are on the PATH: both sides are started for every round."""
+"""libfabric's own C programs, the peer where the bridge finds no library but they are on the PATH.
+
+Both sides are started for every round.
+"""
 
 import contextlib
 import os
@@ -10,11 +13,19 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Self
 
-__all__ = ["BANDWIDTH", "PINGPONG", "LibfabricError", "library_version", "run_program"]
+import numpy as np
+
+from fabtests.compare.contender import Times
+from fabtests.compare.entrants import Absent
+
+__all__ = ["BANDWIDTH", "PINGPONG", "LibfabricError", "Programs", "library_version", "run_program"]
 
 PINGPONG = "fi_rdm_tagged_pingpong"
 BANDWIDTH = "fi_rdm_tagged_bw"
+LEAST_ITERATIONS = 20000
+LEAST_WINDOWS = 32
 START_SECONDS = 10.0
 RUN_SECONDS = 60.0
 STATE_LISTEN = "0A"  # in /proc/net/tcp
@@ -24,6 +35,76 @@ class LibfabricError(Exception):
     """The C program failed, or printed what cannot be read."""
 
     exit_code = 1
+
+
+class Programs:
+    """Answers the calls of a :class:`~fabtests.compare.bench.Bench` by running a program.
+
+    Parameters
+    ----------
+    provider : str
+        libfabric's name of the provider.
+    cores : tuple of int
+        Core of the client and of the server.
+    """
+
+    def __init__(self, provider: str, *, cores: tuple[int, int]) -> None:
+        self._provider = provider
+        self._cores = cores
+
+    @classmethod
+    def found(cls, provider: str, *, cores: tuple[int, int], otherwise: str) -> Self:
+        """The programs on the PATH.
+
+        Raises
+        ------
+        Absent
+            When they are not there, with what `otherwise` says about the library.
+        """
+        if shutil.which(PINGPONG) is None or shutil.which(BANDWIDTH) is None:
+            raise Absent(f"{otherwise}; nor are {PINGPONG} and {BANDWIDTH} on PATH")
+        return cls(provider, cores=cores)
+
+    def call(self, name: str, /, *arguments: Any) -> list[Any]:
+        """As of :class:`~fabtests.base.pair.Pair`, with the answer of the first side only.
+
+        Raises
+        ------
+        LibfabricError
+            When a program fails.
+        """
+        return [getattr(self, name)(*arguments)]
+
+    def version(self) -> str:
+        """Of the library, and what runs on it."""
+        return f"{library_version()} ({PINGPONG}, {BANDWIDTH})"
+
+    def latency(self, mode: str, size: int, count: int, chunks: int, samples: int) -> tuple[Times, Times]:
+        """One run; it tells a mean, and nothing of single round trips."""
+        row = self._run(PINGPONG, size, max(LEAST_ITERATIONS, count * chunks))
+        return np.array([round(row["usec/xfer"] * 2e3 * count)], dtype=np.int64), np.zeros(0, dtype=np.int64)
+
+    def bandwidth(self, mode: str, size: int, window: int, count: int, rewrite: bool) -> Times:
+        """One run; the programs cannot rewrite what they send."""
+        if rewrite:
+            raise LibfabricError(f"{BANDWIDTH} does not rewrite its buffer")
+        row = self._run(BANDWIDTH, size, window * max(count, LEAST_WINDOWS), window)
+        return np.array([round(window * size * 1e3 / row["MB/sec"])], dtype=np.int64)
+
+    def _run(self, program: str, size: int, iterations: int, window: int | None = None) -> dict[str, float]:
+        return run_program(
+            program,
+            provider=self._provider,
+            size=size,
+            iterations=iterations,
+            cores=self._cores,
+            window=window,
+        )
+
+    def close(self) -> None:
+        """Nothing runs between the calls."""
+
+    kill = close
 
 
 def library_version() -> str:

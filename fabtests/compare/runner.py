@@ -10,14 +10,15 @@ import numpy as np
 
 from fabtests.base.pair import PairError
 from fabtests.compare.bars import Bar, find_bars
-from fabtests.compare.cases import Case, Cell, Round
+from fabtests.compare.case import Case, Cell, Round
+from fabtests.compare.entrants import MATCHER, OFIPY
 from fabtests.compare.field import Field
 from fabtests.compare.libfabric import LibfabricError
 from fabtests.compare.statistics import Summary, ratio, summarize
 
 __all__ = ["PeerResult", "Row", "run_case", "select_rows"]
 
-OWN = ("ofipy", "matcher")
+OWN = (OFIPY, MATCHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def run_group(
     """All rounds of one group; every round begins with another cell, so that none is always first."""
     counts: dict[Cell, int] = {}
     for cell in cells_of(case, group):
-        if field.has(cell.contender):
+        if field.has(cell.entrant):
             with guarded(field, cell):
                 counts[cell] = case.calibrate(field, cell)
     results: dict[Cell, list[Round]] = {cell: [] for cell in counts}
@@ -134,7 +135,7 @@ def run_group(
         step(f"{case.name} {group[0][0] if case.size_key == 'depth' else group[0][1]}")
         first = number % max(1, len(order))
         for cell in order[first:] + order[:first]:
-            if field.has(cell.contender):
+            if field.has(cell.entrant):
                 with guarded(field, cell):
                     results[cell].append(case.run(field, cell, counts[cell]))
     return results
@@ -155,9 +156,9 @@ def guarded(field: Field, cell: Cell) -> Iterator[None]:
     try:
         yield
     except (PairError, LibfabricError) as error:
-        if cell.contender in OWN:
+        if cell.entrant.name in OWN:
             raise
-        field.drop(cell.contender, f"failed at {cell.size} bytes: {error}")
+        field.drop(cell.entrant, f"failed at {cell.size} bytes: {error}")
 
 
 def build_row(case: Case, mode: str, size: int, field: Field, results: dict[Cell, list[Round]]) -> Row:
@@ -173,9 +174,9 @@ def build_row(case: Case, mode: str, size: int, field: Field, results: dict[Cell
     own = sum_up(case.own_cell(mode, size))
     peers: dict[str, PeerResult] = {}
     for name, cell in case.peer_cells(mode, size).items():
-        if not field.has(cell.contender) or not results.get(cell):
+        if not field.has(cell.entrant) or not results.get(cell):
             continue
         summary = sum_up(cell)
         quotient, note = ratio(own, summary)
-        peers[name] = PeerResult(summary, quotient, note, field.versions[cell.contender])
+        peers[name] = PeerResult(summary, quotient, note, field.versions[cell.entrant])
     return Row(case, mode, size, own, peers)

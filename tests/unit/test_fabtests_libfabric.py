@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 from fabtests.base.pair import pick_cores
-from fabtests.compare.libfabric import PINGPONG, LibfabricError, library_version, read_row, run_program
+from fabtests.compare.case import Cell
+from fabtests.compare.cases import CASES
+from fabtests.compare.entrants import LIBFABRIC, Entrant
+from fabtests.compare.field import Field
+from fabtests.compare.libfabric import (
+    BANDWIDTH,
+    PINGPONG,
+    LibfabricError,
+    library_version,
+    read_row,
+    run_program,
+)
 
 STAND_IN = """#!{python}
 import os, socket, sys
@@ -35,9 +46,10 @@ else:
 
 @pytest.fixture(autouse=True)
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / PINGPONG
-    file.write_text(STAND_IN.format(python=sys.executable))
-    file.chmod(0o755)
+    for name in (PINGPONG, BANDWIDTH):
+        file = tmp_path / name
+        file.write_text(STAND_IN.format(python=sys.executable))
+        file.chmod(0o755)
     info = tmp_path / "fi_info"
     info.write_text("#!/bin/sh\necho 'fi_info: 2.6.0'\necho 'libfabric: 2.6.0'\necho 'libfabric api: 2.6'\n")
     info.chmod(0o755)
@@ -70,3 +82,15 @@ def test_the_library_tells_its_version() -> None:
 def test_output_without_a_row_is_an_error() -> None:
     with pytest.raises(LibfabricError, match="no result"):
         read_row("nothing\n")
+
+
+def test_the_programs_are_the_peer_where_the_bridge_finds_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFIPY_LIBFABRIC", "/nonexistent/libfabric.so.1")
+    peer = Entrant(LIBFABRIC, "shm")
+    with Field(cores=pick_cores()) as field:
+        assert field.has(peer)
+        assert field.versions[peer] == f"2.6.0 ({PINGPONG}, {BANDWIDTH})"
+        assert CASES["shm-latency"].run(field, Cell(peer, "plain", 8), 3).value == pytest.approx(0.25)
+        assert CASES["shm-bandwidth"].run(field, Cell(peer, "plain", 65536), 3).value == pytest.approx(32.0)
+        with pytest.raises(LibfabricError, match="rewrite"):
+            CASES["shm-bandwidth"].run(field, Cell(peer, "rewritten", 65536), 3)

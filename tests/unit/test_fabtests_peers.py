@@ -4,15 +4,18 @@
 import importlib.util
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 import ofipy
 from fabtests.base.pair import pick_cores
 from fabtests.base.worker import load
-from fabtests.compare.cases import CASES, Cell
+from fabtests.compare.case import Cell
+from fabtests.compare.cases import CASES
 from fabtests.compare.contender import Contender
-from fabtests.compare.field import CONTENDERS, MODULES, Field
+from fabtests.compare.entrants import RECIPES, Entrant, recipe_of
+from fabtests.compare.field import Field
 
 SIZE = 100_000  # larger than what any of them buffers or copies without being asked
 
@@ -35,14 +38,25 @@ def both(first: Callable[[], object], second: Callable[[], object]) -> None:
     assert not failures
 
 
-@pytest.fixture(params=["multiprocessing", "pyzmq", "attach"])
-def sides(request: pytest.FixtureRequest) -> Iterator[list[Contender]]:
-    if request.param in MODULES:
-        pytest.importorskip(MODULES[request.param])
-    make = load(CONTENDERS[request.param])
-    pair = [make(True), make(False)]
+def make_pair(entrant: Entrant) -> list[Contender]:
+    """Both sides in this process, having met."""
+    recipe = recipe_of(entrant)
+    if recipe.module is not None:
+        pytest.importorskip(recipe.module)
+    pair = [load(recipe.contender)(first, **recipe.options) for first in (True, False)]
     offers = [side.offer() for side in pair]
     both(lambda: pair[0].meet(offers[1]), lambda: pair[1].meet(offers[0]))
+    return pair
+
+
+# MPI has one rank a process.
+HERE = [entrant for entrant, recipe in RECIPES.items() if not recipe.under_mpi]
+ATTACH = Entrant("attach")
+
+
+@pytest.fixture(params=HERE, ids=str)
+def sides(request: pytest.FixtureRequest) -> Iterator[list[Contender]]:
+    pair = make_pair(request.param)
     for side in pair:
         side.prepare(SIZE, "plain")
     yield pair
@@ -58,7 +72,7 @@ def test_a_window_brings_what_was_written(sides: list[Contender]) -> None:
         assert (second.incoming == value).all()
 
 
-@pytest.mark.parametrize("sides", ["multiprocessing", "pyzmq"], indirect=True)
+@pytest.mark.parametrize("sides", [each for each in HERE if each != ATTACH], indirect=True, ids=str)
 def test_a_ping_pong_goes_both_ways(sides: list[Contender]) -> None:
     first, second = sides
     first.rewrite(5)
@@ -69,12 +83,10 @@ def test_a_ping_pong_goes_both_ways(sides: list[Contender]) -> None:
 
 
 @pytest.mark.parametrize("mode", ["target-idle", "target-reads"])
-@pytest.mark.parametrize("name", ["ofipy", "attach"])
-def test_writes_bring_what_was_written(name: str, mode: str) -> None:
-    options = rma_options() if name == "ofipy" else {}
-    first, second = (load(CONTENDERS[name])(side, **options) for side in (True, False))
-    offers = first.offer(), second.offer()
-    both(lambda: first.meet(offers[1]), lambda: second.meet(offers[0]))
+@pytest.mark.parametrize("entrant", [Entrant("ofipy", "fake"), ATTACH], ids=str)
+def test_writes_bring_what_was_written(entrant: Entrant, mode: str) -> None:
+    need_fake(entrant)
+    first, second = make_pair(entrant)
     both(lambda: first.prepare(SIZE, mode), lambda: second.prepare(SIZE, mode))
     for value in (5, 6):
         first.rewrite(value)
@@ -85,51 +97,63 @@ def test_writes_bring_what_was_written(name: str, mode: str) -> None:
 
 
 def test_a_ping_pong_of_writes() -> None:
-    first, second = (load(CONTENDERS["ofipy"])(side, **rma_options()) for side in (True, False))
-    offers = first.offer(), second.offer()
-    both(lambda: first.meet(offers[1]), lambda: second.meet(offers[0]))
+    entrant = Entrant("ofipy", "fake")
+    need_fake(entrant)
+    first, second = make_pair(entrant)
     both(lambda: first.prepare(8, "write-blocking"), lambda: second.prepare(8, "write-blocking"))
     for count in (3, 4):
         both(lambda count=count: first.exchange(count), lambda count=count: second.exchange(count))
-    assert bytes(first.incoming) == bytes(second.incoming) == (8).to_bytes(8, "little")
+    assert bytes(first.incoming) == bytes(second.incoming) == (7).to_bytes(8, "little")
     first.close()
     second.close()
 
 
-def rma_options() -> dict[str, str]:
-    """A provider with RMA for both sides in this process."""
-    infos = ofipy.getinfo(caps="rma")
-    if not infos:
-        pytest.skip("no provider here has RMA")
-    return {"provider": infos[0].provider}
+def need_fake(entrant: Entrant) -> None:
+    """Skip where the provider whose two sides live in one process is not installed."""
+    if entrant.over == "fake" and "fake" not in {each.provider for each in ofipy.getinfo(explain=True)}:
+        pytest.skip("the fake provider is not installed")
 
 
-@pytest.mark.parametrize("name", sorted(set(CONTENDERS) - {"ofipy"}))
-def test_a_round_of_every_peer_can_be_taken(name: str) -> None:
-    if name in MODULES and importlib.util.find_spec(MODULES[name]) is None:
-        pytest.skip(f"{name} is not installed")
-    with Field(provider="shm", cores=pick_cores()) as field:
-        assert field.has(name), field.absent
+@pytest.mark.parametrize("entrant", [*RECIPES, Entrant("libfabric", "shm")], ids=str)
+def test_a_round_of_every_peer_can_be_taken(entrant: Entrant) -> None:
+    module = recipe_of(entrant).module
+    if module is not None and importlib.util.find_spec(module) is None:
+        pytest.skip(f"{module} is not installed")
+    with Field(cores=pick_cores()) as field:
+        if not field.has(entrant) and entrant.name == "libfabric":
+            pytest.skip(field.absent[str(entrant)])
+        assert field.has(entrant), field.absent
         bandwidth = CASES["shm-bandwidth"]
         for way in ("plain", "rewritten"):
-            assert bandwidth.run(field, Cell(name, way, 65536), 3).value > 0
-        if name == "attach":
+            assert bandwidth.run(field, Cell(entrant, way, 65536), 3).value > 0
+        if entrant == ATTACH:
             for mode in ("target-idle", "target-reads"):
-                assert CASES["shm-rma"].run(field, Cell(name, mode, 65536), 3).value > 0
+                assert CASES["shm-rma"].run(field, Cell(entrant, mode, 65536), 3).value > 0
         else:
-            latency = CASES["shm-latency"].run(field, Cell(name, "plain", 8), 5)
+            latency = CASES["shm-latency"].run(field, Cell(entrant, "plain", 8), 5)
             assert latency.value > 0
             assert latency.samples.size == 20
-            taken, done = field.pair(name).call("busy_latency", "plain", 8, 5, 20e6)[0]
+            taken, done = field.pair(entrant).call("busy_latency", "plain", 8, 5, 20e6)[0]
             assert taken >= 20e6
             assert done > 0
 
 
+PYZMQ, LIBFABRIC = Entrant("pyzmq", "shm"), Entrant("libfabric", "shm")
+
+
 def test_an_absent_package_is_an_absent_peer_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MODULES, "pyzmq", "no_such_module")
+    monkeypatch.setitem(RECIPES, PYZMQ, replace(RECIPES[PYZMQ], module="no_such_module"))
+    with Field(cores=pick_cores()) as field:
+        assert not field.has(PYZMQ)
+        assert "pip install ofipy[bench]" in field.absent["pyzmq over shm"]
+
+
+def test_without_a_libfabric_the_reason_tells_of_library_and_programs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    with Field(provider="shm", cores=pick_cores()) as field:
-        assert not field.has("pyzmq")
-        assert not field.has("libfabric")
-        assert "pip install ofipy[bench]" in field.absent["pyzmq"]
-        assert "PATH" in field.absent["libfabric"]
+    monkeypatch.setenv("OFIPY_LIBFABRIC", "/nonexistent/libfabric.so.1")
+    with Field(cores=pick_cores()) as field:
+        assert not field.has(LIBFABRIC)
+        assert "OFIPY_LIBFABRIC cannot be loaded" in field.absent["libfabric over shm"]
+        assert "fi_rdm_tagged_pingpong" in field.absent["libfabric over shm"]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pyzmq: a pair of PAIR sockets over ipc, in the abstract namespace so that no file stays."""
+"""pyzmq: a pair of PAIR sockets over ipc, in the abstract namespace so that no file stays, or over tcp."""
 
 import secrets
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 import zmq
 
@@ -15,12 +16,23 @@ COPY_LIMIT = 65536  # pyzmq's own default below which it copies a message rather
 
 
 class PyZmq(Contender):
-    """``send`` and ``recv_into``."""
+    """``send`` and ``recv_into``.
+
+    Parameters
+    ----------
+    first : bool
+        Whether this side sends first.
+    transport : str
+        ``ipc`` or ``tcp``.
+    """
 
     distribution = "pyzmq"
 
-    def __init__(self, first: bool) -> None:
+    def __init__(self, first: bool, *, transport: Literal["ipc", "tcp"]) -> None:
         super().__init__(first)
+        self._wildcard = (
+            "tcp://127.0.0.1:*" if transport == "tcp" else f"ipc://@fabtests-{secrets.token_hex(16)}"
+        )
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.PAIR)
         self._socket.linger = 0
@@ -33,9 +45,10 @@ class PyZmq(Contender):
         """The first side binds."""
         if not self.first:
             return None
-        address = f"ipc://@fabtests-{secrets.token_hex(16)}"
-        self._socket.bind(address)
-        return address
+        self._socket.bind(self._wildcard)
+        address = self._socket.last_endpoint
+        assert isinstance(address, bytes)
+        return address.rstrip(b"\0").decode()
 
     def meet(self, other: str | None) -> None:
         """The second side connects."""

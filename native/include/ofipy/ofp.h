@@ -508,6 +508,11 @@ struct ofp_measure_attr {
 /* A tagged ping-pong in C over the public calls: what the core costs without Python. Returns elapsed ns, or an error. */
 int64_t ofp_measure_pingpong(const struct ofp_measure_attr *attr);
 /*
+ * A window of `iterations` tagged messages one way, from send_buffer of the first side, all into receive_buffer of the
+ * second, then an empty message back. Returns elapsed ns, or an error.
+ */
+int64_t ofp_measure_stream(const struct ofp_measure_attr *attr);
+/*
  * Matching alone, without a transport: `depth` receives stay posted (mode "unexpected": messages stay unreceived) while
  * `iterations` messages of 8 bytes arrive, match, complete and are replaced. Modes: "expected", "unexpected", "same-tag",
  * "any-source", "masked". Returns elapsed ns, or an error.

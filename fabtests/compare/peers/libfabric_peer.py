@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libfabric behind ofipy's bridge: the same loops in C as of mode ``native``, over libfabric's own provider."""
+
+import ofipy
+from fabtests.compare.ofipy_side import Ofipy
+from ofipy._binding import ffi
+
+__all__ = ["Libfabric"]
+
+# Under these names the RDM endpoints of the tcp provider are found: 1.17 has them as `net`.
+NAMES = {"shm": ("ofi:shm",), "tcp": ("ofi:tcp", "ofi:net")}
+
+
+class Libfabric(Ofipy):
+    """Mode ``native`` over the bridge; without a helper thread, which has nothing to do in it.
+
+    Parameters
+    ----------
+    first : bool
+        Whether this side sends first.
+    over : str
+        ``shm`` or ``tcp``.
+    """
+
+    def __init__(self, first: bool, *, over: str) -> None:
+        found = [info for name in NAMES[over] for info in ofipy.getinfo(provider=name, caps="tagged")]
+        self._info = found[0] if found else None
+        super().__init__(
+            first, provider=self._info.provider if self._info else NAMES[over][0], progress="manual"
+        )
+
+    def version(self) -> str:
+        """Of the library, and its provider."""
+        assert self._info is not None
+        version = ffi.from_buffer("struct ofp_info *", self._info._record).provider_data[0]
+        return f"{version >> 16}.{version & 0xFFFF} ({self._info.provider})"
+
+    def prepare(self, size: int, mode: str) -> None:
+        """There is one way, whatever ofipy does in its row."""
+        super().prepare(size, "native")

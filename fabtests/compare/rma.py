@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The case of writes into the other side's memory."""
+
+from fabtests.compare.case import Cell, Round
+from fabtests.compare.entrants import Entrant
+from fabtests.compare.field import Field
+from fabtests.compare.latency import ShmLatency
+from fabtests.compare.windows import Windows
+
+__all__ = ["ShmRma"]
+
+ATTACH = Entrant("attach")
+
+
+class ShmRma(Windows):
+    """How fast large writes are, and how soon a small one is seen."""
+
+    name = "shm-rma"
+    provider = "shm"
+    large_modes = ("target-idle", "target-reads")
+    small_modes = ("blocking",)
+    modes = large_modes + small_modes
+    small, large = 8, 1 << 20
+    sizes = (small, large)
+    peers = (ATTACH,)
+    caps = ("rma",)
+    latency = ShmLatency()
+
+    def metric_of(self, mode: str) -> str:
+        """A time where the target writes back."""
+        return self.latency.metric if mode in self.small_modes else self.metric
+
+    def groups(self) -> list[list[tuple[str, int]]]:
+        """Large writes, small ones."""
+        return [
+            [(mode, self.large) for mode in self.large_modes],
+            [(mode, self.small) for mode in self.small_modes],
+        ]
+
+    def own_cell(self, mode: str, size: int) -> Cell:
+        """A ping-pong of writes is another than that of messages."""
+        return Cell(self.own, f"write-{mode}" if mode in self.small_modes else mode, size)
+
+    def peer_cells(self, mode: str, size: int) -> dict[str, Cell]:
+        """Attach writes where ofipy writes; beside the ping-pong of writes stands that of messages."""
+        if mode in self.small_modes:
+            return {"tagged": Cell(self.own, mode, size)}
+        return {ATTACH.name: Cell(ATTACH, mode, size)}
+
+    def window(self, cell: Cell) -> int:
+        """Writes in a window: one where the target reads and acknowledges each."""
+        return self.window_size if cell.mode == "target-idle" else 1
+
+    def calibrate(self, field: Field, cell: Cell) -> int:
+        """Round trips of a chunk, or windows that fill a round."""
+        if cell.size == self.small:
+            return self.latency.calibrate(field, cell)
+        return super().calibrate(field, cell)
+
+    def run(self, field: Field, cell: Cell, count: int) -> Round:
+        """The median of chunks, or of windows."""
+        if cell.size == self.small:
+            return self.latency.run(field, cell, count)
+        return super().run(field, cell, count)

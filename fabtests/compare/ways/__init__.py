@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The modes of ofipy, one class each."""
+
+from fabtests.compare.ways.messages import Awaited, Blocking, Native, Prepared
+from fabtests.compare.ways.streams import Array, Domain
+from fabtests.compare.ways.way import Way
+from fabtests.compare.ways.writes import TargetIdle, TargetReads, WriteBlocking
+
+__all__ = ["WAYS", "Way"]
+
+WAYS: dict[str, type[Way]] = {
+    "native": Native,
+    "blocking": Blocking,
+    "prepared": Prepared,
+    "await": Awaited,
+    "array": Array,
+    "domain": Domain,
+    "target-idle": TargetIdle,
+    "target-reads": TargetReads,
+    "write-blocking": WriteBlocking,
+}

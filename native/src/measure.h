@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Steps that the measuring loops share; like a program's own they take no lock. */
+#ifndef OFPI_MEASURE_H
+#define OFPI_MEASURE_H
+
+#include "ofipy/ofp.h"
+
+/* Post all of these, with progress in between while there is no room. */
+int ofpi_measure_post(struct ofp_endpoint *endpoint, const struct ofp_operation *ops, uint64_t count);
+
+/* Wait for completions and take what came off both counts, receives and all others; an error row is an error. */
+int ofpi_measure_take(struct ofp_cq *cq, uint64_t *receives_open, uint64_t *others_open);
+
+/* A tagged send of `length` bytes from send_buffer, injected where the provider does so without a copy of the core's. */
+struct ofp_operation ofpi_measure_tsend(const struct ofp_measure_attr *attr, uint64_t length);
+
+/* A tagged receive of `length` bytes into receive_buffer. */
+struct ofp_operation ofpi_measure_trecv(const struct ofp_measure_attr *attr, uint64_t length);
+
+#endif

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The loops in C move what they are timed for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import ofipy
+
+Sides = list[tuple[ofipy.Endpoint, ofipy.Peer]]
+
+
+@pytest.fixture
+def sides() -> Iterator[Sides]:
+    """Two endpoints and how each knows the other."""
+    if "fake" not in {each.provider for each in ofipy.getinfo(explain=True)}:
+        pytest.skip("the fake provider, whose two sides live in one process, is not installed")
+    with ofipy.open(provider="fake") as first, ofipy.open(provider="fake") as second:
+        yield [(first, first.insert(second.address)), (second, second.insert(first.address))]
+
+
+def both(run: Callable[[bool], float]) -> None:
+    with ThreadPoolExecutor() as pool:
+        seconds = list(pool.map(run, (True, False), timeout=60))
+    assert min(seconds) > 0
+
+
+@pytest.mark.parametrize("size", [0, 8, 100_000])
+def test_a_ping_pong_goes_both_ways(sides: Sides, size: int) -> None:
+    out = [np.full(size, value, dtype=np.uint8) for value in (1, 2)]
+    into = [np.zeros(size, dtype=np.uint8) for _ in sides]
+    times = np.zeros(20, dtype=np.int64)
+
+    def run(first: bool) -> float:
+        endpoint, peer = sides[not first]
+        return ofipy.measure.pingpong(
+            endpoint, peer, first=first, send=out[not first], receive=into[not first], iterations=20,
+            nanoseconds=times if first else None,
+        )  # fmt: skip
+
+    both(run)
+    assert (into[0] == 2).all()
+    assert (into[1] == 1).all()
+    assert (times > 0).all()
+
+
+@pytest.mark.parametrize("size", [0, 8, 100_000])
+@pytest.mark.parametrize("messages", [1, 64, 150])
+def test_a_window_goes_one_way(sides: Sides, size: int, messages: int) -> None:
+    buffers = [np.full(size, 1, dtype=np.uint8), np.zeros(size, dtype=np.uint8)]
+
+    def run(first: bool) -> float:
+        endpoint, peer = sides[not first]
+        return ofipy.measure.stream(
+            endpoint, peer, first=first, buffer=buffers[not first], messages=messages, tag=3
+        )
+
+    for _ in range(2):
+        both(run)
+    assert (buffers[1] == 1).all()
+    for endpoint, _ in sides:
+        assert len(endpoint.cq.read()) == 0  # nothing was left behind
+
+
+def test_sizes_and_room_are_checked(sides: Sides) -> None:
+    endpoint, peer = sides[0]
+    eight, nine = np.zeros(8, dtype=np.uint8), np.zeros(9, dtype=np.uint8)
+    with pytest.raises(ofipy.InvalidArgument, match="8 and 9 bytes"):
+        ofipy.measure.pingpong(endpoint, peer, first=True, send=eight, receive=nine, iterations=1)
+    with pytest.raises(ofipy.InvalidArgument, match="room for 1 times of 2"):
+        ofipy.measure.pingpong(
+            endpoint, peer, first=True, send=eight, receive=eight, iterations=2,
+            nanoseconds=np.zeros(1, dtype=np.int64),
+        )  # fmt: skip
+    with pytest.raises(BufferError):
+        ofipy.measure.stream(endpoint, peer, first=False, buffer=b"read only", messages=1)
