@@ -9,8 +9,11 @@ import numpy.typing as npt
 from ofipy._binding import check, ffi, lib
 from ofipy._endpoint import Endpoint
 from ofipy._errors import InvalidArgument
+from ofipy._remote import RemoteRegion
 
-__all__ = ["match", "pingpong", "stream"]
+__all__ = ["match", "pingpong", "stream", "write"]
+
+_NUMBER_BYTES = 8
 
 
 def pingpong(
@@ -96,6 +99,69 @@ def stream(endpoint: Endpoint, peer: int, *, first: bool, buffer: Any, messages:
         "iterations": messages,
     }
     return _run(lib.ofp_measure_stream, "stream", endpoint, peer, first, tag, attributes)
+
+
+def write(
+    endpoint: Endpoint,
+    peer: int,
+    remote: RemoteRegion,
+    *,
+    first: bool,
+    send: Any,
+    landing: Any,
+    iterations: int,
+    nanoseconds: npt.NDArray[np.int64] | None = None,
+) -> float:
+    """A ping-pong of writes in C; the peer calls this at the same time.
+
+    Each side counts up a number of 64 bits, writes it into the other's memory and spins until the same number is in
+    its own.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        With a queue that nobody else reads meanwhile.
+    peer : Peer or int
+        The other side.
+    remote : RemoteRegion
+        Its memory, of 8 bytes.
+    first : bool
+        Whether this side writes first.
+    send : contiguous buffer of 8 bytes
+        The number, the same on both sides at the start.
+    landing : contiguous buffer of 8 bytes
+        The memory of this side that the peer writes to; aligned.
+    iterations : int
+        Round trips.
+    nanoseconds : ndarray of int64, shape (iterations,), optional
+        Where the time of each round trip goes.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    InvalidArgument
+        When a size is not 8 bytes.
+    """
+    outgoing, incoming = _writable(send), _writable(landing)
+    if not len(outgoing) == len(incoming) == remote.length == _NUMBER_BYTES:
+        raise InvalidArgument(
+            f"{len(outgoing)} bytes to send, {len(incoming)} to land in, {remote.length} remote: 8 are meant",
+            operation="write",
+        )
+    attributes = {
+        "send_buffer": outgoing,
+        "receive_buffer": incoming,
+        "length": _NUMBER_BYTES,
+        "iterations": iterations,
+        "nanoseconds": _times(nanoseconds, iterations, "write"),
+        "remote_offset": remote.offset,
+        "remote_key": remote.key,
+    }
+    return _run(lib.ofp_measure_write, "write", endpoint, peer, first, 0, attributes)
 
 
 def _readable(buffer: Any) -> Any:

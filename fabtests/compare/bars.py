@@ -38,7 +38,9 @@ BARS = (
     Bar("shm-bandwidth", "domain-rewritten", MIB, "attach", 2.0, at_least=True),
     Bar("shm-rma", "target-idle", MIB, "attach", 2.0, at_least=True),
     Bar("shm-rma", "target-reads", MIB, "attach", 2.0, at_least=True),
+    Bar("shm-rma", "native", 8, "tagged", 1.0),
     Bar("shm-rma", "blocking", 8, "tagged", 1.0),
+    Bar("shm-rma", "prepared", 8, "tagged", 1.0),
     Bar("match-depth", "expected", 16384, "depth-1", 1.5),
     Bar("match-depth", "unexpected", 16384, "depth-1", 1.5),
 )

@@ -18,7 +18,7 @@ class ShmRma(Windows):
     name = "shm-rma"
     provider = "shm"
     large_modes = ("target-idle", "target-reads")
-    small_modes = ("blocking",)
+    small_modes = ("native", "blocking", "prepared")
     modes = large_modes + small_modes
     small, large = 8, 1 << 20
     sizes = (small, large)

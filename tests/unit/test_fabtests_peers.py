@@ -2,20 +2,25 @@
 """The peers move the bytes that they are timed for."""
 
 import importlib.util
+import itertools
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any, Self
 
 import pytest
 
 import ofipy
 from fabtests.base.pair import pick_cores
 from fabtests.base.worker import load
+from fabtests.compare.bench import Bench
 from fabtests.compare.case import Cell
 from fabtests.compare.cases import CASES
 from fabtests.compare.contender import Contender
 from fabtests.compare.entrants import RECIPES, Entrant, recipe_of
 from fabtests.compare.field import Field
+from fabtests.compare.rma import ShmRma
 
 SIZE = 100_000  # larger than what any of them buffers or copies without being asked
 
@@ -96,16 +101,55 @@ def test_writes_bring_what_was_written(entrant: Entrant, mode: str) -> None:
     second.close()
 
 
-def test_a_ping_pong_of_writes() -> None:
+@pytest.mark.parametrize("mode", ["write-native", "write-blocking", "write-prepared"])
+def test_a_ping_pong_of_writes(mode: str) -> None:
     entrant = Entrant("ofipy", "fake")
     need_fake(entrant)
     first, second = make_pair(entrant)
-    both(lambda: first.prepare(8, "write-blocking"), lambda: second.prepare(8, "write-blocking"))
+    both(lambda: first.prepare(8, mode), lambda: second.prepare(8, mode))
     for count in (3, 4):
         both(lambda count=count: first.exchange(count), lambda count=count: second.exchange(count))
-    assert bytes(first.incoming) == bytes(second.incoming) == (7).to_bytes(8, "little")
+    both(lambda: first.sample(5), lambda: second.sample(5))
+    assert bytes(first.incoming) == bytes(second.incoming) == (12).to_bytes(8, "little")
     first.close()
     second.close()
+
+
+class ThreadField:
+    """Both sides of ofipy in this process, where the fake provider lives, behind the calls of a field."""
+
+    def __init__(self, entrant: Entrant) -> None:
+        recipe = recipe_of(entrant)
+        self._benches = [
+            Bench(first, contender=recipe.contender, **recipe.options) for first in (True, False)
+        ]
+        offers = self.call("offer")
+        for bench, other in zip(self._benches, reversed(offers), strict=True):
+            bench.meet(other)
+
+    def pair(self, entrant: Entrant) -> Self:
+        return self
+
+    def call(self, name: str, *arguments: object) -> list[Any]:
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(lambda bench: getattr(bench, name)(*arguments), self._benches, timeout=60))
+
+    def close(self) -> None:
+        for bench in self._benches:
+            bench.close()
+
+
+def test_a_round_of_every_row_of_remote_memory() -> None:
+    case = ShmRma(provider="fake")
+    need_fake(case.own)
+    field = ThreadField(case.own)
+    for mode, size in itertools.chain.from_iterable(case.groups()):
+        for cell in (case.own_cell(mode, size), *case.peer_cells(mode, size).values()):
+            if cell.entrant == case.own:
+                taken = case.run(field, cell, 3)  # type: ignore[arg-type]
+                assert taken.value > 0
+                assert taken.samples.size > 0
+    field.close()
 
 
 def need_fake(entrant: Entrant) -> None:

@@ -78,3 +78,48 @@ def test_sizes_and_room_are_checked(sides: Sides) -> None:
         )  # fmt: skip
     with pytest.raises(BufferError):
         ofipy.measure.stream(endpoint, peer, first=False, buffer=b"read only", messages=1)
+
+
+def test_writes_count_up_on_both_sides(sides: Sides) -> None:
+    lent = [endpoint.empty(8, np.uint8, access="local|remote_write") for endpoint, _ in sides]
+    handles = [
+        endpoint.domain.region(memory).remote for (endpoint, _), memory in zip(sides, lent, strict=True)
+    ]
+    out = [np.zeros(8, dtype=np.uint8) for _ in sides]
+    times = np.zeros(20, dtype=np.int64)
+    for memory in lent:
+        memory.fill(0)
+
+    def run(first: bool) -> float:
+        endpoint, peer = sides[not first]
+        return ofipy.measure.write(
+            endpoint, peer, handles[first], first=first, send=out[not first], landing=lent[not first],
+            iterations=20, nanoseconds=times if first else None,
+        )  # fmt: skip
+
+    for number in (20, 40):
+        both(run)
+        assert [int(memory.view(np.uint64)[0]) for memory in lent] == [number, number]
+    assert (times > 0).all()
+
+
+def test_a_refused_write_ends_the_loop(sides: Sides) -> None:
+    (endpoint, peer), (other, _) = sides
+    region = other.register(np.zeros(8, dtype=np.uint8), access="remote_write")
+    handle = region.remote
+    region.close()
+    number, landing = np.zeros((2, 8), dtype=np.uint8)
+    with pytest.raises(ofipy.FabricError):
+        ofipy.measure.write(endpoint, peer, handle, first=True, send=number, landing=landing, iterations=1)
+
+
+def test_writes_are_of_eight_bytes(sides: Sides) -> None:
+    endpoint, peer = sides[0]
+    memory = endpoint.empty(16, np.uint8, access="local|remote_write")
+    handle = endpoint.domain.region(memory).remote
+    with pytest.raises(ofipy.InvalidArgument, match="8 are meant"):
+        ofipy.measure.write(endpoint, peer, handle, first=True, send=memory, landing=memory, iterations=1)
+    with pytest.raises(ofipy.InvalidArgument):
+        ofipy.measure.write(
+            endpoint, peer, handle[:8], first=True, send=memory[:8], landing=memory[1:9], iterations=1
+        )

@@ -4,7 +4,13 @@
 from fabtests.compare.ways.messages import Awaited, Blocking, Native, Prepared
 from fabtests.compare.ways.streams import Array, Domain
 from fabtests.compare.ways.way import Way
-from fabtests.compare.ways.writes import TargetIdle, TargetReads, WriteBlocking
+from fabtests.compare.ways.writes import (
+    TargetIdle,
+    TargetReads,
+    WriteBlocking,
+    WriteNative,
+    WritePrepared,
+)
 
 __all__ = ["WAYS", "Way"]
 
@@ -17,5 +23,7 @@ WAYS: dict[str, type[Way]] = {
     "domain": Domain,
     "target-idle": TargetIdle,
     "target-reads": TargetReads,
+    "write-native": WriteNative,
     "write-blocking": WriteBlocking,
+    "write-prepared": WritePrepared,
 }

@@ -504,6 +504,7 @@ struct ofp_measure_attr {
     uint64_t length; /* bytes of a message */
     uint64_t iterations;
     uint64_t *nanoseconds; /* iterations entries: each round trip; NULL: not wanted */
+    uint64_t remote_offset, remote_key;
 };
 /* A tagged ping-pong in C over the public calls: what the core costs without Python. Returns elapsed ns, or an error. */
 int64_t ofp_measure_pingpong(const struct ofp_measure_attr *attr);
@@ -512,6 +513,11 @@ int64_t ofp_measure_pingpong(const struct ofp_measure_attr *attr);
  * second, then an empty message back. Returns elapsed ns, or an error.
  */
 int64_t ofp_measure_stream(const struct ofp_measure_attr *attr);
+/*
+ * A ping-pong of writes: each side counts up the 64-bit number in send_buffer, the same on both at the start, writes it
+ * to the peer's remote memory and spins until it is in its own, receive_buffer. Returns elapsed ns, or an error.
+ */
+int64_t ofp_measure_write(const struct ofp_measure_attr *attr);
 /*
  * Matching alone, without a transport: `depth` receives stay posted (mode "unexpected": messages stay unreceived) while
  * `iterations` messages of 8 bytes arrive, match, complete and are replaced. Modes: "expected", "unexpected", "same-tag",
