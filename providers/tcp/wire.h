@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The wire protocol of libfabric's tcp provider, as bytes: control messages that set a connection up, then headers of data
+ * messages with their payload behind. Pure functions; nothing here knows a socket, and everything read is checked.
+ *
+ *     control   version type seg_size(BE) … conn_data(sender's order) | private data
+ *     data      version op flags op_data rma_count hdr_size id size | cq_data | tag | length | (addr len key) × n | payload
+ *
+ * A header explains its own length: one that is longer or shorter than its op, flags and count say is refused, since what
+ * lies behind it would be read as payload.
+ */
+#ifndef TCP_WIRE_H
+#define TCP_WIRE_H
+
+#include "ofipy/types.h"
+
+#define TCP_WIRE_VERSION 3
+
+/* ------------------------------------------------------------------------------------------------ control messages */
+
+#define TCP_CONTROL_SIZE 32
+#define TCP_PRIVATE_MAX 256
+
+enum tcp_control_type { TCP_CONNREQ = 0, TCP_CONNRESP = 1, TCP_NACK = 6 };
+
+struct tcp_control {
+    uint8_t type;
+    uint16_t private_size;
+    uint64_t offer;        /* conn_id: 0 from libfabric, our extension's magic and version from ofipy */
+    uint64_t capabilities; /* msg_id: of the extension */
+    bool swapped;          /* read: the sender's data headers are in the other byte order, and ours to it have to be */
+};
+
+void tcp_control_encode(const struct tcp_control *control, uint8_t bytes[TCP_CONTROL_SIZE]);
+/* 0, -EPROTONOSUPPORT: another version; -EPROTO: an unknown type or private data that cannot be. */
+int tcp_control_decode(const uint8_t bytes[TCP_CONTROL_SIZE], struct tcp_control *control);
+
+/* The private data of reliable datagram endpoints. */
+#define TCP_RDM_SIZE 8
+#define TCP_RDM_VERSION 1
+/* In an answer's version: "I understand this field". With it and version 1 there is rendezvous. */
+#define TCP_RDM_UNDERSTOOD 0x80
+
+struct tcp_rdm {
+    uint8_t version;
+    uint8_t features;
+    uint16_t port; /* the listening port of whoever sent the request */
+    uint32_t pid;
+};
+
+void tcp_rdm_encode(const struct tcp_rdm *rdm, uint8_t bytes[TCP_RDM_SIZE]);
+void tcp_rdm_decode(const uint8_t bytes[TCP_RDM_SIZE], struct tcp_rdm *rdm);
+
+/* --------------------------------------------------------------------------------------------------- data messages */
+
+#define TCP_HEADER_BASE 16
+#define TCP_HEADER_MAX 120
+#define TCP_REMOTE_MAX 4
+#define TCP_WORDS_MAX 6
+
+enum tcp_op {
+    TCP_MSG = 0, /* or an acknowledgement, with TCP_OP_DATA_ACK */
+    TCP_TAG = 1,
+    TCP_READ_REQ = 2,
+    TCP_READ_RSP = 3,
+    TCP_WRITE = 4,
+    TCP_TAG_RTS = 5,
+    TCP_CTS = 6,
+    TCP_DATA = 7,
+    /* The extension, only to and from a peer that agreed to it. */
+    TCP_HELLO = 8,     /* words: incarnation, bytes of eager payload it will take, nonce × 4 */
+    TCP_PROOF = 9,     /* words: proof × 4 */
+    TCP_ANNOUNCE = 10, /* a message that stays with its sender; op_data 1: tagged; words: its id there */
+    TCP_PULL = 11,     /* words: its id there, id here, bytes wanted */
+    TCP_PULLED = 12,   /* words: the id that asked; payload: the message */
+    TCP_REFUSED = 13,  /* in place of an answer, op_data: enum tcp_refused; words: errno or OFP_E… */
+    TCP_ATOMIC = 14,   /* op_data: operation code; flags: TCP_ATOMIC_FLAGS; payload: operand, then compare operand */
+    TCP_FETCHED = 15,  /* the answer to a fetching one; payload: what was there */
+    TCP_CREDIT = 16,   /* words: further bytes of eager payload */
+    TCP_GOODBYE = 17,  /* nothing more comes; op_data 1: the endpoint closes */
+    TCP_OPS = 18
+};
+#define TCP_STOCK_OPS 8
+
+/* What a refusal stands for: the next acknowledgement, or the next answer to a read or fetching atomic. */
+enum tcp_refused { TCP_REFUSED_ACK = 0, TCP_REFUSED_ANSWER = 1 };
+
+/* What an atomic does lies above the other flags. */
+#define TCP_ATOMIC_FLAGS(atomic_op, datatype) ((uint16_t)((atomic_op) << 4 | (datatype) << 9))
+#define TCP_ATOMIC_OP(flags) ((flags) >> 4 & 0x1f)
+#define TCP_ATOMIC_DATATYPE(flags) ((flags) >> 9 & 0x1f)
+
+#define TCP_OP_DATA_ACK 2
+
+#define TCP_FLAG_CQ_DATA 0x1
+#define TCP_FLAG_DELIVERY 0x4
+#define TCP_FLAG_COMMIT 0x8
+#define TCP_FLAGS_ACK (TCP_FLAG_DELIVERY | TCP_FLAG_COMMIT)
+
+struct tcp_header {
+    uint8_t op;
+    uint8_t op_data;
+    uint8_t remote_count; /* entries of `remote`; 0 where the op has none */
+    uint8_t header_size;  /* decoded; encoding finds it out */
+    uint16_t flags;       /* TCP_FLAG_… */
+    uint64_t payload;     /* bytes behind the header */
+    uint64_t data, tag;
+    uint64_t length; /* TCP_TAG_RTS, TCP_ANNOUNCE: of the message; with `remote`: their sum */
+    uint64_t words[TCP_WORDS_MAX];
+    struct ofp_remote_segment remote[TCP_REMOTE_MAX];
+};
+
+static inline bool tcp_is_ack(const struct tcp_header *header)
+{
+    return header->op == TCP_MSG && header->op_data == TCP_OP_DATA_ACK;
+}
+
+/* Operands of an atomic on `length` bytes. */
+static inline uint64_t tcp_atomic_payload(const struct tcp_header *header)
+{
+    return header->op_data == OFP_COMPARE_ATOMIC ? header->length * 2 : header->length;
+}
+
+/* Length of the header that these values need. */
+size_t tcp_header_size(const struct tcp_header *header);
+/* `id`: the running number that debug builds of libfabric ask for. Returns the length. */
+size_t tcp_header_encode(const struct tcp_header *header, uint8_t id, bool swapped, uint8_t bytes[TCP_HEADER_MAX]);
+
+/* How many bytes of header there are, from the first TCP_HEADER_BASE of them; 0: none that can be. */
+static inline size_t tcp_header_length(const uint8_t *bytes)
+{
+    size_t size = bytes[6];
+
+    return size >= TCP_HEADER_BASE && size <= TCP_HEADER_MAX && size % 8 == 0 ? size : 0;
+}
+/*
+ * A whole header of tcp_header_length bytes; `extended`: the peer may use the extension. NULL: well formed; otherwise what is
+ * wrong with it. Fields that the op does not have are zero; `remote` and `words` are set as far as it has them.
+ */
+const char *tcp_header_decode(const uint8_t *bytes, bool swapped, bool extended, struct tcp_header *header);
+
+#endif
