@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Endpoints: opening, closing, completion of their operations. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -139,10 +140,28 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
     return 0;
 }
 
+/* Let what the transport has taken leave; the peers it is for may live in this domain, so the lock is let go meanwhile. */
+static void drain(struct ofpi_endpoint *endpoint, uint64_t deadline)
+{
+    struct ofpi_domain *domain = endpoint->domain;
+
+    if (!endpoint->base.ops->drain)
+        return;
+    while (endpoint->base.ops->drain(&endpoint->base) == -EAGAIN && ofpi_now() < deadline) {
+        struct pollfd entry = {.fd = domain->reactor.epoll_fd, .events = POLLIN};
+
+        ofpi_progress(domain, true);
+        ofpi_domain_leave(domain);
+        poll(&entry, 1, 1);
+        ofpi_lock_acquire(&domain->lock);
+    }
+}
+
 int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofpi_domain *domain = endpoint->domain;
+    uint64_t deadline = timeout < 0 ? UINT64_MAX : ofpi_now() + (uint64_t)timeout;
     int result = ofpi_endpoint_enter(endpoint);
 
     if (result)
@@ -156,7 +175,8 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
     }
     endpoint->closing = true;
     ofpi_wait_for_leavers(domain, &endpoint->waiting_for_room);
-    endpoint->base.ops->close(handle, timeout < 0 ? UINT64_MAX : ofpi_now() + (uint64_t)timeout);
+    drain(endpoint, deadline);
+    endpoint->base.ops->close(handle, deadline);
     ofp_list_remove(&endpoint->node);
     if (ofp_list_linked(&endpoint->flush_node))
         ofp_list_remove(&endpoint->flush_node);

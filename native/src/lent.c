@@ -22,8 +22,8 @@ struct ofpi_lent *ofpi_lent_take(struct ofpi_lent_receives *lent, struct ofpi_re
     return receive;
 }
 
-void ofpi_lent_start(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
-                     const struct ofpi_receiver *receiver)
+void ofpi_lent_set(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                   const struct ofpi_receiver *receiver)
 {
     receive->endpoint = endpoint;
     receive->base.message = *message;
@@ -36,6 +36,12 @@ void ofpi_lent_start(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, c
     } else {
         receive->dropped = true;
     }
+}
+
+void ofpi_lent_start(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                     const struct ofpi_receiver *receiver)
+{
+    ofpi_lent_set(receive, endpoint, message, receiver);
     endpoint->ops->receive_start(endpoint, &receive->base);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receives under way: matched with an announced message and lent to the provider, which moves the payload.
+ * Receives under way: matched with a message that is announced, or that a stream brings, and lent to the provider, which
+ * moves the payload. A stream may also fill a message that nobody has matched yet (receive_stream.c).
  *
  * From ofpi_lent_start until the provider's receive_complete the provider reads and writes the public part; the core
  * may end one earlier when its peer or endpoint goes. Owned by the receive context; the domain's lock is held.
@@ -17,6 +18,10 @@ struct ofpi_lent {
     struct ofp_endpoint *endpoint; /* where the message was announced */
     struct ofpi_receiver receiver;
     bool dropped; /* nobody receives it: the sender is told, no completion is written */
+    /* A kept message that a stream fills; it is in the context's hands, unless it is `matched` or `dropped`. */
+    struct ofpi_unexpected *kept;
+    struct iovec memory; /* of `kept` */
+    bool matched;        /* `receiver` gets it when it is whole */
 };
 
 struct ofpi_lent_receives {
@@ -34,6 +39,9 @@ struct ofpi_lent *ofpi_lent_take(struct ofpi_lent_receives *lent, struct ofpi_re
  */
 void ofpi_lent_start(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
                      const struct ofpi_receiver *receiver);
+/* The same without the provider's receive_start: the payload is on its way. */
+void ofpi_lent_set(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                   const struct ofpi_receiver *receiver);
 /* Its end, once the completion is written and the memory released. */
 void ofpi_lent_give(struct ofpi_lent_receives *lent, struct ofpi_lent *receive);
 

@@ -28,6 +28,12 @@ static int message_announced(struct ofp_endpoint *endpoint, const struct ofp_mes
     return ofpi_message_announced(endpoint_of(endpoint)->receive_context, endpoint, message);
 }
 
+static int message_begin(struct ofp_endpoint *endpoint, const struct ofp_message *message, bool promised,
+                         struct ofp_receive **receive)
+{
+    return ofpi_message_begin(endpoint_of(endpoint)->receive_context, endpoint, message, promised, receive);
+}
+
 static bool announce_only(struct ofp_endpoint *endpoint)
 {
     return ofpi_announce_only(endpoint_of(endpoint)->receive_context);
@@ -99,6 +105,7 @@ const struct ofp_core ofpi_core = {
     .transfer_complete = ofpi_transfer_complete,
     .offloaded_receive_complete = ofpi_offloaded_receive_complete,
     .message_arrived = message_arrived,
+    .message_begin = message_begin,
     .message_announced = message_announced,
     .announce_only = announce_only,
     .receive_write = ofpi_receive_write,

@@ -2,6 +2,7 @@
 /* Opening and closing, arrivals, and the receives under way. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "domain.h"
@@ -95,6 +96,17 @@ static bool keep(struct ofpi_receive_context *context, struct ofp_endpoint *endp
     return true;
 }
 
+void ofpi_receive_hold(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                       const struct ofp_message *message, struct ofpi_unexpected *kept, struct ofpi_posted *posted)
+{
+    ofpi_posted_remove(&context->posted, posted);
+    ofpi_unexpected_set_aside(&context->unexpected, kept, posted->endpoint, posted->receiver.op_context,
+                              posted->receiver.op_flags & OFPI_REQUEST);
+    ofpi_receive_finish(context, endpoint, &posted->receiver, message,
+                        (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
+    ofpi_posted_give(&context->posted, posted);
+}
+
 /* The receive has OFP_HOLD: the message is kept and set aside for it at once. */
 static bool hold(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofp_message *message,
                  const void *payload, bool announced, struct ofpi_posted *posted)
@@ -104,12 +116,7 @@ static bool hold(struct ofpi_receive_context *context, struct ofp_endpoint *endp
 
     if (!kept)
         return false;
-    ofpi_posted_remove(&context->posted, posted);
-    ofpi_unexpected_set_aside(&context->unexpected, kept, posted->endpoint, posted->receiver.op_context,
-                              posted->receiver.op_flags & OFPI_REQUEST);
-    ofpi_receive_finish(context, endpoint, &posted->receiver, message,
-                        (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
-    ofpi_posted_give(&context->posted, posted);
+    ofpi_receive_hold(context, endpoint, message, kept, posted);
     return true;
 }
 
@@ -161,8 +168,13 @@ void ofpi_receive_write(struct ofp_receive *receive, uint64_t offset, const void
 {
     struct ofpi_lent *lent = (struct ofpi_lent *)receive;
 
-    if (!lent->dropped)
+    if (__builtin_expect(lent->kept != NULL, 0)) {
+        if (offset < lent->memory.iov_len)
+            memcpy((char *)lent->memory.iov_base + offset, data,
+                   length < lent->memory.iov_len - offset ? length : lent->memory.iov_len - offset);
+    } else if (!lent->dropped) {
         ofpi_receiver_write(&lent->receiver, offset, data, length);
+    }
 }
 
 struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id)
@@ -178,7 +190,9 @@ void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_
     struct ofpi_lent *lent = (struct ofpi_lent *)receive;
     struct ofpi_receive_context *context = lent->context;
 
-    if (!lent->dropped) {
+    if (__builtin_expect(lent->kept != NULL, 0)) {
+        ofpi_stream_complete(context, lent, error, provider_error);
+    } else if (!lent->dropped) {
         if (!error && receive->message.length > lent->receiver.memory.iov_len)
             error = OFP_ETRUNC;
         ofpi_receive_finish(context, lent->endpoint, &lent->receiver, &receive->message,

@@ -70,6 +70,8 @@ int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoi
 /* See struct ofp_core. */
 int ofpi_message_arrived(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                          const struct ofp_message *message, const void *payload);
+int ofpi_message_begin(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                       const struct ofp_message *message, bool promised, struct ofp_receive **receive);
 int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                            const struct ofp_message *message);
 bool ofpi_announce_only(const struct ofpi_receive_context *context);

@@ -108,6 +108,11 @@ int ofpi_receive_take_kept(struct ofpi_receive_context *context, struct ofp_endp
         set_aside(context, poster, kept, &taken, &message);
         return 0;
     }
+    if (ofpi_unexpected_is_filling(kept)) {
+        kept->filling->receiver = taken;
+        kept->filling->matched = true;
+        return 0;
+    }
     if (kept->error)
         ofpi_receive_finish(context, endpoint, &taken, &message, (struct ofpi_receive_result){.error = kept->error});
     else if (!lent)

@@ -42,6 +42,19 @@ void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted 
 struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, struct ofpi_posted *posted,
                                       uint64_t length);
 /*
+ * A posted receive with OFP_HOLD has met `kept`, which is neither waiting nor set aside: it is set aside for it, and the
+ * receive completes.
+ */
+void ofpi_receive_hold(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                       const struct ofp_message *message, struct ofpi_unexpected *kept, struct ofpi_posted *posted);
+/* receive_stream.c: the stream that fills a lent receive's kept message has ended. */
+void ofpi_stream_complete(struct ofpi_receive_context *context, struct ofpi_lent *lent, int error, int provider_error);
+/* Whether a stream still fills a kept message; who takes one off the lists hands it to its `filling`. */
+static inline bool ofpi_unexpected_is_filling(const struct ofpi_unexpected *kept)
+{
+    return !kept->announced && kept->filling;
+}
+/*
  * Give a kept message, waiting or set aside, to a receiver, which is used up; `poster`: the endpoint whose receiver it is;
  * `posted`: the posted receive whose it is, or NULL. -ENOMEM: nothing has changed. The provider may be called.
  */

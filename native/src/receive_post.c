@@ -33,6 +33,10 @@ static void drop(struct ofpi_receive_context *context, struct ofpi_unexpected *k
     struct ofp_message message = ofpi_unexpected_message(kept);
     struct ofp_endpoint *endpoint = kept->endpoint;
 
+    if (ofpi_unexpected_is_filling(kept)) {
+        kept->filling->dropped = true;
+        return;
+    }
     ofpi_unexpected_free(&context->unexpected, kept);
     if (lent)
         ofpi_lent_start(lent, endpoint, &message, NULL);

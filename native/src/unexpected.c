@@ -91,7 +91,7 @@ static bool copy_payload(struct ofpi_unexpected_messages *unexpected, struct ofp
         memory = ofpi_slab_take(&unexpected->payload_slab);
     if (!memory)
         return false;
-    if (message->length)
+    if (message->length && payload)
         memcpy(memory, payload, message->length);
     if (message->length > OFPI_SHORT_PAYLOAD)
         message->payload.memory = memory;
@@ -110,9 +110,8 @@ static void count_kept(struct ofpi_unexpected_messages *unexpected, const struct
         unexpected->announce_only = true;
 }
 
-struct ofpi_unexpected *ofpi_unexpected_keep(struct ofpi_unexpected_messages *unexpected, struct ofp_endpoint *endpoint,
-                                             const struct ofp_message *message, const void *payload, bool announced,
-                                             bool wanted)
+static struct ofpi_unexpected *kept_new(struct ofpi_unexpected_messages *unexpected, struct ofp_endpoint *endpoint,
+                                        const struct ofp_message *message, bool announced)
 {
     struct ofpi_unexpected *kept = ofpi_slab_take(&unexpected->slab);
 
@@ -130,15 +129,45 @@ struct ofpi_unexpected *ofpi_unexpected_keep(struct ofpi_unexpected_messages *un
     kept->extra = NULL;
     kept->extra_count = 0;
     kept->error = 0;
+    if (announced)
+        memcpy(kept->payload.provider_data, message->provider_data, sizeof(kept->payload.provider_data));
+    return kept;
+}
+
+static struct ofpi_unexpected *enter(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *kept)
+{
+    kept->first.sequence = unexpected->next_sequence++;
+    count_kept(unexpected, kept);
+    return kept;
+}
+
+struct ofpi_unexpected *ofpi_unexpected_keep(struct ofpi_unexpected_messages *unexpected, struct ofp_endpoint *endpoint,
+                                             const struct ofp_message *message, const void *payload, bool announced,
+                                             bool wanted)
+{
+    struct ofpi_unexpected *kept = kept_new(unexpected, endpoint, message, announced);
+
+    if (!kept)
+        return NULL;
     if (!has_room(unexpected, kept, wanted) || (!announced && !copy_payload(unexpected, kept, payload))) {
         ofpi_slab_give(&unexpected->slab, kept);
         return NULL;
     }
-    if (announced)
-        memcpy(kept->payload.provider_data, message->provider_data, sizeof(kept->payload.provider_data));
-    kept->first.sequence = unexpected->next_sequence++;
-    count_kept(unexpected, kept);
-    return kept;
+    return enter(unexpected, kept);
+}
+
+struct ofpi_unexpected *ofpi_unexpected_keep_promised(struct ofpi_unexpected_messages *unexpected,
+                                                      struct ofp_endpoint *endpoint, const struct ofp_message *message)
+{
+    struct ofpi_unexpected *kept = kept_new(unexpected, endpoint, message, false);
+
+    if (!kept)
+        return NULL;
+    if (!copy_payload(unexpected, kept, NULL)) {
+        ofpi_slab_give(&unexpected->slab, kept);
+        return NULL;
+    }
+    return enter(unexpected, kept);
 }
 
 void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
@@ -163,7 +192,7 @@ void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct of
 struct ofp_message ofpi_unexpected_message(const struct ofpi_unexpected *message)
 {
     struct ofp_message result = {
-        .peer = message->peer,
+        .peer = message->announced ? message->peer : NULL,
         .source = message->source,
         .tagged = message->tagged,
         .has_data = message->has_data,

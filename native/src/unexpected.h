@@ -4,8 +4,8 @@
  * asked. Owned by the receive context; the domain's lock is held.
  *
  * A kept message is either waiting (in the order and in every index, to be found by any receive) or set aside (found
- * under the context value of the operation that claimed it, and by nothing else). Its payload is here, or still with
- * the sender (announced), or lost together with the sender.
+ * under the context value of the operation that claimed it, and by nothing else). Its payload is here, or on its way into
+ * the memory for it (filling, receive_stream.c), or still with the sender (announced), or lost together with the sender.
  */
 #ifndef OFPI_UNEXPECTED_H
 #define OFPI_UNEXPECTED_H
@@ -36,7 +36,10 @@ struct ofpi_unexpected {
     struct ofp_list order;         /* in ofpi_unexpected_messages.order or .set_aside */
     uint64_t tag, data, length;
     struct ofp_endpoint *endpoint; /* where it arrived */
-    struct ofp_peer *peer;         /* of an announced message; NULL once the peer is lost */
+    union {
+        struct ofp_peer *peer;     /* of an announced message; NULL once the peer is lost */
+        struct ofpi_lent *filling; /* of any other: the stream that still fills it, or NULL */
+    };
     uint32_t extra_count;
     int32_t error; /* announced: why the payload is lost; 0: it is not */
     union {
@@ -75,13 +78,16 @@ int ofpi_unexpected_open(struct ofpi_unexpected_messages *unexpected, const uint
 void ofpi_unexpected_close(struct ofpi_unexpected_messages *unexpected);
 
 /*
- * Keep a whole message, whose payload is copied, or an announced one, which has none. It is neither waiting nor set
- * aside yet. `wanted`: a receive claims it, and the number of receives is a bound already, so that on the number of
- * messages does not apply. NULL: over a bound, or out of memory.
+ * Keep a whole message, whose payload is copied (NULL: it follows), or an announced one, which has none. It is neither
+ * waiting nor set aside yet. `wanted`: a receive claims it, and the number of receives is a bound already, so that on the
+ * number of messages does not apply. NULL: over a bound, or out of memory.
  */
 struct ofpi_unexpected *ofpi_unexpected_keep(struct ofpi_unexpected_messages *unexpected, struct ofp_endpoint *endpoint,
                                              const struct ofp_message *message, const void *payload, bool announced,
                                              bool wanted);
+/* The same for a message whose payload follows and whose sender was granted the room: no bound applies. */
+struct ofpi_unexpected *ofpi_unexpected_keep_promised(struct ofpi_unexpected_messages *unexpected,
+                                                      struct ofp_endpoint *endpoint, const struct ofp_message *message);
 /* Into its place in the order of arrival. -ENOMEM: nothing has changed. */
 int ofpi_unexpected_wait(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
 /* Under a context value and request bit of an endpoint. */
@@ -101,7 +107,7 @@ struct ofpi_unexpected *ofpi_unexpected_find_set_aside(const struct ofpi_unexpec
                                                        bool request);
 
 /* The payload of a message that is whole. */
-static inline const void *ofpi_unexpected_payload(const struct ofpi_unexpected *message)
+static inline void *ofpi_unexpected_payload(struct ofpi_unexpected *message)
 {
     return message->length > OFPI_SHORT_PAYLOAD ? message->payload.memory : message->payload.bytes;
 }

@@ -238,6 +238,11 @@ struct ofp_endpoint_ops {
      */
     int (*open)(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size);
     /*
+     * Optional. Before `close`, again and again until it answers 0 or the deadline has passed: let what was accepted leave,
+     * say goodbye. -EAGAIN: something is still under way; the core makes progress, with the lock let go in between.
+     */
+    int (*drain)(struct ofp_endpoint *endpoint);
+    /*
      * No operation of the endpoint may be in flight at the transport after it returns; peers are told. The core completes
      * what was pending as ECANCELED afterwards. May block up to `deadline` (CLOCK_MONOTONIC, ns).
      */
@@ -425,6 +430,15 @@ struct ofp_core {
      * -EAGAIN: the bound on unexpected payload is reached and nothing was taken; announce it instead.
      */
     int (*message_arrived)(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload);
+    /*
+     * The first piece of a message is here and the rest follows in a stream: matched now. *receive says where the payload
+     * goes: `length` bytes into `iov`, the posted buffer or memory in which the core keeps the message, in its place in the
+     * order, while it fills. What is beyond `length` is the provider's to drop. Ended by receive_complete, or with the peer.
+     * -ENOBUFS: the bound on unexpected payload is reached and nothing was taken; cease to read, try again from progress.
+     * `promised`: the sender was granted the room before, so the bound does not apply.
+     */
+    int (*message_begin)(struct ofp_endpoint *endpoint, const struct ofp_message *message, bool promised,
+                         struct ofp_receive **receive);
     /*
      * A message whose payload is still elsewhere. Either matched at once (receive_start is called from within) or kept
      * until it is. -ENOBUFS: the bound on announcements is reached; keep it and announce again from progress.
