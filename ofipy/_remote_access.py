@@ -9,8 +9,10 @@ import errno as codes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray
+
 from ofipy._binding import failure, lib
-from ofipy._buffers import Export, LocalMemory, local_memory, make_record
+from ofipy._buffers import KEPT_SIZE, Export, LocalMemory, local_memory, make_record
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
 from ofipy._region import Region
@@ -44,6 +46,8 @@ class RemoteAccess:
 
     _handle: Any
     _address: int | None
+    _sent: Export
+    _received: Export
     _domain: "Domain"
     _memory: "DomainMemory"
 
@@ -211,12 +215,14 @@ class RemoteAccess:
         """One piece on each side, all arguments right; None when it is not so, and nothing was started."""
         if type(remote) is not RemoteRegion or _RIGHTS[op] & ~remote._rights:
             return None
-        keep: Any = buffer
+        keep: Any = self._received if op == _READ else self._sent
         try:
-            if type(buffer) is Region:
-                segment = buffer._segment
+            if keep.owner is buffer:
+                segment = keep.segment
+            elif type(buffer) is Region:
+                keep, segment = buffer, buffer._segment
             else:
-                keep = Export(buffer, writable=op == _READ, allocated=self._memory)
+                keep = self._export(op, buffer)
                 segment = keep.segment
             started = _rma_segment(self._address, segment, peer, remote._segment, op)
         except (TypeError, ValueError, OverflowError, BufferError):
@@ -224,6 +230,16 @@ class RemoteAccess:
         if started > 0:
             return Request(self, started, keep, _NAMES[op], peer)  # type: ignore[arg-type]
         return COMPLETED if started == 0 else None
+
+    def _export(self, op: int, buffer: Any) -> Export:
+        """Find its address; of an array it is remembered for the next operation, as sends and receives do."""
+        export = Export(buffer, writable=op == _READ, allocated=self._memory)
+        if type(buffer) is ndarray and export.length <= KEPT_SIZE:
+            if op == _READ:
+                self._received = export  # type: ignore[misc]
+            else:
+                self._sent = export  # type: ignore[misc]
+        return export
 
     def _rma_record(
         self,
