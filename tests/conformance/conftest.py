@@ -3,7 +3,7 @@
 
 A test that needs something says so: ``@pytest.mark.needs("tagged")``. Where a provider's own table lacks it, the
 test is left out for that provider, and the end of the report says why. Where the table declares a capability that no
-test names, the run of the whole suite fails.
+test names, the run of the whole suite fails; the same of orders (``order_saw``).
 """
 
 import sys
@@ -28,6 +28,9 @@ IN_PROCESS = frozenset({"fake"})
 # Every test of two sides uses these; that a transport leaves the machine is for tests on several.
 IN_EVERY_TEST = ofipy.Cap.MSG | ofipy.Cap.TAGGED | ofipy.Cap.LOCAL_COMM | ofipy.Cap.REMOTE_COMM
 
+# Where an info declares orders, by what stands before "order_" in the name of a need.
+ORDERS = {"": "msg_order", "rma_": "rma_order", "atomic_": "atomic_order"}
+
 _left_out = pytest.StashKey[Counter[str]]()
 _kept = pytest.StashKey[dict[Target, Counter[str]]]()
 
@@ -45,8 +48,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "needs(*names): capabilities, orders ('order_saw'), or 'claim', 'descriptor', 'processes', 'default', of the "
-        "provider",
+        "needs(*names): capabilities, orders ('order_saw', 'rma_order_waw', 'atomic_order_raw'), or 'claim', "
+        "'descriptor', 'processes', 'default', of the provider",
     )
     config.stash[_left_out] = Counter()
     config.stash[_kept] = {}
@@ -78,9 +81,10 @@ def lacks(target: Target, need: str) -> str | None:
         return None if info.wait_fd else "has no descriptor to sleep on"
     if need == "processes":
         return "lives in one process" if target.in_process else None
-    if need.startswith("order_"):
-        order = ofipy.Order[need.removeprefix("order_").upper()]
-        return None if info.msg_order & order else f"does not declare {order.name}"
+    before, is_order, name = need.rpartition("order_")
+    if is_order:
+        order = ofipy.Order[name.upper()]
+        return None if getattr(info, ORDERS[before]) & order else f"does not declare {before}{order.name}"
     return None if info.caps & ofipy.Cap[need.upper()] else f"lacks {need}"
 
 
@@ -144,11 +148,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def check_capabilities(counts: dict[Target, Counter[str]]) -> None:
-    """What a table declares has a test."""
+    """Each capability and each order that a table declares has a test."""
     for target, count in counts.items():
         for cap in target.info().caps & ~IN_EVERY_TEST:
             if not count[str(cap.name).lower()]:
                 raise pytest.UsageError(f"{target} declares {cap.name}, and no test needs it")
+        for name in declared_orders(target.info()):
+            if not count[name]:
+                raise pytest.UsageError(f"{target} declares {name}, and no test needs it")
+
+
+def declared_orders(info: ofipy.Info) -> Iterator[str]:
+    """Names of the orders that a table declares, as tests need them; those of operations that it has."""
+    for before, field in ORDERS.items():
+        if before == "rma_" and not info.caps & ofipy.Cap.RMA:
+            continue
+        if before == "atomic_" and not info.caps & ofipy.Cap.ATOMIC:
+            continue
+        for order in getattr(info, field):
+            if order is ofipy.Order.SAS or info.caps & ofipy.Cap.RMA:
+                yield f"{before}order_{str(order.name).lower()}"
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
