@@ -6,6 +6,7 @@ test is left out for that provider, and the end of the report says why. Where th
 test names, the run of the whole suite fails; the same of orders (``order_saw``).
 """
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -28,6 +29,9 @@ IN_PROCESS = frozenset({"fake"})
 # Every test of two sides uses these; that a transport leaves the machine is for tests on several.
 IN_EVERY_TEST = ofipy.Cap.MSG | ofipy.Cap.TAGGED | ofipy.Cap.LOCAL_COMM | ofipy.Cap.REMOTE_COMM
 
+# What the tests beyond 4 GiB take.
+LARGE_BYTES = 10 << 30
+
 # Where an info declares orders, by what stands before "order_" in the name of a need.
 ORDERS = {"": "msg_order", "rma_": "rma_order", "atomic_": "atomic_order"}
 
@@ -43,13 +47,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="provider to test; may be repeated (default: shm and fake, as far as they are installed)",
     )
+    parser.addoption(
+        "--large",
+        action="store_true",
+        help=f"test beyond 4 GiB too, on a machine with {LARGE_BYTES >> 30} GiB of free memory",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "needs(*names): capabilities, orders ('order_saw', 'rma_order_waw', 'atomic_order_raw'), or 'claim', "
-        "'descriptor', 'processes', 'default', of the provider",
+        "'large', 'descriptor', 'processes', 'default', of the provider",
     )
     config.stash[_left_out] = Counter()
     config.stash[_kept] = {}
@@ -69,9 +78,22 @@ def targets(config: pytest.Config) -> list[Target]:
     return result
 
 
-def lacks(target: Target, need: str) -> str | None:
+def lacks_large(info: ofipy.Info, config: pytest.Config) -> str | None:
+    """Why a provider, or this machine, cannot be tested beyond 4 GiB."""
+    if min(info.max_msg_size, info.max_rma_size or info.max_msg_size) <= 2**33:
+        return "moves no more than its max_msg_size at once"
+    if not config.getoption("--large"):
+        return "is tested beyond 4 GiB with --large only"
+    free = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    enough = free is not None and int(free[1]) << 10 >= LARGE_BYTES
+    return None if enough else f"is tested beyond 4 GiB where {LARGE_BYTES >> 30} GiB of memory are free"
+
+
+def lacks(target: Target, need: str, config: pytest.Config) -> str | None:
     """Why a provider cannot run a test with this need, by its own table."""
     info = target.info()
+    if need == "large":
+        return lacks_large(info, config)
     if need == "claim":
         return "offloads matching, so it sets no message aside" if info.offloads_matching else None
     if need == "default":
@@ -129,7 +151,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         target, needs = target_and_needs(item)
         reason = None
         if target is not None:
-            reason = next((f"{target} {each}" for need in needs if (each := lacks(target, need))), None)
+            reason = next(
+                (f"{target} {each}" for need in needs if (each := lacks(target, need, config))), None
+            )
             if reason is None:
                 counts.setdefault(target, Counter()).update(["", *set(needs)])
         if reason is None:

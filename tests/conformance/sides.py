@@ -61,12 +61,12 @@ class Side:
     ep: ofipy.Endpoint
     peer: ofipy.Peer
 
-    def sync(self) -> None:
-        """Return when the other side is here too."""
+    def sync(self, timeout: float = 20) -> None:
+        """Return when the other side is here too, which takes some seconds at most."""
         arrived = bytearray(1)
         receive = self.ep.trecv_into(arrived, self.peer, tag=TAG_SYNC)
-        self.ep.tsend(b"s", self.peer, tag=TAG_SYNC).wait(timeout=20)
-        receive.wait(timeout=20)
+        self.ep.tsend(b"s", self.peer, tag=TAG_SYNC).wait(timeout=timeout)
+        receive.wait(timeout=timeout)
 
 
 class SideFailed(AssertionError):

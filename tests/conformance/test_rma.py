@@ -19,7 +19,7 @@ OpenEndpoint = Callable[..., ofipy.Endpoint]
 def edge_sizes(info: ofipy.Info) -> list[int]:
     """Sizes at which a transport may change its way: inject, bounce buffers, pages, attach."""
     inject = info.inject_size if info.inject_size < 1 << 20 else 64
-    edges = {0, 1, 7, 8, 4095, 4096, 4097, 1 << 20, (1 << 20) + 1}
+    edges = {0, 1, 7, 8, 95, 96, 97, 4095, 4096, 4097, (1 << 20) - 1, 1 << 20, (1 << 20) + 1}
     for edge in (inject, 8192, 16384, 65536):
         edges |= {edge - 1, edge, edge + 1}
     return sorted(edges)
