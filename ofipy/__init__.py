@@ -17,6 +17,7 @@ from ofipy._atomics import AtomicOp, Datatype
 from ofipy._av import AddressVector, Peer
 from ofipy._completion import COMPLETION_DTYPE, CompletionBatch, CompletionQueue
 from ofipy._config import Parameter, parameters
+from ofipy._connection import Connection
 from ofipy._counter import Counter, DeferredWork
 from ofipy._endpoint import Endpoint, EndpointStatistics
 from ofipy._errors import (
@@ -35,6 +36,7 @@ from ofipy._errors import (
     MessageTooLong,
     NoMemory,
     NoMessage,
+    NotConnected,
     NotSupported,
     PeerLost,
     ProviderUnavailable,
@@ -50,8 +52,9 @@ from ofipy._fabric import Domain, Fabric
 from ofipy._flags import Access, Cap, Completed, EndpointType, Flag, Op, Order, Progress, Threading
 from ofipy._info import AddressFormat, Explanation, Info, getinfo
 from ofipy._multi_receive import MessageView, MultiReceive
-from ofipy._open import open
+from ofipy._open import listen, open
 from ofipy._operations import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
+from ofipy._passive import ConnectionRequest, PassiveEndpoint
 from ofipy._providers import Provider
 from ofipy._receive_context import ReceiveContext
 from ofipy._region import Region
@@ -84,7 +87,9 @@ __all__ = [
     "CompletionBatch",
     "CompletionQueue",
     "ConfigError",
+    "Connection",
     "ConnectionRefused",
+    "ConnectionRequest",
     "Counter",
     "Datatype",
     "DeferredWork",
@@ -110,10 +115,12 @@ __all__ = [
     "MultiReceive",
     "NoMemory",
     "NoMessage",
+    "NotConnected",
     "NotSupported",
     "Op",
     "Order",
     "Parameter",
+    "PassiveEndpoint",
     "Peer",
     "PeerLost",
     "PreparedRequest",
@@ -134,6 +141,7 @@ __all__ = [
     "__version__",
     "get_include",
     "getinfo",
+    "listen",
     "measure",
     "open",
     "parameters",

@@ -15,7 +15,7 @@ from ofipy._completion import CompletionQueue
 from ofipy._multi_receive import MultiReceive
 from ofipy._request import MessageRequest, Request
 
-__all__ = ["Reader", "finish", "next_completion"]
+__all__ = ["Reader", "Watch", "finish", "next_completion"]
 
 # Seconds between two looks while somebody's completions lie unread in the queue, which then cannot be armed.
 _UNREAD_PERIOD = 0.001
@@ -81,6 +81,53 @@ class Reader:
             self._timer = None
         self._fd = -1
         self._cq._readers.pop(id(self._loop), None)
+
+
+class Watch:
+    """Watches a descriptor in one event loop, for whoever waits for it to become readable."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, fd: int) -> None:
+        self._loop = loop
+        self._fd = fd
+        self._thread = threading.get_ident()
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    @classmethod
+    def of(cls, watches: "dict[int, Watch]", fd: int) -> "Watch":
+        """The one of the running loop."""
+        loop = asyncio.get_running_loop()
+        watch = watches.get(id(loop))
+        if watch is None or watch._loop is not loop:
+            watch = watches[id(loop)] = cls(loop, fd)
+        return watch
+
+    async def readable(self) -> None:
+        """Return when the descriptor is readable, or no longer watched."""
+        if not self._waiting:
+            self._loop.add_reader(self._fd, self._wake)
+        future = self._loop.create_future()
+        self._waiting.add(future)
+        try:
+            await future
+        finally:
+            self._waiting.discard(future)
+            if not self._waiting:
+                self._loop.remove_reader(self._fd)
+
+    def _wake(self) -> None:
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def stop(self) -> None:
+        """The descriptor is about to be closed: let everybody go."""
+        if self._loop.is_closed() or not self._waiting:
+            return
+        self._loop.remove_reader(self._fd)
+        if threading.get_ident() == self._thread:
+            self._wake()
+        else:
+            self._loop.call_soon_threadsafe(self._wake)
 
 
 def _reader(cq: CompletionQueue) -> Reader:

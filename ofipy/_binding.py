@@ -43,7 +43,10 @@ _KINDS: dict[int, type[errors.FabricError]] = {
     codes.ENOMSG: errors.NoMessage,
     codes.ENOMEM: errors.NoMemory,
     codes.ECONNREFUSED: errors.ConnectionRefused,
+    codes.ENOTCONN: errors.NotConnected,
     codes.ECONNRESET: errors.PeerLost,
+    codes.ECONNABORTED: errors.PeerLost,
+    codes.ESHUTDOWN: errors.PeerLost,
     codes.EPIPE: errors.PeerLost,
     codes.EHOSTUNREACH: errors.Unreachable,
     codes.ENETUNREACH: errors.Unreachable,
@@ -62,6 +65,7 @@ _KINDS: dict[int, type[errors.FabricError]] = {
 
 _REMEDIES: dict[int, str] = {
     codes.ECONNREFUSED: "start the peer first, or check its address",
+    codes.ENOTCONN: "call connect() or accept() first; an endpoint is connected once",
     codes.EAGAIN: "read completions, then post the rest again",
     codes.EBUSY: "wait for the operation that uses it",
     codes.E2BIG: "send a contiguous copy: numpy.ascontiguousarray",

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Endpoints: where messages leave and arrive."""
 
+import errno as codes
+import weakref
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,14 +16,16 @@ from ofipy._av import PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
 from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._buffers import NO_EXPORT
 from ofipy._completion import CompletionQueue
+from ofipy._connection import ConnectedPeer, Connecting
 from ofipy._counter import Counter, CounterClass, RegionClass, counter_array
 from ofipy._errors import FabricError, InvalidArgument, NotSupported
 from ofipy._event import EventQueue
-from ofipy._flags import Access, Cap, Flag, complete_flags, parse_flags
+from ofipy._flags import Access, Cap, EndpointType, Flag, complete_flags, parse_flags
 from ofipy._info import Info
 from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
+from ofipy._passive import ConnectionRequest, answered
 from ofipy._posting import Posting
 from ofipy._region import Region
 from ofipy._remote_access import RemoteAccess
@@ -70,7 +74,7 @@ class EndpointStatistics:
     progress_calls: int
 
 
-class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics, Posting):
+class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics, Posting, Connecting):
     """Sends and receives messages. Made by :func:`ofipy.open`, or :meth:`Domain.endpoint` and :meth:`enable`.
 
     Parameters
@@ -80,7 +84,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
     cq : CompletionQueue, optional
         Where posted operations end. Default: one of its own.
     av : AddressVector, optional
-        Its peers. Default: one of its own.
+        Its peers. Default: one of its own. Not for the type ``msg``, which has one peer.
     rx : ReceiveContext, optional
         Where receives are posted, for several endpoints; `av` is then that of the context.
     send_cq : CompletionQueue, optional
@@ -110,6 +114,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
     counters : mapping of str to Counter, optional
         What counts its operations: by ``send``, ``recv``, ``read``, ``write`` (atomics that fetch are reads, the others
         writes), ``remote_read`` and ``remote_write``. One counter may count several classes and endpoints.
+    request : ConnectionRequest, optional
+        Of the type ``msg``: whose connection it will be; :meth:`accept` answers, closing it before refuses.
     """
 
     __slots__ = (
@@ -121,9 +127,11 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         "_eq",
         "_handle",
         "_memory",
+        "_only",
         "_options",
         "_owned",
         "_received",
+        "_request",
         "_returned",
         "_rx",
         "_send_cq",
@@ -149,6 +157,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         remote_events: bool = False,
         eq: EventQueue | None = None,
         counters: Mapping[CounterClass, Counter] | None = None,
+        request: ConnectionRequest | None = None,
     ) -> None:
         self._handle: Any = (
             None  # what calls into C take; None while it is not enabled, and once it is closed
@@ -158,9 +167,19 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         self._domain = domain
         self._memory = domain._memory
         self._cq = cq if cq is not None else domain.cq()
-        if av is None:
+        connects = domain.info.ep_type is EndpointType.MSG
+        if connects and av is not None:
+            raise InvalidArgument("av=…; an endpoint of type msg has one peer and no address vector")
+        if request is not None and request.listener.domain is not domain:
+            raise InvalidArgument("request=…; it came to a listener of another domain")
+        if av is None and not connects:
             av = domain.av() if rx is None else rx.av
         self._av = av
+        self._only: ConnectedPeer | None = None
+        if connects:
+            self._only = ConnectedPeer(PEER_UNKNOWN)
+            self._only._endpoint = weakref.ref(self)
+        self._request = request
         self._rx = rx
         self._send_cq = send_cq if send_cq is not None else self._cq
         self._owned: Fabric | None = None  # closed with the endpoint
@@ -209,7 +228,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
                 "service": name,
                 "eq": self._eq._pointer("enable") if self._eq is not None else ffi.NULL,
                 "counters": counter_array(self._counters),
-                "av": self._av._pointer("enable"),
+                "av": self._av._pointer("enable") if self._av is not None else ffi.NULL,
+                "request": self._request.handle if self._request is not None else 0,
                 "tx_cq": self._send_cq._pointer("enable"),
                 "rx_cq": self._cq._pointer("enable"),
                 "rx_context": ffi.NULL if self._rx is None else self._rx._pointer("enable"),
@@ -217,6 +237,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         )
         result, text = ffi.new("struct ofp_endpoint **"), Text()
         opened = lib.ofp_endpoint_open(domain._pointer("enable"), attributes, result, text.pointer, text.size)
+        if opened == -codes.ENOENT and self._request is not None:
+            raise answered("enable", provider)
         check(opened, text=text, operation="open an endpoint", provider=provider)
 
         def close(pointer: Any) -> None:
@@ -225,9 +247,9 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
 
         counters = (counter._core for counter in self._counters.values())
         events = () if self._eq is None else (self._eq._core,)
-        parents = dict.fromkeys(
-            (domain._core, self._cq._core, self._send_cq._core, self._av._core, *counters, *events)
-        )
+        parents = dict.fromkeys((domain._core, self._cq._core, self._send_cq._core, *counters, *events))
+        if self._av is not None:
+            parents[self._av._core] = None
         if self._rx is not None:
             parents[self._rx._core] = None
         self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
@@ -235,6 +257,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         self._address = int(ffi.cast("intptr_t", self._handle))
         number = lib.ofp_endpoint_id(self._handle)
         self._cq._endpoints[number] = self._send_cq._endpoints[number] = self
+        if self._rx is not None:
+            self._rx._endpoints[number] = self
         drain_log()
         return self
 
@@ -262,7 +286,20 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
 
     @property
     def av(self) -> AddressVector:
-        """Its peers."""
+        """Its peers.
+
+        Raises
+        ------
+        NotSupported
+            When the endpoint is of type ``msg``: it has one peer, :attr:`peer`.
+        """
+        if self._av is None:
+            raise NotSupported(
+                "an endpoint of type msg has one peer and no address vector",
+                operation="av",
+                provider=self.provider,
+                remedy="connect() it to the peer",
+            )
         return self._av
 
     @property
@@ -392,7 +429,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
 
     def insert(self, address: Address | bytes | str) -> Peer:
         """Enter a peer; as :meth:`AddressVector.insert`."""
-        return self._av.insert(address)
+        return self.av.insert(address)
 
     def register(
         self,
@@ -464,12 +501,18 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
 
     def _peer_text(self, peer: int) -> str | None:
         """A peer's address for messages, as far as it is known."""
-        if peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
-            return None
         try:
+            if self._av is None:
+                return str(self.peer_address)
+            if peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
+                return None
             return str(self._av.address(peer))
         except (FabricError, OverflowError):
             return f"peer {int(peer)}"
+
+    def _sender(self, number: int) -> Peer | None:
+        """The sender of a message to an endpoint, by its number, when the message's completion does not name it."""
+        return self._only
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else str(self.address) if self._is_enabled else "not enabled"

@@ -24,6 +24,7 @@ __all__ = [
     "MessageTooLong",
     "NoMemory",
     "NoMessage",
+    "NotConnected",
     "NotSupported",
     "PeerLost",
     "ProviderUnavailable",
@@ -185,13 +186,25 @@ class NoMemory(FabricError, MemoryError):
 
 
 class ConnectionRefused(FabricError, ConnectionRefusedError):
-    """Nobody listens at the address; it may work once the peer has started."""
+    """Nobody listens at the address, so it may work once the peer has started; or the listener rejected the request."""
 
     default_errno = codes.ECONNREFUSED
 
+    data: bytes = b""
+    """What the listener said when it rejected."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return *super().__reduce__(), {"data": self.data}
+
+
+class NotConnected(FabricError, ConnectionError):
+    """The endpoint has no connection: not asked for yet, or over."""
+
+    default_errno = codes.ENOTCONN
+
 
 class PeerLost(FabricError, ConnectionResetError):
-    """The peer was there and its process is gone, or another one took its address."""
+    """The peer was there and is gone: its process, its connection, or its address to another one."""
 
     default_errno = codes.ECONNRESET
 

@@ -3,6 +3,7 @@
 
 import errno as codes
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from ofipy._errors import FabricError, InvalidArgument, TimedOut
 from ofipy._lifetime import Handle, Resource
 
 if TYPE_CHECKING:
+    from ofipy._aio import Watch
     from ofipy._fabric import Domain
 
 __all__ = ["Event", "EventKind", "EventQueue"]
@@ -30,9 +32,9 @@ class EventKind(IntEnum):
     CONNREQ = lib.OFP_EVENT_CONNREQ
     """Somebody asks for a connection; `handle` names the request, `data` is what it said."""
     CONNECTED = lib.OFP_EVENT_CONNECTED
-    """A connection is there; `data` is what the other side said."""
+    """A connection is there, or with `error` not; `data` is what the other side said."""
     SHUTDOWN = lib.OFP_EVENT_SHUTDOWN
-    """The other side closed the connection."""
+    """The other side closed the connection; with `error` it broke."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class Event:
 
     kind: EventKind = EventKind.USER
     endpoint: int = 0
-    """Id of the endpoint concerned, 0: none."""
+    """Id of the endpoint or listener concerned, 0: none."""
     peer: int = PEER_UNKNOWN
     """Index in the endpoint's address vector, or PEER_UNKNOWN."""
     error: int = 0
@@ -50,6 +52,7 @@ class Event:
     context: int = 0
     """The program's, 64 bits."""
     handle: int = 0
+    """Of a connection request."""
     data: bytes = b""
     """What came with it, up to 512 bytes."""
 
@@ -75,7 +78,7 @@ class EventQueue(Resource):
     :mod:`select` takes it as it is. The events of the core are never lost.
     """
 
-    __slots__ = ("_domain",)
+    __slots__ = ("_domain", "_watches")
 
     _warns = False  # its domain does
 
@@ -88,6 +91,7 @@ class EventQueue(Resource):
         opened = lib.ofp_eq_open(domain._pointer("event_queue"), attributes, result)
         check(opened, operation="event_queue", provider=provider)
         self._domain = domain
+        self._watches: dict[int, Watch] = {}  # by id of the event loop
 
         def close(pointer: Any) -> None:
             check(lib.ofp_eq_retire(pointer), operation="close an event queue", provider=provider)
@@ -140,6 +144,31 @@ class EventQueue(Resource):
                 if expired[0] or (left == 0 and result == 0):
                     raise TimedOut(f"no event within {timeout:g} s", operation="wait", provider=provider)
 
+    async def next(self) -> Event:
+        """Await an event and take it; cancelling this loses none.
+
+        Raises
+        ------
+        Closed
+            When the queue is closed meanwhile.
+        """
+        import asyncio
+
+        from ofipy._aio import Watch
+
+        while (event := self.read()) is None:
+            if self.arm():
+                await Watch.of(self._watches, self.fileno()).readable()
+            else:
+                # There is an event, or an endpoint that neither works nor sleeps.
+                await asyncio.sleep(0)
+        return event
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Await events for ever: ``async for event in eq``."""
+        while True:
+            yield await self.next()
+
     def write(self, event: Event) -> None:
         """Write an event of the program's own.
 
@@ -173,6 +202,10 @@ class EventQueue(Resource):
         found = look(self._pointer("read"), record, data)
         check(found, operation="read", provider=self._domain.provider)
         return _event(record, data) if found else None
+
+    def _closing(self) -> None:
+        for watch in list(self._watches.values()):
+            watch.stop()
 
     def __repr__(self) -> str:
         return f"<EventQueue of {self._domain.provider}{' closed' if self.closed else ''}>"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ofipy._counter import Counter, DeferredWork, RegionClass
     from ofipy._endpoint import Endpoint
     from ofipy._event import EventQueue
+    from ofipy._passive import PassiveEndpoint
     from ofipy._receive_context import ReceiveContext
 
 __all__ = ["Domain", "Fabric"]
@@ -216,6 +217,31 @@ class Domain(Resource):
         from ofipy._endpoint import Endpoint
 
         return Endpoint(self, cq=cq, av=av, **options)
+
+    def passive_endpoint(
+        self,
+        *,
+        service: int | str | None = None,
+        eq: "EventQueue | None" = None,
+        backlog: int | None = None,
+    ) -> "PassiveEndpoint":
+        """Open a listener for endpoints of type ``msg``; :meth:`PassiveEndpoint.listen` lets requests in.
+
+        Parameters
+        ----------
+        service, eq, backlog
+            As of :class:`PassiveEndpoint`.
+
+        Raises
+        ------
+        AddressInUse
+            When another one has the service.
+        NotSupported
+            When the domain's endpoints are of another type.
+        """
+        from ofipy._passive import PassiveEndpoint
+
+        return PassiveEndpoint(self, service=service, eq=eq, backlog=backlog)
 
     def register(
         self,

@@ -216,9 +216,12 @@ class MultiReceive:
         if flags == _RELEASED:
             return None
         start, length, source = int(completion.buffer_offset), int(completion.length), int(completion.source)
+        vector = self._endpoint._av
         return MessageView(
             self._view[start : start + length],
-            None if source == _UNKNOWN else self._endpoint._av._peer(source),
+            self._endpoint._sender(completion.endpoint)
+            if source == _UNKNOWN or vector is None
+            else vector._peer(source),
             int(completion.tag),
             length,
             start,

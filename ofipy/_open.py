@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The short way to an endpoint."""
+"""The short way to an endpoint, and to a listener."""
 
 import logging
 from collections.abc import Iterable
@@ -11,9 +11,10 @@ from ofipy._errors import ProviderUnavailable
 from ofipy._fabric import Fabric
 from ofipy._flags import Cap, EndpointType, Progress, Threading
 from ofipy._info import Info, configured_providers, getinfo
+from ofipy._passive import PassiveEndpoint
 from ofipy._providers import ordered_names
 
-__all__ = ["open"]
+__all__ = ["listen", "open"]
 
 _told: set[str] = set()
 
@@ -40,7 +41,7 @@ def open(
     node : str, optional
         Name or address of this host by which peers come. Default: any.
     ep_type : EndpointType or str
-        Kind of endpoint.
+        Kind of endpoint. One of type ``msg`` has one peer: :meth:`Endpoint.connect` it.
     caps : Cap or str
         Capabilities that it must have.
     threading : Threading or str
@@ -61,7 +62,7 @@ def open(
     ProviderUnavailable
         When no provider fits; the message says why for each.
     """
-    info = _choose(provider, ep_type, caps)
+    info = _choose(provider, ep_type, caps, "open")
     if node is not None:
         # Refuses a host that is not this one, or that the provider does not know.
         resolve(info.provider, f"[{node}]:{service if service is not None else 0}")
@@ -76,7 +77,62 @@ def open(
     return endpoint
 
 
-def _choose(provider: str | None, ep_type: EndpointType | str, caps: Cap | str | Iterable[Cap | str]) -> Info:
+def listen(
+    service: int | str | None = None,
+    *,
+    provider: str | None = None,
+    node: str | None = None,
+    caps: Cap | str | Iterable[Cap | str] = "msg",
+    threading: Threading | Literal["safe", "domain"] = "safe",
+    progress: Progress | Literal["manual", "auto"] = "auto",
+    backlog: int | None = None,
+) -> PassiveEndpoint:
+    """Listen for connections, with all that it needs: fabric, domain, event queue.
+
+    The other side calls ``ofipy.open(ep_type="msg")`` and :meth:`Endpoint.connect`.
+
+    Parameters
+    ----------
+    service : int or str, optional
+        Port or name at which others find it. Default: any; ``listener.address`` tells.
+    provider, node, caps, threading, progress
+        As of :func:`open`.
+    backlog : int, optional
+        As of :class:`PassiveEndpoint`.
+
+    Returns
+    -------
+    PassiveEndpoint
+        Listening. Its ``close()`` closes everything, connections too.
+
+    Raises
+    ------
+    AddressInUse
+        When another one has the service.
+    ProviderUnavailable
+        When no provider fits; the message says why for each.
+    """
+    info = _choose(provider, EndpointType.MSG, caps, "listen")
+    if node is not None:
+        resolve(info.provider, f"[{node}]:{service if service is not None else 0}")
+    fabric = Fabric(info)
+    try:
+        domain = fabric.domain(threading=threading, progress=progress)
+        listener = domain.passive_endpoint(service=service, backlog=backlog)
+        listener.listen()
+    except BaseException:
+        fabric.close()
+        raise
+    listener._owned = fabric
+    return listener
+
+
+def _choose(
+    provider: str | None,
+    ep_type: EndpointType | str,
+    caps: Cap | str | Iterable[Cap | str],
+    operation: str,
+) -> Info:
     """The preferred of what fits."""
     wanted = caps if isinstance(caps, Cap | str) else list(caps)
     infos: list[Info] = []
@@ -88,7 +144,7 @@ def _choose(provider: str | None, ep_type: EndpointType | str, caps: Cap | str |
     if not infos:
         report = getinfo(provider=provider, ep_type=ep_type, caps=wanted, explain=True)
         reasons = "; ".join(f"{each.provider}: {each.reason}" for each in report if each.reason)
-        raise ProviderUnavailable(f"no provider fits ({reasons or 'none is installed'})", operation="open")
+        raise ProviderUnavailable(f"no provider fits ({reasons or 'none is installed'})", operation=operation)
     chosen = infos[0]
     if provider is None and chosen.provider not in _told:
         _told.add(chosen.provider)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ofipy._av import PEER_ANY
+from ofipy._av import PEER_ANY, PEER_UNKNOWN
 from ofipy._binding import failure, ffi, lib
 from ofipy._buffers import LocalMemory, make_record
 from ofipy._counter import counter_value
@@ -102,7 +102,7 @@ class Posting:
     def post_tsend(
         self,
         region: Region,
-        peer: int,
+        peer: int = PEER_UNKNOWN,
         *,
         tag: int = 0,
         offset: int = 0,
@@ -119,7 +119,7 @@ class Posting:
         region : Region
             Where from.
         peer : Peer or int
-            To whom.
+            To whom. A connected endpoint (type ``msg``) has one peer: it need not be named.
         tag : int
             64 bits.
         offset, length : int
@@ -139,7 +139,7 @@ class Posting:
     def post_send(
         self,
         region: Region,
-        peer: int,
+        peer: int = PEER_UNKNOWN,
         *,
         offset: int = 0,
         length: int | None = None,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Receive contexts that several endpoints share."""
 
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,8 @@ from ofipy._av import PEER_ANY, PEER_UNKNOWN, AddressVector
 from ofipy._binding import check, ffi, lib
 from ofipy._buffers import NO_EXPORT
 from ofipy._completion import CompletionQueue
-from ofipy._errors import FabricError
+from ofipy._errors import FabricError, NotSupported
+from ofipy._flags import EndpointType
 from ofipy._lifetime import Handle, Resource
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
@@ -16,6 +18,8 @@ from ofipy._posting import Posting
 from ofipy._request import MessageRequest
 
 if TYPE_CHECKING:
+    from ofipy._av import Peer
+    from ofipy._endpoint import Endpoint
     from ofipy._fabric import Domain
 
 __all__ = ["ReceiveContext"]
@@ -35,6 +39,7 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
         "_av",
         "_cq",
         "_domain",
+        "_endpoints",
         "_handle",
         "_memory",
         "_received",
@@ -60,13 +65,16 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
         self._domain = domain
         self._memory = domain._memory
         self._cq = cq if cq is not None else domain.cq()
-        self._av = av if av is not None else domain.av()
+        if av is None and domain.info.ep_type is not EndpointType.MSG:
+            av = domain.av()
+        self._av = av
+        self._endpoints: weakref.WeakValueDictionary[int, Endpoint] = weakref.WeakValueDictionary()
         provider = domain.provider
         attributes = ffi.new(
             "struct ofp_receive_context_attr *",
             {
                 "cq": self._cq._pointer("receive_context"),
-                "av": self._av._pointer("receive_context"),
+                "av": self._av._pointer("receive_context") if self._av is not None else ffi.NULL,
                 "unexpected_limit": unexpected_size or 0,
                 "min_multi_recv": min_multi_recv or 0,
             },
@@ -83,7 +91,9 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
             )
 
         self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
-        parents = dict.fromkeys((domain._core, self._cq._core, self._av._core))
+        parents = dict.fromkeys((domain._core, self._cq._core))
+        if self._av is not None:
+            parents[self._av._core] = None
         self._own(Handle(self._handle, close, tuple(parents), "receive context"))
         self._address = int(ffi.cast("intptr_t", self._handle))
         self._cq._endpoints[self.id] = self
@@ -100,7 +110,15 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
 
     @property
     def av(self) -> AddressVector:
-        """The peers of its endpoints."""
+        """The peers of its endpoints.
+
+        Raises
+        ------
+        NotSupported
+            When those are of type ``msg``: each has one peer of its own.
+        """
+        if self._av is None:
+            raise NotSupported("endpoints of type msg have no address vector", provider=self.provider)
         return self._av
 
     @property
@@ -125,12 +143,17 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
 
     def _peer_text(self, peer: int) -> str | None:
         """A peer's address for messages, as far as it is known."""
-        if peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
+        if self._av is None or peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
             return None
         try:
             return str(self._av.address(peer))
         except (FabricError, OverflowError):
             return f"peer {int(peer)}"
+
+    def _sender(self, number: int) -> "Peer | None":
+        """The sender of a message to the endpoint of this number, when the message's completion does not name it."""
+        endpoint = self._endpoints.get(number)
+        return endpoint._only if endpoint is not None else None
 
     def __repr__(self) -> str:
         return f"<ReceiveContext of {self.provider}{' closed' if self.closed else ''}>"

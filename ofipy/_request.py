@@ -245,8 +245,10 @@ class Request:
     def source(self) -> "Peer | None":
         """Sender of the message received, None when it has no address here."""
         row = self._row()
-        if row is None or row.source == _UNKNOWN:
+        if row is None:
             return None
+        if row.source == _UNKNOWN or self._endpoint._av is None:
+            return self._endpoint._sender(row.endpoint)
         return self._endpoint._av._peer(int(row.source))
 
     def __repr__(self) -> str:

@@ -273,8 +273,13 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
         ofpi_connection_lost(endpoint, was_up, error, text);
     else if (endpoint->eq && error != ECANCELED)
         ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error);
-    ofpi_log(was_up ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info.provider, "endpoint %u lost peer %u: %s",
-             base->endpoint->id, base->index, text ? text : ofp_strerror(error));
+    if (endpoint->connection)
+        ofpi_log(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info.provider,
+                 "endpoint %u: no connection%s: %s", base->endpoint->id, was_up ? " any longer" : "",
+                 text ? text : ofp_strerror(error));
+    else
+        ofpi_log(was_up ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info.provider, "endpoint %u lost peer %u: %s",
+                 base->endpoint->id, base->index, text ? text : ofp_strerror(error));
     base->endpoint->ops->peer_down(base);
     if (ofp_list_linked(&peer->node))
         ofp_list_remove(&peer->node);

@@ -58,7 +58,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "needs(*names): capabilities, orders ('order_saw', 'rma_order_waw', 'atomic_order_raw'), or 'claim', "
-        "'large', 'descriptor', 'processes', 'default', of the provider",
+        "'large', 'descriptor', 'processes', 'default', 'connections', of the provider",
+    )
+    config.addinivalue_line(
+        "markers", "connected: tests of two sides run over connected endpoints (type msg) too"
     )
     config.stash[_left_out] = Counter()
     config.stash[_kept] = {}
@@ -73,7 +76,8 @@ def targets(config: pytest.Config) -> list[Target]:
             continue
         if asked and not report.infos:
             raise pytest.UsageError(f"provider {report.provider} is not available: {report.reason}")
-        kinds = {(info.offloads_matching, info.msg_order): info for info in reversed(report.infos)}
+        datagrams = [info for info in report.infos if info.ep_type is ofipy.EndpointType.RDM]
+        kinds = {(info.offloads_matching, info.msg_order): info for info in reversed(datagrams)}
         result += [Target(info.provider, info.domain, info.provider in IN_PROCESS) for info in kinds.values()]
     return result
 
@@ -99,6 +103,8 @@ def lacks(target: Target, need: str, config: pytest.Config) -> str | None:
     if need == "default":
         first = ofipy.getinfo(provider=target.provider)[0]
         return None if first.domain == target.domain else "is not what open() takes"
+    if need == "connections":
+        return None if target.connected() else "has no endpoints of type msg"
     if need == "descriptor":
         return None if info.wait_fd else "has no descriptor to sleep on"
     if need == "processes":
@@ -111,8 +117,12 @@ def lacks(target: Target, need: str, config: pytest.Config) -> str | None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "target" in metafunc.fixturenames:
-        metafunc.parametrize("target", targets(metafunc.config), ids=str, scope="session")
+    if "target" not in metafunc.fixturenames:
+        return
+    every = targets(metafunc.config)
+    if "sides" in metafunc.fixturenames and metafunc.definition.get_closest_marker("connected"):
+        every += [other for target in every if (other := target.connected())]
+    metafunc.parametrize("target", every, ids=str, scope="session")
 
 
 @cache
@@ -174,6 +184,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def check_capabilities(counts: dict[Target, Counter[str]]) -> None:
     """Each capability and each order that a table declares has a test."""
     for target, count in counts.items():
+        if target.connects:
+            continue
         for cap in target.info().caps & ~IN_EVERY_TEST:
             if not count[str(cap.name).lower()]:
                 raise pytest.UsageError(f"{target} declares {cap.name}, and no test needs it")

@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import ModuleType
@@ -35,21 +35,59 @@ class Target:
     domain: str
     in_process: bool
     """Its endpoints meet within one process only."""
+    connects: bool = False
+    """Its endpoints are of type ``msg``."""
 
     def __str__(self) -> str:
-        return self.provider if self.domain in (self.provider, "") else f"{self.provider}/{self.domain}"
+        name = self.provider if self.domain in (self.provider, "") else f"{self.provider}/{self.domain}"
+        return f"{name}/msg" if self.connects else name
 
     def info(self) -> ofipy.Info:
-        return ofipy.getinfo(provider=self.provider, domain=self.domain)[0]
+        kind = "msg" if self.connects else "rdm"
+        return ofipy.getinfo(provider=self.provider, domain=self.domain, ep_type=kind)[0]
 
-    def open(self, *, threading: Any = "safe", progress: Any = "manual", **options: Any) -> ofipy.Endpoint:
-        """An endpoint with everything it needs; closing its fabric closes all."""
+    def connected(self) -> "Target | None":
+        """The same with endpoints of type ``msg``, if there are any."""
+        other = replace(self, connects=True)
+        return other if ofipy.getinfo(provider=self.provider, domain=self.domain, ep_type="msg") else None
+
+    def open_domain(self, *, threading: Any = "safe", progress: Any = "manual") -> ofipy.Domain:
+        """A domain; closing its fabric closes all."""
         fabric = ofipy.Fabric(self.info())
         try:
-            return fabric.domain(threading=threading, progress=progress).endpoint(**options).enable()
+            return fabric.domain(threading=threading, progress=progress)
         except BaseException:
             fabric.close()
             raise
+
+    def open(self, *, threading: Any = "safe", progress: Any = "manual", **options: Any) -> ofipy.Endpoint:
+        """An endpoint with everything it needs; closing its fabric closes all."""
+        domain = self.open_domain(threading=threading, progress=progress)
+        try:
+            return domain.endpoint(**options).enable()
+        except BaseException:
+            domain.fabric.close()
+            raise
+
+    def listen(self, *, threading: Any = "safe", progress: Any = "manual") -> ofipy.PassiveEndpoint:
+        """A listener with everything it needs; closing its fabric closes all."""
+        domain = self.open_domain(threading=threading, progress=progress)
+        try:
+            listener = domain.passive_endpoint()
+            listener.listen()
+        except BaseException:
+            domain.fabric.close()
+            raise
+        return listener
+
+
+def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the domain takes, and what the endpoint takes."""
+    names = {"threading", "progress"}
+    return (
+        {name: value for name, value in options.items() if name in names},
+        {name: value for name, value in options.items() if name not in names},
+    )
 
 
 @dataclass(slots=True)
@@ -108,14 +146,15 @@ class Threads(Sides):
     def run(
         self, first: Function, second: Function, *arguments: Any, timeout: float = 60.0, **options: Any
     ) -> tuple[Any, Any]:
-        endpoints = [self._target.open(**options) for _ in range(2)]
+        endpoints = self._open(options)
         results: list[Any] = [None, None]
         failures: list[str] = []
 
         def serve(number: int, function: Function) -> None:
             mine, other = endpoints[number], endpoints[1 - number]
             try:
-                side = Side(self._target, number == 0, mine, mine.insert(bytes(other.address)))
+                peer = mine.peer if self._target.connects else mine.insert(bytes(other.address))
+                side = Side(self._target, number == 0, mine, peer)
                 results[number] = function(side, *arguments)
             except BaseException:
                 failures.append(f"side {number}:\n{traceback.format_exc()}")
@@ -139,6 +178,17 @@ class Threads(Sides):
         if failures:
             raise SideFailed("\n".join(failures))
         return results[0], results[1]
+
+    def _open(self, options: dict[str, Any]) -> list[ofipy.Endpoint]:
+        if not self._target.connects:
+            return [self._target.open(**options) for _ in range(2)]
+        for_domain, rest = split_options(options)
+        listener = self._target.listen(**for_domain)
+        second = self._target.open(**options)
+        connection = second.connect(listener.address)
+        first = listener.wait(timeout=START_SECONDS).accept(**rest)
+        connection.wait(timeout=START_SECONDS)
+        return [first, second]
 
 
 class Workers(Sides):
@@ -175,7 +225,15 @@ class Workers(Sides):
     ) -> tuple[Any, Any]:
         self._ensure()
         try:
-            addresses = self._call([("open", self._target, options)] * 2, START_SECONDS)
+            if self._target.connects:
+                # The first listens, the second is told where.
+                address = self._call(
+                    [("listen", self._target, options), ("open", self._target, options)], START_SECONDS
+                )[0]
+                self._call([("accept",), ("connect", address)], START_SECONDS)
+                addresses = [None, None]
+            else:
+                addresses = self._call([("open", self._target, options)] * 2, START_SECONDS)
             calls = [
                 (
                     "run",
@@ -272,6 +330,8 @@ def _serve(connection: Connection) -> None:
     modules: dict[str, ModuleType] = {}
     target: Target | None = None
     endpoint: ofipy.Endpoint | None = None
+    listener: ofipy.PassiveEndpoint | None = None
+    options: dict[str, Any] = {}
     while (call := connection.recv())[0] != "stop":
         result: Any = None
         try:
@@ -279,11 +339,25 @@ def _serve(connection: Connection) -> None:
                 target = call[1]
                 endpoint = target.open(**call[2])
                 result = bytes(endpoint.address)
+            elif call[0] == "listen":
+                target = call[1]
+                for_domain, options = split_options(call[2])
+                listener = target.listen(**for_domain)
+                result = bytes(listener.address)
+            elif call[0] == "accept":
+                assert listener is not None
+                endpoint = listener.wait(timeout=START_SECONDS).accept(**options)
+                listener.close()
+                listener = None
+            elif call[0] == "connect":
+                assert endpoint is not None
+                endpoint.connect(call[1]).wait(timeout=START_SECONDS)
             elif call[0] == "run":
                 _, first, address, path, name, arguments = call
                 assert endpoint is not None
                 assert target is not None
-                side = Side(target, first, endpoint, endpoint.insert(address))
+                peer = endpoint.peer if address is None else endpoint.insert(address)
+                side = Side(target, first, endpoint, peer)
                 result = getattr(_load(path, modules), name)(side, *arguments)
             else:
                 assert endpoint is not None

@@ -20,7 +20,7 @@ from sides import Side, Sides, Target
 import ofipy
 from ofipy import AtomicOp, Completed, Datatype
 
-pytestmark = pytest.mark.needs("atomic")
+pytestmark = [pytest.mark.needs("atomic"), pytest.mark.connected]
 
 STRESS = os.environ.get("OFIPY_STRESS") == "1"
 KINDS = ("base", "fetch", "compare")

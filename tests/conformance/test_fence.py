@@ -134,6 +134,7 @@ def receive_fenced(side: Side) -> int:
     return count
 
 
+@pytest.mark.connected
 def test_between_two_sides(sides: Sides) -> None:
     assert sides.run(send_fenced, receive_fenced)[1] == ROUNDS
 

@@ -11,6 +11,8 @@ from sides import Side, Sides
 import ofipy
 from ofipy import COMPLETION_DTYPE, Flag, Op
 
+pytestmark = pytest.mark.connected
+
 TIMEOUT = 30
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]

@@ -10,6 +10,8 @@ from sides import Side, Sides, Target
 
 import ofipy
 
+pytestmark = pytest.mark.connected
+
 TIMEOUT = 30
 BASE_SIZES = (
     0,

@@ -14,6 +14,8 @@ from sides import Side, Sides
 import ofipy
 from ofipy import Flag, Op
 
+pytestmark = pytest.mark.connected
+
 TIMEOUT = 30
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]

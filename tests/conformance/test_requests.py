@@ -13,6 +13,8 @@ from sides import Side, Sides
 
 import ofipy
 
+pytestmark = pytest.mark.connected
+
 TIMEOUT = 30
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]

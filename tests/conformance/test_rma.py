@@ -11,7 +11,7 @@ from sides import Side, Sides
 import ofipy
 from ofipy import Completed, RemoteRegion
 
-pytestmark = pytest.mark.needs("rma")
+pytestmark = [pytest.mark.needs("rma"), pytest.mark.connected]
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]
 

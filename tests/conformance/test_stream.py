@@ -11,6 +11,8 @@ from sides import Side, Sides, Target
 
 import ofipy
 
+pytestmark = pytest.mark.connected
+
 TIMEOUT = 60
 SIZES = (0, 1, 7, 31, 32, 33, 95, 96, 97, 500, 4095, 4096, 4097, 16_384, 16_385, 65_536, 262_145, 1_500_000)
 
