@@ -82,7 +82,7 @@ def listen(
     *,
     provider: str | None = None,
     node: str | None = None,
-    caps: Cap | str | Iterable[Cap | str] = "msg",
+    caps: Cap | str | Iterable[Cap | str] = "msg|tagged",
     threading: Threading | Literal["safe", "domain"] = "safe",
     progress: Progress | Literal["manual", "auto"] = "auto",
     backlog: int | None = None,

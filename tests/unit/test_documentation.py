@@ -141,6 +141,17 @@ def test_debugging_guide_names_every_exception() -> None:
     assert kinds - {"FabricError"} == named
 
 
+def test_connections_guide(tmp_path: Path) -> None:
+    found = programs("docs/how-to/connect-endpoints.md")
+    assert len(found) == 3
+    able = {info.provider for info in ofipy.getinfo(ep_type="msg", caps={"msg", "tagged"})}
+    if not able:
+        pytest.skip("no provider here has connected endpoints")
+    for provider in able:
+        for program, output in found:
+            assert run_program(program, tmp_path, {"OFIPY_PROVIDER": provider}) == output
+
+
 def test_remote_memory_guide() -> None:
     page = (ROOT / "docs/how-to/remote-memory.md").read_text()
     ((program, output),) = re.findall(r"```python\n(.*?)```\n.*?```text\n(.*?)```", page, re.DOTALL)
