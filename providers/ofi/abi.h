@@ -52,6 +52,13 @@
 #define LF_DISCARD (1ull << 58)
 #define LF_CLAIM (1ull << 59)
 
+/* Flags of queries for atomics. */
+#define LF_FETCH_ATOMIC (1ull << 58)
+#define LF_COMPARE_ATOMIC (1ull << 59)
+
+/* Key of a registration that has none. */
+#define LF_KEY_NOTAVAIL UINT64_MAX
+
 /* Flag of fi_getinfo: node and service are the own address. As a capability bit it means SOURCE. */
 #define LF_GETINFO_SOURCE (1ull << 57)
 

@@ -3,11 +3,14 @@
  * The bridge's own types: an installed libfabric as a provider.
  *
  * Objects of libfabric belong to the bridge's object in whose struct they stand, and are closed with it. Everything is
- * guarded by the core's domain lock, which is why libfabric is asked for the threading level of a domain; the exceptions
- * say so.
+ * guarded by the core's domain lock; the exceptions say so. Regions are the one that libfabric has to know of: they are
+ * registered and closed without that lock, since pinning may take long, so it is asked for FI_THREAD_SAFE.
  */
 #ifndef OFI_BRIDGE_H
 #define OFI_BRIDGE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "abi.h"
 #include "ofipy/provider.h"
@@ -34,7 +37,17 @@ struct bridge_domain {
     struct lf_info *info; /* the library's description of what was opened */
     struct lf_fabric *fabric;
     struct lf_domain *domain;
-    uint64_t levels; /* completion levels that there are, LF_…_COMPLETE */
+    uint64_t levels;                      /* completion levels that there are, LF_…_COMPLETE */
+    _Atomic uint64_t next_key;            /* of registrations that no peer is told of */
+    pthread_mutex_t lock;                 /* guards the rest: regions come and go without the core's lock */
+    struct ofp_list regions;              /* bound to `regions_home`; memory.c */
+    struct bridge_endpoint *regions_home; /* LF_MR_ENDPOINT: the endpoint that regions belong to, NULL: none is open */
+};
+
+/* A registration of the user's, behind provider_data[0] of its region. */
+struct bridge_region {
+    struct ofp_list node; /* in the domain's `regions`, when bound to an endpoint */
+    struct lf_mr *mr;     /* NULL once the endpoint is closed that it was bound to */
 };
 
 /*
@@ -47,13 +60,13 @@ struct bridge_block {
     struct ofp_pending
         *pending; /* with a peer found again by `id`: the core ends what belongs to an address it removes */
     uint64_t id;
-    struct bridge_block *next;                /* in the pool */
-    char *copy;                               /* in place of the user's memory, owned; NULL: none */
-    bool scattered;                           /* what comes into `copy` goes on to the user's memory */
-    char spare;                               /* what a receive without memory is posted with */
-    bool is_send;                             /* counts in `sends` of the endpoint */
-    uint32_t registered;                      /* entries of `regions` */
-    struct lf_mr *regions[OFP_SEGMENT_LIMIT]; /* temporary registrations, closed with the operation */
+    struct bridge_block *next;                    /* in the pool */
+    char *copy;                                   /* in place of the user's memory, owned; NULL: none */
+    bool scattered;                               /* what comes into `copy` goes on to the user's memory */
+    char spare;                                   /* what a receive without memory is posted with */
+    bool is_send;                                 /* counts in `sends` of the endpoint */
+    uint32_t registered;                          /* entries of `regions` */
+    struct lf_mr *regions[OFP_SEGMENT_LIMIT + 2]; /* temporary registrations, closed with the operation */
 };
 
 struct bridge_slab;
@@ -140,6 +153,27 @@ struct bridge_block *bridge_block_take(struct bridge_endpoint *endpoint); /* NUL
 void bridge_block_give(struct bridge_endpoint *endpoint, struct bridge_block *block);
 void bridge_blocks_free(struct bridge_endpoint *endpoint);
 
+/* remote.c */
+/* Places of the other operands of an atomic among the descriptors, behind those of the local pieces. */
+enum { BRIDGE_RESULT = OFP_SEGMENT_LIMIT, BRIDGE_COMPARE, BRIDGE_DESCRIPTORS };
+
+/* What every call of libfabric's gets. */
+struct bridge_call {
+    struct lf_ep *ep;
+    uint64_t address;
+    void *context;
+    void *descriptors[BRIDGE_DESCRIPTORS];
+};
+
+ssize_t bridge_call_remote(const struct bridge_call *call, const struct ofp_transfer *transfer, uint64_t flags);
+/* Of an open domain's info; others answer -EOPNOTSUPP. */
+int bridge_atomic_query(const struct ofp_info *info, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
+                        uint64_t *count);
+/* Whether libfabric has this atomic, and takes that much in one: 0, -EOPNOTSUPP, -EMSGSIZE. */
+int bridge_atomic_check(const struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer);
+/* Bytes of the longest vector of any atomic; 0: there is none. */
+uint64_t bridge_atomic_longest(const struct bridge_domain *domain);
+
 /* post.c */
 int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
 
@@ -151,9 +185,12 @@ int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending);
 /* memory.c */
 int bridge_region_open(struct ofp_region *region);
 void bridge_region_close(struct ofp_region *region);
+/* The endpoint opens; it closes, and with it every registration that is bound to it. */
+void bridge_regions_join(struct ofp_endpoint *endpoint);
+void bridge_regions_leave(struct ofp_endpoint *endpoint);
 /*
- * What libfabric calls the memory of a transfer, an entry for each of its segments; memory without a region is registered
- * for the time of the operation where the provider wants that. 0 or a negative errno.
+ * What libfabric calls the memory of a transfer: BRIDGE_DESCRIPTORS entries; memory without a region is registered for the
+ * time of the operation where the provider wants that. 0 or a negative errno.
  */
 int bridge_descriptors(struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer, struct bridge_block *block,
                        void **descriptors);

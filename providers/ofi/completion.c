@@ -48,7 +48,7 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
     struct ofp_pending *pending = peer && block->pending ? bridge_core->pending_find(peer, block->id) : block->pending;
     bool is_send = block->is_send;
 
-    if (pending && block->scattered)
+    if (pending && block->scattered && !(is_send && error))
         scatter(block, &pending->transfer, is_send ? pending->transfer.length : entry->length);
     bridge_block_give(self, block);
     if (is_send) {
@@ -70,18 +70,33 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
     }
 }
 
+/* What a peer did to memory here. */
+static void report_remote(struct ofp_endpoint *endpoint, struct ofp_peer *source, const struct lf_cq_entry *entry)
+{
+    uint64_t flags = entry->flags & LF_REMOTE_READ ? OFP_COMPLETED_REMOTE_READ : OFP_COMPLETED_REMOTE_WRITE;
+
+    if (entry->flags & LF_ATOMIC)
+        flags |= OFP_COMPLETED_ATOMIC;
+    if (entry->flags & LF_REMOTE_CQ_DATA)
+        flags |= OFP_COMPLETED_REMOTE_CQ_DATA;
+    bridge_core->remote_event(endpoint, source, NULL, flags, entry->data, entry->length);
+}
+
 static void handle(struct ofp_endpoint *endpoint, const struct lf_cq_entry *entry, uint64_t address, int error,
                    int provider_error)
 {
+    const uint64_t remote = LF_REMOTE_READ | LF_REMOTE_WRITE;
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct ofp_peer *source = NULL;
 
-    if (entry->flags & LF_RECV && endpoint->info.caps & OFP_CAP_SOURCE) {
+    if (entry->flags & (LF_RECV | remote) && endpoint->info.caps & OFP_CAP_SOURCE) {
         source = bridge_peer_find(self, address);
         if (source)
             bridge_peer_of(source)->reached = true;
     }
-    if (entry->op_context)
+    if (__builtin_expect(entry->flags & remote && !error, 0))
+        report_remote(endpoint, source, entry);
+    else if (entry->op_context)
         finish(self, entry->op_context, source, entry, error, provider_error);
     else if (error)
         bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s: a short message was lost: %s", endpoint->info.provider,

@@ -46,6 +46,8 @@ int bridge_domain_open(struct ofp_domain *domain)
     self->library = bridge_library_get(text, sizeof(text));
     if (!self->library)
         return -ENOENT;
+    pthread_mutex_init(&self->lock, NULL);
+    ofp_list_init(&self->regions);
     error = bridge_info_find(self->library, &domain->info, NULL, NULL, 0, &self->info);
     if (error)
         return error;
@@ -63,8 +65,11 @@ int bridge_domain_open(struct ofp_domain *domain)
         goto no_domain;
     }
     self->levels = bridge_completion_levels(self->library, &domain->info);
-    /* Only now it shows whether there is a descriptor to sleep on; nobody else has seen this copy of the info yet. */
+    /* Only now some of the info shows; nobody else has seen this copy of it yet. */
     domain->info.wait_fd = domain->info.wait_fd && has_descriptor(self);
+    domain->info.provider_data[1] = (uintptr_t)self;
+    if (domain->info.caps & OFP_CAP_ATOMIC)
+        domain->info.max_atomic_size = bridge_atomic_longest(self);
     return 0;
 no_domain:
     self->fabric->fid.ops->close(&self->fabric->fid);

@@ -66,7 +66,10 @@ static int open_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
         error = self->ep->fid.ops->bind(&self->ep->fid, &self->cq->fid, LF_SEND | LF_RECV);
     if (!error)
         error = self->ep->fid.ops->control(&self->ep->fid, LF_COMMAND_ENABLE, NULL);
-    return error ? -bridge_error(error) : watch_queue(endpoint);
+    if (error)
+        return -bridge_error(error);
+    bridge_regions_join(endpoint);
+    return watch_queue(endpoint);
 }
 
 static void close_objects(struct ofp_endpoint *endpoint)
@@ -76,6 +79,7 @@ static void close_objects(struct ofp_endpoint *endpoint)
     if (self->watch.fd >= 0)
         bridge_core->watch_remove(endpoint->domain, &self->watch);
     self->watch.fd = -1;
+    bridge_regions_leave(endpoint);
     /* Nothing touches the memory of operations any more once the endpoint is closed. */
     close_object(self->ep ? &self->ep->fid : NULL);
     close_object(self->av ? &self->av->fid : NULL);

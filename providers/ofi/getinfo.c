@@ -82,6 +82,40 @@ static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+static uint64_t remote_capabilities(const struct lf_info *info)
+{
+    const uint64_t both_ways = LF_READ | LF_WRITE | LF_REMOTE_READ | LF_REMOTE_WRITE;
+
+    if ((info->caps & both_ways) != both_ways || !info->tx_attr->rma_iov_limit)
+        return 0;
+    return (info->caps & LF_RMA ? OFP_CAP_RMA : 0) | (info->caps & LF_ATOMIC ? OFP_CAP_ATOMIC : 0);
+}
+
+/*
+ * The order of bytes, which libfabric bounds by a size; ofipy's holds for any. `rar`: the first of its four bits of the
+ * class.
+ */
+static uint64_t byte_order(const struct lf_info *info, uint64_t rar)
+{
+    const struct lf_ep_attr *ep = info->ep_attr;
+    const struct {
+        uint64_t theirs, ours;
+        size_t size;
+    } orders[] = {
+        {rar, OFP_ORDER_RAR, ep->max_msg_size},
+        {rar << 1, OFP_ORDER_RAW, ep->max_order_raw_size},
+        {rar << 2, OFP_ORDER_WAR, ep->max_order_war_size},
+        {rar << 3, OFP_ORDER_WAW, ep->max_order_waw_size},
+    };
+    uint64_t result = 0;
+
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
+        if (info->tx_attr->msg_order & info->rx_attr->msg_order & orders[i].theirs &&
+            orders[i].size >= ep->max_msg_size)
+            result |= orders[i].ours;
+    return result;
+}
+
 uint64_t bridge_segment_limit(const struct lf_info *info)
 {
     return smaller(info->tx_attr->iov_limit, info->rx_attr->iov_limit);
@@ -98,7 +132,7 @@ static bool fill(const struct bridge_library *library, const struct lf_info *fro
         .tx_size = from->tx_attr->size,
         .rx_size = from->rx_attr->size,
         .segment_limit = OFP_SEGMENT_LIMIT,
-        .remote_segment_limit = from->tx_attr->rma_iov_limit,
+        .remote_segment_limit = smaller(from->tx_attr->rma_iov_limit, OFP_SEGMENT_LIMIT),
         .cq_data_size = from->domain_attr->cq_data_size,
         .mr_key_size = from->domain_attr->mr_key_size,
         .address_format = address_format(from->addr_format),
@@ -109,6 +143,16 @@ static bool fill(const struct bridge_library *library, const struct lf_info *fro
     for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++)
         if (from->caps & capabilities[i].theirs)
             info->caps |= capabilities[i].ours;
+    info->caps |= remote_capabilities(from);
+    if (info->caps & OFP_CAP_RMA) {
+        info->max_rma_size = info->max_msg_size;
+        info->rma_order = byte_order(from, LF_ORDER_RMA_RAR);
+    }
+    /* The true bound shows when a domain is open. */
+    if (info->caps & OFP_CAP_ATOMIC) {
+        info->max_atomic_size = info->max_msg_size;
+        info->atomic_order = byte_order(from, LF_ORDER_ATOMIC_RAR);
+    }
     name_protocol(library, from->ep_attr->protocol, info->protocol, sizeof(info->protocol));
     return copy_name(info->provider, sizeof(info->provider), BRIDGE_NAME ":", from->fabric_attr->prov_name) &&
            copy_name(info->fabric, sizeof(info->fabric), "", from->fabric_attr->name) &&
@@ -140,11 +184,21 @@ static struct lf_info *base_hints(const struct bridge_library *library)
     hints->mode = MODES;
     hints->ep_attr->type = LF_EP_RDM;
     hints->domain_attr->mr_mode = MR_MODES;
-    hints->domain_attr->threading = LF_THREAD_DOMAIN;
+    /* Regions come and go without the core's lock, in any thread, while others are at work in the domain. */
+    hints->domain_attr->threading = LF_THREAD_SAFE;
     hints->domain_attr->control_progress = LF_PROGRESS_MANUAL;
     hints->domain_attr->data_progress = LF_PROGRESS_MANUAL;
     hints->domain_attr->resource_mgmt = LF_RM_ENABLED;
     return hints;
+}
+
+/*
+ * Told virtual addresses, shm copies straight into another process and looks at neither key nor bounds nor rights; when that
+ * fails, it says "again" for ever.
+ */
+static int mr_modes_for(const char *provider)
+{
+    return strcmp(provider, "shm") == 0 ? MR_MODES & ~LF_MR_VIRT_ADDR : MR_MODES;
 }
 
 /* Hints that ask for what `info` describes; NULL: out of memory. They are freed by libfabric: both use the C library. */
@@ -155,6 +209,7 @@ static struct lf_info *hints_of(const struct bridge_library *library, const stru
     if (!hints)
         return NULL;
     hints->fabric_attr->prov_name = strdup(info->provider + strlen(BRIDGE_NAME ":"));
+    hints->domain_attr->mr_mode = mr_modes_for(info->provider + strlen(BRIDGE_NAME ":"));
     hints->fabric_attr->name = strdup(info->fabric);
     hints->domain_attr->name = strdup(info->domain);
     if (hints->fabric_attr->prov_name && hints->fabric_attr->name && hints->domain_attr->name)

@@ -6,6 +6,7 @@
  * memory behind it is unmapped. Providers with expensive registration keep a cache below, with hooks that do know.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "bridge.h"
 
@@ -21,70 +22,184 @@ static const struct {
     {OFP_ACCESS_REMOTE_WRITE, LF_REMOTE_WRITE},
 };
 
+static bool binds(const struct bridge_domain *domain) { return domain->info->domain_attr->mr_mode & LF_MR_ENDPOINT; }
+
+/* Keys that no peer is told of come from the upper end, since those that users choose are small. */
+static uint64_t fitting_key(struct bridge_domain *domain, bool remote, uint64_t key)
+{
+    size_t size = domain->info->domain_attr->mr_key_size;
+
+    if (!remote)
+        key = LF_KEY_NOTAVAIL - 1 - atomic_fetch_add_explicit(&domain->next_key, 1, memory_order_relaxed);
+    return size && size < sizeof(key) ? key & ((1ull << 8 * size) - 1) : key;
+}
+
 static int register_memory(struct bridge_domain *domain, void *base, size_t length, uint64_t access, uint64_t key,
                            struct lf_mr **mr)
 {
-    int result = domain->domain->mr->reg(&domain->domain->fid, base, length, access, 0, key, 0, mr, NULL);
+    bool remote = access & (LF_REMOTE_READ | LF_REMOTE_WRITE);
+    int result = domain->domain->mr->reg(&domain->domain->fid, base, length, access, 0,
+                                         fitting_key(domain, remote, key), 0, mr, NULL);
 
     return result ? -bridge_error(result) : 0;
+}
+
+static int bind_to(struct lf_mr *mr, struct bridge_endpoint *endpoint)
+{
+    int result = mr->fid.ops->bind(&mr->fid, &endpoint->ep->fid, 0);
+
+    if (!result)
+        result = mr->fid.ops->control(&mr->fid, LF_COMMAND_ENABLE, NULL);
+    return result ? -bridge_error(result) : 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- regions */
+
+void bridge_regions_join(struct ofp_endpoint *endpoint)
+{
+    struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
+
+    pthread_mutex_lock(&domain->lock);
+    if (!domain->regions_home)
+        domain->regions_home = bridge_endpoint_of(endpoint);
+    pthread_mutex_unlock(&domain->lock);
+}
+
+void bridge_regions_leave(struct ofp_endpoint *endpoint)
+{
+    struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
+    struct ofp_list *node;
+
+    pthread_mutex_lock(&domain->lock);
+    if (domain->regions_home == bridge_endpoint_of(endpoint)) {
+        domain->regions_home = NULL;
+        while ((node = ofp_list_pop(&domain->regions))) {
+            struct bridge_region *self = OFP_CONTAINER_OF(node, struct bridge_region, node);
+
+            self->mr->fid.ops->close(&self->mr->fid);
+            self->mr = NULL;
+        }
+    }
+    pthread_mutex_unlock(&domain->lock);
+}
+
+/* Where regions belong to an endpoint it is the first of the domain. */
+static int bind_region(struct bridge_domain *domain, struct bridge_region *self)
+{
+    int result;
+
+    pthread_mutex_lock(&domain->lock);
+    if (domain->regions_home) {
+        result = bind_to(self->mr, domain->regions_home);
+        if (!result)
+            ofp_list_append(&domain->regions, &self->node);
+    } else {
+        bridge_core->log(OFP_LOG_ERROR, BRIDGE_NAME, "%s registers memory for an endpoint: open that first",
+                         domain->info->fabric_attr->prov_name);
+        result = -EDESTADDRREQ;
+    }
+    pthread_mutex_unlock(&domain->lock);
+    return result;
+}
+
+static uint64_t rights_of(const struct ofp_region *region)
+{
+    uint64_t access = 0;
+
+    for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+        if (region->access & rights[i].ours)
+            access |= rights[i].theirs;
+    return access;
 }
 
 int bridge_region_open(struct ofp_region *region)
 {
     struct bridge_domain *domain = bridge_domain_of(region->domain);
     int mr_mode = domain->info->domain_attr->mr_mode;
-    uint64_t access = 0;
-    struct lf_mr *mr;
+    uint64_t access = rights_of(region);
+    bool remote = access & (LF_REMOTE_READ | LF_REMOTE_WRITE);
+    struct bridge_region *self;
     int result;
 
-    for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
-        if (region->access & rights[i].ours)
-            access |= rights[i].theirs;
-    if (!(mr_mode & LF_MR_LOCAL) && !(access & (LF_REMOTE_READ | LF_REMOTE_WRITE)))
+    if (!(mr_mode & LF_MR_LOCAL) && !remote)
         return 0;
-    result = register_memory(domain, region->base, region->length, access, region->key, &mr);
+    self = calloc(1, sizeof(*self));
+    if (!self)
+        return -ENOMEM;
+    result = register_memory(domain, region->base, region->length, access, region->key, &self->mr);
     if (result)
+        goto no_memory;
+    if (binds(domain))
+        result = bind_region(domain, self);
+    if (!result && remote && mr_mode & LF_MR_PROV_KEY && self->mr->key == LF_KEY_NOTAVAIL)
+        result = -EOPNOTSUPP;
+    region->provider_data[0] = (uintptr_t)self;
+    if (result) {
+        bridge_region_close(region);
         return result;
-    region->provider_data[0] = (uintptr_t)mr;
-    region->key = mr->key;
+    }
+    if (remote)
+        region->key = self->mr->key;
+    region->remote_base = remote && mr_mode & LF_MR_VIRT_ADDR ? (uintptr_t)region->base : 0;
     return 0;
+no_memory:
+    free(self);
+    return result;
 }
 
 void bridge_region_close(struct ofp_region *region)
 {
-    struct lf_mr *mr = (struct lf_mr *)(uintptr_t)region->provider_data[0];
+    struct bridge_domain *domain = bridge_domain_of(region->domain);
+    struct bridge_region *self = (struct bridge_region *)(uintptr_t)region->provider_data[0];
 
-    if (mr)
-        mr->fid.ops->close(&mr->fid);
+    if (!self)
+        return;
+    pthread_mutex_lock(&domain->lock);
+    if (ofp_list_linked(&self->node))
+        ofp_list_remove(&self->node);
+    if (self->mr)
+        self->mr->fid.ops->close(&self->mr->fid);
+    pthread_mutex_unlock(&domain->lock);
+    free(self);
     region->provider_data[0] = 0;
 }
 
-static int describe(struct bridge_domain *domain, const struct iovec *iov, const struct ofp_region *region,
+/* ------------------------------------------------------------------------------------------------------- operations */
+
+static int describe(struct ofp_endpoint *endpoint, const struct iovec *iov, const struct ofp_region *region,
                     struct bridge_block *block, void **descriptor)
 {
-    const struct lf_mr *known = region ? (const struct lf_mr *)(uintptr_t)region->provider_data[0] : NULL;
+    struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
+    const struct bridge_region *known =
+        region ? (const struct bridge_region *)(uintptr_t)region->provider_data[0] : NULL;
+    struct lf_mr *mr;
     int result;
 
-    *descriptor = known ? known->descriptor : NULL;
-    if (known || !iov->iov_len)
+    *descriptor = known && known->mr ? known->mr->descriptor : NULL;
+    if (*descriptor || !iov->iov_len)
         return 0;
-    result = register_memory(domain, iov->iov_base, iov->iov_len, LF_SEND | LF_RECV | LF_READ | LF_WRITE, 0,
-                             &block->regions[block->registered]);
-    if (!result)
-        *descriptor = block->regions[block->registered++]->descriptor;
+    result = register_memory(domain, iov->iov_base, iov->iov_len, LF_SEND | LF_RECV | LF_READ | LF_WRITE, 0, &mr);
+    if (result)
+        return result;
+    block->regions[block->registered++] = mr;
+    if (binds(domain))
+        result = bind_to(mr, bridge_endpoint_of(endpoint));
+    *descriptor = mr->descriptor;
     return result;
 }
 
 int bridge_descriptors(struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer, struct bridge_block *block,
                        void **descriptors)
 {
-    struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
+    struct iovec compare = {(void *)(uintptr_t)transfer->compare, transfer->length};
+    struct iovec result_memory = {transfer->result, transfer->length};
+    int result = 0;
 
-    for (uint32_t i = 0; i < transfer->iov_count; i++) {
-        int result = describe(domain, &transfer->iov[i], transfer->regions[i], block, &descriptors[i]);
-
-        if (result)
-            return result;
-    }
-    return 0;
+    for (uint32_t i = 0; !result && i < transfer->iov_count; i++)
+        result = describe(endpoint, &transfer->iov[i], transfer->regions[i], block, &descriptors[i]);
+    if (!result && transfer->op->op >= OFP_FETCH_ATOMIC)
+        result = describe(endpoint, &result_memory, transfer->result_region, block, &descriptors[BRIDGE_RESULT]);
+    if (!result && transfer->op->op == OFP_COMPARE_ATOMIC)
+        result = describe(endpoint, &compare, transfer->compare_region, block, &descriptors[BRIDGE_COMPARE]);
+    return result;
 }

@@ -36,6 +36,8 @@ static uint64_t address_of(const struct ofp_peer *peer)
 
 static bool is_receive(uint16_t op) { return op == OFP_RECV || op == OFP_TRECV; }
 
+static bool is_remote(uint16_t op) { return op >= OFP_READ; }
+
 /* The operation writes into the local memory. */
 static bool takes_in(uint16_t op) { return is_receive(op) || op == OFP_READ; }
 
@@ -80,46 +82,46 @@ static int inject(const struct bridge_endpoint *self, const struct ofp_peer *pee
 
 /* ------------------------------------------------------------------------------------------------------ all others */
 
-static ssize_t call_message(struct lf_ep *ep, uint64_t address, const struct ofp_transfer *transfer, void **descriptors,
-                            struct bridge_block *block)
+static ssize_t call_message(const struct bridge_call *call, const struct ofp_transfer *transfer, uint64_t flags)
 {
-    const struct ofp_operation *op = transfer->op;
     struct lf_msg msg = {.iov = transfer->iov,
-                         .descriptors = descriptors,
+                         .descriptors = call->descriptors,
                          .iov_count = transfer->iov_count,
-                         .address = address,
-                         .context = block,
-                         .data = op->data};
+                         .address = call->address,
+                         .context = call->context,
+                         .data = transfer->op->data};
 
-    if (op->op == OFP_RECV)
-        return ep->msg->recvmsg(ep, &msg, LF_COMPLETION);
-    return ep->msg->sendmsg(ep, &msg, flags_of(op->flags));
+    if (transfer->op->op == OFP_RECV)
+        return call->ep->msg->recvmsg(call->ep, &msg, LF_COMPLETION);
+    return call->ep->msg->sendmsg(call->ep, &msg, flags);
 }
 
-static ssize_t call_tagged(struct lf_ep *ep, uint64_t address, const struct ofp_transfer *transfer, void **descriptors,
-                           struct bridge_block *block)
+static ssize_t call_tagged(const struct bridge_call *call, const struct ofp_transfer *transfer, uint64_t flags)
 {
     const struct ofp_operation *op = transfer->op;
     struct lf_msg_tagged msg = {.iov = transfer->iov,
-                                .descriptors = descriptors,
+                                .descriptors = call->descriptors,
                                 .iov_count = transfer->iov_count,
-                                .address = address,
+                                .address = call->address,
                                 .tag = op->tag,
                                 .ignore = op->op == OFP_TRECV ? op->ignore : 0,
-                                .context = block,
+                                .context = call->context,
                                 .data = op->data};
 
     if (op->op == OFP_TRECV)
-        return ep->tagged->recvmsg(ep, &msg, LF_COMPLETION);
-    return ep->tagged->sendmsg(ep, &msg, flags_of(op->flags));
+        return call->ep->tagged->recvmsg(call->ep, &msg, LF_COMPLETION);
+    return call->ep->tagged->sendmsg(call->ep, &msg, flags);
 }
 
-static ssize_t call(struct lf_ep *ep, struct ofp_peer *peer, const struct ofp_transfer *transfer, void **descriptors,
-                    struct bridge_block *block)
+static ssize_t call_libfabric(const struct bridge_call *call, const struct ofp_transfer *transfer, uint64_t flags)
 {
-    if (transfer->op->op == OFP_SEND || transfer->op->op == OFP_RECV)
-        return call_message(ep, address_of(peer), transfer, descriptors, block);
-    return call_tagged(ep, address_of(peer), transfer, descriptors, block);
+    uint16_t op = transfer->op->op;
+
+    if (is_remote(op))
+        return bridge_call_remote(call, transfer, flags);
+    if (op == OFP_SEND || op == OFP_RECV)
+        return call_message(call, transfer, flags);
+    return call_tagged(call, transfer, flags);
 }
 
 /*
@@ -145,12 +147,29 @@ static int gather(struct bridge_block *block, const struct ofp_transfer *transfe
     return 0;
 }
 
+/* libfabric takes an inject of RMA or an atomic as it is, and yet tells of its end. */
+static bool injects_remote(const struct bridge_endpoint *self, const struct ofp_transfer *transfer)
+{
+    return transfer->op->flags & OFP_INJECT && is_remote(transfer->op->op) && transfer->length <= self->inject_size;
+}
+
+static bool needs_copy(const struct bridge_endpoint *self, const struct ofp_transfer *transfer)
+{
+    uint32_t limit = transfer->op->op >= OFP_ATOMIC ? 1 : self->segment_limit;
+
+    if (transfer->iov_count > limit)
+        return true;
+    return transfer->op->flags & OFP_INJECT && !injects_remote(self, transfer);
+}
+
 static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer,
                  struct bridge_block *block)
 {
     static struct ofp_region *const no_region = NULL;
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct bridge_call call = {.ep = self->ep, .address = address_of(peer), .context = block};
+    uint64_t flags = flags_of(transfer->op->flags) | (injects_remote(self, transfer) ? LF_INJECT : 0);
     struct ofp_transfer copied = *transfer;
-    void *descriptors[OFP_SEGMENT_LIMIT] = {NULL};
     struct iovec copy;
     int result;
 
@@ -160,7 +179,7 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
         copied.iov = &copy;
         copied.iov_count = 1;
         copied.regions = &no_region;
-    } else if (transfer->op->flags & OFP_INJECT || transfer->iov_count > bridge_endpoint_of(endpoint)->segment_limit) {
+    } else if (needs_copy(self, transfer)) {
         result = gather(block, transfer, &copy);
         if (result)
             return result;
@@ -168,10 +187,10 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
         copied.iov_count = 1;
         copied.regions = &no_region;
     }
-    result = registers(endpoint) ? bridge_descriptors(endpoint, &copied, block, descriptors) : 0;
+    result = registers(endpoint) ? bridge_descriptors(endpoint, &copied, block, call.descriptors) : 0;
     if (result)
         return result;
-    return -bridge_error((int)call(bridge_endpoint_of(endpoint)->ep, peer, &copied, descriptors, block));
+    return -bridge_error((int)call_libfabric(&call, &copied, flags));
 }
 
 /* libfabric reports completions only when its queue is read, so there is time to keep the operation after the call. */
@@ -210,6 +229,12 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
 
     if (is_receive(op) && transfer->op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV))
         return -EOPNOTSUPP;
+    if (op >= OFP_ATOMIC) {
+        int result = bridge_atomic_check(endpoint, transfer);
+
+        if (result)
+            return result;
+    }
     if (flags_of(transfer->op->flags) & LEVELS & ~bridge_domain_of(endpoint->domain)->levels)
         return -EOPNOTSUPP;
     if ((op == OFP_SEND || op == OFP_TSEND) && injectable(self, peer, transfer))

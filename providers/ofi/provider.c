@@ -55,6 +55,7 @@ static const struct ofp_provider provider = {
     .resolve = bridge_resolve,
     .address_check = bridge_address_check,
     .address_format = bridge_address_format,
+    .atomic_query = bridge_atomic_query,
     .domain =
         {
             .size = sizeof(struct bridge_domain),
