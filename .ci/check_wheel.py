@@ -12,6 +12,7 @@ BUILT = {
     "ofipy/_ofp.abi3.so": {"PyInit__ofp"},
     "ofipy/providers/ofi/_bridge.abi3.so": {"ofp_provider_entry"},
     "ofipy/providers/shm/_shm.abi3.so": {"ofp_provider_entry"},
+    "ofipy/providers/tcp/_tcp.abi3.so": {"ofp_provider_entry"},
 }
 
 

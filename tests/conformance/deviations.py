@@ -49,6 +49,7 @@ DEVIATIONS = (
             "test_a_record_s_own_level_wins_over_the_default",
             "test_full_transmit_queue",
             "test_messages_outlive_their_sender",
+            "test_removal_cancels_what_is_under_way_to_that_peer_only",
         ),
         "no FI_MATCH_COMPLETE: fi_getinfo with it among tx_attr->op_flags answers -FI_ENODATA",
     ),
@@ -68,16 +69,6 @@ DEVIATIONS = (
         ("test_question_and_answer", "test_many_peers"),
         "no FI_SOURCE_ERR, and receives of unknown size need a posted probe; what fails is in threads",
         run=False,
-    ),
-    Deviation(
-        BOTH,
-        ("test_removal_cancels_what_is_under_way_to_that_peer_only",),
-        "unmatched messages are kept whole at the target, and fi_av_remove(3) stops nothing that was accepted",
-    ),
-    Deviation(
-        TCP,
-        ("test_meeting_by_service", "test_service_is_taken_once"),
-        "services of IP addresses are port numbers (getaddrinfo(3)), not names",
     ),
     Deviation(
         TCP,

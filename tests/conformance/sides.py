@@ -8,6 +8,7 @@ run at the same time. Workers are reused by the next test; after a failure they 
 import faulthandler
 import importlib.util
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -50,6 +51,13 @@ class Target:
         """The same with endpoints of type ``msg``, if there are any."""
         other = replace(self, connects=True)
         return other if ofipy.getinfo(provider=self.provider, domain=self.domain, ep_type="msg") else None
+
+    def free_service(self) -> str:
+        """A service that nobody uses: a port where those are services, else a name."""
+        if self.info().address_format not in (ofipy.AddressFormat.IPV4, ofipy.AddressFormat.IPV6):
+            return f"s{secrets.token_hex(6)}"
+        with socket.create_server(("", 0)) as taken:
+            return str(taken.getsockname()[1])
 
     def open_domain(self, *, threading: Any = "safe", progress: Any = "manual") -> ofipy.Domain:
         """A domain; closing its fabric closes all."""

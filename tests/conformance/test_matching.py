@@ -230,6 +230,7 @@ def test_discard(ep: ofipy.Endpoint, me: ofipy.Peer, size: int) -> None:
     sends = [ep.tsend(bytes(size), me, tag=7) for _ in range(2)] + [ep.tsend(b"kept", me, tag=7)]
     wait_unexpected(ep, 7)
     assert ask(ep, Flag.PEEK | Flag.DISCARD, 4, tag=7)["length"] == size
+    wait_unexpected(ep, 7)
     claimed = ask(ep, Flag.PEEK | Flag.CLAIM, 5, tag=7)
     assert claimed["length"] == size
     assert ask(ep, Flag.CLAIM | Flag.DISCARD, 5)["error"] == 0

@@ -301,10 +301,8 @@ def test_unknown_sender_can_be_answered(open_endpoint: Callable[..., ofipy.Endpo
     assert answer == b"answer"
 
 
-def test_meeting_by_service(open_endpoint: Callable[..., ofipy.Endpoint]) -> None:
-    import secrets
-
-    name = f"c{secrets.randbelow(2**31)}"
+def test_meeting_by_service(target: Target, open_endpoint: Callable[..., ofipy.Endpoint]) -> None:
+    name = target.free_service()
     server, client = open_endpoint(service=name), open_endpoint()
     peer = client.insert(f"localhost:{name}")
     assert peer == client.insert(server.address)

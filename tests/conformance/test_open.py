@@ -85,7 +85,7 @@ def test_question_and_answer(target: Target) -> None:
 
 
 def test_service_is_taken_once(target: Target) -> None:
-    name = f"o{secrets.token_hex(6)}"
+    name = target.free_service()
     with ofipy.open(name, provider=target.provider):
         descriptors = len(os.listdir("/proc/self/fd"))
         with pytest.raises(ofipy.AddressInUse):

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections: made, changed, ended. meet.c leads them to TCP_UP. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "tcp.h"
+
+static const char *const state_names[] = {
+    [TCP_CONNECTING] = "connecting", [TCP_ASKING] = "asking", [TCP_WAITING] = "waiting",
+    [TCP_ACCEPTED] = "accepted",     [TCP_UP] = "up",         [TCP_KNOCKING] = "knocking",
+    [TCP_LEAVING] = "leaving",       [TCP_OVER] = "over",
+};
+
+/* Row: from; column: to. Everything may be over. */
+static const bool allowed[TCP_OVER + 1][TCP_OVER + 1] = {
+    [TCP_CONNECTING] = {[TCP_ASKING] = true},
+    [TCP_ASKING] = {[TCP_UP] = true, [TCP_WAITING] = true},
+    [TCP_WAITING] = {[TCP_CONNECTING] = true},
+    [TCP_ACCEPTED] = {[TCP_UP] = true, [TCP_LEAVING] = true},
+    [TCP_UP] = {[TCP_KNOCKING] = true, [TCP_LEAVING] = true},
+};
+
+void tcp_connection_state(struct tcp_connection *connection, enum tcp_state state)
+{
+    if (state != TCP_OVER && !allowed[connection->state][state])
+        tcp_core->log(OFP_LOG_ERROR, TCP_NAME, "a connection: no way from %s to %s", state_names[connection->state],
+                      state_names[state]);
+    connection->state = (uint8_t)state;
+}
+
+struct tcp_connection *tcp_connection_new(struct tcp_endpoint *endpoint, int fd, enum tcp_state state)
+{
+    struct tcp_connection *connection = calloc(1, sizeof(*connection));
+    struct tcp_meeting *meeting = calloc(1, sizeof(*meeting));
+
+    if (!connection || !meeting) {
+        free(connection);
+        free(meeting);
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    connection->stream = (struct tcp_stream){&tcp_plain_stream, fd};
+    connection->endpoint = endpoint;
+    connection->state = (uint8_t)state;
+    connection->meeting = meeting;
+    meeting->connection = connection;
+    ofp_list_init(&connection->out);
+    ofp_list_init(&connection->acks);
+    ofp_list_init(&connection->reads);
+    ofp_list_append(&endpoint->connections, &connection->node);
+    return connection;
+}
+
+int tcp_connection_watch(struct tcp_connection *connection)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+
+    return epoll_ctl(connection->endpoint->epoll_fd, EPOLL_CTL_ADD, connection->stream.fd, &event) ? -errno : 0;
+}
+
+void tcp_meeting_free(struct tcp_connection *connection)
+{
+    if (!connection->meeting)
+        return;
+    tcp_core->timer_stop(connection->endpoint->domain->base, &connection->meeting->timer);
+    free(connection->meeting);
+    connection->meeting = NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- ends */
+
+static void unlink_if(struct ofp_list *node)
+{
+    if (ofp_list_linked(node))
+        ofp_list_remove(node);
+}
+
+static void forget_peer(struct tcp_connection *connection)
+{
+    struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
+
+    if (peer && peer->connection == connection)
+        peer->connection = NULL;
+    if (peer && peer->inbound == connection)
+        peer->inbound = NULL;
+    connection->peer = NULL;
+}
+
+/* Its operations are the core's to end. */
+static void forget_operations(struct tcp_connection *connection)
+{
+    ofp_list_init(&connection->acks);
+    ofp_list_init(&connection->reads);
+    tcp_inbound_drop(connection);
+    free(connection->rendezvous);
+    connection->rendezvous = NULL;
+    free(connection->stash);
+    connection->stash = NULL;
+    unlink_if(&connection->stall);
+}
+
+void tcp_connection_discard(struct tcp_connection *connection)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+
+    if (connection->state == TCP_OVER)
+        return;
+    tcp_connection_state(connection, TCP_OVER);
+    forget_peer(connection);
+    forget_operations(connection);
+    tcp_queue_drop(connection);
+    tcp_meeting_free(connection);
+    if (connection->stream.fd >= 0)
+        connection->stream.ops->close(&connection->stream);
+    unlink_if(&connection->ready);
+    unlink_if(&connection->dirty);
+    if (ofp_list_linked(&connection->unproven)) {
+        ofp_list_remove(&connection->unproven);
+        endpoint->unproven_count--;
+    }
+    if (endpoint->hot == connection)
+        endpoint->hot = NULL;
+    /* Callers up the stack may still look at it. */
+    ofp_list_remove(&connection->node);
+    ofp_list_append(&endpoint->dead, &connection->node);
+}
+
+void tcp_connections_free_dead(struct tcp_endpoint *endpoint)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&endpoint->dead)))
+        free(OFP_CONTAINER_OF(node, struct tcp_connection, node));
+}
+
+void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text)
+{
+    struct ofp_peer *peer = connection->peer;
+
+    if (connection->state == TCP_OVER)
+        return;
+    tcp_connection_discard(connection);
+    if (peer)
+        tcp_core->peer_lost(peer, error, process_gone, text);
+}
+
+void tcp_connection_doom(struct tcp_connection *connection, int error)
+{
+    if (!connection->doom)
+        connection->doom = error;
+    tcp_connection_ready(connection);
+}
+
+void tcp_connection_violation(struct tcp_connection *connection, const char *what)
+{
+    char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT] = "a peer that has not said who it is";
+
+    if (connection->peer)
+        tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
+    snprintf(text, sizeof(text), "%s broke the protocol: %s", address, what);
+    tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u: %s", connection->endpoint->base->id, text);
+    tcp_connection_end(connection, EPROTO, false, text);
+}
+
+void tcp_connection_lost(struct tcp_connection *connection, int error)
+{
+    struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
+    /* An end that no network can fake, and that no living peer of ours makes without a goodbye. */
+    bool by_the_peer = !error || error == ECONNRESET || error == EPIPE;
+
+    if (by_the_peer && peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing)
+        tcp_knock(connection);
+    else
+        tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
+}
+
+/* --------------------------------------------------------------------------------------------------------- farewells */
+
+static void patience_over(struct ofp_timer *timer, uint64_t now)
+{
+    struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
+    struct tcp_connection *connection = meeting->connection;
+
+    if (now >= meeting->deadline || tcp_connection_has_left(connection)) {
+        tcp_connection_discard(connection);
+        return;
+    }
+    timer->deadline = now + 10 * TCP_MILLISECOND;
+    tcp_core->timer_start(connection->endpoint->domain->base, timer);
+}
+
+void tcp_connection_leave(struct tcp_connection *connection)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+
+    if (connection->state != TCP_UP || connection->shut || !tcp_queue_is_own(connection)) {
+        tcp_connection_discard(connection);
+        return;
+    }
+    connection->meeting = calloc(1, sizeof(*connection->meeting));
+    if (!connection->meeting) {
+        tcp_connection_discard(connection);
+        return;
+    }
+    tcp_connection_state(connection, TCP_LEAVING);
+    forget_peer(connection);
+    forget_operations(connection);
+    connection->stalled = false;
+    connection->meeting->connection = connection;
+    connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
+    connection->meeting->timer =
+        (struct ofp_timer){.deadline = tcp_core->now() + TCP_MILLISECOND, .expired = patience_over};
+    tcp_core->timer_start(endpoint->domain->base, &connection->meeting->timer);
+    tcp_connection_has_left(connection);
+    tcp_connection_ready(connection);
+}
+
+bool tcp_connection_has_left(struct tcp_connection *connection)
+{
+    if (connection->state == TCP_OVER)
+        return true;
+    if (!connection->blocked)
+        tcp_queue_flush(connection);
+    if (!ofp_list_empty(&connection->out) && !connection->hangup)
+        return false;
+    if (!connection->shut) {
+        connection->shut = true;
+        connection->stream.ops->shutdown(&connection->stream);
+    }
+    return connection->hangup || connection->stream.ops->pending(&connection->stream) == 0;
+}
+
+void tcp_peer_down(struct ofp_peer *peer)
+{
+    struct tcp_peer *self = tcp_peer_of(peer);
+
+    if (self->inbound)
+        tcp_connection_discard(self->inbound);
+    if (self->connection)
+        tcp_connection_leave(self->connection);
+    self->connection = self->inbound = NULL;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: opening, closing, progress, going to sleep. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "tcp.h"
+
+#define EVENTS 32
+/* Of the polls that find nothing on the socket read last, every so many asks for all others; a power of two. */
+#define POLLS_PER_LOOK 4u
+#define STALL_PAUSE_FIRST (TCP_MILLISECOND / 4)
+#define STALL_PAUSE_LONGEST (8 * TCP_MILLISECOND)
+
+static void woken(struct ofp_watch *watch, uint32_t events)
+{
+    (void)events;
+    tcp_poll(OFP_CONTAINER_OF(watch, struct tcp_endpoint, watch));
+}
+
+/* It only ends a sleep: progress tries the stalled connections again. */
+static void look_again(struct ofp_timer *timer, uint64_t now)
+{
+    (void)timer;
+    (void)now;
+}
+
+static void warn_of_the_world(const struct tcp_endpoint *endpoint)
+{
+    static bool warned;
+    char text[TCP_ADDRESS_TEXT];
+
+    if (warned || tcp_address_is_loopback(&endpoint->address))
+        return;
+    warned = true;
+    tcp_address_text(&endpoint->address, text);
+    tcp_core->log(OFP_LOG_INFO, TCP_NAME, "listening on %s for whoever reaches it: peers are not authenticated", text);
+}
+
+int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+    int error;
+
+    endpoint->base = base;
+    endpoint->domain = tcp_domain_of(base->domain);
+    endpoint->stall_timer.expired = look_again;
+    endpoint->stall_pause = STALL_PAUSE_FIRST;
+    ofp_list_init(&endpoint->ready);
+    ofp_list_init(&endpoint->dirty);
+    ofp_list_init(&endpoint->stalled);
+    ofp_list_init(&endpoint->connections);
+    ofp_list_init(&endpoint->dead);
+    ofp_list_init(&endpoint->unproven);
+    tcp_info_address(&base->info, &endpoint->address);
+    endpoint->scratch = malloc(TCP_SCRATCH);
+    if (!endpoint->scratch)
+        return -ENOMEM;
+    endpoint->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    error = endpoint->epoll_fd < 0 ? -errno : tcp_listen(endpoint, service, text, text_size);
+    if (error)
+        goto no_listener;
+    endpoint->watch = (struct ofp_watch){.fd = endpoint->epoll_fd, .events = EPOLLIN, .ready = woken};
+    error = tcp_core->watch_add(base->domain, &endpoint->watch);
+    if (error)
+        goto no_watch;
+    warn_of_the_world(endpoint);
+    return 0;
+
+no_watch:
+    tcp_listen_close(endpoint);
+no_listener:
+    if (endpoint->epoll_fd >= 0)
+        close(endpoint->epoll_fd);
+    free(endpoint->scratch);
+    return error;
+}
+
+int tcp_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length)
+{
+    const struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+    size_t room = *length;
+
+    *length = tcp_address_length(&endpoint->address);
+    if (room < *length)
+        return -OFP_ETOOSMALL;
+    memcpy(address, &endpoint->address, *length);
+    return 0;
+}
+
+/* --------------------------------------------------------------------------------------------------------- progress */
+
+static void notice(struct tcp_connection *connection, uint32_t events)
+{
+    if (connection->state == TCP_OVER)
+        return;
+    if (connection->state != TCP_UP && connection->state != TCP_LEAVING) {
+        tcp_meet(connection);
+        return;
+    }
+    if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        connection->hangup = true;
+    if (events & EPOLLOUT && connection->blocked) {
+        connection->blocked = false;
+        tcp_queue_later(connection);
+    }
+    if (events & ~(uint32_t)EPOLLOUT)
+        tcp_connection_ready(connection);
+}
+
+int tcp_poll(struct tcp_endpoint *endpoint)
+{
+    struct epoll_event events[EVENTS];
+    int count = epoll_wait(endpoint->epoll_fd, events, EVENTS, 0);
+
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.ptr)
+            notice(events[i].data.ptr, events[i].events);
+        else
+            tcp_accept(endpoint);
+    }
+    return count > 0 ? count : 0;
+}
+
+static int read_one(struct tcp_connection *connection)
+{
+    if (TCP_UNLIKELY(connection->doom && connection->state == TCP_UP)) {
+        tcp_connection_end(connection, connection->doom, false, NULL);
+        return 1;
+    }
+    if (connection->state != TCP_UP && connection->state != TCP_LEAVING) {
+        ofp_list_remove(&connection->ready);
+        return 0;
+    }
+    /* It becomes ready again when there is room. */
+    if (connection->stalled || tcp_queue_is_choked(connection)) {
+        if (ofp_list_linked(&connection->ready))
+            ofp_list_remove(&connection->ready);
+        if (!connection->stalled && !ofp_list_linked(&connection->stall))
+            ofp_list_append(&connection->endpoint->stalled, &connection->stall);
+        return 0;
+    }
+    return tcp_receive(connection);
+}
+
+static int read_ready(struct tcp_endpoint *endpoint)
+{
+    struct ofp_list turn, *node;
+    int events = 0;
+
+    if (ofp_list_empty(&endpoint->ready))
+        return 0;
+    /* Each once, whoever becomes ready again meanwhile. */
+    turn = endpoint->ready;
+    turn.next->previous = turn.previous->next = &turn;
+    ofp_list_init(&endpoint->ready);
+    while (!ofp_list_empty(&turn)) {
+        node = turn.next;
+        ofp_list_remove(node);
+        ofp_list_append(&endpoint->ready, node);
+        events += read_one(OFP_CONTAINER_OF(node, struct tcp_connection, ready));
+    }
+    return events;
+}
+
+static int retry_stalled(struct tcp_endpoint *endpoint)
+{
+    struct ofp_list *node, *following;
+    int events = 0;
+
+    OFP_LIST_EACH(node, following, &endpoint->stalled) {
+        struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_connection, stall);
+
+        if (connection->stalled) {
+            events += tcp_receive_again(connection);
+        } else if (!tcp_queue_is_choked(connection)) {
+            ofp_list_remove(node);
+            tcp_connection_ready(connection);
+            events++;
+        }
+    }
+    if (events)
+        endpoint->stall_pause = STALL_PAUSE_FIRST;
+    return events;
+}
+
+int tcp_progress(struct ofp_endpoint *base)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+    struct tcp_connection *hot = endpoint->hot;
+    int events = 0;
+
+    if (hot && hot->state == TCP_UP && !hot->stalled)
+        events = tcp_receive(hot);
+    if (!events && (!hot || ++endpoint->polls % POLLS_PER_LOOK == 0))
+        events += tcp_poll(endpoint);
+    events += read_ready(endpoint);
+    if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->stalled)))
+        events += retry_stalled(endpoint);
+    if (!ofp_list_empty(&endpoint->dirty))
+        tcp_flush(base);
+    if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->dead)))
+        tcp_connections_free_dead(endpoint);
+    return events;
+}
+
+bool tcp_arm(struct ofp_endpoint *base)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+
+    tcp_flush(base);
+    if (!ofp_list_empty(&endpoint->ready) || tcp_poll(endpoint))
+        return false;
+    /* Who posts the receive that they wait for may be another thread. */
+    if (!ofp_list_empty(&endpoint->stalled)) {
+        endpoint->stall_timer.deadline = tcp_core->now() + endpoint->stall_pause;
+        if (endpoint->stall_pause < STALL_PAUSE_LONGEST)
+            endpoint->stall_pause *= 2;
+        tcp_core->timer_start(base->domain, &endpoint->stall_timer);
+    }
+    return true;
+}
+
+void tcp_disarm(struct ofp_endpoint *base) { (void)base; }
+
+/* ---------------------------------------------------------------------------------------------------------- closing */
+
+int tcp_endpoint_drain(struct ofp_endpoint *base)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+    struct ofp_list *node, *following;
+    bool left = true;
+
+    /* From now on who knocks here is refused. */
+    if (!endpoint->closing)
+        tcp_listen_close(endpoint);
+    endpoint->closing = true;
+    OFP_LIST_EACH(node, following, &endpoint->connections) {
+        struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_connection, node);
+
+        if (connection->state != TCP_UP && connection->state != TCP_LEAVING)
+            continue;
+        left &= tcp_connection_has_left(connection);
+    }
+    return left ? 0 : -EAGAIN;
+}
+
+void tcp_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+
+    (void)deadline;
+    endpoint->closing = true;
+    while (!ofp_list_empty(&endpoint->connections))
+        tcp_connection_discard(OFP_CONTAINER_OF(endpoint->connections.next, struct tcp_connection, node));
+    tcp_connections_free_dead(endpoint);
+    tcp_listen_close(endpoint);
+    tcp_core->timer_stop(base->domain, &endpoint->stall_timer);
+    tcp_core->watch_remove(base->domain, &endpoint->watch);
+    close(endpoint->epoll_fd);
+    free(endpoint->scratch);
+    endpoint->scratch = NULL;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The listening socket, and those who connect to it. */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tcp.h"
+
+/* Out of descriptors: how long nobody is accepted. */
+#define ACCEPT_PAUSE (50 * TCP_MILLISECOND)
+#define KEEPALIVE_IDLE 10
+#define KEEPALIVE_INTERVAL 5
+#define KEEPALIVE_COUNT 3
+
+void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd)
+{
+    int one = 1, idle = KEEPALIVE_IDLE, interval = KEEPALIVE_INTERVAL, count = KEEPALIVE_COUNT;
+    unsigned timeout = endpoint->domain->user_timeout_ms;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    /* A host that is gone says nothing: unacknowledged data and unanswered questions tell. */
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
+}
+
+/* ---------------------------------------------------------------------------------------------------------- binding */
+
+static int bind_port(int fd, union tcp_address *address, uint16_t port)
+{
+    tcp_address_set_port(address, port);
+    return bind(fd, &address->any, (socklen_t)tcp_address_length(address)) ? -errno : 0;
+}
+
+/* A free port of the range, from a random one on, so that programs that start together do not try the same. */
+static int bind_in_range(int fd, union tcp_address *address, uint64_t low, uint64_t high)
+{
+    uint64_t span = high - low + 1, first = 0;
+    int error = -EADDRINUSE;
+
+    if (getrandom(&first, sizeof(first), 0) != sizeof(first))
+        first = 0;
+    for (uint64_t i = 0; i < span && error == -EADDRINUSE; i++)
+        error = bind_port(fd, address, (uint16_t)(low + (first % span + i) % span));
+    return error;
+}
+
+static int bind_any(int fd, union tcp_address *address, char *text, size_t text_size)
+{
+    uint64_t low = tcp_core->param_size("TCP_PORT_LOW"), high = tcp_core->param_size("TCP_PORT_HIGH");
+    int error;
+
+    if (!low && !high)
+        return bind_port(fd, address, 0);
+    if (!low || low > high || high > UINT16_MAX) {
+        snprintf(text, text_size, "OFIPY_TCP_PORT_LOW=%llu, OFIPY_TCP_PORT_HIGH=%llu: no range of ports",
+                 (unsigned long long)low, (unsigned long long)high);
+        return -EINVAL;
+    }
+    error = bind_in_range(fd, address, low, high);
+    if (error)
+        snprintf(text, text_size, "no port from %llu to %llu is free: %s", (unsigned long long)low,
+                 (unsigned long long)high, strerror(-error));
+    return error;
+}
+
+static int listen_on(struct tcp_endpoint *endpoint, int fd, uint16_t port, char *text, size_t text_size)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    socklen_t length = sizeof(endpoint->address);
+    char address[TCP_ADDRESS_TEXT];
+    int error;
+
+    error = port ? bind_port(fd, &endpoint->address, port) : bind_any(fd, &endpoint->address, text, text_size);
+    if (!error && listen(fd, TCP_BACKLOG) != 0)
+        error = -errno;
+    if (!error && getsockname(fd, &endpoint->address.any, &length) != 0)
+        error = -errno;
+    if (!error && epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        error = -errno;
+    if (error && !text[0]) {
+        tcp_address_text(&endpoint->address, address);
+        snprintf(text, text_size, "cannot listen on %s: %s", address, strerror(-error));
+    }
+    tcp_address_clean(&endpoint->address);
+    return error;
+}
+
+static void listen_again(struct ofp_timer *timer, uint64_t now)
+{
+    struct tcp_endpoint *endpoint = OFP_CONTAINER_OF(timer, struct tcp_endpoint, listen_timer);
+    struct epoll_event event = {.events = EPOLLIN};
+
+    (void)now;
+    epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
+}
+
+int tcp_listen(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size)
+{
+    uint16_t port;
+    int one = 1, error;
+
+    endpoint->listener = -1;
+    endpoint->listen_timer.expired = listen_again;
+    error = tcp_service_port(service, &port, text, text_size);
+    if (error)
+        return error;
+    endpoint->listener = socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (endpoint->listener < 0)
+        return -errno;
+    setsockopt(endpoint->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    error = listen_on(endpoint, endpoint->listener, port, text, text_size);
+    if (error) {
+        close(endpoint->listener);
+        endpoint->listener = -1;
+    }
+    return error;
+}
+
+void tcp_listen_close(struct tcp_endpoint *endpoint)
+{
+    tcp_core->timer_stop(endpoint->domain->base, &endpoint->listen_timer);
+    if (endpoint->listener >= 0)
+        close(endpoint->listener);
+    endpoint->listener = -1;
+}
+
+/* --------------------------------------------------------------------------------------------------------- accepting */
+
+static void pause_listening(struct tcp_endpoint *endpoint, int error)
+{
+    struct epoll_event event = {.events = 0};
+
+    if (!endpoint->complained)
+        tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u cannot accept connections now: %s", endpoint->base->id,
+                      strerror(error));
+    endpoint->complained = true;
+    epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
+    endpoint->listen_timer.deadline = tcp_core->now() + ACCEPT_PAUSE;
+    tcp_core->timer_start(endpoint->domain->base, &endpoint->listen_timer);
+}
+
+static void too_slow(struct ofp_timer *timer, uint64_t now)
+{
+    (void)now;
+    tcp_connection_discard(OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection);
+}
+
+static void welcome(struct tcp_endpoint *endpoint, int fd)
+{
+    struct tcp_connection *connection;
+
+    if (endpoint->unproven_count >= TCP_UNPROVEN_MAX)
+        tcp_connection_discard(OFP_CONTAINER_OF(endpoint->unproven.next, struct tcp_connection, unproven));
+    tcp_socket_options(endpoint, fd);
+    connection = tcp_connection_new(endpoint, fd, TCP_ACCEPTED);
+    if (!connection)
+        return;
+    ofp_list_append(&endpoint->unproven, &connection->unproven);
+    endpoint->unproven_count++;
+    connection->meeting->timer.deadline = tcp_core->now() + endpoint->domain->connect_ns;
+    connection->meeting->timer.expired = too_slow;
+    tcp_core->timer_start(endpoint->domain->base, &connection->meeting->timer);
+    if (tcp_connection_watch(connection) != 0)
+        tcp_connection_discard(connection);
+}
+
+void tcp_accept(struct tcp_endpoint *endpoint)
+{
+    for (int i = 0; i < TCP_ACCEPT_BATCH && endpoint->listener >= 0; i++) {
+        int fd = accept4(endpoint->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd >= 0) {
+            welcome(endpoint, fd);
+            continue;
+        }
+        /* Others: that one connection is gone already. */
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            pause_listening(endpoint, errno);
+        if (errno != EINTR && errno != ECONNABORTED)
+            return;
+    }
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The provider's tables, parameters and domains. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tcp.h"
+
+#define PROVIDER_VERSION 0x00010000u
+
+const struct ofp_core *tcp_core;
+
+static const struct ofp_param params[] = {
+    {"TCP_INTERFACE", OFP_PARAM_STRING, "",
+     "Name or address of the interface to be reached by; default: the one that leads to the world"},
+    {"TCP_PORT_LOW", OFP_PARAM_SIZE, "0", "First port for endpoints that ask for none; 0: the system's choice"},
+    {"TCP_PORT_HIGH", OFP_PARAM_SIZE, "0", "Last port for endpoints that ask for none"},
+    {"TCP_USER_TIMEOUT", OFP_PARAM_INT, "30", "Seconds without an acknowledgement after which a connection is lost"},
+    {NULL, OFP_PARAM_STRING, NULL, NULL},
+};
+
+/* --------------------------------------------------------------------------------------------------------- domains */
+
+static uint64_t seconds(const char *name, uint64_t otherwise)
+{
+    const char *text = tcp_core->param_string(name);
+    uint64_t value = text ? strtoull(text, NULL, 10) : 0;
+
+    return value && value < 86400 ? value : otherwise;
+}
+
+static int domain_open(struct ofp_domain *base)
+{
+    struct tcp_domain *domain = tcp_domain_of(base);
+
+    domain->base = base;
+    domain->connect_ns = seconds("CONNECT_TIMEOUT", 10) * TCP_SECOND;
+    domain->user_timeout_ms = (unsigned)seconds("TCP_USER_TIMEOUT", 30) * 1000;
+    ofp_list_init(&domain->chunks);
+    return 0;
+}
+
+static void domain_close(struct ofp_domain *base) { tcp_chunks_free(tcp_domain_of(base)); }
+
+/* ------------------------------------------------------------------------------------------------------- discovery */
+
+static void name_network(const struct tcp_interface *interface, char *text, size_t text_size)
+{
+    union tcp_address network = interface->address;
+    char host[INET6_ADDRSTRLEN];
+    size_t length;
+    uint8_t *ip = (uint8_t *)(uintptr_t)tcp_address_ip(&network, &length);
+
+    for (size_t i = 0; i < length; i++) {
+        unsigned bits = interface->prefix > i * 8 ? interface->prefix - (unsigned)i * 8 : 0;
+
+        if (bits < 8)
+            ip[i] &= (uint8_t)(0xff00u >> bits);
+    }
+    inet_ntop(network.any.sa_family, ip, host, sizeof(host));
+    snprintf(text, text_size, "%s/%u", host, interface->prefix);
+}
+
+static void fill_info(struct ofp_info *info, const struct tcp_interface *interface, uint32_t rank)
+{
+    bool v6 = interface->address.any.sa_family == AF_INET6;
+
+    *info = (struct ofp_info){
+        .provider = TCP_NAME,
+        .protocol = "tcp",
+        .protocol_version = 1,
+        .ep_types = OFP_EP_RDM,
+        .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE | OFP_CAP_LOCAL_COMM,
+        .msg_order = OFP_ORDER_SAS,
+        .max_msg_size = INT64_MAX / 2,
+        .inject_size = TCP_COPY_MAX,
+        .tx_size = tcp_core->param_size("TX_QUEUE"),
+        .rx_size = UINT64_MAX,
+        .segment_limit = OFP_SEGMENT_LIMIT,
+        .cq_data_size = sizeof(uint64_t),
+        .wait_fd = 1,
+        .rank = rank,
+    };
+    if (!tcp_address_is_loopback(&interface->address))
+        info->caps |= OFP_CAP_REMOTE_COMM;
+    name_network(interface, info->fabric, sizeof(info->fabric));
+    snprintf(info->domain, sizeof(info->domain), "%s%s", interface->name, v6 ? "-ipv6" : "");
+    tcp_info_set_address(info, &interface->address);
+}
+
+static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+{
+    struct tcp_interface interfaces[TCP_INTERFACES_MAX];
+    const char *wanted = tcp_core->param_string("TCP_INTERFACE");
+    int count = tcp_interfaces(interfaces, wanted);
+
+    if (count < 0)
+        snprintf(text, text_size, "cannot list the interfaces: %s", strerror(-count));
+    else if (count == 0 && wanted && wanted[0])
+        snprintf(text, text_size, "OFIPY_TCP_INTERFACE=%s: no interface that is up has this name or address", wanted);
+    else if (count == 0)
+        snprintf(text, text_size, "no interface is up, not even the loopback one: ip link set lo up");
+    if (count < 0)
+        return 0;
+    if (count > max)
+        count = max;
+    for (int i = 0; i < count; i++)
+        fill_info(&infos[i], &interfaces[i], (uint32_t)i);
+    return count;
+}
+
+static int address_check(const struct ofp_info *info, const void *address, size_t length)
+{
+    union tcp_address parsed;
+
+    (void)info;
+    return tcp_address_parse(address, length, &parsed);
+}
+
+static int address_format(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
+{
+    (void)info;
+    return tcp_address_format(address, length, text, text_size);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- tables */
+
+static const struct ofp_endpoint_ops rdm_ops = {
+    .endpoint_size = sizeof(struct tcp_endpoint),
+    .peer_size = sizeof(struct tcp_peer),
+    .open = tcp_endpoint_open,
+    .drain = tcp_endpoint_drain,
+    .close = tcp_endpoint_close,
+    .name = tcp_endpoint_name,
+    .connect = tcp_connect,
+    .peer_down = tcp_peer_down,
+    .post = tcp_post,
+    .flush = tcp_flush,
+    .receive_start = tcp_receive_start,
+    .progress = tcp_progress,
+    .arm = tcp_arm,
+    .disarm = tcp_disarm,
+};
+
+static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
+{
+    (void)info;
+    return &rdm_ops;
+}
+
+static const struct ofp_provider provider = {
+    .abi = OFP_PROVIDER_ABI,
+    .version = PROVIDER_VERSION,
+    .name = TCP_NAME,
+    .description = "TCP, in the wire protocol of libfabric's tcp provider",
+    .params = params,
+    .getinfo = getinfo,
+    .resolve = tcp_address_resolve,
+    .address_check = address_check,
+    .address_format = address_format,
+    .domain = {.size = sizeof(struct tcp_domain), .open = domain_open, .close = domain_close},
+    .endpoint_ops = endpoint_ops,
+};
+
+__attribute__((visibility("default"))) const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
+
+const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core)
+{
+    if (core->abi != OFP_PROVIDER_ABI)
+        return NULL;
+    tcp_core = core;
+    return &provider;
+}

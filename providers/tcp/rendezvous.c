@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tagged rendezvous: the sender announces a message under an id of one byte, the receiver clears it when it is matched, the
+ * payload follows. Ids are each direction's own. We begin one for match-complete; stock peers do for large messages,
+ * if they are told to.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tcp.h"
+
+#define IDS 256
+#define LAST_ID 254
+
+/* What has become of an announcement of the peer's. */
+enum incoming_state { INCOMING_NONE, INCOMING_ANNOUNCED, INCOMING_CLEARED };
+
+struct tcp_rendezvous {
+    uint8_t last; /* the id given last: they are used in turn, so that a late answer meets none */
+    struct ofp_pending *sent[IDS];
+    struct {
+        uint8_t state;
+        uint64_t receive, length;
+    } incoming[IDS];
+};
+
+static struct tcp_rendezvous *rendezvous_of(struct tcp_connection *connection)
+{
+    if (!connection->rendezvous)
+        connection->rendezvous = calloc(1, sizeof(*connection->rendezvous));
+    return connection->rendezvous;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- sending */
+
+static uint8_t free_id(struct tcp_rendezvous *rendezvous)
+{
+    for (unsigned i = 0; i < LAST_ID; i++) {
+        rendezvous->last = rendezvous->last == LAST_ID ? 1 : (uint8_t)(rendezvous->last + 1);
+        if (!rendezvous->sent[rendezvous->last])
+            return rendezvous->last;
+    }
+    return 0;
+}
+
+int tcp_rendezvous_send(struct tcp_connection *connection, const struct ofp_transfer *transfer,
+                        struct tcp_header *header)
+{
+    struct tcp_rendezvous *rendezvous = rendezvous_of(connection);
+    uint8_t id = rendezvous ? free_id(rendezvous) : 0;
+    struct ofp_pending *pending;
+
+    if (!id)
+        return -EAGAIN;
+    pending = tcp_core->transfer_retain(connection->endpoint->base, connection->peer, transfer);
+    if (!pending)
+        return -EAGAIN;
+    rendezvous->sent[id] = pending;
+    tcp_pending_of(pending)->rendezvous = id;
+    header->op = TCP_TAG_RTS;
+    header->op_data = id;
+    header->payload = 0;
+    header->length = transfer->length;
+    tcp_send_header(connection, header);
+    if (!(pending->operation.flags & OFP_MORE) && !connection->blocked)
+        tcp_queue_flush(connection);
+    return OFP_POST_PENDING;
+}
+
+void tcp_rendezvous_cleared(struct tcp_connection *connection, uint8_t id)
+{
+    struct tcp_header header = {.op = TCP_DATA, .op_data = id, .flags = TCP_FLAG_DELIVERY};
+    struct ofp_pending *pending = connection->rendezvous ? connection->rendezvous->sent[id] : NULL;
+
+    /* Stock peers may send one that belongs to an earlier connection. */
+    if (!pending)
+        return;
+    connection->rendezvous->sent[id] = NULL;
+    if (pending->operation.flags & OFP_REMOTE_CQ_DATA)
+        header.flags |= TCP_FLAG_CQ_DATA;
+    header.payload = pending->transfer.length;
+    if (tcp_send_payload(connection, &header, &pending->transfer, pending, true) < 0)
+        tcp_connection_doom(connection, ENOMEM);
+}
+
+/* -------------------------------------------------------------------------------------------------------- receiving */
+
+enum { DATA_ID, DATA_CONNECTION };
+
+int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    struct tcp_rendezvous *rendezvous = rendezvous_of(connection);
+    struct ofp_message message = {
+        .peer = connection->peer,
+        .source = connection->peer->index,
+        .tagged = true,
+        .has_data = header->flags & TCP_FLAG_CQ_DATA,
+        .tag = header->tag,
+        .data = header->data,
+        .length = header->length,
+        .provider_data = {[DATA_ID] = header->op_data, [DATA_CONNECTION] = (uint64_t)(uintptr_t)connection},
+    };
+
+    if (!rendezvous)
+        return -EAGAIN;
+    if (!connection->can_rendezvous || rendezvous->incoming[header->op_data].state != INCOMING_NONE) {
+        tcp_connection_violation(connection, "a rendezvous that was not agreed, or under an id in use");
+        return -ECONNABORTED;
+    }
+    rendezvous->incoming[header->op_data].state = INCOMING_ANNOUNCED;
+    rendezvous->incoming[header->op_data].length = header->length;
+    if (tcp_core->message_announced(connection->endpoint->base, &message) == 0)
+        return 0;
+    rendezvous->incoming[header->op_data].state = INCOMING_NONE;
+    return -EAGAIN;
+}
+
+void tcp_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
+{
+    /* The core forgets announcements with their peer, and the peer's connection does not change before that. */
+    struct tcp_connection *connection =
+        (struct tcp_connection *)(uintptr_t)receive->message.provider_data[DATA_CONNECTION];
+    uint8_t id = (uint8_t)receive->message.provider_data[DATA_ID];
+    struct tcp_header header = {.op = TCP_CTS, .op_data = id};
+
+    (void)base;
+    connection->rendezvous->incoming[id].state = INCOMING_CLEARED;
+    connection->rendezvous->incoming[id].receive = receive->id;
+    tcp_send_header(connection, &header);
+    tcp_core->flush_later(connection->endpoint->base);
+}
+
+struct ofp_receive *tcp_rendezvous_data(struct tcp_connection *connection, const struct tcp_header *header,
+                                        const char **wrong)
+{
+    struct tcp_rendezvous *rendezvous = connection->rendezvous;
+    unsigned id = header->op_data;
+
+    if (!rendezvous || rendezvous->incoming[id].state != INCOMING_CLEARED) {
+        *wrong = "the payload of a rendezvous that was not cleared";
+        return NULL;
+    }
+    if (header->payload != rendezvous->incoming[id].length) {
+        *wrong = "a rendezvous of another length than announced";
+        return NULL;
+    }
+    rendezvous->incoming[id].state = INCOMING_NONE;
+    return tcp_core->receive_find(connection->peer, rendezvous->incoming[id].receive);
+}

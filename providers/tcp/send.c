@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Posting: at once and without a copy where the socket takes it, else into the output queue. */
+#include <errno.h>
+#include <string.h>
+
+#include "tcp.h"
+
+#define LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
+
+/* ------------------------------------------------------------------------------------------------------------- ends */
+
+void tcp_pending_sent(struct ofp_pending *pending)
+{
+    tcp_pending_of(pending)->sent = true;
+    if (!tcp_pending_of(pending)->unacked)
+        tcp_core->transfer_complete(pending, 0, 0);
+}
+
+bool tcp_pending_acked(struct tcp_connection *connection, int error, int provider_error)
+{
+    struct tcp_pending *first = OFP_CONTAINER_OF(connection->acks.next, struct tcp_pending, node);
+
+    if (ofp_list_empty(&connection->acks) || !first->sent)
+        return false;
+    ofp_list_remove(&first->node);
+    tcp_core->transfer_complete(tcp_pending_base(first), error, provider_error);
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- sending */
+
+void tcp_send_header(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    uint8_t bytes[TCP_HEADER_MAX];
+    size_t size = tcp_header_encode(header, connection->next_id++, connection->swapped, bytes);
+
+    if (!tcp_queue_bytes(connection, bytes, size))
+        tcp_connection_doom(connection, ENOMEM);
+    tcp_queue_later(connection);
+}
+
+/* Queue what is left of header and payload. `pending` is retained where it is not copied. */
+static int queue_rest(struct tcp_connection *connection, const struct iovec *header,
+                      const struct ofp_transfer *transfer, struct ofp_pending *pending, uint64_t written)
+{
+    uint64_t head_written = written < header->iov_len ? written : header->iov_len;
+    uint64_t offset = written - head_written, rest = transfer->length - offset;
+    bool copy = rest <= TCP_COPY_MAX && connection->out_bytes < TCP_COPIES_MAX;
+    bool good;
+
+    if (!copy && !pending) {
+        pending = tcp_core->transfer_retain(connection->endpoint->base, connection->peer, transfer);
+        if (!pending && !written)
+            return -EAGAIN;
+        /* A message cannot be left half sent. */
+        if (!pending)
+            goto doomed;
+    }
+    good = tcp_queue_iov(connection, header, 1, head_written);
+    if (good && copy)
+        good = tcp_queue_iov(connection, transfer->iov, transfer->iov_count, offset);
+    else if (good)
+        good = tcp_queue_transfer(connection, pending, offset);
+    if (!good)
+        goto doomed;
+    if (copy && pending)
+        tcp_pending_sent(pending);
+    return pending ? OFP_POST_PENDING : OFP_POST_DONE;
+
+doomed:
+    tcp_connection_doom(connection, ENOMEM);
+    return pending ? OFP_POST_PENDING : -ENOMEM;
+}
+
+/* In one call with the header. Returns bytes written; an error shows again when it is read. */
+static uint64_t write_now(struct tcp_connection *connection, const struct iovec *header,
+                          const struct ofp_transfer *transfer)
+{
+    struct iovec iov[OFP_SEGMENT_LIMIT + 1];
+    uint32_t count = 1;
+    ssize_t result;
+
+    iov[0] = *header;
+    for (uint32_t i = 0; i < transfer->iov_count; i++)
+        if (transfer->iov[i].iov_len)
+            iov[count++] = transfer->iov[i];
+    result = connection->stream.ops->writev(&connection->stream, iov, (int)count);
+    if (TCP_LIKELY(result > 0))
+        return (uint64_t)result;
+    connection->blocked = true;
+    if (result != -EAGAIN) {
+        connection->shut = connection->hangup = true;
+        tcp_connection_ready(connection);
+    }
+    return 0;
+}
+
+int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header *header,
+                     const struct ofp_transfer *transfer, struct ofp_pending *pending, bool unacked)
+{
+    uint8_t bytes[TCP_HEADER_MAX];
+    struct iovec head = {bytes, 0};
+    bool more = transfer->op->flags & OFP_MORE;
+    uint64_t written = 0;
+    int result;
+
+    if (unacked && !pending) {
+        pending = tcp_core->transfer_retain(connection->endpoint->base, connection->peer, transfer);
+        if (!pending)
+            return -EAGAIN;
+    }
+    if (pending) {
+        transfer = &pending->transfer;
+        tcp_pending_of(pending)->unacked = unacked;
+        if (unacked)
+            ofp_list_append(&connection->acks, &tcp_pending_of(pending)->node);
+    }
+    head.iov_len = tcp_header_encode(header, connection->next_id, connection->swapped, bytes);
+    if (!more && ofp_list_empty(&connection->out) && !connection->blocked) {
+        written = write_now(connection, &head, transfer);
+        if (TCP_LIKELY(written == head.iov_len + transfer->length)) {
+            connection->next_id++;
+            if (TCP_LIKELY(!pending))
+                return OFP_POST_DONE;
+            tcp_pending_sent(pending);
+            return OFP_POST_PENDING;
+        }
+    }
+    result = queue_rest(connection, &head, transfer, pending, written);
+    connection->next_id += result >= 0;
+    if (result < 0 || connection->blocked)
+        return result;
+    if (more && connection->out_bytes < TCP_COPIES_MAX)
+        tcp_queue_later(connection);
+    else
+        tcp_queue_flush(connection);
+    return result;
+}
+
+/* -------------------------------------------------------------------------------------------------------- messages */
+
+static int post_message(struct tcp_connection *connection, const struct ofp_transfer *transfer)
+{
+    const struct ofp_operation *op = transfer->op;
+    bool tagged = op->op == OFP_TSEND;
+    struct tcp_header header;
+
+    header.op = tagged ? TCP_TAG : TCP_MSG;
+    header.op_data = 0;
+    header.remote_count = 0;
+    header.flags = op->flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0;
+    header.payload = transfer->length;
+    header.data = op->data;
+    header.tag = op->tag;
+    if (TCP_LIKELY(!(op->flags & LEVELS)))
+        return tcp_send_payload(connection, &header, transfer, NULL, false);
+    header.flags |= TCP_FLAG_DELIVERY;
+    /* Tagged messages are acknowledged before they are matched; a rendezvous is cleared when it is. */
+    if (op->flags & OFP_MATCH_COMPLETE && tagged)
+        return connection->can_rendezvous ? tcp_rendezvous_send(connection, transfer, &header) : -EOPNOTSUPP;
+    return tcp_send_payload(connection, &header, transfer, NULL, true);
+}
+
+int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct tcp_connection *connection = tcp_peer_of(peer)->connection;
+
+    (void)base;
+    /* It is about to be lost: the core keeps the operation until then. */
+    if (TCP_UNLIKELY(!connection || connection->state != TCP_UP || connection->shut || connection->doom))
+        return -EAGAIN;
+    if (TCP_LIKELY(transfer->op->op == OFP_TSEND || transfer->op->op == OFP_SEND))
+        return post_message(connection, transfer);
+    return tcp_rma_post(connection, transfer);
+}

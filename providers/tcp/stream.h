@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A byte stream between the codec and a socket. The table is the place of encryption: whatever else happens to the bytes
+ * happens behind it, and nobody above sees a difference.
+ */
+#ifndef TCP_STREAM_H
+#define TCP_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct tcp_stream;
+
+struct tcp_stream_ops {
+    /* As readv(2) and sendmsg(2), never blocking: bytes moved, 0 at the end of the stream, or a negative errno. */
+    ssize_t (*readv)(struct tcp_stream *stream, const struct iovec *iov, int count);
+    ssize_t (*writev)(struct tcp_stream *stream, const struct iovec *iov, int count);
+    /* Bytes written that the other side's kernel has not acknowledged. */
+    size_t (*pending)(const struct tcp_stream *stream);
+    /* Nothing more is written; what was written still arrives. */
+    void (*shutdown)(struct tcp_stream *stream);
+    void (*close)(struct tcp_stream *stream);
+};
+
+struct tcp_stream {
+    const struct tcp_stream_ops *ops;
+    int fd; /* -1: none */
+};
+
+extern const struct tcp_stream_ops tcp_plain_stream;
+
+#endif

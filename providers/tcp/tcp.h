@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The provider's objects and what its files do for each other. Everything is guarded by the domain's lock, which the core
+ * holds around every call into the provider.
+ *
+ *     endpoint ── connections   one per peer, or more for a moment: handshakes, farewells
+ *              ├─ ready         those with something to read
+ *              ├─ dirty         those with something to write that nobody has tried to write yet
+ *              ├─ stalled       those that are not read because the core has no room
+ *              └─ dead          those that are over; freed when nobody is inside any more
+ */
+#ifndef TCP_H
+#define TCP_H
+
+#include "address.h"
+#include "ofipy/provider.h"
+#include "stream.h"
+#include "wire.h"
+
+#define TCP_NAME "tcp"
+/* What one read takes in that has no place of its own yet; shared by the connections of an endpoint. */
+#define TCP_SCRATCH (UINT64_C(32) << 10)
+/* A chunk of the output queue, with its head. */
+#define TCP_CHUNK (UINT64_C(16) << 10)
+/* Payload up to this is copied when it cannot leave at once, so that its sender is done with it. */
+#define TCP_COPY_MAX UINT64_C(4096)
+/* Copies that wait in a queue; beyond it messages wait in their sender's memory, whose number the core bounds. */
+#define TCP_COPIES_MAX (UINT64_C(256) << 10)
+/* Answers that a peer has asked for and does not read; beyond it nothing more is read from it. */
+#define TCP_ANSWERS_MAX (UINT64_C(1) << 20)
+#define TCP_ANSWER_ITEMS_MAX 4096
+/* Reads and fetching atomics under way to one peer, so that two peers that read from each other stay below that. */
+#define TCP_READS_MAX 256
+/* Reads of one socket in one call of progress, and small pieces of one write. */
+#define TCP_READ_TURNS 4
+#define TCP_IOV_MAX 64
+/* Connections that have not said who they are; beyond it the oldest goes. */
+#define TCP_UNPROVEN_MAX 256
+#define TCP_ACCEPT_BATCH 32
+#define TCP_BACKLOG 4096
+
+#define TCP_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define TCP_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+#define TCP_MILLISECOND UINT64_C(1000000)
+#define TCP_SECOND UINT64_C(1000000000)
+
+extern const struct ofp_core *tcp_core; /* set once, when the provider is loaded */
+
+struct tcp_domain {
+    struct ofp_domain *base;
+    uint64_t connect_ns;      /* until a peer must have answered */
+    unsigned user_timeout_ms; /* until unacknowledged data ends a connection */
+    struct ofp_list chunks;   /* unused ones, struct tcp_item; queue.c */
+    uint32_t chunk_count;
+};
+
+enum tcp_state {
+    TCP_CONNECTING, /* TCP's own handshake */
+    TCP_ASKING,     /* our request is out */
+    TCP_WAITING,    /* it was refused, since the peer's own is on its way */
+    TCP_ACCEPTED,   /* it connected, and has not said who it is */
+    TCP_UP,
+    TCP_KNOCKING, /* it ended without a word: is anybody there still? */
+    TCP_LEAVING,  /* the core has let go of it: what is queued still leaves */
+    TCP_OVER
+};
+
+/* Where the payload under way goes. */
+enum tcp_target {
+    TCP_TARGET_NONE, /* it is dropped */
+    TCP_TARGET_RECEIVE,
+    TCP_TARGET_READ,  /* into the memory of our own read */
+    TCP_TARGET_WRITE, /* into a region here */
+};
+
+/* Access to local memory by a peer, for one of its requests. */
+struct tcp_accesses {
+    uint32_t count;
+    uint64_t length; /* of all */
+    struct ofp_remote_access access[TCP_REMOTE_MAX];
+};
+
+/* Reading: a header, or a payload with `left` bytes to come. */
+struct tcp_inbound {
+    uint8_t have; /* bytes of `header` */
+    uint8_t target;
+    uint8_t op;
+    uint16_t flags;
+    uint64_t left, offset; /* `offset`: bytes of it that are in place */
+    uint64_t room;         /* bytes of it that have a place */
+    uint64_t data, length; /* of a write: remote cq data, and its length */
+    union {
+        struct ofp_receive *receive;
+        struct ofp_pending *pending;
+        struct tcp_accesses *accesses; /* owned */
+    };
+    uint8_t header[TCP_HEADER_MAX];
+};
+
+/* While a connection is not up; meet.c. */
+struct tcp_meeting {
+    struct tcp_connection *connection;
+    struct ofp_timer timer;
+    uint64_t deadline, pause;
+    uint32_t have; /* bytes of `bytes` */
+    uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
+};
+
+struct tcp_rendezvous; /* rendezvous.c */
+
+struct tcp_connection {
+    /* What a poll, a post and a read look at first. */
+    struct tcp_stream stream;
+    struct tcp_endpoint *endpoint;
+    struct ofp_peer *peer; /* NULL: nobody yet, or nobody any more */
+    uint8_t state;         /* enum tcp_state; connection.c has the allowed changes */
+    bool swapped;          /* its data headers are in the other byte order */
+    bool extended;         /* it agreed to the extension */
+    bool can_rendezvous;
+    bool connector; /* we opened it */
+    bool hangup;    /* the end of the stream, or an error, is near: read until it shows */
+    bool blocked;   /* the socket is full: epoll tells when it is not */
+    bool shut;      /* nothing more is written */
+    bool stalled;
+    uint8_t next_id;
+    uint32_t pid;
+    int doom; /* positive: why the next call of progress ends it */
+
+    struct ofp_list out; /* struct tcp_item: to be written, in order */
+    uint64_t out_bytes;  /* copies and headers among it */
+    uint32_t out_answers;
+    uint32_t read_count;
+    struct ofp_list acks;  /* struct tcp_pending: operations whose acknowledgement is to come, in order */
+    struct ofp_list reads; /* and those whose answer is */
+    struct tcp_inbound in;
+    char *stash; /* stalled: what was read and could not be handed on */
+    size_t stash_length;
+
+    struct tcp_rendezvous *rendezvous; /* NULL until the first one */
+    struct tcp_meeting *meeting;       /* NULL when up */
+    struct ofp_list node;              /* in endpoint->connections or ->dead */
+    struct ofp_list ready, dirty, stall, unproven;
+};
+
+_Static_assert(sizeof(struct tcp_connection) <= 600, "under 1 KiB for an idle peer, with the core's own part");
+
+struct tcp_peer {
+    struct tcp_connection *connection; /* that carries what we send; NULL: none */
+    struct tcp_connection *inbound;    /* the endpoint is its own peer: the other end */
+};
+
+/* What the provider keeps in an operation under way; in ofp_pending.provider_data. */
+struct tcp_pending {
+    struct ofp_list node; /* in connection->acks or ->reads */
+    bool unacked;         /* its end is an acknowledgement */
+    bool sent;            /* the kernel has all of it */
+    uint8_t rendezvous;   /* its id, 0: none */
+};
+_Static_assert(sizeof(struct tcp_pending) <= sizeof(((struct ofp_pending *)0)->provider_data), "lies in a pending");
+
+struct tcp_endpoint {
+    struct ofp_endpoint *base;
+    struct tcp_domain *domain;
+    int epoll_fd;
+    uint32_t polls;
+    struct tcp_connection *hot; /* read last */
+    struct ofp_list ready, dirty, stalled;
+    char *scratch;
+    struct ofp_list connections, dead, unproven;
+    uint32_t unproven_count;
+    bool closing, complained, complained_stall;
+    union tcp_address address;
+    int listener; /* -1: none, or not now */
+    struct ofp_watch watch;
+    struct ofp_timer listen_timer; /* out of descriptors: listen again */
+    struct ofp_timer stall_timer;
+    uint64_t stall_pause;
+};
+
+static inline struct tcp_domain *tcp_domain_of(const struct ofp_domain *domain) { return domain->private; }
+static inline struct tcp_endpoint *tcp_endpoint_of(const struct ofp_endpoint *endpoint) { return endpoint->private; }
+static inline struct tcp_peer *tcp_peer_of(const struct ofp_peer *peer) { return peer->private; }
+static inline struct tcp_pending *tcp_pending_of(struct ofp_pending *pending)
+{
+    return (struct tcp_pending *)(void *)pending->provider_data;
+}
+static inline struct ofp_pending *tcp_pending_base(struct tcp_pending *pending)
+{
+    return OFP_CONTAINER_OF(pending, struct ofp_pending, provider_data);
+}
+
+/* --------------------------------------------------------------------------------------------------------- endpoint.c */
+
+int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size);
+int tcp_endpoint_drain(struct ofp_endpoint *base);
+void tcp_endpoint_close(struct ofp_endpoint *base, uint64_t deadline);
+int tcp_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length);
+int tcp_progress(struct ofp_endpoint *base);
+bool tcp_arm(struct ofp_endpoint *base);
+void tcp_disarm(struct ofp_endpoint *base);
+/* Ask epoll which sockets are ready. Returns how many. */
+int tcp_poll(struct tcp_endpoint *endpoint);
+
+/* ----------------------------------------------------------------------------------------------------------- listen.c */
+
+int tcp_listen(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size);
+void tcp_listen_close(struct tcp_endpoint *endpoint);
+void tcp_accept(struct tcp_endpoint *endpoint);
+/* Options of every connection. */
+void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd);
+
+/* ------------------------------------------------------------------------------------------------------- connection.c */
+
+/* In state `state`, with a meeting; takes the descriptor over (-1: none yet). NULL: out of memory, and it is closed. */
+struct tcp_connection *tcp_connection_new(struct tcp_endpoint *endpoint, int fd, enum tcp_state state);
+void tcp_connection_state(struct tcp_connection *connection, enum tcp_state state);
+/* Let epoll tell of the socket. */
+int tcp_connection_watch(struct tcp_connection *connection);
+/* It is over, without a word to the core. */
+void tcp_connection_discard(struct tcp_connection *connection);
+/* It is over, and so is the peer's way if it was that. */
+void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text);
+/* The peer broke the protocol. */
+void tcp_connection_violation(struct tcp_connection *connection, const char *what);
+/* From within a call that cannot end it: progress does. */
+void tcp_connection_doom(struct tcp_connection *connection, int error);
+/* The stream is at its end, or broken (error positive). */
+void tcp_connection_lost(struct tcp_connection *connection, int error);
+/* Something may be there to be read, or done. */
+static inline void tcp_connection_ready(struct tcp_connection *connection)
+{
+    if (!ofp_list_linked(&connection->ready))
+        ofp_list_append(&connection->endpoint->ready, &connection->ready);
+}
+/* Flush and hang up; the peer is not the core's any more. */
+void tcp_connection_leave(struct tcp_connection *connection);
+/* True: there is nothing more to wait for. */
+bool tcp_connection_has_left(struct tcp_connection *connection);
+void tcp_connections_free_dead(struct tcp_endpoint *endpoint);
+void tcp_peer_down(struct ofp_peer *peer);
+
+/* ------------------------------------------------------------------------------------------------------------- meet.c */
+
+int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size);
+/* The socket of a connection that is not up is ready. */
+void tcp_meet(struct tcp_connection *connection);
+/* Find out whether somebody listens there still; the connection's socket is closed. */
+void tcp_knock(struct tcp_connection *connection);
+/* Take a connection that is open, in either direction, into use. */
+void tcp_meeting_free(struct tcp_connection *connection);
+
+/* ------------------------------------------------------------------------------------------------------------ queue.c */
+
+enum tcp_item_kind { TCP_ITEM_BYTES, TCP_ITEM_TRANSFER, TCP_ITEM_ACCESSES };
+
+struct tcp_item {
+    struct ofp_list node;
+    enum tcp_item_kind kind;
+    uint32_t begin, end; /* bytes: what is left of them */
+    uint64_t offset;     /* the others: bytes that are written */
+    union {
+        struct ofp_pending *pending;   /* finished when they are */
+        struct tcp_accesses *accesses; /* owned */
+    };
+    char bytes[];
+};
+
+/* Append copies. False: out of memory; nothing was appended. */
+bool tcp_queue_bytes(struct tcp_connection *connection, const void *bytes, size_t length);
+bool tcp_queue_iov(struct tcp_connection *connection, const struct iovec *iov, uint32_t count, uint64_t offset);
+/* Append memory: of an operation, from `offset` on, or of regions here. */
+bool tcp_queue_transfer(struct tcp_connection *connection, struct ofp_pending *pending, uint64_t offset);
+bool tcp_queue_accesses(struct tcp_connection *connection, struct tcp_accesses *accesses);
+/* Write as much as the socket takes. */
+void tcp_queue_flush(struct tcp_connection *connection);
+/* At the next flush of the endpoint, at the latest with progress. */
+static inline void tcp_queue_later(struct tcp_connection *connection)
+{
+    if (!ofp_list_linked(&connection->dirty))
+        ofp_list_append(&connection->endpoint->dirty, &connection->dirty);
+}
+void tcp_queue_drop(struct tcp_connection *connection);
+/* Whether what is queued can leave after its operations have ended. */
+bool tcp_queue_is_own(const struct tcp_connection *connection);
+/* The peer reads so little of what it asks for that it may not ask for more. */
+static inline bool tcp_queue_is_choked(const struct tcp_connection *connection)
+{
+    return TCP_UNLIKELY(connection->out_bytes > TCP_ANSWERS_MAX || connection->out_answers > TCP_ANSWER_ITEMS_MAX);
+}
+void tcp_flush(struct ofp_endpoint *base);
+void tcp_chunks_free(struct tcp_domain *domain);
+/* Copy `count` entries, without their first `offset` bytes, into `to`; returns how many are left. */
+uint32_t tcp_iov_skip(struct iovec *to, uint32_t room, const struct iovec *iov, uint32_t count, uint64_t offset);
+
+/* ------------------------------------------------------------------------------------------------------------- send.c */
+
+int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+/* Queue a header without payload, to leave with the next flush. */
+void tcp_send_header(struct tcp_connection *connection, const struct tcp_header *header);
+/* Send a header and an operation's payload; `pending`: it was retained already. As ofp_endpoint_ops.post. */
+int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header *header,
+                     const struct ofp_transfer *transfer, struct ofp_pending *pending, bool unacked);
+/* The kernel has all of it, or the acknowledgement is here. */
+void tcp_pending_sent(struct ofp_pending *pending);
+bool tcp_pending_acked(struct tcp_connection *connection, int error, int provider_error);
+
+/* ---------------------------------------------------------------------------------------------------------- receive.c */
+
+/* Read what there is, within bounds; returns events. */
+int tcp_receive(struct tcp_connection *connection);
+/* Hand on what was read before the core had no room. False: it still has none. */
+bool tcp_receive_again(struct tcp_connection *connection);
+/* The connection ends in the middle of something. */
+void tcp_inbound_drop(struct tcp_connection *connection);
+/* Begin with a payload: its place, or none. */
+void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_header *header,
+                         struct ofp_receive *receive);
+
+/* ---------------------------------------------------------------------------------------------------------- deliver.c */
+
+/*
+ * A whole header, with `available` bytes of payload behind it. Returns how many of them were used; what of the payload is
+ * missing goes where connection->in says. -EAGAIN: no room, nothing has happened; -ECONNABORTED: the connection is over.
+ */
+ssize_t tcp_deliver(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
+                    size_t available);
+/* The payload of connection->in is complete. */
+void tcp_delivered(struct tcp_connection *connection);
+/* If a message asked for it. */
+void tcp_acknowledge(struct tcp_connection *connection, uint16_t flags);
+
+/* ------------------------------------------------------------------------------------------------------- rendezvous.c */
+
+int tcp_rendezvous_send(struct tcp_connection *connection, const struct ofp_transfer *transfer,
+                        struct tcp_header *header);
+int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp_header *header);
+void tcp_rendezvous_cleared(struct tcp_connection *connection, uint8_t id);
+/* NULL: nobody takes the payload any more, or (*wrong) it was not asked for. */
+struct ofp_receive *tcp_rendezvous_data(struct tcp_connection *connection, const struct tcp_header *header,
+                                        const char **wrong);
+void tcp_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive);
+
+/* -------------------------------------------------------------------------------------------------------------- rma.c */
+
+int tcp_rma_post(struct tcp_connection *connection, const struct ofp_transfer *transfer);
+/* The peer reads here. False: the connection is over. */
+bool tcp_rma_read(struct tcp_connection *connection, const struct tcp_header *header);
+/* It answers a read of ours. */
+bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *header);
+/* It writes here: connection->in is set. */
+bool tcp_rma_write(struct tcp_connection *connection, const struct tcp_header *header);
+void tcp_rma_written(struct tcp_connection *connection);
+void tcp_rma_have_read(struct tcp_connection *connection);
+void tcp_accesses_free(struct tcp_accesses *accesses);
+
+#endif
