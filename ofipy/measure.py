@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the core costs without Python: loops in C over the public calls, for benchmarks."""
 
+import socket
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ofipy._endpoint import Endpoint
 from ofipy._errors import InvalidArgument
 from ofipy._remote import RemoteRegion
 
-__all__ = ["match", "pingpong", "stream", "write"]
+__all__ = ["match", "pingpong", "socket_pingpong", "socket_stream", "stream", "write"]
 
 _NUMBER_BYTES = 8
 
@@ -162,6 +163,98 @@ def write(
         "remote_key": remote.key,
     }
     return _run(lib.ofp_measure_write, "write", endpoint, peer, first, 0, attributes)
+
+
+def socket_pingpong(
+    connection: socket.socket,
+    *,
+    first: bool,
+    send: Any,
+    receive: Any,
+    iterations: int,
+    nanoseconds: npt.NDArray[np.int64] | None = None,
+) -> float:
+    """What :func:`pingpong` does, over a bare stream socket that spins: what others are compared with.
+
+    Parameters
+    ----------
+    connection : socket.socket
+        Connected, of a stream protocol, non-blocking.
+    first : bool
+        Whether this side sends first.
+    send, receive : contiguous buffers of one size
+        What to send, and where to receive.
+    iterations : int
+        Round trips.
+    nanoseconds : ndarray of int64, shape (iterations,), optional
+        Where the time of each round trip goes.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    InvalidArgument
+        When the sizes differ, or are 0.
+    FabricError
+        When the connection breaks.
+    """
+    outgoing, incoming = _readable(send), _writable(receive)
+    if len(outgoing) != len(incoming):
+        raise InvalidArgument(
+            f"buffers of {len(outgoing)} and {len(incoming)} bytes", operation="socket_pingpong"
+        )
+    attributes = {
+        "fd": connection.fileno(),
+        "first": first,
+        "send_buffer": outgoing,
+        "receive_buffer": incoming,
+        "length": len(outgoing),
+        "iterations": iterations,
+        "nanoseconds": _times(nanoseconds, iterations, "socket_pingpong"),
+    }
+    elapsed = lib.ofp_measure_socket_pingpong(ffi.new("struct ofp_measure_socket_attr *", attributes))
+    return check(elapsed, operation="socket_pingpong") / 1e9
+
+
+def socket_stream(connection: socket.socket, *, first: bool, buffer: Any, messages: int) -> float:
+    """What :func:`stream` does, over a bare stream socket that spins, with a send for each message.
+
+    Parameters
+    ----------
+    connection : socket.socket
+        Connected, of a stream protocol, non-blocking.
+    first : bool
+        Whether this side sends the window.
+    buffer : contiguous buffer
+        What every message sends, or where every message is received.
+    messages : int
+        In the window.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    InvalidArgument
+        When the buffer is empty.
+    FabricError
+        When the connection breaks.
+    """
+    memory = _readable(buffer) if first else _writable(buffer)
+    attributes = {
+        "fd": connection.fileno(),
+        "first": first,
+        "send_buffer" if first else "receive_buffer": memory,
+        "length": len(memory),
+        "iterations": messages,
+    }
+    elapsed = lib.ofp_measure_socket_stream(ffi.new("struct ofp_measure_socket_attr *", attributes))
+    return check(elapsed, operation="socket_stream") / 1e9
 
 
 def _readable(buffer: Any) -> Any:

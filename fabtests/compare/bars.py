@@ -41,6 +41,11 @@ BARS = (
     Bar("shm-rma", "native", 8, "tagged", 1.0),
     Bar("shm-rma", "blocking", 8, "tagged", 1.0),
     Bar("shm-rma", "prepared", 8, "tagged", 1.0),
+    Bar("tcp-latency", "blocking", 8, "socket", 1.15),
+    Bar("tcp-latency", "native", 8, "libfabric", 1.05),
+    Bar("tcp-rate", "batch", 8, "libfabric", 5.0, at_least=True),
+    Bar("tcp-bandwidth", "array", MIB, "socket", 0.95, at_least=True),
+    Bar("tcp-bandwidth", "array", MIB, "libfabric", 0.95, at_least=True),
     Bar("match-depth", "expected", 16384, "depth-1", 1.5),
     Bar("match-depth", "unexpected", 16384, "depth-1", 1.5),
 )

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LIBFABRIC", "MATCHER", "OFIPY", "Absent", "Entrant", "Recipe", "recipe_of"]
+__all__ = [
+    "LIBFABRIC",
+    "MATCHER",
+    "OFIPY",
+    "SHM_PEERS",
+    "TCP_PEERS",
+    "Absent",
+    "Entrant",
+    "Recipe",
+    "recipe_of",
+]
 
 OFIPY, MATCHER, LIBFABRIC = "ofipy", "matcher", "libfabric"
 INSTALL = "pip install ofipy[bench]"
@@ -26,6 +36,13 @@ class Entrant:
 
     def __str__(self) -> str:
         return f"{self.name} over {self.over}" if self.over else self.name
+
+
+SHM_PEERS = tuple(Entrant(name, "shm") for name in ("mpi4py", LIBFABRIC, "multiprocessing", "pyzmq"))
+TCP_PEERS = (
+    Entrant("socket"),
+    *(Entrant(name, "tcp") for name in (LIBFABRIC, "mpi4py", "multiprocessing", "pyzmq")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +84,30 @@ class Recipe:
         return find_mpiexec() if self.under_mpi else []
 
 
-# MPICH keeps ranks of one host on shared memory unless told otherwise.
-MPI_OVER_TCP = {"FI_PROVIDER": "tcp", "MPIR_CVAR_NOLOCAL": "1"}
+# MPICH keeps ranks of one host on shared memory unless told otherwise; the wheel's takes UCX before libfabric.
+MPI_OVER_TCP = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
 
 RECIPES = {
     Entrant("attach"): Recipe(f"{PEERS}.attach_peer:Attach"),
+    Entrant("socket"): Recipe(f"{PEERS}.socket_peer:Socket"),
     Entrant("multiprocessing", "shm"): Recipe(
         f"{PEERS}.multiprocessing_peer:Multiprocessing", {"family": "AF_UNIX"}
     ),
     Entrant("pyzmq", "shm"): Recipe(f"{PEERS}.pyzmq_peer:PyZmq", {"transport": "ipc"}, module="zmq"),
-    Entrant("mpi4py", "shm"): Recipe(f"{PEERS}.mpi4py_peer:Mpi", module="mpi4py", under_mpi=True),
+    Entrant("mpi4py", "shm"): Recipe(
+        f"{PEERS}.mpi4py_peer:Mpi", {"over": "shm"}, module="mpi4py", under_mpi=True
+    ),
+    Entrant("multiprocessing", "tcp"): Recipe(
+        f"{PEERS}.multiprocessing_peer:Multiprocessing", {"family": "AF_INET"}
+    ),
+    Entrant("pyzmq", "tcp"): Recipe(f"{PEERS}.pyzmq_peer:PyZmq", {"transport": "tcp"}, module="zmq"),
+    Entrant("mpi4py", "tcp"): Recipe(
+        f"{PEERS}.mpi4py_peer:Mpi",
+        {"over": "tcp"},
+        module="mpi4py",
+        under_mpi=True,
+        environment=MPI_OVER_TCP,
+    ),
 }
 
 

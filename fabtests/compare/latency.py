@@ -4,10 +4,10 @@
 import numpy as np
 
 from fabtests.compare.case import NO_SAMPLES, Case, Cell, Round
-from fabtests.compare.entrants import LIBFABRIC, Entrant
+from fabtests.compare.entrants import LIBFABRIC, SHM_PEERS, TCP_PEERS
 from fabtests.compare.field import Field
 
-__all__ = ["Gil", "Latency", "ShmLatency"]
+__all__ = ["Gil", "Latency", "ShmLatency", "TcpLatency"]
 
 CHUNK_NANOSECONDS = 0.4e6  # well below a time slice, so that another process on the machine spoils few chunks
 CHUNKS = 25
@@ -45,12 +45,15 @@ class ShmLatency(Latency):
 
     name = "shm-latency"
     provider = "shm"
-    peers = (
-        Entrant("mpi4py", "shm"),
-        Entrant(LIBFABRIC, "shm"),
-        Entrant("multiprocessing", "shm"),
-        Entrant("pyzmq", "shm"),
-    )
+    peers = SHM_PEERS
+
+
+class TcpLatency(Latency):
+    """Over TCP, through the loopback interface."""
+
+    name = "tcp-latency"
+    provider = "tcp"
+    peers = TCP_PEERS
 
 
 class Gil(Latency):
@@ -59,7 +62,7 @@ class Gil(Latency):
     name = "gil"
     provider = "shm"
     sizes = (8,)
-    peers = (Entrant("mpi4py", "shm"), Entrant("multiprocessing", "shm"), Entrant("pyzmq", "shm"))
+    peers = tuple(peer for peer in SHM_PEERS if peer.name != LIBFABRIC)  # whose loop is in C
     batch = 10
     native_batch = 1000  # its point is to stay in C
     round_nanoseconds = 300e6  # many turns of the interpreter's switch interval of 5 ms

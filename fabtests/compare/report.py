@@ -16,7 +16,7 @@ from fabtests.compare.statistics import SPREAD_LIMIT, Summary
 __all__ = ["SCHEMA", "build_document", "print_tables"]
 
 SCHEMA = 1
-UNITS = {"usec_per_transfer": "µs", "mb_per_sec": "MB/s"}
+UNITS = {"usec_per_transfer": "µs", "mb_per_sec": "MB/s", "messages_per_sec": "messages/s"}
 
 
 def build_document(rows: Sequence[Row], *, machine: dict[str, Any], absent: dict[str, str]) -> dict[str, Any]:

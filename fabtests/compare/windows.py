@@ -5,10 +5,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fabtests.compare.case import Case, Cell, Round
-from fabtests.compare.entrants import LIBFABRIC, Entrant
+from fabtests.compare.entrants import SHM_PEERS, TCP_PEERS, Entrant
 from fabtests.compare.field import Field
 
-__all__ = ["ShmBandwidth", "Windows"]
+__all__ = ["ShmBandwidth", "TcpBandwidth", "TcpRate", "Windows"]
 
 REWRITTEN = "rewritten"
 
@@ -64,10 +64,29 @@ class ShmBandwidth(Windows):
     provider = "shm"
     modes = ("array", "domain", "array-rewritten", "domain-rewritten")
     sizes = (65536, 1 << 20, 4 << 20)
-    peers = (
-        Entrant("attach"),
-        Entrant("mpi4py", "shm"),
-        Entrant(LIBFABRIC, "shm"),
-        Entrant("multiprocessing", "shm"),
-        Entrant("pyzmq", "shm"),
-    )
+    peers = (Entrant("attach"), *SHM_PEERS)
+
+
+class TcpBandwidth(Windows):
+    """Over TCP, through the loopback interface."""
+
+    name = "tcp-bandwidth"
+    provider = "tcp"
+    modes = ("array",)
+    sizes = (65536, 1 << 20, 4 << 20)
+    peers = TCP_PEERS
+
+
+class TcpRate(Windows):
+    """How many small messages go through."""
+
+    name = "tcp-rate"
+    metric = "messages_per_sec"
+    provider = "tcp"
+    modes = ("batch",)
+    sizes = (8,)
+    peers = TCP_PEERS
+
+    def rate(self, window: int, size: int, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Messages a second."""
+        return window * 1e9 / times

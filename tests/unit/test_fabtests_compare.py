@@ -201,6 +201,9 @@ def test_every_promised_case_and_mode_is_there() -> None:
     assert modes["shm-bandwidth"] == {"array", "domain", "array-rewritten", "domain-rewritten"}
     assert modes["shm-rma"] == {"target-idle", "target-reads", "native", "blocking", "prepared"}
     assert modes["match-depth"] == {"expected", "unexpected", "same-tag", "any-source", "masked"}
+    assert modes["tcp-latency"] == {"native", "blocking", "prepared", "await"}
+    assert modes["tcp-rate"] == {"batch"}
+    assert modes["tcp-bandwidth"] == {"array"}
     assert "gil" in modes
 
 

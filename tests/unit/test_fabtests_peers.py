@@ -15,13 +15,17 @@ import ofipy
 from fabtests.base.pair import pick_cores
 from fabtests.base.worker import load
 from fabtests.compare.bench import Bench
-from fabtests.compare.case import Cell
+from fabtests.compare.case import Case, Cell
 from fabtests.compare.cases import CASES
 from fabtests.compare.contender import Contender
 from fabtests.compare.entrants import RECIPES, Entrant, recipe_of
 from fabtests.compare.field import Field
+from fabtests.compare.latency import TcpLatency
 from fabtests.compare.rma import ShmRma
+from fabtests.compare.runner import select_rows
+from fabtests.compare.windows import TcpBandwidth, TcpRate
 
+MIB = 1 << 20
 SIZE = 100_000  # larger than what any of them buffers or copies without being asked
 
 
@@ -139,11 +143,12 @@ class ThreadField:
             bench.close()
 
 
-def test_a_round_of_every_row_of_remote_memory() -> None:
-    case = ShmRma(provider="fake")
+@pytest.mark.parametrize("make", [ShmRma, TcpLatency, TcpRate, TcpBandwidth])
+def test_a_round_of_every_row_over_another_provider(make: type[Case]) -> None:
+    case = make(provider="fake")
     need_fake(case.own)
     field = ThreadField(case.own)
-    for mode, size in itertools.chain.from_iterable(case.groups()):
+    for mode, size in itertools.chain.from_iterable(select_rows(case, set(), {8, MIB})):
         for cell in (case.own_cell(mode, size), *case.peer_cells(mode, size).values()):
             if cell.entrant == case.own:
                 taken = case.run(field, cell, 3)  # type: ignore[arg-type]
@@ -158,7 +163,9 @@ def need_fake(entrant: Entrant) -> None:
         pytest.skip("the fake provider is not installed")
 
 
-@pytest.mark.parametrize("entrant", [*RECIPES, Entrant("libfabric", "shm")], ids=str)
+@pytest.mark.parametrize(
+    "entrant", [*RECIPES, Entrant("libfabric", "shm"), Entrant("libfabric", "tcp")], ids=str
+)
 def test_a_round_of_every_peer_can_be_taken(entrant: Entrant) -> None:
     module = recipe_of(entrant).module
     if module is not None and importlib.util.find_spec(module) is None:
@@ -180,6 +187,15 @@ def test_a_round_of_every_peer_can_be_taken(entrant: Entrant) -> None:
             taken, done = field.pair(entrant).call("busy_latency", "plain", 8, 5, 20e6)[0]
             assert taken >= 20e6
             assert done > 0
+
+
+def test_mpi_that_does_not_use_tcp_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mpi4py")
+    peer = Entrant("mpi4py", "tcp")
+    monkeypatch.setitem(RECIPES, peer, replace(RECIPES[peer], environment={}))
+    with Field(cores=pick_cores()) as field:
+        assert not field.has(peer)
+        assert "by TCP" in field.absent["mpi4py over tcp"]
 
 
 PYZMQ, LIBFABRIC = Entrant("pyzmq", "shm"), Entrant("libfabric", "shm")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -64,6 +65,69 @@ def test_a_window_goes_one_way(sides: Sides, size: int, messages: int) -> None:
     assert (buffers[1] == 1).all()
     for endpoint, _ in sides:
         assert len(endpoint.cq.read()) == 0  # nothing was left behind
+
+
+@pytest.fixture
+def connections() -> Iterator[list[socket.socket]]:
+    pair = socket.socketpair()
+    for each in pair:
+        each.setblocking(False)
+    yield list(pair)
+    for each in pair:
+        each.close()
+
+
+def test_a_ping_pong_over_a_socket(connections: list[socket.socket]) -> None:
+    out = [np.full(300_000, value, dtype=np.uint8) for value in (1, 2)]
+    into = [np.zeros(300_000, dtype=np.uint8) for _ in connections]
+    times = np.zeros(20, dtype=np.int64)
+
+    def run(first: bool) -> float:
+        return ofipy.measure.socket_pingpong(
+            connections[not first], first=first, send=out[not first], receive=into[not first],
+            iterations=20, nanoseconds=times if first else None,
+        )  # fmt: skip
+
+    both(run)
+    assert (into[0] == 2).all()
+    assert (into[1] == 1).all()
+    assert (times > 0).all()
+
+
+@pytest.mark.parametrize("size", [1, 7, 300_000])
+@pytest.mark.parametrize("messages", [1, 64, 150])
+def test_a_window_over_a_socket(connections: list[socket.socket], size: int, messages: int) -> None:
+    buffers = [np.arange(size).astype(np.uint8), np.zeros(size, dtype=np.uint8)]
+
+    def run(first: bool) -> float:
+        return ofipy.measure.socket_stream(
+            connections[not first], first=first, buffer=buffers[not first], messages=messages
+        )
+
+    for _ in range(2):
+        both(run)
+    assert (buffers[1] == buffers[0]).all()  # the boundaries were kept
+    for each in connections:
+        with pytest.raises(BlockingIOError):
+            each.recv(1)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_broken_connection_ends_the_loop(connections: list[socket.socket], first: bool) -> None:
+    connections[1].close()
+    byte = np.zeros(1, dtype=np.uint8)
+    with pytest.raises(ofipy.FabricError):
+        ofipy.measure.socket_stream(connections[0], first=first, buffer=byte, messages=1)
+    with pytest.raises(ofipy.FabricError):
+        ofipy.measure.socket_pingpong(connections[0], first=first, send=byte, receive=byte, iterations=1)
+
+
+def test_an_empty_message_over_a_socket_is_refused(connections: list[socket.socket]) -> None:
+    empty, byte = np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.uint8)
+    with pytest.raises(ofipy.InvalidArgument):
+        ofipy.measure.socket_stream(connections[0], first=True, buffer=empty, messages=1)
+    with pytest.raises(ofipy.InvalidArgument):
+        ofipy.measure.socket_pingpong(connections[0], first=True, send=byte, receive=empty, iterations=1)
 
 
 def test_sizes_and_room_are_checked(sides: Sides) -> None:

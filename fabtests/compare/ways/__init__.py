@@ -2,7 +2,7 @@
 """The modes of ofipy, one class each."""
 
 from fabtests.compare.ways.messages import Awaited, Blocking, Native, Prepared
-from fabtests.compare.ways.streams import Array, Domain
+from fabtests.compare.ways.streams import Array, Batch, Domain
 from fabtests.compare.ways.way import Way
 from fabtests.compare.ways.writes import (
     TargetIdle,
@@ -21,6 +21,7 @@ WAYS: dict[str, type[Way]] = {
     "await": Awaited,
     "array": Array,
     "domain": Domain,
+    "batch": Batch,
     "target-idle": TargetIdle,
     "target-reads": TargetReads,
     "write-native": WriteNative,

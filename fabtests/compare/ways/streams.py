@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Windows of tagged messages."""
 
+from typing import Any
+
 import numpy as np
 
 import ofipy
@@ -9,7 +11,11 @@ from fabtests.base.side import Side
 from fabtests.compare.contender import Bytes, new_buffer
 from fabtests.compare.ways.way import TAG_ACKNOWLEDGE, Way
 
-__all__ = ["Array", "Domain"]
+__all__ = ["Array", "Batch", "Domain"]
+
+Records = np.ndarray[Any, np.dtype[np.void]]
+
+ROWS = 64  # completions that one wait takes
 
 
 class Array(Way):
@@ -43,3 +49,64 @@ class Domain(Array):
         for buffer in buffers:
             buffer.fill(1)
         return buffers
+
+
+class Batch(Way):
+    """Records, a window with one post; completions, a window with one wait."""
+
+    def __init__(self, side: Side, size: int) -> None:
+        super().__init__(side, size)
+        endpoint = side.endpoint
+        self._region = endpoint.register(self.outgoing if self.first else self.incoming)
+        self._completions = endpoint.cq.batch(ROWS)
+        self._there, self._back = (
+            (ofipy.Op.TSEND, ofipy.Op.TRECV) if self.first else (ofipy.Op.TRECV, ofipy.Op.TSEND)
+        )
+        self._window = self._records(self._there, 1, size, TAG_PING)
+        self._acknowledgement = self._records(self._back, 1, 0, TAG_ACKNOWLEDGE)
+
+    def _records(self, op: ofipy.Op, count: int, length: int, tag: int) -> Records:
+        records = self.side.endpoint.domain.operations(count)
+        records["op"], records["peer"], records["tag"] = op, self.side.peer, tag
+        records["region"], records["offset"] = self._region.id, self._region.offset
+        records["length"] = length
+        if op == ofipy.Op.TSEND and self._is_injected(length):
+            records["flags"] = ofipy.Flag.INJECT.value
+        return records
+
+    def _is_injected(self, length: int) -> bool:
+        """Whether it is sent without a completion, since its buffer is free when the post returns."""
+        return length <= self.side.endpoint.info.inject_size
+
+    def stream(self, window: int) -> None:
+        """One window."""
+        if self._window.size != window:
+            self._window = self._records(self._there, window, self.size, TAG_PING)
+        if self.first:
+            self._post(self._acknowledgement)
+            self._post(self._window)
+            self._finish(1 if self._is_injected(self.size) else 1 + window)
+        else:
+            self._post(self._window)
+            self._finish(window)
+            self._post(self._acknowledgement)
+
+    def _post(self, records: Records) -> None:
+        endpoint, begun = self.side.endpoint, 0
+        while begun < records.size:
+            try:
+                begun += endpoint.post(records[begun:] if begun else records)
+            except ofipy.Again:
+                endpoint.domain.progress()
+
+    def _finish(self, count: int) -> None:
+        """Take so many completions."""
+        while count:
+            rows = self._completions.wait(min=min(count, ROWS))
+            for failed in rows[rows["error"] != 0]:
+                raise self.side.endpoint.cq.exception(failed) or AssertionError(failed)
+            count -= len(rows)
+
+    def close(self) -> None:
+        """Close the region."""
+        self._region.close()

@@ -518,6 +518,18 @@ int64_t ofp_measure_stream(const struct ofp_measure_attr *attr);
  * to the peer's remote memory and spins until it is in its own, receive_buffer. Returns elapsed ns, or an error.
  */
 int64_t ofp_measure_write(const struct ofp_measure_attr *attr);
+struct ofp_measure_socket_attr {
+    int fd; /* a connected stream socket that does not block; the caller's */
+    bool first;
+    const void *send_buffer;
+    void *receive_buffer;
+    uint64_t length; /* bytes of a message, not 0 */
+    uint64_t iterations;
+    uint64_t *nanoseconds; /* as above */
+};
+/* The same two over a bare socket, spinning: what others are compared with. A send for each message. */
+int64_t ofp_measure_socket_pingpong(const struct ofp_measure_socket_attr *attr);
+int64_t ofp_measure_socket_stream(const struct ofp_measure_socket_attr *attr);
 /*
  * Matching alone, without a transport: `depth` receives stay posted (mode "unexpected": messages stay unreceived) while
  * `iterations` messages of 8 bytes arrive, match, complete and are replaced. Modes: "expected", "unexpected", "same-tag",
