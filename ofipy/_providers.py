@@ -34,7 +34,7 @@ __all__ = [
 GROUP = "ofipy.providers"
 
 # Which provider is tried first when nobody chose one. All others follow, by name.
-DEFAULT_ORDER = ("link", "verbs", "tcp", "shm")
+DEFAULT_ORDER = ("link", "verbs", "shm", "tcp")
 
 # Infos that one provider may have.
 INFOS_MAX = 64

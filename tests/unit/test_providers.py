@@ -71,7 +71,7 @@ def test_order(installed: Path) -> None:
     for name in ("zebra", "tcp", "aardvark", "link", "shm", "verbs"):
         (installed / f"{name}.py").write_text("")
     names = _providers.ordered_names()
-    assert names[:4] == ["link", "verbs", "tcp", "shm"]
+    assert names[:4] == ["link", "verbs", "shm", "tcp"]
     assert names[4:] == sorted(names[4:])
 
 
