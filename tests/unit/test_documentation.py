@@ -155,9 +155,9 @@ def test_connections_guide(tmp_path: Path) -> None:
 def test_remote_memory_guide() -> None:
     page = (ROOT / "docs/how-to/remote-memory.md").read_text()
     ((program, output),) = re.findall(r"```python\n(.*?)```\n.*?```text\n(.*?)```", page, re.DOTALL)
-    able = {info.provider for info in ofipy.getinfo(caps={"rma", "atomic"})}
-    if not able:
-        pytest.skip("no provider here has RMA and atomics")
+    # What a libfabric of this machine makes of it, the conformance suite says.
+    able = {info.provider for info in ofipy.getinfo(caps={"rma", "atomic"}) if ":" not in info.provider}
+    assert "shm" in able
     for provider in able:
         ran = subprocess.run(
             [sys.executable, "-P", "-c", program],
