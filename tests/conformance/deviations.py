@@ -71,6 +71,11 @@ DEVIATIONS = (
         run=False,
     ),
     Deviation(
+        BOTH,
+        ("test_peers_that_come_and_go", "test_a_killed_process_is_told_of"),
+        "an RDM endpoint has no event of a peer's end (fi_eq(3), FI_SHUTDOWN is of connections); operations fail",
+    ),
+    Deviation(
         TCP,
         ("test_a_failed_inject_is_told", "test_dropping_everything_in_any_order"),
         "closing while a connection is being made leaks its socket, and a send into one that the peer has closed is "

@@ -3,10 +3,14 @@
 
 import errno
 import select
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from sides import Target
 
 import ofipy
 
@@ -55,6 +59,7 @@ def test_events_of_ones_own(ep: ofipy.Endpoint) -> None:
         events.write(ofipy.Event(context=2**64))
 
 
+@pytest.mark.needs("descriptor")
 def test_the_descriptor_wakes(ep: ofipy.Endpoint) -> None:
     events = ep.domain.event_queue()
     while not events.arm():
@@ -77,3 +82,57 @@ def test_closing_the_queue_closes_its_endpoints(open_endpoint: OpenEndpoint) -> 
     assert ep.closed
     with pytest.raises(ofipy.Closed):
         events.read()
+
+
+VICTIM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from sides import Target
+ep = Target(sys.argv[2], sys.argv[3], False).open(progress="auto")
+ep.tsend(b"hello", ep.insert(bytes.fromhex(sys.argv[4])), tag=1).wait(timeout=20)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def victim(target: Target) -> Iterator[Callable[[ofipy.Address], subprocess.Popen[bytes]]]:
+    """Starts a process that greets an address, and then does nothing."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(address: ofipy.Address) -> subprocess.Popen[bytes]:
+        arguments = [str(Path(__file__).parent), target.provider, target.domain, bytes(address).hex()]
+        command = [sys.executable, "-P", "-c", VICTIM, *arguments]
+        started.append(subprocess.Popen(command, stdin=subprocess.PIPE))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        with process:
+            process.wait()
+
+
+@pytest.mark.needs("processes", "source")
+def test_a_killed_process_is_told_of(
+    open_endpoint: OpenEndpoint, victim: Callable[[ofipy.Address], subprocess.Popen[bytes]]
+) -> None:
+    """The event is the only word of its end: nothing is on its way to the process, or expected from it."""
+    domain = open_endpoint().domain
+    events = domain.event_queue()
+    ep = open_endpoint(domain, eq=events)
+    process = victim(ep.address)
+    room = bytearray(5)
+    source = ep.trecv_into(room, tag=1).wait(timeout=TIMEOUT).source
+    assert source is not None
+    up = events.wait(timeout=TIMEOUT)
+    assert (up.kind, up.peer, up.endpoint) == (ofipy.EventKind.PEER_UP, source, ep.id)
+    assert events.read() is None
+    process.kill()
+    lost = events.wait(timeout=TIMEOUT)
+    assert (lost.kind, lost.peer, lost.endpoint) == (ofipy.EventKind.PEER_LOST, source, ep.id)
+    assert isinstance(lost.exception, ofipy.PeerLost)
+    # Its address stays in the vector; the end is told once.
+    assert ep.av.address(source)
+    for _ in range(20):
+        domain.progress()
+    assert events.read() is None
