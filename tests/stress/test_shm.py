@@ -104,3 +104,25 @@ def test_open_close_leaks_nothing(workers: Start) -> None:
 @pytest.mark.timeout(60)
 def test_idle_wait_takes_no_processor_time(workers: Start) -> None:
     assert workers("idle", 3.0).hear() < 0.03
+
+
+@pytest.mark.timeout(300)
+def test_many_threads_on_one_endpoint(workers: Start) -> None:
+    threads, rounds = 40, 100 if STRESS else 15
+    group = [workers("many_threads", rank, threads, rounds) for rank in range(2)]
+    told = [worker.hear() for worker in group]
+    for worker, other in zip(group, reversed(told), strict=True):
+        worker.tell(other)
+    assert [worker.hear() for worker in group] == ["finished"] * 2
+    for worker in group:
+        worker.tell("look")
+    expected = {"count": threads * rounds, "pending": 0, "posted": 0}
+    assert [worker.hear() for worker in group] == [expected] * 2
+    for worker in group:
+        worker.tell("end")
+    assert [worker.end() for worker in group] == [0, 0]
+
+
+@pytest.mark.timeout(300)
+def test_threads_that_post_and_threads_that_read(workers: Start) -> None:
+    assert workers("one_queue", 8, 4, 20_000 if STRESS else 500).hear() is True

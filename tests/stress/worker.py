@@ -7,7 +7,9 @@ import json
 import os
 import resource
 import sys
+import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -96,6 +98,105 @@ def idle(seconds: float) -> None:
             request.wait(timeout=seconds)
         except ofipy.TimedOut:
             tell(time.process_time() - before)
+
+
+def run_threads(functions: list[Callable[[], None]]) -> None:
+    """Run them at the same time; the first failure is raised here."""
+    failed: list[BaseException] = []
+
+    def guard(function: Callable[[], None]) -> None:
+        try:
+            function()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=guard, args=(function,)) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+def exchange(
+    ep: ofipy.Endpoint, peer: ofipy.Peer, counter: ofipy.RemoteRegion, thread: int, rounds: int
+) -> None:
+    """One thread's messages to and from the thread of this number on the other side; each kind waits in its own way."""
+    kind = thread % 5
+    for number in range(rounds):
+        size = (8, 5_000, 100_000)[(thread + number) % 3]
+        out = np.full(size, (thread * 7 + number) % 251, np.uint8)
+        room = np.zeros(size, np.uint8)
+        if kind == 0:
+            send = ep.tsend(out, peer, tag=thread)
+            room = np.frombuffer(ep.trecv(peer, tag=thread).wait(timeout=60).data, np.uint8)
+            send.wait(timeout=60)
+        else:
+            receive = ep.trecv_into(room, peer, tag=thread)
+            send = ep.tsend(out, peer, tag=thread, complete="delivery" if kind == 1 else None)
+            if kind == 2:
+                while not receive.test():
+                    pass
+            ofipy.wait_all([receive, send], timeout=60)
+        assert np.array_equal(room, out), f"thread {thread}, round {number}: wrong contents"
+        if kind == 3:
+            never = ep.trecv_into(bytearray(8), peer, tag=2**32 + thread)
+            assert never.cancel()
+        if kind == 4:
+            assert ep.probe(peer, tag=2**32 + thread) is None
+        ep.atomic(np.uint64(1), peer, counter, op="sum", complete="delivery").wait(timeout=60)
+
+
+def many_threads(rank: int, threads: int, rounds: int) -> None:
+    """Many threads use one endpoint."""
+    with ofipy.open(provider="shm", caps="msg|tagged|rma|atomic") as ep:
+        count = np.zeros(1, np.uint64)
+        region = ep.register(count, access="remote_read|remote_write")
+        tell([bytes(ep.address).hex(), bytes(region.remote).hex()])
+        address, remote = (bytes.fromhex(each) for each in hear())
+        peer, counter = ep.insert(ofipy.Address.from_bytes(address)), ofipy.RemoteRegion.from_bytes(remote)
+
+        def one(thread: int) -> Callable[[], None]:
+            return lambda: exchange(ep, peer, counter, thread, rounds)
+
+        run_threads([one(thread) for thread in range(threads)])
+        tell("finished")
+        hear()
+        stats = ep.stats()
+        tell({"count": int(count[0]), "pending": stats.pending, "posted": stats.posted_receives})
+        hear()
+
+
+def one_queue(posters: int, readers: int, each: int) -> None:
+    """Threads post to one endpoint while others read its queue: every completion is read once."""
+    seen: list[list[int]] = [[] for _ in range(readers)]
+    with ofipy.open(provider="shm") as ep:
+        me, region = ep.insert(ep.address), ep.register(bytearray(8))
+
+        def post(poster: int) -> None:
+            for number in range(each):
+                context = poster * each + number
+                for work in (ep.post_trecv, ep.post_tsend):
+                    while True:
+                        try:
+                            work(region, me, tag=poster, context=2 * context + (work == ep.post_tsend))
+                            break
+                        except ofipy.Again:
+                            time.sleep(0)
+
+        def read(reader: int) -> None:
+            batch = ep.cq.batch(16)
+            while sum(map(len, seen)) < 2 * posters * each:
+                with contextlib.suppress(ofipy.TimedOut):
+                    rows = batch.wait(timeout=0.05)
+                    assert not rows["error"].any()
+                    seen[reader] += [int(context) for context in rows["context"]]
+
+        posting = [lambda poster=poster: post(poster) for poster in range(posters)]
+        run_threads(posting + [lambda reader=reader: read(reader) for reader in range(readers)])
+    contexts = sorted(context for contexts in seen for context in contexts)
+    tell(contexts == list(range(2 * posters * each)))
 
 
 if __name__ == "__main__":
