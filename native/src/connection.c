@@ -229,6 +229,9 @@ void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error
     endpoint->ending = false;
     connection->error = error ? error : ESHUTDOWN;
     connection->text = text ? strdup(text) : NULL;
+    ofpi_log(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, endpoint->base.info.provider,
+             "endpoint %u: %s: %s", endpoint->base.id, was_up ? "connection lost" : "not connected",
+             text ? text : ofp_strerror(connection->error));
     /* What this side ended itself is no news. */
     if (connection->error != ECANCELED && was_up)
         tell(endpoint, OFP_EVENT_SHUTDOWN, connection->error == ESHUTDOWN ? 0 : connection->error, false);

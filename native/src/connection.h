@@ -9,6 +9,7 @@
 #define OFPI_CONNECTION_H
 
 #include "domain.h"
+#include "ofipy/connect.h"
 
 /* A request that a listener took. Owned by the listener, from the opening of an endpoint on by that one's connection. */
 struct ofpi_connection_request {

@@ -268,18 +268,15 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     if (was_up)
         endpoint->statistics.peers_up--;
     endpoint->statistics.peers_lost++;
-    /* What is cancelled ends here, not there. */
-    if (endpoint->connection)
+    if (endpoint->connection) {
         ofpi_connection_lost(endpoint, was_up, error, text);
-    else if (endpoint->eq && error != ECANCELED)
-        ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error);
-    if (endpoint->connection)
-        ofpi_log(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info.provider,
-                 "endpoint %u: no connection%s: %s", base->endpoint->id, was_up ? " any longer" : "",
-                 text ? text : ofp_strerror(error));
-    else
+    } else {
+        /* What is cancelled ends here, not there. */
+        if (endpoint->eq && error != ECANCELED)
+            ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error);
         ofpi_log(was_up ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info.provider, "endpoint %u lost peer %u: %s",
                  base->endpoint->id, base->index, text ? text : ofp_strerror(error));
+    }
     base->endpoint->ops->peer_down(base);
     if (ofp_list_linked(&peer->node))
         ofp_list_remove(&peer->node);
