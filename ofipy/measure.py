@@ -220,7 +220,7 @@ def socket_pingpong(
 
 
 def socket_stream(connection: socket.socket, *, first: bool, buffer: Any, messages: int) -> float:
-    """What :func:`stream` does, over a bare stream socket that spins, with a send for each message.
+    """What :func:`stream` does, over a bare stream socket that spins.
 
     Parameters
     ----------

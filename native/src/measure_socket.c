@@ -5,12 +5,9 @@
  */
 #include <errno.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "ofipy/ofp.h"
 #include "parts.h"
-
-#define PIECES 64 /* messages that one system call may receive */
 
 static bool shall_retry(ssize_t result) { return result < 0 && (errno == EAGAIN || errno == EINTR); }
 
@@ -29,36 +26,20 @@ static int send_all(int fd, const char *from, uint64_t length)
     return 0;
 }
 
-/* How much came, 0 for nothing yet; the end of the stream is an error. */
-static ssize_t receive_some(int fd, struct iovec *pieces, int count)
+/* The end of the stream is an error. */
+static int receive_all(int fd, char *into, uint64_t length)
 {
-    ssize_t received = readv(fd, pieces, count);
+    while (length) {
+        ssize_t received = recv(fd, into, length, 0);
 
-    if (shall_retry(received))
-        return 0;
-    if (received == 0)
-        return -ECONNRESET;
-    return received < 0 ? -errno : received;
-}
-
-/* Receive so many messages, each into the same memory, as many with one call as have come. */
-static int receive_all(int fd, char *into, uint64_t length, uint64_t messages)
-{
-    struct iovec pieces[PIECES];
-    uint64_t left = messages * length;
-
-    for (uint64_t i = 0; i < PIECES && i < messages; i++)
-        pieces[i] = (struct iovec){into, length};
-    while (left) {
-        uint64_t begun = (left - 1) % length + 1; /* bytes that the message under way lacks */
-        uint64_t open = (left - begun) / length + 1;
-        ssize_t received;
-
-        pieces[0] = (struct iovec){into + length - begun, begun};
-        received = receive_some(fd, pieces, open < PIECES ? (int)open : PIECES);
-        if (received < 0)
-            return (int)received;
-        left -= (uint64_t)received;
+        if (received == 0)
+            return -ECONNRESET;
+        if (received < 0 && !shall_retry(received))
+            return -errno;
+        if (received > 0) {
+            into += received;
+            length -= (uint64_t)received;
+        }
     }
     return 0;
 }
@@ -68,7 +49,7 @@ static int exchange(const struct ofp_measure_socket_attr *attr)
     int result = attr->first ? send_all(attr->fd, attr->send_buffer, attr->length) : 0;
 
     if (!result)
-        result = receive_all(attr->fd, attr->receive_buffer, attr->length, 1);
+        result = receive_all(attr->fd, attr->receive_buffer, attr->length);
     if (!result && !attr->first)
         result = send_all(attr->fd, attr->send_buffer, attr->length);
     return result;
@@ -97,11 +78,10 @@ int64_t ofp_measure_socket_stream(const struct ofp_measure_socket_attr *attr)
     char acknowledgement = 0;
     int result = attr->length ? 0 : -EINVAL;
 
-    for (uint64_t i = 0; attr->first && i < attr->iterations && !result; i++)
-        result = send_all(attr->fd, attr->send_buffer, attr->length);
-    if (!attr->first && !result)
-        result = receive_all(attr->fd, attr->receive_buffer, attr->length, attr->iterations);
+    for (uint64_t i = 0; i < attr->iterations && !result; i++)
+        result = attr->first ? send_all(attr->fd, attr->send_buffer, attr->length)
+                             : receive_all(attr->fd, attr->receive_buffer, attr->length);
     if (!result)
-        result = attr->first ? receive_all(attr->fd, &acknowledgement, 1, 1) : send_all(attr->fd, &acknowledgement, 1);
+        result = attr->first ? receive_all(attr->fd, &acknowledgement, 1) : send_all(attr->fd, &acknowledgement, 1);
     return result ? result : (int64_t)(ofpi_now() - started);
 }

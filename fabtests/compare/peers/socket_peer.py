@@ -15,7 +15,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Socket(Contender):
-    """One ``send`` for each message; a receive takes as many as have come."""
+    """One ``send`` and one ``recv`` a message, more where the kernel takes or gives less."""
 
     def __init__(self, first: bool) -> None:
         super().__init__(first)

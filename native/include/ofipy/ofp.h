@@ -473,7 +473,7 @@ struct ofp_measure_socket_attr {
     uint64_t iterations;
     uint64_t *nanoseconds; /* as above */
 };
-/* The same two over a bare socket, spinning: what others are compared with. A send for each message. */
+/* The same two over a bare socket, spinning: what others are compared with. */
 int64_t ofp_measure_socket_pingpong(const struct ofp_measure_socket_attr *attr);
 int64_t ofp_measure_socket_stream(const struct ofp_measure_socket_attr *attr);
 /*

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The loops over the public calls: what they move, what they leave behind, and that a failed operation ends them. */
+#include "core_fixture.h"
+
+#define COUNT 150 /* more than one post takes */
+
+typedef int64_t loop_fn(const struct ofp_measure_attr *attr);
+
+struct player {
+    struct side side;
+    loop_fn *loop;
+    struct ofp_measure_attr attr;
+    int64_t result;
+};
+
+static void players_open(struct player *players, char (*out)[8], char (*in)[8])
+{
+    for (int i = 0; i < 2; i++)
+        side_open(&players[i].side, false, OFP_PROGRESS_MANUAL, 64);
+    sides_meet(&players[0].side, &players[1].side);
+    for (int i = 0; i < 2; i++) {
+        struct side *side = &players[i].side;
+
+        memset(out[i], 0, sizeof(out[i]));
+        memset(in[i], 0, sizeof(in[i]));
+        out[i][0] = 'a';
+        players[i].attr = (struct ofp_measure_attr){.endpoint = side->endpoint,
+                                                    .cq = side->cq,
+                                                    .peer = side->peer,
+                                                    .first = i == 0,
+                                                    .tag = 5,
+                                                    .send_buffer = out[i],
+                                                    .receive_buffer = in[i],
+                                                    .length = sizeof(out[i]),
+                                                    .iterations = COUNT};
+    }
+}
+
+static void players_close(struct player *players)
+{
+    for (int i = 0; i < 2; i++)
+        side_close(&players[i].side);
+}
+
+static void *run(void *argument)
+{
+    struct player *player = argument;
+
+    player->result = player->loop(&player->attr);
+    return NULL;
+}
+
+static void run_both(struct player *players, loop_fn *loop)
+{
+    struct ofp_completion row;
+    pthread_t second;
+
+    players[0].loop = players[1].loop = loop;
+    assert_int_equal(pthread_create(&second, NULL, run, &players[1]), 0);
+    run(&players[0]);
+    pthread_join(second, NULL);
+    for (int i = 0; i < 2; i++) {
+        assert_true(players[i].result > 0);
+        assert_int_equal(ofp_cq_read(players[i].side.cq, &row, 1), 0);
+    }
+}
+
+static void test_pingpong(void **state)
+{
+    static uint64_t nanoseconds[COUNT];
+    static char out[2][8], in[2][8];
+    struct player players[2];
+
+    (void)state;
+    players_open(players, out, in);
+    players[0].attr.nanoseconds = nanoseconds;
+    run_both(players, ofp_measure_pingpong);
+    assert_int_equal(in[0][0], 'a');
+    assert_int_equal(in[1][0], 'a');
+    for (int i = 0; i < COUNT; i++)
+        assert_true(nanoseconds[i] > 0);
+    players_close(players);
+}
+
+static void test_stream(void **state)
+{
+    static char out[2][8], in[2][8];
+    struct player players[2];
+
+    (void)state;
+    players_open(players, out, in);
+    run_both(players, ofp_measure_stream);
+    assert_int_equal(in[0][0], 0);
+    assert_int_equal(in[1][0], 'a');
+    players_close(players);
+}
+
+static struct ofp_region_handle lend(struct side *side, void *memory)
+{
+    struct ofp_region_attr attr = {.base = memory, .length = 8, .access = OFP_ACCESS_REMOTE_WRITE};
+    struct ofp_region_handle handle;
+
+    assert_int_equal(ofp_region_register(side->domain, &attr, &handle), 0);
+    return handle;
+}
+
+static void test_write(void **state)
+{
+    static _Alignas(8) char out[2][8], in[2][8];
+    struct ofp_region_handle lent[2];
+    struct player players[2];
+    uint64_t begun, ended;
+
+    (void)state;
+    players_open(players, out, in);
+    memcpy(&begun, out[0], sizeof(begun));
+    for (int i = 0; i < 2; i++) {
+        lent[i] = lend(&players[i].side, in[i]);
+        players[!i].attr.remote_key = lent[i].key;
+        players[!i].attr.remote_offset = lent[i].remote_base;
+    }
+    run_both(players, ofp_measure_write);
+    for (int i = 0; i < 2; i++) {
+        memcpy(&ended, in[i], sizeof(ended));
+        assert_int_equal(ended, begun + COUNT);
+        assert_int_equal(ofp_region_close(players[i].side.domain, lent[i].id), 0);
+    }
+    players[0].attr.length = 4;
+    assert_int_equal(ofp_measure_write(&players[0].attr), -EINVAL);
+    players_close(players);
+}
+
+static void test_failures(void **state)
+{
+    static _Alignas(8) char out[2][8], in[2][8];
+    struct player players[2];
+
+    (void)state;
+    players_open(players, out, in);
+    players[0].attr.peer = 77; /* nobody */
+    assert_true(ofp_measure_pingpong(&players[0].attr) < 0);
+    assert_true(ofp_measure_stream(&players[0].attr) < 0);
+    assert_true(ofp_measure_write(&players[0].attr) < 0);
+    players_close(players);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pingpong), cmocka_unit_test(test_stream),
+                                       cmocka_unit_test(test_write), cmocka_unit_test(test_failures)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
