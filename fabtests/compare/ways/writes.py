@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes into the other side's memory."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 import ofipy
-from fabtests.base.pingpong import TAG_PING
 from fabtests.base.side import Side
 from fabtests.compare.contender import Bytes, Times, new_buffer, read_all
-from fabtests.compare.ways.way import TAG_ACKNOWLEDGE, Way
+from fabtests.compare.ways.way import Way
 
 __all__ = ["TargetIdle", "TargetReads", "WriteBlocking", "WriteNative", "WritePrepared"]
 
 TAG_HANDLE = 9
 HANDLE_BYTES = 64  # more than any handle has
+WORD_BYTES = 8
 SPINS = 1000  # looks at memory between two looks at the queue
 
 
@@ -53,27 +56,6 @@ class TargetIdle(Writing):
             self.write(window)
 
 
-class TargetReads(Writing):
-    """The target is told, reads every byte, and tells."""
-
-    def __init__(self, side: Side, size: int) -> None:
-        super().__init__(side, size)
-        self._byte = new_buffer(1)
-
-    def stream(self, window: int) -> None:
-        """One window."""
-        endpoint, peer = self.side.endpoint, self.side.peer
-        if self.first:
-            told = endpoint.trecv_into(self._byte, peer, tag=TAG_ACKNOWLEDGE)
-            self.write(window)
-            endpoint.tsend(self._byte, peer, tag=TAG_PING).wait()
-            told.wait()
-        else:
-            endpoint.trecv_into(self._byte, peer, tag=TAG_PING).wait()
-            read_all(self.incoming)
-            endpoint.tsend(self._byte, peer, tag=TAG_ACKNOWLEDGE).wait()
-
-
 class WriteNative(Writing):
     """Ping-pong: each side writes a number into the other's memory, which spins on it; the loop in C."""
 
@@ -105,45 +87,86 @@ class WriteBlocking(Writing):
 
     def __init__(self, side: Side, size: int) -> None:
         super().__init__(side, size)
-        self.source = side.endpoint.register(self.outgoing)
-        self._turn = 1
+        self._source = side.endpoint.register(self.outgoing)
+        self._out, self._landing = self.outgoing.data.cast("Q"), self.incoming.data.cast("Q")
+        self._turn = 0
+        self._write = self.make_write(self._source)
 
-    def write_once(self) -> None:
-        """Write what was put into the buffer."""
-        self.side.endpoint.write(self.source, self.side.peer, self.remote).wait()
+    def make_write(self, source: ofipy.Region) -> Callable[[], ofipy.Request]:
+        """What starts a write of the word."""
+        return partial(self.side.endpoint.write, source, self.side.peer, self.remote)
+
+    def take_turn(self) -> int:
+        """The number of the next round trip."""
+        self._turn += 1
+        return self._turn
+
+    def say(self, turn: int) -> None:
+        """Write the number into the other side's memory."""
+        self._out[0] = turn
+        self._write().wait()
+
+    def hear(self, turn: int) -> None:
+        """Spin until the other side has written it."""
+        landing = self._landing
+        while landing[0] != turn:
+            for _ in range(SPINS):
+                if landing[0] == turn:
+                    return
+            self.side.endpoint.domain.progress()
 
     def exchange(self, count: int) -> None:
-        """Ping-pong."""
-        write, progress = self.write_once, self.side.endpoint.domain.progress
-        out, landing = self.outgoing.data.cast("Q"), self.incoming.data.cast("Q")
-        for turn in range(self._turn, self._turn + count):
-            if self.first:
+        """Ping-pong: :meth:`say` is written out, for its call would count."""
+        write, hear, out, first = self._write, self.hear, self._out, self.first
+        for turn in range(self._turn + 1, self._turn + count + 1):
+            if first:
                 out[0] = turn
-                write()
-            while landing[0] != turn:
-                for _ in range(SPINS):
-                    if landing[0] == turn:
-                        break
-                else:
-                    progress()
-            if not self.first:
+                write().wait()
+            hear(turn)
+            if not first:
                 out[0] = turn
-                write()
+                write().wait()
         self._turn += count
 
     def close(self) -> None:
         """Close the region."""
-        self.source.close()
+        self._source.close()
 
 
 class WritePrepared(WriteBlocking):
     """The same with a write that was prepared once."""
 
+    def make_write(self, source: ofipy.Region) -> Callable[[], ofipy.Request]:
+        """What starts it again."""
+        prepared = self.side.endpoint.prepare_write(source, self.side.peer, self.remote)
+        start = ofipy.start
+
+        def write() -> ofipy.Request:
+            start(prepared)
+            return prepared
+
+        return write
+
+
+class TargetReads(Writing):
+    """The target is told, reads every byte, and tells: by words in memory on which both spin, as ``attach`` does."""
+
     def __init__(self, side: Side, size: int) -> None:
         super().__init__(side, size)
-        self._write = side.endpoint.prepare_write(self.source, side.peer, self.remote)
+        self._words = WriteBlocking(side, WORD_BYTES)
 
-    def write_once(self) -> None:
-        """Start it again."""
-        ofipy.start(self._write)
-        self._write.wait()
+    def stream(self, window: int) -> None:
+        """One window."""
+        words, turn = self._words, self._words.take_turn()
+        if self.first:
+            self.write(window)
+            words.say(turn)
+            words.hear(turn)
+        else:
+            words.hear(turn)
+            read_all(self.incoming)
+            words.say(turn)
+
+    def close(self) -> None:
+        """Close the words."""
+        self._words.close()
