@@ -14,7 +14,8 @@
  *       yes: moves the bytes, clears `visiting`          yes: waits, unless the peer is dead
  *       no: clears `visiting`, asks by the ring
  *
- * and since each writes its own word before it reads the other's, at least one of the two sees the other.
+ * and since each writes its own word before it reads the other's, at least one of the two sees the other
+ * (tests/native/test_shm_visit_model.c).
  */
 #ifndef SHM_TABLE_H
 #define SHM_TABLE_H

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from deviations import deviation_of
 from sides import Sides, Target, make_sides
 
-DEFAULT_PROVIDERS = ("shm", "fake")
+DEFAULT_PROVIDERS = ("shm", "tcp", "fake")
 IN_PROCESS = frozenset({"fake"})
 
 # Every test of two sides uses these; that a transport leaves the machine is for tests on several.
@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="provider to test; may be repeated (default: shm and fake, as far as they are installed)",
+        help="provider to test; may be repeated (default: shm, tcp and fake, as far as they are installed)",
     )
     parser.addoption(
         "--large",
