@@ -119,6 +119,7 @@ void tcp_connection_discard(struct tcp_connection *connection)
         connection->stream.ops->close(&connection->stream);
     unlink_if(&connection->ready);
     unlink_if(&connection->dirty);
+    unlink_if(&connection->creditor);
     if (ofp_list_linked(&connection->unproven)) {
         ofp_list_remove(&connection->unproven);
         endpoint->unproven_count--;
@@ -173,7 +174,10 @@ void tcp_connection_lost(struct tcp_connection *connection, int error)
     /* An end that no network can fake, and that no living peer of ours makes without a goodbye. */
     bool by_the_peer = !error || error == ECONNRESET || error == EPIPE;
 
-    if (by_the_peer && peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing)
+    if (connection->farewell)
+        tcp_connection_end(connection, connection->ended ? OFP_EPEERLOST : ECONNRESET, connection->ended,
+                           connection->ended ? "its endpoint was closed" : "it ended the connection");
+    else if (by_the_peer && peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing)
         tcp_knock(connection);
     else
         tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
@@ -207,9 +211,11 @@ void tcp_connection_leave(struct tcp_connection *connection)
         tcp_connection_discard(connection);
         return;
     }
+    tcp_goodbye(connection, false);
     tcp_connection_state(connection, TCP_LEAVING);
     forget_peer(connection);
     forget_operations(connection);
+    unlink_if(&connection->creditor);
     connection->stalled = false;
     connection->meeting->connection = connection;
     connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;

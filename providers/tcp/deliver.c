@@ -24,6 +24,28 @@ static inline void fill_message(struct ofp_message *message, const struct tcp_co
     message->length = header->payload;
 }
 
+/* It will be charged again when it is tried again. */
+static ssize_t not_taken(struct tcp_connection *connection, uint64_t length)
+{
+    if (connection->extended) {
+        connection->allowance += length + TCP_MESSAGE_COST;
+        connection->owed -= length + TCP_MESSAGE_COST;
+    }
+    return -EAGAIN;
+}
+
+/* The core is full, but the sender was granted the room. */
+static int keep_promise(struct ofp_endpoint *endpoint, const struct ofp_message *message, const uint8_t *payload)
+{
+    struct ofp_receive *receive;
+
+    if (tcp_core->message_begin(endpoint, message, true, &receive) != 0)
+        return -EAGAIN;
+    tcp_core->receive_write(receive, 0, payload, receive->length);
+    tcp_core->receive_complete(receive, 0, 0);
+    return 0;
+}
+
 static ssize_t deliver_message(struct tcp_connection *connection, const struct tcp_header *header,
                                const uint8_t *payload, size_t available)
 {
@@ -31,16 +53,19 @@ static ssize_t deliver_message(struct tcp_connection *connection, const struct t
     struct ofp_message message;
     struct ofp_receive *receive;
 
+    if (TCP_LIKELY(connection->extended) && !tcp_credit_charge(connection, header->payload))
+        return -ECONNABORTED;
     fill_message(&message, connection, header);
     if (TCP_LIKELY(header->payload <= available)) {
-        if (tcp_core->message_arrived(endpoint, &message, payload) != 0)
-            return -EAGAIN;
+        if (TCP_UNLIKELY(tcp_core->message_arrived(endpoint, &message, payload) != 0) &&
+            (!connection->extended || keep_promise(endpoint, &message, payload) != 0))
+            return not_taken(connection, header->payload);
         if (TCP_UNLIKELY(header->flags & TCP_FLAGS_ACK))
             tcp_acknowledge(connection, header->flags);
         return (ssize_t)header->payload;
     }
-    if (tcp_core->message_begin(endpoint, &message, false, &receive) != 0)
-        return -EAGAIN;
+    if (tcp_core->message_begin(endpoint, &message, connection->extended, &receive) != 0)
+        return not_taken(connection, header->payload);
     tcp_inbound_receive(connection, header, receive);
     return 0;
 }
@@ -48,7 +73,8 @@ static ssize_t deliver_message(struct tcp_connection *connection, const struct t
 static ssize_t deliver_data(struct tcp_connection *connection, const struct tcp_header *header)
 {
     const char *wrong = NULL;
-    struct ofp_receive *receive = tcp_rendezvous_data(connection, header, &wrong);
+    struct ofp_receive *receive = header->op == TCP_PULLED ? tcp_pulled(connection, header, &wrong)
+                                                           : tcp_rendezvous_data(connection, header, &wrong);
 
     if (wrong) {
         tcp_connection_violation(connection, wrong);
@@ -71,6 +97,10 @@ static ssize_t deliver_ack(struct tcp_connection *connection)
 ssize_t tcp_deliver(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
                     size_t available)
 {
+    if (TCP_UNLIKELY(connection->extended && !connection->greeted && header->op != TCP_HELLO)) {
+        tcp_connection_violation(connection, "no greeting");
+        return -ECONNABORTED;
+    }
     switch (header->op) {
     case TCP_TAG:
         return deliver_message(connection, header, payload, available);
@@ -81,6 +111,7 @@ ssize_t tcp_deliver(struct tcp_connection *connection, const struct tcp_header *
     case TCP_READ_REQ:
         return tcp_rma_read(connection, header) ? 0 : -ECONNABORTED;
     case TCP_READ_RSP:
+    case TCP_FETCHED:
         return tcp_rma_answer(connection, header) ? 0 : -ECONNABORTED;
     case TCP_WRITE:
         return tcp_rma_write(connection, header) ? 0 : -ECONNABORTED;
@@ -90,10 +121,16 @@ ssize_t tcp_deliver(struct tcp_connection *connection, const struct tcp_header *
         tcp_rendezvous_cleared(connection, header->op_data);
         return 0;
     case TCP_DATA:
+    case TCP_PULLED:
         return deliver_data(connection, header);
+    case TCP_ANNOUNCE:
+        return tcp_announced(connection, header);
+    case TCP_PULL:
+        return tcp_pulled_at(connection, header) ? 0 : -ECONNABORTED;
+    case TCP_ATOMIC:
+        return tcp_atomic_requested(connection, header, payload, available);
     default:
-        tcp_connection_violation(connection, "an unknown operation");
-        return -ECONNABORTED;
+        return tcp_extension_deliver(connection, header) ? 0 : -ECONNABORTED;
     }
 }
 
@@ -114,7 +151,15 @@ void tcp_delivered(struct tcp_connection *connection)
     case TCP_TARGET_WRITE:
         tcp_rma_written(connection);
         break;
+    case TCP_TARGET_ATOMIC:
+        tcp_atomic_execute(connection, in->operands);
+        return;
     default: /* nobody's any more: its sender is told all the same */
+        if (TCP_UNLIKELY(in->refused)) {
+            tcp_send_refusal(connection, TCP_REFUSED_ACK, in->refused);
+            in->refused = 0;
+            return;
+        }
         break;
     }
     tcp_acknowledge(connection, flags);

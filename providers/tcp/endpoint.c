@@ -51,6 +51,7 @@ int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     ofp_list_init(&endpoint->ready);
     ofp_list_init(&endpoint->dirty);
     ofp_list_init(&endpoint->stalled);
+    ofp_list_init(&endpoint->creditors);
     ofp_list_init(&endpoint->connections);
     ofp_list_init(&endpoint->dead);
     ofp_list_init(&endpoint->unproven);
@@ -199,6 +200,8 @@ int tcp_progress(struct ofp_endpoint *base)
     events += read_ready(endpoint);
     if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->stalled)))
         events += retry_stalled(endpoint);
+    if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->creditors)))
+        events += tcp_credit_settle_all(endpoint);
     if (!ofp_list_empty(&endpoint->dirty))
         tcp_flush(base);
     if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->dead)))
@@ -234,8 +237,15 @@ int tcp_endpoint_drain(struct ofp_endpoint *base)
     bool left = true;
 
     /* From now on who knocks here is refused. */
-    if (!endpoint->closing)
+    if (!endpoint->closing) {
         tcp_listen_close(endpoint);
+        OFP_LIST_EACH(node, following, &endpoint->connections) {
+            struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_connection, node);
+
+            if (connection->state == TCP_UP)
+                tcp_goodbye(connection, true);
+        }
+    }
     endpoint->closing = true;
     OFP_LIST_EACH(node, following, &endpoint->connections) {
         struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_connection, node);

@@ -144,6 +144,9 @@ static int send_control(struct tcp_connection *connection, enum tcp_control_type
     struct iovec iov = {bytes, sizeof(bytes)};
     ssize_t result;
 
+    /* Stock peers ignore it in a request; in an answer it is only for those that offered it. */
+    if (type == TCP_CONNREQ ? connection->endpoint->domain->extension : connection->extended)
+        control.offer = TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION;
     tcp_control_encode(&control, bytes);
     tcp_rdm_encode(rdm, bytes + TCP_CONTROL_SIZE);
     result = connection->stream.ops->writev(&connection->stream, &iov, 1);
@@ -206,9 +209,12 @@ static void answered(struct tcp_connection *connection, const struct tcp_control
     }
     connection->swapped = control->swapped;
     connection->can_rendezvous = rdm.version == (TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD) && !control->swapped;
+    connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control->offer);
     connection->pid = rdm.pid;
     tcp_meeting_free(connection);
     tcp_connection_state(connection, TCP_UP);
+    if (connection->extended)
+        tcp_extension_begin(connection);
     connection->peer->incarnation = rdm.pid;
     tcp_core->peer_up(connection->peer);
     tcp_connection_ready(connection);
@@ -231,6 +237,7 @@ static void accept_request(struct tcp_connection *connection, struct ofp_peer *p
     /* A stock sender of the other byte order would write wrong lengths in a rendezvous. */
     if (rdm->version && !control->swapped)
         answer.version = TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD;
+    connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control->offer);
     if (send_control(connection, TCP_CONNRESP, &answer) != 0) {
         tcp_connection_discard(connection);
         return;
@@ -244,6 +251,8 @@ static void accept_request(struct tcp_connection *connection, struct ofp_peer *p
     tcp_connection_state(connection, TCP_UP);
     connection->peer = peer;
     tcp_connection_ready(connection);
+    if (connection->extended)
+        tcp_extension_begin(connection);
     /* Our own other end: that one sends. */
     if (self->connection) {
         self->inbound = connection;

@@ -18,6 +18,7 @@ static const struct ofp_param params[] = {
     {"TCP_PORT_LOW", OFP_PARAM_SIZE, "0", "First port for endpoints that ask for none; 0: the system's choice"},
     {"TCP_PORT_HIGH", OFP_PARAM_SIZE, "0", "Last port for endpoints that ask for none"},
     {"TCP_USER_TIMEOUT", OFP_PARAM_INT, "30", "Seconds without an acknowledgement after which a connection is lost"},
+    {"TCP_EXTENSION", OFP_PARAM_BOOL, "yes", "Speak to other ofipy peers in more than libfabric's wire can say"},
     {NULL, OFP_PARAM_STRING, NULL, NULL},
 };
 
@@ -38,6 +39,8 @@ static int domain_open(struct ofp_domain *base)
     domain->base = base;
     domain->connect_ns = seconds("CONNECT_TIMEOUT", 10) * TCP_SECOND;
     domain->user_timeout_ms = (unsigned)seconds("TCP_USER_TIMEOUT", 30) * 1000;
+    domain->unexpected_size = tcp_core->param_size("UNEXPECTED_SIZE");
+    domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);
     return 0;
 }
@@ -72,9 +75,18 @@ static void fill_info(struct ofp_info *info, const struct tcp_interface *interfa
         .protocol = "tcp",
         .protocol_version = 1,
         .ep_types = OFP_EP_RDM,
-        .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE | OFP_CAP_LOCAL_COMM,
-        .msg_order = OFP_ORDER_SAS,
+        .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_RMA | OFP_CAP_ATOMIC | OFP_CAP_RMA_EVENT |
+                OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE | OFP_CAP_LOCAL_COMM,
+        /* One stream; but what answers a long read is taken from memory when it leaves, so WAR and SAR do not hold. */
+        .msg_order = OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_RAS | OFP_ORDER_WAW | OFP_ORDER_WAS | OFP_ORDER_SAW |
+                     OFP_ORDER_SAS,
+        .rma_order = OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_WAW,
+        .atomic_order = OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_WAR | OFP_ORDER_WAW,
         .max_msg_size = INT64_MAX / 2,
+        .max_rma_size = INT64_MAX / 2,
+        .max_atomic_size = TCP_ATOMIC_MAX,
+        .remote_segment_limit = TCP_REMOTE_MAX,
+        .mr_key_size = sizeof(uint64_t),
         .inject_size = TCP_COPY_MAX,
         .tx_size = tcp_core->param_size("TX_QUEUE"),
         .rx_size = UINT64_MAX,
@@ -160,6 +172,7 @@ static const struct ofp_provider provider = {
     .resolve = tcp_address_resolve,
     .address_check = address_check,
     .address_format = address_format,
+    .error_text = tcp_error_text,
     .domain = {.size = sizeof(struct tcp_domain), .open = domain_open, .close = domain_close},
     .endpoint_ops = endpoint_ops,
 };

@@ -94,12 +94,12 @@ bool tcp_queue_is_own(const struct tcp_connection *connection)
 
 /* -------------------------------------------------------------------------------------------------------- appending */
 
-/* Chunks with this much room at the end of the queue. False: out of memory. */
-static struct tcp_item *chunk_with_room(struct tcp_connection *connection, size_t length)
+/* A chunk with room at the end of the queue. NULL: out of memory. */
+static struct tcp_item *chunk_with_room(struct tcp_connection *connection)
 {
     struct tcp_item *last = OFP_CONTAINER_OF(connection->out.previous, struct tcp_item, node);
 
-    if (!ofp_list_empty(&connection->out) && last->kind == TCP_ITEM_BYTES && CHUNK_ROOM - last->end >= length)
+    if (!ofp_list_empty(&connection->out) && last->kind == TCP_ITEM_BYTES && last->end < CHUNK_ROOM)
         return last;
     last = chunk_take(connection->endpoint->domain);
     if (last)
@@ -114,20 +114,26 @@ bool tcp_queue_bytes(struct tcp_connection *connection, const void *bytes, size_
     return tcp_queue_iov(connection, &iov, 1, 0);
 }
 
-/* At most TCP_COPY_MAX and a header, so that it lies in one chunk. */
+static bool append(struct tcp_connection *connection, const char *bytes, size_t length)
+{
+    while (length) {
+        struct tcp_item *chunk = chunk_with_room(connection);
+        size_t part;
+
+        if (!chunk)
+            return false;
+        part = CHUNK_ROOM - chunk->end < length ? CHUNK_ROOM - chunk->end : length;
+        memcpy(chunk->bytes + chunk->end, bytes, part);
+        chunk->end += (uint32_t)part;
+        connection->out_bytes += part;
+        bytes += part;
+        length -= part;
+    }
+    return true;
+}
+
 bool tcp_queue_iov(struct tcp_connection *connection, const struct iovec *iov, uint32_t count, uint64_t offset)
 {
-    struct tcp_item *chunk;
-    size_t length = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        length += iov[i].iov_len;
-    if (length <= offset)
-        return true;
-    chunk = chunk_with_room(connection, length - offset);
-    if (!chunk)
-        return false;
-    connection->out_bytes += length - offset;
     for (uint32_t i = 0; i < count; i++) {
         size_t part = iov[i].iov_len;
 
@@ -135,8 +141,8 @@ bool tcp_queue_iov(struct tcp_connection *connection, const struct iovec *iov, u
             offset -= part;
             continue;
         }
-        memcpy(chunk->bytes + chunk->end, (const char *)iov[i].iov_base + offset, part - offset);
-        chunk->end += (uint32_t)(part - offset);
+        if (!append(connection, (const char *)iov[i].iov_base + offset, part - offset))
+            return false;
         offset = 0;
     }
     return true;

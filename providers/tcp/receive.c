@@ -24,6 +24,7 @@ void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_hea
     in->target = receive ? TCP_TARGET_RECEIVE : TCP_TARGET_NONE;
     in->room = receive ? receive->length : 0;
     in->receive = receive;
+    in->refused = 0;
 }
 
 void tcp_inbound_drop(struct tcp_connection *connection)
@@ -32,6 +33,8 @@ void tcp_inbound_drop(struct tcp_connection *connection)
 
     if (in->target == TCP_TARGET_WRITE)
         tcp_accesses_free(in->accesses);
+    if (in->target == TCP_TARGET_ATOMIC)
+        free(in->operands);
     in->target = TCP_TARGET_NONE;
     in->room = 0;
 }
@@ -49,6 +52,16 @@ static uint32_t accesses_iov(const struct tcp_accesses *accesses, uint64_t offse
     return tcp_iov_skip(iov, room, whole, accesses->count, offset);
 }
 
+static uint32_t read_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room)
+{
+    const struct ofp_transfer *transfer = &in->pending->transfer;
+    struct iovec result = {transfer->result, transfer->length};
+
+    if (in->pending->operation.op >= OFP_ATOMIC)
+        return tcp_iov_skip(iov, room, &result, 1, in->offset);
+    return tcp_iov_skip(iov, room, transfer->iov, transfer->iov_count, in->offset);
+}
+
 /* The places of what is still to come, at most `room` of them. */
 static uint32_t target_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room)
 {
@@ -56,7 +69,10 @@ static uint32_t target_iov(const struct tcp_inbound *in, struct iovec *iov, uint
     case TCP_TARGET_RECEIVE:
         return tcp_iov_skip(iov, room, in->receive->iov, in->receive->iov_count, in->offset);
     case TCP_TARGET_READ:
-        return tcp_iov_skip(iov, room, in->pending->transfer.iov, in->pending->transfer.iov_count, in->offset);
+        return read_iov(in, iov, room);
+    case TCP_TARGET_ATOMIC:
+        iov[0] = (struct iovec){in->operands->bytes + in->offset, in->room - in->offset};
+        return 1;
     case TCP_TARGET_WRITE:
         return accesses_iov(in->accesses, in->offset, iov, room);
     default:
@@ -330,7 +346,10 @@ int tcp_receive(struct tcp_connection *connection)
             ofp_list_remove(&connection->ready);
         break;
     }
-    if (events)
+    if (events) {
         connection->endpoint->hot = connection;
+        if (connection->owed)
+            tcp_credit_settle(connection);
+    }
     return events;
 }

@@ -85,8 +85,6 @@ void tcp_rendezvous_cleared(struct tcp_connection *connection, uint8_t id)
 
 /* -------------------------------------------------------------------------------------------------------- receiving */
 
-enum { DATA_ID, DATA_CONNECTION };
-
 int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp_header *header)
 {
     struct tcp_rendezvous *rendezvous = rendezvous_of(connection);
@@ -98,7 +96,9 @@ int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp
         .tag = header->tag,
         .data = header->data,
         .length = header->length,
-        .provider_data = {[DATA_ID] = header->op_data, [DATA_CONNECTION] = (uint64_t)(uintptr_t)connection},
+        .provider_data = {[TCP_DATA_WAY] = TCP_WAY_RENDEZVOUS,
+                          [TCP_DATA_ID] = header->op_data,
+                          [TCP_DATA_CONNECTION] = (uint64_t)(uintptr_t)connection},
     };
 
     if (!rendezvous)
@@ -119,11 +119,15 @@ void tcp_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
 {
     /* The core forgets announcements with their peer, and the peer's connection does not change before that. */
     struct tcp_connection *connection =
-        (struct tcp_connection *)(uintptr_t)receive->message.provider_data[DATA_CONNECTION];
-    uint8_t id = (uint8_t)receive->message.provider_data[DATA_ID];
+        (struct tcp_connection *)(uintptr_t)receive->message.provider_data[TCP_DATA_CONNECTION];
+    uint8_t id = (uint8_t)receive->message.provider_data[TCP_DATA_ID];
     struct tcp_header header = {.op = TCP_CTS, .op_data = id};
 
     (void)base;
+    if (receive->message.provider_data[TCP_DATA_WAY] == TCP_WAY_PULL) {
+        tcp_announced_start(receive);
+        return;
+    }
     connection->rendezvous->incoming[id].state = INCOMING_CLEARED;
     connection->rendezvous->incoming[id].receive = receive->id;
     tcp_send_header(connection, &header);

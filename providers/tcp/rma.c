@@ -23,7 +23,8 @@ static void fill_remote(struct tcp_header *header, const struct ofp_transfer *tr
 static int post_write(struct tcp_connection *connection, const struct ofp_transfer *transfer)
 {
     struct tcp_header header = {.op = TCP_WRITE, .payload = transfer->length, .data = transfer->op->data};
-    bool unacked = transfer->op->flags & LEVELS;
+    /* A peer of ours can say that it was refused. */
+    bool unacked = connection->extended || transfer->op->flags & LEVELS;
 
     fill_remote(&header, transfer);
     header.flags = (uint16_t)((transfer->op->flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0) |
@@ -56,7 +57,7 @@ int tcp_rma_post(struct tcp_connection *connection, const struct ofp_transfer *t
         return post_write(connection, transfer);
     if (transfer->op->op == OFP_READ)
         return post_read(connection, transfer);
-    return -EOPNOTSUPP;
+    return connection->extended ? tcp_atomic_post(connection, transfer) : -EOPNOTSUPP;
 }
 
 bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *header)
@@ -70,7 +71,8 @@ bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *
         return false;
     }
     pending = tcp_pending_base(first);
-    if (header->payload != pending->transfer.length) {
+    if (header->payload != pending->transfer.length ||
+        (header->op == TCP_FETCHED) != (pending->operation.op >= OFP_ATOMIC)) {
         tcp_connection_violation(connection, "an answer of another length than was read");
         return false;
     }
@@ -99,9 +101,8 @@ void tcp_accesses_free(struct tcp_accesses *accesses)
     free(accesses);
 }
 
-/* All of a request, or nothing. NULL: *error says why. */
-static struct tcp_accesses *access_all(struct tcp_connection *connection, const struct tcp_header *header,
-                                       uint32_t rights, int *error)
+struct tcp_accesses *tcp_access_all(struct tcp_connection *connection, const struct tcp_header *header, uint32_t rights,
+                                    int *error)
 {
     struct tcp_accesses *accesses = calloc(1, sizeof(*accesses));
 
@@ -137,10 +138,22 @@ static const char *refusal(int error)
     }
 }
 
-static bool refuse(struct tcp_connection *connection, int error)
+/* The payload of a refused write is still to come. */
+static bool refuse(struct tcp_connection *connection, const struct tcp_header *header, int error)
 {
-    tcp_connection_violation(connection, refusal(error));
-    return false;
+    if (!connection->extended) {
+        tcp_connection_violation(connection, refusal(error));
+        return false;
+    }
+    if (header->op == TCP_READ_REQ) {
+        tcp_send_refusal(connection, TCP_REFUSED_ANSWER, -error);
+        return true;
+    }
+    tcp_inbound_receive(connection, header, NULL);
+    connection->in.refused = -error;
+    if (!header->payload)
+        tcp_delivered(connection);
+    return true;
 }
 
 /* Short ones are copied at once: nothing has to be held until they have left. */
@@ -159,11 +172,11 @@ bool tcp_rma_read(struct tcp_connection *connection, const struct tcp_header *he
     struct tcp_header answer = {
         .op = TCP_READ_RSP, .payload = header->length, .remote_count = header->remote_count, .flags = header->flags};
     int error;
-    struct tcp_accesses *accesses = access_all(connection, header, OFP_ACCESS_REMOTE_READ, &error);
+    struct tcp_accesses *accesses = tcp_access_all(connection, header, OFP_ACCESS_REMOTE_READ, &error);
     struct ofp_region *region;
 
     if (!accesses)
-        return refuse(connection, error);
+        return refuse(connection, header, error);
     region = accesses->access[0].region;
     tcp_send_header(connection, &answer);
     if (header->length <= TCP_COPY_MAX) {
@@ -182,10 +195,10 @@ bool tcp_rma_write(struct tcp_connection *connection, const struct tcp_header *h
 {
     struct tcp_inbound *in = &connection->in;
     int error;
-    struct tcp_accesses *accesses = access_all(connection, header, OFP_ACCESS_REMOTE_WRITE, &error);
+    struct tcp_accesses *accesses = tcp_access_all(connection, header, OFP_ACCESS_REMOTE_WRITE, &error);
 
     if (!accesses)
-        return refuse(connection, error);
+        return refuse(connection, header, error);
     in->target = TCP_TARGET_WRITE;
     in->flags = header->flags;
     in->left = in->room = in->length = header->payload;

@@ -144,6 +144,7 @@ static int post_message(struct tcp_connection *connection, const struct ofp_tran
     const struct ofp_operation *op = transfer->op;
     bool tagged = op->op == OFP_TSEND;
     struct tcp_header header;
+    int result;
 
     header.op = tagged ? TCP_TAG : TCP_MSG;
     header.op_data = 0;
@@ -152,9 +153,18 @@ static int post_message(struct tcp_connection *connection, const struct ofp_tran
     header.payload = transfer->length;
     header.data = op->data;
     header.tag = op->tag;
-    if (TCP_LIKELY(!(op->flags & LEVELS)))
+    if (op->flags & LEVELS)
+        header.flags |= TCP_FLAG_DELIVERY;
+    if (TCP_LIKELY(connection->extended)) {
+        if (TCP_UNLIKELY(op->flags & OFP_MATCH_COMPLETE) || !tcp_credit_take(connection, transfer->length))
+            return tcp_announce(connection, transfer, &header);
+        result = tcp_send_payload(connection, &header, transfer, NULL, op->flags & LEVELS);
+        if (TCP_UNLIKELY(result < 0))
+            connection->credit += transfer->length + TCP_MESSAGE_COST;
+        return result;
+    }
+    if (!(op->flags & LEVELS))
         return tcp_send_payload(connection, &header, transfer, NULL, false);
-    header.flags |= TCP_FLAG_DELIVERY;
     /* Tagged messages are acknowledged before they are matched; a rendezvous is cleared when it is. */
     if (op->flags & OFP_MATCH_COMPLETE && tagged)
         return connection->can_rendezvous ? tcp_rendezvous_send(connection, transfer, &header) : -EOPNOTSUPP;

@@ -34,6 +34,11 @@
 /* Reads of one socket in one call of progress, and small pieces of one write. */
 #define TCP_READ_TURNS 4
 #define TCP_IOV_MAX 64
+/* Bytes of eager payload that a peer of ours is granted at least, and what a message costs beside its payload. */
+#define TCP_WINDOW_MIN (UINT64_C(64) << 10)
+#define TCP_MESSAGE_COST 64
+/* Bytes of the operands of an atomic. */
+#define TCP_ATOMIC_MAX (1u << 20)
 /* Connections that have not said who they are; beyond it the oldest goes. */
 #define TCP_UNPROVEN_MAX 256
 #define TCP_ACCEPT_BATCH 32
@@ -51,6 +56,8 @@ struct tcp_domain {
     struct ofp_domain *base;
     uint64_t connect_ns;      /* until a peer must have answered */
     unsigned user_timeout_ms; /* until unacknowledged data ends a connection */
+    uint64_t unexpected_size; /* bytes of unexpected payload that an endpoint keeps */
+    bool extension;           /* offer it to peers, and take theirs */
     struct ofp_list chunks;   /* unused ones, struct tcp_item; queue.c */
     uint32_t chunk_count;
 };
@@ -72,6 +79,13 @@ enum tcp_target {
     TCP_TARGET_RECEIVE,
     TCP_TARGET_READ,  /* into the memory of our own read */
     TCP_TARGET_WRITE, /* into a region here */
+    TCP_TARGET_ATOMIC /* operands, until they are complete */
+};
+
+/* An atomic request of a peer while it arrives. */
+struct tcp_operands {
+    struct tcp_header header;
+    _Alignas(16) uint8_t bytes[];
 };
 
 /* Access to local memory by a peer, for one of its requests. */
@@ -90,10 +104,12 @@ struct tcp_inbound {
     uint64_t left, offset; /* `offset`: bytes of it that are in place */
     uint64_t room;         /* bytes of it that have a place */
     uint64_t data, length; /* of a write: remote cq data, and its length */
+    int refused;           /* TCP_TARGET_NONE: what its sender is told in place of an acknowledgement; positive */
     union {
         struct ofp_receive *receive;
         struct ofp_pending *pending;
         struct tcp_accesses *accesses; /* owned */
+        struct tcp_operands *operands; /* owned */
     };
     uint8_t header[TCP_HEADER_MAX];
 };
@@ -123,6 +139,9 @@ struct tcp_connection {
     bool blocked;   /* the socket is full: epoll tells when it is not */
     bool shut;      /* nothing more is written */
     bool stalled;
+    bool greeted;  /* its first message of the extension is here */
+    bool farewell; /* it said goodbye, */
+    bool ended;    /* and that its endpoint closes */
     uint8_t next_id;
     uint32_t pid;
     int doom; /* positive: why the next call of progress ends it */
@@ -137,13 +156,16 @@ struct tcp_connection {
     char *stash; /* stalled: what was read and could not be handed on */
     size_t stash_length;
 
+    uint64_t credit;                   /* what our messages may still cost it */
+    uint64_t allowance, owed;          /* what its messages may still cost us, and what it gets back */
+    struct ofp_list creditor;          /* in endpoint->creditors while we owe it and are full */
     struct tcp_rendezvous *rendezvous; /* NULL until the first one */
     struct tcp_meeting *meeting;       /* NULL when up */
     struct ofp_list node;              /* in endpoint->connections or ->dead */
     struct ofp_list ready, dirty, stall, unproven;
 };
 
-_Static_assert(sizeof(struct tcp_connection) <= 600, "under 1 KiB for an idle peer, with the core's own part");
+_Static_assert(sizeof(struct tcp_connection) <= 640, "under 1 KiB for an idle peer, with the core's own part");
 
 struct tcp_peer {
     struct tcp_connection *connection; /* that carries what we send; NULL: none */
@@ -155,6 +177,7 @@ struct tcp_pending {
     struct ofp_list node; /* in connection->acks or ->reads */
     bool unacked;         /* its end is an acknowledgement */
     bool sent;            /* the kernel has all of it */
+    bool announced;       /* it waits to be pulled */
     uint8_t rendezvous;   /* its id, 0: none */
 };
 _Static_assert(sizeof(struct tcp_pending) <= sizeof(((struct ofp_pending *)0)->provider_data), "lies in a pending");
@@ -165,7 +188,7 @@ struct tcp_endpoint {
     int epoll_fd;
     uint32_t polls;
     struct tcp_connection *hot; /* read last */
-    struct ofp_list ready, dirty, stalled;
+    struct ofp_list ready, dirty, stalled, creditors;
     char *scratch;
     struct ofp_list connections, dead, unproven;
     uint32_t unproven_count;
@@ -266,7 +289,7 @@ struct tcp_item {
     char bytes[];
 };
 
-/* Append copies. False: out of memory; nothing was appended. */
+/* Append copies. False: out of memory, and the connection is of no use any more. */
 bool tcp_queue_bytes(struct tcp_connection *connection, const void *bytes, size_t length);
 bool tcp_queue_iov(struct tcp_connection *connection, const struct iovec *iov, uint32_t count, uint64_t offset);
 /* Append memory: of an operation, from `offset` on, or of regions here. */
@@ -330,6 +353,45 @@ void tcp_delivered(struct tcp_connection *connection);
 /* If a message asked for it. */
 void tcp_acknowledge(struct tcp_connection *connection, uint16_t flags);
 
+/* -------------------------------------------------------------------------------------------------------- extension.c */
+
+/* Both sides speak the extension: greet, first of all. */
+void tcp_extension_begin(struct tcp_connection *connection);
+/* Hello and the like. False: the connection is over. */
+bool tcp_extension_deliver(struct tcp_connection *connection, const struct tcp_header *header);
+/* What a message of ours costs there: false: it has to be announced. */
+bool tcp_credit_take(struct tcp_connection *connection, uint64_t length);
+/* A message of theirs came whole. False: they were not granted that much, and the connection is over. */
+bool tcp_credit_charge(struct tcp_connection *connection, uint64_t length);
+/* Give back what is owed, as soon as there is room. */
+void tcp_credit_settle(struct tcp_connection *connection);
+int tcp_credit_settle_all(struct tcp_endpoint *endpoint);
+void tcp_goodbye(struct tcp_connection *connection, bool ended);
+void tcp_send_refusal(struct tcp_connection *connection, enum tcp_refused what, int error);
+const char *tcp_error_text(int provider_error);
+
+/* --------------------------------------------------------------------------------------------------------- announce.c */
+
+int tcp_announce(struct tcp_connection *connection, const struct ofp_transfer *transfer, struct tcp_header *header);
+int tcp_announced(struct tcp_connection *connection, const struct tcp_header *header);
+/* The receiver of a message that we announced is there. False: the connection is over. */
+bool tcp_pulled_at(struct tcp_connection *connection, const struct tcp_header *header);
+/* It comes. NULL: nobody takes it any more, or (*wrong) it was not asked for. */
+struct ofp_receive *tcp_pulled(struct tcp_connection *connection, const struct tcp_header *header, const char **wrong);
+void tcp_announced_start(struct ofp_receive *receive);
+
+/* ----------------------------------------------------------------------------------------------------------- atomic.c */
+
+int tcp_atomic_post(struct tcp_connection *connection, const struct ofp_transfer *transfer);
+/* Returns as tcp_deliver. */
+ssize_t tcp_atomic_requested(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
+                             size_t available);
+void tcp_atomic_execute(struct tcp_connection *connection, struct tcp_operands *operands);
+
+/* What an announced message has in its provider_data. */
+enum { TCP_DATA_WAY, TCP_DATA_ID, TCP_DATA_CONNECTION };
+enum { TCP_WAY_RENDEZVOUS, TCP_WAY_PULL };
+
 /* ------------------------------------------------------------------------------------------------------- rendezvous.c */
 
 int tcp_rendezvous_send(struct tcp_connection *connection, const struct ofp_transfer *transfer,
@@ -353,5 +415,8 @@ bool tcp_rma_write(struct tcp_connection *connection, const struct tcp_header *h
 void tcp_rma_written(struct tcp_connection *connection);
 void tcp_rma_have_read(struct tcp_connection *connection);
 void tcp_accesses_free(struct tcp_accesses *accesses);
+/* All of a request, or nothing. NULL: *error says why. */
+struct tcp_accesses *tcp_access_all(struct tcp_connection *connection, const struct tcp_header *header, uint32_t rights,
+                                    int *error);
 
 #endif

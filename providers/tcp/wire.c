@@ -107,7 +107,7 @@ static const struct parts {
     [TCP_TAG_RTS] = {.data = true, .tag = true, .length = true},
     [TCP_CTS] = {0},
     [TCP_DATA] = {.payload = true},
-    [TCP_HELLO] = {.words = 6},
+    [TCP_HELLO] = {.words = 5},
     [TCP_PROOF] = {.words = 4},
     [TCP_ANNOUNCE] = {.data = true, .tag = true, .length = true, .words = 1},
     [TCP_PULL] = {.words = 3},

@@ -35,6 +35,13 @@ void tcp_control_encode(const struct tcp_control *control, uint8_t bytes[TCP_CON
 /* 0, -EPROTONOSUPPORT: another version; -EPROTO: an unknown type or private data that cannot be. */
 int tcp_control_decode(const uint8_t bytes[TCP_CONTROL_SIZE], struct tcp_control *control);
 
+/* What an ofipy peer puts into `offer`: magic, and the newest version of the extension that it speaks in the last byte. */
+#define TCP_OFFER_MAGIC UINT64_C(0x5854595049464f00) /* "\0OFIPYTX" as bytes in memory */
+#define TCP_EXTENSION_VERSION 1
+static inline bool tcp_is_offer(uint64_t offer) { return (offer ^ TCP_OFFER_MAGIC) >> 8 == 0 && offer & 0xff; }
+/* Bits of `capabilities`. */
+#define TCP_CAPABILITY_AUTHENTICATION 0x1 /* the sender has a key, and wants a proof */
+
 /* The private data of reliable datagram endpoints. */
 #define TCP_RDM_SIZE 8
 #define TCP_RDM_VERSION 1
@@ -56,7 +63,7 @@ void tcp_rdm_decode(const uint8_t bytes[TCP_RDM_SIZE], struct tcp_rdm *rdm);
 #define TCP_HEADER_BASE 16
 #define TCP_HEADER_MAX 120
 #define TCP_REMOTE_MAX 4
-#define TCP_WORDS_MAX 6
+#define TCP_WORDS_MAX 5
 
 enum tcp_op {
     TCP_MSG = 0, /* or an acknowledgement, with TCP_OP_DATA_ACK */
@@ -68,7 +75,7 @@ enum tcp_op {
     TCP_CTS = 6,
     TCP_DATA = 7,
     /* The extension, only to and from a peer that agreed to it. */
-    TCP_HELLO = 8,     /* words: incarnation, bytes of eager payload it will take, nonce × 4 */
+    TCP_HELLO = 8,     /* words: further bytes of eager payload that it takes, nonce × 4 */
     TCP_PROOF = 9,     /* words: proof × 4 */
     TCP_ANNOUNCE = 10, /* a message that stays with its sender; op_data 1: tagged; words: its id there */
     TCP_PULL = 11,     /* words: its id there, id here, bytes wanted */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What peers of ours say to each other beside messages: greetings, credit, refusals, goodbyes. */
+#include <errno.h>
+
+#include "tcp.h"
+
+/* Words of TCP_HELLO. */
+enum { HELLO_WINDOW };
+
+/* What an endpoint with so many peers can promise each, if all of them send what nobody receives. */
+static uint64_t window_of(const struct tcp_endpoint *endpoint)
+{
+    uint64_t peers = 16, window;
+
+    for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections && peers < 1024;
+         node = node->next)
+        peers++;
+    window = endpoint->domain->unexpected_size / peers;
+    return window > TCP_WINDOW_MIN ? window : TCP_WINDOW_MIN;
+}
+
+void tcp_extension_begin(struct tcp_connection *connection)
+{
+    struct tcp_header hello = {.op = TCP_HELLO};
+
+    /* Everybody has the least before the greeting is here. */
+    connection->credit = TCP_WINDOW_MIN;
+    connection->allowance = window_of(connection->endpoint);
+    hello.words[HELLO_WINDOW] = connection->allowance - TCP_WINDOW_MIN;
+    tcp_send_header(connection, &hello);
+    tcp_queue_flush(connection);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- credit */
+
+bool tcp_credit_take(struct tcp_connection *connection, uint64_t length)
+{
+    if (TCP_UNLIKELY(length > connection->credit || connection->credit - length < TCP_MESSAGE_COST))
+        return false;
+    connection->credit -= length + TCP_MESSAGE_COST;
+    return true;
+}
+
+bool tcp_credit_charge(struct tcp_connection *connection, uint64_t length)
+{
+    if (TCP_UNLIKELY(length > connection->allowance || connection->allowance - length < TCP_MESSAGE_COST)) {
+        tcp_connection_violation(connection, "more messages than it was granted room for");
+        return false;
+    }
+    connection->allowance -= length + TCP_MESSAGE_COST;
+    connection->owed += length + TCP_MESSAGE_COST;
+    return true;
+}
+
+static void give_back(struct tcp_connection *connection)
+{
+    struct tcp_header credit = {.op = TCP_CREDIT, .words = {connection->owed}};
+
+    connection->allowance += connection->owed;
+    connection->owed = 0;
+    tcp_send_header(connection, &credit);
+}
+
+void tcp_credit_settle(struct tcp_connection *connection)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+
+    /* Not for every message, and while what is kept is above its bound not at all. */
+    if (TCP_LIKELY(connection->owed < connection->allowance / 2) || connection->state != TCP_UP)
+        return;
+    if (!tcp_core->announce_only(endpoint->base))
+        give_back(connection);
+    else if (!ofp_list_linked(&connection->creditor))
+        ofp_list_append(&endpoint->creditors, &connection->creditor);
+}
+
+int tcp_credit_settle_all(struct tcp_endpoint *endpoint)
+{
+    struct ofp_list *node;
+    int events = 0;
+
+    if (tcp_core->announce_only(endpoint->base))
+        return 0;
+    while ((node = ofp_list_pop(&endpoint->creditors))) {
+        give_back(OFP_CONTAINER_OF(node, struct tcp_connection, creditor));
+        events++;
+    }
+    return events;
+}
+
+/* --------------------------------------------------------------------------------------------------------- messages */
+
+void tcp_goodbye(struct tcp_connection *connection, bool ended)
+{
+    struct tcp_header goodbye = {.op = TCP_GOODBYE, .op_data = ended};
+
+    if (connection->extended && !connection->shut)
+        tcp_send_header(connection, &goodbye);
+}
+
+void tcp_send_refusal(struct tcp_connection *connection, enum tcp_refused what, int error)
+{
+    struct tcp_header refused = {.op = TCP_REFUSED, .op_data = (uint8_t)what, .words = {(uint64_t)error}};
+
+    tcp_send_header(connection, &refused);
+}
+
+static bool refused(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    struct tcp_pending *first = OFP_CONTAINER_OF(connection->reads.next, struct tcp_pending, node);
+    int error = header->words[0] <= INT16_MAX ? (int)header->words[0] : EIO;
+
+    if (header->op_data == TCP_REFUSED_ACK && tcp_pending_acked(connection, OFP_EREMOTE, error))
+        return true;
+    if (header->op_data != TCP_REFUSED_ANSWER || ofp_list_empty(&connection->reads)) {
+        tcp_connection_violation(connection, "a refusal of nothing");
+        return false;
+    }
+    connection->read_count--;
+    ofp_list_remove(&first->node);
+    tcp_core->transfer_complete(tcp_pending_base(first), OFP_EREMOTE, error);
+    return true;
+}
+
+static bool credited(struct tcp_connection *connection, uint64_t credit)
+{
+    if (credit > INT64_MAX || connection->credit > INT64_MAX) {
+        tcp_connection_violation(connection, "more credit than there can be");
+        return false;
+    }
+    connection->credit += credit;
+    return true;
+}
+
+static bool greeted(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    if (connection->greeted) {
+        tcp_connection_violation(connection, "a second greeting");
+        return false;
+    }
+    connection->greeted = true;
+    return credited(connection, header->words[HELLO_WINDOW]);
+}
+
+bool tcp_extension_deliver(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    switch (header->op) {
+    case TCP_HELLO:
+        return greeted(connection, header);
+    case TCP_CREDIT:
+        return credited(connection, header->words[0]);
+    case TCP_REFUSED:
+        return refused(connection, header);
+    case TCP_GOODBYE:
+        connection->farewell = true;
+        connection->ended = header->op_data;
+        return true;
+    default:
+        tcp_connection_violation(connection, "an operation out of place");
+        return false;
+    }
+}
+
+const char *tcp_error_text(int provider_error)
+{
+    switch (provider_error) {
+    case OFP_ENOKEY:
+        return "no region of the peer has this key; it may have been closed";
+    case ERANGE:
+        return "the peer's region does not reach so far";
+    case EACCES:
+        return "the peer's region does not grant this";
+    default:
+        return NULL;
+    }
+}
