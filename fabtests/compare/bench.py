@@ -124,6 +124,7 @@ class Bench:
         contender = self._contender
         contender.prepare(size, mode)
         contender.stream(window)
+        contender.settle()
         times = np.zeros(count, dtype=np.int64)
         for index in range(count):
             if rewrite and self._first:
@@ -131,6 +132,7 @@ class Bench:
             begin = perf_counter_ns()
             contender.stream(window)
             times[index] = perf_counter_ns() - begin
+            contender.settle()
         return times
 
     def close(self) -> None:

@@ -80,6 +80,9 @@ class Contender(ABC):
         """Move `window` messages from the first side to the second, then an acknowledgement back."""
         raise NotImplementedError(f"{type(self).__name__} has no stream")
 
+    def settle(self) -> None:  # noqa: B027  most have nothing to do here
+        """What belongs between two windows of the mode and is not timed."""
+
     def rewrite(self, value: int) -> None:
         """Fill the send buffer with `value`; the acknowledgement has shown that nothing reads it any more."""
         self.outgoing.fill(value)

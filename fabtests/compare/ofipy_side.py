@@ -71,6 +71,10 @@ class Ofipy(Contender):
         """One window in the mode prepared."""
         self.way.stream(window)
 
+    def settle(self) -> None:
+        """What the mode does between windows."""
+        self.way.settle()
+
     def close(self) -> None:
         """Close the endpoint."""
         self._leave()

@@ -100,6 +100,7 @@ def test_writes_bring_what_was_written(entrant: Entrant, mode: str) -> None:
     for value in (5, 6):
         first.rewrite(value)
         both(lambda: first.stream(3), lambda: second.stream(3))
+        both(first.settle, second.settle)
         assert (second.incoming == value).all()
     first.close()
     second.close()

@@ -51,12 +51,11 @@ class Attach(Contender):
             os.ftruncate(self._descriptor, mmap.PAGESIZE)
             self._map(self._descriptor)
         self._pid = 0
-        self._round = 0
-        self._targets = 0
+        self._said = self._heard = 0
 
     def _map(self, descriptor: int) -> None:
-        # Words, each on a cache line of its own: 0 rounds offered, 8 rounds read, 16 address of the buffer; for writing
-        # 24 targets prepared, 32 address of the target.
+        # Words, each on a cache line of its own: 0 what the first side has said, 8 the second; addresses, 16 of the
+        # buffer to read from, 24 of the one to write to.
         self._words = memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)).cast("Q")
 
     def version(self) -> str:
@@ -87,40 +86,49 @@ class Attach(Contender):
 
     def _meet_target(self) -> None:
         """The first side learns where the second one's buffer is."""
-        self._targets += 1
-        if not self.first:
-            self._words[32] = self._address
-            self._words[24] = self._targets
-            return
-        while self._words[24] != self._targets:
-            pass
+        if self.first:
+            self._hear()
+        else:
+            self._words[24] = self._address
+            self._say()
 
     def stream(self, window: int) -> None:
         """One window."""
-        if self._mode == "target-idle":
+        if self._mode.startswith("target-"):
             if self.first:
-                self._write(window)
-            return
-        self._round += 1
-        words, turn = self._words, self._round
-        if self.first:
-            if self._mode == "target-reads":
-                self._write(window)
-            words[16] = self._address
-            words[0] = turn
-            while words[8] != turn:
-                pass
-            return
-        while words[0] != turn:
-            pass
-        if self._mode == "target-reads":
-            read_all(self.incoming)
+                self._move(self._writev, window, self._words[24])
+        elif self.first:
+            self._words[16] = self._address
+            self._say()
+            self._hear()
         else:
-            self._move(self._readv, window, words[16])
-        words[8] = turn
+            self._hear()
+            self._move(self._readv, window, self._words[16])
+            self._say()
 
-    def _write(self, window: int) -> None:
-        self._move(self._writev, window, self._words[32])
+    def settle(self) -> None:
+        """Let the target read where it shall."""
+        if self._mode != "target-reads":
+            return
+        if self.first:
+            self._say()
+            self._hear()
+        else:
+            self._hear()
+            read_all(self.incoming)
+            self._say()
+
+    def _say(self) -> None:
+        """Tell the other side that this one has got so far."""
+        self._said += 1
+        self._words[0 if self.first else 8] = self._said
+
+    def _hear(self) -> None:
+        """Spin until the other side has said as much as it has been heard."""
+        words, place = self._words, 8 if self.first else 0
+        self._heard += 1
+        while words[place] != self._heard:
+            pass
 
     def _move(self, call: Any, window: int, address: int) -> None:
         count, local, remote = self._vectors or self._build(window, address)

@@ -44,5 +44,8 @@ class Way:
         """As of :class:`~fabtests.compare.contender.Contender`."""
         raise NotImplementedError(f"{type(self).__name__} has no stream")
 
+    def settle(self) -> None:
+        """As of :class:`~fabtests.compare.contender.Contender`."""
+
     def close(self) -> None:
         """Give back what is not the endpoint's."""

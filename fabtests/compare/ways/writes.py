@@ -148,18 +148,20 @@ class WritePrepared(WriteBlocking):
         return write
 
 
-class TargetReads(Writing):
-    """The target is told, reads every byte, and tells: by words in memory on which both spin, as ``attach`` does."""
+class TargetReads(TargetIdle):
+    """After each window the target reads every byte, so that the next one meets what its caches hold.
+
+    It is told, and tells, by words in memory on which both spin, as ``attach`` does.
+    """
 
     def __init__(self, side: Side, size: int) -> None:
         super().__init__(side, size)
         self._words = WriteBlocking(side, WORD_BYTES)
 
-    def stream(self, window: int) -> None:
-        """One window."""
+    def settle(self) -> None:
+        """The target reads."""
         words, turn = self._words, self._words.take_turn()
         if self.first:
-            self.write(window)
             words.say(turn)
             words.hear(turn)
         else:
