@@ -5,8 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from ofipy._address import Address
 from ofipy._binding import check, ffi, lib
 from ofipy._buffers import NO_EXPORT
+from ofipy._connection import Connection
 from ofipy._counter import Counter
 from ofipy._endpoint import Endpoint
 from ofipy._flags import Op
@@ -35,12 +37,9 @@ class EndpointAlias(Endpoint):
         self._shell = pointer
         self._address = int(ffi.cast("intptr_t", pointer))
         self._sent = self._received = NO_EXPORT
-        self._domain, self._memory, self._av, self._cq = (
-            endpoint._domain,
-            endpoint._memory,
-            endpoint._av,
-            endpoint._cq,
-        )
+        self._domain, self._memory = endpoint._domain, endpoint._memory
+        self._av, self._cq = endpoint._av, endpoint._cq
+        self._only = endpoint._only
         self._owned = None
         self._returned = endpoint._returned
         provider = endpoint.provider
@@ -63,6 +62,26 @@ class EndpointAlias(Endpoint):
         """Nothing to do: its endpoint is enabled."""
         self._pointer("enable")
         return self
+
+    def connect(self, address: Address | bytes | str, *, data: bytes = b"") -> Connection:
+        """Connect the endpoint; as :meth:`Endpoint.connect`."""
+        self._pointer("connect")
+        return self._endpoint.connect(address, data=data)
+
+    def accept(self, *, data: bytes = b"") -> Connection:
+        """As :meth:`Endpoint.accept`."""
+        self._pointer("accept")
+        return self._endpoint.accept(data=data)
+
+    def shutdown(self) -> None:
+        """End the connection of the endpoint; as :meth:`Endpoint.shutdown`."""
+        self._pointer("shutdown")
+        self._endpoint.shutdown()
+
+    @property
+    def peer_address(self) -> Address:
+        """As :attr:`Endpoint.peer_address`."""
+        return self._endpoint.peer_address
 
     def post(
         self,

@@ -91,6 +91,26 @@ def test_private_data_both_ways(listener: ofipy.PassiveEndpoint, client: ofipy.E
     assert server.peer_address == request.address == server.peer.address
 
 
+def test_an_alias_has_the_connection_of_its_endpoint(
+    listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint
+) -> None:
+    alias = client.alias(complete="delivery")
+    connection = alias.connect(listener.address)
+    server = listener.wait(timeout=TIMEOUT).accept()
+    connection.wait(timeout=TIMEOUT)
+    assert (alias.peer, alias.peer_address) == (client.peer, client.peer_address)
+    into = bytearray(8)
+    receive = server.alias().trecv_into(into, tag=3)
+    alias.tsend(b"by alias", tag=3).wait(timeout=TIMEOUT)
+    assert receive.wait(timeout=TIMEOUT).source is server.peer
+    assert into == b"by alias"
+    alias.shutdown()
+    alias.close()
+    for use in (alias.shutdown, alias.accept, lambda: alias.connect(listener.address)):
+        with pytest.raises(ofipy.Closed):
+            use()
+
+
 def test_messages_need_no_peer(listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint) -> None:
     server = connect(listener, client)
     client.tsend(b"request", tag=3).wait(timeout=TIMEOUT)

@@ -276,9 +276,9 @@ uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint);
 /*
  * Another handle of an endpoint, with default flags of its own in place of the endpoint's (fi_ep_alias): what is posted,
  * prepared, started or deferred through it takes those. In all else it is the endpoint: queues, peers, options other than
- * "tx_flags" and "rx_flags", name, id, statistics. Retiring it leaves the endpoint, and what was started through it, as they
- * are; the endpoint answers -EBUSY as long as it has aliases. -EINVAL: flags that cannot be defaults; -EOPNOTSUPP: of a receive
- * context.
+ * "tx_flags" and "rx_flags", name, id, statistics. Connections (connect.h) are made through the endpoint itself: -EOPNOTSUPP.
+ * Retiring it leaves the endpoint, and what was started through it, as they are; the endpoint answers -EBUSY as long as it has
+ * aliases. -EINVAL: flags that cannot be defaults; -EOPNOTSUPP: of a receive context.
  */
 int ofp_endpoint_alias(struct ofp_endpoint *endpoint, uint64_t tx_flags, uint64_t rx_flags,
                        struct ofp_endpoint **alias);
