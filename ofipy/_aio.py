@@ -88,8 +88,9 @@ class Watch:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int) -> None:
         self._loop = loop
-        self._fd = fd
+        self._fd = fd  # -1 once stopped
         self._thread = threading.get_ident()
+        self._lock = threading.Lock()  # the descriptor may be closed by another thread
         self._waiting: set[asyncio.Future[None]] = set()
 
     @classmethod
@@ -102,16 +103,28 @@ class Watch:
         return watch
 
     async def readable(self) -> None:
-        """Return when the descriptor is readable, or no longer watched."""
-        if not self._waiting:
-            self._loop.add_reader(self._fd, self._wake)
+        """Return when the descriptor is readable, or soon once it is no longer watched."""
         future = self._loop.create_future()
-        self._waiting.add(future)
+        if not self._enter(future):
+            # Whoever closes it has nearly done so, and then the object says it.
+            await asyncio.sleep(_UNREAD_PERIOD)
+            return
         try:
             await future
         finally:
+            self._leave(future)
+
+    def _enter(self, future: "asyncio.Future[None]") -> bool:
+        with self._lock:
+            if self._fd >= 0:
+                self._waiting.add(future)
+                self._loop.add_reader(self._fd, self._wake)
+            return self._fd >= 0
+
+    def _leave(self, future: "asyncio.Future[None]") -> None:
+        with self._lock:
             self._waiting.discard(future)
-            if not self._waiting:
+            if not self._waiting and self._fd >= 0:
                 self._loop.remove_reader(self._fd)
 
     def _wake(self) -> None:
@@ -121,9 +134,11 @@ class Watch:
 
     def stop(self) -> None:
         """The descriptor is about to be closed: let everybody go."""
-        if self._loop.is_closed() or not self._waiting:
-            return
-        self._loop.remove_reader(self._fd)
+        with self._lock:
+            fd, self._fd = self._fd, -1  # its number may soon be another one's
+            if fd < 0 or not self._waiting or self._loop.is_closed():
+                return
+            self._loop.remove_reader(fd)
         if threading.get_ident() == self._thread:
             self._wake()
         else:

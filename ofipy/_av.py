@@ -18,6 +18,8 @@ __all__ = ["PEER_ANY", "AddressVector", "Peer"]
 
 PEER_ANY: int = lib.OFP_PEER_ANY
 PEER_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
+ONLY_PEER: int = PEER_UNKNOWN
+"""Of a connected endpoint; what others take for nobody."""
 
 
 class Peer(int):

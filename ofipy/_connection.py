@@ -6,7 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from ofipy._address import Address, resolve
-from ofipy._av import PEER_UNKNOWN, Peer
+from ofipy._av import ONLY_PEER, Peer
 from ofipy._binding import Text, check, drain_log, failure, ffi, lib
 from ofipy._errors import Canceled, ConnectionRefused, NotConnected
 from ofipy._flags import EndpointType
@@ -45,7 +45,7 @@ class Connection(Request):
     __slots__ = ("_answer", "_reason")
 
     def __init__(self, endpoint: "Endpoint", handle: int, operation: str) -> None:
-        super().__init__(endpoint, handle, None, operation, PEER_UNKNOWN)
+        super().__init__(endpoint, handle, None, operation, ONLY_PEER)
         self._answer = b""
         self._reason: str | None = None
 
@@ -72,6 +72,16 @@ class Connection(Request):
             What the handshake ended with.
         """
         return self._wait(timeout)
+
+    def cancel(self) -> bool:
+        """Do nothing, and say so: closing the endpoint, or :meth:`Endpoint.shutdown`, ends the handshake.
+
+        Returns
+        -------
+        bool
+            False.
+        """
+        return False
 
     def _settle(self, completion: Any) -> bool:
         if not super()._settle(completion):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ofipy._address import Address, host_id
-from ofipy._av import PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
+from ofipy._av import ONLY_PEER, PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
 from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._buffers import NO_EXPORT
 from ofipy._completion import CompletionQueue
@@ -177,7 +177,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         self._av = av
         self._only: ConnectedPeer | None = None
         if connects:
-            self._only = ConnectedPeer(PEER_UNKNOWN)
+            self._only = ConnectedPeer(ONLY_PEER)
             self._only._endpoint = weakref.ref(self)
         self._request = request
         self._rx = rx

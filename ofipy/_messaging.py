@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
-from ofipy._av import PEER_ANY, PEER_UNKNOWN
+from ofipy._av import ONLY_PEER, PEER_ANY
 from ofipy._binding import failure, lib
 from ofipy._buffers import KEPT_SIZE, Export, LocalMemory, local_memory, make_record
 from ofipy._errors import InvalidArgument, NoMessage
@@ -68,7 +68,7 @@ class Messaging:
     def tsend(
         self,
         buffer: Any,
-        peer: int | None = PEER_UNKNOWN,
+        peer: int | None = ONLY_PEER,
         *,
         tag: int = 0,
         data: int | None = None,
@@ -131,7 +131,7 @@ class Messaging:
     def send(
         self,
         buffer: Any,
-        peer: int | None = PEER_UNKNOWN,
+        peer: int | None = ONLY_PEER,
         *,
         data: int | None = None,
         complete: str | None = None,
@@ -285,7 +285,7 @@ class Messaging:
     def prepare_tsend(
         self,
         buffer: Any,
-        peer: int | None = PEER_UNKNOWN,
+        peer: int | None = ONLY_PEER,
         *,
         tag: int = 0,
         data: int | None = None,
@@ -298,7 +298,7 @@ class Messaging:
     def prepare_send(
         self,
         buffer: Any,
-        peer: int | None = PEER_UNKNOWN,
+        peer: int | None = ONLY_PEER,
         *,
         data: int | None = None,
         complete: str | None = None,
@@ -342,10 +342,10 @@ class Messaging:
         if self._handle is None:
             self._pointer(name)  # says why
         receives = op in _RECEIVES
-        if peer in (None, PEER_UNKNOWN) and not receives:
+        if peer in (None, ONLY_PEER) and not receives:
             if self._av is not None:
                 raise InvalidArgument("a send needs a Peer", operation=name)
-            peer = PEER_UNKNOWN
+            peer = ONLY_PEER
         number = PEER_ANY if peer is None else peer
         bits = 0 if flags is None else parse_flags(Flag, flags).value
         if complete is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ofipy._av import PEER_ANY, PEER_UNKNOWN
+from ofipy._av import ONLY_PEER, PEER_ANY
 from ofipy._binding import failure, ffi, lib
 from ofipy._buffers import LocalMemory, make_record
 from ofipy._counter import counter_value
@@ -102,7 +102,7 @@ class Posting:
     def post_tsend(
         self,
         region: Region,
-        peer: int = PEER_UNKNOWN,
+        peer: int = ONLY_PEER,
         *,
         tag: int = 0,
         offset: int = 0,
@@ -139,7 +139,7 @@ class Posting:
     def post_send(
         self,
         region: Region,
-        peer: int = PEER_UNKNOWN,
+        peer: int = ONLY_PEER,
         *,
         offset: int = 0,
         length: int | None = None,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Event queues: peers that come and go, events of one's own."""
 
+import asyncio
 import errno
 import select
 import subprocess
@@ -136,3 +137,45 @@ def test_a_killed_process_is_told_of(
     for _ in range(20):
         domain.progress()
     assert events.read() is None
+
+
+@pytest.mark.needs("descriptor")
+def test_events_can_be_awaited(ep: ofipy.Endpoint) -> None:
+    events = ep.domain.event_queue()
+
+    async def main() -> list[int]:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await events.next()
+        found: list[int] = []
+        waiting = [asyncio.create_task(events.next()) for _ in range(2)]
+        await asyncio.sleep(0)
+        writer = threading.Thread(target=lambda: [events.write(ofipy.Event(context=n)) for n in range(5)])
+        writer.start()
+        found += [(await asyncio.wait_for(task, TIMEOUT)).context for task in waiting]
+        async for event in events:
+            found.append(event.context)
+            if len(found) == 5:
+                break
+        writer.join()
+        return found
+
+    assert sorted(asyncio.run(main())) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.needs("descriptor")
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in a thread"])
+def test_closing_ends_an_awaited_event(ep: ofipy.Endpoint, elsewhere: bool) -> None:
+    events = ep.domain.event_queue()
+
+    async def main() -> None:
+        waiting = asyncio.create_task(events.next())
+        await asyncio.sleep(0.01)
+        if elsewhere:
+            await asyncio.to_thread(events.close)
+        else:
+            events.close()
+        with pytest.raises(ofipy.Closed):
+            await asyncio.wait_for(waiting, TIMEOUT)
+
+    asyncio.run(main())
