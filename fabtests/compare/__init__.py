@@ -11,5 +11,6 @@ Rules that hold for every contender:
   between and keeps the median chunk; percentiles come from round trips timed one by one afterwards.
 - Bandwidth: the sender times from its first send until an acknowledgement of the window has come back. In
   the modes `rewritten` the sender fills its buffer anew before every message; that happens before the clock
-  starts, so that the timed part is the same for all.
+  starts, so that the timed part is the same for all. Nor is the reading timed that the target of writes does
+  between two windows in the mode `target-reads`.
 """

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bytes", "Contender", "Times", "new_buffer", "read_all", "time_each"]
+__all__ = ["Bytes", "Contender", "TimedInC", "Times", "new_buffer", "read_all", "time_each"]
 
 Times = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -34,6 +34,24 @@ def time_each(exchange: Callable[[int], None], count: int) -> Times:
         exchange(1)
         stamps[index] = perf_counter_ns()
     return stamps[1:] - stamps[:-1]
+
+
+class TimedInC(ABC):
+    """A ping-pong in C, which times single round trips itself; beside a :class:`Contender`, or what plays for one."""
+
+    @abstractmethod
+    def measure(self, count: int, times: Times | None) -> None:
+        """Play `count` times; the nanoseconds of each go into `times`."""
+
+    def exchange(self, count: int) -> None:
+        """One call."""
+        self.measure(count, None)
+
+    def sample(self, count: int) -> Times:
+        """One call as well."""
+        times = np.zeros(count, dtype=np.int64)
+        self.measure(count, times)
+        return times
 
 
 class Contender(ABC):

@@ -5,16 +5,17 @@ import os
 import socket
 import stat
 import struct
+from functools import partial
 from typing import Any, Literal
 
 from mpi4py import MPI
 
-from fabtests.compare.contender import Contender, new_buffer
+from fabtests.compare.contender import Bytes
+from fabtests.compare.peers.channel import Channel, Step
 
 __all__ = ["Mpi"]
 
 TAG = 7
-TAG_ACKNOWLEDGE = 8
 
 
 PROOF_BYTES = 1 << 16
@@ -39,7 +40,7 @@ def received_by_tcp() -> int:
     return total
 
 
-class Mpi(Contender):
+class Mpi(Channel):
     """``Send`` and ``Recv``; ``Isend`` and ``Irecv`` in a window.
 
     Parameters
@@ -57,7 +58,6 @@ class Mpi(Contender):
         self._over = over
         self._world = MPI.COMM_WORLD
         self._other = 1 - self._world.Get_rank()
-        self._byte = new_buffer(1)
 
     def version(self) -> str:
         """Of the binding and of the library under it."""
@@ -81,30 +81,24 @@ class Mpi(Contender):
             if (received := received_by_tcp()) < PROOF_BYTES:
                 raise RuntimeError(f"MPI moved {PROOF_BYTES} bytes, but {received} by TCP")
 
-    def exchange(self, count: int) -> None:
-        """Ping-pong."""
-        send, receive, other = self._world.Send, self._world.Recv, self._other
-        outgoing, incoming = self.outgoing, self.incoming
-        if self.first:
-            for _ in range(count):
-                send(outgoing, other, TAG)
-                receive(incoming, other, TAG)
-        else:
-            for _ in range(count):
-                receive(incoming, other, TAG)
-                send(outgoing, other, TAG)
+    def sender(self, buffer: Bytes) -> Step:
+        """``Send``."""
+        return partial(self._world.Send, buffer, self._other, TAG)
+
+    def receiver(self, buffer: Bytes) -> Step:
+        """``Recv``."""
+        return partial(self._world.Recv, buffer, self._other, TAG)
 
     def stream(self, window: int) -> None:
-        """One window."""
-        world, other = self._world, self._other
+        """One window, all at once."""
         if self.first:
-            isend, outgoing = world.Isend, self.outgoing
-            MPI.Request.Waitall([isend(outgoing, other, TAG) for _ in range(window)])
-            world.Recv(self._byte, other, TAG_ACKNOWLEDGE)
+            start = partial(self._world.Isend, self.outgoing, self._other, TAG)
+            MPI.Request.Waitall([start() for _ in range(window)])
+            self.await_acknowledgement()
         else:
-            ireceive, incoming = world.Irecv, self.incoming
-            MPI.Request.Waitall([ireceive(incoming, other, TAG) for _ in range(window)])
-            world.Send(self._byte, other, TAG_ACKNOWLEDGE)
+            start = partial(self._world.Irecv, self.incoming, self._other, TAG)
+            MPI.Request.Waitall([start() for _ in range(window)])
+            self.acknowledge()
 
     def close(self) -> None:
         """Leave MPI, which waits for the other rank to do the same."""

@@ -5,10 +5,12 @@ import os
 import platform
 import secrets
 import socket
+from functools import partial
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Literal
 
-from fabtests.compare.contender import Contender
+from fabtests.compare.contender import Bytes
+from fabtests.compare.peers.channel import Channel, Step
 
 __all__ = ["Multiprocessing"]
 
@@ -16,7 +18,7 @@ __all__ = ["Multiprocessing"]
 Address = str | tuple[str, int]
 
 
-class Multiprocessing(Contender):
+class Multiprocessing(Channel):
     """``send_bytes`` and ``recv_bytes_into``.
 
     Parameters
@@ -61,33 +63,15 @@ class Multiprocessing(Contender):
             with socket.socket(fileno=os.dup(self._connection.fileno())) as shared:
                 shared.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def exchange(self, count: int) -> None:
-        """Ping-pong."""
+    def sender(self, buffer: Bytes) -> Step:
+        """``send_bytes``."""
         assert self._connection is not None
-        send, receive = self._connection.send_bytes, self._connection.recv_bytes_into
-        outgoing, incoming = self.outgoing.data, self.incoming.data
-        if self.first:
-            for _ in range(count):
-                send(outgoing)
-                receive(incoming)
-        else:
-            for _ in range(count):
-                receive(incoming)
-                send(outgoing)
+        return partial(self._connection.send_bytes, buffer.data)
 
-    def stream(self, window: int) -> None:
-        """One window."""
+    def receiver(self, buffer: Bytes) -> Step:
+        """``recv_bytes_into``."""
         assert self._connection is not None
-        send, receive = self._connection.send_bytes, self._connection.recv_bytes_into
-        outgoing, incoming = self.outgoing.data, self.incoming.data
-        if self.first:
-            for _ in range(window):
-                send(outgoing)
-            receive(incoming)
-        else:
-            for _ in range(window):
-                receive(incoming)
-            send(b"a")
+        return partial(self._connection.recv_bytes_into, buffer.data)
 
     def close(self) -> None:
         """Close the socket."""

@@ -2,20 +2,20 @@
 """pyzmq: a pair of PAIR sockets over ipc, in the abstract namespace so that no file stays, or over tcp."""
 
 import secrets
-from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
 import zmq
 
-from fabtests.compare.contender import Contender
+from fabtests.compare.contender import Bytes
+from fabtests.compare.peers.channel import Channel, Step
 
 __all__ = ["PyZmq"]
 
 COPY_LIMIT = 65536  # pyzmq's own default below which it copies a message rather than track it
 
 
-class PyZmq(Contender):
+class PyZmq(Channel):
     """``send`` and ``recv_into``.
 
     Parameters
@@ -55,37 +55,13 @@ class PyZmq(Contender):
         if other is not None:
             self._socket.connect(other)
 
-    def prepare(self, size: int, mode: str) -> None:
-        """Choose how to send, too."""
-        super().prepare(size, mode)
-        copy = size < COPY_LIMIT
-        self._send: Callable[[memoryview], object] = partial(self._socket.send, copy=copy)
+    def sender(self, buffer: Bytes) -> Step:
+        """``send``, without a copy where the message is long."""
+        return partial(self._socket.send, buffer.data, copy=buffer.size < COPY_LIMIT)
 
-    def exchange(self, count: int) -> None:
-        """Ping-pong."""
-        send, receive = self._send, self._socket.recv_into
-        outgoing, incoming = self.outgoing.data, self.incoming.data
-        if self.first:
-            for _ in range(count):
-                send(outgoing)
-                receive(incoming)
-        else:
-            for _ in range(count):
-                receive(incoming)
-                send(outgoing)
-
-    def stream(self, window: int) -> None:
-        """One window."""
-        send, receive = self._send, self._socket.recv_into
-        outgoing, incoming = self.outgoing.data, self.incoming.data
-        if self.first:
-            for _ in range(window):
-                send(outgoing)
-            receive(incoming)
-        else:
-            for _ in range(window):
-                receive(incoming)
-            send(memoryview(b"a"))
+    def receiver(self, buffer: Bytes) -> Step:
+        """``recv_into``."""
+        return partial(self._socket.recv_into, buffer.data)
 
     def close(self) -> None:
         """Close socket and context."""

@@ -4,17 +4,15 @@
 import platform
 import socket
 
-import numpy as np
-
 import ofipy
-from fabtests.compare.contender import Contender, Times
+from fabtests.compare.contender import Contender, TimedInC, Times
 
 __all__ = ["Socket"]
 
 LOOPBACK = "127.0.0.1"
 
 
-class Socket(Contender):
+class Socket(TimedInC, Contender):
     """One ``send`` and one ``recv`` a message, more where the kernel takes or gives less."""
 
     def __init__(self, first: bool) -> None:
@@ -41,17 +39,8 @@ class Socket(Contender):
         self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connection.setblocking(False)
 
-    def exchange(self, count: int) -> None:
+    def measure(self, count: int, times: Times | None) -> None:
         """One call."""
-        self._measure(count, None)
-
-    def sample(self, count: int) -> Times:
-        """Timed in C."""
-        times = np.zeros(count, dtype=np.int64)
-        self._measure(count, times)
-        return times
-
-    def _measure(self, count: int, times: Times | None) -> None:
         assert self._connection is not None
         ofipy.measure.socket_pingpong(
             self._connection,

@@ -9,26 +9,17 @@ import numpy as np
 import ofipy
 from fabtests.base.pingpong import TAG_PING, PingPong
 from fabtests.base.side import Side
-from fabtests.compare.contender import Times
+from fabtests.compare.contender import TimedInC, Times
 from fabtests.compare.ways.way import TAG_ACKNOWLEDGE, Way
 
 __all__ = ["Awaited", "Blocking", "Native", "Prepared"]
 
 
-class Native(Way):
+class Native(TimedInC, Way):
     """The loops in C; they stream too."""
 
-    def exchange(self, count: int) -> None:
+    def measure(self, count: int, times: Times | None) -> None:
         """One call."""
-        self._measure(count, None)
-
-    def sample(self, count: int) -> Times:
-        """Timed in C."""
-        times = np.zeros(count, dtype=np.int64)
-        self._measure(count, times)
-        return times
-
-    def _measure(self, count: int, times: Times | None) -> None:
         ofipy.measure.pingpong(
             self.side.endpoint,
             self.side.peer,

@@ -8,7 +8,7 @@ import numpy as np
 
 import ofipy
 from fabtests.base.side import Side
-from fabtests.compare.contender import Bytes, Times, new_buffer, read_all
+from fabtests.compare.contender import Bytes, TimedInC, Times, new_buffer, read_all
 from fabtests.compare.ways.way import Way
 
 __all__ = ["TargetIdle", "TargetReads", "WriteBlocking", "WriteNative", "WritePrepared"]
@@ -56,20 +56,11 @@ class TargetIdle(Writing):
             self.write(window)
 
 
-class WriteNative(Writing):
+class WriteNative(TimedInC, Writing):
     """Ping-pong: each side writes a number into the other's memory, which spins on it; the loop in C."""
 
-    def exchange(self, count: int) -> None:
+    def measure(self, count: int, times: Times | None) -> None:
         """One call."""
-        self._measure(count, None)
-
-    def sample(self, count: int) -> Times:
-        """Timed in C."""
-        times = np.zeros(count, dtype=np.int64)
-        self._measure(count, times)
-        return times
-
-    def _measure(self, count: int, times: Times | None) -> None:
         ofipy.measure.write(
             self.side.endpoint,
             self.side.peer,
