@@ -72,6 +72,8 @@ class Programs:
         ------
         LibfabricError
             When a program fails.
+        Absent
+            When there is no program for it.
         """
         return [getattr(self, name)(*arguments)]
 
@@ -85,9 +87,15 @@ class Programs:
         return np.array([round(row["usec/xfer"] * 2e3 * count)], dtype=np.int64), np.zeros(0, dtype=np.int64)
 
     def bandwidth(self, mode: str, size: int, window: int, count: int, rewrite: bool) -> Times:
-        """One run; the programs cannot rewrite what they send."""
+        """One run.
+
+        Raises
+        ------
+        Absent
+            When it was to rewrite what it sends: the programs cannot.
+        """
         if rewrite:
-            raise LibfabricError(f"{BANDWIDTH} does not rewrite its buffer")
+            raise Absent(f"{BANDWIDTH} does not rewrite its buffer")
         row = self._run(BANDWIDTH, size, window * max(count, LEAST_WINDOWS), window)
         return np.array([round(window * size * 1e3 / row["MB/sec"])], dtype=np.int64)
 

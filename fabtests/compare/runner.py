@@ -11,7 +11,7 @@ import numpy as np
 from fabtests.base.pair import PairError
 from fabtests.compare.bars import Bar, find_bars
 from fabtests.compare.case import Case, Cell, Round
-from fabtests.compare.entrants import MATCHER, OFIPY
+from fabtests.compare.entrants import MATCHER, OFIPY, Absent
 from fabtests.compare.field import Field
 from fabtests.compare.libfabric import LibfabricError
 from fabtests.compare.statistics import Summary, ratio, summarize
@@ -152,9 +152,14 @@ def cells_of(case: Case, group: list[tuple[str, int]]) -> list[Cell]:
 
 @contextlib.contextmanager
 def guarded(field: Field, cell: Cell) -> Iterator[None]:
-    """Surround work of one cell: a peer that fails in it leaves the run, ofipy's failure ends the run."""
+    """Surround work of one cell: a peer that fails in it leaves the run, ofipy's failure ends the run.
+
+    A cell that a peer has no way to do is left out, and the peer goes on.
+    """
     try:
         yield
+    except Absent:
+        return
     except (PairError, LibfabricError) as error:
         if cell.entrant.name in OWN:
             raise

@@ -20,6 +20,8 @@ from fabtests.compare.libfabric import (
     read_row,
     run_program,
 )
+from fabtests.compare.runner import run_case
+from fabtests.compare.windows import ShmBandwidth
 
 STAND_IN = """#!{python}
 import os, socket, sys
@@ -92,5 +94,18 @@ def test_the_programs_are_the_peer_where_the_bridge_finds_no_library(monkeypatch
         assert field.versions[peer] == f"2.6.0 ({PINGPONG}, {BANDWIDTH})"
         assert CASES["shm-latency"].run(field, Cell(peer, "plain", 8), 3).value == pytest.approx(0.25)
         assert CASES["shm-bandwidth"].run(field, Cell(peer, "plain", 65536), 3).value == pytest.approx(32.0)
-        with pytest.raises(LibfabricError, match="rewrite"):
-            CASES["shm-bandwidth"].run(field, Cell(peer, "rewritten", 65536), 3)
+
+
+class OnlyPrograms(ShmBandwidth):
+    modes = ("array-rewritten", "array")
+    sizes = (65536,)
+    peers = (Entrant(LIBFABRIC, "shm"),)
+
+
+def test_what_the_programs_cannot_do_is_left_out_of_that_row_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFIPY_LIBFABRIC", "/nonexistent/libfabric.so.1")
+    case = OnlyPrograms()
+    with Field(cores=pick_cores()) as field:
+        rewritten, plain = run_case(case, case.groups(), field, rounds=1, step=lambda _: None)
+    assert set(rewritten.peers) == set()
+    assert set(plain.peers) == {"libfabric"}
