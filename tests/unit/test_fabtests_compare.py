@@ -11,7 +11,9 @@ from fabtests.base.pair import PairError
 from fabtests.compare.bars import BARS, Bar, find_bars
 from fabtests.compare.case import Case, Cell, Round
 from fabtests.compare.cases import CASES
+from fabtests.compare.command import what_lacks
 from fabtests.compare.entrants import Entrant
+from fabtests.compare.latency import ShmLatency
 from fabtests.compare.report import build_document, print_tables
 from fabtests.compare.runner import Row, run_case, select_rows
 from fabtests.compare.statistics import Summary, ratio, summarize
@@ -205,6 +207,19 @@ def test_every_promised_case_and_mode_is_there() -> None:
     assert modes["tcp-rate"] == {"batch"}
     assert modes["tcp-bandwidth"] == {"array"}
     assert "gil" in modes
+
+
+class Demanding(ShmLatency):
+    """What no provider has."""
+
+    caps = ("collective",)
+
+
+def test_a_case_that_cannot_run_says_why() -> None:
+    assert what_lacks(ShmLatency()) is None
+    assert what_lacks(CASES["match-depth"]) is None
+    assert "no provider 'nowhere'" in (what_lacks(ShmLatency(provider="nowhere")) or "")
+    assert what_lacks(Demanding()) == "provider shm: lacks collective"
 
 
 def test_rewritten_rows_meet_peers_that_rewrite() -> None:

@@ -17,6 +17,7 @@ from fabtests.base.worker import load
 from fabtests.compare.bench import Bench
 from fabtests.compare.case import Case, Cell
 from fabtests.compare.cases import CASES
+from fabtests.compare.command import what_lacks
 from fabtests.compare.contender import Contender
 from fabtests.compare.entrants import RECIPES, Entrant, recipe_of
 from fabtests.compare.field import Field
@@ -188,6 +189,17 @@ def test_a_round_of_every_peer_can_be_taken(entrant: Entrant) -> None:
             taken, done = field.pair(entrant).call("busy_latency", "plain", 8, 5, 20e6)[0]
             assert taken >= 20e6
             assert done > 0
+
+
+@pytest.mark.parametrize("name", ["shm-rma", "tcp-latency", "tcp-rate", "tcp-bandwidth"])
+def test_a_round_of_every_row_between_processes(name: str) -> None:
+    case = CASES[name]
+    if reason := what_lacks(case):
+        pytest.skip(reason)
+    with Field(cores=pick_cores()) as field:
+        assert field.has(case.own)
+        for mode, size in itertools.chain.from_iterable(select_rows(case, set(), {8, MIB})):
+            assert case.run(field, case.own_cell(mode, size), 3).value > 0
 
 
 def test_mpi_that_does_not_use_tcp_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
