@@ -18,9 +18,7 @@ Sides = list[tuple[ofipy.Endpoint, ofipy.Peer]]
 @pytest.fixture
 def sides() -> Iterator[Sides]:
     """Two endpoints and how each knows the other."""
-    if "fake" not in {each.provider for each in ofipy.getinfo(explain=True)}:
-        pytest.skip("the fake provider, whose two sides live in one process, is not installed")
-    with ofipy.open(provider="fake") as first, ofipy.open(provider="fake") as second:
+    with ofipy.open(provider="shm") as first, ofipy.open(provider="shm") as second:
         yield [(first, first.insert(second.address)), (second, second.insert(first.address))]
 
 

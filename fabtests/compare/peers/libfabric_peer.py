@@ -23,15 +23,16 @@ class Libfabric(Ofipy):
     """
 
     def __init__(self, first: bool, *, over: str) -> None:
-        found = [info for name in NAMES[over] for info in ofipy.getinfo(provider=name, caps="tagged")]
-        self._info = found[0] if found else None
-        super().__init__(
-            first, provider=self._info.provider if self._info else NAMES[over][0], progress="manual"
-        )
+        names = NAMES[over]
+        report = {each.provider: each for each in ofipy.getinfo(provider=names, caps="tagged", explain=True)}
+        found = [info for name in names for info in report[name].infos]
+        if not found:
+            raise ofipy.ProviderUnavailable(report[names[0]].reason or "is not there", provider=names[0])
+        self._info = found[0]
+        super().__init__(first, provider=self._info.provider, progress="manual")
 
     def version(self) -> str:
         """Of the library, and its provider."""
-        assert self._info is not None
         version = ffi.from_buffer("struct ofp_info *", self._info._record).provider_data[0]
         return f"{version >> 16}.{version & 0xFFFF} ({self._info.provider})"
 
