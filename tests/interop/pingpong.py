@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The other side of ``fi_pingpong -e rdm``: its control connection, and its messages over one of our endpoints.
+
+Over a TCP connection of their own the two programs exchange addresses (length in 4 bytes, big-endian; number of the address
+format, 4 bytes in the host's order; the address; the server's first), and before each size "q" and "a", after it the number of messages received and "cnt ok". The messages are
+untagged; the last one each way is "fin".
+"""
+
+import socket
+import sys
+
+import ofipy
+
+TIMEOUT = 20
+
+
+def _receive(control: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = control.recv(size - len(data))
+        if not part:
+            raise ConnectionError("fi_pingpong ended")
+        data += part
+    return data
+
+
+def _send_name(control: socket.socket, endpoint: ofipy.Endpoint) -> None:
+    name = endpoint.address.entries[0][1]
+    control.sendall(len(name).to_bytes(4, "big"))
+    control.sendall(endpoint.info.address_format.value.to_bytes(4, sys.byteorder))
+    control.sendall(name)
+
+
+def _receive_name(control: socket.socket) -> bytes:
+    size = int.from_bytes(_receive(control, 4), "big")
+    _receive(control, 4)
+    return _receive(control, size)
+
+
+def play(
+    control: socket.socket, endpoint: ofipy.Endpoint, *, server: bool, sizes: list[int], iterations: int
+) -> None:
+    """Play one side with the messages' contents left as they come."""
+    if server:
+        _send_name(control, endpoint)
+        peer = endpoint.insert(_receive_name(control))
+    else:
+        name = _receive_name(control)
+        peer = endpoint.insert(name)
+        _send_name(control, endpoint)
+    for size in sizes:
+        if server:
+            assert _receive(control, 2) == b"q\0"
+            control.sendall(b"a\0")
+        else:
+            control.sendall(b"q\0")
+            assert _receive(control, 2) == b"a\0"
+        out, room = bytes(size), bytearray(max(size, 64))
+        for _ in range(iterations):
+            if not server:
+                endpoint.send(out, peer).wait(timeout=TIMEOUT)
+            assert endpoint.recv_into(room, peer).wait(timeout=TIMEOUT).length == size
+            if server:
+                # What they check is their own text: send it back.
+                endpoint.send(bytes(room[:size]), peer).wait(timeout=TIMEOUT)
+        if server:
+            assert int(_receive(control, 10).rstrip(b"\0")) == iterations
+            control.sendall(b"cnt ok\0")
+        else:
+            control.sendall(str(iterations).encode().ljust(10, b"\0"))
+            assert _receive(control, 7) == b"cnt ok\0"
+    last = bytearray(64)
+    receive = endpoint.recv_into(last, peer)
+    endpoint.send(b"fin\0", peer, complete="transmit").wait(timeout=TIMEOUT)
+    receive.wait(timeout=TIMEOUT)
+    assert last[:4] == b"fin\0"
