@@ -341,8 +341,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         Parameters
         ----------
         name : str
-            ``min_multi_recv``, ``inject_size``, ``max_msg_size`` (bytes), ``tx_size``, ``rx_size`` (operations),
-            ``tx_flags`` or ``rx_flags`` (bits of Flag).
+            ``min_multi_recv``, ``inject_size``, ``max_msg_size``, ``max_rma_size``, ``max_atomic_size`` (bytes),
+            ``tx_size``, ``rx_size`` (operations), ``tx_flags`` or ``rx_flags`` (bits of Flag).
 
         Raises
         ------

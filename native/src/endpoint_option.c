@@ -83,6 +83,18 @@ static int get_max_msg_size(const struct ofpi_endpoint *endpoint, uint64_t *valu
     return 0;
 }
 
+static int get_max_rma_size(const struct ofpi_endpoint *endpoint, uint64_t *value)
+{
+    *value = endpoint->base.info.max_rma_size;
+    return endpoint->base.info.caps & OFP_CAP_RMA ? 0 : -ENOPROTOOPT;
+}
+
+static int get_max_atomic_size(const struct ofpi_endpoint *endpoint, uint64_t *value)
+{
+    *value = endpoint->base.info.max_atomic_size;
+    return endpoint->base.info.caps & OFP_CAP_ATOMIC ? 0 : -ENOPROTOOPT;
+}
+
 static int get_rx_size(const struct ofpi_endpoint *endpoint, uint64_t *value)
 {
     *value = endpoint->base.info.rx_size;
@@ -96,6 +108,8 @@ static const struct option options[] = {
     {"rx_flags", true, get_rx_flags, set_rx_flags},
     {"inject_size", false, get_inject_size, NULL},
     {"max_msg_size", false, get_max_msg_size, NULL},
+    {"max_rma_size", false, get_max_rma_size, NULL},
+    {"max_atomic_size", false, get_max_atomic_size, NULL},
     {"rx_size", false, get_rx_size, NULL},
 };
 

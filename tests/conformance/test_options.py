@@ -18,7 +18,13 @@ def test_options_that_tell(ep: ofipy.Endpoint) -> None:
     assert ep.option("max_msg_size") == ep.info.max_msg_size
     assert ep.option("rx_size") == ep.info.rx_size
     assert ep.option("tx_size") == ep.info.tx_size
-    for name in ("inject_size", "max_msg_size", "rx_size"):
+    for name, cap in (("max_rma_size", ofipy.Cap.RMA), ("max_atomic_size", ofipy.Cap.ATOMIC)):
+        if ep.info.caps & cap:
+            assert ep.option(name) == getattr(ep.info, name)
+        else:
+            with pytest.raises(ofipy.NotSupported):
+                ep.option(name)
+    for name in ("inject_size", "max_msg_size", "max_rma_size", "max_atomic_size", "rx_size"):
         with pytest.raises(ofipy.AccessDenied):
             ep.set_option(name, 1)
 

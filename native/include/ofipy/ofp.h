@@ -301,8 +301,8 @@ int ofp_receive_context_retire(struct ofp_endpoint *context);
 int ofp_receive_context_close(struct ofp_endpoint *context);
 /*
  * Options by name (fi_endpoint(3), fi_getopt): "min_multi_recv", "tx_size", "tx_flags", "rx_flags"; read only are
- * "inject_size", "max_msg_size", "rx_size". What is set counts for operations posted afterwards. -ENOPROTOOPT: this endpoint has no
- * such option, -EPERM: it cannot be set, -EINVAL: not to that value.
+ * "inject_size", "max_msg_size", "max_rma_size", "max_atomic_size", "rx_size". What is set counts for operations posted
+ * afterwards. -ENOPROTOOPT: this endpoint has no such option, -EPERM: it cannot be set, -EINVAL: not to that value.
  */
 int ofp_endpoint_option_get(struct ofp_endpoint *endpoint, const char *name, uint64_t *value);
 int ofp_endpoint_option_set(struct ofp_endpoint *endpoint, const char *name, uint64_t value);
