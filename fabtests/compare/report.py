@@ -16,6 +16,7 @@ from fabtests.compare.statistics import SPREAD_LIMIT, Summary
 __all__ = ["SCHEMA", "build_document", "print_tables"]
 
 SCHEMA = 1
+UNLIMITED = 10000
 UNITS = {"usec_per_transfer": "µs", "mb_per_sec": "MB/s", "messages_per_sec": "messages/s"}
 
 
@@ -36,7 +37,7 @@ def print_tables(
     for name in dict.fromkeys(row.case.name for row in rows):
         chosen = [row for row in rows if row.case.name == name]
         table = build_table(chosen)
-        if Measurement.get(console, console.options, table).maximum > console.width:
+        if wanted_width(console, table) > console.width:
             table = build_long_table(chosen)
         console.print(table)
     console.print(
@@ -47,6 +48,11 @@ def print_tables(
     console.print(f"Machine: {facts}", markup=False)
     for peer, reason in absent.items():
         console.print(f"Absent: {peer}: {reason}", markup=False)
+
+
+def wanted_width(console: Console, table: Table) -> int:
+    """Columns that a table takes where nothing limits it."""
+    return Measurement.get(console, console.options.update(max_width=UNLIMITED), table).maximum
 
 
 def build_table(rows: Sequence[Row]) -> Table:
@@ -121,8 +127,11 @@ def show_ratio(peer: PeerResult) -> str:
 
 
 def show_peer(peer: PeerResult | None) -> str:
-    """A peer's value and ratio."""
-    return "-" if peer is None else f"{show_summary(peer.summary)} (×{show_ratio(peer)})"
+    """A peer's value, tail and ratio."""
+    if peer is None:
+        return "-"
+    tail = "" if peer.summary.p99 is None else f" p99 {show_number(peer.summary.p99)}"
+    return f"{show_summary(peer.summary)}{tail} (×{show_ratio(peer)})"
 
 
 def show_verdict(bar: Bar, met: bool | None) -> str:

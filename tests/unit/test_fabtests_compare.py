@@ -15,7 +15,7 @@ from fabtests.compare.command import what_lacks
 from fabtests.compare.entrants import Entrant
 from fabtests.compare.latency import ShmLatency
 from fabtests.compare.report import build_document, print_tables
-from fabtests.compare.runner import Row, run_case, select_rows
+from fabtests.compare.runner import PeerResult, Row, run_case, select_rows
 from fabtests.compare.statistics import Summary, ratio, summarize
 
 NONE = np.zeros(0)
@@ -195,6 +195,19 @@ class TestReport:
         assert max(len(line) for line in printed.splitlines()) <= width
 
 
+@pytest.mark.parametrize("width", [400, 90])
+def test_a_table_that_does_not_fit_has_a_line_for_each_contender(width: int) -> None:
+    tailed = PeerResult(Summary(value=2.0, spread=0.0, p99=7.5, p999=None), 0.3, None, "1.0")
+    names = ("mpi4py", "libfabric", "multiprocessing", "pyzmq", "socket")
+    row = Row(CASES["shm-latency"], "blocking", 8, summary(0.6), dict.fromkeys(names, tailed))
+    text = io.StringIO()
+    print_tables(Console(file=text, width=width), [row], machine={}, absent={})
+    lines = text.getvalue().splitlines()
+    assert sum("7.5" in line for line in lines) == (1 if width == 400 else len(names))
+    assert "…" not in text.getvalue()
+    assert any("multiprocessing" in line for line in lines)
+
+
 def test_every_promised_case_and_mode_is_there() -> None:
     modes: dict[str, set[str]] = {
         name: {mode for g in case.groups() for mode, _ in g} for name, case in CASES.items()
@@ -207,6 +220,28 @@ def test_every_promised_case_and_mode_is_there() -> None:
     assert modes["tcp-rate"] == {"batch"}
     assert modes["tcp-bandwidth"] == {"array"}
     assert "gil" in modes
+
+
+class SlowStartField:
+    """A pair whose first chunk of all lost its core for a while; a round trip takes 1 µs."""
+
+    def __init__(self) -> None:
+        self._lost = 10e6
+
+    def pair(self, entrant: Entrant) -> "SlowStartField":
+        return self
+
+    def call(self, name: str, mode: str, size: int, count: int, chunks: int, samples: int) -> list[object]:
+        times = np.full(chunks, count * 1e3)
+        times[0] += self._lost
+        self._lost = 0.0
+        return [(times, NONE)]
+
+
+def test_a_disturbed_chunk_does_not_shorten_all_others() -> None:
+    case = CASES["shm-latency"]
+    count = case.calibrate(SlowStartField(), case.own_cell("native", 8))  # type: ignore[arg-type]
+    assert count == 400
 
 
 class Demanding(ShmLatency):
