@@ -85,8 +85,9 @@ def failure(
     text: str | None = None,
     remedy: str | None = None,
     length: int | None = None,
+    provider_error: int = 0,
 ) -> errors.FabricError:
-    """Make the exception for an error code of either sign."""
+    """Make the exception for an error code of either sign, and the provider's own code, 0 without one."""
     drain_log()
     code = abs(code)
     kind = _KINDS.get(code, errors.FabricError)
@@ -96,9 +97,20 @@ def failure(
         provider=provider,
         peer=peer,
         operation=operation,
-        remedy=remedy or (_REMEDIES.get(code) if not text else None),
+        remedy=remedy or _said(provider, provider_error) or (_REMEDIES.get(code) if not text else None),
         length=length,
+        provider_error=provider_error,
     )
+
+
+def _said(provider: str | None, code: int) -> str | None:
+    """What a provider says about a code of its own, None without a code."""
+    if not code:
+        return None
+    from ofipy import _providers
+
+    said = _providers.error_text(provider, code) if provider is not None else None
+    return f"{said}; provider code {code}" if said else f"provider code {code}"
 
 
 def check(

@@ -139,14 +139,13 @@ class CompletionQueue(Resource):
             return None
         endpoint = self._endpoints.get(int(row["endpoint"]))
         source = int(row["source"])
-        detail = f"provider code {int(row['provider_error'])}" if row["provider_error"] else None
         return failure(
             error,
             operation=describe_flags(int(row["flags"])),
             provider=self._domain.provider,
             peer=endpoint._peer_text(source) if endpoint is not None else None,
-            remedy=detail,
             length=int(row["length"]),
+            provider_error=int(row["provider_error"]),
         )
 
     def _watch(self, handle: int, action: Callable[[], None], keep: Any = None) -> bool:

@@ -56,6 +56,8 @@ class FabricError(OSError):
         What to try.
     length : int, optional
         Bytes of the message concerned, where that is known.
+    provider_error : int
+        The provider's own code, 0 without one (fi_cq(3), prov_errno). What it says about it is part of the text.
     """
 
     default_errno: int = codes.EIO
@@ -70,6 +72,7 @@ class FabricError(OSError):
         operation: str | None = None,
         remedy: str | None = None,
         length: int | None = None,
+        provider_error: int = 0,
     ) -> None:
         super().__init__(self.default_errno if errno is None else errno, message)
         self.message = message
@@ -78,6 +81,7 @@ class FabricError(OSError):
         self.operation = operation
         self.remedy = remedy
         self.length = length
+        self.provider_error = provider_error
 
     def __str__(self) -> str:
         subject = self.operation or ""
@@ -89,7 +93,7 @@ class FabricError(OSError):
         return f"{text} ({self.remedy})" if self.remedy else text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = ("errno", "provider", "peer", "operation", "remedy", "length")
+        names = ("errno", "provider", "peer", "operation", "remedy", "length", "provider_error")
         return _rebuild, (type(self), self.message, {name: getattr(self, name) for name in names})
 
     @classmethod

@@ -61,11 +61,10 @@ class Event:
         """The exception that it stands for, None without an error."""
         if not self.error:
             return None
-        code = self.provider_error
         return failure(
             self.error,
             operation=self.kind.name.lower(),
-            remedy=f"provider code {code}" if code else None,
+            provider_error=self.provider_error,
         )
 
 

@@ -212,7 +212,10 @@ class MultiReceive:
         if flags & _RELEASED:
             self._end()
         if completion.error and not (flags == _RELEASED and self._canceled):
-            raise failure(completion.error, length=int(completion.length), **self._context())
+            code = completion.provider_error
+            raise failure(
+                completion.error, length=int(completion.length), provider_error=code, **self._context()
+            )
         if flags == _RELEASED:
             return None
         start, length, source = int(completion.buffer_offset), int(completion.length), int(completion.source)

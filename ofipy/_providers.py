@@ -26,6 +26,7 @@ __all__ = [
     "Provider",
     "any_info",
     "entry_of",
+    "error_text",
     "known",
     "load",
     "ordered_names",
@@ -132,6 +133,15 @@ def any_info(name: str) -> Any:
         if name in (ffi.string(records[index].provider).decode(), entry_of(name)):
             return ffi.new("struct ofp_info *", records[index])
     return ffi.NULL
+
+
+def error_text(name: str, code: int) -> str | None:
+    """What a provider that is loaded says about a code of its own, None when it says nothing."""
+    loaded = _loaded.get(entry_of(name))
+    if not isinstance(loaded, LoadedProvider):
+        return None
+    said = lib.ofp_provider_error_text(loaded.handle, code)
+    return None if said == ffi.NULL else ffi.string(said).decode()
 
 
 def _unknown(name: str) -> ProviderUnavailable:

@@ -152,9 +152,9 @@ class Request:
         if row is None:
             raise Canceled("the domain was closed before its result was taken", **self._context())
         if row.error:
-            code = row.provider_error
-            remedy = f"provider code {code}" if code else None
-            raise failure(row.error, length=int(row.length), remedy=remedy, **self._context())
+            raise failure(
+                row.error, length=int(row.length), provider_error=row.provider_error, **self._context()
+            )
         return self
 
     def _context(self) -> dict[str, Any]:

@@ -148,7 +148,17 @@ def test_closing_revokes(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     ep.write(b"welcome!", me, remote, complete="delivery").wait(timeout=TIMEOUT)
     region.close()
     refused(ep.write(bytes(8), me, remote, complete="delivery"))
-    refused(ep.read(bytearray(8), me, remote))
+    error = refused(ep.read(bytearray(8), me, remote))
+    # The provider's own code comes along, and what the provider says about it.
+    assert f"provider code {error.provider_error}" in str(error)
+    if ":" not in str(error.provider):
+        assert "no region of the peer has this key; it may have been closed" in str(error)
+    local = ep.register(bytearray(8))
+    ep.post_read(local, me, remote)
+    told = ep.cq.exception(ep.cq.wait(timeout=TIMEOUT)[0])
+    assert told is not None
+    assert (told.provider_error, told.remedy) == (error.provider_error, error.remedy)
+    local.close()
     assert memory == b"welcome!"
     # The key is free again: another region, another memory.
     with ep.register(bytearray(b"new here"), access=BOTH, key=77):

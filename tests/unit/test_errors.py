@@ -61,10 +61,12 @@ def test_text_names_operation_peer_provider_and_remedy() -> None:
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_pickle(kind: type[ofipy.FabricError]) -> None:
-    error = kind("text", errno=5, provider="p", peer="q", operation="o", remedy="r", length=9)
+    error = kind(
+        "text", errno=5, provider="p", peer="q", operation="o", remedy="r", length=9, provider_error=7
+    )
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is kind
-    assert (str(copy), copy.errno, copy.length) == (str(error), 5, 9)
+    assert (str(copy), copy.errno, copy.length, copy.provider_error) == (str(error), 5, 9, 7)
 
 
 @pytest.mark.parametrize(
