@@ -154,6 +154,37 @@ def test_messages_set_aside_outlive_it(ep: ofipy.Endpoint, me: ofipy.Peer) -> No
     assert bytes(ep.trecv(me, tag=2).wait(timeout=TIMEOUT)) == b"message"
 
 
+@pytest.mark.parametrize("what", ["alias", "endpoint"])
+def test_closing_it_under_threads_that_use_it(open_endpoint: Open, what: str) -> None:
+    ep = open_endpoint()
+    me = ep.insert(ep.address)
+    alias = ep.alias(complete="transmit")
+    started, ended = threading.Barrier(5), []
+
+    def use(tag: int) -> None:
+        room, number = bytearray(8), 0
+        try:
+            while True:
+                receive = alias.trecv_into(room, me, tag=tag)
+                alias.tsend(b"message", me, tag=tag).wait(timeout=TIMEOUT)
+                receive.wait(timeout=TIMEOUT)
+                number += 1
+                if number == 5:
+                    started.wait(TIMEOUT)
+        except (ofipy.Closed, ofipy.Canceled, ofipy.PeerLost) as error:
+            ended.append(error)
+
+    threads = [threading.Thread(target=use, args=(tag,)) for tag in range(4)]
+    for thread in threads:
+        thread.start()
+    started.wait(TIMEOUT)
+    (alias if what == "alias" else ep).close()
+    for thread in threads:
+        thread.join(TIMEOUT)
+    assert len(ended) == 4
+    assert ep.closed is (what == "endpoint")
+
+
 def test_closing_the_endpoint_closes_it(open_endpoint: Open) -> None:
     ep = open_endpoint()
     alias = ep.alias()
