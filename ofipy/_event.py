@@ -148,8 +148,8 @@ class EventQueue(Resource):
 
         Raises
         ------
-        Closed
-            When the queue is closed meanwhile.
+        Closed, Canceled
+            When the queue is closed meanwhile, the latter by another thread during a look.
         """
         import asyncio
 
