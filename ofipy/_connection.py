@@ -183,20 +183,30 @@ class Connecting:
         said = bytes(data)
         return self._begun(lib.ofp_accept(pointer, said, len(said)), "accept", len(said))
 
-    def shutdown(self) -> None:
+    def shutdown(self) -> Request:
         """End the connection: what was posted still leaves, then the other side is told.
 
         The other side gets an event of kind ``SHUTDOWN``. Here receives end as :class:`~ofipy.Canceled`, and sends are
         refused from now on.
+
+        Returns
+        -------
+        Request
+            Finished when all has left; to be waited for, or awaited, before the endpoint is closed. It ends as
+            :class:`~ofipy.PeerLost` when the other side went first.
 
         Raises
         ------
         NotConnected
             When there is no connection, or no longer.
         """
-        pointer = self._pointer("shutdown")
-        check(lib.ofp_shutdown(pointer), operation="shutdown", provider=self._domain.provider)
+        pointer, provider = self._pointer("shutdown"), self._domain.provider
+        self._refuse_other_types("shutdown")
+        check(lib.ofp_shutdown(pointer), operation="shutdown", provider=provider)
+        handle = lib.ofp_shutdown_request(pointer)
+        check(handle, operation="shutdown", provider=provider)
         drain_log()
+        return Request(self, handle, None, "shutdown", ONLY_PEER)  # type: ignore[arg-type]
 
     @property
     def peer(self) -> Peer:

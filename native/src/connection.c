@@ -28,6 +28,7 @@ int ofpi_connection_open(struct ofpi_endpoint *endpoint, uint64_t handle)
         return -ENOMEM;
     connection->request = request;
     ofp_list_init(&connection->waiting);
+    ofp_list_init(&connection->leaving);
     endpoint->connection = connection;
     endpoint->base.request = request ? request->request : 0;
     return 0;
@@ -194,24 +195,23 @@ static void tell(struct ofpi_endpoint *endpoint, uint32_t kind, int error, bool 
         ofpi_log(OFP_LOG_ERROR, "core", "event queue: out of memory, an event of endpoint %u is lost", event.endpoint);
 }
 
-static void finish_request(struct ofpi_endpoint *endpoint, struct ofp_request *request)
+static void finish_request(struct ofpi_endpoint *endpoint, struct ofp_request *request, int error)
 {
-    const struct ofpi_connection *connection = endpoint->connection;
-    struct ofp_completion completion = {.length = connection->data_length,
+    struct ofp_completion completion = {.length = endpoint->connection->data_length,
                                         .source = OFP_PEER_UNKNOWN,
                                         .endpoint = endpoint->base.id,
-                                        .error = connection->error};
+                                        .error = error};
 
     ofpi_request_finish(request, &completion);
 }
 
-static void finish_requests(struct ofpi_endpoint *endpoint)
+static void finish_requests(struct ofpi_endpoint *endpoint, struct ofp_list *requests, int error)
 {
     struct ofpi_domain *domain = endpoint->domain;
     struct ofp_list *node;
 
-    while ((node = ofp_list_pop(&endpoint->connection->waiting)))
-        finish_request(endpoint, OFP_CONTAINER_OF(node, struct ofp_request, node));
+    while ((node = ofp_list_pop(requests)))
+        finish_request(endpoint, OFP_CONTAINER_OF(node, struct ofp_request, node), error);
     if (domain->leader || domain->followers)
         ofpi_wake(domain);
 }
@@ -219,15 +219,16 @@ static void finish_requests(struct ofpi_endpoint *endpoint)
 void ofpi_connection_up(struct ofpi_endpoint *endpoint)
 {
     tell(endpoint, OFP_EVENT_CONNECTED, 0, true);
-    finish_requests(endpoint);
+    finish_requests(endpoint, &endpoint->connection->waiting, 0);
 }
 
-void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error, const char *text)
+void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error, int reason, const char *text)
 {
     struct ofpi_connection *connection = endpoint->connection;
 
     endpoint->ending = false;
     connection->error = error ? error : ESHUTDOWN;
+    connection->end_error = endpoint->closing ? ECANCELED : reason;
     connection->text = text ? strdup(text) : NULL;
     ofpi_log(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, endpoint->base.info.provider,
              "endpoint %u: %s: %s", endpoint->base.id, was_up ? "connection lost" : "not connected",
@@ -237,28 +238,55 @@ void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error
         tell(endpoint, OFP_EVENT_SHUTDOWN, connection->error == ESHUTDOWN ? 0 : connection->error, false);
     else if (connection->error != ECANCELED)
         tell(endpoint, OFP_EVENT_CONNECTED, connection->error, true);
-    finish_requests(endpoint);
+    finish_requests(endpoint, &connection->waiting, connection->error);
+    finish_requests(endpoint, &connection->leaving, connection->end_error);
+}
+
+/* A request that finishes with the others of a list, or at once when there is nothing to wait for. */
+static ofp_request_t request_make(struct ofpi_endpoint *endpoint, struct ofp_list *requests, bool over, int error)
+{
+    struct ofp_request *request = ofpi_request_take(endpoint);
+
+    if (!request)
+        return -ENOMEM;
+    if (over)
+        finish_request(endpoint, request, error);
+    else
+        ofp_list_append(requests, &request->node);
+    return (ofp_request_t)request;
 }
 
 ofp_request_t ofp_connection_request(struct ofp_endpoint *handle)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
-    struct ofp_request *request = NULL;
-    int result = connection_enter(endpoint);
+    struct ofpi_connection *connection;
+    ofp_request_t result = connection_enter(endpoint);
 
     if (result)
         return result;
-    result = endpoint->connection->peer ? 0 : -ENOTCONN;
-    if (!result) {
-        request = ofpi_request_take(endpoint);
-        result = request ? 0 : -ENOMEM;
-    }
-    if (!result && endpoint->connection->peer->base.state == OFP_PEER_CONNECTING)
-        ofp_list_append(&endpoint->connection->waiting, &request->node);
-    else if (!result)
-        finish_request(endpoint, request);
+    connection = endpoint->connection;
+    result = -ENOTCONN;
+    if (connection->peer)
+        result = request_make(endpoint, &connection->waiting, connection->peer->base.state != OFP_PEER_CONNECTING,
+                              connection->error);
     ofpi_domain_leave(endpoint->domain);
-    return result ? result : (ofp_request_t)request;
+    return result;
+}
+
+ofp_request_t ofp_shutdown_request(struct ofp_endpoint *handle)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_connection *connection;
+    ofp_request_t result = connection_enter(endpoint);
+
+    if (result)
+        return result;
+    connection = endpoint->connection;
+    result = -ENOTCONN;
+    if (connection->ending)
+        result = request_make(endpoint, &connection->leaving, connection->error != 0, connection->end_error);
+    ofpi_domain_leave(endpoint->domain);
+    return result;
 }
 
 static int status_of(const struct ofpi_connection *connection, char *text, size_t text_size)
@@ -393,7 +421,7 @@ int ofp_shutdown(struct ofp_endpoint *handle)
     } else {
         connection->ending = true;
         if (connection->peer->base.state == OFP_PEER_CONNECTING) {
-            ofpi_peer_lost(&connection->peer->base, ECANCELED, false, "shut down here");
+            ofpi_peer_lost(&connection->peer->base, 0, false, "shut down here");
         } else {
             endpoint->ending = true;
             ofpi_connection_finish(endpoint);

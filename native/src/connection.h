@@ -25,7 +25,9 @@ struct ofpi_connection {
     struct ofpi_peer *peer;                  /* NULL until ofp_connect or ofp_accept; endpoint->peers owns it */
     struct ofpi_connection_request *request; /* to be accepted; NULL: none */
     struct ofp_list waiting;                 /* requests of ofp_connection_request, by their node */
+    struct ofp_list leaving;                 /* requests of ofp_shutdown_request, likewise */
     bool ending;                             /* ofp_shutdown was called */
+    int end_error;                           /* what those requests end with */
     int error;                               /* what it ended with, positive; 0 while it has not */
     char *text;                              /* why, owned; may be NULL */
     uint32_t data_length;                    /* of what the other side answered */
@@ -51,7 +53,8 @@ int ofpi_connection_post(struct ofpi_endpoint *endpoint, const struct ofp_operat
 void ofpi_connection_answered(struct ofp_peer *peer, const void *data, size_t length);
 /* The peer has changed its state. */
 void ofpi_connection_up(struct ofpi_endpoint *endpoint);
-void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error, const char *text);
+/* `error`: what its operations end with; `reason`: what the provider said, 0 when it did what ofp_shutdown asked for. */
+void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error, int reason, const char *text);
 /* After its loss: end the receives that are posted, since nothing more will come. */
 void ofpi_connection_end_receives(struct ofpi_endpoint *endpoint);
 /* After ofp_shutdown: tell the provider once nothing is kept back here. */

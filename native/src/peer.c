@@ -257,6 +257,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
     struct ofpi_endpoint *endpoint = endpoint_of(base);
     bool was_up = base->state == OFP_PEER_UP;
+    int reason = error;
 
     if (base->state == OFP_PEER_LOST || !change_state(peer, OFP_PEER_LOST))
         return;
@@ -269,7 +270,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
         endpoint->statistics.peers_up--;
     endpoint->statistics.peers_lost++;
     if (endpoint->connection) {
-        ofpi_connection_lost(endpoint, was_up, error, text);
+        ofpi_connection_lost(endpoint, was_up, error, reason, text);
     } else {
         /* What is cancelled ends here, not there. */
         if (endpoint->eq && error != ECANCELED)

@@ -272,14 +272,14 @@ def test_what_was_posted_leaves_before_the_end(
     data = np.arange(40_000, dtype=np.uint32)
     waiting = client.trecv_into(bytearray(8), tag=9)
     sends = [client.tsend(data + step, tag=step) for step in range(20)]
-    client.shutdown()
+    left = client.shutdown()
     with pytest.raises(ofipy.NotConnected):
         client.tsend(b"late", tag=0)
     for step in range(20):
         room = np.zeros_like(data)
         server.trecv_into(room, tag=step).wait(timeout=TIMEOUT)
         assert np.array_equal(room, data + step)
-    ofipy.wait_all(sends, timeout=TIMEOUT)
+    ofipy.wait_all([*sends, left], timeout=TIMEOUT)
     with pytest.raises(ofipy.Canceled):
         waiting.wait(timeout=TIMEOUT)
     with pytest.raises(ofipy.PeerLost):
@@ -305,6 +305,19 @@ def test_the_other_side_closes(listener: ofipy.PassiveEndpoint, client: ofipy.En
         server.trecv_into(room, tag=1).wait(timeout=TIMEOUT)
     with pytest.raises(ofipy.NotConnected):
         server.tsend(b"answer", tag=1)
+
+
+def test_an_end_that_does_not_come(listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint) -> None:
+    server = connect(listener, client)
+    unmatched = client.tsend(b"nobody receives it", tag=1, complete="match")
+    left = client.shutdown()
+    with pytest.raises(ofipy.TimedOut):
+        left.wait(timeout=0.05)
+    server.close()
+    with pytest.raises(ofipy.PeerLost):
+        left.wait(timeout=TIMEOUT)
+    with pytest.raises(ofipy.Canceled):
+        unmatched.wait(timeout=TIMEOUT)
 
 
 def test_closing_ends_the_handshake(listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint) -> None:
@@ -360,6 +373,8 @@ async def serve_and_ask(listener: ofipy.PassiveEndpoint, clients: list[ofipy.End
             room = bytearray(11)
             got = await server.trecv_into(room, tag=1)
             await server.tsend(room.upper(), got.source, tag=2)
+            await server.shutdown()
+            server.close()
 
     async def ask(number: int, client: ofipy.Endpoint) -> bytes:
         try:

@@ -8,6 +8,7 @@ static void test_orderly_end(void **state)
     enum { MESSAGES = 400, LENGTH = 5000 }; /* beyond the inbox and the eager size */
     struct node server, client;
     struct ofp_endpoint *here, *there;
+    ofp_request_t left;
     char *data = calloc(1, LENGTH), *room = calloc(1, LENGTH);
 
     (void)state;
@@ -16,8 +17,12 @@ static void test_orderly_end(void **state)
     assert_int_equal(post(there, OFP_TRECV, 0, room, LENGTH, 1), 1);
     for (int i = 0; i < MESSAGES; i++)
         assert_int_equal(post(there, OFP_TSEND, 0, data, LENGTH, 2), 1);
+    assert_int_equal(ofp_shutdown_request(there), -ENOTCONN);
     assert_int_equal(ofp_shutdown(there), 0);
+    left = ofp_shutdown_request(there);
+    assert_true(left > 0);
     assert_int_equal(post(there, OFP_TSEND, 0, data, LENGTH, 2), -ENOTCONN);
+    assert_int_equal(ofp_request_test(left), 0);
     for (int i = 0; i < MESSAGES; i++) {
         assert_int_equal(post(here, OFP_TRECV, 0, room, LENGTH, 3), 1);
         expect_completion(&server, 3, 0);
@@ -25,6 +30,8 @@ static void test_orderly_end(void **state)
     for (int i = 0; i < MESSAGES; i++)
         expect_completion(&client, 2, 0);
     expect_completion(&client, 1, ECANCELED);
+    assert_int_equal(ofp_request_take(left, SECOND).error, 0);
+    assert_int_equal(ofp_request_take(ofp_shutdown_request(there), SECOND).error, 0);
     assert_int_equal(post(there, OFP_TRECV, 0, room, LENGTH, 4), 1);
     expect_completion(&client, 4, ECANCELED);
     expect_event(&server, OFP_EVENT_SHUTDOWN, 0, "");
@@ -34,6 +41,34 @@ static void test_orderly_end(void **state)
     node_close(&server);
     free(data);
     free(room);
+}
+
+/* What waits for the orderly end hears that it did not come. */
+static void test_end_that_fails(void **state)
+{
+    struct node server, client;
+    struct ofp_endpoint *here, *there;
+    ofp_request_t left;
+    char *data = calloc(1, 5000);
+
+    (void)state;
+    nodes_open(&server, &client);
+    for (int way = 0; way < 2; way++) {
+        connect_pair(&server, &client, &here, &there);
+        assert_int_equal(post(there, OFP_TSEND, 0, data, 5000, 1), 1);
+        assert_int_equal(ofp_shutdown(there), 0);
+        left = ofp_shutdown_request(there);
+        assert_int_equal(ofp_request_test(left), 0);
+        assert_int_equal(ofp_endpoint_close(way == 0 ? here : there, 0), 0);
+        expect_completion(&client, 1, ECANCELED);
+        assert_int_equal(ofp_request_take(left, SECOND).error, way == 0 ? ESHUTDOWN : ECANCELED);
+        if (way == 1)
+            expect_event(&server, OFP_EVENT_SHUTDOWN, 0, "");
+        assert_int_equal(ofp_endpoint_close(way == 0 ? there : here, 0), 0);
+    }
+    node_close(&client);
+    node_close(&server);
+    free(data);
 }
 
 /* The other side closes: sends fail, receives end, except for what has come already. */
@@ -195,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BOTH_KINDS(test_orderly_end),
+        BOTH_KINDS(test_end_that_fails),
         BOTH_KINDS(test_loss),
         BOTH_KINDS(test_threads),
         cmocka_unit_test_setup(test_shared_receive_context, with_core_matching),

@@ -58,6 +58,11 @@ ofp_request_t ofp_connection_request(struct ofp_endpoint *endpoint);
  * what it posts from now on is refused with -ENOTCONN, and receives end as ECANCELED.
  */
 int ofp_shutdown(struct ofp_endpoint *endpoint);
+/*
+ * After ofp_shutdown: a request that finishes when that is done, or with the error that came before it. -ENOTCONN: it was not
+ * called.
+ */
+ofp_request_t ofp_shutdown_request(struct ofp_endpoint *endpoint);
 /* Of the other side. -ENOTCONN: not known yet. */
 int ofp_peer_address(struct ofp_endpoint *endpoint, void *address, size_t *length);
 

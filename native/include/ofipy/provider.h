@@ -266,7 +266,7 @@ struct ofp_endpoint_ops {
     /*
      * Type MSG, optional; default: peer_lost at once. Begin the orderly end of a connection in state UP: what was posted
      * still leaves (the core's backlog is empty, and nothing is posted any more), then the other side is told, then
-     * core->peer_lost. The other side calls peer_lost with ESHUTDOWN, which stands for this end and no other.
+     * core->peer_lost with error 0. The other side calls peer_lost with ESHUTDOWN, which stands for this end and no other.
      */
     int (*shutdown)(struct ofp_peer *peer);
     /* The peer is leaving state UP or CONNECTING: drop the private state; the core fails what is pending afterwards. */

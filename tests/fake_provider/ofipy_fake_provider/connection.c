@@ -73,7 +73,7 @@ void fake_leave_if_done(struct ofp_peer *peer)
     if (!self->leaving || self->waiting)
         return;
     say_goodbye(peer->endpoint, self->target);
-    fake_core->peer_lost(peer, ESHUTDOWN, false, "shut down here");
+    fake_core->peer_lost(peer, 0, false, "shut down here");
 }
 
 int fake_shutdown(struct ofp_peer *peer)
