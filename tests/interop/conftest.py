@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Our ``tcp`` with software that is not ours: libfabric itself, reached through the bridge, and its ``fi_pingpong``.
 
-The libfabric is the one of the ``mpich`` wheel unless ``OFIPY_LIBFABRIC`` names another; ``fi_pingpong`` is looked for in the
-path. Everything runs over the loopback interface.
+The libfabric is the one of the ``mpich`` wheel unless ``OFIPY_LIBFABRIC`` names another; ``fi_pingpong`` is looked
+for in the path. Everything runs over the loopback interface.
 """
 
 import os
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ofipy.providers.ofi import _bundled
 
 import ofipy
-from ofipy.providers.ofi import _bundled
 
 sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("OFIPY_LIBFABRIC", _bundled().get("OFI_BUNDLED", ""))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The other side of ``fi_pingpong -e rdm``: its control connection, and its messages over one of our endpoints.
 
-Over a TCP connection of their own the two programs exchange addresses (length in 4 bytes, big-endian; number of the address
-format, 4 bytes in the host's order; the address; the server's first), and before each size "q" and "a", after it the number of messages received and "cnt ok". The messages are
-untagged; the last one each way is "fin".
+Over a TCP connection of their own the two programs exchange addresses (length in 4 bytes, big-endian; number of the
+address format, 4 bytes in the host's order; the address; the server's first), and before each size "q" and "a", after
+it the number of messages received and "cnt ok". The messages are untagged; the last one each way is "fin".
 """
 
 import socket
