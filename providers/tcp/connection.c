@@ -10,17 +10,18 @@
 #include "tcp.h"
 
 static const char *const state_names[] = {
-    [TCP_CONNECTING] = "connecting", [TCP_ASKING] = "asking", [TCP_WAITING] = "waiting",
-    [TCP_ACCEPTED] = "accepted",     [TCP_UP] = "up",         [TCP_KNOCKING] = "knocking",
-    [TCP_LEAVING] = "leaving",       [TCP_OVER] = "over",
+    [TCP_CONNECTING] = "connecting", [TCP_ASKING] = "asking",   [TCP_WAITING] = "waiting",
+    [TCP_ACCEPTED] = "accepted",     [TCP_PROVING] = "proving", [TCP_UP] = "up",
+    [TCP_KNOCKING] = "knocking",     [TCP_LEAVING] = "leaving", [TCP_OVER] = "over",
 };
 
 /* Row: from; column: to. Everything may be over. */
 static const bool allowed[TCP_OVER + 1][TCP_OVER + 1] = {
     [TCP_CONNECTING] = {[TCP_ASKING] = true},
-    [TCP_ASKING] = {[TCP_UP] = true, [TCP_WAITING] = true},
+    [TCP_ASKING] = {[TCP_UP] = true, [TCP_WAITING] = true, [TCP_PROVING] = true},
+    [TCP_PROVING] = {[TCP_UP] = true},
     [TCP_WAITING] = {[TCP_CONNECTING] = true},
-    [TCP_ACCEPTED] = {[TCP_UP] = true, [TCP_LEAVING] = true},
+    [TCP_ACCEPTED] = {[TCP_UP] = true, [TCP_PROVING] = true},
     [TCP_UP] = {[TCP_KNOCKING] = true, [TCP_LEAVING] = true},
 };
 

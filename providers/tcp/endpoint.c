@@ -32,7 +32,7 @@ static void warn_of_the_world(const struct tcp_endpoint *endpoint)
     static bool warned;
     char text[TCP_ADDRESS_TEXT];
 
-    if (warned || tcp_address_is_loopback(&endpoint->address))
+    if (warned || endpoint->domain->key_length || tcp_address_is_loopback(&endpoint->address))
         return;
     warned = true;
     tcp_address_text(&endpoint->address, text);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What peers of ours say to each other beside messages: greetings, credit, refusals, goodbyes. */
 #include <errno.h>
+#include <string.h>
 
 #include "tcp.h"
 
 /* Words of TCP_HELLO. */
-enum { HELLO_WINDOW };
+enum { HELLO_WINDOW, HELLO_NONCE };
 
 /* What an endpoint with so many peers can promise each, if all of them send what nobody receives. */
 static uint64_t window_of(const struct tcp_endpoint *endpoint)
@@ -27,6 +28,8 @@ void tcp_extension_begin(struct tcp_connection *connection)
     connection->credit = TCP_WINDOW_MIN;
     connection->allowance = window_of(connection->endpoint);
     hello.words[HELLO_WINDOW] = connection->allowance - TCP_WINDOW_MIN;
+    if (connection->meeting)
+        memcpy(hello.words + HELLO_NONCE, connection->meeting->nonce, sizeof(connection->meeting->nonce));
     tcp_send_header(connection, &hello);
     tcp_queue_flush(connection);
 }

@@ -19,6 +19,8 @@ static const struct ofp_param params[] = {
     {"TCP_PORT_HIGH", OFP_PARAM_SIZE, "0", "Last port for endpoints that ask for none"},
     {"TCP_USER_TIMEOUT", OFP_PARAM_INT, "30", "Seconds without an acknowledgement after which a connection is lost"},
     {"TCP_EXTENSION", OFP_PARAM_BOOL, "yes", "Speak to other ofipy peers in more than libfabric's wire can say"},
+    {"AUTH_KEY_FILE", OFP_PARAM_STRING, "",
+     "File with a key of 16 to 1024 bytes: peers over tcp that do not prove that they have it are refused"},
     {NULL, OFP_PARAM_STRING, NULL, NULL},
 };
 
@@ -35,6 +37,7 @@ static uint64_t seconds(const char *name, uint64_t otherwise)
 static int domain_open(struct ofp_domain *base)
 {
     struct tcp_domain *domain = tcp_domain_of(base);
+    int error;
 
     domain->base = base;
     domain->connect_ns = seconds("CONNECT_TIMEOUT", 10) * TCP_SECOND;
@@ -42,7 +45,9 @@ static int domain_open(struct ofp_domain *base)
     domain->unexpected_size = tcp_core->param_size("UNEXPECTED_SIZE");
     domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);
-    return 0;
+    error = tcp_key_read(domain);
+    domain->extension |= domain->key_length > 0;
+    return error;
 }
 
 static void domain_close(struct ofp_domain *base) { tcp_chunks_free(tcp_domain_of(base)); }

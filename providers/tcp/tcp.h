@@ -39,6 +39,9 @@
 #define TCP_MESSAGE_COST 64
 /* Bytes of the operands of an atomic. */
 #define TCP_ATOMIC_MAX (1u << 20)
+#define TCP_KEY_MAX 1024
+#define TCP_NONCE_WORDS 4
+#define TCP_PROOF_SIZE 32
 /* Connections that have not said who they are; beyond it the oldest goes. */
 #define TCP_UNPROVEN_MAX 256
 #define TCP_ACCEPT_BATCH 32
@@ -58,7 +61,9 @@ struct tcp_domain {
     unsigned user_timeout_ms; /* until unacknowledged data ends a connection */
     uint64_t unexpected_size; /* bytes of unexpected payload that an endpoint keeps */
     bool extension;           /* offer it to peers, and take theirs */
-    struct ofp_list chunks;   /* unused ones, struct tcp_item; queue.c */
+    size_t key_length;        /* bytes of `key`; 0: peers prove nothing */
+    uint8_t key[TCP_KEY_MAX];
+    struct ofp_list chunks; /* unused ones, struct tcp_item; queue.c */
     uint32_t chunk_count;
 };
 
@@ -67,6 +72,7 @@ enum tcp_state {
     TCP_ASKING,     /* our request is out */
     TCP_WAITING,    /* it was refused, since the peer's own is on its way */
     TCP_ACCEPTED,   /* it connected, and has not said who it is */
+    TCP_PROVING,    /* it said so, and has to prove it */
     TCP_UP,
     TCP_KNOCKING, /* it ended without a word: is anybody there still? */
     TCP_LEAVING,  /* the core has let go of it: what is queued still leaves */
@@ -119,7 +125,9 @@ struct tcp_meeting {
     struct tcp_connection *connection;
     struct ofp_timer timer;
     uint64_t deadline, pause;
-    uint32_t have; /* bytes of `bytes` */
+    union tcp_address address;                                     /* where it listens */
+    uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* prove.c */
+    uint32_t have;                                                 /* bytes of `bytes` */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
 };
 
@@ -265,13 +273,46 @@ void tcp_peer_down(struct ofp_peer *peer);
 
 /* ------------------------------------------------------------------------------------------------------------- meet.c */
 
-int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size);
 /* The socket of a connection that is not up is ready. */
 void tcp_meet(struct tcp_connection *connection);
+/* In one write: a stock peer that finds half of it gives up. */
+int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm);
+/* Whether the peer offers to prove what we want proven. */
+bool tcp_can_prove(const struct tcp_control *control);
+void tcp_meeting_free(struct tcp_connection *connection);
+
+/* -------------------------------------------------------------------------------------------------------------- ask.c */
+
+int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size);
+/* A socket on its way to an address, from ours: 0, or a negative errno. */
+int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *fd);
+/* TCP's handshake may be over. */
+void tcp_connected(struct tcp_connection *connection);
+void tcp_answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
+/* The connection that we opened is up. */
+void tcp_begin_ours(struct tcp_connection *connection);
+
+/* ----------------------------------------------------------------------------------------------------------- answer.c */
+
+void tcp_requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
+/* It may be our peer; `control` and `rdm`: its request, NULL when that was answered before it was proven. */
+void tcp_admit(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm);
+
+/* ------------------------------------------------------------------------------------------------------------ knock.c */
+
 /* Find out whether somebody listens there still; the connection's socket is closed. */
 void tcp_knock(struct tcp_connection *connection);
-/* Take a connection that is open, in either direction, into use. */
-void tcp_meeting_free(struct tcp_connection *connection);
+/* Somebody may have opened. */
+void tcp_heard(struct tcp_connection *connection);
+
+/* ------------------------------------------------------------------------------------------------------------ prove.c */
+
+/* The key of the configuration, if there is one. -EACCES: it cannot be used; the log says why. */
+int tcp_key_read(struct tcp_domain *domain);
+/* Into state TCP_PROVING. False: the connection is over. */
+bool tcp_prove_begin(struct tcp_connection *connection);
+/* A message of a connection in that state. True: the peer is who it says; false: not yet, or the connection is over. */
+bool tcp_prove_message(struct tcp_connection *connection, const struct tcp_header *header);
 
 /* ------------------------------------------------------------------------------------------------------------ queue.c */
 

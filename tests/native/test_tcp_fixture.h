@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -36,9 +37,10 @@ static inline union tcp_address address_of(struct side *side)
 static inline int raw_connect(struct side *side)
 {
     union tcp_address address = address_of(side);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
     assert_true(fd >= 0);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     assert_int_equal(connect(fd, &address.any, sizeof(address.v4)), 0);
     return fd;
 }

@@ -3,7 +3,6 @@
  * Broken and hostile peers: their connection ends, what they announced is never believed, and everything else goes on. After
  * each test a peer that behaves is served.
  */
-#include <netinet/tcp.h>
 #include <sys/resource.h>
 
 #include "test_tcp_fixture.h"
@@ -131,12 +130,10 @@ static void test_slow_requests(void **state)
     struct tcp_control control = {.type = TCP_CONNREQ, .private_size = TCP_RDM_SIZE};
     struct tcp_rdm rdm = {.version = 1, .port = RAW_PORT, .pid = RAW_PID};
     int half = raw_connect(side), slow = raw_connect(side), silent = raw_connect(side);
-    int one = 1;
 
     tcp_control_encode(&control, bytes);
     tcp_rdm_encode(&rdm, bytes + TCP_CONTROL_SIZE);
     raw_write(half, bytes, TCP_CONTROL_SIZE + 3);
-    setsockopt(slow, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     for (size_t i = 0; i < sizeof(bytes); i++) {
         raw_write(slow, bytes + i, 1);
         ofp_domain_progress(side->domain);

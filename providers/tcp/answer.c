@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections that peers open: who they are, and which connection stays where there are two. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tcp.h"
+
+/* Length of the private data that the other protocol over tcp sends. */
+#define RXM_PRIVATE_SIZE 24
+
+static void refuse(struct tcp_connection *connection, const struct tcp_rdm *rdm)
+{
+    tcp_send_control(connection, TCP_NACK, rdm);
+    tcp_connection_discard(connection);
+}
+
+/* It wants a proof, or speaks for another reason in a way that we do not. */
+static void refuse_unproven(struct tcp_connection *connection)
+{
+    uint8_t bytes[TCP_CONTROL_SIZE + 1] = {0};
+    struct tcp_control control = {.type = TCP_NACK, .private_size = 1};
+    struct iovec iov = {bytes, sizeof(bytes)};
+
+    tcp_control_encode(&control, bytes);
+    connection->stream.ops->writev(&connection->stream, &iov, 1);
+    tcp_core->log(OFP_LOG_INFO, TCP_NAME, "endpoint %u: a peer without a key is refused",
+                  connection->endpoint->base->id);
+    tcp_connection_discard(connection);
+}
+
+static bool answer_request(struct tcp_connection *connection, const struct tcp_control *control,
+                           const struct tcp_rdm *rdm)
+{
+    struct tcp_rdm answer = {.port = rdm->port, .pid = (uint32_t)getpid()};
+
+    /* A stock sender of the other byte order would write wrong lengths in a rendezvous. */
+    if (rdm->version && !control->swapped)
+        answer.version = TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD;
+    connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control->offer);
+    connection->swapped = control->swapped;
+    connection->can_rendezvous = answer.version;
+    connection->pid = rdm->pid;
+    if (tcp_send_control(connection, TCP_CONNRESP, &answer) == 0)
+        return true;
+    tcp_connection_discard(connection);
+    return false;
+}
+
+/* The connection that the peer opened is up. */
+static void begin_theirs(struct tcp_connection *connection, struct ofp_peer *peer)
+{
+    struct tcp_peer *self = tcp_peer_of(peer);
+
+    ofp_list_remove(&connection->unproven);
+    connection->endpoint->unproven_count--;
+    tcp_meeting_free(connection);
+    tcp_connection_state(connection, TCP_UP);
+    connection->peer = peer;
+    tcp_connection_ready(connection);
+    /* Our own other end: that one sends. */
+    if (self->connection) {
+        self->inbound = connection;
+        return;
+    }
+    if (peer->state == OFP_PEER_UNUSED || peer->state == OFP_PEER_LOST)
+        tcp_core->peer_connecting(peer);
+    self->connection = connection;
+    peer->incarnation = connection->pid;
+    tcp_core->peer_up(peer);
+}
+
+/* The connection to that peer that there is already gives way, or (false) the new one does. */
+static bool make_way(struct ofp_peer *peer, uint32_t pid, int theirs_to_ours)
+{
+    struct tcp_connection *old = tcp_peer_of(peer)->connection;
+    bool same_process;
+
+    if (!old)
+        return true;
+    switch (old->state) {
+    case TCP_CONNECTING:
+    case TCP_ASKING:
+    case TCP_PROVING:
+        /* Both ask: the connection that the larger address opened stays. */
+        if (theirs_to_ours < 0)
+            return false;
+        tcp_connection_discard(old);
+        return true;
+    case TCP_WAITING:
+        tcp_connection_discard(old);
+        return true;
+    default:
+        same_process = old->pid == pid;
+        /* It asked before it had our answer. */
+        if (same_process && old->connector && old->state == TCP_UP)
+            return false;
+        tcp_connection_end(old, same_process ? ECONNRESET : OFP_EPEERLOST, !same_process,
+                           same_process ? "the peer opened a new connection"
+                                        : "another process has taken the peer's address");
+        return true;
+    }
+}
+
+static bool sender_address(const struct tcp_connection *connection, const struct tcp_rdm *rdm,
+                           union tcp_address *address)
+{
+    socklen_t length = sizeof(*address);
+
+    memset(address, 0, sizeof(*address));
+    if (getpeername(connection->stream.fd, &address->any, &length) != 0 || !rdm->port)
+        return false;
+    tcp_address_set_port(address, rdm->port);
+    tcp_address_clean(address);
+    return true;
+}
+
+/* Before a proof no peer is looked up: of two that ask at once ours may still be found among the connections. */
+static bool gives_way_to_ours(const struct tcp_connection *connection)
+{
+    const struct tcp_endpoint *endpoint = connection->endpoint;
+    const union tcp_address *theirs = &connection->meeting->address;
+
+    if (tcp_address_compare(theirs, &endpoint->address) >= 0)
+        return false;
+    for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections; node = node->next) {
+        const struct tcp_connection *ours = OFP_CONTAINER_OF(node, const struct tcp_connection, node);
+
+        if (ours->connector && ours->peer && (ours->state == TCP_CONNECTING || ours->state == TCP_ASKING) &&
+            ours->peer->address_length == tcp_address_length(theirs) &&
+            memcmp(ours->peer->address, theirs, ours->peer->address_length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* It may be our peer; `control` and `rdm`: its request, NULL when that was answered before it was proven. */
+void tcp_admit(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+    const union tcp_address address = connection->meeting->address;
+    uint32_t pid = rdm ? rdm->pid : connection->pid;
+    int order = tcp_address_compare(&address, &endpoint->address);
+    struct ofp_peer *peer = tcp_core->peer_by_address(endpoint->base, &address, tcp_address_length(&address));
+
+    /* Without a connection of ours to ourselves somebody pretends to be us. */
+    if (!peer || (order == 0 && (!tcp_peer_of(peer)->connection || tcp_peer_of(peer)->inbound))) {
+        tcp_connection_discard(connection);
+    } else if (order != 0 && !make_way(peer, pid, order)) {
+        if (rdm)
+            refuse(connection, rdm);
+        else
+            tcp_connection_discard(connection);
+    } else if (!rdm) {
+        begin_theirs(connection, peer);
+    } else if (answer_request(connection, control, rdm)) {
+        if (connection->extended)
+            tcp_extension_begin(connection);
+        begin_theirs(connection, peer);
+    }
+}
+
+void tcp_requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+    union tcp_address address;
+    struct tcp_rdm rdm;
+
+    if (control->type != TCP_CONNREQ || control->private_size != TCP_RDM_SIZE) {
+        tcp_connection_violation(connection,
+                                 control->private_size == RXM_PRIVATE_SIZE
+                                     ? "the peer speaks ofi_rxm; use FI_PROVIDER=net there, or libfabric 1.18 or newer"
+                                     : "not the request of a reliable datagram endpoint");
+        return;
+    }
+    tcp_rdm_decode(private_data, &rdm);
+    if (!sender_address(connection, &rdm, &address)) {
+        tcp_connection_discard(connection);
+        return;
+    }
+    connection->meeting->address = address;
+    if (endpoint->domain->key_length && !tcp_can_prove(control))
+        refuse_unproven(connection);
+    else if (endpoint->domain->key_length && gives_way_to_ours(connection))
+        refuse(connection, &rdm);
+    else if (!endpoint->domain->key_length)
+        tcp_admit(connection, control, &rdm);
+    else if (answer_request(connection, control, &rdm))
+        tcp_prove_begin(connection);
+}

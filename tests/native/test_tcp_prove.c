@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The hash against published values, and who gets in with a key set. */
+#include "sha256.h"
+#include "test_tcp_fixture.h"
+
+#include <sys/stat.h>
+
+static void check_hex(const uint8_t digest[TCP_SHA256_SIZE], const char *expected)
+{
+    char text[2 * TCP_SHA256_SIZE + 1];
+
+    for (int i = 0; i < TCP_SHA256_SIZE; i++)
+        snprintf(text + 2 * i, 3, "%02x", digest[i]);
+    assert_string_equal(text, expected);
+}
+
+/* FIPS 180-4's examples, a million bytes, and every length around a block. */
+static void test_hash(void **state)
+{
+    struct tcp_sha256 hash;
+    uint8_t digest[TCP_SHA256_SIZE], again[TCP_SHA256_SIZE], bytes[200];
+    static const struct {
+        const char *text, *digest;
+    } examples[] = {
+        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+        tcp_sha256_begin(&hash);
+        tcp_sha256_add(&hash, examples[i].text, strlen(examples[i].text));
+        tcp_sha256_end(&hash, digest);
+        check_hex(digest, examples[i].digest);
+    }
+    tcp_sha256_begin(&hash);
+    memset(bytes, 'a', sizeof(bytes));
+    for (int i = 0; i < 5000; i++)
+        tcp_sha256_add(&hash, bytes, 200);
+    tcp_sha256_end(&hash, digest);
+    check_hex(digest, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    for (size_t length = 0; length < sizeof(bytes); length++) {
+        tcp_sha256_begin(&hash);
+        tcp_sha256_add(&hash, bytes, length);
+        tcp_sha256_end(&hash, digest);
+        tcp_sha256_begin(&hash);
+        for (size_t i = 0; i < length; i++)
+            tcp_sha256_add(&hash, bytes + i, 1);
+        tcp_sha256_end(&hash, again);
+        assert_memory_equal(digest, again, sizeof(digest));
+    }
+}
+
+/* RFC 4231, cases 1, 2 and 6. */
+static void test_keyed_hash(void **state)
+{
+    uint8_t digest[TCP_SHA256_SIZE], key[131];
+    static const char long_text[] = "Test Using Larger Than Block-Size Key - Hash Key First";
+
+    (void)state;
+    memset(key, 0x0b, 20);
+    tcp_hmac(key, 20, "Hi There", 8, digest);
+    check_hex(digest, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+    tcp_hmac("Jefe", 4, "what do ya want for nothing?", 28, digest);
+    check_hex(digest, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    memset(key, 0xaa, sizeof(key));
+    tcp_hmac(key, sizeof(key), long_text, sizeof(long_text) - 1, digest);
+    check_hex(digest, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+/* -------------------------------------------------------------------------------------------------------------- keys */
+
+static void write_key(char *path, const char *key, mode_t mode)
+{
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, key, strlen(key)), (ssize_t)strlen(key));
+    assert_int_equal(fchmod(fd, mode), 0);
+    close(fd);
+}
+
+static void open_with(struct side *side, const char *key)
+{
+    char path[] = "/tmp/ofipy-key-XXXXXX";
+
+    if (key)
+        write_key(path, key, 0600);
+    setenv("OFIPY_AUTH_KEY_FILE", key ? path : "", 1);
+    setenv("OFIPY_CONNECT_TIMEOUT", "2", 1);
+    tcp_side_open(side);
+    unsetenv("OFIPY_AUTH_KEY_FILE");
+    unsetenv("OFIPY_CONNECT_TIMEOUT");
+    if (key)
+        unlink(path);
+}
+
+static void test_keys_that_cannot_be_used(void **state)
+{
+    static const struct {
+        const char *key;
+        mode_t mode;
+    } wrong[] = {{"short", 0600}, {"long enough to be a key", 0644}};
+    struct ofp_info info = fake_info(false);
+    struct ofp_domain_attr attr = {0};
+    struct ofp_domain *domain;
+    char text[OFP_TEXT_MAX];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char path[] = "/tmp/ofipy-key-XXXXXX";
+
+        if (i < 2)
+            write_key(path, wrong[i].key, wrong[i].mode);
+        setenv("OFIPY_AUTH_KEY_FILE", i < 2 ? path : "/nowhere/at/all", 1);
+        assert_int_equal(ofp_domain_open(fake_provider(), &info, &attr, &domain, text, sizeof(text)), -EACCES);
+        unsetenv("OFIPY_AUTH_KEY_FILE");
+        unlink(path);
+    }
+}
+
+/* Whether a message gets through. */
+static int try_to_talk(struct side *from, struct side *to)
+{
+    uint8_t out = 1, in = 0;
+    struct ofp_operation send = tagged(OFP_TSEND, from->peer, 1, &out, 1, 1);
+    struct ofp_completion row;
+
+    send.flags = OFP_DELIVERY_COMPLETE;
+    post(to, tagged(OFP_TRECV, OFP_PEER_ANY, 1, &in, 1, 2));
+    post(from, send);
+    row = next_completion(from, to);
+    if (!row.error) {
+        assert_int_equal(next_completion(to, from).context, 2);
+        assert_int_equal(in, 1);
+    }
+    return row.error;
+}
+
+#define KEY "the key of these tests"
+
+static void test_the_same_key(void **state)
+{
+    struct side a, b;
+    uint32_t self;
+    char address[OFP_ADDRESS_MAX];
+    size_t length = sizeof(address);
+
+    (void)state;
+    open_with(&a, KEY);
+    open_with(&b, KEY);
+    sides_meet(&a, &b);
+    assert_int_equal(try_to_talk(&a, &b), 0);
+    assert_int_equal(try_to_talk(&b, &a), 0);
+    /* And to oneself. */
+    assert_int_equal(ofp_endpoint_address(a.endpoint, address, &length), 0);
+    assert_int_equal(ofp_av_insert(a.av, address, length, &self), 0);
+    post(&a, tagged(OFP_TRECV, self, 3, address, 1, 1));
+    post(&a, tagged(OFP_TSEND, self, 3, "x", 1, 1));
+    assert_int_equal(next_completion(&a, NULL).error, 0);
+    assert_int_equal(next_completion(&a, NULL).error, 0);
+    side_close(&a);
+    side_close(&b);
+}
+
+static void test_both_prove_at_once(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 10; round++) {
+        struct side a, b;
+        uint8_t bytes[2] = {1, 2}, room[2] = {0};
+
+        open_with(&a, KEY);
+        open_with(&b, KEY);
+        sides_meet(&a, &b);
+        post(&a, tagged(OFP_TRECV, a.peer, 1, &room[0], 1, 2));
+        post(&b, tagged(OFP_TRECV, b.peer, 1, &room[1], 1, 2));
+        post(&a, tagged(OFP_TSEND, a.peer, 1, &bytes[0], 1, 1));
+        post(&b, tagged(OFP_TSEND, b.peer, 1, &bytes[1], 1, 1));
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(next_completion(&a, &b).error, 0);
+            assert_int_equal(next_completion(&b, &a).error, 0);
+        }
+        assert_int_equal(room[0], 2);
+        side_close(&a);
+        side_close(&b);
+    }
+}
+
+static void test_other_keys_and_none(void **state)
+{
+    static const struct {
+        const char *first, *second;
+        int error;
+    } pairs[] = {
+        {KEY, "quite another key than that", EACCES},
+        {KEY, NULL, EACCES},
+        {NULL, KEY, ECONNREFUSED},
+    };
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct side a, b;
+        int error;
+
+        open_with(&a, pairs[i].first);
+        open_with(&b, pairs[i].second);
+        sides_meet(&a, &b);
+        error = try_to_talk(&a, &b);
+        /* Who finds out first hangs up. */
+        assert_true(error == pairs[i].error || error == ECONNREFUSED);
+        side_close(&a);
+        side_close(&b);
+    }
+}
+
+/* A peer that offers a proof and does not have it gets nothing, whatever it sends. */
+static void test_nothing_before_the_proof(void **state)
+{
+    struct side side;
+    struct tcp_control control = {.type = TCP_CONNREQ,
+                                  .offer = TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION,
+                                  .capabilities = TCP_CAPABILITY_AUTHENTICATION};
+    struct tcp_rdm rdm = {.version = 1, .port = RAW_PORT, .pid = RAW_PID};
+    struct ofp_endpoint_statistics statistics;
+    uint8_t answer[TCP_CONTROL_SIZE + TCP_RDM_SIZE], greeting[TCP_HEADER_BASE + 40], proof[TCP_HEADER_BASE + 32];
+
+    (void)state;
+    open_with(&side, KEY);
+    for (int i = 0; i < 4; i++) {
+        int fd = raw_connect(&side);
+
+        raw_request(fd, control, &rdm);
+        assert_true(raw_read(&side, fd, answer, sizeof(answer)));
+        assert_true(raw_read(&side, fd, greeting, sizeof(greeting)));
+        if (i == 0) {
+            raw_send(fd, (struct tcp_header){.op = TCP_TAG, .payload = 1}, "x", 1);
+        } else {
+            /* Its own nonce, and then its own proof, sent back to it. */
+            raw_write(fd, greeting, sizeof(greeting));
+            assert_true(raw_read(&side, fd, proof, sizeof(proof)));
+            if (i == 1)
+                raw_write(fd, proof, sizeof(proof));
+            else if (i == 2)
+                raw_send(fd, (struct tcp_header){.op = TCP_PROOF}, NULL, 0);
+            else
+                raw_send(fd, (struct tcp_header){.op = TCP_TAG, .payload = 1}, "x", 1);
+        }
+        raw_is_dropped(&side, fd);
+    }
+    assert_int_equal(ofp_endpoint_statistics(side.endpoint, &statistics), 0);
+    assert_int_equal(statistics.unexpected_messages, 0);
+    assert_int_equal(statistics.peers_up, 0);
+    side_close(&side);
+}
+
+/* A stock peer is told in a way that it understands. */
+static void test_a_stock_peer_is_refused(void **state)
+{
+    struct side side;
+    struct tcp_rdm rdm = {.version = 1, .port = RAW_PORT, .pid = RAW_PID};
+    uint8_t answer[TCP_CONTROL_SIZE + 1];
+    int fd;
+
+    (void)state;
+    open_with(&side, KEY);
+    fd = raw_connect(&side);
+    raw_request(fd, (struct tcp_control){.type = TCP_CONNREQ}, &rdm);
+    assert_true(raw_read(&side, fd, answer, sizeof(answer)));
+    assert_int_equal(answer[1], TCP_NACK);
+    raw_is_dropped(&side, fd);
+    side_close(&side);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_keyed_hash),
+        cmocka_unit_test(test_keys_that_cannot_be_used),
+        cmocka_unit_test(test_the_same_key),
+        cmocka_unit_test(test_both_prove_at_once),
+        cmocka_unit_test(test_other_keys_and_none),
+        cmocka_unit_test(test_nothing_before_the_proof),
+        cmocka_unit_test(test_a_stock_peer_is_refused),
+    };
+
+    setenv("OFIPY_TCP_INTERFACE", "lo", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
