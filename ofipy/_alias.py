@@ -13,6 +13,7 @@ from ofipy._counter import Counter
 from ofipy._endpoint import Endpoint
 from ofipy._flags import Op
 from ofipy._lifetime import Handle, Resource
+from ofipy._request import Request
 
 __all__ = ["EndpointAlias"]
 
@@ -73,10 +74,10 @@ class EndpointAlias(Endpoint):
         self._pointer("accept")
         return self._endpoint.accept(data=data)
 
-    def shutdown(self) -> None:
+    def shutdown(self) -> Request:
         """End the connection of the endpoint; as :meth:`Endpoint.shutdown`."""
         self._pointer("shutdown")
-        self._endpoint.shutdown()
+        return self._endpoint.shutdown()
 
     @property
     def peer_address(self) -> Address:
