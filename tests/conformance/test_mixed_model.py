@@ -18,11 +18,13 @@ from test_atomics import expected
 
 import ofipy
 from ofipy import AtomicOp
+from ofipy._atomics import AtomicKind
 
 LANES = 4
 LANE = 10_000  # elements of 8 bytes
 MESSAGES = ("send", "tsend")
 REMOTE = ("write", "read", "atomic", "fetch", "compare")
+ATOMIC_KINDS: dict[str, AtomicKind] = {"atomic": "base", "fetch": "fetch", "compare": "compare"}
 BASE = (AtomicOp.SUM, AtomicOp.MIN, AtomicOp.BXOR, AtomicOp.LOR, AtomicOp.WRITE)
 COMPARE = (AtomicOp.CSWAP, AtomicOp.CSWAP_LT, AtomicOp.MSWAP)
 
@@ -92,6 +94,11 @@ class Part:
         self.settle(step.lane)
         assert self.remote is not None
         ep, peer = self.side.ep, self.side.peer
+        ops = COMPARE if step.kind == "compare" else BASE
+        op = ops[step.seed % len(ops)]
+        if step.kind in ATOMIC_KINDS:
+            longest = ep.domain.atomic_valid(op, np.uint64, kind=ATOMIC_KINDS[step.kind])
+            step = step._replace(count=min(step.count, longest))
         begin = step.seed % (LANE - step.count + 1)
         place = slice(begin, begin + step.count)
         start = 8 * (step.lane * LANE + begin)
@@ -107,8 +114,6 @@ class Part:
         if step.kind == "read":
             self.lanes[step.lane] = ep.read(into, peer, remote), into, old
             return
-        ops = COMPARE if step.kind == "compare" else BASE
-        op = ops[step.seed % len(ops)]
         self.model[step.lane, place] = expected(op, old, value, compare)
         if step.kind == "atomic":
             request = ep.atomic(value, peer, remote, op=op, complete="delivery")
@@ -164,8 +169,10 @@ def play(side: Side, listed: list[tuple[Any, ...]], remote_too: bool) -> tuple[b
         for number, step in enumerate(steps_of_both)
         if step.kind in MESSAGES and step.first != side.first
     ]
+    # Where the transport matches, a message that nobody receives may stand in the way of RMA: stock tcp's does.
+    all_before = remote_too and side.ep.info.offloads_matching
     for number, step in incoming:
-        if step.kind == "tsend" and step.when == "before":
+        if all_before or (step.kind == "tsend" and step.when == "before"):
             part.receive(number, step)
     side.sync()
     for number, step in enumerate(steps_of_both):
@@ -174,10 +181,10 @@ def play(side: Side, listed: list[tuple[Any, ...]], remote_too: bool) -> tuple[b
                 part.send(number, step)
             else:
                 part.reach(step)
-        elif step.kind == "send" or (step.kind == "tsend" and step.when == "in turn"):
+        elif not all_before and (step.kind == "send" or (step.kind == "tsend" and step.when == "in turn")):
             part.receive(number, step)
     for number, step in incoming:
-        if step.kind == "tsend" and step.when == "after":
+        if not all_before and step.kind == "tsend" and step.when == "after":
             part.receive(number, step)
     part.finish()
     side.sync()

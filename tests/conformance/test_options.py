@@ -20,7 +20,8 @@ def test_options_that_tell(ep: ofipy.Endpoint) -> None:
     assert ep.option("tx_size") == ep.info.tx_size
     for name, cap in (("max_rma_size", ofipy.Cap.RMA), ("max_atomic_size", ofipy.Cap.ATOMIC)):
         if ep.info.caps & cap:
-            assert ep.option(name) == getattr(ep.info, name)
+            # Of an endpoint, which may have less than an info can promise.
+            assert 0 < ep.option(name) <= getattr(ep.info, name)
         else:
             with pytest.raises(ofipy.NotSupported):
                 ep.option(name)
