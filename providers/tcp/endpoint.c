@@ -9,8 +9,8 @@
 #include "tcp.h"
 
 #define EVENTS 32
-/* Of the polls that find nothing on the socket read last, every so many asks for all others; a power of two. */
-#define POLLS_PER_LOOK 4u
+/* While the socket that was read last is polled, the others are looked at after so long. */
+#define LOOK_PAUSE UINT64_C(8000)
 #define STALL_PAUSE_FIRST (TCP_MILLISECOND / 4)
 #define STALL_PAUSE_LONGEST (8 * TCP_MILLISECOND)
 
@@ -64,14 +64,9 @@ int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     if (error)
         goto no_listener;
     endpoint->watch = (struct ofp_watch){.fd = endpoint->epoll_fd, .events = EPOLLIN, .ready = woken};
-    error = tcp_core->watch_add(base->domain, &endpoint->watch);
-    if (error)
-        goto no_watch;
     warn_of_the_world(endpoint);
     return 0;
 
-no_watch:
-    tcp_listen_close(endpoint);
 no_listener:
     if (endpoint->epoll_fd >= 0)
         close(endpoint->epoll_fd);
@@ -116,6 +111,8 @@ int tcp_poll(struct tcp_endpoint *endpoint)
     struct epoll_event events[EVENTS];
     int count = epoll_wait(endpoint->epoll_fd, events, EVENTS, 0);
 
+    if (endpoint->hot)
+        endpoint->looked_at = tcp_core->now();
     for (int i = 0; i < count; i++) {
         if (events[i].data.ptr)
             notice(events[i].data.ptr, events[i].events);
@@ -195,7 +192,7 @@ int tcp_progress(struct ofp_endpoint *base)
 
     if (hot && hot->state == TCP_UP && !hot->stalled)
         events = tcp_receive(hot);
-    if (!events && (!hot || ++endpoint->polls % POLLS_PER_LOOK == 0))
+    if (!events && (!hot || tcp_core->now() - endpoint->looked_at > LOOK_PAUSE))
         events += tcp_poll(endpoint);
     events += read_ready(endpoint);
     if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->stalled)))
@@ -216,6 +213,10 @@ bool tcp_arm(struct ofp_endpoint *base)
     tcp_flush(base);
     if (!ofp_list_empty(&endpoint->ready) || tcp_poll(endpoint))
         return false;
+    /* Only while somebody sleeps: otherwise the kernel would tell the reactor of every packet, which costs its sender. */
+    if (!endpoint->armed && tcp_core->watch_add(base->domain, &endpoint->watch) != 0)
+        return false;
+    endpoint->armed = true;
     /* Who posts the receive that they wait for may be another thread. */
     if (!ofp_list_empty(&endpoint->stalled)) {
         endpoint->stall_timer.deadline = tcp_core->now() + endpoint->stall_pause;
@@ -226,7 +227,15 @@ bool tcp_arm(struct ofp_endpoint *base)
     return true;
 }
 
-void tcp_disarm(struct ofp_endpoint *base) { (void)base; }
+void tcp_disarm(struct ofp_endpoint *base)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+
+    if (!endpoint->armed)
+        return;
+    endpoint->armed = false;
+    tcp_core->watch_remove(base->domain, &endpoint->watch);
+}
 
 /* ---------------------------------------------------------------------------------------------------------- closing */
 
@@ -268,7 +277,7 @@ void tcp_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
     tcp_connections_free_dead(endpoint);
     tcp_listen_close(endpoint);
     tcp_core->timer_stop(base->domain, &endpoint->stall_timer);
-    tcp_core->watch_remove(base->domain, &endpoint->watch);
+    tcp_disarm(base);
     close(endpoint->epoll_fd);
     free(endpoint->scratch);
     endpoint->scratch = NULL;

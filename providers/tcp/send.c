@@ -5,6 +5,9 @@
 
 #include "tcp.h"
 
+/* Payload up to this is put behind its header before it is written. */
+#define SHORT_PAYLOAD 512
+
 #define LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
 
 /* ------------------------------------------------------------------------------------------------------------- ends */
@@ -72,7 +75,7 @@ doomed:
     return pending ? OFP_POST_PENDING : -ENOMEM;
 }
 
-/* In one call with the header. Returns bytes written; an error shows again when it is read. */
+/* In one call with the header, behind which there is room for SHORT_PAYLOAD. Returns bytes written; an error shows again when it is read. */
 static uint64_t write_now(struct tcp_connection *connection, const struct iovec *header,
                           const struct ofp_transfer *transfer)
 {
@@ -81,9 +84,16 @@ static uint64_t write_now(struct tcp_connection *connection, const struct iovec 
     ssize_t result;
 
     iov[0] = *header;
-    for (uint32_t i = 0; i < transfer->iov_count; i++)
-        if (transfer->iov[i].iov_len)
-            iov[count++] = transfer->iov[i];
+    if (transfer->iov_count == 1 && transfer->length <= SHORT_PAYLOAD) {
+        /* Cheaper than to explain two pieces to the kernel. */
+        if (transfer->length)
+            memcpy((char *)header->iov_base + header->iov_len, transfer->iov[0].iov_base, transfer->length);
+        iov[0].iov_len += transfer->length;
+    } else {
+        for (uint32_t i = 0; i < transfer->iov_count; i++)
+            if (transfer->iov[i].iov_len)
+                iov[count++] = transfer->iov[i];
+    }
     result = connection->stream.ops->writev(&connection->stream, iov, (int)count);
     if (TCP_LIKELY(result > 0))
         return (uint64_t)result;
@@ -98,7 +108,7 @@ static uint64_t write_now(struct tcp_connection *connection, const struct iovec 
 int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header *header,
                      const struct ofp_transfer *transfer, struct ofp_pending *pending, bool unacked)
 {
-    uint8_t bytes[TCP_HEADER_MAX];
+    uint8_t bytes[TCP_HEADER_MAX + SHORT_PAYLOAD];
     struct iovec head = {bytes, 0};
     bool more = transfer->op->flags & OFP_MORE;
     uint64_t written = 0;

@@ -27,7 +27,8 @@ static ssize_t plain_writev(struct tcp_stream *stream, const struct iovec *iov, 
     ssize_t result;
 
     do
-        result = sendmsg(stream->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        result = count == 1 ? send(stream->fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
+                            : sendmsg(stream->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (result < 0 && errno == EINTR);
     return result < 0 ? -errno : result;
 }

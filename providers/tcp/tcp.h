@@ -194,13 +194,13 @@ struct tcp_endpoint {
     struct ofp_endpoint *base;
     struct tcp_domain *domain;
     int epoll_fd;
-    uint32_t polls;
+    uint64_t looked_at;         /* when epoll was last asked */
     struct tcp_connection *hot; /* read last */
     struct ofp_list ready, dirty, stalled, creditors;
     char *scratch;
     struct ofp_list connections, dead, unproven;
     uint32_t unproven_count;
-    bool closing, complained, complained_stall;
+    bool armed, closing, complained, complained_stall;
     union tcp_address address;
     int listener; /* -1: none, or not now */
     struct ofp_watch watch;
