@@ -93,9 +93,11 @@ static bool make_way(struct ofp_peer *peer, uint32_t pid, int theirs_to_ours)
         return true;
     default:
         same_process = old->pid == pid;
-        /* It asked before it had our answer. */
-        if (same_process && old->connector && old->state == TCP_UP)
+        /* It asked before it had our answer. Who asks once more has lost this connection, and we have not noticed. */
+        if (same_process && old->connector && old->state == TCP_UP && !old->doubted) {
+            old->doubted = true;
             return false;
+        }
         tcp_connection_end(old, same_process ? ECONNRESET : OFP_EPEERLOST, !same_process,
                            same_process ? "the peer opened a new connection"
                                         : "another process has taken the peer's address");

@@ -14,13 +14,24 @@
 
 /* Out of descriptors: how long nobody is accepted. */
 #define ACCEPT_PAUSE (50 * TCP_MILLISECOND)
+/* Questions to a peer that says nothing: after how many seconds, and how far apart at most. */
 #define KEEPALIVE_IDLE 10
 #define KEEPALIVE_INTERVAL 5
-#define KEEPALIVE_COUNT 3
+
+/* So early that the user timeout, which says when a peer that does not answer is lost, is over while they are asked. */
+static int keepalive_seconds(const struct tcp_endpoint *endpoint, int most, int share)
+{
+    int seconds = (int)(endpoint->domain->user_timeout_ms / 1000) / share;
+
+    if (seconds > most)
+        return most;
+    return seconds ? seconds : 1;
+}
 
 void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd)
 {
-    int one = 1, idle = KEEPALIVE_IDLE, interval = KEEPALIVE_INTERVAL, count = KEEPALIVE_COUNT;
+    int one = 1, idle = keepalive_seconds(endpoint, KEEPALIVE_IDLE, 3);
+    int interval = keepalive_seconds(endpoint, KEEPALIVE_INTERVAL, 6);
     unsigned timeout = endpoint->domain->user_timeout_ms;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -29,7 +40,6 @@ void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
 }
 

@@ -143,6 +143,7 @@ struct tcp_connection {
     bool extended;         /* it agreed to the extension */
     bool can_rendezvous;
     bool connector; /* we opened it */
+    bool doubted;   /* the peer has asked for another one in spite of it */
     bool hangup;    /* the end of the stream, or an error, is near: read until it shows */
     bool blocked;   /* the socket is full: epoll tells when it is not */
     bool shut;      /* nothing more is written */

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+from ipaddress import ip_interface
 
 COMMANDS = ("ip", "iptables-legacy", "ip6tables-legacy", "nsenter", "unshare")
 COMMAND_SECONDS = 20
@@ -105,6 +106,10 @@ class Wire:
         """Lose this share of the packets that come in, at random."""
         # Packets of the size of a frame: else one loss would be that of 64 KiB.
         self.host.ip(f"link set dev {self.name} gso_max_segs 1")
+        # TCP repeats after 200 ms at the earliest, unless the route says that answers come soon.
+        for address, bits in ((self.v4, 24), (self.v6, 64)):
+            network = ip_interface(f"{address}/{bits}").network
+            self.host.ip(f"route replace {network} dev {self.name} rto_min 5ms")
         self.host.filter(
             f"-A INPUT -i {self.name} -m statistic --mode random --probability {share} -j DROP",
         )

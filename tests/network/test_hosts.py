@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from conftest import Node
 from hosts import Network
+from nodes import Node
 
 Start = Callable[..., Node]
 FAMILIES = pytest.mark.parametrize("family", ["", "-ipv6"], ids=["ipv4", "ipv6"])

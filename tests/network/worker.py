@@ -185,6 +185,14 @@ class Node:
         message = self.ep.trecv(peer, tag=tag).wait(timeout=TIMEOUT)
         return {"text": message.data.decode(), "source": str(self.ep.av.address(message.source))}
 
+    def wait_for_loss(self, seconds: float) -> dict[str, int]:
+        """Wait, without posting anything, until a peer is lost."""
+        deadline = time.monotonic() + seconds
+        while not self.ep.stats().peers_lost and time.monotonic() < deadline:
+            time.sleep(0.01)
+        stats = self.ep.stats()
+        return {"lost": stats.peers_lost, "up": stats.peers_up}
+
     # ----------------------------------------------------------------------------- everything, between two of them
 
     def offer(self) -> str:
