@@ -15,7 +15,7 @@ from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._counter import region_counters
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Access, Progress, Threading, parse_enum, parse_flags
-from ofipy._info import Info
+from ofipy._info import Info, from_record
 from ofipy._lifetime import Handle, Resource
 from ofipy._memory import DomainMemory
 from ofipy._operations import OPERATION_DTYPE, operations
@@ -88,7 +88,7 @@ class Fabric(Resource):
 class Domain(Resource):
     """The use of one device, made by :meth:`Fabric.domain`; endpoints, queues and memory belong to it."""
 
-    __slots__ = ("_fabric", "_memory", "_threading")
+    __slots__ = ("_fabric", "_info", "_memory", "_threading")
 
     def __init__(self, fabric: Fabric, *, threading: Threading, progress: Progress) -> None:
         info = fabric.info
@@ -106,6 +106,8 @@ class Domain(Resource):
         self._fabric = fabric
         self._threading = threading
         pointer = ffi.gc(result[0], lib.ofp_domain_free)
+        found = from_record(lib.ofp_domain_info(pointer)[0])
+        self._info = info if found == info else found
         self._memory = DomainMemory(pointer, info.provider)
         self._own(Handle(pointer, self._memory.close_domain, (fabric._core,), "domain"))
 
@@ -116,8 +118,8 @@ class Domain(Resource):
 
     @property
     def info(self) -> Info:
-        """Capabilities and limits."""
-        return self._fabric.info
+        """Capabilities and limits; some of the limits of a libfabric show only when a domain is open."""
+        return self._info
 
     @property
     def provider(self) -> str:

@@ -205,7 +205,7 @@ def _query(loaded: _providers.LoadedProvider) -> tuple[list[Info], str]:
     records, text = ffi.new("struct ofp_info[]", _providers.INFOS_MAX), Text()
     count = lib.ofp_provider_getinfo(loaded.handle, records, _providers.INFOS_MAX, text.pointer, text.size)
     drain_log()
-    infos = [_from_record(records[index]) for index in range(max(count, 0))]
+    infos = [from_record(records[index]) for index in range(max(count, 0))]
     if count < 0 and not str(text):
         return infos, str(ffi.string(lib.ofp_strerror(count)).decode())
     return sorted(infos, key=lambda info: info.rank), str(text) or "the provider gives no reason"
@@ -229,7 +229,7 @@ _NUMBER_FIELDS = (
 )
 
 
-def _from_record(record: Any) -> Info:
+def from_record(record: Any) -> Info:
     """Make an Info from a ``struct ofp_info``."""
     texts: dict[str, Any] = {name: ffi.string(getattr(record, name)).decode() for name in _TEXT_FIELDS}
     numbers: dict[str, Any] = {name: int(getattr(record, name)) for name in _NUMBER_FIELDS}

@@ -120,6 +120,8 @@ no_reactor:
     return error;
 }
 
+const struct ofp_info *ofp_domain_info(const struct ofp_domain *domain) { return &domain->info; }
+
 int ofp_domain_retire(struct ofp_domain *handle)
 {
     struct ofpi_domain *domain = (struct ofpi_domain *)handle;

@@ -34,6 +34,7 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     endpoint->remote_events = attr->remote_events;
     endpoint->base.remote_events =
         attr->remote_events || attr->counters[OFP_COUNTER_REMOTE_READ] || attr->counters[OFP_COUNTER_REMOTE_WRITE];
+    endpoint->base.min_multi_recv = attr->min_multi_recv ? attr->min_multi_recv : OFP_MIN_MULTI_RECV;
     ofp_list_init(&endpoint->backlogged);
     ofp_list_init(&endpoint->removed);
     ofp_list_init(&endpoint->sourceless);
@@ -260,6 +261,26 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
         ofpi_wake(domain);
 }
 
+static uint64_t count_receives(const struct ofp_list *pendings)
+{
+    uint64_t count = 0;
+
+    for (const struct ofp_list *node = pendings->next; node != pendings; node = node->next)
+        count += ofpi_operation_is_receive(&OFP_CONTAINER_OF(node, const struct ofp_pending, node)->operation);
+    return count;
+}
+
+/* Receives that the transport has. */
+static uint64_t offloaded_receives(const struct ofpi_endpoint *endpoint)
+{
+    uint64_t count = count_receives(&endpoint->sourceless);
+
+    for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
+        if (endpoint->peers[i])
+            count += count_receives(&endpoint->peers[i]->pendings);
+    return count;
+}
+
 int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_statistics *statistics)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
@@ -272,6 +293,8 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
     endpoint = endpoint->behind;
     if (endpoint->receive_context)
         ofpi_receive_context_statistics(endpoint->receive_context, &receive);
+    else
+        receive.posted_receives = offloaded_receives(endpoint);
     *statistics = endpoint->statistics;
     statistics->posted_receives = receive.posted_receives;
     statistics->unexpected_messages = receive.unexpected_messages;

@@ -272,10 +272,30 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
 }
 
+/* No message comes with the end of a multi-receive buffer. */
+static void report_release(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, int error,
+                           int provider_error)
+{
+    struct ofp_completion completion = {
+        .context = op->context,
+        .flags = OFP_COMPLETED_MULTI_RECV,
+        .source = OFP_PEER_UNKNOWN,
+        .error = error,
+        .provider_error = provider_error,
+    };
+
+    ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
+}
+
 void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_error)
 {
     struct ofpi_pending *pending = (struct ofpi_pending *)base;
 
+    if (__builtin_expect(base->operation.flags & OFP_MULTI_RECV, 0)) {
+        report_release(pending->endpoint, &base->operation, error, provider_error);
+        pending_free(pending);
+        return;
+    }
     ofpi_transfer_report(pending->endpoint, &base->transfer, error, provider_error);
     pending_free(pending);
 }
@@ -285,10 +305,17 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
 {
     struct ofpi_pending *pending = (struct ofpi_pending *)base;
     struct ofpi_endpoint *endpoint = pending->endpoint;
-    struct ofp_completion completion = {
-        .context = base->operation.context,
-        .flags = OFP_COMPLETED_RECV | offloaded->flags |
-                 (base->operation.op == OFP_TRECV ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG),
+    const struct ofp_operation *op = &base->operation;
+    struct ofp_completion completion;
+
+    if (__builtin_expect(!message, 0)) {
+        ofpi_transfer_complete(base, offloaded->error, offloaded->provider_error);
+        return;
+    }
+    completion = (struct ofp_completion){
+        .context = op->context,
+        .flags =
+            OFP_COMPLETED_RECV | offloaded->flags | (op->op == OFP_TRECV ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG),
         .length = message->length,
         .buffer_offset = offloaded->buffer_offset,
         .tag = message->tag,
@@ -296,12 +323,13 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
         .error = offloaded->error,
         .provider_error = offloaded->provider_error,
     };
-
     if (message->has_data) {
         completion.flags |= OFP_COMPLETED_REMOTE_CQ_DATA;
         completion.data = message->data;
     }
-    ofpi_endpoint_complete(&endpoint->base, base->operation.flags, &completion);
+    if (op->flags & OFP_MULTI_RECV && !offloaded->more)
+        completion.flags |= OFP_COMPLETED_MULTI_RECV;
+    ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
     if (!offloaded->more)
         pending_free(pending);
 }

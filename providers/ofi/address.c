@@ -197,6 +197,9 @@ int bridge_resolve(const struct ofp_info *info, const char *node, const char *se
         return -ENOENT;
     if (is_this_host(node))
         error = resolve_here(library, info, service, address, length);
+    else if (info->address_format == OFP_ADDRESS_OPAQUE && !(info->caps & OFP_CAP_REMOTE_COMM))
+        /* The library would take any name. */
+        error = -EHOSTUNREACH;
     else
         error = resolve_there(library, info, node, service, address, length);
     if (!error || error == -OFP_ETOOSMALL)

@@ -47,24 +47,26 @@ static void clear(struct bridge_block *block)
     block->pending = NULL;
     block->peer = NULL;
     block->is_send = block->scattered = false;
+    block->sources = BRIDGE_NO_RECEIVE;
 }
 
 void bridge_block_give(struct bridge_endpoint *endpoint, struct bridge_block *block)
 {
+    if (block->sources != BRIDGE_NO_RECEIVE)
+        endpoint->receives[block->tagged][block->sources]--;
     clear(block);
     block->next = endpoint->free_blocks;
     endpoint->free_blocks = block;
 }
 
-void bridge_blocks_free(struct bridge_endpoint *endpoint)
+void bridge_slabs_free(struct bridge_slab *slabs)
 {
-    while (endpoint->slabs) {
-        struct bridge_slab *slab = endpoint->slabs;
+    while (slabs) {
+        struct bridge_slab *slab = slabs;
 
-        endpoint->slabs = slab->next;
+        slabs = slab->next;
         for (int i = 0; i < BLOCKS_PER_SLAB; i++)
             clear(&slab->blocks[i]);
         free(slab);
     }
-    endpoint->free_blocks = NULL;
 }

@@ -32,15 +32,26 @@ struct bridge_library {
 /* Injects up to this size are taken everywhere, by a copy where libfabric's own bound is lower. */
 #define BRIDGE_INJECT_SIZE 4096
 
-struct bridge_domain {
+/* What libfabric has of a domain; an endpoint that rests holds it beyond the domain's end. */
+struct bridge_opened {
     const struct bridge_library *library;
     struct lf_info *info; /* the library's description of what was opened */
     struct lf_fabric *fabric;
     struct lf_domain *domain;
-    uint64_t levels;                      /* completion levels that there are, LF_…_COMPLETE */
-    _Atomic uint64_t next_key;            /* of registrations that no peer is told of */
-    pthread_mutex_t lock;                 /* guards the rest: regions come and go without the core's lock */
-    struct ofp_list regions;              /* bound to `regions_home`; memory.c */
+    _Atomic uint32_t users;
+};
+
+struct bridge_domain {
+    struct bridge_opened *opened; /* held; the next four are its */
+    const struct bridge_library *library;
+    struct lf_info *info;
+    struct lf_fabric *fabric;
+    struct lf_domain *domain;
+    bool confuses_sources;     /* receives for one source and for any must not be posted together; domain.c */
+    uint64_t levels;           /* completion levels that there are, LF_…_COMPLETE */
+    _Atomic uint64_t next_key; /* of registrations that no peer is told of */
+    pthread_mutex_t lock;      /* guards the rest: regions come and go without the core's lock */
+    struct ofp_list regions;   /* bound to `regions_home`; memory.c */
     struct bridge_endpoint *regions_home; /* LF_MR_ENDPOINT: the endpoint that regions belong to, NULL: none is open */
 };
 
@@ -49,6 +60,9 @@ struct bridge_region {
     struct ofp_list node; /* in the domain's `regions`, when bound to an endpoint */
     struct lf_mr *mr;     /* NULL once the endpoint is closed that it was bound to */
 };
+
+/* What a posted receive takes messages of. Endangered: for one source, and not to be posted beside others for any. */
+enum bridge_sources { BRIDGE_NO_RECEIVE, BRIDGE_FOR_ANY, BRIDGE_FOR_ONE, BRIDGE_ENDANGERED, BRIDGE_SOURCES };
 
 /*
  * Stands for one operation at libfabric, which gets its address as context and returns it with the completion. In the pool
@@ -65,11 +79,14 @@ struct bridge_block {
     bool scattered;                               /* what comes into `copy` goes on to the user's memory */
     char spare;                                   /* what a receive without memory is posted with */
     bool is_send;                                 /* counts in `sends` of the endpoint */
+    bool tagged;                                  /* a receive: */
+    uint8_t sources;                              /* enum bridge_sources */
     uint32_t registered;                          /* entries of `regions` */
     struct lf_mr *regions[OFP_SEGMENT_LIMIT + 2]; /* temporary registrations, closed with the operation */
 };
 
 struct bridge_slab;
+struct bridge_neighbour;
 
 /* What libfabric reported of one operation. */
 struct bridge_event {
@@ -88,10 +105,12 @@ struct bridge_endpoint {
     struct lf_ep *ep; /* NULL once closed */
     struct lf_cq *cq;
     struct lf_av *av;
-    struct ofp_watch watch; /* the queue's descriptor, -1: none */
-    size_t inject_size;     /* libfabric's own bounds */
+    struct bridge_neighbour *neighbour; /* owned; NULL: its transport needs none */
+    struct ofp_watch watch;             /* the queue's descriptor, -1: none */
+    size_t inject_size;                 /* libfabric's own bounds */
     size_t segment_limit;
-    uint64_t sends; /* operations at libfabric that are no receives */
+    uint64_t sends;                       /* operations at libfabric that are no receives */
+    uint32_t receives[2][BRIDGE_SOURCES]; /* at libfabric; first index: tagged */
     struct bridge_block *free_blocks;
     struct bridge_slab *slabs;
     struct bridge_event *deferred; /* events that came while nobody could be told; progress begins with them */
@@ -118,6 +137,9 @@ extern const struct ofp_core *bridge_core;
 /* library.c. Any thread, no lock. NULL with the reason and the remedy in `text`; looked for again at the next call. */
 const struct bridge_library *bridge_library_get(char *text, size_t text_size);
 
+/* Of a code that came with a completion. */
+const char *bridge_error_text(int provider_error);
+
 /* An error of the library, negative or positive, as a positive one of ours. */
 int bridge_error(int error);
 
@@ -139,11 +161,14 @@ uint64_t bridge_completion_levels(const struct bridge_library *library, const st
 /* domain.c */
 int bridge_domain_open(struct ofp_domain *domain);
 void bridge_domain_close(struct ofp_domain *domain);
+void bridge_opened_release(struct bridge_opened *opened);
 struct lf_cq *bridge_cq_open(struct bridge_domain *domain, bool waits, int *error);
 
 /* endpoint.c */
 int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size);
 void bridge_endpoint_close(struct ofp_endpoint *endpoint, uint64_t deadline);
+/* Each may be NULL. */
+void bridge_objects_close(struct lf_ep *ep, struct lf_av *av, struct lf_cq *cq);
 int bridge_endpoint_name(struct ofp_endpoint *endpoint, void *address, size_t *length);
 bool bridge_endpoint_arm(struct ofp_endpoint *endpoint);
 void bridge_endpoint_disarm(struct ofp_endpoint *endpoint);
@@ -151,7 +176,12 @@ void bridge_endpoint_disarm(struct ofp_endpoint *endpoint);
 /* block.c */
 struct bridge_block *bridge_block_take(struct bridge_endpoint *endpoint); /* NULL: out of memory */
 void bridge_block_give(struct bridge_endpoint *endpoint, struct bridge_block *block);
-void bridge_blocks_free(struct bridge_endpoint *endpoint);
+void bridge_slabs_free(struct bridge_slab *slabs);
+
+/* neighbour.c; the endpoint is enabled. 0 or a negative errno. */
+int bridge_neighbour_join(struct ofp_endpoint *endpoint);
+/* Before the endpoint closes its objects: where it has neighbours they are no longer its. */
+void bridge_neighbour_leave(struct bridge_endpoint *endpoint);
 
 /* remote.c */
 /* Places of the other operands of an atomic among the descriptors, behind those of the local pieces. */

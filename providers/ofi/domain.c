@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Domains: libfabric's fabric and domain behind one of ours. */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "bridge.h"
 
@@ -18,10 +20,10 @@ struct lf_cq *bridge_cq_open(struct bridge_domain *domain, bool waits, int *erro
     return result ? NULL : cq;
 }
 
-static int refuse(const struct ofp_domain *domain, const char *what, int error)
+static int refuse(const struct ofp_domain *domain, const struct bridge_library *library, const char *what, int error)
 {
     bridge_core->log(OFP_LOG_ERROR, BRIDGE_NAME, "%s: cannot open a %s: %s", domain->info.provider, what,
-                     bridge_domain_of(domain)->library->strerror(error < 0 ? -error : error));
+                     library->strerror(error < 0 ? -error : error));
     return -bridge_error(error);
 }
 
@@ -37,33 +39,82 @@ static bool has_descriptor(struct bridge_domain *self)
     return error == 0;
 }
 
-int bridge_domain_open(struct ofp_domain *domain)
+/*
+ * Providers on libfabric's common receive queue look at the wrong place for receives for any source, when a message comes
+ * for which one that names its source is posted: util_get_tag and util_get_msg in util_srx.c.
+ */
+static bool confuses_sources(const struct bridge_domain *domain)
 {
-    struct bridge_domain *self = bridge_domain_of(domain);
-    char text[OFP_TEXT_MAX];
-    int error;
+    static const char *const built_on_it[] = {"shm", "sm2", "efa"};
+    const char *provider = domain->info->fabric_attr->prov_name;
 
-    self->library = bridge_library_get(text, sizeof(text));
-    if (!self->library)
-        return -ENOENT;
-    pthread_mutex_init(&self->lock, NULL);
-    ofp_list_init(&self->regions);
-    error = bridge_info_find(self->library, &domain->info, NULL, NULL, 0, &self->info);
+    if (domain->library->version < LF_VERSION(1, 19) || !(domain->info->caps & LF_DIRECTED_RECV))
+        return false;
+    for (size_t i = 0; i < sizeof(built_on_it) / sizeof(built_on_it[0]); i++)
+        if (strcmp(provider, built_on_it[i]) == 0)
+            return true;
+    return false;
+}
+
+void bridge_opened_release(struct bridge_opened *opened)
+{
+    if (atomic_fetch_sub_explicit(&opened->users, 1, memory_order_acq_rel) > 1)
+        return;
+    if (opened->domain)
+        opened->domain->fid.ops->close(&opened->domain->fid);
+    if (opened->fabric)
+        opened->fabric->fid.ops->close(&opened->fabric->fid);
+    if (opened->info)
+        opened->library->freeinfo(opened->info);
+    free(opened);
+}
+
+static int open_objects(const struct ofp_domain *domain, struct bridge_opened *opened)
+{
+    int error = bridge_info_find(opened->library, &domain->info, NULL, NULL, 0, &opened->info);
+
     if (error)
         return error;
     /* Otherwise some providers ask the peer for an acknowledgement of everything. */
-    self->info->tx_attr->op_flags = 0;
-    self->info->rx_attr->op_flags = 0;
-    error = self->library->fabric(self->info->fabric_attr, &self->fabric, NULL);
+    opened->info->tx_attr->op_flags = 0;
+    opened->info->rx_attr->op_flags = 0;
+    error = opened->library->fabric(opened->info->fabric_attr, &opened->fabric, NULL);
     if (error) {
-        error = refuse(domain, "fabric", error);
-        goto no_fabric;
+        opened->fabric = NULL;
+        return refuse(domain, opened->library, "fabric", error);
     }
-    error = self->fabric->ops->domain(self->fabric, self->info, &self->domain, NULL);
+    error = opened->fabric->ops->domain(opened->fabric, opened->info, &opened->domain, NULL);
     if (error) {
-        error = refuse(domain, "domain", error);
-        goto no_domain;
+        opened->domain = NULL;
+        return refuse(domain, opened->library, "domain", error);
     }
+    return 0;
+}
+
+int bridge_domain_open(struct ofp_domain *domain)
+{
+    struct bridge_domain *self = bridge_domain_of(domain);
+    struct bridge_opened *opened = calloc(1, sizeof(*opened));
+    char text[OFP_TEXT_MAX];
+    int error;
+
+    if (!opened)
+        return -ENOMEM;
+    opened->users = 1;
+    opened->library = bridge_library_get(text, sizeof(text));
+    error = opened->library ? open_objects(domain, opened) : -ENOENT;
+    if (error) {
+        bridge_opened_release(opened);
+        return error;
+    }
+    self->opened = opened;
+    self->library = opened->library;
+    self->info = opened->info;
+    self->fabric = opened->fabric;
+    self->domain = opened->domain;
+    pthread_mutex_init(&self->lock, NULL);
+    ofp_list_init(&self->regions);
+    self->confuses_sources = confuses_sources(self);
     self->levels = bridge_completion_levels(self->library, &domain->info);
     /* Only now some of the info shows; nobody else has seen this copy of it yet. */
     domain->info.wait_fd = domain->info.wait_fd && has_descriptor(self);
@@ -71,18 +122,12 @@ int bridge_domain_open(struct ofp_domain *domain)
     if (domain->info.caps & OFP_CAP_ATOMIC)
         domain->info.max_atomic_size = bridge_atomic_longest(self);
     return 0;
-no_domain:
-    self->fabric->fid.ops->close(&self->fabric->fid);
-no_fabric:
-    self->library->freeinfo(self->info);
-    return error;
 }
 
 void bridge_domain_close(struct ofp_domain *domain)
 {
     struct bridge_domain *self = bridge_domain_of(domain);
 
-    self->domain->fid.ops->close(&self->domain->fid);
-    self->fabric->fid.ops->close(&self->fabric->fid);
-    self->library->freeinfo(self->info);
+    pthread_mutex_destroy(&self->lock);
+    bridge_opened_release(self->opened);
 }

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "bridge.h"
@@ -69,7 +70,16 @@ static int open_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
     if (error)
         return -bridge_error(error);
     bridge_regions_join(endpoint);
-    return watch_queue(endpoint);
+    error = bridge_neighbour_join(endpoint);
+    return error ? error : watch_queue(endpoint);
+}
+
+void bridge_objects_close(struct lf_ep *ep, struct lf_av *av, struct lf_cq *cq)
+{
+    /* Nothing touches the memory of operations any more once the endpoint is closed. */
+    close_object(ep ? &ep->fid : NULL);
+    close_object(av ? &av->fid : NULL);
+    close_object(cq ? &cq->fid : NULL);
 }
 
 static void close_objects(struct ofp_endpoint *endpoint)
@@ -80,14 +90,26 @@ static void close_objects(struct ofp_endpoint *endpoint)
         bridge_core->watch_remove(endpoint->domain, &self->watch);
     self->watch.fd = -1;
     bridge_regions_leave(endpoint);
-    /* Nothing touches the memory of operations any more once the endpoint is closed. */
-    close_object(self->ep ? &self->ep->fid : NULL);
-    close_object(self->av ? &self->av->fid : NULL);
-    close_object(self->cq ? &self->cq->fid : NULL);
+    bridge_neighbour_leave(self);
+    bridge_objects_close(self->ep, self->av, self->cq);
     self->ep = NULL;
     self->av = NULL;
     self->cq = NULL;
-    bridge_blocks_free(self);
+    bridge_slabs_free(self->slabs);
+    self->slabs = NULL;
+    self->free_blocks = NULL;
+}
+
+/* A name that is taken shm replaces by another one, unasked. Addresses that are no text say so themselves. */
+static bool is_called(struct ofp_endpoint *endpoint, const char *service)
+{
+    char name[OFP_ADDRESS_MAX];
+    size_t length = sizeof(name), wanted = strlen(service);
+
+    if (endpoint->info.address_format != OFP_ADDRESS_OPAQUE || bridge_endpoint_name(endpoint, name, &length) != 0 ||
+        length <= wanted || name[length - 1])
+        return true;
+    return strcmp(name + length - 1 - wanted, service) == 0;
 }
 
 int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size)
@@ -113,6 +135,8 @@ int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, cha
     self->segment_limit = bridge_segment_limit(info);
     error = open_objects(endpoint, info);
     domain->library->freeinfo(info);
+    if (!error && service && !is_called(endpoint, service))
+        error = -EADDRINUSE;
     if (error) {
         snprintf(text, text_size, "%s cannot open an endpoint%s%s: %s", endpoint->info.provider, service ? " as " : "",
                  service ? service : "", domain->library->strerror(-error));

@@ -308,6 +308,12 @@ int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size
         return 0;
     }
     for (struct lf_info *each = list; each && count < max; each = each->next) {
+        if (each->domain_attr->mr_key_size > sizeof(uint64_t)) {
+            bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME,
+                             "%s is left out: its remote keys have %zu bits, more than 64",
+                             each->fabric_attr->prov_name, 8 * each->domain_attr->mr_key_size);
+            continue;
+        }
         if (!fill(library, each, &infos[count]) || !(infos[count].caps & (OFP_CAP_MSG | OFP_CAP_TAGGED)) ||
             known(infos, count, &infos[count]))
             continue;

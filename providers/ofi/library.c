@@ -94,3 +94,9 @@ const struct bridge_library *bridge_library_get(char *text, size_t text_size)
     pthread_mutex_unlock(&lock);
     return loaded ? &library : NULL;
 }
+
+/* Codes of completions are errors of the system or the library wherever they are not a device's own. */
+const char *bridge_error_text(int provider_error)
+{
+    return loaded ? library.strerror(provider_error < 0 ? -provider_error : provider_error) : NULL;
+}

@@ -193,6 +193,32 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
     return -bridge_error((int)call_libfabric(&call, &copied, flags));
 }
 
+/*
+ * In what libfabric takes for a receive for any source (confuses_sources), it finds a tag of all ones and a pointer for the
+ * bits to ignore. So a message ends the process whose tag has ones wherever a pointer has none, at least in its upper 16
+ * bits, and untagged ones may in any case.
+ */
+static bool is_endangered(const struct ofp_operation *op)
+{
+    return op->op == OFP_RECV || (op->tag | op->ignore) >> 48 == 0xffff;
+}
+
+/* Whether a receive must not be posted beside those that are. */
+static bool is_confusing(const struct ofp_endpoint *endpoint, const struct ofp_peer *peer,
+                         const struct ofp_operation *op)
+{
+    const uint32_t *receives = bridge_endpoint_of(endpoint)->receives[op->op == OFP_TRECV];
+
+    if (!bridge_domain_of(endpoint->domain)->confuses_sources)
+        return false;
+    if (peer ? !is_endangered(op) || !receives[BRIDGE_FOR_ANY] : !receives[BRIDGE_ENDANGERED])
+        return false;
+    bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME,
+                     "%s of this libfabric cannot have receives for one source and for any source posted together",
+                     endpoint->info.provider);
+    return true;
+}
+
 /* libfabric reports completions only when its queue is read, so there is time to keep the operation after the call. */
 static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
@@ -209,7 +235,11 @@ static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     }
     block->is_send = !is_receive(transfer->op->op);
     block->peer = peer;
-    if (block->is_send) {
+    if (!block->is_send) {
+        block->tagged = transfer->op->op == OFP_TRECV;
+        block->sources = !peer ? BRIDGE_FOR_ANY : is_endangered(transfer->op) ? BRIDGE_ENDANGERED : BRIDGE_FOR_ONE;
+        self->receives[block->tagged][block->sources]++;
+    } else {
         self->sends++;
         bridge_peer_of(peer)->sends++;
     }
@@ -228,6 +258,8 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     uint16_t op = transfer->op->op;
 
     if (is_receive(op) && transfer->op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV))
+        return -EOPNOTSUPP;
+    if (is_receive(op) && is_confusing(endpoint, peer, transfer->op))
         return -EOPNOTSUPP;
     if (op >= OFP_ATOMIC) {
         int result = bridge_atomic_check(endpoint, transfer);

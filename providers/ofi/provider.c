@@ -56,6 +56,7 @@ static const struct ofp_provider provider = {
     .address_check = bridge_address_check,
     .address_format = bridge_address_format,
     .atomic_query = bridge_atomic_query,
+    .error_text = bridge_error_text,
     .domain =
         {
             .size = sizeof(struct bridge_domain),

@@ -135,7 +135,7 @@ def libfabric_version(target: Target) -> tuple[int, int]:
 def expect_deviation(item: pytest.Item, target: Target) -> None:
     """Mark a test that libfabric is known to fail."""
     row = (
-        deviation_of(target.provider, libfabric_version(target), item.name)
+        deviation_of(target.provider, libfabric_version(target), item.path.name, item.name)
         if ":" in target.provider
         else None
     )

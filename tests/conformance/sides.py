@@ -24,7 +24,7 @@ from typing import Any
 
 import ofipy
 
-TAG_SYNC = 2**64 - 1
+TAG_SYNC = 2**63 - 1
 START_SECONDS = 60.0
 
 

@@ -51,6 +51,7 @@ def test_close_ends_waits_of_other_threads(open_endpoint: OpenEndpoint, close: s
     ep = open_endpoint(first.domain, cq=first.domain.cq(), tx_size=1)
     me = ep.insert(ep.address)
     busy = ep.tsend(np.zeros(1 << 20), me, tag=3, complete="match")
+    assert not busy.test()
     ended: list[type] = []
 
     def wait(call: Callable[[], object]) -> None:

@@ -59,7 +59,9 @@ def test_iteration_ends_when_little_room_is_left(open_endpoint: Open) -> None:
     assert messages.released
     # Of the 99 bytes left none is used.
     ep.send(b"z", me).wait(timeout=TIMEOUT)
-    assert bytes(ep.recv().wait(timeout=TIMEOUT)) == b"z"
+    rest = bytearray(1)
+    ep.recv_into(rest).wait(timeout=TIMEOUT)
+    assert rest == b"z"
 
 
 def test_a_message_that_does_not_fit_goes_to_the_next_receive(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
@@ -93,7 +95,8 @@ def test_selection_is_that_of_a_receive(open_endpoint: Open) -> None:
         with pytest.raises(ofipy.TimedOut):
             messages.next(timeout=0)
     assert tags == [0x10, 0x12, 0x13]
-    assert ep.stats().unexpected_messages == 2
+    # A transport that matches itself does not tell.
+    assert ep.stats().unexpected_messages == (0 if ep.info.offloads_matching else 2)
 
 
 def test_closing_the_endpoint_ends_the_iteration(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
@@ -117,7 +120,9 @@ def test_dropping_one_cancels_it_and_keeps_the_buffer_until_then(ep: ofipy.Endpo
     assert ep.stats().posted_receives == 0
     buffer.append(0)  # no longer exported
     ep.tsend(b"later", me, tag=TAG).wait(timeout=TIMEOUT)
-    assert bytes(ep.trecv(tag=TAG).wait(timeout=TIMEOUT)) == b"later"
+    room = bytearray(5)
+    ep.trecv_into(room, tag=TAG).wait(timeout=TIMEOUT)
+    assert room == b"later"
 
 
 @pytest.mark.parametrize("buffer", [b"read-only", [bytearray(9), bytearray(9)], 5, np.zeros((4, 4))[:, 1]])

@@ -42,7 +42,7 @@ def test_everything_is_there_and_closes(target: Target) -> None:
     descriptors = len(os.listdir("/proc/self/fd"))
     with ofipy.open(provider=target.provider) as ep:
         assert ep.provider == target.provider == ep.info.provider
-        assert ep.fabric.info is ep.info
+        assert ep.domain.info is ep.info
         assert ep.domain.fabric is ep.fabric
         assert ep.cq.domain is ep.av.domain is ep.domain
         assert helpers() == 1

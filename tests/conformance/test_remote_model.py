@@ -57,6 +57,10 @@ def run(step: Step, ep: ofipy.Endpoint, me: int, remote: ofipy.RemoteRegion, mod
     random = np.random.default_rng(step.seed)
     value, compare = random.integers(0, 4, (2, step.count), dtype=np.uint64)
     old = model[part].copy()
+    if step.kind not in ("read", "write"):
+        kind = "base" if step.kind == "atomic" else step.kind
+        if step.count > ep.domain.atomic_valid(step.op, np.uint64, kind=kind):
+            return
     if step.kind == "read":
         into = np.zeros(step.count, np.uint64)
         ep.read(into, me, piece).wait(timeout=TIMEOUT)

@@ -80,6 +80,8 @@ struct ofp_domain_attr {
 };
 int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, const struct ofp_domain_attr *attr,
                     struct ofp_domain **domain, char *text, size_t text_size);
+/* What it was opened with; a provider may have put right what shows only then. Valid while the domain is open. */
+const struct ofp_info *ofp_domain_info(const struct ofp_domain *domain);
 /* -EBUSY while it has children. Free them first. */
 int ofp_domain_close(struct ofp_domain *domain);
 int ofp_domain_retire(struct ofp_domain *domain);

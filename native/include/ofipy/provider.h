@@ -44,7 +44,8 @@ struct ofp_endpoint {
     uint32_t id;        /* unique in the domain, never reused while the domain is open; not 0 */
     bool remote_events; /* somebody here wants core->remote_event of every access of a peer, not only with data */
     struct ofp_info info;
-    uint64_t request; /* type MSG: the connection request that it was opened from, until `accept`; 0: none */
+    uint64_t request;        /* type MSG: the connection request that it was opened from, until `accept`; 0: none */
+    uint64_t min_multi_recv; /* offloads_matching: bytes; a multi-receive buffer with less room than this is released */
 };
 
 /* A listener of endpoints of type MSG. */
@@ -421,7 +422,11 @@ struct ofp_core {
     struct ofp_pending *(*pending_find)(struct ofp_peer *peer, uint64_t id);
     /* Finish it; error 0 or positive. The pending object is gone afterwards. */
     void (*transfer_complete)(struct ofp_pending *pending, int error, int provider_error);
-    /* The same for a receive on an endpoint with `offloads_matching`. `message`: what came (source, tag, data, length). */
+    /*
+     * The same for a receive on an endpoint with `offloads_matching`. `message`: what came (source, tag, data, length). With
+     * OFP_MULTI_RECV it is called for each message, and NULL stands for none: the buffer is released, and no message is
+     * on its way into it. No message is split, or cut because others came before it.
+     */
     void (*offloaded_receive_complete)(struct ofp_pending *pending, const struct ofp_message *message,
                                        const struct ofp_offloaded *offloaded);
 

@@ -36,8 +36,8 @@ static void fill_info(struct ofp_info *info, uint32_t ep_type, bool offloads_mat
         .ep_types = ep_type,
         .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_RMA | OFP_CAP_ATOMIC | OFP_CAP_RMA_EVENT |
                 (connects ? 0 : OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE) |
-                /* The other kind leaves fences to the core. */
-                (offloads_matching ? OFP_CAP_FENCE : 0),
+                /* The other kind leaves fences and multi-receive buffers to the core. */
+                (offloads_matching ? OFP_CAP_FENCE | OFP_CAP_MULTI_RECV : 0),
         /* Everything passes through one inbox. */
         .msg_order = OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_RAS | OFP_ORDER_WAR | OFP_ORDER_WAW | OFP_ORDER_WAS |
                      OFP_ORDER_SAR | OFP_ORDER_SAW | OFP_ORDER_SAS,

@@ -23,24 +23,47 @@ static bool matches(const struct ofp_pending *receive, const struct packet *pack
     return !receive->peer || memcmp(receive->peer->address, source, sizeof(*source)) == 0;
 }
 
-/* Copy what fits, finish both sides. */
-static void receive_packet(struct ofp_endpoint *endpoint, struct ofp_pending *receive, struct packet *packet)
+/* Of a multi-receive buffer, how many bytes are used; 0 otherwise. */
+static uint64_t *used_of(struct ofp_pending *receive) { return &receive->provider_data[0]; }
+
+static bool takes_many(const struct ofp_pending *receive) { return receive->operation.flags & OFP_MULTI_RECV; }
+
+/* No message is cut because others came before it. */
+static bool has_room(struct ofp_pending *receive, const struct packet *packet)
+{
+    return !takes_many(receive) || !*used_of(receive) || packet->length <= receive->transfer.length - *used_of(receive);
+}
+
+static void release(struct ofp_pending *receive)
+{
+    fake_core->offloaded_receive_complete(receive, NULL, &(struct ofp_offloaded){0});
+}
+
+/* Copy what fits, finish both sides. True: the receive is a buffer that takes more. */
+static bool receive_packet(struct ofp_endpoint *endpoint, struct ofp_pending *receive, struct packet *packet)
 {
     struct ofp_message message = fake_message(packet, fake_sender(endpoint, packet));
-    uint64_t moved = 0;
+    struct ofp_offloaded offloaded = {.buffer_offset = *used_of(receive)};
+    uint64_t moved = 0, skipped = *used_of(receive), left;
 
     for (uint32_t i = 0; i < receive->transfer.iov_count; i++) {
-        uint64_t left = packet->length - moved;
-        uint64_t room = receive->transfer.iov[i].iov_len;
-        uint64_t piece = room < left ? room : left;
+        uint64_t room = receive->transfer.iov[i].iov_len - skipped;
+        uint64_t piece = room < packet->length - moved ? room : packet->length - moved;
 
         if (piece)
-            memcpy(receive->transfer.iov[i].iov_base, packet->payload + moved, piece);
+            memcpy((char *)receive->transfer.iov[i].iov_base + skipped, packet->payload + moved, piece);
         moved += piece;
+        skipped = 0;
     }
-    fake_core->offloaded_receive_complete(receive, &message,
-                                          &(struct ofp_offloaded){.error = moved < packet->length ? OFP_ETRUNC : 0});
+    offloaded.error = moved < packet->length ? OFP_ETRUNC : 0;
+    if (takes_many(receive)) {
+        *used_of(receive) += moved;
+        left = receive->transfer.length - *used_of(receive);
+        offloaded.more = !offloaded.error && left && left >= endpoint->min_multi_recv;
+    }
+    fake_core->offloaded_receive_complete(receive, &message, &offloaded);
     packet_finish(packet, 0);
+    return offloaded.more;
 }
 
 static void receives_remove(struct fake_endpoint *self, uint32_t place)
@@ -68,14 +91,20 @@ static int receives_reserve(struct fake_endpoint *self)
 static int offload_deliver(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct packet *packet)
 {
     struct fake_endpoint *self = private_of(endpoint);
+    uint32_t place = 0;
 
     (void)peer;
-    for (uint32_t i = 0; i < self->receive_count; i++) {
-        struct ofp_pending *receive = self->receives[i];
+    while (place < self->receive_count) {
+        struct ofp_pending *receive = self->receives[place];
 
-        if (matches(receive, packet)) {
-            receives_remove(self, i);
-            receive_packet(endpoint, receive, packet);
+        if (!matches(receive, packet)) {
+            place++;
+        } else if (!has_room(receive, packet)) {
+            receives_remove(self, place);
+            release(receive);
+        } else {
+            if (!receive_packet(endpoint, receive, packet))
+                receives_remove(self, place);
             return 0;
         }
     }
@@ -83,11 +112,31 @@ static int offload_deliver(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
     return 0;
 }
 
+/* Give a receive what it matches of the unexpected packets. True: it is still to be posted. */
+static bool take_unexpected(struct ofp_endpoint *endpoint, struct ofp_pending *receive)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &private_of(endpoint)->unexpected) {
+        struct packet *packet = OFP_CONTAINER_OF(node, struct packet, node);
+
+        if (!matches(receive, packet))
+            continue;
+        if (!has_room(receive, packet)) {
+            release(receive);
+            return false;
+        }
+        ofp_list_remove(node);
+        if (!receive_packet(endpoint, receive, packet))
+            return false;
+    }
+    return true;
+}
+
 static int post_receive(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct fake_endpoint *self = private_of(endpoint);
     struct ofp_pending *receive;
-    struct ofp_list *node, *following;
 
     if (transfer->op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD))
         return -EOPNOTSUPP;
@@ -96,16 +145,8 @@ static int post_receive(struct ofp_endpoint *endpoint, struct ofp_peer *peer, co
     receive = fake_core->transfer_retain(endpoint, peer, transfer);
     if (!receive)
         return -ENOMEM;
-    OFP_LIST_EACH(node, following, &self->unexpected) {
-        struct packet *packet = OFP_CONTAINER_OF(node, struct packet, node);
-
-        if (matches(receive, packet)) {
-            ofp_list_remove(node);
-            receive_packet(endpoint, receive, packet);
-            return OFP_POST_PENDING;
-        }
-    }
-    self->receives[self->receive_count++] = receive;
+    if (take_unexpected(endpoint, receive))
+        self->receives[self->receive_count++] = receive;
     return OFP_POST_PENDING;
 }
 

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Endpoints of libfabric's shm within one process. They do not map each other's memory but use each other's pointers
+ * (smr_map_to_region), with two consequences that the bridge takes care of:
+ *
+ * - Whoever closes unmaps its own memory (smr_free), and the next send to it, or the next look at a message of its, would
+ *   end the process. So they are closed together: one that ofipy closes rests, without progress, until none is in use.
+ * - From 2.5 on, the one that makes contact does not note where the other's memory is (smr_map_to_endpoint is left out),
+ *   and an answer of more than a few bytes would end the process. Both do when both have made contact, which therefore
+ *   happens when an endpoint opens, before anybody can look at a message of its.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+struct bridge_neighbour {
+    struct ofp_list node; /* in `neighbours` */
+    char name[OFP_ADDRESS_MAX];
+    bool rests; /* closed by ofipy; what follows is its own then, a copy before */
+    struct lf_ep *ep;
+    struct lf_av *av;
+    struct lf_cq *cq;
+    struct bridge_slab *slabs; /* libfabric's contexts */
+    struct bridge_opened *opened;
+};
+
+/* The lock guards all of it; it is taken inside a domain's. libfabric is asked for thread safety, so its calls may follow. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ofp_list neighbours = {&neighbours, &neighbours};
+
+/* An operation that does nothing, not even at the target; to a peer that is not known yet, libfabric sends the own name first. */
+static void contact(const struct bridge_neighbour *from, const struct bridge_neighbour *to)
+{
+    char nothing;
+    struct iovec iov = {&nothing, 0};
+    void *descriptor = NULL;
+    struct lf_rma_iov remote = {.key = LF_KEY_NOTAVAIL};
+    struct lf_msg_rma msg = {
+        .iov = &iov, .descriptors = &descriptor, .iov_count = 1, .remote = &remote, .remote_count = 1};
+
+    if (from->av->ops->insert(from->av, to->name, 1, &msg.address, 0, NULL) == 1)
+        from->ep->rma->writemsg(from->ep, &msg, LF_INJECT);
+}
+
+static void meet(const struct bridge_neighbour *newcomer)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &neighbours) {
+        const struct bridge_neighbour *other = OFP_CONTAINER_OF(node, struct bridge_neighbour, node);
+
+        if (other->rests)
+            continue;
+        /* In this order: the newcomer looks at nothing before it is open. */
+        contact(other, newcomer);
+        contact(newcomer, other);
+    }
+}
+
+int bridge_neighbour_join(struct ofp_endpoint *endpoint)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct bridge_opened *opened = bridge_domain_of(endpoint->domain)->opened;
+    struct bridge_neighbour *neighbour;
+    size_t length = sizeof(neighbour->name);
+    int result;
+
+    if (strcmp(opened->info->fabric_attr->prov_name, "shm") != 0)
+        return 0;
+    neighbour = calloc(1, sizeof(*neighbour));
+    if (!neighbour)
+        return -ENOMEM;
+    result = bridge_endpoint_name(endpoint, neighbour->name, &length);
+    if (result) {
+        free(neighbour);
+        return result;
+    }
+    neighbour->opened = opened;
+    neighbour->ep = self->ep;
+    neighbour->av = self->av;
+    neighbour->cq = self->cq;
+    self->neighbour = neighbour;
+    pthread_mutex_lock(&lock);
+    if (opened->library->version >= LF_VERSION(2, 5))
+        meet(neighbour);
+    ofp_list_append(&neighbours, &neighbour->node);
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static bool all_rest(void)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &neighbours) {
+        if (!OFP_CONTAINER_OF(node, struct bridge_neighbour, node)->rests)
+            return false;
+    }
+    return true;
+}
+
+static void end(struct bridge_neighbour *neighbour)
+{
+    bridge_objects_close(neighbour->ep, neighbour->av, neighbour->cq);
+    bridge_slabs_free(neighbour->slabs);
+    bridge_opened_release(neighbour->opened);
+    free(neighbour);
+}
+
+void bridge_neighbour_leave(struct bridge_endpoint *endpoint)
+{
+    struct bridge_neighbour *neighbour = endpoint->neighbour;
+    struct ofp_list *node;
+
+    if (!neighbour)
+        return;
+    pthread_mutex_lock(&lock);
+    neighbour->rests = true;
+    neighbour->slabs = endpoint->slabs;
+    atomic_fetch_add_explicit(&neighbour->opened->users, 1, memory_order_relaxed);
+    if (all_rest())
+        while ((node = ofp_list_pop(&neighbours)))
+            end(OFP_CONTAINER_OF(node, struct bridge_neighbour, node));
+    pthread_mutex_unlock(&lock);
+    endpoint->neighbour = NULL;
+    endpoint->ep = NULL;
+    endpoint->av = NULL;
+    endpoint->cq = NULL;
+    endpoint->slabs = NULL;
+}
