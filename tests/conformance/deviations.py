@@ -111,7 +111,7 @@ DEVIATIONS = (
     ),
     Deviation(
         BOTH,
-        ("test_peers_that_come_and_go",),
+        ("test_peers_that_come_and_go", "test_a_killed_process_is_told_of"),
         "RDM endpoints do not tell when a peer goes (fi_eq(3) has events of connections only), so the test would wait "
         "in vain",
         run=False,
@@ -126,11 +126,6 @@ DEVIATIONS = (
         ("test_question_and_answer", "test_many_peers"),
         "no FI_SOURCE_ERR, and receives of unknown size need a posted probe; what fails is in threads",
         run=False,
-    ),
-    Deviation(
-        BOTH,
-        ("test_peers_that_come_and_go", "test_a_killed_process_is_told_of"),
-        "an RDM endpoint has no event of a peer's end (fi_eq(3), FI_SHUTDOWN is of connections); operations fail",
     ),
     Deviation(
         TCP,
