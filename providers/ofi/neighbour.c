@@ -7,7 +7,7 @@
  *   end the process. So they are closed together: one that ofipy closes rests, without progress, until none is in use.
  * - From 2.5 on, the one that makes contact does not note where the other's memory is (smr_map_to_endpoint is left out),
  *   and an answer of more than a few bytes would end the process. Both do when both have made contact, which therefore
- *   happens when an endpoint opens, before anybody can look at a message of its.
+ *   happens when an endpoint opens.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,6 +44,10 @@ static void contact(const struct bridge_neighbour *from, const struct bridge_nei
         from->ep->rma->writemsg(from->ep, &msg, LF_INJECT);
 }
 
+/* Have it look at what was sent to it; no completion is taken. */
+static void drive(const struct bridge_neighbour *neighbour) { neighbour->cq->ops->read(neighbour->cq, NULL, 0); }
+
+/* Nobody can send to the newcomer yet, so all that must not be used half done is done when this returns. */
 static void meet(const struct bridge_neighbour *newcomer)
 {
     struct ofp_list *node, *following;
@@ -53,9 +57,11 @@ static void meet(const struct bridge_neighbour *newcomer)
 
         if (other->rests)
             continue;
-        /* In this order: the newcomer looks at nothing before it is open. */
+        /* Both make contact before one of them looks, since it would not do so afterwards. */
         contact(other, newcomer);
         contact(newcomer, other);
+        drive(newcomer);
+        drive(other);
     }
 }
 

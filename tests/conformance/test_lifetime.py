@@ -428,3 +428,24 @@ def test_killed_peer_is_noticed(target: Target) -> None:
 
 def notice_marker(side: Side) -> None:
     notice(side)
+
+
+def test_endpoints_of_one_process_answer_each_other_and_close(open_endpoint: OpenEndpoint) -> None:
+    """What an endpoint leaves behind is in nobody's way, least of all of those in its own process."""
+    first = open_endpoint()
+    me = first.insert(first.address)
+    question, answer = np.arange(500.0), np.arange(3000.0)
+    for number in range(5):
+        other = open_endpoint()
+        room = np.zeros_like(question)
+        first.tsend(question, first.insert(other.address), tag=number)
+        other.trecv_into(room, tag=number).wait(timeout=TIMEOUT)
+        assert np.array_equal(room, question)
+        # Met only now by the one that answers.
+        other.tsend(answer, other.insert(first.address), tag=number)
+        room = np.zeros_like(answer)
+        first.trecv_into(room, tag=number).wait(timeout=TIMEOUT)
+        assert np.array_equal(room, answer)
+        other.fabric.close()
+        first.tsend(answer, me, tag=number)
+        first.trecv_into(room, tag=number).wait(timeout=TIMEOUT)
