@@ -197,8 +197,8 @@ int bridge_resolve(const struct ofp_info *info, const char *node, const char *se
         return -ENOENT;
     if (is_this_host(node))
         error = resolve_here(library, info, service, address, length);
-    else if (info->address_format == OFP_ADDRESS_OPAQUE && !(info->caps & OFP_CAP_REMOTE_COMM))
-        /* The library would take any name. */
+    else if (info->address_format == OFP_ADDRESS_OPAQUE && !(info->caps & OFP_CAP_REMOTE_COMM) && !strchr(node, ':'))
+        /* The library would take any name. One with a colon is no host's, but an address as it is written. */
         error = -EHOSTUNREACH;
     else
         error = resolve_there(library, info, node, service, address, length);
