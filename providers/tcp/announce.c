@@ -17,6 +17,7 @@ int tcp_announce(struct tcp_connection *connection, const struct ofp_transfer *t
     if (!pending)
         return -EAGAIN;
     tcp_pending_of(pending)->announced = true;
+    connection->announced++;
     header->op_data = header->op == TCP_TAG;
     header->op = TCP_ANNOUNCE;
     header->payload = 0;
@@ -39,6 +40,7 @@ bool tcp_pulled_at(struct tcp_connection *connection, const struct tcp_header *h
         return false;
     }
     tcp_pending_of(pending)->announced = false;
+    connection->announced--;
     if (!header->words[PULL_WANTED]) {
         tcp_core->transfer_complete(pending, 0, 0);
         return true;

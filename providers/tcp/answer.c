@@ -12,21 +12,18 @@
 
 static void refuse(struct tcp_connection *connection, const struct tcp_rdm *rdm)
 {
-    tcp_send_control(connection, TCP_NACK, rdm);
+    tcp_send_rdm(connection, TCP_NACK, rdm);
     tcp_connection_discard(connection);
 }
 
-/* It wants a proof, or speaks for another reason in a way that we do not. */
-static void refuse_unproven(struct tcp_connection *connection)
+void tcp_refuse_unproven(struct tcp_connection *connection)
 {
-    uint8_t bytes[TCP_CONTROL_SIZE + 1] = {0};
-    struct tcp_control control = {.type = TCP_NACK, .private_size = 1};
-    struct iovec iov = {bytes, sizeof(bytes)};
+    /* One byte: what no endpoint of this kind says otherwise. */
+    static const uint8_t reason = 0;
 
-    tcp_control_encode(&control, bytes);
-    connection->stream.ops->writev(&connection->stream, &iov, 1);
+    tcp_send_control(connection, TCP_NACK, &reason, sizeof(reason));
     tcp_core->log(OFP_LOG_INFO, TCP_NAME, "endpoint %u: a peer without a key is refused",
-                  connection->endpoint->base->id);
+                  tcp_endpoint_id(connection->endpoint));
     tcp_connection_discard(connection);
 }
 
@@ -42,7 +39,7 @@ static bool answer_request(struct tcp_connection *connection, const struct tcp_c
     connection->swapped = control->swapped;
     connection->can_rendezvous = answer.version;
     connection->pid = rdm->pid;
-    if (tcp_send_control(connection, TCP_CONNRESP, &answer) == 0)
+    if (tcp_send_rdm(connection, TCP_CONNRESP, &answer) == 0)
         return true;
     tcp_connection_discard(connection);
     return false;
@@ -183,7 +180,7 @@ void tcp_requested(struct tcp_connection *connection, const struct tcp_control *
     }
     connection->meeting->address = address;
     if (endpoint->domain->key_length && !tcp_can_prove(control))
-        refuse_unproven(connection);
+        tcp_refuse_unproven(connection);
     else if (endpoint->domain->key_length && gives_way_to_ours(connection))
         refuse(connection, &rdm);
     else if (!endpoint->domain->key_length)

@@ -57,6 +57,8 @@ static void set_timer(struct tcp_connection *connection, uint64_t deadline)
     tcp_core->timer_start(connection->endpoint->domain->base, timer);
 }
 
+void tcp_ask_until_deadline(struct tcp_connection *connection) { set_timer(connection, connection->meeting->deadline); }
+
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
 int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *result)
@@ -126,18 +128,27 @@ int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
     return error;
 }
 
-void tcp_connected(struct tcp_connection *connection)
+static int send_request(struct tcp_connection *connection)
 {
+    struct tcp_meeting *meeting = connection->meeting;
     struct tcp_rdm rdm = {.version = TCP_RDM_VERSION,
                           .port = tcp_address_port(&connection->endpoint->address),
                           .pid = (uint32_t)getpid()};
+
+    if (!connection->endpoint->connects)
+        return tcp_send_rdm(connection, TCP_CONNREQ, &rdm);
+    return tcp_send_control(connection, TCP_CONNREQ, meeting->bytes, meeting->have);
+}
+
+void tcp_connected(struct tcp_connection *connection)
+{
     char text[OFP_TEXT_MAX];
     socklen_t length = sizeof(int);
     int error = 0;
 
     getsockopt(connection->stream.fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (!error) {
-        error = -tcp_send_control(connection, TCP_CONNREQ, &rdm);
+        error = -send_request(connection);
         /* Another event than the end of TCP's handshake. */
         if (error == EAGAIN || error == ENOTCONN)
             return;
@@ -147,6 +158,7 @@ void tcp_connected(struct tcp_connection *connection)
         tcp_connection_end(connection, error, false, text);
         return;
     }
+    connection->meeting->have = 0;
     tcp_connection_state(connection, TCP_ASKING);
 }
 
@@ -163,7 +175,6 @@ static void wait_for_theirs(struct tcp_connection *connection)
     set_timer(connection, again < meeting->deadline ? again : meeting->deadline);
 }
 
-/* The connection that we opened is up. */
 void tcp_begin_ours(struct tcp_connection *connection)
 {
     tcp_meeting_free(connection);

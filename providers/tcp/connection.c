@@ -10,9 +10,9 @@
 #include "tcp.h"
 
 static const char *const state_names[] = {
-    [TCP_CONNECTING] = "connecting", [TCP_ASKING] = "asking",   [TCP_WAITING] = "waiting",
-    [TCP_ACCEPTED] = "accepted",     [TCP_PROVING] = "proving", [TCP_UP] = "up",
-    [TCP_KNOCKING] = "knocking",     [TCP_LEAVING] = "leaving", [TCP_OVER] = "over",
+    [TCP_CONNECTING] = "connecting", [TCP_ASKING] = "asking",   [TCP_WAITING] = "waiting", [TCP_ACCEPTED] = "accepted",
+    [TCP_REQUESTED] = "requested",   [TCP_PROVING] = "proving", [TCP_UP] = "up",           [TCP_KNOCKING] = "knocking",
+    [TCP_LEAVING] = "leaving",       [TCP_OVER] = "over",
 };
 
 /* Row: from; column: to. Everything may be over. */
@@ -21,7 +21,8 @@ static const bool allowed[TCP_OVER + 1][TCP_OVER + 1] = {
     [TCP_ASKING] = {[TCP_UP] = true, [TCP_WAITING] = true, [TCP_PROVING] = true},
     [TCP_PROVING] = {[TCP_UP] = true},
     [TCP_WAITING] = {[TCP_CONNECTING] = true},
-    [TCP_ACCEPTED] = {[TCP_UP] = true, [TCP_PROVING] = true},
+    [TCP_ACCEPTED] = {[TCP_UP] = true, [TCP_PROVING] = true, [TCP_REQUESTED] = true},
+    [TCP_REQUESTED] = {[TCP_UP] = true, [TCP_PROVING] = true},
     [TCP_UP] = {[TCP_KNOCKING] = true, [TCP_LEAVING] = true},
 };
 
@@ -127,6 +128,8 @@ void tcp_connection_discard(struct tcp_connection *connection)
     }
     if (endpoint->hot == connection)
         endpoint->hot = NULL;
+    if (endpoint->request == connection)
+        endpoint->request = NULL;
     /* Callers up the stack may still look at it. */
     ofp_list_remove(&connection->node);
     ofp_list_append(&endpoint->dead, &connection->node);
@@ -165,7 +168,7 @@ void tcp_connection_violation(struct tcp_connection *connection, const char *wha
     if (connection->peer)
         tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
     snprintf(text, sizeof(text), "%s broke the protocol: %s", address, what);
-    tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u: %s", connection->endpoint->base->id, text);
+    tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u: %s", tcp_endpoint_id(connection->endpoint), text);
     tcp_connection_end(connection, EPROTO, false, text);
 }
 
@@ -175,7 +178,9 @@ void tcp_connection_lost(struct tcp_connection *connection, int error)
     /* An end that no network can fake, and that no living peer of ours makes without a goodbye. */
     bool by_the_peer = !error || error == ECONNRESET || error == EPIPE;
 
-    if (connection->farewell)
+    if (connection->endpoint->connects)
+        tcp_msg_lost(connection, error);
+    else if (connection->farewell)
         tcp_connection_end(connection, connection->ended ? OFP_EPEERLOST : ECONNRESET, connection->ended,
                            connection->ended ? "its endpoint was closed" : "it ended the connection");
     else if (by_the_peer && peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing)
@@ -245,6 +250,8 @@ bool tcp_connection_has_left(struct tcp_connection *connection)
 void tcp_peer_down(struct ofp_peer *peer)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
+
+    tcp_endpoint_of(peer->endpoint)->quitting = NULL;
 
     if (self->inbound)
         tcp_connection_discard(self->inbound);

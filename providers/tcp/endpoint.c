@@ -39,13 +39,10 @@ static void warn_of_the_world(const struct tcp_endpoint *endpoint)
     tcp_core->log(OFP_LOG_INFO, TCP_NAME, "listening on %s for whoever reaches it: peers are not authenticated", text);
 }
 
-int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain)
 {
-    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-    int error;
-
-    endpoint->base = base;
-    endpoint->domain = tcp_domain_of(base->domain);
+    endpoint->domain = tcp_domain_of(domain);
+    endpoint->listener = -1;
     endpoint->stall_timer.expired = look_again;
     endpoint->stall_pause = STALL_PAUSE_FIRST;
     ofp_list_init(&endpoint->ready);
@@ -55,22 +52,53 @@ int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     ofp_list_init(&endpoint->connections);
     ofp_list_init(&endpoint->dead);
     ofp_list_init(&endpoint->unproven);
-    tcp_info_address(&base->info, &endpoint->address);
     endpoint->scratch = malloc(TCP_SCRATCH);
     if (!endpoint->scratch)
         return -ENOMEM;
     endpoint->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    error = endpoint->epoll_fd < 0 ? -errno : tcp_listen(endpoint, service, text, text_size);
-    if (error)
-        goto no_listener;
-    endpoint->watch = (struct ofp_watch){.fd = endpoint->epoll_fd, .events = EPOLLIN, .ready = woken};
-    warn_of_the_world(endpoint);
-    return 0;
-
-no_listener:
-    if (endpoint->epoll_fd >= 0)
-        close(endpoint->epoll_fd);
+    if (endpoint->epoll_fd >= 0) {
+        endpoint->watch = (struct ofp_watch){.fd = endpoint->epoll_fd, .events = EPOLLIN, .ready = woken};
+        return 0;
+    }
     free(endpoint->scratch);
+    return -errno;
+}
+
+void tcp_host_close(struct tcp_endpoint *endpoint)
+{
+    struct ofp_domain *domain = endpoint->domain->base;
+
+    if (endpoint->request)
+        tcp_msg_refuse(endpoint->request, NULL, 0);
+    while (!ofp_list_empty(&endpoint->connections))
+        tcp_connection_discard(OFP_CONTAINER_OF(endpoint->connections.next, struct tcp_connection, node));
+    tcp_connections_free_dead(endpoint);
+    tcp_listen_close(endpoint);
+    tcp_core->timer_stop(domain, &endpoint->stall_timer);
+    if (endpoint->armed)
+        tcp_core->watch_remove(domain, &endpoint->watch);
+    endpoint->armed = false;
+    close(endpoint->epoll_fd);
+    free(endpoint->scratch);
+    endpoint->scratch = NULL;
+}
+
+int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+    int error = tcp_host_open(endpoint, base->domain);
+
+    if (error)
+        return error;
+    endpoint->base = base;
+    tcp_info_address(&base->info, &endpoint->address);
+    error = tcp_bind(endpoint, service, text, text_size);
+    if (!error)
+        error = tcp_listen(endpoint);
+    if (error)
+        tcp_host_close(endpoint);
+    else
+        warn_of_the_world(endpoint);
     return error;
 }
 
@@ -201,6 +229,8 @@ int tcp_progress(struct ofp_endpoint *base)
         events += tcp_credit_settle_all(endpoint);
     if (!ofp_list_empty(&endpoint->dirty))
         tcp_flush(base);
+    if (TCP_UNLIKELY(endpoint->quitting != NULL))
+        tcp_msg_quit(endpoint);
     if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->dead)))
         tcp_connections_free_dead(endpoint);
     return events;
@@ -211,7 +241,7 @@ bool tcp_arm(struct ofp_endpoint *base)
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
 
     tcp_flush(base);
-    if (!ofp_list_empty(&endpoint->ready) || tcp_poll(endpoint))
+    if (!ofp_list_empty(&endpoint->ready) || tcp_poll(endpoint) || tcp_msg_may_quit(endpoint))
         return false;
     /* Only while somebody sleeps: otherwise the kernel would tell the reactor of every packet, which costs its sender. */
     if (!endpoint->armed && tcp_core->watch_add(base->domain, &endpoint->watch) != 0)
@@ -272,13 +302,5 @@ void tcp_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
 
     (void)deadline;
     endpoint->closing = true;
-    while (!ofp_list_empty(&endpoint->connections))
-        tcp_connection_discard(OFP_CONTAINER_OF(endpoint->connections.next, struct tcp_connection, node));
-    tcp_connections_free_dead(endpoint);
-    tcp_listen_close(endpoint);
-    tcp_core->timer_stop(base->domain, &endpoint->stall_timer);
-    tcp_disarm(base);
-    close(endpoint->epoll_fd);
-    free(endpoint->scratch);
-    endpoint->scratch = NULL;
+    tcp_host_close(endpoint);
 }

@@ -47,8 +47,16 @@ void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd)
 
 static int bind_port(int fd, union tcp_address *address, uint16_t port)
 {
+    socklen_t length = (socklen_t)tcp_address_length(address);
+    int one = 1;
+
     tcp_address_set_port(address, port);
-    return bind(fd, &address->any, (socklen_t)tcp_address_length(address)) ? -errno : 0;
+    if (bind(fd, &address->any, length) == 0)
+        return 0;
+    /* Who listens later would share a reusable address; so it is only reused where remains of connections are in the way. */
+    if (errno != EADDRINUSE || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0)
+        return -errno;
+    return bind(fd, &address->any, length) ? -errno : 0;
 }
 
 /* A free port of the range, from a random one on, so that programs that start together do not try the same. */
@@ -83,23 +91,18 @@ static int bind_any(int fd, union tcp_address *address, char *text, size_t text_
     return error;
 }
 
-static int listen_on(struct tcp_endpoint *endpoint, int fd, uint16_t port, char *text, size_t text_size)
+static int bind_to(struct tcp_endpoint *endpoint, int fd, uint16_t port, char *text, size_t text_size)
 {
-    struct epoll_event event = {.events = EPOLLIN};
     socklen_t length = sizeof(endpoint->address);
     char address[TCP_ADDRESS_TEXT];
     int error;
 
     error = port ? bind_port(fd, &endpoint->address, port) : bind_any(fd, &endpoint->address, text, text_size);
-    if (!error && listen(fd, TCP_BACKLOG) != 0)
-        error = -errno;
     if (!error && getsockname(fd, &endpoint->address.any, &length) != 0)
-        error = -errno;
-    if (!error && epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
         error = -errno;
     if (error && !text[0]) {
         tcp_address_text(&endpoint->address, address);
-        snprintf(text, text_size, "cannot listen on %s: %s", address, strerror(-error));
+        snprintf(text, text_size, "cannot bind to %s: %s", address, strerror(-error));
     }
     tcp_address_clean(&endpoint->address);
     return error;
@@ -114,26 +117,35 @@ static void listen_again(struct ofp_timer *timer, uint64_t now)
     epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
 }
 
-int tcp_listen(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size)
+int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size)
 {
     uint16_t port;
-    int one = 1, error;
+    int error;
 
-    endpoint->listener = -1;
-    endpoint->listen_timer.expired = listen_again;
     error = tcp_service_port(service, &port, text, text_size);
     if (error)
         return error;
     endpoint->listener = socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (endpoint->listener < 0)
         return -errno;
-    setsockopt(endpoint->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    error = listen_on(endpoint, endpoint->listener, port, text, text_size);
+    error = bind_to(endpoint, endpoint->listener, port, text, text_size);
     if (error) {
         close(endpoint->listener);
         endpoint->listener = -1;
     }
     return error;
+}
+
+int tcp_listen(struct tcp_endpoint *endpoint)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    endpoint->listen_timer.expired = listen_again;
+    /* Of two sockets that were bound to one address the second is refused here. */
+    if (listen(endpoint->listener, TCP_BACKLOG) != 0 ||
+        epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_ADD, endpoint->listener, &event) != 0)
+        return -errno;
+    return 0;
 }
 
 void tcp_listen_close(struct tcp_endpoint *endpoint)
@@ -151,8 +163,8 @@ static void pause_listening(struct tcp_endpoint *endpoint, int error)
     struct epoll_event event = {.events = 0};
 
     if (!endpoint->complained)
-        tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u cannot accept connections now: %s", endpoint->base->id,
-                      strerror(error));
+        tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u cannot accept connections now: %s",
+                      tcp_endpoint_id(endpoint), strerror(error));
     endpoint->complained = true;
     epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
     endpoint->listen_timer.deadline = tcp_core->now() + ACCEPT_PAUSE;

@@ -8,12 +8,12 @@
 
 #include "tcp.h"
 
-/* The control message in one write: a stock peer that finds half of it gives up. */
-int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm)
+int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
+                     size_t length)
 {
-    uint8_t bytes[TCP_CONTROL_SIZE + TCP_RDM_SIZE];
-    struct tcp_control control = {.type = (uint8_t)type, .private_size = TCP_RDM_SIZE};
-    struct iovec iov = {bytes, sizeof(bytes)};
+    uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
+    struct tcp_control control = {.type = (uint8_t)type, .private_size = (uint16_t)length};
+    struct iovec iov = {bytes, TCP_CONTROL_SIZE + length};
     ssize_t result;
 
     /* Stock peers ignore it in a request; in an answer it is only for those that offered it. */
@@ -22,14 +22,22 @@ int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type ty
         control.capabilities = connection->endpoint->domain->key_length ? TCP_CAPABILITY_AUTHENTICATION : 0;
     }
     tcp_control_encode(&control, bytes);
-    tcp_rdm_encode(rdm, bytes + TCP_CONTROL_SIZE);
+    if (length)
+        memcpy(bytes + TCP_CONTROL_SIZE, private_data, length);
     result = connection->stream.ops->writev(&connection->stream, &iov, 1);
-    if (result == (ssize_t)sizeof(bytes))
+    if (result == (ssize_t)iov.iov_len)
         return 0;
     return result < 0 ? (int)result : -EIO;
 }
 
-/* Whether the peer offers to prove what we want proven. */
+int tcp_send_rdm(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm)
+{
+    uint8_t bytes[TCP_RDM_SIZE];
+
+    tcp_rdm_encode(rdm, bytes);
+    return tcp_send_control(connection, type, bytes, sizeof(bytes));
+}
+
 bool tcp_can_prove(const struct tcp_control *control)
 {
     return tcp_is_offer(control->offer) && control->capabilities & TCP_CAPABILITY_AUTHENTICATION;
@@ -74,8 +82,12 @@ static void read_control(struct tcp_connection *connection)
     if (!read_up_to(connection, TCP_CONTROL_SIZE + control.private_size))
         return;
     memcpy(private_data, meeting->bytes + TCP_CONTROL_SIZE, control.private_size);
-    if (connection->state == TCP_ASKING)
+    if (connection->state == TCP_ASKING && connection->endpoint->connects)
+        tcp_msg_answered(connection, &control, private_data);
+    else if (connection->state == TCP_ASKING)
         tcp_answered(connection, &control, private_data);
+    else if (connection->endpoint->passive)
+        tcp_passive_requested(connection, &control, private_data);
     else
         tcp_requested(connection, &control, private_data);
 }
@@ -102,7 +114,7 @@ static void read_proof(struct tcp_connection *connection)
         meeting->have = 0;
         if (!tcp_prove_message(connection, &header))
             continue;
-        if (connection->connector)
+        if (connection->connector || connection->endpoint->connects)
             tcp_begin_ours(connection);
         else
             tcp_admit(connection, NULL, NULL);

@@ -71,15 +71,15 @@ static void name_network(const struct tcp_interface *interface, char *text, size
     snprintf(text, text_size, "%s/%u", host, interface->prefix);
 }
 
-static void fill_info(struct ofp_info *info, const struct tcp_interface *interface, uint32_t rank)
+static void fill_info(struct ofp_info *info, const struct tcp_interface *interface, uint32_t ep_type, uint32_t rank)
 {
     bool v6 = interface->address.any.sa_family == AF_INET6;
 
     *info = (struct ofp_info){
         .provider = TCP_NAME,
         .protocol = "tcp",
-        .protocol_version = 1,
-        .ep_types = OFP_EP_RDM,
+        .protocol_version = ep_type == OFP_EP_RDM,
+        .ep_types = ep_type,
         .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_RMA | OFP_CAP_ATOMIC | OFP_CAP_RMA_EVENT |
                 OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE | OFP_CAP_LOCAL_COMM,
         /* One stream; but what answers a long read is taken from memory when it leaves, so WAR and SAR do not hold. */
@@ -97,6 +97,7 @@ static void fill_info(struct ofp_info *info, const struct tcp_interface *interfa
         .rx_size = UINT64_MAX,
         .segment_limit = OFP_SEGMENT_LIMIT,
         .cq_data_size = sizeof(uint64_t),
+        .max_private_data = ep_type == OFP_EP_MSG ? TCP_PRIVATE_MAX : 0,
         .wait_fd = 1,
         .rank = rank,
     };
@@ -121,11 +122,10 @@ static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size
         snprintf(text, text_size, "no interface is up, not even the loopback one: ip link set lo up");
     if (count < 0)
         return 0;
-    if (count > max)
-        count = max;
-    for (int i = 0; i < count; i++)
-        fill_info(&infos[i], &interfaces[i], (uint32_t)i);
-    return count;
+    /* First those that need no connecting, since the first of all is what `open` takes. */
+    for (int i = 0; i < 2 * count && i < max; i++)
+        fill_info(&infos[i], &interfaces[i % count], i < count ? OFP_EP_RDM : OFP_EP_MSG, (uint32_t)i);
+    return 2 * count < max ? 2 * count : max;
 }
 
 static int address_check(const struct ofp_info *info, const void *address, size_t length)
@@ -161,10 +161,28 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .disarm = tcp_disarm,
 };
 
+static const struct ofp_endpoint_ops msg_ops = {
+    .endpoint_size = sizeof(struct tcp_endpoint),
+    .peer_size = sizeof(struct tcp_peer),
+    .open = tcp_msg_open,
+    .drain = tcp_endpoint_drain,
+    .close = tcp_endpoint_close,
+    .name = tcp_endpoint_name,
+    .connect = tcp_msg_connect,
+    .accept = tcp_msg_accept,
+    .shutdown = tcp_msg_shutdown,
+    .peer_down = tcp_peer_down,
+    .post = tcp_post,
+    .flush = tcp_flush,
+    .receive_start = tcp_receive_start,
+    .progress = tcp_progress,
+    .arm = tcp_arm,
+    .disarm = tcp_disarm,
+};
+
 static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
 {
-    (void)info;
-    return &rdm_ops;
+    return info->ep_types == OFP_EP_MSG ? &msg_ops : &rdm_ops;
 }
 
 static const struct ofp_provider provider = {
@@ -180,6 +198,7 @@ static const struct ofp_provider provider = {
     .error_text = tcp_error_text,
     .domain = {.size = sizeof(struct tcp_domain), .open = domain_open, .close = domain_close},
     .endpoint_ops = endpoint_ops,
+    .passive_ops = &tcp_passive_ops,
 };
 
 __attribute__((visibility("default"))) const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);

@@ -173,6 +173,9 @@ static int post_message(struct tcp_connection *connection, const struct ofp_tran
             connection->credit += transfer->length + TCP_MESSAGE_COST;
         return result;
     }
+    /* Stock endpoints of this kind do not survive a tag. */
+    if (tagged && connection->endpoint->connects)
+        return -EOPNOTSUPP;
     if (!(op->flags & LEVELS))
         return tcp_send_payload(connection, &header, transfer, NULL, false);
     /* Tagged messages are acknowledged before they are matched; a rendezvous is cleared when it is. */

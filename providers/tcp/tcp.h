@@ -72,6 +72,7 @@ enum tcp_state {
     TCP_ASKING,     /* our request is out */
     TCP_WAITING,    /* it was refused, since the peer's own is on its way */
     TCP_ACCEPTED,   /* it connected, and has not said who it is */
+    TCP_REQUESTED,  /* type MSG: it said what it wants, and the program has to answer */
     TCP_PROVING,    /* it said so, and has to prove it */
     TCP_UP,
     TCP_KNOCKING, /* it ended without a word: is anybody there still? */
@@ -158,9 +159,9 @@ struct tcp_connection {
     struct ofp_list out; /* struct tcp_item: to be written, in order */
     uint64_t out_bytes;  /* copies and headers among it */
     uint32_t out_answers;
-    uint32_t read_count;
-    struct ofp_list acks;  /* struct tcp_pending: operations whose acknowledgement is to come, in order */
-    struct ofp_list reads; /* and those whose answer is */
+    uint32_t read_count, announced; /* operations of ours that wait for an answer, or to be pulled */
+    struct ofp_list acks;           /* struct tcp_pending: operations whose acknowledgement is to come, in order */
+    struct ofp_list reads;          /* and those whose answer is */
     struct tcp_inbound in;
     char *stash; /* stalled: what was read and could not be handed on */
     size_t stash_length;
@@ -208,7 +209,17 @@ struct tcp_endpoint {
     struct ofp_timer listen_timer; /* out of descriptors: listen again */
     struct ofp_timer stall_timer;
     uint64_t stall_pause;
+    bool connects;                  /* type MSG */
+    struct ofp_passive *passive;    /* a listener's; then `base` is NULL */
+    struct tcp_connection *request; /* that it was opened from, and has not answered */
+    struct ofp_peer *quitting;      /* shut down, as soon as nothing is under way to it */
 };
+
+/* What messages in the log call it. */
+static inline uint32_t tcp_endpoint_id(const struct tcp_endpoint *endpoint)
+{
+    return endpoint->passive ? endpoint->passive->id : endpoint->base->id;
+}
 
 static inline struct tcp_domain *tcp_domain_of(const struct ofp_domain *domain) { return domain->private; }
 static inline struct tcp_endpoint *tcp_endpoint_of(const struct ofp_endpoint *endpoint) { return endpoint->private; }
@@ -225,6 +236,9 @@ static inline struct ofp_pending *tcp_pending_base(struct tcp_pending *pending)
 /* --------------------------------------------------------------------------------------------------------- endpoint.c */
 
 int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size);
+/* What endpoints and listeners have alike. */
+int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain);
+void tcp_host_close(struct tcp_endpoint *endpoint);
 int tcp_endpoint_drain(struct ofp_endpoint *base);
 void tcp_endpoint_close(struct ofp_endpoint *base, uint64_t deadline);
 int tcp_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length);
@@ -236,7 +250,9 @@ int tcp_poll(struct tcp_endpoint *endpoint);
 
 /* ----------------------------------------------------------------------------------------------------------- listen.c */
 
-int tcp_listen(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size);
+/* A socket at the endpoint's address, which is completed by the port. */
+int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size);
+int tcp_listen(struct tcp_endpoint *endpoint);
 void tcp_listen_close(struct tcp_endpoint *endpoint);
 void tcp_accept(struct tcp_endpoint *endpoint);
 /* Options of every connection. */
@@ -277,7 +293,9 @@ void tcp_peer_down(struct ofp_peer *peer);
 /* The socket of a connection that is not up is ready. */
 void tcp_meet(struct tcp_connection *connection);
 /* In one write: a stock peer that finds half of it gives up. */
-int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm);
+int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
+                     size_t length);
+int tcp_send_rdm(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm);
 /* Whether the peer offers to prove what we want proven. */
 bool tcp_can_prove(const struct tcp_control *control);
 void tcp_meeting_free(struct tcp_connection *connection);
@@ -287,17 +305,39 @@ void tcp_meeting_free(struct tcp_connection *connection);
 int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size);
 /* A socket on its way to an address, from ours: 0, or a negative errno. */
 int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *fd);
+/* End it at the deadline of its meeting. */
+void tcp_ask_until_deadline(struct tcp_connection *connection);
 /* TCP's handshake may be over. */
 void tcp_connected(struct tcp_connection *connection);
 void tcp_answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
-/* The connection that we opened is up. */
+/* The connection that we opened, or whose request we accepted, is up. */
 void tcp_begin_ours(struct tcp_connection *connection);
 
 /* ----------------------------------------------------------------------------------------------------------- answer.c */
 
 void tcp_requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
+/* It wants a proof, and cannot give one. */
+void tcp_refuse_unproven(struct tcp_connection *connection);
 /* It may be our peer; `control` and `rdm`: its request, NULL when that was answered before it was proven. */
 void tcp_admit(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm);
+
+/* -------------------------------------------------------------------------------------------------- msg.c, passive.c */
+
+int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size);
+int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size);
+int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length);
+int tcp_msg_shutdown(struct ofp_peer *peer);
+void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_control *control,
+                      const uint8_t *private_data);
+void tcp_msg_refuse(struct tcp_connection *connection, const void *data, size_t length);
+/* Whether an endpoint that shuts down has nothing to wait for, and its end if it has not. */
+bool tcp_msg_may_quit(const struct tcp_endpoint *endpoint);
+void tcp_msg_quit(struct tcp_endpoint *endpoint);
+/* The stream is at its end, or broken. */
+void tcp_msg_lost(struct tcp_connection *connection, int error);
+void tcp_passive_requested(struct tcp_connection *connection, const struct tcp_control *control,
+                           const uint8_t *private_data);
+extern const struct ofp_passive_ops tcp_passive_ops;
 
 /* ------------------------------------------------------------------------------------------------------------ knock.c */
 

@@ -322,11 +322,12 @@ def test_an_end_that_does_not_come(listener: ofipy.PassiveEndpoint, client: ofip
 
 def test_closing_ends_the_handshake(listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint) -> None:
     connection = client.connect(listener.address)
+    request = listener.wait(timeout=TIMEOUT)
     client.close()
     with pytest.raises(ofipy.Canceled):
         connection.wait(timeout=TIMEOUT)
     # The listener may not know; whoever accepts learns it.
-    server = listener.wait(timeout=TIMEOUT).accept()
+    server = request.accept()
     with pytest.raises(ofipy.PeerLost):
         server.recv_into(bytearray(1)).wait(timeout=TIMEOUT)
 

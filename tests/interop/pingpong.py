@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The other side of ``fi_pingpong -e rdm``: its control connection, and its messages over one of our endpoints.
+"""The other side of ``fi_pingpong``: its control connection, and its messages over one of our endpoints.
 
 Over a TCP connection of their own the two programs exchange addresses (length in 4 bytes, big-endian; number of the
 address format, 4 bytes in the host's order; the address; the server's first), and before each size "q" and "a", after
-it the number of messages received and "cnt ok". The messages are untagged; the last one each way is "fin".
+it the number of messages received and "cnt ok". The messages are untagged; the last one each way is "fin". With ``-e msg`` the server's address is that of its listener, and "q" and "a"
+come before it, before the connection is asked for, and when it has been.
 """
 
 import socket
@@ -24,7 +25,7 @@ def _receive(control: socket.socket, size: int) -> bytes:
     return data
 
 
-def _send_name(control: socket.socket, endpoint: ofipy.Endpoint) -> None:
+def _send_name(control: socket.socket, endpoint: ofipy.Endpoint | ofipy.PassiveEndpoint) -> None:
     name = endpoint.address.entries[0][1]
     control.sendall(len(name).to_bytes(4, "big"))
     control.sendall(endpoint.info.address_format.value.to_bytes(4, sys.byteorder))
@@ -37,24 +38,57 @@ def _receive_name(control: socket.socket) -> bytes:
     return _receive(control, size)
 
 
-def play(
-    control: socket.socket, endpoint: ofipy.Endpoint, *, server: bool, sizes: list[int], iterations: int
-) -> None:
-    """Play one side with the messages' contents left as they come."""
+def _sync(control: socket.socket, *, server: bool) -> None:
+    if server:
+        assert _receive(control, 2) == b"q\0"
+        control.sendall(b"a\0")
+    else:
+        control.sendall(b"q\0")
+        assert _receive(control, 2) == b"a\0"
+
+
+def meet(control: socket.socket, endpoint: ofipy.Endpoint, *, server: bool) -> ofipy.Peer:
+    """Exchange addresses."""
     if server:
         _send_name(control, endpoint)
-        peer = endpoint.insert(_receive_name(control))
-    else:
-        name = _receive_name(control)
-        peer = endpoint.insert(name)
-        _send_name(control, endpoint)
+        return endpoint.insert(_receive_name(control))
+    peer = endpoint.insert(_receive_name(control))
+    _send_name(control, endpoint)
+    return peer
+
+
+def accept(control: socket.socket, listener: ofipy.PassiveEndpoint) -> ofipy.Endpoint:
+    """The server's end of a connection."""
+    _sync(control, server=True)
+    _send_name(control, listener)
+    _sync(control, server=True)
+    endpoint = listener.wait(timeout=TIMEOUT).accept()
+    _sync(control, server=True)
+    return endpoint
+
+
+def connect(control: socket.socket, endpoint: ofipy.Endpoint) -> None:
+    """Connect the client's endpoint."""
+    _sync(control, server=False)
+    listener = _receive_name(control)
+    _sync(control, server=False)
+    connection = endpoint.connect(listener)
+    _sync(control, server=False)
+    connection.wait(timeout=TIMEOUT)
+
+
+def play(
+    control: socket.socket,
+    endpoint: ofipy.Endpoint,
+    peer: ofipy.Peer | None,
+    *,
+    server: bool,
+    sizes: list[int],
+    iterations: int,
+) -> None:
+    """Play one side with the messages' contents left as they come."""
     for size in sizes:
-        if server:
-            assert _receive(control, 2) == b"q\0"
-            control.sendall(b"a\0")
-        else:
-            control.sendall(b"q\0")
-            assert _receive(control, 2) == b"a\0"
+        _sync(control, server=server)
         out, room = bytes(size), bytearray(max(size, 64))
         for _ in range(iterations):
             if not server:

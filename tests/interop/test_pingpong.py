@@ -5,12 +5,12 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 from conftest import open_on_loopback
-from pingpong import play
+from pingpong import accept, connect, meet, play
 
 import ofipy
 
@@ -36,10 +36,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def program(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+def program(kind: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """It runs; at the end it has ended well by itself."""
     assert PROGRAM is not None
-    common = [PROGRAM, "-p", provider_of_program(), "-e", "rdm", "-d", "lo", "-I", str(ITERATIONS)]
+    provider = provider_of_program() if kind == "rdm" else "tcp"
+    common = [PROGRAM, "-p", provider, "-e", kind, "-d", "lo", "-I", str(ITERATIONS)]
     process = subprocess.Popen(
         [*common, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -53,6 +54,39 @@ def program(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     assert "1m" in output, output
 
 
+@contextmanager
+def called() -> Iterator[tuple[str, Callable[[], socket.socket]]]:
+    """A port for their client, and what waits for it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(20)
+
+        def answer() -> socket.socket:
+            control, _ = listener.accept()
+            control.settimeout(20)
+            return control
+
+        yield str(listener.getsockname()[1]), answer
+
+
+def call(port: int, process: subprocess.Popen[str]) -> socket.socket:
+    """Reach their server, which may not listen yet."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=20)
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+
+
+@pytest.fixture
+def domain() -> Iterator[ofipy.Domain]:
+    """For connected endpoints."""
+    info = ofipy.getinfo(provider="tcp", ep_type="msg", domain="lo")[0]
+    with ofipy.Fabric(info) as fabric:
+        yield fabric.domain(progress="auto")
+
+
 @pytest.fixture
 def endpoint() -> Iterator[ofipy.Endpoint]:
     opened = open_on_loopback("tcp")
@@ -62,27 +96,32 @@ def endpoint() -> Iterator[ofipy.Endpoint]:
 
 @needs_program
 def test_their_client_and_our_server(endpoint: ofipy.Endpoint) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(20)
-        # It checks what comes back.
-        with program("-c", "-P", str(listener.getsockname()[1]), "127.0.0.1"):
-            control, _ = listener.accept()
-            with control:
-                control.settimeout(20)
-                play(control, endpoint, server=True, sizes=SIZES, iterations=ITERATIONS)
+    # It checks what comes back.
+    with called() as (port, answer), program("rdm", "-c", "-P", port, "127.0.0.1"), answer() as control:
+        peer = meet(control, endpoint, server=True)
+        play(control, endpoint, peer, server=True, sizes=SIZES, iterations=ITERATIONS)
 
 
 @needs_program
 def test_their_server_and_our_client(endpoint: ofipy.Endpoint) -> None:
     port = free_port()
-    with program("-B", str(port)) as process:
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                control = socket.create_connection(("127.0.0.1", port), timeout=20)
-                break
-            except ConnectionRefusedError:
-                assert time.monotonic() < deadline
-                assert process.poll() is None
-        with control:
-            play(control, endpoint, server=False, sizes=SIZES, iterations=ITERATIONS)
+    with program("rdm", "-B", str(port)) as process, call(port, process) as control:
+        peer = meet(control, endpoint, server=False)
+        play(control, endpoint, peer, server=False, sizes=SIZES, iterations=ITERATIONS)
+
+
+@needs_program
+def test_their_client_connects_to_our_listener(domain: ofipy.Domain) -> None:
+    listener = domain.passive_endpoint()
+    listener.listen()
+    with called() as (port, answer), program("msg", "-c", "-P", port, "127.0.0.1"), answer() as control:
+        server = accept(control, listener)
+        play(control, server, None, server=True, sizes=SIZES, iterations=ITERATIONS)
+
+
+@needs_program
+def test_our_client_connects_to_their_listener(domain: ofipy.Domain) -> None:
+    port, client = free_port(), domain.endpoint().enable()
+    with program("msg", "-B", str(port)) as process, call(port, process) as control:
+        connect(control, client)
+        play(control, client, None, server=False, sizes=SIZES, iterations=ITERATIONS)

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connected endpoints: one connection, made by the program's will, with private data both ways, and its orderly end. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tcp.h"
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+/* A request moves from its listener to the endpoint. */
+static int take_request(struct tcp_endpoint *endpoint, struct tcp_connection *connection)
+{
+    socklen_t length = sizeof(endpoint->address);
+
+    if (getsockname(connection->stream.fd, &endpoint->address.any, &length) != 0)
+        return -errno;
+    tcp_address_clean(&endpoint->address);
+    epoll_ctl(connection->endpoint->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
+    ofp_list_remove(&connection->node);
+    ofp_list_append(&endpoint->connections, &connection->node);
+    connection->endpoint = endpoint;
+    endpoint->request = connection;
+    return tcp_connection_watch(connection);
+}
+
+int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+    int error = tcp_host_open(endpoint, base->domain);
+
+    if (error)
+        return error;
+    endpoint->base = base;
+    endpoint->connects = true;
+    tcp_info_address(&base->info, &endpoint->address);
+    if (base->request)
+        error = take_request(endpoint, (struct tcp_connection *)(uintptr_t)base->request);
+    else
+        error = tcp_bind(endpoint, service, text, text_size);
+    if (error)
+        tcp_host_close(endpoint);
+    return error;
+}
+
+/* -------------------------------------------------------------------------------------------------------- connecting */
+
+static int send_answer(struct tcp_connection *connection, enum tcp_control_type type, const void *data, size_t length)
+{
+    if (length > TCP_PRIVATE_MAX)
+        return -EINVAL;
+    return tcp_send_control(connection, type, data, length);
+}
+
+void tcp_msg_refuse(struct tcp_connection *connection, const void *data, size_t length)
+{
+    send_answer(connection, TCP_NACK, data, length);
+    connection->stream.ops->shutdown(&connection->stream);
+    tcp_connection_discard(connection);
+}
+
+int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
+    struct tcp_connection *connection;
+    char address[TCP_ADDRESS_TEXT] = "";
+    int error = 0;
+
+    if (peer->private_data_length > TCP_PRIVATE_MAX)
+        return -EINVAL;
+    connection = tcp_connection_new(endpoint, endpoint->listener, TCP_CONNECTING);
+    endpoint->listener = -1;
+    if (!connection)
+        return -ENOMEM;
+    connection->peer = peer;
+    connection->connector = true;
+    tcp_peer_of(peer)->connection = connection;
+    memcpy(connection->meeting->bytes, peer->private_data, peer->private_data_length);
+    connection->meeting->have = (uint32_t)peer->private_data_length;
+    connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
+    tcp_socket_options(endpoint, connection->stream.fd);
+    if (connect(connection->stream.fd, peer->address, (socklen_t)peer->address_length) != 0 && errno != EINPROGRESS)
+        error = -errno;
+    if (!error)
+        error = tcp_connection_watch(connection);
+    if (!error) {
+        tcp_ask_until_deadline(connection);
+        return 0;
+    }
+    tcp_address_format(peer->address, peer->address_length, address, sizeof(address));
+    snprintf(text, text_size, "cannot connect to %s: %s", address, strerror(-error));
+    tcp_connection_discard(connection);
+    return error;
+}
+
+void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+{
+    const struct tcp_endpoint *endpoint = connection->endpoint;
+
+    if (control->type == TCP_CONNREQ) {
+        tcp_connection_violation(connection, "a request in place of an answer");
+        return;
+    }
+    tcp_core->connection_answered(connection->peer, private_data, control->private_size);
+    if (control->type == TCP_NACK) {
+        tcp_connection_end(connection, ECONNREFUSED, false, "the request was rejected");
+        return;
+    }
+    connection->swapped = control->swapped;
+    connection->extended = endpoint->domain->extension && tcp_is_offer(control->offer);
+    if (endpoint->domain->key_length && !tcp_can_prove(control)) {
+        tcp_connection_end(connection, EACCES, false, "the peer has no key to prove (OFIPY_AUTH_KEY_FILE)");
+    } else if (endpoint->domain->key_length) {
+        tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
+        tcp_prove_begin(connection);
+    } else {
+        if (connection->extended)
+            tcp_extension_begin(connection);
+        tcp_begin_ours(connection);
+    }
+}
+
+int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
+    struct tcp_connection *connection = endpoint->request;
+    int error;
+
+    if (!connection)
+        return -ECONNRESET;
+    error = send_answer(connection, TCP_CONNRESP, data, length);
+    if (error)
+        return error;
+    endpoint->request = NULL;
+    connection->peer = peer;
+    tcp_peer_of(peer)->connection = connection;
+    if (endpoint->domain->key_length) {
+        connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
+        tcp_ask_until_deadline(connection);
+        /* What it says next may be here already. */
+        if (tcp_prove_begin(connection))
+            tcp_meet(connection);
+    } else {
+        if (connection->extended)
+            tcp_extension_begin(connection);
+        tcp_begin_ours(connection);
+    }
+    return 0;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- end */
+
+/* Nothing of ours is under way any more. */
+static bool is_idle(const struct tcp_connection *connection)
+{
+    return ofp_list_empty(&connection->out) && ofp_list_empty(&connection->acks) &&
+           ofp_list_empty(&connection->reads) && !connection->announced;
+}
+
+bool tcp_msg_may_quit(const struct tcp_endpoint *endpoint)
+{
+    return endpoint->quitting &&
+           (!tcp_peer_of(endpoint->quitting)->connection || is_idle(tcp_peer_of(endpoint->quitting)->connection));
+}
+
+void tcp_msg_quit(struct tcp_endpoint *endpoint)
+{
+    struct ofp_peer *peer = endpoint->quitting;
+
+    if (!tcp_msg_may_quit(endpoint))
+        return;
+    endpoint->quitting = NULL;
+    tcp_core->peer_lost(peer, 0, false, "shut down here");
+}
+
+int tcp_msg_shutdown(struct ofp_peer *peer)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
+
+    endpoint->quitting = peer;
+    tcp_flush(endpoint->base);
+    tcp_msg_quit(endpoint);
+    return 0;
+}
+
+void tcp_msg_lost(struct tcp_connection *connection, int error)
+{
+    bool between = !connection->in.left && !connection->in.have;
+
+    if (connection->farewell ? !connection->ended : !error && !connection->extended && between)
+        tcp_connection_end(connection, ESHUTDOWN, false, "the other side shut down");
+    else if (connection->farewell || (connection->extended && (!error || error == ECONNRESET)))
+        tcp_connection_end(connection, OFP_EPEERLOST, true, "its endpoint is gone");
+    else
+        tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Listeners of connected endpoints. A listener is an endpoint without messages: it has a listening socket, and connections
+ * until their request is read; from then on the request is the core's, until it is rejected or an endpoint is opened from it.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "tcp.h"
+
+struct tcp_passive {
+    struct tcp_endpoint host;
+};
+
+static struct tcp_endpoint *host_of(struct ofp_passive *passive)
+{
+    return &((struct tcp_passive *)passive->private)->host;
+}
+
+static void somebody_came(struct ofp_watch *watch, uint32_t events)
+{
+    struct tcp_endpoint *host = OFP_CONTAINER_OF(watch, struct tcp_endpoint, watch);
+
+    (void)events;
+    tcp_poll(host);
+    tcp_connections_free_dead(host);
+}
+
+static int passive_open(struct ofp_passive *passive, const char *service, char *text, size_t text_size)
+{
+    struct tcp_endpoint *host = host_of(passive);
+    int error = tcp_host_open(host, passive->domain);
+
+    if (error)
+        return error;
+    host->passive = passive;
+    tcp_info_address(&passive->info, &host->address);
+    error = tcp_bind(host, service, text, text_size);
+    if (error)
+        tcp_host_close(host);
+    return error;
+}
+
+static int passive_name(struct ofp_passive *passive, void *address, size_t *length)
+{
+    const struct tcp_endpoint *host = host_of(passive);
+    size_t room = *length;
+
+    *length = tcp_address_length(&host->address);
+    if (room < *length)
+        return -OFP_ETOOSMALL;
+    memcpy(address, &host->address, *length);
+    return 0;
+}
+
+static int passive_listen(struct ofp_passive *passive, uint32_t backlog)
+{
+    struct tcp_endpoint *host = host_of(passive);
+    int error = tcp_listen(host);
+
+    (void)backlog;
+    if (error)
+        return error;
+    host->watch = (struct ofp_watch){.fd = host->epoll_fd, .events = EPOLLIN, .ready = somebody_came};
+    error = tcp_core->watch_add(passive->domain, &host->watch);
+    host->armed = !error;
+    return error;
+}
+
+void tcp_passive_requested(struct tcp_connection *connection, const struct tcp_control *control,
+                           const uint8_t *private_data)
+{
+    struct tcp_endpoint *host = connection->endpoint;
+    union tcp_address *address = &connection->meeting->address;
+    socklen_t length = sizeof(*address);
+
+    if (control->type != TCP_CONNREQ || getpeername(connection->stream.fd, &address->any, &length) != 0) {
+        tcp_connection_violation(connection, "not a request for a connection");
+        return;
+    }
+    if (host->domain->key_length && !tcp_can_prove(control)) {
+        tcp_refuse_unproven(connection);
+        return;
+    }
+    tcp_address_clean(address);
+    connection->swapped = control->swapped;
+    connection->extended = host->domain->extension && tcp_is_offer(control->offer);
+    ofp_list_remove(&connection->unproven);
+    host->unproven_count--;
+    tcp_core->timer_stop(host->domain->base, &connection->meeting->timer);
+    tcp_connection_state(connection, TCP_REQUESTED);
+    if (tcp_core->connection_requested(host->passive, (uint64_t)(uintptr_t)connection, address,
+                                       tcp_address_length(address), private_data, control->private_size) != 0)
+        tcp_msg_refuse(connection, NULL, 0);
+}
+
+static int passive_reject(struct ofp_passive *passive, uint64_t request, const void *data, size_t length)
+{
+    (void)passive;
+    tcp_msg_refuse((struct tcp_connection *)(uintptr_t)request, data, length);
+    return 0;
+}
+
+static void passive_close(struct ofp_passive *passive) { tcp_host_close(host_of(passive)); }
+
+const struct ofp_passive_ops tcp_passive_ops = {
+    .size = sizeof(struct tcp_passive),
+    .open = passive_open,
+    .name = passive_name,
+    .listen = passive_listen,
+    .reject = passive_reject,
+    .close = passive_close,
+};
