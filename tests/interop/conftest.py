@@ -38,7 +38,7 @@ def raw_address(endpoint: ofipy.Endpoint) -> bytes:
 @pytest.fixture
 def pair() -> Iterator[Pair]:
     """Our endpoint, libfabric's, and each as the other's peer."""
-    ours, theirs = open_on_loopback("tcp"), open_on_loopback("ofi:tcp")
+    theirs, ours = open_on_loopback("ofi:tcp"), open_on_loopback("tcp")
     yield ours, theirs, ours.insert(raw_address(theirs)), theirs.insert(raw_address(ours))
     ours.fabric.close()
     theirs.fabric.close()

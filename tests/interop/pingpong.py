@@ -3,8 +3,8 @@
 
 Over a TCP connection of their own the two programs exchange addresses (length in 4 bytes, big-endian; number of the
 address format, 4 bytes in the host's order; the address; the server's first), and before each size "q" and "a", after
-it the number of messages received and "cnt ok". The messages are untagged; the last one each way is "fin". With ``-e msg`` the server's address is that of its listener, and "q" and "a"
-come before it, before the connection is asked for, and when it has been.
+it the number of messages received and "cnt ok". The messages are untagged; the last one each way is "fin". With
+``-e msg`` the only address is that of the server's listener.
 """
 
 import socket
@@ -28,7 +28,7 @@ def _receive(control: socket.socket, size: int) -> bytes:
 def _send_name(control: socket.socket, endpoint: ofipy.Endpoint | ofipy.PassiveEndpoint) -> None:
     name = endpoint.address.entries[0][1]
     control.sendall(len(name).to_bytes(4, "big"))
-    control.sendall(endpoint.info.address_format.value.to_bytes(4, sys.byteorder))
+    control.sendall(endpoint.domain.info.address_format.value.to_bytes(4, sys.byteorder))
     control.sendall(name)
 
 
@@ -59,22 +59,13 @@ def meet(control: socket.socket, endpoint: ofipy.Endpoint, *, server: bool) -> o
 
 def accept(control: socket.socket, listener: ofipy.PassiveEndpoint) -> ofipy.Endpoint:
     """The server's end of a connection."""
-    _sync(control, server=True)
     _send_name(control, listener)
-    _sync(control, server=True)
-    endpoint = listener.wait(timeout=TIMEOUT).accept()
-    _sync(control, server=True)
-    return endpoint
+    return listener.wait(timeout=TIMEOUT).accept()
 
 
 def connect(control: socket.socket, endpoint: ofipy.Endpoint) -> None:
     """Connect the client's endpoint."""
-    _sync(control, server=False)
-    listener = _receive_name(control)
-    _sync(control, server=False)
-    connection = endpoint.connect(listener)
-    _sync(control, server=False)
-    connection.wait(timeout=TIMEOUT)
+    endpoint.connect(_receive_name(control)).wait(timeout=TIMEOUT)
 
 
 def play(

@@ -12,7 +12,7 @@ from conftest import open_on_loopback, raw_address
 import ofipy
 
 TIMEOUT = 20
-ours, theirs = open_on_loopback("tcp"), open_on_loopback("ofi:tcp")
+theirs, ours = open_on_loopback("ofi:tcp"), open_on_loopback("tcp")
 them, us = ours.insert(raw_address(theirs)), theirs.insert(raw_address(ours))
 data = (np.arange(1 << 20) % 251).astype(np.uint8)
 

@@ -94,7 +94,7 @@ def test_truncation_leaves_the_connection_up(pair: Pair) -> None:
 def test_both_connect_at_once() -> None:
     """The larger address wins, whichever that is, also when both requests are on their way."""
     for _ in range(20):
-        ours, theirs = open_on_loopback("tcp"), open_on_loopback("ofi:tcp")
+        theirs, ours = open_on_loopback("ofi:tcp"), open_on_loopback("tcp")
         them, us = ours.insert(raw_address(theirs)), theirs.insert(raw_address(ours))
         rooms = bytearray(1), bytearray(1)
         receives = ours.trecv_into(rooms[0], them, tag=1), theirs.trecv_into(rooms[1], us, tag=1)

@@ -112,10 +112,18 @@ def test_their_server_and_our_client(endpoint: ofipy.Endpoint) -> None:
 
 @needs_program
 def test_their_client_connects_to_our_listener(domain: ofipy.Domain) -> None:
-    listener = domain.passive_endpoint()
-    listener.listen()
-    with called() as (port, answer), program("msg", "-c", "-P", port, "127.0.0.1"), answer() as control:
-        server = accept(control, listener)
+    with domain.passive_endpoint() as listener:
+        listener.listen()
+        serve_one(listener)
+
+
+def serve_one(listener: ofipy.PassiveEndpoint) -> None:
+    with (
+        called() as (port, answer),
+        program("msg", "-c", "-P", port, "127.0.0.1"),
+        answer() as control,
+        accept(control, listener) as server,
+    ):
         play(control, server, None, server=True, sizes=SIZES, iterations=ITERATIONS)
 
 
@@ -125,3 +133,4 @@ def test_our_client_connects_to_their_listener(domain: ofipy.Domain) -> None:
     with program("msg", "-B", str(port)) as process, call(port, process) as control:
         connect(control, client)
         play(control, client, None, server=False, sizes=SIZES, iterations=ITERATIONS)
+    client.close()
