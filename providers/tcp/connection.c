@@ -128,6 +128,8 @@ void tcp_connection_discard(struct tcp_connection *connection)
     }
     if (endpoint->hot == connection)
         endpoint->hot = NULL;
+    if (endpoint->unwatched == connection)
+        endpoint->unwatched = NULL;
     if (endpoint->request == connection)
         endpoint->request = NULL;
     /* Callers up the stack may still look at it. */

@@ -11,6 +11,10 @@
 #define EVENTS 32
 /* While the socket that was read last is polled, the others are looked at after so long. */
 #define LOOK_PAUSE UINT64_C(8000)
+/* The same where the last looks found nothing: a question costs as much as a packet. */
+#define LOOK_PAUSE_LONGEST UINT64_C(64000)
+/* Calls of progress until a connection that is hot all the time is taken out of epoll. */
+#define HOT_TURNS 256
 #define STALL_PAUSE_FIRST (TCP_MILLISECOND / 4)
 #define STALL_PAUSE_LONGEST (8 * TCP_MILLISECOND)
 
@@ -55,6 +59,7 @@ int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain)
     endpoint->scratch = malloc(TCP_SCRATCH);
     if (!endpoint->scratch)
         return -ENOMEM;
+    endpoint->look_pause = LOOK_PAUSE;
     endpoint->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (endpoint->epoll_fd >= 0) {
         endpoint->watch = (struct ofp_watch){.fd = endpoint->epoll_fd, .events = EPOLLIN, .ready = woken};
@@ -212,16 +217,56 @@ static int retry_stalled(struct tcp_endpoint *endpoint)
     return events;
 }
 
+/* For other connections than the hot one. */
+static int look_around(struct tcp_endpoint *endpoint)
+{
+    int events = tcp_poll(endpoint);
+
+    if (events)
+        endpoint->look_pause = LOOK_PAUSE;
+    else if (endpoint->look_pause < LOOK_PAUSE_LONGEST)
+        endpoint->look_pause *= 2;
+    return events;
+}
+
+/*
+ * What is read anyway in every call of progress needs no event: each packet would wake epoll's queue, at the sender's cost
+ * where both share a machine. Until somebody sleeps, another connection is the hot one, or room to write is waited for.
+ */
+static void watch_again(struct tcp_endpoint *endpoint)
+{
+    struct tcp_connection *connection = endpoint->unwatched;
+
+    endpoint->unwatched = NULL;
+    endpoint->hot_turns = 0;
+    if (connection && tcp_connection_watch(connection) != 0)
+        tcp_connection_doom(connection, ENOMEM);
+}
+
+static void watch_no_longer(struct tcp_endpoint *endpoint, struct tcp_connection *hot)
+{
+    if (endpoint->unwatched == hot && !hot->blocked)
+        return;
+    if (endpoint->unwatched) {
+        watch_again(endpoint);
+    } else if (!hot->blocked && !endpoint->armed && ++endpoint->hot_turns > HOT_TURNS) {
+        epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_DEL, hot->stream.fd, NULL);
+        endpoint->unwatched = hot;
+    }
+}
+
 int tcp_progress(struct ofp_endpoint *base)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
     struct tcp_connection *hot = endpoint->hot;
     int events = 0;
 
+    if (hot && hot->state == TCP_UP)
+        watch_no_longer(endpoint, hot);
     if (hot && hot->state == TCP_UP && !hot->stalled)
         events = tcp_receive(hot);
-    if (!events && (!hot || tcp_core->now() - endpoint->looked_at > LOOK_PAUSE))
-        events += tcp_poll(endpoint);
+    if (!events && (!hot || tcp_core->now() - endpoint->looked_at > endpoint->look_pause))
+        events += look_around(endpoint);
     events += read_ready(endpoint);
     if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->stalled)))
         events += retry_stalled(endpoint);
@@ -241,6 +286,7 @@ bool tcp_arm(struct ofp_endpoint *base)
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
 
     tcp_flush(base);
+    watch_again(endpoint);
     if (!ofp_list_empty(&endpoint->ready) || tcp_poll(endpoint) || tcp_msg_may_quit(endpoint))
         return false;
     /* Only while somebody sleeps: otherwise the kernel would tell the reactor of every packet, which costs its sender. */

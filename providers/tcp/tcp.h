@@ -196,8 +196,11 @@ struct tcp_endpoint {
     struct ofp_endpoint *base;
     struct tcp_domain *domain;
     int epoll_fd;
-    uint64_t looked_at;         /* when epoll was last asked */
-    struct tcp_connection *hot; /* read last */
+    uint64_t looked_at;               /* when epoll was last asked */
+    uint64_t look_pause;              /* ns until it is next, while the hot connection is silent */
+    struct tcp_connection *hot;       /* read last */
+    struct tcp_connection *unwatched; /* hot for so long that epoll does not watch it; NULL: none. Not while armed */
+    uint32_t hot_turns;               /* how long, in calls of progress */
     struct ofp_list ready, dirty, stalled, creditors;
     char *scratch;
     struct ofp_list connections, dead, unproven;
