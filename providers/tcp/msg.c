@@ -190,9 +190,10 @@ void tcp_msg_lost(struct tcp_connection *connection, int error)
 {
     bool between = !connection->in.left && !connection->in.have;
 
-    if (connection->farewell ? !connection->ended : !error && !connection->extended && between)
+    /* Stock endpoints say no goodbye. */
+    if (connection->farewell || (!error && !connection->extended && between))
         tcp_connection_end(connection, ESHUTDOWN, false, "the other side shut down");
-    else if (connection->farewell || (connection->extended && (!error || error == ECONNRESET)))
+    else if (connection->extended && (!error || error == ECONNRESET))
         tcp_connection_end(connection, OFP_EPEERLOST, true, "its endpoint is gone");
     else
         tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connected endpoints over TCP: with each other, with and without the extension or a key, and with a bare socket. */
+#include "connection_fixture.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tcp.h"
+
+#define LENGTH 300000
+
+static void talk(struct node *from_node, struct ofp_endpoint *from, struct node *to_node, struct ofp_endpoint *to)
+{
+    static char out[LENGTH], in[LENGTH];
+
+    for (uint64_t length = 1; length <= LENGTH;
+         length = length < LENGTH && length * 40 > LENGTH ? LENGTH : length * 40) {
+        memset(out, (int)length, length);
+        assert_int_equal(post(to, OFP_RECV, OFP_PEER_ANY, in, length, 2), 1);
+        assert_int_equal(post(from, OFP_SEND, 0, out, length, 1), 1);
+        expect_completion(to_node, 2, 0);
+        expect_completion(from_node, 1, 0);
+        assert_memory_equal(in, out, length);
+    }
+}
+
+static void there_and_back(bool by_closing)
+{
+    struct node server, client;
+    struct ofp_endpoint *accepted, *connected;
+
+    nodes_open(&server, &client);
+    connect_pair(&server, &client, &accepted, &connected);
+    talk(&client, connected, &server, accepted);
+    talk(&server, accepted, &client, connected);
+    if (by_closing)
+        assert_int_equal(ofp_endpoint_close(connected, SECOND), 0);
+    else
+        assert_int_equal(ofp_shutdown(connected), 0);
+    expect_event(&server, OFP_EVENT_SHUTDOWN, 0, "");
+    if (!by_closing)
+        assert_int_equal(ofp_endpoint_close(connected, SECOND), 0);
+    assert_int_equal(ofp_endpoint_close(accepted, SECOND), 0);
+    node_close(&server);
+    node_close(&client);
+}
+
+static void test_there_and_back(void **state)
+{
+    (void)state;
+    there_and_back(false);
+    there_and_back(true);
+}
+
+static void test_as_stock_endpoints(void **state)
+{
+    setenv("OFIPY_TCP_EXTENSION", "no", 1);
+    test_there_and_back(state);
+    unsetenv("OFIPY_TCP_EXTENSION");
+}
+
+static void test_with_a_key(void **state)
+{
+    char path[] = "/tmp/ofipy-key-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_int_equal(write(fd, "a key that is long enough", 25), 25);
+    assert_int_equal(fchmod(fd, 0600), 0);
+    close(fd);
+    setenv("OFIPY_AUTH_KEY_FILE", path, 1);
+    test_there_and_back(state);
+    unsetenv("OFIPY_AUTH_KEY_FILE");
+    unlink(path);
+}
+
+static void test_a_request_is_rejected(void **state)
+{
+    struct node server, client;
+    struct ofp_passive *passive;
+    struct ofp_endpoint *endpoint;
+    struct ofp_event event;
+
+    (void)state;
+    nodes_open(&server, &client);
+    passive = listener_open(&server, 0, true);
+    endpoint = endpoint_open(&client, 0);
+    assert_int_equal(ask(endpoint, passive, "please"), 0);
+    event = expect_event(&server, OFP_EVENT_CONNREQ, 0, "please");
+    assert_int_equal(ofp_passive_reject(passive, event.handle, "never", 5), 0);
+    expect_event(&client, OFP_EVENT_CONNECTED, ECONNREFUSED, "never");
+    assert_int_equal(status(endpoint, "never"), -ECONNREFUSED);
+    assert_int_equal(ofp_endpoint_close(endpoint, SECOND), 0);
+    assert_int_equal(ofp_passive_close(passive), 0);
+    node_close(&server);
+    node_close(&client);
+}
+
+/* -------------------------------------------------------------------------------------------------------- bare sockets */
+
+static int raw_connect(struct ofp_passive *passive)
+{
+    union tcp_address address;
+    size_t length = sizeof(address);
+    int fd;
+
+    assert_int_equal(ofp_passive_address(passive, &address, &length), 0);
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, &address.any, (socklen_t)length), 0);
+    return fd;
+}
+
+static void raw_request(int fd, const char *data)
+{
+    uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
+    struct tcp_control control = {.type = TCP_CONNREQ, .private_size = (uint16_t)strlen(data)};
+
+    tcp_control_encode(&control, bytes);
+    memcpy(bytes + TCP_CONTROL_SIZE, data, strlen(data));
+    assert_int_equal(send(fd, bytes, TCP_CONTROL_SIZE + strlen(data), MSG_NOSIGNAL), TCP_CONTROL_SIZE + strlen(data));
+}
+
+static bool raw_read(struct node *node, int fd, void *bytes, size_t length)
+{
+    uint64_t deadline = ofpi_now() + 5 * SECOND;
+    size_t have = 0;
+
+    while (have < length) {
+        ssize_t part = recv(fd, (char *)bytes + have, length - have, MSG_DONTWAIT);
+
+        if (part == 0 || (part < 0 && errno != EAGAIN))
+            return false;
+        have += part > 0 ? (size_t)part : 0;
+        ofp_domain_progress(node->domain);
+        assert_true(ofpi_now() < deadline);
+    }
+    return true;
+}
+
+/* libfabric sends no goodbye: the end of its stream is one, unless it is in the middle of something. */
+static void test_a_stock_client(void **state)
+{
+    struct node server;
+    struct ofp_passive *passive;
+
+    (void)state;
+    node_open(&server, OFP_PROGRESS_MANUAL);
+    passive = listener_open(&server, 0, true);
+    for (int cut = 0; cut < 2; cut++) {
+        struct tcp_header header = {.op = TCP_MSG, .payload = 5};
+        uint8_t answer[TCP_CONTROL_SIZE + 7], bytes[TCP_HEADER_MAX];
+        char room[8];
+        int fd = raw_connect(passive);
+        struct ofp_endpoint *endpoint;
+
+        raw_request(fd, "hello");
+        endpoint = endpoint_open(&server, expect_event(&server, OFP_EVENT_CONNREQ, 0, "hello").handle);
+        assert_int_equal(post(endpoint, OFP_RECV, OFP_PEER_ANY, room, sizeof(room), 2), 1);
+        assert_int_equal(ofp_accept(endpoint, "welcome", 7), 0);
+        expect_event(&server, OFP_EVENT_CONNECTED, 0, "");
+        assert_true(raw_read(&server, fd, answer, sizeof(answer)));
+        assert_int_equal(answer[1], TCP_CONNRESP);
+        assert_memory_equal(answer + TCP_CONTROL_SIZE, "welcome", 7);
+        assert_int_equal(send(fd, bytes, tcp_header_encode(&header, 0, false, bytes), 0), TCP_HEADER_BASE);
+        assert_int_equal(send(fd, "hello", cut ? 3 : 5, 0), cut ? 3 : 5);
+        if (!cut)
+            expect_completion(&server, 2, 0);
+        /* Not the tagged ones: that is what its endpoints do not survive. */
+        assert_int_equal(post(endpoint, OFP_TSEND, 0, "no", 2, 3), -EOPNOTSUPP);
+        close(fd);
+        if (cut)
+            expect_completion(&server, 2, ECONNRESET);
+        expect_event(&server, OFP_EVENT_SHUTDOWN, cut ? ECONNRESET : 0, "");
+        assert_int_equal(ofp_endpoint_close(endpoint, SECOND), 0);
+    }
+    assert_int_equal(ofp_passive_close(passive), 0);
+    node_close(&server);
+}
+
+static void test_hostile_requests(void **state)
+{
+    static const uint8_t changes[][2] = {{0, 2}, {1, 1}, {1, 200}, {2, 2}};
+    struct node server;
+    struct ofp_passive *passive;
+    int half, gone;
+
+    (void)state;
+    node_open(&server, OFP_PROGRESS_MANUAL);
+    passive = listener_open(&server, 0, true);
+    half = raw_connect(passive);
+    assert_int_equal(send(half, "\3\0\0\5", 4, 0), 4);
+    for (unsigned i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        struct tcp_control control = {.type = TCP_CONNREQ};
+        uint8_t bytes[TCP_CONTROL_SIZE];
+        int fd = raw_connect(passive);
+
+        tcp_control_encode(&control, bytes);
+        bytes[changes[i][0]] = changes[i][1];
+        assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+        assert_false(raw_read(&server, fd, bytes, 1));
+        close(fd);
+    }
+    /* Who has gone by the time of the answer is found out then. */
+    gone = raw_connect(passive);
+    raw_request(gone, "bye");
+    close(gone);
+    {
+        struct ofp_endpoint *endpoint =
+            endpoint_open(&server, expect_event(&server, OFP_EVENT_CONNREQ, 0, "bye").handle);
+
+        assert_int_equal(ofp_accept(endpoint, NULL, 0), 0);
+        assert_int_equal(ofp_endpoint_close(endpoint, SECOND), 0);
+    }
+    while (ofp_eq_read(server.eq, &(struct ofp_event){0}, (char[OFP_EVENT_DATA_MAX]){0}) == 1)
+        ;
+    assert_int_equal(ofp_passive_close(passive), 0);
+    close(half);
+    node_close(&server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_as_stock_endpoints),
+        cmocka_unit_test(test_with_a_key),     cmocka_unit_test(test_a_request_is_rejected),
+        cmocka_unit_test(test_a_stock_client), cmocka_unit_test(test_hostile_requests),
+    };
+
+    setenv("OFIPY_TCP_INTERFACE", "lo", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
