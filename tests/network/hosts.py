@@ -12,7 +12,9 @@ import subprocess
 import tempfile
 from ipaddress import ip_interface
 
-COMMANDS = ("ip", "iptables-legacy", "ip6tables-legacy", "nsenter", "unshare")
+import pytest
+
+COMMANDS = ("ip", "iptables-legacy", "ip6tables-legacy", "nsenter", "tc", "unshare")
 COMMAND_SECONDS = 20
 
 
@@ -113,6 +115,13 @@ class Wire:
         self.host.filter(
             f"-A INPUT -i {self.name} -m statistic --mode random --probability {share} -j DROP",
         )
+
+    def disturb(self, fault: str) -> None:
+        """Delay, repeat or mix the packets that leave, in the words of ``tc netem``."""
+        result = self.host.run(f"tc qdisc add dev {self.name} root netem {fault}")
+        if "qdisc kind is unknown" in result.stderr:
+            pytest.skip("this kernel has no sch_netem")
+        assert result.returncode == 0, result.stderr
 
     def cut(self) -> None:
         """Lose everything, in both directions."""

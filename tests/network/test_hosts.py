@@ -44,16 +44,9 @@ def test_everything_between_two_hosts(network: Network, start: Start, family: st
     assert [node.memory() for node in nodes] == [[1, 45, 10]] * 2
 
 
-@FAMILIES
-def test_lost_packets(network: Network, start: Start, family: str) -> None:
-    hosts = [network.host() for _ in range(2)]
-    wires = [network.wire(host) for host in hosts]
-    # Long enough for TCP to get through: the timeout is another test's.
-    nodes = [start(host, TCP_USER_TIMEOUT=30) for host in hosts]
+def exchange(nodes: list[Node], family: str) -> None:
+    """Messages both ways at once, small ones beside large ones, until enough have come: all of them, in order."""
     addresses = [node.open(domain=f"eth0{family}") for node in nodes]
-    for wire in wires:
-        wire.lose(0.05)
-    # Both ways at once, and small ones beside large ones.
     lengths = {1: [1, 8, 100, 5000, 60_000], 2: [1 << 20]}
     for tag, mixture in lengths.items():
         for node, address in zip(nodes, reversed(addresses), strict=True):
@@ -72,4 +65,27 @@ def test_lost_packets(network: Network, start: Start, family: str) -> None:
             assert source["failures"] == sink["failures"] == []
             # The source counts its last, empty message.
             assert source["sent"] == sink["received"] + 1
+
+
+@FAMILIES
+def test_lost_packets(network: Network, start: Start, family: str) -> None:
+    hosts = [network.host() for _ in range(2)]
+    wires = [network.wire(host) for host in hosts]
+    # Long enough for TCP to get through: the timeout is another test's.
+    for wire in wires:
+        wire.lose(0.05)
+    # Long enough for TCP to get through: the timeout is another test's.
+    exchange([start(host, TCP_USER_TIMEOUT=30) for host in hosts], family)
     assert all(wire.dropped() > 0 for wire in wires)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["delay 20ms 10ms", "duplicate 10%", "delay 5ms reorder 25% 50%"],
+    ids=["delay", "duplicate", "reorder"],
+)
+def test_packets_that_come_late_twice_or_in_another_order(network: Network, start: Start, fault: str) -> None:
+    hosts = [network.host() for _ in range(2)]
+    for wire in [network.wire(host) for host in hosts]:
+        wire.disturb(fault)
+    exchange([start(host, TCP_USER_TIMEOUT=30) for host in hosts], "")

@@ -141,7 +141,8 @@ class Node:
         return [info.domain for info in ofipy.getinfo(provider="tcp", ep_type="rdm")]
 
     def why_not(self) -> str:
-        return ofipy.getinfo(provider="tcp", ep_type="rdm", explain=True)[0].reason or ""
+        found = ofipy.getinfo(provider="tcp", ep_type="rdm", explain=True)
+        return next(each.reason for each in found if each.provider == "tcp") or ""
 
     def open(self, domain: str = "", service: int | None = None) -> str:
         """Open an endpoint on that interface, or on the preferred one; its address."""
