@@ -2,6 +2,7 @@
 """What the processes of the stress tests do; run as ``worker.py FUNCTION JSON-ARGUMENTS``."""
 
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -197,6 +198,126 @@ def one_queue(posters: int, readers: int, each: int) -> None:
         run_threads(posting + [lambda reader=reader: read(reader) for reader in range(readers)])
     contexts = sorted(context for contexts in seen for context in contexts)
     tell(contexts == list(range(2 * posters * each)))
+
+
+def open_tcp() -> ofipy.Endpoint:
+    """An endpoint on the loopback interface that nobody but its caller drives."""
+    infos = ofipy.getinfo(provider="tcp", ep_type="rdm")
+    info = next(info for info in infos if info.domain == "lo")
+    return ofipy.Fabric(info).domain(progress="manual").endpoint().enable()
+
+
+def many_descriptors() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def idle_peers(hub: str) -> None:
+    """As told, add so many endpoints that send one message to the hub and then do nothing."""
+    many_descriptors()
+    first, kept = open_tcp(), []
+    while (count := hear()[0]) > 0:
+        for _ in range(count):
+            ep = first.domain.endpoint().enable()
+            kept.append(ep)
+            ep.tsend(b"here", ep.insert(hub), tag=1).wait(timeout=60)
+        tell(count)
+
+
+def echo() -> None:
+    """Send everything back."""
+    with contextlib.suppress(ofipy.FabricError):
+        ep = open_tcp()
+        tell(str(ep.address))
+        room = np.zeros(8, np.uint8)
+        while True:
+            source = ep.trecv_into(room, tag=2).wait(timeout=60).source
+            ep.tsend(room, source, tag=3).wait(timeout=60)
+
+
+def allocated() -> int:
+    """Bytes that malloc has handed out, in all its arenas."""
+
+    class Information(ctypes.Structure):
+        names = (
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+        )
+        _fields_ = tuple((name, ctypes.c_size_t) for name in (*names, "keepcost"))
+
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = Information
+    information = mallinfo()
+    return int(information.uordblks + information.hblkhd)
+
+
+def resident() -> int:
+    """Bytes of this process in memory; those of its sockets are the kernel's and do not count."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def tcp_hub(echo_address: str) -> None:
+    """Take in idle peers as told, tell memory after each lot, at last the latency beside an endpoint without them."""
+    many_descriptors()
+    crowded, lonely = open_tcp(), open_tcp()
+    room = np.zeros(8, np.uint8)
+    friends = [ep.insert(echo_address) for ep in (crowded, lonely)]
+    tell(str(crowded.address))
+
+    def times(ep: ofipy.Endpoint, peer: ofipy.Peer, count: int) -> list[float]:
+        result = []
+        for _ in range(count):
+            started = time.perf_counter()
+            ep.tsend(room, peer, tag=2)
+            ep.trecv_into(room, peer, tag=3).wait(timeout=60)
+            result.append(time.perf_counter() - started)
+        return result
+
+    while (count := hear()[0]) > 0:
+        for _ in range(count):
+            crowded.trecv_into(room, tag=1).wait(timeout=60)
+        gc.collect()
+        tell([crowded.stats().peers_up, allocated(), resident()])
+    medians: list[list[float]] = [[], []]
+    for _ in range(40):
+        for ep, friend, kept in zip((crowded, lonely), friends, medians, strict=True):
+            kept.append(float(np.median(times(ep, friend, 100))))
+    tell(medians)
+    hear()
+
+
+def tcp_without_descriptors() -> None:
+    """Receive with room for ten more descriptors, then with enough; tell how many came each time."""
+    many_descriptors()
+    ep = open_tcp()
+    tell(str(ep.address))
+    room, count = bytearray(4), hear()[0]
+    ceiling = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    taken = max(int(each) for each in os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken + 10, ceiling))
+    tell("few")
+    came = [0, 0]
+    request = ep.trecv_into(room, tag=1)
+    with contextlib.suppress(ofipy.TimedOut):
+        while True:
+            request.wait(timeout=2)
+            came[0] += 1
+            request = ep.trecv_into(room, tag=1)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (ceiling, ceiling))
+    while sum(came) < count:
+        request.wait(timeout=20)
+        came[1] += 1
+        request = ep.trecv_into(room, tag=1)
+    tell(came)
+    hear()
 
 
 if __name__ == "__main__":
