@@ -30,6 +30,15 @@ struct bridge_neighbour {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ofp_list neighbours = {&neighbours, &neighbours};
 
+/* The parent's are no neighbours of a forked child, and who held the lock is not there. */
+static void forget(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    ofp_list_init(&neighbours);
+}
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, forget); }
+
 /* An operation that does nothing, not even at the target; to a peer that is not known yet, libfabric sends the own name first. */
 static void contact(const struct bridge_neighbour *from, const struct bridge_neighbour *to)
 {
@@ -69,12 +78,14 @@ int bridge_neighbour_join(struct ofp_endpoint *endpoint)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct bridge_opened *opened = bridge_domain_of(endpoint->domain)->opened;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct bridge_neighbour *neighbour;
     size_t length = sizeof(neighbour->name);
     int result;
 
     if (strcmp(opened->info->fabric_attr->prov_name, "shm") != 0)
         return 0;
+    pthread_once(&once, watch_forks);
     neighbour = calloc(1, sizeof(*neighbour));
     if (!neighbour)
         return -ENOMEM;
