@@ -205,10 +205,10 @@ static inline int ofpi_domain_enter(struct ofpi_domain *domain)
     return 0;
 }
 void ofpi_domain_rearm(struct ofpi_domain *domain);
-/* Somebody outside the library sleeps on the domain's descriptor and counts on the endpoints to be armed. */
+/* Somebody sleeps on the domain's descriptor, here or outside the library, and counts on the endpoints to be armed. */
 static inline bool ofpi_domain_has_sleepers(const struct ofpi_domain *domain)
 {
-    return domain->armed_queues || domain->helper_state == OFPI_HELPER_ARMED;
+    return domain->leader || domain->armed_queues || domain->helper_state == OFPI_HELPER_ARMED;
 }
 void ofpi_domain_flush(struct ofpi_domain *domain);
 /* Start what is due, never from within a provider's callback; returns how many; deferred.c. */

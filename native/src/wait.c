@@ -241,7 +241,8 @@ static int wait_counted(struct ofpi_domain *domain, ofpi_condition *condition, c
     *expired = timeout == 0;
     if (timeout == 0)
         return 0;
-    if (domain->endpoints_armed && !domain->armed_queues)
+    /* Peers need not wake who is awake; but a thread that sleeps has nothing else to wake it. */
+    if (domain->endpoints_armed && !domain->armed_queues && !domain->leader)
         ofpi_disarm(domain);
     ofpi_helper_kick(domain);
     /* What a fast peer answers is here before the clock was worth reading. */

@@ -3,6 +3,7 @@
 #include "core_fixture.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -133,6 +134,54 @@ static void test_many_threads_wait_on_one_domain(void **state)
         pthread_join(threads[i], NULL);
         assert_int_equal(waiters[i].result, 1);
         assert_int_equal(waiters[i].value, i);
+    }
+}
+
+static void wait_until_somebody_sleeps(struct ofp_domain *handle)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    uint64_t deadline = ofpi_now() + 5000000000ull;
+    bool sleeps = false;
+
+    while (!sleeps) {
+        ofpi_lock_acquire(&domain->lock);
+        sleeps = domain->leader;
+        ofpi_lock_release(&domain->lock);
+        assert_true(ofpi_now() < deadline);
+        sched_yield();
+    }
+}
+
+/* A second one that waits, and goes before it would sleep, leaves the first what wakes it. */
+static void test_a_short_wait_leaves_the_sleeper_its_wake_up(void **state)
+{
+    struct waiter waiter = {.tag = 100};
+    struct ofp_operation send;
+    uint64_t value = 0, began;
+    pthread_t thread;
+
+    (void)state;
+    for (uint64_t round = 0; round < 5; round++) {
+        ofp_request_t request = ofp_request_trecv_buffer(b.endpoint, &value, 8, OFP_PEER_ANY, 101, 0);
+
+        assert_true(request > 0);
+        pthread_create(&thread, NULL, wait_for_tag, &waiter);
+        wait_until_somebody_sleeps(b.domain);
+        assert_int_equal(ofp_request_wait(request, 5000), 0);
+        began = ofpi_now();
+        for (uint64_t tag = 100; tag <= 101; tag++) {
+            send = tagged(OFP_TSEND, a.peer, tag, &round, 8, 0);
+            send.flags = OFP_INJECT;
+            assert_int_equal(ofp_post(a.endpoint, &send, 1), 1);
+            ofp_domain_progress(a.domain);
+            if (tag == 100)
+                pthread_join(thread, NULL);
+        }
+        /* By itself a sleeper looks again after a second. */
+        assert_true(ofpi_now() - began < 500000000ull);
+        assert_int_equal(waiter.result, 1);
+        assert_int_equal(wait_request(request), 1);
+        ofp_request_release(request);
     }
 }
 
@@ -321,6 +370,7 @@ int main(void)
         WITH(open_manual, test_two_threads_exchange),
         WITH(open_auto, test_many_threads_wait_on_one_domain),
         WITH(open_manual, test_many_threads_wait_on_one_domain),
+        WITH(open_manual, test_a_short_wait_leaves_the_sleeper_its_wake_up),
         WITH(open_manual, test_time_out_leaves_the_operation_running),
         WITH(open_auto, test_descriptor_becomes_readable),
         WITH(open_manual, test_descriptor_becomes_readable),
