@@ -137,6 +137,48 @@ static void test_many_threads_wait_on_one_domain(void **state)
     }
 }
 
+/* A call waits a second at most: who gets nothing by then was not woken. */
+static bool is_done_in_time(ofp_request_t request) { return request > 0 && ofp_request_take(request, -1).error == 0; }
+
+static void *answer_tag(void *argument)
+{
+    uint64_t tag = *(uint64_t *)argument, value;
+
+    for (int i = 0; i < 200; i++) {
+        struct ofp_operation back = tagged(OFP_TSEND, b.peer, tag + 100, &value, 8, 0);
+
+        back.flags = OFP_INJECT;
+        if (!is_done_in_time(ofp_request_trecv_buffer(b.endpoint, &value, 8, OFP_PEER_ANY, tag, 0)) ||
+            ofp_post(b.endpoint, &back, 1) != 1)
+            return argument;
+    }
+    return NULL;
+}
+
+/* One leads, the other polls beside it and must not empty what wakes the leader. */
+static void test_two_threads_of_a_domain_answer_in_turn(void **state)
+{
+    uint64_t tags[2] = {100, 101}, value;
+    pthread_t threads[2];
+    void *failed;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, answer_tag, &tags[i]);
+    for (int round = 0; round < 400; round++) {
+        struct ofp_operation send = tagged(OFP_TSEND, a.peer, tags[round % 2], &value, 8, 0);
+
+        send.flags = OFP_INJECT;
+        assert_int_equal(ofp_post(a.endpoint, &send, 1), 1);
+        assert_true(
+            is_done_in_time(ofp_request_trecv_buffer(a.endpoint, &value, 8, OFP_PEER_ANY, tags[round % 2] + 100, 0)));
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+}
+
 static void wait_until_somebody_sleeps(struct ofp_domain *handle)
 {
     struct ofpi_domain *domain = (struct ofpi_domain *)handle;
@@ -370,6 +412,8 @@ int main(void)
         WITH(open_manual, test_two_threads_exchange),
         WITH(open_auto, test_many_threads_wait_on_one_domain),
         WITH(open_manual, test_many_threads_wait_on_one_domain),
+        WITH(open_auto, test_two_threads_of_a_domain_answer_in_turn),
+        WITH(open_manual, test_two_threads_of_a_domain_answer_in_turn),
         WITH(open_manual, test_a_short_wait_leaves_the_sleeper_its_wake_up),
         WITH(open_manual, test_time_out_leaves_the_operation_running),
         WITH(open_auto, test_descriptor_becomes_readable),
