@@ -11,7 +11,7 @@
 /* Where the payload of a part begins: on a line of its own. */
 static uint32_t payload_of(uint32_t piece_count)
 {
-    size_t header = offsetof(struct shm_request, pieces) + piece_count * sizeof(struct shm_remote_piece);
+    size_t header = sizeof(struct shm_request) + piece_count * sizeof(struct shm_remote_piece);
 
     return (uint32_t)((header + SHM_CACHE_LINE - 1) / SHM_CACHE_LINE * SHM_CACHE_LINE);
 }
@@ -41,7 +41,7 @@ static void fill_part(struct shm_request *request, const struct ofp_transfer *tr
                                     .atomic_op = op->atomic_op,
                                     .datatype = op->datatype};
     for (uint32_t i = 0; i < transfer->remote_count; i++)
-        request->pieces[i] =
+        shm_request_pieces(request)[i] =
             (struct shm_remote_piece){transfer->remote[i].offset, transfer->remote[i].length, transfer->remote[i].key};
     if (op->op == OFP_READ || (op->op == OFP_FETCH_ATOMIC && op->atomic_op == OFP_ATOMIC_READ))
         return;

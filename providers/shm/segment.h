@@ -125,9 +125,9 @@ struct shm_control_fields {
 };
 
 /*
- * A part of an RMA or atomic operation, at the start of a bounce buffer. Behind it, from the next cache line on, lie the
- * `length` bytes to write, or to combine with, and of comparing atomics as many to compare with; what is read takes their
- * place. Each part names all memory of the operation, so that all of it is checked before any is touched.
+ * A part of an RMA or atomic operation, at the start of a bounce buffer, and its pieces behind it. From the next cache line on
+ * lie the `length` bytes to write, or to combine with, and of comparing atomics as many to compare with; what is read takes
+ * their place. Each part names all memory of the operation, so that all of it is checked before any is touched.
  */
 struct shm_remote_piece {
     uint64_t offset, length, key;
@@ -140,12 +140,15 @@ struct shm_request {
     uint8_t atomic_op;
     uint8_t datatype;
     uint8_t reserved[13];
-    struct shm_remote_piece pieces[];
 };
 _Static_assert(offsetof(struct shm_request, length) == 8, "layout");
 _Static_assert(offsetof(struct shm_request, piece_count) == 12, "layout");
 _Static_assert(offsetof(struct shm_request, op) == 16, "layout");
-_Static_assert(offsetof(struct shm_request, pieces) == 32, "layout");
+_Static_assert(sizeof(struct shm_request) == 32, "layout: the pieces follow");
+static inline struct shm_remote_piece *shm_request_pieces(struct shm_request *request)
+{
+    return (struct shm_remote_piece *)(void *)(request + 1);
+}
 
 /* Everything of a slot but its state: what a receiver copies before it looks. */
 struct shm_content {

@@ -19,13 +19,13 @@ struct part {
 /* False: no peer that keeps the rules sends this. */
 static bool read_part(struct shm_link *link, const struct shm_content *content, struct part *part)
 {
-    const struct shm_request *shared;
+    struct shm_request *shared;
     struct shm_request *request = &part->request;
     uint64_t room, header;
 
     if (!shm_bounce_is_valid(link, &content->bounce, content->length) || content->length < sizeof(*request))
         return false;
-    shared = (const struct shm_request *)(const void *)shm_bounce_memory(&link->segment, content->bounce.index);
+    shared = (struct shm_request *)(void *)shm_bounce_memory(&link->segment, content->bounce.index);
     memcpy(request, shared, sizeof(*request));
     if (request->piece_count < 1 || request->piece_count > OFP_SEGMENT_LIMIT || request->op < OFP_READ ||
         request->op > OFP_COMPARE_ATOMIC)
@@ -35,7 +35,7 @@ static bool read_part(struct shm_link *link, const struct shm_content *content, 
     room = content->length < header ? 0 : content->length - header;
     if (content->length < header || request->length > (request->op == OFP_COMPARE_ATOMIC ? room / 2 : room))
         return false;
-    memcpy(part->pieces, shared->pieces, request->piece_count * sizeof(part->pieces[0]));
+    memcpy(part->pieces, shm_request_pieces(shared), request->piece_count * sizeof(part->pieces[0]));
     part->payload = shm_bounce_memory(&link->segment, content->bounce.index) + header;
     part->total = 0;
     for (uint32_t i = 0; i < request->piece_count; i++) {

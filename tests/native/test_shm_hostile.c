@@ -156,7 +156,7 @@ static void fill_request(struct shm_link *link, uint32_t index, uint64_t *random
                                     .atomic_op = (uint8_t)(next_random(random) % 22),
                                     .datatype = (uint8_t)(next_random(random) % 18)};
     for (uint32_t i = 0; i < 18; i++)
-        request->pieces[i] =
+        shm_request_pieces(request)[i] =
             (struct shm_remote_piece){next_random(random) % 3000, next_random(random) >> (next_random(random) % 64),
                                       READ_ONLY_KEY + next_random(random) % 2};
 }
