@@ -69,7 +69,7 @@ int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, 
 
     if (fd < 0)
         return -errno;
-    tcp_socket_options(endpoint, fd);
+    tcp_socket_options(endpoint, fd, address, length);
     /* The peer knows us by this address. */
     tcp_address_set_port(&own, 0);
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The listening socket, and those who connect to it. */
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,34 +13,6 @@
 
 /* Out of descriptors: how long nobody is accepted. */
 #define ACCEPT_PAUSE (50 * TCP_MILLISECOND)
-/* Questions to a peer that says nothing: after how many seconds, and how far apart at most. */
-#define KEEPALIVE_IDLE 10
-#define KEEPALIVE_INTERVAL 5
-
-/* So early that the user timeout, which says when a peer that does not answer is lost, is over while they are asked. */
-static int keepalive_seconds(const struct tcp_endpoint *endpoint, int most, int share)
-{
-    int seconds = (int)(endpoint->domain->user_timeout_ms / 1000) / share;
-
-    if (seconds > most)
-        return most;
-    return seconds ? seconds : 1;
-}
-
-void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd)
-{
-    int one = 1, idle = keepalive_seconds(endpoint, KEEPALIVE_IDLE, 3);
-    int interval = keepalive_seconds(endpoint, KEEPALIVE_INTERVAL, 6);
-    unsigned timeout = endpoint->domain->user_timeout_ms;
-
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    /* A host that is gone says nothing: unacknowledged data and unanswered questions tell. */
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
-}
 
 /* ---------------------------------------------------------------------------------------------------------- binding */
 
@@ -177,13 +148,13 @@ static void too_slow(struct ofp_timer *timer, uint64_t now)
     tcp_connection_discard(OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection);
 }
 
-static void welcome(struct tcp_endpoint *endpoint, int fd)
+static void welcome(struct tcp_endpoint *endpoint, int fd, const union tcp_address *peer)
 {
     struct tcp_connection *connection;
 
     if (endpoint->unproven_count >= TCP_UNPROVEN_MAX)
         tcp_connection_discard(OFP_CONTAINER_OF(endpoint->unproven.next, struct tcp_connection, unproven));
-    tcp_socket_options(endpoint, fd);
+    tcp_socket_options(endpoint, fd, peer, (socklen_t)tcp_address_length(peer));
     connection = tcp_connection_new(endpoint, fd, TCP_ACCEPTED);
     if (!connection)
         return;
@@ -199,10 +170,12 @@ static void welcome(struct tcp_endpoint *endpoint, int fd)
 void tcp_accept(struct tcp_endpoint *endpoint)
 {
     for (int i = 0; i < TCP_ACCEPT_BATCH && endpoint->listener >= 0; i++) {
-        int fd = accept4(endpoint->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        union tcp_address peer = {0};
+        socklen_t length = sizeof(peer);
+        int fd = accept4(endpoint->listener, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd >= 0) {
-            welcome(endpoint, fd);
+            welcome(endpoint, fd, &peer);
             continue;
         }
         /* Others: that one connection is gone already. */

@@ -81,7 +81,7 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     memcpy(connection->meeting->bytes, peer->private_data, peer->private_data_length);
     connection->meeting->have = (uint32_t)peer->private_data_length;
     connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
-    tcp_socket_options(endpoint, connection->stream.fd);
+    tcp_socket_options(endpoint, connection->stream.fd, peer->address, (socklen_t)peer->address_length);
     if (connect(connection->stream.fd, peer->address, (socklen_t)peer->address_length) != 0 && errno != EINPROGRESS)
         error = -errno;
     if (!error)

@@ -18,6 +18,8 @@ static const struct ofp_param params[] = {
     {"TCP_PORT_LOW", OFP_PARAM_SIZE, "0", "First port for endpoints that ask for none; 0: the system's choice"},
     {"TCP_PORT_HIGH", OFP_PARAM_SIZE, "0", "Last port for endpoints that ask for none"},
     {"TCP_USER_TIMEOUT", OFP_PARAM_INT, "30", "Seconds without an acknowledgement after which a connection is lost"},
+    {"TCP_CONGESTION_CONTROL", OFP_PARAM_STRING, "",
+     "Congestion control of every connection; default: the system's, and reno between processes of one host"},
     {"TCP_EXTENSION", OFP_PARAM_BOOL, "yes", "Speak to other ofipy peers in more than libfabric's wire can say"},
     {"AUTH_KEY_FILE", OFP_PARAM_STRING, "",
      "File with a key of 16 to 1024 bytes: peers over tcp that do not prove that they have it are refused"},
@@ -47,7 +49,7 @@ static int domain_open(struct ofp_domain *base)
     ofp_list_init(&domain->chunks);
     error = tcp_key_read(domain);
     domain->extension |= domain->key_length > 0;
-    return error;
+    return error ? error : tcp_congestion_control_read(domain);
 }
 
 static void domain_close(struct ofp_domain *base) { tcp_chunks_free(tcp_domain_of(base)); }

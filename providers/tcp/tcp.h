@@ -39,6 +39,8 @@
 #define TCP_MESSAGE_COST 64
 /* Bytes of the operands of an atomic. */
 #define TCP_ATOMIC_MAX (1u << 20)
+/* The kernel's bound on the name. */
+#define TCP_CONGESTION_CONTROL_MAX 16
 #define TCP_KEY_MAX 1024
 #define TCP_NONCE_WORDS 4
 #define TCP_PROOF_SIZE 32
@@ -57,11 +59,12 @@ extern const struct ofp_core *tcp_core; /* set once, when the provider is loaded
 
 struct tcp_domain {
     struct ofp_domain *base;
-    uint64_t connect_ns;      /* until a peer must have answered */
-    unsigned user_timeout_ms; /* until unacknowledged data ends a connection */
-    uint64_t unexpected_size; /* bytes of unexpected payload that an endpoint keeps */
-    bool extension;           /* offer it to peers, and take theirs */
-    size_t key_length;        /* bytes of `key`; 0: peers prove nothing */
+    uint64_t connect_ns;                                 /* until a peer must have answered */
+    unsigned user_timeout_ms;                            /* until unacknowledged data ends a connection */
+    uint64_t unexpected_size;                            /* bytes of unexpected payload that an endpoint keeps */
+    char congestion_control[TCP_CONGESTION_CONTROL_MAX]; /* empty: the system's, and none that paces within the host */
+    bool extension;                                      /* offer it to peers, and take theirs */
+    size_t key_length;                                   /* bytes of `key`; 0: peers prove nothing */
     uint8_t key[TCP_KEY_MAX];
     struct ofp_list chunks; /* unused ones, struct tcp_item; queue.c */
     uint32_t chunk_count;
@@ -258,8 +261,13 @@ int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, siz
 int tcp_listen(struct tcp_endpoint *endpoint);
 void tcp_listen_close(struct tcp_endpoint *endpoint);
 void tcp_accept(struct tcp_endpoint *endpoint);
-/* Options of every connection. */
-void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd);
+
+/* ----------------------------------------------------------------------------------------------------------- socket.c */
+
+/* Of every connection; `address`: at its other end. */
+void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd, const void *address, socklen_t length);
+/* The parameter, which is tried out. */
+int tcp_congestion_control_read(struct tcp_domain *domain);
 
 /* ------------------------------------------------------------------------------------------------------- connection.c */
 
