@@ -31,18 +31,6 @@ static void look_again(struct ofp_timer *timer, uint64_t now)
     (void)now;
 }
 
-static void warn_of_the_world(const struct tcp_endpoint *endpoint)
-{
-    static bool warned;
-    char text[TCP_ADDRESS_TEXT];
-
-    if (warned || endpoint->domain->key_length || tcp_address_is_loopback(&endpoint->address))
-        return;
-    warned = true;
-    tcp_address_text(&endpoint->address, text);
-    tcp_core->log(OFP_LOG_INFO, TCP_NAME, "listening on %s for whoever reaches it: peers are not authenticated", text);
-}
-
 int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain)
 {
     endpoint->domain = tcp_domain_of(domain);
@@ -102,8 +90,6 @@ int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
         error = tcp_listen(endpoint);
     if (error)
         tcp_host_close(endpoint);
-    else
-        warn_of_the_world(endpoint);
     return error;
 }
 

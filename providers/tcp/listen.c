@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The listening socket, and those who connect to it. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,21 @@ int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, siz
     return error;
 }
 
+/* Once a process: programs with many endpoints have one reason to be careful. */
+static void warn_of_the_world(const struct tcp_endpoint *endpoint)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    char text[TCP_ADDRESS_TEXT];
+
+    if (endpoint->domain->key_length || tcp_address_is_loopback(&endpoint->address) ||
+        atomic_flag_test_and_set(&warned))
+        return;
+    tcp_address_text(&endpoint->address, text);
+    tcp_core->log(OFP_LOG_WARNING, TCP_NAME,
+                  "listening on %s for whoever reaches it: without a key (OFIPY_AUTH_KEY_FILE) peers prove nothing",
+                  text);
+}
+
 int tcp_listen(struct tcp_endpoint *endpoint)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -116,6 +132,7 @@ int tcp_listen(struct tcp_endpoint *endpoint)
     if (listen(endpoint->listener, TCP_BACKLOG) != 0 ||
         epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_ADD, endpoint->listener, &event) != 0)
         return -errno;
+    warn_of_the_world(endpoint);
     return 0;
 }
 

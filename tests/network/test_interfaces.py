@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hosts import Host, Network, Wire
@@ -89,3 +90,33 @@ def test_a_range_of_ports(network: Network, start: Start) -> None:
     nodes[2].close()
     assert nodes[2].open(domain="eth0") == addresses[0]
     say_hello(nodes[1], addresses[1], nodes[2], addresses[0])
+
+
+@pytest.mark.parametrize("how", ["open", "listen"])
+def test_who_listens_to_the_world_without_a_key_is_warned_once(
+    network: Network, start: Start, how: str
+) -> None:
+    host, _ = host_with_two(network)
+    node = start(host)
+    for domain in ("lo", "lo-ipv6"):
+        getattr(node, how)(domain=domain)
+    assert node.warnings() == []
+    address = getattr(node, how)(domain="eth0")
+    for domain in ("eth0", "eth1", "eth1-ipv6"):
+        getattr(node, how)(domain=domain)
+    (warning,) = node.warnings()
+    assert address in warning or address.removeprefix("tcp://") in warning
+    assert "OFIPY_AUTH_KEY_FILE" in warning
+
+
+@pytest.mark.parametrize("how", ["open", "listen"])
+def test_who_listens_to_the_world_with_a_key_is_not_warned(
+    network: Network, start: Start, how: str, tmp_path: Path
+) -> None:
+    host, _ = host_with_two(network)
+    key = tmp_path / "key"
+    key.write_text("a key that is long enough")
+    key.chmod(0o600)
+    node = start(host, AUTH_KEY_FILE=key)
+    getattr(node, how)(domain="eth0")
+    assert node.warnings() == []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import threading
 import time
@@ -130,10 +131,23 @@ class Sink:
         return {"received": self.received, "failures": self.failures}
 
 
+class Warnings(logging.Handler):
+    """What the library warns of."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+        logging.getLogger("ofipy").addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
 class Node:
     """What can be asked for."""
 
     def __init__(self) -> None:
+        self._warnings = Warnings()
         self._sources: dict[int, Source] = {}
         self._sinks: dict[int, Sink] = {}
 
@@ -150,6 +164,18 @@ class Node:
         info = next(info for info in infos if domain in ("", info.domain))
         self.ep = ofipy.Fabric(info).domain(progress="auto").endpoint(service=service).enable()
         return str(self.ep.address)
+
+    def listen(self, domain: str) -> str:
+        """Listen for connected endpoints on that interface; the address."""
+        infos = ofipy.getinfo(provider="tcp", ep_type="msg")
+        info = next(info for info in infos if info.domain == domain)
+        self._listener = ofipy.Fabric(info).domain(progress="auto").passive_endpoint()
+        self._listener.listen()
+        return str(self._listener.address)
+
+    def warnings(self) -> list[str]:
+        """What the library has warned of so far."""
+        return self._warnings.texts
 
     def close(self) -> None:
         self.ep.fabric.close()
