@@ -130,14 +130,13 @@ int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
 
 static int send_request(struct tcp_connection *connection)
 {
-    struct tcp_meeting *meeting = connection->meeting;
     struct tcp_rdm rdm = {.version = TCP_RDM_VERSION,
                           .port = tcp_address_port(&connection->endpoint->address),
                           .pid = (uint32_t)getpid()};
 
-    if (!connection->endpoint->connects)
-        return tcp_send_rdm(connection, TCP_CONNREQ, &rdm);
-    return tcp_send_control(connection, TCP_CONNREQ, meeting->bytes, meeting->have);
+    if (connection->endpoint->connects)
+        return tcp_msg_ask(connection);
+    return tcp_send_rdm(connection, TCP_CONNREQ, &rdm);
 }
 
 void tcp_connected(struct tcp_connection *connection)

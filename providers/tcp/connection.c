@@ -19,10 +19,10 @@ static const char *const state_names[] = {
 static const bool allowed[TCP_OVER + 1][TCP_OVER + 1] = {
     [TCP_CONNECTING] = {[TCP_ASKING] = true},
     [TCP_ASKING] = {[TCP_UP] = true, [TCP_WAITING] = true, [TCP_PROVING] = true},
-    [TCP_PROVING] = {[TCP_UP] = true},
+    [TCP_PROVING] = {[TCP_UP] = true, [TCP_ASKING] = true, [TCP_ACCEPTED] = true},
     [TCP_WAITING] = {[TCP_CONNECTING] = true},
     [TCP_ACCEPTED] = {[TCP_UP] = true, [TCP_PROVING] = true, [TCP_REQUESTED] = true},
-    [TCP_REQUESTED] = {[TCP_UP] = true, [TCP_PROVING] = true},
+    [TCP_REQUESTED] = {[TCP_UP] = true},
     [TCP_UP] = {[TCP_KNOCKING] = true, [TCP_LEAVING] = true},
 };
 

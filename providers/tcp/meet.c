@@ -114,7 +114,9 @@ static void read_proof(struct tcp_connection *connection)
         meeting->have = 0;
         if (!tcp_prove_message(connection, &header))
             continue;
-        if (connection->connector || connection->endpoint->connects)
+        if (connection->endpoint->connects || connection->endpoint->passive)
+            tcp_msg_proven(connection);
+        else if (connection->connector)
             tcp_begin_ours(connection);
         else
             tcp_admit(connection, NULL, NULL);
@@ -131,4 +133,6 @@ void tcp_meet(struct tcp_connection *connection)
         read_control(connection);
     if (connection->state == TCP_PROVING)
         read_proof(connection);
+    if (connection->proven && (connection->state == TCP_ASKING || connection->state == TCP_ACCEPTED))
+        read_control(connection);
 }

@@ -23,6 +23,15 @@ static int take_request(struct tcp_endpoint *endpoint, struct tcp_connection *co
     ofp_list_remove(&connection->node);
     ofp_list_append(&endpoint->connections, &connection->node);
     connection->endpoint = endpoint;
+    /* What a proof has left behind in the listener's lists. */
+    if (ofp_list_linked(&connection->dirty)) {
+        ofp_list_remove(&connection->dirty);
+        tcp_queue_later(connection);
+    }
+    if (ofp_list_linked(&connection->ready)) {
+        ofp_list_remove(&connection->ready);
+        tcp_connection_ready(connection);
+    }
     endpoint->request = connection;
     return tcp_connection_watch(connection);
 }
@@ -62,6 +71,16 @@ void tcp_msg_refuse(struct tcp_connection *connection, const void *data, size_t 
     tcp_connection_discard(connection);
 }
 
+int tcp_msg_ask(struct tcp_connection *connection)
+{
+    const struct tcp_meeting *meeting = connection->meeting;
+
+    /* With a key what the program says is for somebody who has it: the first request only asks for the proof. */
+    if (connection->endpoint->domain->key_length && !connection->proven)
+        return tcp_send_control(connection, TCP_CONNREQ, NULL, 0);
+    return tcp_send_control(connection, TCP_CONNREQ, meeting->said, meeting->said_length);
+}
+
 int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
@@ -78,8 +97,9 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     connection->peer = peer;
     connection->connector = true;
     tcp_peer_of(peer)->connection = connection;
-    memcpy(connection->meeting->bytes, peer->private_data, peer->private_data_length);
-    connection->meeting->have = (uint32_t)peer->private_data_length;
+    if (peer->private_data_length)
+        memcpy(connection->meeting->said, peer->private_data, peer->private_data_length);
+    connection->meeting->said_length = (uint16_t)peer->private_data_length;
     connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
     tcp_socket_options(endpoint, connection->stream.fd, peer->address, (socklen_t)peer->address_length);
     if (connect(connection->stream.fd, peer->address, (socklen_t)peer->address_length) != 0 && errno != EINPROGRESS)
@@ -96,6 +116,19 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     return error;
 }
 
+/* Nothing that the listener says counts before this. */
+static void prove_to_listener(struct tcp_connection *connection, const struct tcp_control *control)
+{
+    if (!tcp_can_prove(control)) {
+        tcp_connection_end(connection, EACCES, false, "the peer has no key to prove (OFIPY_AUTH_KEY_FILE)");
+    } else if (control->type == TCP_NACK) {
+        tcp_connection_end(connection, ECONNREFUSED, false, "the listener refused");
+    } else {
+        tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
+        tcp_prove_begin(connection);
+    }
+}
+
 void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
 {
     const struct tcp_endpoint *endpoint = connection->endpoint;
@@ -104,23 +137,36 @@ void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_contro
         tcp_connection_violation(connection, "a request in place of an answer");
         return;
     }
+    connection->swapped = control->swapped;
+    connection->extended = endpoint->domain->extension && tcp_is_offer(control->offer);
+    if (endpoint->domain->key_length && !connection->proven) {
+        prove_to_listener(connection, control);
+        return;
+    }
+    if (control->type == TCP_NACK && tcp_can_prove(control) && !connection->proven) {
+        tcp_connection_end(connection, ECONNREFUSED, false, "the peer wants a proof (OFIPY_AUTH_KEY_FILE)");
+        return;
+    }
     tcp_core->connection_answered(connection->peer, private_data, control->private_size);
     if (control->type == TCP_NACK) {
         tcp_connection_end(connection, ECONNREFUSED, false, "the request was rejected");
         return;
     }
-    connection->swapped = control->swapped;
-    connection->extended = endpoint->domain->extension && tcp_is_offer(control->offer);
-    if (endpoint->domain->key_length && !tcp_can_prove(control)) {
-        tcp_connection_end(connection, EACCES, false, "the peer has no key to prove (OFIPY_AUTH_KEY_FILE)");
-    } else if (endpoint->domain->key_length) {
-        tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
-        tcp_prove_begin(connection);
-    } else {
-        if (connection->extended)
-            tcp_extension_begin(connection);
-        tcp_begin_ours(connection);
-    }
+    if (connection->extended && !connection->proven)
+        tcp_extension_begin(connection);
+    tcp_begin_ours(connection);
+}
+
+void tcp_msg_proven(struct tcp_connection *connection)
+{
+    int error = 0;
+
+    connection->proven = true;
+    tcp_connection_state(connection, connection->connector ? TCP_ASKING : TCP_ACCEPTED);
+    if (connection->connector)
+        error = tcp_msg_ask(connection);
+    if (error)
+        tcp_connection_end(connection, -error, false, NULL);
 }
 
 int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
@@ -137,17 +183,9 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
     endpoint->request = NULL;
     connection->peer = peer;
     tcp_peer_of(peer)->connection = connection;
-    if (endpoint->domain->key_length) {
-        connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
-        tcp_ask_until_deadline(connection);
-        /* What it says next may be here already. */
-        if (tcp_prove_begin(connection))
-            tcp_meet(connection);
-    } else {
-        if (connection->extended)
-            tcp_extension_begin(connection);
-        tcp_begin_ours(connection);
-    }
+    if (connection->extended && !connection->proven)
+        tcp_extension_begin(connection);
+    tcp_begin_ours(connection);
     return 0;
 }
 

@@ -69,6 +69,26 @@ static int passive_listen(struct ofp_passive *passive, uint32_t backlog)
     return error;
 }
 
+/* The program hears of nobody of whom it is not known that both sides have the key, or that neither wants one. */
+static void want_proof(struct tcp_connection *connection, const struct tcp_control *control)
+{
+    const struct tcp_endpoint *host = connection->endpoint;
+    int error;
+
+    if (!host->domain->key_length || !tcp_can_prove(control)) {
+        tcp_core->log(OFP_LOG_INFO, TCP_NAME, "endpoint %u: a peer %s is refused", tcp_endpoint_id(host),
+                      host->domain->key_length ? "without a key" : "that wants a proof, while no key is set,");
+        tcp_msg_refuse(connection, NULL, 0);
+        return;
+    }
+    /* Whatever it said is forgotten: it asks once more when it has proven itself. */
+    error = tcp_send_control(connection, TCP_CONNRESP, NULL, 0);
+    if (error)
+        tcp_connection_end(connection, -error, false, NULL);
+    else
+        tcp_prove_begin(connection);
+}
+
 void tcp_passive_requested(struct tcp_connection *connection, const struct tcp_control *control,
                            const uint8_t *private_data)
 {
@@ -80,13 +100,13 @@ void tcp_passive_requested(struct tcp_connection *connection, const struct tcp_c
         tcp_connection_violation(connection, "not a request for a connection");
         return;
     }
-    if (host->domain->key_length && !tcp_can_prove(control)) {
-        tcp_refuse_unproven(connection);
-        return;
-    }
     tcp_address_clean(address);
     connection->swapped = control->swapped;
     connection->extended = host->domain->extension && tcp_is_offer(control->offer);
+    if (!connection->proven && (host->domain->key_length || tcp_can_prove(control))) {
+        want_proof(connection, control);
+        return;
+    }
     ofp_list_remove(&connection->unproven);
     host->unproven_count--;
     tcp_core->timer_stop(host->domain->base, &connection->meeting->timer);

@@ -157,6 +157,9 @@ bool tcp_prove_message(struct tcp_connection *connection, const struct tcp_heade
     }
     if (header->op == TCP_PROOF && is_proof(connection, header))
         return true;
+    if (!connection->peer)
+        tcp_core->log(OFP_LOG_INFO, TCP_NAME, "endpoint %u: a peer with another key is refused",
+                      tcp_endpoint_id(connection->endpoint));
     tcp_connection_end(connection, EACCES, false, "the peer has another key (OFIPY_AUTH_KEY_FILE)");
     return false;
 }

@@ -133,6 +133,8 @@ struct tcp_meeting {
     uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* prove.c */
     uint32_t have;                                                 /* bytes of `bytes` */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
+    uint16_t said_length; /* type MSG, who asks: its private data */
+    uint8_t said[TCP_PRIVATE_MAX];
 };
 
 struct tcp_rendezvous; /* rendezvous.c */
@@ -153,6 +155,7 @@ struct tcp_connection {
     bool shut;      /* nothing more is written */
     bool stalled;
     bool greeted;  /* its first message of the extension is here */
+    bool proven;   /* type MSG: it has the key, and may say what it wants */
     bool farewell; /* it said goodbye, */
     bool ended;    /* and that its endpoint closes */
     uint8_t next_id;
@@ -341,6 +344,10 @@ int tcp_msg_shutdown(struct ofp_peer *peer);
 void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_control *control,
                       const uint8_t *private_data);
 void tcp_msg_refuse(struct tcp_connection *connection, const void *data, size_t length);
+/* Our request leaves: 0, or a negative errno. */
+int tcp_msg_ask(struct tcp_connection *connection);
+/* Both sides have the key: now for what the program says. */
+void tcp_msg_proven(struct tcp_connection *connection);
 /* Whether an endpoint that shuts down has nothing to wait for, and its end if it has not. */
 bool tcp_msg_may_quit(const struct tcp_endpoint *endpoint);
 void tcp_msg_quit(struct tcp_endpoint *endpoint);

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connected endpoints over TCP: with each other, with and without the extension or a key, and with a bare socket. */
-#include "connection_fixture.h"
+#include "test_tcp_listener.h"
 
-#include <stdio.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include "tcp.h"
 
 #define LENGTH 300000
 
@@ -98,46 +93,6 @@ static void test_a_request_is_rejected(void **state)
 }
 
 /* -------------------------------------------------------------------------------------------------------- bare sockets */
-
-static int raw_connect(struct ofp_passive *passive)
-{
-    union tcp_address address;
-    size_t length = sizeof(address);
-    int fd;
-
-    assert_int_equal(ofp_passive_address(passive, &address, &length), 0);
-    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(fd >= 0);
-    assert_int_equal(connect(fd, &address.any, (socklen_t)length), 0);
-    return fd;
-}
-
-static void raw_request(int fd, const char *data)
-{
-    uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
-    struct tcp_control control = {.type = TCP_CONNREQ, .private_size = (uint16_t)strlen(data)};
-
-    tcp_control_encode(&control, bytes);
-    memcpy(bytes + TCP_CONTROL_SIZE, data, strlen(data));
-    assert_int_equal(send(fd, bytes, TCP_CONTROL_SIZE + strlen(data), MSG_NOSIGNAL), TCP_CONTROL_SIZE + strlen(data));
-}
-
-static bool raw_read(struct node *node, int fd, void *bytes, size_t length)
-{
-    uint64_t deadline = ofpi_now() + 5 * SECOND;
-    size_t have = 0;
-
-    while (have < length) {
-        ssize_t part = recv(fd, (char *)bytes + have, length - have, MSG_DONTWAIT);
-
-        if (part == 0 || (part < 0 && errno != EAGAIN))
-            return false;
-        have += part > 0 ? (size_t)part : 0;
-        ofp_domain_progress(node->domain);
-        assert_true(ofpi_now() < deadline);
-    }
-    return true;
-}
 
 /* libfabric sends no goodbye: the end of its stream is one, unless it is in the middle of something. */
 static void test_a_stock_client(void **state)
