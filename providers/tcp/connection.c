@@ -165,10 +165,14 @@ void tcp_connection_doom(struct tcp_connection *connection, int error)
 
 void tcp_connection_violation(struct tcp_connection *connection, const char *what)
 {
-    char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT] = "a peer that has not said who it is";
+    char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT] = "somebody";
+    union tcp_address theirs;
+    socklen_t length = sizeof(theirs);
 
     if (connection->peer)
         tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
+    else if (getpeername(connection->stream.fd, &theirs.any, &length) == 0)
+        tcp_address_text(&theirs, address);
     snprintf(text, sizeof(text), "%s broke the protocol: %s", address, what);
     tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u: %s", tcp_endpoint_id(connection->endpoint), text);
     tcp_connection_end(connection, EPROTO, false, text);

@@ -64,19 +64,35 @@ static int read_up_to(struct tcp_connection *connection, uint32_t size)
     return 1;
 }
 
+/* The first byte of everything that begins with a TLS handshake; those of ours begin with their version. */
+#define TLS_HANDSHAKE 0x16
+
+/* Who speaks another protocol may never send as much as a control message. */
+static bool begins_well(struct tcp_connection *connection)
+{
+    const struct tcp_meeting *meeting = connection->meeting;
+
+    if (connection->state == TCP_OVER || !meeting->have || meeting->bytes[0] == TCP_WIRE_VERSION)
+        return true;
+    tcp_connection_violation(connection,
+                             meeting->bytes[0] == TLS_HANDSHAKE
+                                 ? "the peer speaks TLS, and this port does not; turn it off there, or have "
+                                   "a tunnel end it before this port"
+                                 : "a control message of another version than 3");
+    return false;
+}
+
 static void read_control(struct tcp_connection *connection)
 {
     struct tcp_meeting *meeting = connection->meeting;
     struct tcp_control control;
     uint8_t private_data[TCP_PRIVATE_MAX];
-    int error;
+    bool whole = read_up_to(connection, TCP_CONTROL_SIZE);
 
-    if (!read_up_to(connection, TCP_CONTROL_SIZE))
+    if (!begins_well(connection) || !whole)
         return;
-    error = tcp_control_decode(meeting->bytes, &control);
-    if (error) {
-        tcp_connection_violation(connection, error == -EPROTONOSUPPORT ? "a control message of another version than 3"
-                                                                       : "a control message that cannot be");
+    if (tcp_control_decode(meeting->bytes, &control) != 0) {
+        tcp_connection_violation(connection, "a control message that cannot be");
         return;
     }
     if (!read_up_to(connection, TCP_CONTROL_SIZE + control.private_size))

@@ -113,4 +113,24 @@ static inline struct ofp_completion next_completion(struct side *side, struct si
     return row;
 }
 
+/* The next warning says this among other things. */
+static inline void expect_warning(const char *words)
+{
+    int level = 0;
+    char provider[32], text[OFP_TEXT_MAX] = "";
+
+    assert_true(ofp_log_next(&level, provider, sizeof(provider), text, sizeof(text)));
+    assert_int_equal(level, OFP_LOG_WARNING);
+    assert_non_null(strstr(text, words));
+}
+
+static inline void forget_warnings(void)
+{
+    char provider[32], text[OFP_TEXT_MAX];
+    int level;
+
+    while (ofp_log_next(&level, provider, sizeof(provider), text, sizeof(text)))
+        ;
+}
+
 #endif

@@ -157,6 +157,12 @@ static void test_hostile_requests(void **state)
         assert_false(raw_read(&server, fd, bytes, 1));
         close(fd);
     }
+    gone = raw_connect(passive);
+    forget_warnings();
+    assert_int_equal(send(gone, "\x16\x03\x01", 3, 0), 3);
+    assert_false(raw_read(&server, gone, &(char){0}, 1));
+    close(gone);
+    expect_warning("speaks TLS");
     /* Who has gone by the time of the answer is found out then. */
     gone = raw_connect(passive);
     raw_request(gone, "bye");

@@ -106,6 +106,30 @@ static void test_wrong_requests(void **state)
     }
 }
 
+static void test_other_protocols_are_called_by_name(void **state)
+{
+    struct side *side = *state;
+    struct tcp_control control = {.type = TCP_CONNREQ, .private_size = 24};
+    uint8_t rxm[TCP_CONTROL_SIZE + 24] = {0};
+    int fd;
+
+    forget_warnings();
+    tcp_control_encode(&control, rxm);
+    fd = raw_connect(side);
+    raw_write(fd, rxm, sizeof(rxm));
+    raw_is_dropped(side, fd);
+    expect_warning("ofi_rxm; use FI_PROVIDER=net");
+    /* Its first byte is enough, as it may wait for an answer to less than a request. */
+    fd = raw_connect(side);
+    raw_write(fd, "\x16", 1);
+    raw_is_dropped(side, fd);
+    expect_warning("speaks TLS");
+    fd = raw_connect(side);
+    raw_write(fd, "\x47", 1);
+    raw_is_dropped(side, fd);
+    expect_warning("another version than 3");
+}
+
 /* It says it listens nowhere, or that it is us. */
 static void test_impossible_addresses(void **state)
 {
@@ -390,6 +414,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_garbage_in_place_of_a_request, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_requests, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_protocols_are_called_by_name, setup, teardown),
         cmocka_unit_test_setup_teardown(test_impossible_addresses, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slow_requests, setup_impatient, teardown),
         cmocka_unit_test_setup_teardown(test_a_flood_of_connections, setup, teardown),
