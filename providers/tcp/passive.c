@@ -123,7 +123,36 @@ static int passive_reject(struct ofp_passive *passive, uint64_t request, const v
     return 0;
 }
 
-static void passive_close(struct ofp_passive *passive) { tcp_host_close(host_of(passive)); }
+/* Whose request is not read whole is refused as far as it is a request. */
+static void turn_away(struct tcp_connection *connection)
+{
+    struct tcp_control control;
+
+    /* What has come and is not read would reset the connection, and take the answer with it. */
+    tcp_meet(connection);
+    if (connection->state == TCP_OVER)
+        return;
+    if (connection->state == TCP_ACCEPTED && connection->meeting->have >= TCP_CONTROL_SIZE &&
+        tcp_control_decode(connection->meeting->bytes, &control) == 0 && control.type == TCP_CONNREQ) {
+        connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control.offer);
+        tcp_msg_refuse(connection, NULL, 0);
+    } else {
+        connection->stream.ops->shutdown(&connection->stream);
+        tcp_connection_discard(connection);
+    }
+}
+
+static void passive_close(struct ofp_passive *passive)
+{
+    struct tcp_endpoint *host = host_of(passive);
+
+    /* Those too who wait in the kernel. */
+    for (int i = 0; i < TCP_UNPROVEN_MAX / TCP_ACCEPT_BATCH && host->armed; i++)
+        tcp_accept(host);
+    while (!ofp_list_empty(&host->connections))
+        turn_away(OFP_CONTAINER_OF(host->connections.next, struct tcp_connection, node));
+    tcp_host_close(host);
+}
 
 const struct ofp_passive_ops tcp_passive_ops = {
     .size = sizeof(struct tcp_passive),

@@ -181,12 +181,70 @@ static void test_hostile_requests(void **state)
     node_close(&server);
 }
 
+/* No reset: that would take with it what was said before. */
+static void expect_end(int fd)
+{
+    struct timeval patience = {.tv_sec = 5};
+    char byte;
+
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    assert_int_equal(recv(fd, &byte, 1, 0), 0);
+    close(fd);
+}
+
+static void expect_refusal(struct node *server, int fd)
+{
+    uint8_t answer[TCP_CONTROL_SIZE];
+
+    assert_true(raw_read(server, fd, answer, sizeof(answer)));
+    assert_int_equal(answer[1], TCP_NACK);
+    expect_end(fd);
+}
+
+/* Requests that are unanswered, half here, hardly begun, and not looked at yet, when the listener closes. */
+static void test_nobody_waits_for_a_closed_listener(void **state)
+{
+    struct tcp_control control = {.type = TCP_CONNREQ, .private_size = 5};
+    uint8_t bytes[TCP_CONTROL_SIZE];
+    struct node server, client;
+    struct ofp_passive *passive;
+    struct ofp_endpoint *endpoint;
+    int half, begun, late;
+
+    (void)state;
+    nodes_open(&server, &client);
+    passive = listener_open(&server, 0, true);
+    half = raw_connect(passive);
+    begun = raw_connect(passive);
+    tcp_control_encode(&control, bytes);
+    assert_int_equal(send(half, bytes, sizeof(bytes), 0), sizeof(bytes));
+    assert_int_equal(send(half, "he", 2, 0), 2);
+    assert_int_equal(send(begun, bytes, 9, 0), 9);
+    endpoint = endpoint_open(&client, 0);
+    assert_int_equal(ask(endpoint, passive, "please"), 0);
+    expect_event(&server, OFP_EVENT_CONNREQ, 0, "please");
+    late = raw_connect(passive);
+    raw_request(late, "hello");
+    assert_int_equal(ofp_passive_close(passive), 0);
+    expect_event(&client, OFP_EVENT_CONNECTED, ECONNREFUSED, "");
+    expect_refusal(&server, half);
+    expect_refusal(&server, late);
+    expect_end(begun);
+    assert_int_equal(ofp_endpoint_close(endpoint, SECOND), 0);
+    node_close(&server);
+    node_close(&client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_as_stock_endpoints),
-        cmocka_unit_test(test_with_a_key),     cmocka_unit_test(test_a_request_is_rejected),
-        cmocka_unit_test(test_a_stock_client), cmocka_unit_test(test_hostile_requests),
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_as_stock_endpoints),
+        cmocka_unit_test(test_with_a_key),
+        cmocka_unit_test(test_a_request_is_rejected),
+        cmocka_unit_test(test_a_stock_client),
+        cmocka_unit_test(test_hostile_requests),
+        cmocka_unit_test(test_nobody_waits_for_a_closed_listener),
     };
 
     setenv("OFIPY_TCP_INTERFACE", "lo", 1);
