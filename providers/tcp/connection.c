@@ -181,16 +181,13 @@ void tcp_connection_violation(struct tcp_connection *connection, const char *wha
 void tcp_connection_lost(struct tcp_connection *connection, int error)
 {
     struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
-    /* An end that no network can fake, and that no living peer of ours makes without a goodbye. */
-    bool by_the_peer = !error || error == ECONNRESET || error == EPIPE;
-
     if (connection->endpoint->connects)
         tcp_msg_lost(connection, error);
     else if (connection->farewell)
         tcp_connection_end(connection, connection->ended ? OFP_EPEERLOST : ECONNRESET, connection->ended,
                            connection->ended ? "its endpoint was closed" : "it ended the connection");
-    else if (by_the_peer && peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing)
-        tcp_knock(connection);
+    else if (peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing)
+        tcp_knock(connection, error ? error : ECONNRESET);
     else
         tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
 }

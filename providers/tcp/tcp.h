@@ -133,6 +133,7 @@ struct tcp_meeting {
     uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* prove.c */
     uint32_t have;                                                 /* bytes of `bytes` */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
+    int error;            /* what ended the connection; knock.c */
     uint16_t said_length; /* type MSG, who asks: its private data */
     uint8_t said[TCP_PRIVATE_MAX];
 };
@@ -359,8 +360,8 @@ extern const struct ofp_passive_ops tcp_passive_ops;
 
 /* ------------------------------------------------------------------------------------------------------------ knock.c */
 
-/* Find out whether somebody listens there still; the connection's socket is closed. */
-void tcp_knock(struct tcp_connection *connection);
+/* Find out whether somebody listens there still; the connection's socket is closed. `error`: why, positive. */
+void tcp_knock(struct tcp_connection *connection, int error);
 /* Somebody may have opened. */
 void tcp_heard(struct tcp_connection *connection);
 

@@ -112,6 +112,44 @@ def test_an_idle_peer_that_vanishes(network: Network, start: Start) -> None:
     assert time.monotonic() - vanished < USER_TIMEOUT + SLACK
 
 
+@FAMILIES
+@pytest.mark.parametrize("vanish", [Wire.remove_addresses, Wire.down], ids=["address", "link"])
+def test_nobody_waits_for_a_host_that_has_vanished(
+    network: Network, start: Start, family: str, vanish: Callable[[Wire], None]
+) -> None:
+    """Receives that name it end, although nothing was under way, and nothing came that would say so."""
+    lan = Lan(network, start, family)
+    lan.say(0, 1, tag=1)
+    lan.say(2, 0, tag=1)
+    for peer in (1, 2):
+        lan.nodes[0].post_receive(address=lan.addresses[peer], tag=10 + peer)
+    vanish(lan.wires[1])
+    vanished = time.monotonic()
+    with pytest.raises(RemoteError, match="PeerLost") as lost:
+        lan.nodes[0].received(tag=11)
+    assert lan.addresses[1] in str(lost.value)
+    assert time.monotonic() - vanished < USER_TIMEOUT + SLACK
+    lan.nodes[2].send(address=lan.addresses[0], tag=12, text="still here")
+    assert lan.nodes[0].received(tag=12) == "still here"
+
+
+@FAMILIES
+def test_who_answers_is_waited_for(network: Network, start: Start, family: str) -> None:
+    """The connection times out; but there is somebody to whom a new one can be made."""
+    lan = Lan(network, start, family)
+    lan.say(0, 1, tag=1)
+    lan.nodes[1].post_receive(address=lan.addresses[0], tag=2)
+    # Nothing comes through but the beginning of a connection, and its answer.
+    lan.wires[0].host.filter("-I INPUT -p tcp ! --syn -j DROP")
+    assert lan.nodes[1].wait_for_loss(seconds=20) == {"lost": 1, "up": 0}
+    assert lan.nodes[1].posted(tag=2)
+    # The other side has to see it, too, lest it sends into the old one.
+    assert lan.nodes[0].wait_for_loss(seconds=20) == {"lost": 1, "up": 0}
+    lan.wires[0].host.filter("-D INPUT -p tcp ! --syn -j DROP")
+    lan.nodes[0].send(address=lan.addresses[1], tag=2, text="here I am")
+    assert lan.nodes[1].received(tag=2) == "here I am"
+
+
 @pytest.mark.parametrize("connector", [0, 1])
 def test_one_side_has_given_up_the_connection(network: Network, start: Start, connector: int) -> None:
     """The other one still believes in it, whoever of them opened it."""

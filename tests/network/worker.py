@@ -150,6 +150,7 @@ class Node:
         self._warnings = Warnings()
         self._sources: dict[int, Source] = {}
         self._sinks: dict[int, Sink] = {}
+        self._posted: dict[int, ofipy.Request] = {}
 
     def domains(self) -> list[str]:
         return [info.domain for info in ofipy.getinfo(provider="tcp", ep_type="rdm")]
@@ -211,6 +212,18 @@ class Node:
         peer = None if address is None else self.ep.insert(address)
         message = self.ep.trecv(peer, tag=tag).wait(timeout=TIMEOUT)
         return {"text": message.data.decode(), "source": str(self.ep.av.address(message.source))}
+
+    def post_receive(self, address: str, tag: int) -> None:
+        """Post a receive for that peer's message alone, to be asked for later."""
+        self._posted[tag] = self.ep.trecv(self.ep.insert(address), tag=tag)
+
+    def posted(self, tag: int) -> bool:
+        """Whether that receive still waits."""
+        return not self._posted[tag].done
+
+    def received(self, tag: int) -> str:
+        """The message of a receive that was posted before."""
+        return self._posted[tag].wait(timeout=TIMEOUT).data.decode()
 
     def wait_for_loss(self, seconds: float) -> dict[str, int]:
         """Wait, without posting anything, until a peer is lost."""
