@@ -65,7 +65,8 @@ int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, 
 {
     union tcp_address own = endpoint->address;
     int one = 1, error;
-    int fd = socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd =
+        tcp_descriptor_keep(socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 
     if (fd < 0)
         return -errno;
@@ -76,7 +77,7 @@ int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, 
     if (bind(fd, &own.any, (socklen_t)tcp_address_length(&own)) != 0 ||
         (connect(fd, address, length) != 0 && errno != EINPROGRESS)) {
         error = -errno;
-        close(fd);
+        tcp_descriptor_close(fd);
         return error;
     }
     *result = fd;
@@ -167,7 +168,7 @@ static void wait_for_theirs(struct tcp_connection *connection)
     struct tcp_meeting *meeting = connection->meeting;
     uint64_t again = tcp_core->now() + meeting->pause;
 
-    connection->stream.ops->close(&connection->stream);
+    tcp_connection_hang_up(connection);
     connection->hangup = connection->blocked = false;
     tcp_connection_state(connection, TCP_WAITING);
     meeting->pause = meeting->pause * 2 < PAUSE_LONGEST ? meeting->pause * 2 : PAUSE_LONGEST;

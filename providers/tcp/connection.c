@@ -43,7 +43,7 @@ struct tcp_connection *tcp_connection_new(struct tcp_endpoint *endpoint, int fd,
         free(connection);
         free(meeting);
         if (fd >= 0)
-            close(fd);
+            tcp_descriptor_close(fd);
         return NULL;
     }
     connection->stream = (struct tcp_stream){&tcp_plain_stream, fd};
@@ -63,6 +63,13 @@ int tcp_connection_watch(struct tcp_connection *connection)
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
 
     return epoll_ctl(connection->endpoint->epoll_fd, EPOLL_CTL_ADD, connection->stream.fd, &event) ? -errno : 0;
+}
+
+void tcp_connection_hang_up(struct tcp_connection *connection)
+{
+    /* A process that is being forked or started may have a copy, for which epoll would go on telling of it. */
+    epoll_ctl(connection->endpoint->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
+    connection->stream.ops->close(&connection->stream);
 }
 
 void tcp_meeting_free(struct tcp_connection *connection)
@@ -118,7 +125,7 @@ void tcp_connection_discard(struct tcp_connection *connection)
     tcp_queue_drop(connection);
     tcp_meeting_free(connection);
     if (connection->stream.fd >= 0)
-        connection->stream.ops->close(&connection->stream);
+        tcp_connection_hang_up(connection);
     unlink_if(&connection->ready);
     unlink_if(&connection->dirty);
     unlink_if(&connection->creditor);

@@ -48,7 +48,7 @@ int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain)
     if (!endpoint->scratch)
         return -ENOMEM;
     endpoint->look_pause = LOOK_PAUSE;
-    endpoint->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    endpoint->epoll_fd = tcp_descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
     if (endpoint->epoll_fd >= 0) {
         endpoint->watch = (struct ofp_watch){.fd = endpoint->epoll_fd, .events = EPOLLIN, .ready = woken};
         return 0;
@@ -71,7 +71,7 @@ void tcp_host_close(struct tcp_endpoint *endpoint)
     if (endpoint->armed)
         tcp_core->watch_remove(domain, &endpoint->watch);
     endpoint->armed = false;
-    close(endpoint->epoll_fd);
+    tcp_descriptor_close(endpoint->epoll_fd);
     free(endpoint->scratch);
     endpoint->scratch = NULL;
 }

@@ -56,7 +56,7 @@ void tcp_knock(struct tcp_connection *connection, int error)
     struct ofp_peer *peer = connection->peer;
     int failed;
 
-    connection->stream.ops->close(&connection->stream);
+    tcp_connection_hang_up(connection);
     connection->meeting = calloc(1, sizeof(*connection->meeting));
     if (!connection->meeting) {
         tcp_connection_end(connection, error, false, NULL);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The listening socket, and those who connect to it. */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ofipy/atomics.h"
 #include "tcp.h"
 
 /* Out of descriptors: how long nobody is accepted. */
@@ -97,12 +97,13 @@ int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, siz
     error = tcp_service_port(service, &port, text, text_size);
     if (error)
         return error;
-    endpoint->listener = socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    endpoint->listener =
+        tcp_descriptor_keep(socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (endpoint->listener < 0)
         return -errno;
     error = bind_to(endpoint, endpoint->listener, port, text, text_size);
     if (error) {
-        close(endpoint->listener);
+        tcp_descriptor_close(endpoint->listener);
         endpoint->listener = -1;
     }
     return error;
@@ -111,11 +112,10 @@ int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, siz
 /* Once a process: programs with many endpoints have one reason to be careful. */
 static void warn_of_the_world(const struct tcp_endpoint *endpoint)
 {
-    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    static _Atomic bool warned;
     char text[TCP_ADDRESS_TEXT];
 
-    if (endpoint->domain->key_length || tcp_address_is_loopback(&endpoint->address) ||
-        atomic_flag_test_and_set(&warned))
+    if (endpoint->domain->key_length || tcp_address_is_loopback(&endpoint->address) || ofp_exchange(&warned, true))
         return;
     tcp_address_text(&endpoint->address, text);
     tcp_core->log(OFP_LOG_WARNING, TCP_NAME,
@@ -139,8 +139,10 @@ int tcp_listen(struct tcp_endpoint *endpoint)
 void tcp_listen_close(struct tcp_endpoint *endpoint)
 {
     tcp_core->timer_stop(endpoint->domain->base, &endpoint->listen_timer);
-    if (endpoint->listener >= 0)
-        close(endpoint->listener);
+    if (endpoint->listener >= 0) {
+        epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_DEL, endpoint->listener, NULL);
+        tcp_descriptor_close(endpoint->listener);
+    }
     endpoint->listener = -1;
 }
 
@@ -189,7 +191,7 @@ void tcp_accept(struct tcp_endpoint *endpoint)
     for (int i = 0; i < TCP_ACCEPT_BATCH && endpoint->listener >= 0; i++) {
         union tcp_address peer = {0};
         socklen_t length = sizeof(peer);
-        int fd = accept4(endpoint->listener, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = tcp_descriptor_keep(accept4(endpoint->listener, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
 
         if (fd >= 0) {
             welcome(endpoint, fd, &peer);

@@ -210,5 +210,6 @@ const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core)
     if (core->abi != OFP_PROVIDER_ABI)
         return NULL;
     tcp_core = core;
+    tcp_descriptors_watch_forks();
     return &provider;
 }

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "descriptor.h"
+
 static ssize_t plain_readv(struct tcp_stream *stream, const struct iovec *iov, int count)
 {
     ssize_t result;
@@ -44,7 +46,7 @@ static void plain_shutdown(struct tcp_stream *stream) { shutdown(stream->fd, SHU
 
 static void plain_close(struct tcp_stream *stream)
 {
-    close(stream->fd);
+    tcp_descriptor_close(stream->fd);
     stream->fd = -1;
 }
 

@@ -13,6 +13,7 @@
 #define TCP_H
 
 #include "address.h"
+#include "descriptor.h"
 #include "ofipy/provider.h"
 #include "stream.h"
 #include "wire.h"
@@ -280,6 +281,8 @@ struct tcp_connection *tcp_connection_new(struct tcp_endpoint *endpoint, int fd,
 void tcp_connection_state(struct tcp_connection *connection, enum tcp_state state);
 /* Let epoll tell of the socket. */
 int tcp_connection_watch(struct tcp_connection *connection);
+/* Close the socket. */
+void tcp_connection_hang_up(struct tcp_connection *connection);
 /* It is over, without a word to the core. */
 void tcp_connection_discard(struct tcp_connection *connection);
 /* It is over, and so is the peer's way if it was that. */

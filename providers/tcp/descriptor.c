@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One bit a descriptor, without a lock, since another thread may be anywhere at the moment of a fork. A bit is set when the descriptor is
+ * open and cleared before it is closed: at worst the child keeps a copy, and never does it close what is somebody else's.
+ */
+#include "descriptor.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "ofipy/atomics.h"
+
+/* The usual hard limit of a process; those beyond it stay open in a child. */
+#define DESCRIPTORS (1 << 20)
+
+static _Atomic uint64_t kept[DESCRIPTORS / 64];
+
+int tcp_descriptor_keep(int fd)
+{
+    if (fd >= 0 && fd < DESCRIPTORS)
+        ofp_set_bits(&kept[fd / 64], UINT64_C(1) << fd % 64);
+    return fd;
+}
+
+void tcp_descriptor_close(int fd)
+{
+    if (fd >= 0 && fd < DESCRIPTORS)
+        ofp_clear_bits(&kept[fd / 64], UINT64_C(1) << fd % 64);
+    close(fd);
+}
+
+/* In the child, whose only thread this is; nothing but calls that are safe in a signal handler. */
+static void forked(void)
+{
+    for (int word = 0; word < DESCRIPTORS / 64; word++) {
+        uint64_t bits = ofp_load_relaxed(&kept[word]);
+
+        if (!bits)
+            continue;
+        ofp_store_relaxed(&kept[word], 0);
+        for (int bit = 0; bits; bit++, bits >>= 1)
+            if (bits & 1)
+                close(word * 64 + bit);
+    }
+}
+
+static void watch(void) { pthread_atfork(NULL, NULL, forked); }
+
+void tcp_descriptors_watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, watch);
+}

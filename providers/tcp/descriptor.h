@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The provider's descriptors. A forked child gets copies, which nobody there can use, and which would keep connections open that the
+ * parent, or its death, has ended, and its port taken: so the child closes them at once.
+ */
+#ifndef TCP_DESCRIPTOR_H
+#define TCP_DESCRIPTOR_H
+
+/* A new one, or -1, which is handed through with its errno. Close it with tcp_descriptor_close only. Any thread. */
+int tcp_descriptor_keep(int fd);
+void tcp_descriptor_close(int fd);
+/* Once, before the first. */
+void tcp_descriptors_watch_forks(void);
+
+#endif
