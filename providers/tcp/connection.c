@@ -62,13 +62,13 @@ int tcp_connection_watch(struct tcp_connection *connection)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
 
-    return epoll_ctl(connection->endpoint->epoll_fd, EPOLL_CTL_ADD, connection->stream.fd, &event) ? -errno : 0;
+    return epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_ADD, connection->stream.fd, &event) ? -errno : 0;
 }
 
 void tcp_connection_hang_up(struct tcp_connection *connection)
 {
     /* A process that is being forked or started may have a copy, for which epoll would go on telling of it. */
-    epoll_ctl(connection->endpoint->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
+    epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
     connection->stream.ops->close(&connection->stream);
 }
 
@@ -133,10 +133,10 @@ void tcp_connection_discard(struct tcp_connection *connection)
         ofp_list_remove(&connection->unproven);
         endpoint->unproven_count--;
     }
-    if (endpoint->hot == connection)
-        endpoint->hot = NULL;
-    if (endpoint->unwatched == connection)
-        endpoint->unwatched = NULL;
+    if (endpoint->poller->hot == connection)
+        endpoint->poller->hot = NULL;
+    if (endpoint->poller->unwatched == connection)
+        endpoint->poller->unwatched = NULL;
     if (endpoint->request == connection)
         endpoint->request = NULL;
     /* Callers up the stack may still look at it. */

@@ -9,20 +9,12 @@
 #include "tcp.h"
 
 #define EVENTS 32
-/* While the socket that was read last is polled, the others are looked at after so long. */
-#define LOOK_PAUSE UINT64_C(8000)
-/* The same where the last looks found nothing: a question costs as much as a packet. */
+/* How long not to look around, ns, where the last looks found nothing: a question costs as much as a packet. */
 #define LOOK_PAUSE_LONGEST UINT64_C(64000)
 /* Calls of progress until a connection that is hot all the time is taken out of epoll. */
 #define HOT_TURNS 256
 #define STALL_PAUSE_FIRST (TCP_MILLISECOND / 4)
 #define STALL_PAUSE_LONGEST (8 * TCP_MILLISECOND)
-
-static void woken(struct ofp_watch *watch, uint32_t events)
-{
-    (void)events;
-    tcp_poll(OFP_CONTAINER_OF(watch, struct tcp_endpoint, watch));
-}
 
 /* It only ends a sleep: progress tries the stalled connections again. */
 static void look_again(struct ofp_timer *timer, uint64_t now)
@@ -31,7 +23,7 @@ static void look_again(struct ofp_timer *timer, uint64_t now)
     (void)now;
 }
 
-int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain)
+int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, bool shares_poller)
 {
     endpoint->domain = tcp_domain_of(domain);
     endpoint->listener = -1;
@@ -44,17 +36,10 @@ int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain)
     ofp_list_init(&endpoint->connections);
     ofp_list_init(&endpoint->dead);
     ofp_list_init(&endpoint->unproven);
-    endpoint->scratch = malloc(TCP_SCRATCH);
-    if (!endpoint->scratch)
-        return -ENOMEM;
-    endpoint->look_pause = LOOK_PAUSE;
-    endpoint->epoll_fd = tcp_descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
-    if (endpoint->epoll_fd >= 0) {
-        endpoint->watch = (struct ofp_watch){.fd = endpoint->epoll_fd, .events = EPOLLIN, .ready = woken};
-        return 0;
-    }
-    free(endpoint->scratch);
-    return -errno;
+    if (!endpoint->domain->scratch)
+        endpoint->domain->scratch = malloc(TCP_SCRATCH);
+    endpoint->scratch = endpoint->domain->scratch;
+    return endpoint->scratch ? tcp_poller_join(endpoint, shares_poller) : -ENOMEM;
 }
 
 void tcp_host_close(struct tcp_endpoint *endpoint)
@@ -68,18 +53,13 @@ void tcp_host_close(struct tcp_endpoint *endpoint)
     tcp_connections_free_dead(endpoint);
     tcp_listen_close(endpoint);
     tcp_core->timer_stop(domain, &endpoint->stall_timer);
-    if (endpoint->armed)
-        tcp_core->watch_remove(domain, &endpoint->watch);
-    endpoint->armed = false;
-    tcp_descriptor_close(endpoint->epoll_fd);
-    free(endpoint->scratch);
-    endpoint->scratch = NULL;
+    tcp_poller_leave(endpoint);
 }
 
 int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-    int error = tcp_host_open(endpoint, base->domain);
+    int error = tcp_host_open(endpoint, base->domain, false);
 
     if (error)
         return error;
@@ -125,18 +105,18 @@ static void notice(struct tcp_connection *connection, uint32_t events)
         tcp_connection_ready(connection);
 }
 
-int tcp_poll(struct tcp_endpoint *endpoint)
+int tcp_poll(struct tcp_poller *poller)
 {
     struct epoll_event events[EVENTS];
-    int count = epoll_wait(endpoint->epoll_fd, events, EVENTS, 0);
+    int count = epoll_wait(poller->epoll_fd, events, EVENTS, 0);
 
-    if (endpoint->hot)
-        endpoint->looked_at = tcp_core->now();
+    if (poller->hot)
+        poller->looked_at = tcp_core->now();
     for (int i = 0; i < count; i++) {
         if (events[i].data.ptr)
             notice(events[i].data.ptr, events[i].events);
         else
-            tcp_accept(endpoint);
+            tcp_accept(poller->listening);
     }
     return count > 0 ? count : 0;
 }
@@ -204,14 +184,14 @@ static int retry_stalled(struct tcp_endpoint *endpoint)
 }
 
 /* For other connections than the hot one. */
-static int look_around(struct tcp_endpoint *endpoint)
+static int look_around(struct tcp_poller *poller)
 {
-    int events = tcp_poll(endpoint);
+    int events = tcp_poll(poller);
 
     if (events)
-        endpoint->look_pause = LOOK_PAUSE;
-    else if (endpoint->look_pause < LOOK_PAUSE_LONGEST)
-        endpoint->look_pause *= 2;
+        poller->look_pause = TCP_LOOK_PAUSE;
+    else if (poller->look_pause < LOOK_PAUSE_LONGEST)
+        poller->look_pause *= 2;
     return events;
 }
 
@@ -219,40 +199,43 @@ static int look_around(struct tcp_endpoint *endpoint)
  * What is read anyway in every call of progress needs no event: each packet would wake epoll's queue, at the sender's cost
  * where both share a machine. Until somebody sleeps, another connection is the hot one, or room to write is waited for.
  */
-static void watch_again(struct tcp_endpoint *endpoint)
+static void watch_again(struct tcp_poller *poller)
 {
-    struct tcp_connection *connection = endpoint->unwatched;
+    struct tcp_connection *connection = poller->unwatched;
 
-    endpoint->unwatched = NULL;
-    endpoint->hot_turns = 0;
+    poller->unwatched = NULL;
+    poller->hot_turns = 0;
     if (connection && tcp_connection_watch(connection) != 0)
         tcp_connection_doom(connection, ENOMEM);
 }
 
-static void watch_no_longer(struct tcp_endpoint *endpoint, struct tcp_connection *hot)
+static void watch_no_longer(struct tcp_poller *poller, struct tcp_connection *hot)
 {
-    if (endpoint->unwatched == hot && !hot->blocked)
+    if (poller->unwatched == hot && !hot->blocked)
         return;
-    if (endpoint->unwatched) {
-        watch_again(endpoint);
-    } else if (!hot->blocked && !endpoint->armed && ++endpoint->hot_turns > HOT_TURNS) {
-        epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_DEL, hot->stream.fd, NULL);
-        endpoint->unwatched = hot;
+    if (poller->unwatched) {
+        watch_again(poller);
+    } else if (!hot->blocked && !poller->armed && ++poller->hot_turns > HOT_TURNS) {
+        epoll_ctl(poller->epoll_fd, EPOLL_CTL_DEL, hot->stream.fd, NULL);
+        poller->unwatched = hot;
     }
 }
 
 int tcp_progress(struct ofp_endpoint *base)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-    struct tcp_connection *hot = endpoint->hot;
+    struct tcp_poller *poller = endpoint->poller;
+    struct tcp_connection *hot = poller->hot;
     int events = 0;
 
-    if (hot && hot->state == TCP_UP)
-        watch_no_longer(endpoint, hot);
-    if (hot && hot->state == TCP_UP && !hot->stalled)
-        events = tcp_receive(hot);
-    if (!events && (!hot || tcp_core->now() - endpoint->looked_at > endpoint->look_pause))
-        events += look_around(endpoint);
+    if (hot && hot->endpoint == endpoint && hot->state == TCP_UP) {
+        watch_no_longer(poller, hot);
+        if (!hot->stalled)
+            events = tcp_receive(hot);
+    }
+    if (!events && tcp_poller_is_asked_by(endpoint) &&
+        (!hot || tcp_core->now() - poller->looked_at > poller->look_pause))
+        events += look_around(poller);
     events += read_ready(endpoint);
     if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->stalled)))
         events += retry_stalled(endpoint);
@@ -272,13 +255,13 @@ bool tcp_arm(struct ofp_endpoint *base)
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
 
     tcp_flush(base);
-    watch_again(endpoint);
-    if (!ofp_list_empty(&endpoint->ready) || tcp_poll(endpoint) || tcp_msg_may_quit(endpoint))
+    watch_again(endpoint->poller);
+    if ((tcp_poller_is_asked_by(endpoint) && tcp_poll(endpoint->poller)) || !ofp_list_empty(&endpoint->ready) ||
+        tcp_msg_may_quit(endpoint))
         return false;
     /* Only while somebody sleeps: otherwise the kernel would tell the reactor of every packet, which costs its sender. */
-    if (!endpoint->armed && tcp_core->watch_add(base->domain, &endpoint->watch) != 0)
+    if (tcp_poller_arm(endpoint) != 0)
         return false;
-    endpoint->armed = true;
     /* Who posts the receive that they wait for may be another thread. */
     if (!ofp_list_empty(&endpoint->stalled)) {
         endpoint->stall_timer.deadline = tcp_core->now() + endpoint->stall_pause;
@@ -289,15 +272,7 @@ bool tcp_arm(struct ofp_endpoint *base)
     return true;
 }
 
-void tcp_disarm(struct ofp_endpoint *base)
-{
-    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-
-    if (!endpoint->armed)
-        return;
-    endpoint->armed = false;
-    tcp_core->watch_remove(base->domain, &endpoint->watch);
-}
+void tcp_disarm(struct ofp_endpoint *base) { tcp_poller_disarm(tcp_endpoint_of(base)); }
 
 /* ---------------------------------------------------------------------------------------------------------- closing */
 

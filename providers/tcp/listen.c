@@ -86,7 +86,7 @@ static void listen_again(struct ofp_timer *timer, uint64_t now)
     struct epoll_event event = {.events = EPOLLIN};
 
     (void)now;
-    epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
+    epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
 }
 
 int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size)
@@ -128,9 +128,10 @@ int tcp_listen(struct tcp_endpoint *endpoint)
     struct epoll_event event = {.events = EPOLLIN};
 
     endpoint->listen_timer.expired = listen_again;
+    endpoint->poller->listening = endpoint;
     /* Of two sockets that were bound to one address the second is refused here. */
     if (listen(endpoint->listener, TCP_BACKLOG) != 0 ||
-        epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_ADD, endpoint->listener, &event) != 0)
+        epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_ADD, endpoint->listener, &event) != 0)
         return -errno;
     warn_of_the_world(endpoint);
     return 0;
@@ -140,7 +141,7 @@ void tcp_listen_close(struct tcp_endpoint *endpoint)
 {
     tcp_core->timer_stop(endpoint->domain->base, &endpoint->listen_timer);
     if (endpoint->listener >= 0) {
-        epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_DEL, endpoint->listener, NULL);
+        epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_DEL, endpoint->listener, NULL);
         tcp_descriptor_close(endpoint->listener);
     }
     endpoint->listener = -1;
@@ -156,7 +157,7 @@ static void pause_listening(struct tcp_endpoint *endpoint, int error)
         tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u cannot accept connections now: %s",
                       tcp_endpoint_id(endpoint), strerror(error));
     endpoint->complained = true;
-    epoll_ctl(endpoint->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
+    epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
     endpoint->listen_timer.deadline = tcp_core->now() + ACCEPT_PAUSE;
     tcp_core->timer_start(endpoint->domain->base, &endpoint->listen_timer);
 }

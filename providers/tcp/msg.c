@@ -19,7 +19,7 @@ static int take_request(struct tcp_endpoint *endpoint, struct tcp_connection *co
     if (getsockname(connection->stream.fd, &endpoint->address.any, &length) != 0)
         return -errno;
     tcp_address_clean(&endpoint->address);
-    epoll_ctl(connection->endpoint->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
+    epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
     ofp_list_remove(&connection->node);
     ofp_list_append(&endpoint->connections, &connection->node);
     connection->endpoint = endpoint;
@@ -39,7 +39,7 @@ static int take_request(struct tcp_endpoint *endpoint, struct tcp_connection *co
 int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-    int error = tcp_host_open(endpoint, base->domain);
+    int error = tcp_host_open(endpoint, base->domain, true);
 
     if (error)
         return error;

@@ -21,17 +21,17 @@ static struct tcp_endpoint *host_of(struct ofp_passive *passive)
 
 static void somebody_came(struct ofp_watch *watch, uint32_t events)
 {
-    struct tcp_endpoint *host = OFP_CONTAINER_OF(watch, struct tcp_endpoint, watch);
+    struct tcp_poller *poller = OFP_CONTAINER_OF(watch, struct tcp_poller, watch);
 
     (void)events;
-    tcp_poll(host);
-    tcp_connections_free_dead(host);
+    tcp_poll(poller);
+    tcp_connections_free_dead(poller->listening);
 }
 
 static int passive_open(struct ofp_passive *passive, const char *service, char *text, size_t text_size)
 {
     struct tcp_endpoint *host = host_of(passive);
-    int error = tcp_host_open(host, passive->domain);
+    int error = tcp_host_open(host, passive->domain, false);
 
     if (error)
         return error;
@@ -63,10 +63,8 @@ static int passive_listen(struct ofp_passive *passive, uint32_t backlog)
     (void)backlog;
     if (error)
         return error;
-    host->watch = (struct ofp_watch){.fd = host->epoll_fd, .events = EPOLLIN, .ready = somebody_came};
-    error = tcp_core->watch_add(passive->domain, &host->watch);
-    host->armed = !error;
-    return error;
+    host->poller->watch.ready = somebody_came;
+    return tcp_poller_arm(host);
 }
 
 /* The program hears of nobody of whom it is not known that both sides have the key, or that neither wants one. */

@@ -47,12 +47,17 @@ static int domain_open(struct ofp_domain *base)
     domain->unexpected_size = tcp_core->param_size("UNEXPECTED_SIZE");
     domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);
+    ofp_list_init(&domain->shared.members);
     error = tcp_key_read(domain);
     domain->extension |= domain->key_length > 0;
     return error ? error : tcp_congestion_control_read(domain);
 }
 
-static void domain_close(struct ofp_domain *base) { tcp_chunks_free(tcp_domain_of(base)); }
+static void domain_close(struct ofp_domain *base)
+{
+    tcp_chunks_free(tcp_domain_of(base));
+    free(tcp_domain_of(base)->scratch);
+}
 
 /* ------------------------------------------------------------------------------------------------------- discovery */
 

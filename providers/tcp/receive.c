@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reading a connection. One call of the kernel asks for the rest of the payload under way, into its own place, and behind it
- * for whatever comes next, into the endpoint's scratch buffer. So small messages are read by the hundred, and of a
+ * for whatever comes next, into the domain's scratch buffer. So small messages are read by the hundred, and of a
  * large one only the beginning is ever copied.
  */
 #include <errno.h>
@@ -347,7 +347,7 @@ int tcp_receive(struct tcp_connection *connection)
         break;
     }
     if (events) {
-        connection->endpoint->hot = connection;
+        connection->endpoint->poller->hot = connection;
         if (connection->owed)
             tcp_credit_settle(connection);
     }

@@ -19,7 +19,7 @@
 #include "wire.h"
 
 #define TCP_NAME "tcp"
-/* What one read takes in that has no place of its own yet; shared by the connections of an endpoint. */
+/* What one read takes in that has no place of its own yet; shared by the connections of a domain. */
 #define TCP_SCRATCH (UINT64_C(32) << 10)
 /* A chunk of the output queue, with its head. */
 #define TCP_CHUNK (UINT64_C(16) << 10)
@@ -58,8 +58,24 @@
 
 extern const struct ofp_core *tcp_core; /* set once, when the provider is loaded */
 
+/* One epoll descriptor and how often it is asked: an endpoint's own, or (type MSG) that of all in the domain. poller.c */
+struct tcp_poller {
+    struct ofp_list members; /* endpoints; the first of them asks for all */
+    int epoll_fd;
+    uint32_t armed;             /* members that somebody sleeps for: while there are any, the reactor watches it */
+    uint64_t looked_at;         /* when epoll was last asked */
+    uint64_t look_pause;        /* ns until it is next, while the hot connection is silent */
+    struct tcp_connection *hot; /* read last */
+    struct tcp_connection *unwatched; /* hot for so long that epoll does not watch it; NULL: none. Not while armed */
+    uint32_t hot_turns;               /* how long, in calls of progress */
+    struct tcp_endpoint *listening;   /* whose listener is among the sockets; NULL: none */
+    struct ofp_watch watch;
+};
+
 struct tcp_domain {
     struct ofp_domain *base;
+    char *scratch;            /* TCP_SCRATCH bytes; NULL until the first endpoint */
+    struct tcp_poller shared; /* by endpoints of type MSG; open while it has members */
     uint64_t connect_ns;                                 /* until a peer must have answered */
     unsigned user_timeout_ms;                            /* until unacknowledged data ends a connection */
     uint64_t unexpected_size;                            /* bytes of unexpected payload that an endpoint keeps */
@@ -203,20 +219,15 @@ _Static_assert(sizeof(struct tcp_pending) <= sizeof(((struct ofp_pending *)0)->p
 struct tcp_endpoint {
     struct ofp_endpoint *base;
     struct tcp_domain *domain;
-    int epoll_fd;
-    uint64_t looked_at;               /* when epoll was last asked */
-    uint64_t look_pause;              /* ns until it is next, while the hot connection is silent */
-    struct tcp_connection *hot;       /* read last */
-    struct tcp_connection *unwatched; /* hot for so long that epoll does not watch it; NULL: none. Not while armed */
-    uint32_t hot_turns;               /* how long, in calls of progress */
+    struct tcp_poller *poller; /* `own`, or domain->shared */
+    struct ofp_list member;    /* in poller->members */
     struct ofp_list ready, dirty, stalled, creditors;
-    char *scratch;
+    char *scratch; /* the domain's */
     struct ofp_list connections, dead, unproven;
     uint32_t unproven_count;
     bool armed, closing, complained, complained_stall;
     union tcp_address address;
-    int listener; /* -1: none, or not now */
-    struct ofp_watch watch;
+    int listener;                  /* -1: none, or not now */
     struct ofp_timer listen_timer; /* out of descriptors: listen again */
     struct ofp_timer stall_timer;
     uint64_t stall_pause;
@@ -224,6 +235,7 @@ struct tcp_endpoint {
     struct ofp_passive *passive;    /* a listener's; then `base` is NULL */
     struct tcp_connection *request; /* that it was opened from, and has not answered */
     struct ofp_peer *quitting;      /* shut down, as soon as nothing is under way to it */
+    struct tcp_poller own;
 };
 
 /* What messages in the log call it. */
@@ -248,7 +260,7 @@ static inline struct ofp_pending *tcp_pending_base(struct tcp_pending *pending)
 
 int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size);
 /* What endpoints and listeners have alike. */
-int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain);
+int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, bool shares_poller);
 void tcp_host_close(struct tcp_endpoint *endpoint);
 int tcp_endpoint_drain(struct ofp_endpoint *base);
 void tcp_endpoint_close(struct ofp_endpoint *base, uint64_t deadline);
@@ -257,7 +269,22 @@ int tcp_progress(struct ofp_endpoint *base);
 bool tcp_arm(struct ofp_endpoint *base);
 void tcp_disarm(struct ofp_endpoint *base);
 /* Ask epoll which sockets are ready. Returns how many. */
-int tcp_poll(struct tcp_endpoint *endpoint);
+int tcp_poll(struct tcp_poller *poller);
+
+/* ----------------------------------------------------------------------------------------------------------- poller.c */
+
+/* While the socket that was read last is polled, the others are looked at after so long, ns. */
+#define TCP_LOOK_PAUSE UINT64_C(8000)
+/* The endpoint's own, or the one that is shared. */
+int tcp_poller_join(struct tcp_endpoint *endpoint, bool shared);
+void tcp_poller_leave(struct tcp_endpoint *endpoint);
+/* Have the reactor watch it while this endpoint is armed: 0, or a negative errno. */
+int tcp_poller_arm(struct tcp_endpoint *endpoint);
+void tcp_poller_disarm(struct tcp_endpoint *endpoint);
+static inline bool tcp_poller_is_asked_by(const struct tcp_endpoint *endpoint)
+{
+    return endpoint->poller->members.next == &endpoint->member;
+}
 
 /* ----------------------------------------------------------------------------------------------------------- listen.c */
 

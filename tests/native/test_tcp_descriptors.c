@@ -55,7 +55,7 @@ static void test_a_child_has_no_copies(void **state)
     tcp_side_open(&side);
     raw = raw_meet(&side);
     fds[0] = endpoint_of(&side)->listener;
-    fds[1] = endpoint_of(&side)->epoll_fd;
+    fds[1] = endpoint_of(&side)->poller->epoll_fd;
     fds[2] = only_connection(&side)->stream.fd;
     for (int i = 0; i < 3; i++)
         assert_true(fcntl(fds[i], F_GETFD) & FD_CLOEXEC);

@@ -64,3 +64,33 @@ def test_no_descriptors_are_left(workers: Start) -> None:
     assert 0 < few <= 10
     assert few + rest == 30
     assert idle.hear() == 30
+
+
+CONNECTED = 500
+# In this process, with what the core and Python keep for an endpoint and a peer.
+CONNECTED_BYTES = 14_000
+
+
+@needs_descriptors
+@pytest.mark.timeout(200)
+def test_five_hundred_connected_endpoints(workers: Start) -> None:
+    """Those of one domain share what they poll and read with: each has its socket, and no buffer."""
+    server = workers("connected_server")
+    clients = workers("connected_clients", server.hear())
+    measured = []
+    for count in (50, CONNECTED - 50):
+        for worker in (server, clients):
+            worker.tell([count])
+        measured.append([worker.hear() for worker in (server, clients)])
+    for (few, allocated, descriptors), (all_of_them, allocated_after, descriptors_after) in zip(
+        *measured, strict=True
+    ):
+        added = all_of_them - few
+        assert added == CONNECTED - 50
+        each = (allocated_after - allocated) / added
+        print(f"{each:.0f} B a connected endpoint")
+        assert descriptors_after - descriptors == added
+        assert each < CONNECTED_BYTES
+    for worker in (server, clients):
+        worker.tell([0])
+    assert server.hear() == [0, 1, CONNECTED // 2, CONNECTED - 1]

@@ -320,5 +320,59 @@ def tcp_without_descriptors() -> None:
     hear()
 
 
+def open_connected() -> ofipy.Domain:
+    many_descriptors()
+    infos = ofipy.getinfo(provider="tcp", ep_type="msg")
+    info = next(info for info in infos if info.domain == "lo")
+    return ofipy.Fabric(info).domain(progress="manual")
+
+
+def cost_of(endpoints: list[ofipy.Endpoint]) -> list[int]:
+    gc.collect()
+    return [len(endpoints), allocated(), len(os.listdir("/proc/self/fd"))]
+
+
+def connected_server() -> None:
+    """As told, accept so many connections in one domain and receive a message from each; tell what they cost."""
+    domain = open_connected()
+    listener, cq, kept = domain.passive_endpoint(), domain.cq(), []
+    listener.listen()
+    tell(str(listener.address))
+    room = np.zeros(8, np.uint8)
+    while (count := hear()[0]) > 0:
+        for _ in range(count):
+            ep = listener.wait(timeout=60).accept(cq=cq)
+            ep.recv_into(room, None).wait(timeout=60)
+            ep.send(room, ep.peer).wait(timeout=60)
+            kept.append(ep)
+        tell(cost_of(kept))
+    requests = [ep.recv_into(room, None) for ep in kept]
+    deadline = time.monotonic() + 60
+    while sum(request.done for request in requests) < 4 and time.monotonic() < deadline:
+        domain.progress()
+    tell([number for number, request in enumerate(requests) if request.done])
+    hear()
+
+
+def connected_clients(address: str) -> None:
+    """The other side."""
+    domain = open_connected()
+    cq, kept = domain.cq(), []
+    room = np.zeros(8, np.uint8)
+    while (count := hear()[0]) > 0:
+        for _ in range(count):
+            ep = domain.endpoint(cq=cq).enable()
+            ep.connect(address).wait(timeout=60)
+            ep.send(room, ep.peer).wait(timeout=60)
+            ep.recv_into(room, None).wait(timeout=60)
+            kept.append(ep)
+        tell(cost_of(kept))
+    # One that ends, the first of them, does not take the others with it.
+    kept[0].close()
+    for ep in (kept[1], kept[-1], kept[len(kept) // 2]):
+        ep.send(room, ep.peer, complete="delivery").wait(timeout=60)
+    hear()
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*json.loads(sys.argv[2]))
