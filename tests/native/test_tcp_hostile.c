@@ -130,6 +130,40 @@ static void test_other_protocols_are_called_by_name(void **state)
     expect_warning("another version than 3");
 }
 
+/* Whom we asked speaks ofi_rxm: old ones reject with two bytes, others accept with 24. It is not asked again and again. */
+static void test_answers_of_another_protocol(void **state)
+{
+    static const struct {
+        enum tcp_control_type type;
+        uint16_t size;
+    } answers[] = {{TCP_NACK, 2}, {TCP_CONNRESP, 24}};
+    struct side *side = *state;
+
+    for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct tcp_control control = {.type = (uint8_t)answers[i].type, .private_size = answers[i].size};
+        uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX] = {0};
+        socklen_t length = sizeof(address);
+        uint32_t peer;
+        int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+
+        assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+        assert_int_equal(listen(listener, 1), 0);
+        assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+        assert_int_equal(ofp_av_insert(side->av, &address, length, &peer), 0);
+        post(side, tagged(OFP_TSEND, peer, 1, "x", 1, 1));
+        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        assert_true(raw_read(side, fd, bytes, TCP_CONTROL_SIZE + TCP_RDM_SIZE));
+        tcp_control_encode(&control, bytes);
+        forget_warnings();
+        raw_write(fd, bytes, TCP_CONTROL_SIZE + answers[i].size);
+        assert_int_equal(next_completion(side, NULL).error, ECONNREFUSED);
+        expect_warning("ofi_rxm; use FI_PROVIDER=net");
+        raw_is_dropped(side, fd);
+        close(listener);
+    }
+}
+
 /* It says it listens nowhere, or that it is us. */
 static void test_impossible_addresses(void **state)
 {
@@ -415,6 +449,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_garbage_in_place_of_a_request, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_requests, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_protocols_are_called_by_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_answers_of_another_protocol, setup, teardown),
         cmocka_unit_test_setup_teardown(test_impossible_addresses, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slow_requests, setup_impatient, teardown),
         cmocka_unit_test_setup_teardown(test_a_flood_of_connections, setup, teardown),
