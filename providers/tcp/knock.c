@@ -3,6 +3,9 @@
  * A connection has ended without a goodbye. Whether its peer is gone, or only the connection, shows at the address where it
  * listened: who is refused there need not wait for anybody. Nor need who is not answered, if silence had ended the connection:
  * that is a host that has vanished. A reset with silence behind it says nothing, since something on the way may drop packets.
+ *
+ * A process that ends closes its sockets in no certain order, and forked children hold copies for a moment: so the kernel may answer for
+ * somebody who is gone. Then the answer is soon taken back, and the second one is true.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +16,8 @@
 #include "tcp.h"
 
 #define PATIENCE TCP_SECOND
+/* So long an answer has to stand. */
+#define CERTAINTY (200 * TCP_MILLISECOND)
 
 static bool is_silence(int error)
 {
@@ -38,24 +43,37 @@ static void learn(struct tcp_connection *connection, int answer)
 
 static void no_answer(struct ofp_timer *timer, uint64_t now)
 {
+    const struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
+
     (void)now;
-    learn(OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection, ETIMEDOUT);
+    learn(meeting->connection, meeting->answered ? 0 : ETIMEDOUT);
 }
 
-static void wait_for_answer(struct tcp_connection *connection)
+static void wait_for(struct tcp_connection *connection, uint64_t time)
 {
     struct ofp_timer *timer = &connection->meeting->timer;
 
-    timer->deadline = tcp_core->now() + PATIENCE;
+    timer->deadline = tcp_core->now() + time;
     timer->expired = no_answer;
     tcp_core->timer_start(connection->endpoint->domain->base, timer);
 }
 
+static void knock(struct tcp_connection *connection)
+{
+    const struct ofp_peer *peer = connection->peer;
+    int error =
+        tcp_start_connect(connection->endpoint, peer->address, (socklen_t)peer->address_length, &connection->stream.fd);
+
+    if (!error)
+        error = tcp_connection_watch(connection);
+    if (error)
+        learn(connection, -error);
+    else
+        wait_for(connection, PATIENCE);
+}
+
 void tcp_knock(struct tcp_connection *connection, int error)
 {
-    struct ofp_peer *peer = connection->peer;
-    int failed;
-
     tcp_connection_hang_up(connection);
     connection->meeting = calloc(1, sizeof(*connection->meeting));
     if (!connection->meeting) {
@@ -67,14 +85,32 @@ void tcp_knock(struct tcp_connection *connection, int error)
     tcp_connection_state(connection, TCP_KNOCKING);
     if (ofp_list_linked(&connection->ready))
         ofp_list_remove(&connection->ready);
-    failed =
-        tcp_start_connect(connection->endpoint, peer->address, (socklen_t)peer->address_length, &connection->stream.fd);
-    if (!failed)
-        failed = tcp_connection_watch(connection);
-    if (failed)
-        learn(connection, -failed);
-    else
-        wait_for_answer(connection);
+    knock(connection);
+}
+
+static void knock_again(struct tcp_connection *connection)
+{
+    struct tcp_meeting *meeting = connection->meeting;
+
+    if (meeting->again) {
+        learn(connection, 0);
+        return;
+    }
+    tcp_connection_hang_up(connection);
+    meeting->answered = false;
+    meeting->again = true;
+    knock(connection);
+}
+
+/* Somebody had opened: has he closed? Nobody says anything here. */
+static void listen_on(struct tcp_connection *connection)
+{
+    char byte;
+    struct iovec iov = {&byte, 1};
+    ssize_t result = connection->stream.ops->readv(&connection->stream, &iov, 1);
+
+    if (result == 0 || (result < 0 && result != -EAGAIN))
+        knock_again(connection);
 }
 
 void tcp_heard(struct tcp_connection *connection)
@@ -84,7 +120,18 @@ void tcp_heard(struct tcp_connection *connection)
     socklen_t peer_length = sizeof(peer);
     int error = 0;
 
+    if (connection->meeting->answered) {
+        listen_on(connection);
+        return;
+    }
     getsockopt(connection->stream.fd, SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error || getpeername(connection->stream.fd, (struct sockaddr *)&peer, &peer_length) == 0)
+    if (error == ECONNRESET || error == EPIPE) {
+        knock_again(connection);
+    } else if (error) {
         learn(connection, error);
+    } else if (getpeername(connection->stream.fd, (struct sockaddr *)&peer, &peer_length) == 0) {
+        connection->meeting->answered = true;
+        wait_for(connection, CERTAINTY);
+        listen_on(connection);
+    }
 }

@@ -74,8 +74,8 @@ struct tcp_poller {
 
 struct tcp_domain {
     struct ofp_domain *base;
-    char *scratch;            /* TCP_SCRATCH bytes; NULL until the first endpoint */
-    struct tcp_poller shared; /* by endpoints of type MSG; open while it has members */
+    char *scratch;                                       /* TCP_SCRATCH bytes; NULL until the first endpoint */
+    struct tcp_poller shared;                            /* by endpoints of type MSG; open while it has members */
     uint64_t connect_ns;                                 /* until a peer must have answered */
     unsigned user_timeout_ms;                            /* until unacknowledged data ends a connection */
     uint64_t unexpected_size;                            /* bytes of unexpected payload that an endpoint keeps */
@@ -151,6 +151,7 @@ struct tcp_meeting {
     uint32_t have;                                                 /* bytes of `bytes` */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
     int error;            /* what ended the connection; knock.c */
+    bool answered, again; /* there: somebody opened; and this is the second time that he is asked */
     uint16_t said_length; /* type MSG, who asks: its private data */
     uint8_t said[TCP_PRIVATE_MAX];
 };
