@@ -75,6 +75,8 @@ static void knock(struct tcp_connection *connection)
 void tcp_knock(struct tcp_connection *connection, int error)
 {
     tcp_connection_hang_up(connection);
+    /* What is queued still is not for whoever opens. */
+    connection->shut = true;
     connection->meeting = calloc(1, sizeof(*connection->meeting));
     if (!connection->meeting) {
         tcp_connection_end(connection, error, false, NULL);
