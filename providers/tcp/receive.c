@@ -258,7 +258,8 @@ bool tcp_receive_again(struct tcp_connection *connection)
 
     connection->stash = NULL;
     connection->stash_length = 0;
-    used = feed(connection, (const uint8_t *)stash, length);
+    /* NULL: only a header, which is in its own place. */
+    used = feed(connection, (const uint8_t *)(stash ? stash : ""), length);
     if (connection->state != TCP_UP || !connection->stalled) {
         free(stash);
         if (connection->state == TCP_UP) {
