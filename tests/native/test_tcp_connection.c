@@ -235,6 +235,43 @@ static void test_nobody_waits_for_a_closed_listener(void **state)
     node_close(&client);
 }
 
+/* They take the connection, and say nothing, half of something, or something else. */
+static void test_listeners_that_do_not_answer(void **state)
+{
+    static const struct {
+        const char *said;
+        int error;
+    } answers[] = {
+        {"", ETIMEDOUT}, {"\3\1", ETIMEDOUT}, {"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", EPROTO}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+        socklen_t length = sizeof(address);
+        int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+        struct ofp_endpoint *endpoint;
+        struct node client;
+
+        assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+        assert_int_equal(listen(listener, 1), 0);
+        assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+        setenv("OFIPY_CONNECT_TIMEOUT", "1", 1);
+        node_open(&client, OFP_PROGRESS_MANUAL);
+        unsetenv("OFIPY_CONNECT_TIMEOUT");
+        endpoint = endpoint_open(&client, 0);
+        assert_int_equal(ofp_connect(endpoint, &address, length, "hello", 5), 0);
+        fd = accept(listener, NULL, NULL);
+        assert_true(fd >= 0);
+        assert_int_equal(send(fd, answers[i].said, strlen(answers[i].said), 0), strlen(answers[i].said));
+        expect_event(&client, OFP_EVENT_CONNECTED, answers[i].error, "");
+        assert_int_equal(status(endpoint, ""), -answers[i].error);
+        assert_int_equal(ofp_endpoint_close(endpoint, SECOND), 0);
+        node_close(&client);
+        close(fd);
+        close(listener);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_a_stock_client),
         cmocka_unit_test(test_hostile_requests),
         cmocka_unit_test(test_nobody_waits_for_a_closed_listener),
+        cmocka_unit_test(test_listeners_that_do_not_answer),
     };
 
     setenv("OFIPY_TCP_INTERFACE", "lo", 1);
