@@ -4,6 +4,9 @@
 A test that needs something says so: ``@pytest.mark.needs("tagged")``. Where a provider's own table lacks it, the
 test is left out for that provider, and the end of the report says why. Where the table declares a capability that no
 test names, the run of the whole suite fails; the same of orders (``order_saw``).
+
+``--provider tcp+ofi:tcp`` runs a pair: the first side, or the first endpoint, is of the one provider, the second of the
+other, which must speak the same wire. It takes the tests that have a second side and needs that both meet.
 """
 
 import re
@@ -11,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +25,7 @@ from ofipy._binding import ffi
 
 sys.path.insert(0, str(Path(__file__).parent))
 from deviations import deviation_of
-from sides import Sides, Target, make_sides
+from sides import Sides, Target, make_sides, take_each_other_s_addresses
 
 DEFAULT_PROVIDERS = ("shm", "tcp", "fake")
 IN_PROCESS = frozenset({"fake"})
@@ -45,7 +49,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="provider to test; may be repeated (default: shm, tcp and fake, as far as they are installed)",
+        help="provider to test, or a pair of them (A+B); may be repeated (default: shm, tcp and fake, as far as they "
+        "are installed)",
     )
     parser.addoption(
         "--large",
@@ -58,18 +63,39 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "needs(*names): capabilities, orders ('order_saw', 'rma_order_waw', 'atomic_order_raw'), or 'claim', "
-        "'large', 'descriptor', 'processes', 'default', 'connections', of the provider",
+        "'large', 'descriptor', 'processes', 'default', 'connections', of the provider; with of='second' of that side "
+        "of a pair only",
     )
     config.addinivalue_line(
         "markers", "connected: tests of two sides run over connected endpoints (type msg) too"
     )
+    config.addinivalue_line("markers", "pairs: tests without `sides` whose endpoints may be of two providers")
     config.stash[_left_out] = Counter()
     config.stash[_kept] = {}
 
 
 def targets(config: pytest.Config) -> list[Target]:
-    """What the options ask for: each kind of matching, and each promise of order, of each provider once."""
+    """What the options ask for."""
     asked = config.getoption("--provider")
+    pairs = [name for name in asked if "+" in name]
+    alone = [name for name in asked if "+" not in name]
+    return [pair_of(*name.split("+", 1)) for name in pairs] + (
+        targets_alone(alone) if alone or not pairs else []
+    )
+
+
+def pair_of(first: str, second: str) -> Target:
+    """The first device that both have, with the same kind of addresses."""
+    infos = [ofipy.getinfo(provider=name, ep_type="rdm") for name in (first, second)]
+    for one in infos[0]:
+        for other in infos[1]:
+            if (one.domain, one.address_format) == (other.domain, other.address_format):
+                return Target(first, one.domain, False, other=Target(second, other.domain, False))
+    raise pytest.UsageError(f"providers {first} and {second} have no device in common")
+
+
+def targets_alone(asked: list[str]) -> list[Target]:
+    """Each kind of matching, and each promise of order, of each provider once."""
     result = []
     for report in ofipy.getinfo(explain=True, provider=asked or None):
         if report.provider not in (asked or DEFAULT_PROVIDERS):
@@ -93,8 +119,10 @@ def lacks_large(info: ofipy.Info, config: pytest.Config) -> str | None:
     return None if enough else f"is tested beyond 4 GiB where {LARGE_BYTES >> 30} GiB of memory are free"
 
 
-def lacks(target: Target, need: str, config: pytest.Config) -> str | None:
-    """Why a provider cannot run a test with this need, by its own table."""
+def lacks(target: Target, need: str, config: pytest.Config, of: tuple[int, ...] = (0, 1)) -> str | None:
+    """Why a provider cannot run a test with this need, by its own table; of a pair, why these sides cannot."""
+    if target.other is not None:
+        return next(filter(None, (lacks(target.side(number), need, config) for number in of)), None)
     info = target.info()
     if need == "large":
         return lacks_large(info, config)
@@ -134,24 +162,37 @@ def libfabric_version(target: Target) -> tuple[int, int]:
 
 def expect_deviation(item: pytest.Item, target: Target) -> None:
     """Mark a test that libfabric is known to fail."""
-    row = (
-        deviation_of(target.provider, libfabric_version(target), item.path.name, item.name)
-        if ":" in target.provider
-        else None
-    )
+    theirs = [side for number in (0, 1) if ":" in (side := target.side(number)).provider]
+    row = None
+    if theirs:
+        provider = target.provider if target.other is None else str(target)
+        row = deviation_of(provider, libfabric_version(theirs[0]), item.path.name, item.name)
     if row is not None and row.run:
         item.add_marker(pytest.mark.xfail(reason=row.evidence, strict=True))
     elif row is not None:
         item.add_marker(pytest.mark.xfail(reason=row.evidence, run=False))
 
 
-def target_and_needs(item: pytest.Item) -> tuple[Target | None, list[str]]:
-    """The provider that a test is for, and what it needs."""
+def target_and_needs(item: pytest.Item) -> tuple[Target | None, dict[str, tuple[int, ...]]]:
+    """The provider that a test is for, and what it needs of which side."""
     if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
-        return None, []
-    return item.callspec.params.get("target"), [
-        name for marker in item.iter_markers("needs") for name in marker.args
-    ]
+        return None, {}
+    return item.callspec.params.get("target"), {
+        name: (1,) if marker.kwargs.get("of") == "second" else (0, 1)
+        for marker in item.iter_markers("needs")
+        for name in marker.args
+    }
+
+
+def left_out_since(
+    item: pytest.Item, target: Target, needs: dict[str, tuple[int, ...]], config: pytest.Config
+) -> str | None:
+    """Why a test is not for a provider, if it is not."""
+    two_sides = "sides" in getattr(item, "fixturenames", ()) or item.get_closest_marker("pairs")
+    if target.other is not None and not two_sides:
+        return f"{target} is for tests with a second side"
+    reasons = (lacks(target, need, config, of) for need, of in needs.items())
+    return next((f"{target} {reason}" for reason in reasons if reason), None)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -161,9 +202,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         target, needs = target_and_needs(item)
         reason = None
         if target is not None:
-            reason = next(
-                (f"{target} {each}" for need in needs if (each := lacks(target, need, config))), None
-            )
+            reason = left_out_since(item, target, needs, config)
             if reason is None:
                 counts.setdefault(target, Counter()).update(["", *set(needs)])
         if reason is None:
@@ -184,7 +223,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def check_capabilities(counts: dict[Target, Counter[str]]) -> None:
     """Each capability and each order that a table declares has a test."""
     for target, count in counts.items():
-        if target.connects:
+        if target.connects or target.other is not None:
             continue
         for cap in target.info().caps & ~IN_EVERY_TEST:
             if not count[str(cap.name).lower()]:
@@ -222,6 +261,14 @@ def _all_sides() -> Iterator[dict[Target, Sides]]:
         sides.close()
 
 
+@pytest.fixture(autouse=True)
+def _one_wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a pair each side takes the other's addresses."""
+    target = request.node.callspec.params.get("target") if hasattr(request.node, "callspec") else None
+    if target is not None:
+        take_each_other_s_addresses(target, monkeypatch.setattr)
+
+
 @pytest.fixture
 def sides(target: Target, _all_sides: dict[Target, Sides]) -> Sides:
     """Both sides of a test."""
@@ -231,16 +278,18 @@ def sides(target: Target, _all_sides: dict[Target, Sides]) -> Sides:
 
 
 @pytest.fixture
-def open_endpoint(target: Target) -> Iterator[Callable[..., ofipy.Endpoint]]:
+def open_endpoint(target: Target, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ofipy.Endpoint]]:
     """Opens endpoints in this process, each in a domain of its own unless told which; closes them at the end.
 
     One thread drives several domains here, so each has a helper thread, unless a test asks for manual progress.
+    Of a pair of providers the domains are of one and the other in turn.
     """
-    made = []
+    made: list[ofipy.Endpoint] = []
+    turns = cycle([target.side(0), target.side(1)])
 
     def make(domain: ofipy.Domain | None = None, **options: Any) -> ofipy.Endpoint:
         endpoint = (
-            target.open(**{"progress": "auto"} | options)
+            next(turns).open(**{"progress": "auto"} | options)
             if domain is None
             else domain.endpoint(**options).enable()
         )

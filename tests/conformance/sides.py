@@ -38,10 +38,18 @@ class Target:
     """Its endpoints meet within one process only."""
     connects: bool = False
     """Its endpoints are of type ``msg``."""
+    other: "Target | None" = None
+    """What the second side is, where that is of another provider: a pair."""
 
     def __str__(self) -> str:
+        if self.other is not None:
+            return f"{self.provider}+{self.other.provider}"
         name = self.provider if self.domain in (self.provider, "") else f"{self.provider}/{self.domain}"
         return f"{name}/msg" if self.connects else name
+
+    def side(self, number: int) -> "Target":
+        """What a side is: 0 the first, 1 the second."""
+        return replace(self, other=None) if number == 0 or self.other is None else self.other
 
     def info(self) -> ofipy.Info:
         kind = "msg" if self.connects else "rdm"
@@ -50,7 +58,11 @@ class Target:
     def connected(self) -> "Target | None":
         """The same with endpoints of type ``msg``, if there are any."""
         other = replace(self, connects=True)
-        return other if ofipy.getinfo(provider=self.provider, domain=self.domain, ep_type="msg") else None
+        return (
+            other
+            if not self.other and ofipy.getinfo(provider=self.provider, domain=self.domain, ep_type="msg")
+            else None
+        )
 
     def free_service(self) -> str:
         """A service that nobody uses: a port where those are services, else a name."""
@@ -87,6 +99,18 @@ class Target:
             domain.fabric.close()
             raise
         return listener
+
+
+def take_each_other_s_addresses(target: Target, patch: Callable[..., None] = setattr) -> None:
+    """Have both providers of a pair accept what the other one calls its address: on the wire it is the same."""
+    names, raw = {str(target.side(number).provider) for number in (0, 1)}, ofipy.Address.raw
+
+    def raw_of_either(address: ofipy.Address, provider: str) -> bytes:
+        name = address.entries[0][0]
+        return raw(address, name if {name, provider} <= names else provider)
+
+    if target.other is not None:
+        patch(ofipy.Address, "raw", raw_of_either)
 
 
 def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -227,6 +251,7 @@ class Workers(Sides):
                     )
                 )
             self._connections.append(Connection(here.detach()))
+        self._call([("meet", self._target)] * 2, START_SECONDS)
 
     def run(
         self, first: Function, second: Function, *arguments: Any, timeout: float = 60.0, **options: Any
@@ -241,7 +266,9 @@ class Workers(Sides):
                 self._call([("accept",), ("connect", address)], START_SECONDS)
                 addresses = [None, None]
             else:
-                addresses = self._call([("open", self._target, options)] * 2, START_SECONDS)
+                addresses = self._call(
+                    [("open", self._target.side(number), options) for number in (0, 1)], START_SECONDS
+                )
             calls = [
                 (
                     "run",
@@ -343,7 +370,9 @@ def _serve(connection: Connection) -> None:
     while (call := connection.recv())[0] != "stop":
         result: Any = None
         try:
-            if call[0] == "open":
+            if call[0] == "meet":
+                take_each_other_s_addresses(call[1])
+            elif call[0] == "open":
                 target = call[1]
                 endpoint = target.open(**call[2])
                 result = bytes(endpoint.address)

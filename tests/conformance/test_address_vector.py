@@ -80,6 +80,7 @@ def ends(request: ofipy.Request) -> bool:
     return True
 
 
+@pytest.mark.pairs
 def test_removal_cancels_what_is_under_way_to_that_peer_only(open_endpoint: Open) -> None:
     ep, stays, goes = open_endpoint(), open_endpoint(), open_endpoint()
     peer = ep.insert(bytes(stays.address))
@@ -101,6 +102,7 @@ def test_removal_cancels_what_is_under_way_to_that_peer_only(open_endpoint: Open
             ep.tsend(b"", victim)
 
 
+@pytest.mark.pairs
 def test_removal_while_other_threads_send(open_endpoint: Open) -> None:
     ep, stays, goes = open_endpoint(), open_endpoint(), open_endpoint()
     peer, rounds, failures = ep.insert(bytes(stays.address)), 100, []
@@ -137,6 +139,7 @@ def test_removal_while_other_threads_send(open_endpoint: Open) -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
+@pytest.mark.pairs
 def test_a_removed_peer_that_comes_back_is_met_again(open_endpoint: Open) -> None:
     ep, other = open_endpoint(), open_endpoint()
     for number in range(5):

@@ -60,6 +60,7 @@ def test_inject_beyond_the_size_of_the_transport(ep: ofipy.Endpoint, me: ofipy.P
         assert len(ep.cq.read()) == 0
 
 
+@pytest.mark.pairs
 def test_a_failed_inject_is_told(open_endpoint: Open) -> None:
     """As fi_cq(3) has it: what writes no entry when it goes well does when it fails."""
     ep, other = open_endpoint(), open_endpoint()

@@ -20,6 +20,7 @@ TIMEOUT = 20
 OpenEndpoint = Callable[..., ofipy.Endpoint]
 
 
+@pytest.mark.pairs
 def test_peers_that_come_and_go(open_endpoint: OpenEndpoint) -> None:
     domain = open_endpoint().domain
     events = domain.event_queue(size=1)

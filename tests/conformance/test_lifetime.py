@@ -412,6 +412,7 @@ def notice(side: Side) -> str:
     return "noticed"
 
 
+@pytest.mark.pairs
 @pytest.mark.needs("processes", "directed_recv")
 def test_killed_peer_is_noticed(target: Target) -> None:
     from sides import SideFailed, Workers
@@ -430,6 +431,7 @@ def notice_marker(side: Side) -> None:
     notice(side)
 
 
+@pytest.mark.pairs
 def test_endpoints_of_one_process_answer_each_other_and_close(open_endpoint: OpenEndpoint) -> None:
     """What an endpoint leaves behind is in nobody's way, least of all of those in its own process."""
     first = open_endpoint()

@@ -131,7 +131,7 @@ class Model:
 
 
 class Matching(RuleBasedStateMachine):
-    """One receiver and three senders, all endpoints of one domain."""
+    """One receiver and three senders, all endpoints of one domain unless they are of two providers."""
 
     target: Target
     speaking: int = SENDERS
@@ -142,13 +142,12 @@ class Matching(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.receiver = self.target.open()
-        self.senders = [
-            self.receiver.domain.endpoint(cq=self.receiver.cq, av=self.receiver.av).enable()
-            for _ in range(SENDERS)
-        ]
+        self.receiver = self.first = first = self.target.side(1).open()
+        if self.target.other is not None:
+            self.first = first = self.target.side(0).open(progress="auto")
+        self.senders = [first.domain.endpoint(cq=first.cq, av=first.av).enable() for _ in range(SENDERS)]
         self.peers = [self.receiver.insert(sender.address) for sender in self.senders]
-        self.there = self.receiver.insert(self.receiver.address)
+        self.there = first.insert(self.receiver.address)
         self.model, self.count = Model(), 0
         self.running: list[ofipy.Request] = []
         self.buffers: list[PostedMany] = []
@@ -316,6 +315,7 @@ class Matching(RuleBasedStateMachine):
                 got = self.receiver.trecv_into(room, peer, ignore=2**64 - 1).wait(timeout=TIMEOUT)
                 assert bytes(room[: got.length]) == message.payload
         finally:
+            self.first.fabric.close()
             self.receiver.fabric.close()
 
 
@@ -333,10 +333,13 @@ def run(target: Target, examples: int, **options: object) -> None:
     )
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("sources", ["any", "named", "mixed"])
 def test_matching_is_what_a_list_does(target: Target, sources: str) -> None:
     # Where the transport matches, nothing shows in which order messages of different senders arrive.
     speaking = (
-        1 if target.info().offloads_matching and not target.in_process and sources != "named" else SENDERS
+        1
+        if target.side(1).info().offloads_matching and not target.in_process and sources != "named"
+        else SENDERS
     )
     run(target, 100 if sources == "mixed" else 50, speaking=speaking, sources=sources)

@@ -12,7 +12,7 @@ from sides import Side, Sides
 
 import ofipy
 
-pytestmark = [pytest.mark.needs("multi_recv"), pytest.mark.connected]
+pytestmark = [pytest.mark.needs("multi_recv", of="second"), pytest.mark.connected]
 
 Open = Callable[..., ofipy.Endpoint]
 TAG = 7

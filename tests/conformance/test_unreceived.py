@@ -55,6 +55,7 @@ def leave_lying(side: Side, count: int) -> None:
     side.sync()
 
 
-@pytest.mark.needs("claim", "rma")
+@pytest.mark.needs("rma")
+@pytest.mark.needs("claim", of="second")
 def test_a_gibibyte_that_nobody_receives(sides: Sides) -> None:
     sides.run(flood, leave_lying, 1024, progress="auto", timeout=120)
