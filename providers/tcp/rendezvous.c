@@ -16,7 +16,6 @@
 enum incoming_state { INCOMING_NONE, INCOMING_ANNOUNCED, INCOMING_CLEARED };
 
 struct tcp_rendezvous {
-    uint8_t last; /* the id given last: they are used in turn, so that a late answer meets none */
     struct ofp_pending *sent[IDS];
     struct {
         uint8_t state;
@@ -33,12 +32,15 @@ static struct tcp_rendezvous *rendezvous_of(struct tcp_connection *connection)
 
 /* ---------------------------------------------------------------------------------------------------------- sending */
 
-static uint8_t free_id(struct tcp_rendezvous *rendezvous)
+/* They are used in turn, also by one connection after another, so that a late answer meets none. */
+static uint8_t free_id(struct tcp_connection *connection)
 {
+    uint8_t *last = &connection->endpoint->rendezvous_last;
+
     for (unsigned i = 0; i < LAST_ID; i++) {
-        rendezvous->last = rendezvous->last == LAST_ID ? 1 : (uint8_t)(rendezvous->last + 1);
-        if (!rendezvous->sent[rendezvous->last])
-            return rendezvous->last;
+        *last = *last == LAST_ID ? 1 : (uint8_t)(*last + 1);
+        if (!connection->rendezvous->sent[*last])
+            return *last;
     }
     return 0;
 }
@@ -47,7 +49,7 @@ int tcp_rendezvous_send(struct tcp_connection *connection, const struct ofp_tran
                         struct tcp_header *header)
 {
     struct tcp_rendezvous *rendezvous = rendezvous_of(connection);
-    uint8_t id = rendezvous ? free_id(rendezvous) : 0;
+    uint8_t id = rendezvous ? free_id(connection) : 0;
     struct ofp_pending *pending;
 
     if (!id)

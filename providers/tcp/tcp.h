@@ -227,6 +227,7 @@ struct tcp_endpoint {
     struct ofp_list connections, dead, unproven;
     uint32_t unproven_count;
     bool armed, closing, complained, complained_stall;
+    uint8_t rendezvous_last; /* the id given last */
     union tcp_address address;
     int listener;                  /* -1: none, or not now */
     struct ofp_timer listen_timer; /* out of descriptors: listen again */
