@@ -2,6 +2,7 @@
 /* Addresses: what people write, what libfabric calls a peer, and which peer it means by a number. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +148,22 @@ static int copy_address(const void *from, size_t from_length, void *address, siz
     return 0;
 }
 
+/* -EAGAIN: `node` is no IP address in digits, which means itself, loopback or not, with any interface. */
+static int resolve_literal(const struct ofp_info *info, const char *node, const char *service, void *address,
+                           size_t *length)
+{
+    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found;
+    int error;
+
+    if (info->address_format == OFP_ADDRESS_OPAQUE || !node || !node[0] || !service ||
+        getaddrinfo(node, service, &hints, &found))
+        return -EAGAIN;
+    error = copy_address(found->ai_addr, found->ai_addrlen, address, length);
+    freeaddrinfo(found);
+    return error;
+}
+
 static bool is_this_host(const char *node)
 {
     return !node || !node[0] || strcmp(node, "localhost") == 0 || strcmp(node, "127.0.0.1") == 0 ||
@@ -195,6 +212,9 @@ int bridge_resolve(const struct ofp_info *info, const char *node, const char *se
 
     if (!library || !info)
         return -ENOENT;
+    error = resolve_literal(info, node, service, address, length);
+    if (error != -EAGAIN)
+        return error;
     if (is_this_host(node))
         error = resolve_here(library, info, service, address, length);
     else if (info->address_format == OFP_ADDRESS_OPAQUE && !(info->caps & OFP_CAP_REMOTE_COMM) && !strchr(node, ':'))

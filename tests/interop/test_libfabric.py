@@ -91,6 +91,112 @@ def test_truncation_leaves_the_connection_up(pair: Pair) -> None:
     assert whole.wait(timeout=TIMEOUT).length == 3
 
 
+@DIRECTIONS
+def test_an_untagged_message_that_nobody_receives(pair: Pair, direction: str) -> None:
+    """It stops libfabric's reading, so that nothing behind it is acknowledged; we set it aside and read on."""
+    sender, to, receiver, source = sides(pair, direction)
+    plain = sender.send(b"plain", to)
+    behind = sender.tsend(b"behind", to, tag=1, complete="delivery")
+    if direction == "from-libfabric":
+        behind.wait(timeout=TIMEOUT)
+    else:
+        with pytest.raises(ofipy.TimedOut):
+            behind.wait(timeout=0.3)
+    room = bytearray(6)
+    assert receiver.recv_into(room, source).wait(timeout=TIMEOUT).length == 5
+    assert room[:5] == b"plain"
+    assert receiver.trecv_into(room, source, tag=1).wait(timeout=TIMEOUT).length == 6
+    assert room == b"behind"
+    ofipy.wait_all([plain, behind], timeout=TIMEOUT)
+
+
+@DIRECTIONS
+def test_an_unknown_sender(pair: Pair, direction: str) -> None:
+    """We know it by its address and can answer; libfabric takes the message without a name."""
+    sender, receiver = open_on_loopback("ofi:tcp"), open_on_loopback("tcp")
+    if direction == "to-libfabric":
+        sender, receiver = receiver, sender
+    sender.tsend(b"question", sender.insert(raw_address(receiver)), tag=1).wait(timeout=TIMEOUT)
+    source = receiver.trecv_into(bytearray(8), tag=1).wait(timeout=TIMEOUT).source
+    if direction == "to-libfabric":
+        assert source is None
+    else:
+        assert source is not None
+        assert raw_address(source) == raw_address(sender)
+        answer = sender.trecv_into(room := bytearray(6), tag=2)
+        receiver.tsend(b"answer", source, tag=2).wait(timeout=TIMEOUT)
+        answer.wait(timeout=TIMEOUT)
+        assert room == b"answer"
+    sender.fabric.close()
+    receiver.fabric.close()
+
+
+@DIRECTIONS
+def test_meeting_by_host_and_port(pair: Pair, direction: str) -> None:
+    sender, _, receiver, _ = sides(pair, direction)
+    port = int.from_bytes(raw_address(receiver)[2:4], "big")
+    peer = sender.insert(f"127.0.0.1:{port}")
+    assert raw_address(peer) == raw_address(receiver)
+    assert sender.insert(str(peer.address)) == peer
+    sender.tsend(b"found", peer, tag=1).wait(timeout=TIMEOUT)
+    assert receiver.trecv_into(bytearray(5), tag=1).wait(timeout=TIMEOUT).length == 5
+
+
+# ---------------------------------------------------------------------------------------------------- remote memory
+
+
+@DIRECTIONS
+@pytest.mark.parametrize("wrong", ["key", "end", "rights"])
+@pytest.mark.parametrize("operation", ["read", "write"])
+def test_a_wrong_access_ends_the_connection(pair: Pair, direction: str, wrong: str, operation: str) -> None:
+    """The wire has no other answer. What was asked for did not happen, and the next message connects anew."""
+    sender, to, receiver, source = sides(pair, direction)
+    memory = bytearray(b"untouched")
+    rights = "remote_write" if (operation == "read") is (wrong == "rights") else "remote_read"
+    remote = receiver.register(memory, access=rights).remote
+    both = ofipy.Access.REMOTE_READ | ofipy.Access.REMOTE_WRITE
+    lie = ofipy.RemoteRegion(
+        key=remote.key + (wrong == "key"), offset=remote.offset + (wrong == "end"), length=9, access=both
+    )
+    if operation == "read":
+        request = sender.read(bytearray(9), to, lie)
+    else:
+        request = sender.write(b"overwrite", to, lie, complete="delivery")
+    with pytest.raises(ofipy.PeerLost if direction == "to-libfabric" else ofipy.Canceled):
+        request.wait(timeout=TIMEOUT)
+    assert memory == b"untouched"
+    receive = receiver.trecv_into(bytearray(5), source, tag=1)
+    sender.tsend(b"again", to, tag=1, complete="delivery").wait(timeout=TIMEOUT)
+    assert receive.wait(timeout=TIMEOUT).length == 5
+
+
+def test_a_region_that_is_closed_under_their_writes(pair: Pair) -> None:
+    """From then on the memory is ours, whatever libfabric has under way."""
+    ours, theirs, them, us = pair
+    for size in (8, 300_000):
+        for _ in range(10):
+            memory, source = np.zeros(size, np.uint8), np.ones(size, np.uint8)
+            region = ours.register(memory, access="remote_write")
+            writes = [theirs.write(source, us, region.remote, complete="delivery") for _ in range(20)]
+            writes[0].wait(timeout=TIMEOUT)
+            region.close()
+            memory[:] = 2
+            ends = [error_of(write) for write in writes]
+            assert (memory == 2).all()
+            assert ends == sorted(ends), "one was taken behind one that was not"
+            ours.tsend(b"still there", them, tag=1).wait(timeout=TIMEOUT)
+            theirs.trecv_into(bytearray(11), us, tag=1).wait(timeout=TIMEOUT)
+
+
+def error_of(request: ofipy.Request) -> bool:
+    """Whether it failed."""
+    try:
+        request.wait(timeout=TIMEOUT)
+    except ofipy.Canceled:
+        return True
+    return False
+
+
 def test_both_connect_at_once() -> None:
     """The larger address wins, whichever that is, also when both requests are on their way."""
     for _ in range(20):
