@@ -18,6 +18,8 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Self
 
+from fabtests.base.leftovers import mapped_by, remove_leftovers
+
 __all__ = ["Pair", "PairError", "PairTimeout", "pick_cores"]
 
 START_SECONDS = 30.0  # importing numpy and mpi4py on a cold, loaded machine takes a while
@@ -96,6 +98,7 @@ class Pair:
     ) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._connections: list[Connection] = []
+        self._workers: list[int] = []  # process ids, also of those that a launcher started
         try:
             self._connections = self._launch(count, cores, launcher, dict(environment or {}))
             self._send("start", [((target,), options)] * count)
@@ -145,9 +148,11 @@ class Pair:
                     raise PairTimeout(START_SECONDS) from None
                 continue
             credentials = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-            if struct.unpack("3i", credentials)[1] != os.getuid():
+            worker, user, _ = struct.unpack("3i", credentials)
+            if user != os.getuid():
                 accepted.close()
                 continue
+            self._workers.append(worker)
             accepted.setblocking(True)
             connection = Connection(accepted.detach())
             ranked[connection.recv()] = connection
@@ -231,7 +236,8 @@ class Pair:
         self.kill()
 
     def kill(self) -> None:
-        """End the workers at once."""
+        """End the workers at once, and remove what they leave in /dev/shm."""
+        mapped = mapped_by(self._workers)
         for process in self._processes:
             if process.poll() is None:
                 process.terminate()  # not SIGKILL: a launcher must take its own children along
@@ -243,7 +249,8 @@ class Pair:
                 process.wait()
         for connection in self._connections:
             connection.close()
-        self._connections = []
+        remove_leftovers(self._workers, mapped)
+        self._connections, self._workers = [], []
 
     def __enter__(self) -> Self:
         return self

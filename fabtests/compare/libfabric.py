@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from fabtests.base.leftovers import remove_leftovers
 from fabtests.compare.contender import Times
 from fabtests.compare.entrants import Absent
 
@@ -204,16 +205,19 @@ def started(command: list[str], core: int) -> Iterator[subprocess.Popen[str]]:
         )
     finally:
         os.sched_setaffinity(0, before)
-    with process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-                try:
-                    process.wait(1.0)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+    try:
+        with process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGTERM)
+                    try:
+                        process.wait(1.0)
+                    except subprocess.TimeoutExpired:
+                        process.kill()
+    finally:
+        remove_leftovers([process.pid])
 
 
 def free_port() -> int:

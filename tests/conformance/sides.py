@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 import ofipy
+from fabtests.base.leftovers import remove_leftovers
 
 TAG_SYNC = 2**63 - 1
 START_SECONDS = 60.0
@@ -337,6 +338,7 @@ class Workers(Sides):
         for process in self._processes:
             process.kill()
             process.wait()
+        remove_leftovers(process.pid for process in self._processes)
         for connection in self._connections:
             connection.close()
         self._processes, self._connections = [], []

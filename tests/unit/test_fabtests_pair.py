@@ -2,6 +2,7 @@
 """Pairs of worker processes: calls, failures, deaths, and that nothing outlives its parent."""
 
 import os
+import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from fabtests.base.pair import Pair, PairError, PairTimeout, pick_cores
 
 TARGET = """
-import os, threading
+import mmap, os, threading
 
 class Target:
     def __init__(self, first, *, word="none"):
@@ -30,6 +31,14 @@ class Target:
         if not self.first:
             os._exit(3)
         threading.Event().wait()
+    def leave(self, stranger):
+        names = [f"{os.getpid()}:7:7", f"{os.getpid()}:7", f"mpich_shm_{os.getpid()}_0", stranger]
+        for name in names:
+            with open(f"/dev/shm/{name}", "ab") as file:
+                file.truncate(4096)
+        with open(f"/dev/shm/{names[2]}") as file:
+            self.mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        return names
     def hang(self):
         threading.Event().wait()
     def close(self):
@@ -133,3 +142,18 @@ def test_workers_die_with_a_killed_parent() -> None:
         parent.kill()
     for pid in pids:
         wait_gone(pid)
+
+
+def test_what_libraries_leave_of_killed_workers_is_removed() -> None:
+    """Files that libfabric and MPICH name after the workers or their job, and no others."""
+    folder, stranger = Path("/dev/shm"), f"mpich_shm_{secrets.token_hex(8)}_0"
+    pair = make_pair()
+    files: list[Path] = []
+    try:
+        files += [folder / name for names in pair.call("leave", stranger) for name in names]
+        with pytest.raises(PairTimeout):
+            pair.call("hang", timeout=0.1)
+        assert {file.name for file in files if file.exists()} == {files[1].name, files[5].name, stranger}
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
