@@ -253,6 +253,34 @@ static void test_flags_of_requests(void **state)
     close(fd);
 }
 
+/* Who does not know rendezvous has no way to tell that a tagged message was matched; nobody has one for atomics. */
+static void test_what_it_does_not_support(void **state)
+{
+    struct tcp_rdm request = {.version = 0, .port = RAW_PORT, .pid = RAW_PID};
+    struct side *side = *state;
+    uint32_t peer = raw_peer(side);
+    struct ofp_operation match = tagged(OFP_TSEND, peer, 1, "abc", 3, 1);
+    struct ofp_operation atomic = tagged(OFP_ATOMIC, peer, 0, (uint64_t[]){1}, 8, 2);
+    uint8_t answer[REQUEST_SIZE];
+    int fd = raw_connect(side);
+    char room[8];
+
+    raw_request(fd, (struct tcp_control){.type = TCP_CONNREQ}, &request);
+    assert_true(raw_read(side, fd, answer, sizeof(answer)));
+    match.flags = OFP_MATCH_COMPLETE;
+    assert_int_equal(ofp_post(side->endpoint, &match, 1), -EOPNOTSUPP);
+    atomic.atomic_op = OFP_ATOMIC_SUM;
+    atomic.datatype = OFP_UINT64;
+    atomic.remote_key = 9;
+    assert_int_equal(ofp_post(side->endpoint, &atomic, 1), -EOPNOTSUPP);
+    match.op = OFP_SEND;
+    post(side, match);
+    assert_int_equal(raw_next(side, fd, room).flags, TCP_FLAG_DELIVERY);
+    raw_send(fd, (struct tcp_header){.op = TCP_MSG, .op_data = TCP_OP_DATA_ACK}, NULL, 0);
+    assert_int_equal(next_completion(side, NULL).error, 0);
+    close(fd);
+}
+
 /* ------------------------------------------------------------------------------------------ what outlives a connection */
 
 /* What it announced goes with the connection: it is not cleared on the next one, where its id may mean another. */
@@ -328,6 +356,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_both_ask_and_the_peer_wins, setup, teardown),
         cmocka_unit_test_setup_teardown(test_both_ask_and_we_win, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flags_of_requests, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_it_does_not_support, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_announcement_of_an_earlier_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(test_numbers_of_an_earlier_connection, setup, teardown),
     };
