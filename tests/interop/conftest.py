@@ -21,10 +21,17 @@ os.environ.setdefault("OFIPY_LIBFABRIC", _bundled().get("OFI_BUNDLED", ""))
 Pair = tuple[ofipy.Endpoint, ofipy.Endpoint, ofipy.Peer, ofipy.Peer]
 
 
-def open_on_loopback(provider: str) -> ofipy.Endpoint:
+def open_on_loopback(
+    provider: str, address_format: ofipy.AddressFormat = ofipy.AddressFormat.IPV4
+) -> ofipy.Endpoint:
     """An endpoint with a helper thread, since one test drives both sides."""
     reports = ofipy.getinfo(provider=provider, ep_type="rdm", explain=True)
-    infos = [info for report in reports for info in report.infos if info.domain == "lo"]
+    infos = [
+        info
+        for report in reports
+        for info in report.infos
+        if info.domain.startswith("lo") and info.address_format is address_format
+    ]
     if not infos:
         pytest.skip(f"{provider} is not available: {reports[0].reason if reports else 'no libfabric'}")
     return ofipy.Fabric(infos[0]).domain(progress="auto").endpoint().enable()

@@ -142,6 +142,30 @@ def test_meeting_by_host_and_port(pair: Pair, direction: str) -> None:
     assert receiver.trecv_into(bytearray(5), tag=1).wait(timeout=TIMEOUT).length == 5
 
 
+@DIRECTIONS
+def test_over_ipv6(direction: str) -> None:
+    """Either side opens the connection, and knows the other by it."""
+    table = Path("/proc/net/if_inet6")
+    if not table.exists() or f"{1:032x}" not in table.read_text():
+        pytest.skip("no IPv6 over loopback here")
+    theirs = open_on_loopback("ofi:tcp", ofipy.AddressFormat.IPV6)
+    ours = open_on_loopback("tcp", ofipy.AddressFormat.IPV6)
+    pair = ours, theirs, ours.insert(raw_address(theirs)), theirs.insert(raw_address(ours))
+    sender, to, receiver, source = sides(pair, direction)
+    assert len(raw_address(receiver)) == 28
+    for size in (1, 70_000):
+        room = np.zeros(size, np.uint8)
+        receive = receiver.trecv_into(room, source, tag=size)
+        sender.tsend(pattern(size), to, tag=size).wait(timeout=TIMEOUT)
+        assert receive.wait(timeout=TIMEOUT).source == source
+        assert np.array_equal(room, pattern(size))
+    answer = sender.trecv_into(bytearray(1), to, tag=2)
+    receiver.tsend(b"a", source, tag=2).wait(timeout=TIMEOUT)
+    answer.wait(timeout=TIMEOUT)
+    ours.fabric.close()
+    theirs.fabric.close()
+
+
 # ---------------------------------------------------------------------------------------------------- remote memory
 
 
