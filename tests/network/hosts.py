@@ -7,14 +7,14 @@ killed, and takes its interfaces and rules with it.
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import tempfile
 from ipaddress import ip_interface
 
-import pytest
-
-COMMANDS = ("ip", "iptables-legacy", "ip6tables-legacy", "nsenter", "tc", "unshare")
+COMMANDS = ("ip", "iptables-legacy", "ip6tables-legacy", "nsenter", "ss", "tc", "unshare")
 COMMAND_SECONDS = 20
 
 
@@ -64,6 +64,20 @@ class Host:
     def ip(self, arguments: str) -> None:
         self.must(f"ip {arguments}")
 
+    def counter(self, name: str) -> int:
+        """One of the kernel's counters of TCP on this host, by its name in /proc/net/snmp or netstat."""
+        lines = self.run("cat /proc/net/snmp /proc/net/netstat").stdout.splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            protocol, *counted = names.split()
+            if protocol in ("Tcp:", "TcpExt:") and name in counted:
+                return int(values.split()[1 + counted.index(name)])
+        raise KeyError(name)
+
+    def round_trip(self) -> float:
+        """The shortest time to a peer and back that any of its TCP connections has seen, in seconds."""
+        listing = self.run("ss -t -i -H -n").stdout
+        return min(float(found) for found in re.findall(r" minrtt:([\d.]+)", listing)) / 1000
+
     def filter(self, rule: str) -> None:
         """Change the rules for what comes in or goes out, of both families."""
         for program in ("iptables-legacy", "ip6tables-legacy"):
@@ -104,24 +118,29 @@ class Wire:
         self.host.ip(f"addr del {self.v4}/24 dev {self.name}")
         self.host.ip(f"addr del {self.v6}/64 dev {self.name}")
 
-    def lose(self, share: float) -> None:
-        """Lose this share of the packets that come in, at random."""
-        # Packets of the size of a frame: else one loss would be that of 64 KiB.
+    def _send_frames(self) -> None:
+        """Have packets of the size of a frame: else a fault of one would be that of 64 KiB."""
         self.host.ip(f"link set dev {self.name} gso_max_segs 1")
         # TCP repeats after 200 ms at the earliest, unless the route says that answers come soon.
         for address, bits in ((self.v4, 24), (self.v6, 64)):
             network = ip_interface(f"{address}/{bits}").network
             self.host.ip(f"route replace {network} dev {self.name} rto_min 5ms")
+
+    def lose(self, share: float) -> None:
+        """Lose this share of the packets that come in, at random."""
+        self._send_frames()
         self.host.filter(
             f"-A INPUT -i {self.name} -m statistic --mode random --probability {share} -j DROP",
         )
 
     def disturb(self, fault: str) -> None:
-        """Delay, repeat or mix the packets that leave, in the words of ``tc netem``."""
-        result = self.host.run(f"tc qdisc add dev {self.name} root netem {fault}")
-        if "qdisc kind is unknown" in result.stderr:
-            pytest.skip("this kernel has no sch_netem")
-        assert result.returncode == 0, result.stderr
+        """Delay, lose, repeat or mix the packets that leave, in the words of ``tc netem``."""
+        self._send_frames()
+        self.host.must(f"tc qdisc add dev {self.name} root netem {fault}")
+
+    def backlog(self) -> int:
+        """Bytes that wait to leave."""
+        return int(json.loads(self.host.run(f"tc -s -j qdisc show dev {self.name}").stdout)[0]["backlog"])
 
     def cut(self) -> None:
         """Lose everything, in both directions."""
