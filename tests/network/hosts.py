@@ -64,14 +64,14 @@ class Host:
     def ip(self, arguments: str) -> None:
         self.must(f"ip {arguments}")
 
-    def counter(self, name: str) -> int:
-        """One of the kernel's counters of TCP on this host, by its name in /proc/net/snmp or netstat."""
+    def counters(self) -> dict[str, int]:
+        """The kernel's counters of TCP on this host, by their names in /proc/net/snmp and netstat."""
         lines = self.run("cat /proc/net/snmp /proc/net/netstat").stdout.splitlines()
+        found: dict[str, int] = {}
         for names, values in zip(lines[::2], lines[1::2], strict=True):
-            protocol, *counted = names.split()
-            if protocol in ("Tcp:", "TcpExt:") and name in counted:
-                return int(values.split()[1 + counted.index(name)])
-        raise KeyError(name)
+            if names.startswith(("Tcp:", "TcpExt:")):
+                found.update(zip(names.split()[1:], map(int, values.split()[1:]), strict=True))
+        return found
 
     def round_trip(self) -> float:
         """The shortest time to a peer and back that any of its TCP connections has seen, in seconds."""
@@ -118,25 +118,24 @@ class Wire:
         self.host.ip(f"addr del {self.v4}/24 dev {self.name}")
         self.host.ip(f"addr del {self.v6}/64 dev {self.name}")
 
-    def _send_frames(self) -> None:
-        """Have packets of the size of a frame: else a fault of one would be that of 64 KiB."""
+    def send_frames(self) -> None:
+        """Send packets of the size of a frame: else a fault of one would be that of 64 KiB."""
         self.host.ip(f"link set dev {self.name} gso_max_segs 1")
+
+    def lose(self, share: float) -> None:
+        """Lose this share of the packets that come in, at random."""
+        self.send_frames()
         # TCP repeats after 200 ms at the earliest, unless the route says that answers come soon.
         for address, bits in ((self.v4, 24), (self.v6, 64)):
             network = ip_interface(f"{address}/{bits}").network
             self.host.ip(f"route replace {network} dev {self.name} rto_min 5ms")
-
-    def lose(self, share: float) -> None:
-        """Lose this share of the packets that come in, at random."""
-        self._send_frames()
         self.host.filter(
             f"-A INPUT -i {self.name} -m statistic --mode random --probability {share} -j DROP",
         )
 
     def disturb(self, fault: str) -> None:
-        """Delay, lose, repeat or mix the packets that leave, in the words of ``tc netem``."""
-        self._send_frames()
-        self.host.must(f"tc qdisc add dev {self.name} root netem {fault}")
+        """Delay, lose, repeat or mix the packets that leave, in the words of ``tc netem``, and no longer otherwise."""
+        self.host.must(f"tc qdisc replace dev {self.name} root netem {fault}")
 
     def backlog(self) -> int:
         """Bytes that wait to leave."""

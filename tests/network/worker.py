@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import threading
 import time
@@ -159,8 +160,9 @@ class Node:
         found = ofipy.getinfo(provider="tcp", ep_type="rdm", explain=True)
         return next(each.reason for each in found if each.provider == "tcp") or ""
 
-    def open(self, domain: str = "", service: int | None = None) -> str:
-        """Open an endpoint on that interface, or on the preferred one; its address."""
+    def open(self, domain: str = "", service: int | None = None, **variables: object) -> str:
+        """Open an endpoint on that interface, or on the preferred one, with these settings; its address."""
+        os.environ.update({f"OFIPY_{name}": str(value) for name, value in variables.items()})
         infos = ofipy.getinfo(provider="tcp", ep_type="rdm", caps="msg|tagged|rma|atomic")
         info = next(info for info in infos if domain in ("", info.domain))
         self.ep = ofipy.Fabric(info).domain(progress="auto").endpoint(service=service).enable()
