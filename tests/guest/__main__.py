@@ -16,7 +16,7 @@ from types import FrameType
 from .initramfs import initramfs
 from .kernel import get_kernel
 from .machine import Hardware, run
-from .tools import GuestError, obstacle
+from .tools import SYSTEM_FOLDERS, GuestError, obstacle
 
 TIMED_OUT, FAILED = 124, 125
 # Without them there is no file tree, and nothing comes out.
@@ -91,7 +91,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def environment(names: list[str]) -> dict[str, str]:
     """The variables that the command sees."""
     wanted = {*VARIABLES, *names}
-    return {name: value for name, value in os.environ.items() if name in wanted or name.startswith(PREFIXES)}
+    found = {name: value for name, value in os.environ.items() if name in wanted or name.startswith(PREFIXES)}
+    # It is root there, and may be nobody in particular here.
+    found["PATH"] = os.pathsep.join((found.get("PATH", os.defpath), *SYSTEM_FOLDERS))
+    return found
 
 
 def guest(options: argparse.Namespace) -> int:
