@@ -281,8 +281,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     self->kind = take(&self->input);
     self->proven = false;
     self->other = self->others;
-    for (int i = 0; i < OTHERS; i++)
+    for (int i = 0; i < OTHERS; i++) {
+        self->others[i].far.fd = -1;
         begin(&self->others[i], -1, true);
+    }
     network_begin();
     network.connect = NETWORK_CONNECTS;
     side_open(&self->side, self->kind & KIND_MSG, self->kind & KIND_KEY, !(self->kind & KIND_STOCK));

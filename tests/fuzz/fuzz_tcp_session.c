@@ -32,7 +32,7 @@ enum {
 struct session {
     struct input input;
     uint8_t kind;
-    uint32_t peer; /* in the vector */
+    uint32_t peer, itself; /* in the vector */
     uint32_t pid;
     struct far far;
     struct side side;
@@ -151,6 +151,8 @@ static void begin(struct session *self)
     if (!(self->kind & KIND_MSG)) {
         side_open_endpoint(&self->side, 0, room(self));
         check(ofp_av_insert(self->side.av, &address, sizeof(address), &self->peer) == 0);
+        far_address(&address, NETWORK_PORT);
+        check(ofp_av_insert(self->side.av, &address, sizeof(address), &self->itself) == 0);
         if (!(self->kind & KIND_ASKS))
             meet(self, network_arrive(FAR_PORT), true);
         return;
@@ -348,12 +350,12 @@ static void post_receive(struct session *self)
         side_post(&self->side, operation, &op);
 }
 
-static void post_send(struct session *self)
+static void post_send(struct session *self, uint32_t peer)
 {
     static const uint64_t levels[] = {0, OFP_TRANSMIT_COMPLETE, OFP_DELIVERY_COMPLETE, OFP_MATCH_COMPLETE};
     uint8_t byte = take(&self->input);
     struct ofp_operation op = {.op = byte & 1 ? OFP_SEND : OFP_TSEND,
-                               .peer = self->peer,
+                               .peer = peer,
                                .flags = levels[byte >> 1 & 3] | (byte & 8 ? OFP_REMOTE_CQ_DATA : 0) |
                                         (byte & 16 ? OFP_MORE : 0) | (byte & 32 ? OFP_INJECT : 0) |
                                         (byte & 64 ? OFP_FENCE : 0),
@@ -493,7 +495,7 @@ static void step(struct session *self)
         post_receive(self);
         break;
     case 7:
-        post_send(self);
+        post_send(self, what & 16 ? self->itself : self->peer);
         break;
     case 8:
         post_remote(self);

@@ -98,6 +98,23 @@ static inline int network_arrive(uint16_t port)
     return network_take_far(fd);
 }
 
+/* The provider connects to its own listener: both ends are its own. */
+static inline bool network_arrive_self(struct network_socket *near)
+{
+    if (network.listener < 0 || network.arrival_count == NETWORK_QUEUE)
+        return false;
+    check(near->far < NETWORK_SOCKETS);
+    network.sockets[near->far] =
+        (struct network_socket){.used = true, .connected = true, .far = -1, .port = NETWORK_PORT};
+    network.arrivals[network.arrival_count++] = near->far;
+    near->far = -1;
+    near->connected = true;
+    near->error = 0;
+    errno = EINPROGRESS;
+    check(write(network.sockets[network.listener].far, "", 1) == 1);
+    return true;
+}
+
 /* The provider has connected to somebody. -1: it has not. */
 static inline int network_depart(void)
 {
@@ -207,9 +224,11 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t length)
         return __real_connect(fd, address, length);
     errno = network.connect == NETWORK_REFUSES ? ECONNREFUSED : EINPROGRESS;
     near->error = network.connect == NETWORK_REFUSES_LATER ? ECONNREFUSED : 0;
+    near->port = ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
+    if (near->port == NETWORK_PORT && network_arrive_self(near))
+        return -1;
     if (network.connect == NETWORK_CONNECTS && network.departure_count < NETWORK_QUEUE) {
         near->connected = true;
-        near->port = ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
         network.departures[network.departure_count++] = fd;
     }
     return -1;
