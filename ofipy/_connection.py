@@ -10,7 +10,7 @@ from ofipy._av import ONLY_PEER, Peer
 from ofipy._binding import Text, check, drain_log, failure, ffi, lib
 from ofipy._errors import Canceled, ConnectionRefused, NotConnected
 from ofipy._flags import EndpointType
-from ofipy._request import Request
+from ofipy._request import Request, RunningRequest
 
 if TYPE_CHECKING:
     from ofipy._endpoint import Endpoint
@@ -35,7 +35,7 @@ class ConnectedPeer(Peer):
         return endpoint.peer_address
 
 
-class Connection(Request):
+class Connection(RunningRequest):
     """A connection that is being made; of :meth:`Endpoint.connect` and :meth:`Endpoint.accept`.
 
     Its ``wait()`` and ``await`` return what the other side said, as bytes; nothing for the side that accepts.
@@ -206,7 +206,7 @@ class Connecting:
         handle = lib.ofp_shutdown_request(pointer)
         check(handle, operation="shutdown", provider=provider)
         drain_log()
-        return Request(self, handle, None, "shutdown", ONLY_PEER)  # type: ignore[arg-type]
+        return RunningRequest(self, handle, None, "shutdown", ONLY_PEER)  # type: ignore[arg-type]
 
     @property
     def peer(self) -> Peer:

@@ -19,7 +19,7 @@ from ofipy._buffers import KEPT_SIZE, Export, LocalMemory, local_memory, make_re
 from ofipy._errors import InvalidArgument, NoMessage
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
 from ofipy._region import Region
-from ofipy._request import COMPLETED, Message, MessageRequest, PreparedRequest, Request
+from ofipy._request import COMPLETED, Message, MessageRequest, PreparedRequest, Request, RunningRequest
 
 if TYPE_CHECKING:
     from ofipy._av import AddressVector
@@ -125,7 +125,7 @@ class Messaging:
             if started == 0:
                 return COMPLETED
             if started > 0:
-                return Request(self, started, keep, "tsend", peer)  # type: ignore[arg-type]
+                return RunningRequest(self, started, keep, "tsend", peer)  # type: ignore[arg-type]
         return self._start(_TSEND, buffer, peer, tag, 0, data, complete, flags)
 
     def send(
@@ -185,8 +185,8 @@ class Messaging:
         except (TypeError, ValueError, OverflowError, BufferError):
             started = -codes.EINVAL
         if started > 0:
-            # As Request(…) would; the call of a Python function costs as much as all of these.
-            request = _new(Request)
+            # As RunningRequest(…) would; the call of a Python function costs as much as all of these.
+            request = _new(RunningRequest)
             request._endpoint = self  # type: ignore[assignment]
             request._handle = started
             request._buffer = keep
@@ -372,7 +372,7 @@ class Messaging:
         started = self._started(record, op, number)
         if started == 0:
             return COMPLETED
-        return Request(self, started, memory.keep, _NAMES[op], number)  # type: ignore[arg-type]
+        return RunningRequest(self, started, memory.keep, _NAMES[op], number)  # type: ignore[arg-type]
 
     def _started(self, record: Any, op: int, peer: int) -> int:
         """Start it, waiting for room; Ctrl-C leaves in between, with nothing started."""

@@ -17,7 +17,7 @@ from ofipy._errors import InvalidArgument
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
 from ofipy._region import Region
 from ofipy._remote import READS, WRITES, RemoteMemory, RemoteRegion, remote_memory
-from ofipy._request import COMPLETED, PreparedRequest, Request
+from ofipy._request import COMPLETED, PreparedRequest, Request, RunningRequest
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
@@ -228,7 +228,7 @@ class RemoteAccess:
         except (TypeError, ValueError, OverflowError, BufferError):
             return None
         if started > 0:
-            return Request(self, started, keep, _NAMES[op], peer)  # type: ignore[arg-type]
+            return RunningRequest(self, started, keep, _NAMES[op], peer)  # type: ignore[arg-type]
         return COMPLETED if started == 0 else None
 
     def _export(self, op: int, buffer: Any) -> Export:
@@ -285,7 +285,7 @@ class RemoteAccess:
         started = self._started(record, op, peer)
         if started == 0:
             return COMPLETED
-        return Request(self, started, (memory.keep, far), name, peer)  # type: ignore[arg-type]
+        return RunningRequest(self, started, (memory.keep, far), name, peer)  # type: ignore[arg-type]
 
     def _prepare_rma(
         self,

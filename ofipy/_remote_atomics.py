@@ -14,7 +14,7 @@ from ofipy._flags import Flag, Op, complete_flags, parse_enum, parse_flags
 from ofipy._region import Region
 from ofipy._remote import READS, WRITES, RemoteMemory, remote_memory
 from ofipy._remote_access import Remote, check_lengths, post_record, region_part
-from ofipy._request import COMPLETED, Request
+from ofipy._request import COMPLETED, Request, RunningRequest
 
 if TYPE_CHECKING:
     from ofipy._endpoint import Endpoint
@@ -28,7 +28,7 @@ _NAMES = {_ATOMIC: "atomic", _FETCH: "fetch_atomic", _COMPARE: "compare_atomic"}
 Value = npt.NDArray[Any] | np.generic
 
 
-class FetchRequest(Request):
+class FetchRequest(RunningRequest):
     """A fetching atomic operation; its ``wait()`` returns what the target held before.
 
     A numpy scalar where one was passed, otherwise an array.
@@ -312,7 +312,7 @@ class RemoteAtomics:
         started = self._started(record, code, peer)
         keep = (memory.keep, with_ and with_.keep, back and back.keep, far)
         if fetched is None:
-            return Request(self, started, keep, name, peer) if started else COMPLETED  # type: ignore[arg-type]
+            return RunningRequest(self, started, keep, name, peer) if started else COMPLETED  # type: ignore[arg-type]
         request = FetchRequest(self, started, keep, name, peer, fetched)  # type: ignore[arg-type]
         if not started:
             request._completion = ffi.new("struct ofp_completion *", {"length": memory.length})

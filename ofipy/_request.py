@@ -93,12 +93,16 @@ class Request:
         # The way of most requests: one call that waits, takes the completion and gives the slot back.
         if timeout is None and self._endpoint._handle is not None:
             if self._tag is not None:
+                # Nobody drops a request that is waited for; and when it goes later, just as an answer to
+                # what it brought is due, there is nothing left to do.
+                self.__class__ = Request
                 length = _take_length(self._handle)
                 if length >= 0:
                     self._handle = 0
                     self._completion = length
                     self._buffer = None
                     return self
+                self.__class__ = RunningRequest
             if not self._handle:
                 return self._result()
             completion = _take(self._handle, -1)
@@ -253,10 +257,14 @@ class Request:
 
     def __repr__(self) -> str:
         state = "running" if self._handle else "failed" if self.exception() else "finished"
-        return f"<{type(self).__name__} {self._operation} {state}>"
+        name = "Request" if type(self) is RunningRequest else type(self).__name__
+        return f"<{name} {self._operation} {state}>"
 
-    # -----------------------------------------------------------------------------------------------------
-    # end of life
+
+class RunningRequest(Request):
+    """One that has to leave its operation and its buffer to somebody when it is dropped before the end."""
+
+    __slots__ = ()
 
     def __del__(self) -> None:
         if self._handle:
@@ -330,7 +338,7 @@ class Message:
         return bytes(self.data)
 
 
-class MessageRequest(Request):
+class MessageRequest(RunningRequest):
     """A receive of unknown size: it takes hold of a message, then receives it into memory of its size.
 
     Dropping or cancelling one loses no message: what it holds goes back to its place in the order of arrival.
@@ -424,7 +432,7 @@ class MessageRequest(Request):
 _CANCELED = ffi.new("struct ofp_completion *", {"error": codes.ECANCELED})
 
 
-class PreparedRequest(Request):
+class PreparedRequest(RunningRequest):
     """An operation that is prepared once and started many times (MPI: persistent); idle or running.
 
     Made by ``prepare_tsend`` and its like. Started by :meth:`start`, or several with one call by

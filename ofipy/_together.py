@@ -8,7 +8,7 @@ from typing import Any
 
 from ofipy._binding import drain_log, failure, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, TimedOut
-from ofipy._request import PreparedRequest, Request
+from ofipy._request import PreparedRequest, Request, RunningRequest
 
 __all__ = ["start", "wait_all", "wait_any"]
 
@@ -109,7 +109,7 @@ def _wait_for_all(requests: Sequence[Request], deadline: float | None) -> None:
     It may end early, for a signal, a closed endpoint, several domains: waiting for each tells more. Other kinds of
     request are left to that as well: one may be idle, another needs more than one step.
     """
-    running = [request for request in requests if type(request) is Request and request._handle]
+    running = [request for request in requests if type(request) is RunningRequest and request._handle]
     if len(running) < 2 or any(request._endpoint._handle is None for request in running):
         return
     handles = [request._handle for request in running]

@@ -2,7 +2,7 @@
 /*
  * The helper thread of progress="auto": makes progress when no thread of the application does.
  *
- * WATCH   the application was active within the last millisecond: look again in a millisecond;
+ * WATCH   the application was active since the last look: look again in a millisecond, or four when it is so all the time;
  * PARKED  a thread of the application has slept in a wait since the last look, and so watches the descriptor itself;
  * ARMED   nobody watches: the helper arms the endpoints and sleeps on the descriptor.
  * ARMED lasts until the descriptor is readable or the application waits, PARKED until that wait ends.
@@ -16,6 +16,9 @@
 #include "domain.h"
 
 #define LOOK_MS 1
+/* A look costs the thread that polls two switches and its caches: fewer of them after so many that found it at work. */
+#define LONG_LOOK_MS 4
+#define LOOKS_UNTIL_LONG 16
 
 void ofpi_helper_kick(struct ofpi_domain *domain)
 {
@@ -28,24 +31,37 @@ void ofpi_helper_kick(struct ofpi_domain *domain)
         ofpi_log(OFP_LOG_ERROR, "core", "cannot wake the helper thread: %s", ofp_strerror(errno));
 }
 
-static void sleep_helper(const struct ofpi_domain *domain, enum ofpi_helper_state state)
+/* True: nobody called, the time is over. */
+static bool sleep_helper(const struct ofpi_domain *domain, enum ofpi_helper_state state, uint32_t looks)
 {
+    int watch_ms = looks < LOOKS_UNTIL_LONG ? LOOK_MS : LONG_LOOK_MS;
     struct pollfd entries[2] = {{.fd = domain->helper_fd, .events = POLLIN},
                                 {.fd = domain->reactor.epoll_fd, .events = POLLIN}};
     uint64_t ignored;
 
-    if (poll(entries, state == OFPI_HELPER_ARMED ? 2 : 1, state == OFPI_HELPER_WATCH ? LOOK_MS : -1) > 0 &&
-        entries[0].revents && read(domain->helper_fd, &ignored, sizeof(ignored)) < 0)
-        return;
+    if (poll(entries, state == OFPI_HELPER_ARMED ? 2 : 1, state == OFPI_HELPER_WATCH ? watch_ms : -1) == 0)
+        return true;
+    if (entries[0].revents)
+        while (read(domain->helper_fd, &ignored, sizeof(ignored)) > 0)
+            ;
+    return false;
 }
 
-/* Decide, with the lock held, how to sleep next. */
-static enum ofpi_helper_state helper_look(struct ofpi_domain *domain, uint64_t *seen_progress, uint64_t *seen_sleeps)
+/* A look without the lock: to wait for it would hold up a thread that polls on the same core. */
+static bool is_active(const struct ofpi_domain *domain, uint64_t *seen_progress)
 {
     uint64_t progress = ofp_load_relaxed(&domain->progress_count);
     bool active = progress != *seen_progress;
 
     *seen_progress = progress;
+    return active;
+}
+
+/* Decide, with the lock held, how to sleep next. */
+static enum ofpi_helper_state helper_look(struct ofpi_domain *domain, uint64_t *seen_progress, uint64_t *seen_sleeps)
+{
+    bool active = is_active(domain, seen_progress);
+
     if (domain->leader) {
         bool long_asleep = *seen_sleeps == domain->sleeps;
 
@@ -64,6 +80,7 @@ static void *helper_main(void *argument)
 {
     struct ofpi_domain *domain = argument;
     uint64_t seen_progress = 0, seen_sleeps = UINT64_MAX;
+    uint32_t looks;
 
     ofpi_lock_acquire(&domain->lock);
     while (!domain->helper_stop) {
@@ -71,7 +88,8 @@ static void *helper_main(void *argument)
 
         domain->helper_state = state;
         ofpi_lock_release(&domain->lock);
-        sleep_helper(domain, state);
+        for (looks = 0; sleep_helper(domain, state, looks) && is_active(domain, &seen_progress); looks++)
+            ;
         ofpi_lock_acquire(&domain->lock);
         domain->helper_state = OFPI_HELPER_WATCH;
     }
