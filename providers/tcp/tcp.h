@@ -63,8 +63,8 @@ struct tcp_poller {
     struct ofp_list members; /* endpoints; the first of them asks for all */
     int epoll_fd;
     uint32_t armed;             /* members that somebody sleeps for: while there are any, the reactor watches it */
-    uint64_t looked_at;         /* when epoll was last asked */
-    uint64_t look_pause;        /* ns until it is next, while the hot connection is silent */
+    uint32_t turns;             /* calls of progress since epoll was asked, */
+    uint32_t turns_to_look;     /* and after how many it is */
     struct tcp_connection *hot; /* read last */
     struct tcp_connection *unwatched; /* hot for so long that epoll does not watch it; NULL: none. Not while armed */
     uint32_t hot_turns;               /* how long, in calls of progress */
@@ -275,8 +275,8 @@ int tcp_poll(struct tcp_poller *poller);
 
 /* ----------------------------------------------------------------------------------------------------------- poller.c */
 
-/* While the socket that was read last is polled, the others are looked at after so long, ns. */
-#define TCP_LOOK_PAUSE UINT64_C(8000)
+/* The hot connection is read in every call of progress; after so many the others are looked at. */
+#define TCP_LOOK_TURNS 16
 /* The endpoint's own, or the one that is shared. */
 int tcp_poller_join(struct tcp_endpoint *endpoint, bool shared);
 void tcp_poller_leave(struct tcp_endpoint *endpoint);
