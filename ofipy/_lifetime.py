@@ -119,6 +119,8 @@ class Handle:
             self._close()
 
     def _close(self) -> None:
+        # Held until the end: an owner that goes in the middle would close this a second time.
+        owner = self.owner() if self.owner is not None else None
         failed: FabricError | None = None
         newest_first = list(reversed(self.children.values()))
         for child in sorted(newest_first, key=lambda child: child.last):
@@ -132,7 +134,8 @@ class Handle:
         pointer = self.pointer
         if pointer is None:
             return
-        self._tell_owner(before=True)
+        if owner is not None:
+            owner._closing()
         # From here on other threads find it closed.
         self.pointer = None
         try:
@@ -144,19 +147,12 @@ class Handle:
 
     def _forget(self) -> None:
         self.pointer = None
-        self._tell_owner(before=False)
+        owner = self.owner() if self.owner is not None else None
+        if owner is not None:
+            owner._closed()
         for parent in self.parents:
             parent.children.pop(id(self), None)
         _roots.pop(id(self), None)
-
-    def _tell_owner(self, *, before: bool) -> None:
-        owner = self.owner() if self.owner is not None else None
-        if owner is None:
-            return
-        if before:
-            owner._closing()
-        else:
-            owner._closed()
 
 
 _exit_is_watched = False
