@@ -5,14 +5,20 @@ Over a TCP connection of their own the two programs exchange addresses (length i
 address format, 4 bytes in the host's order; the address; the server's first), and before each size "q" and "a", after
 it the number of messages received and "cnt ok". The messages are untagged; the last one each way is "fin". With
 ``-e msg`` the only address is that of the server's listener.
+
+As a program: ``python tests/interop/pingpong.py [-e rdm|msg] [HOST]``, without HOST the server of one client.
 """
 
+import argparse
 import socket
 import sys
+import time
 
 import ofipy
 
 TIMEOUT = 20
+PORT = 47592  # of fi_pingpong's control connection
+SIZES = [64, 256, 1024, 4096, 65536, 1048576]  # without -S
 
 
 def _receive(control: socket.socket, size: int) -> bytes:
@@ -99,3 +105,56 @@ def play(
     endpoint.send(b"fin\0", peer, complete="transmit").wait(timeout=TIMEOUT)
     receive.wait(timeout=TIMEOUT)
     assert last[:4] == b"fin\0"
+
+
+def serve(control: socket.socket, kind: str, sizes: list[int], iterations: int) -> None:
+    """One client."""
+    if kind == "msg":
+        with ofipy.listen(provider="tcp") as listener, accept(control, listener) as endpoint:
+            play(control, endpoint, None, server=True, sizes=sizes, iterations=iterations)
+    else:
+        with ofipy.open(provider="tcp") as endpoint:
+            peer = meet(control, endpoint, server=True)
+            play(control, endpoint, peer, server=True, sizes=sizes, iterations=iterations)
+
+
+def ask(control: socket.socket, kind: str, sizes: list[int], iterations: int) -> None:
+    """One server."""
+    with ofipy.open(provider="tcp", ep_type=kind) as endpoint:
+        peer = None
+        if kind == "msg":
+            connect(control, endpoint)
+        else:
+            peer = meet(control, endpoint, server=False)
+        play(control, endpoint, peer, server=False, sizes=sizes, iterations=iterations)
+
+
+def main() -> None:
+    """The program."""
+    parser = argparse.ArgumentParser(description="The other side of fi_pingpong, over ofipy's tcp.")
+    parser.add_argument(
+        "host", nargs="?", help="where fi_pingpong serves; default: serve one client of its kind"
+    )
+    parser.add_argument(
+        "-e", dest="kind", choices=("rdm", "msg"), default="rdm", help="type of the endpoints"
+    )
+    parser.add_argument("-S", dest="sizes", type=int, nargs="+", default=SIZES, help="as there")
+    parser.add_argument("-I", dest="iterations", type=int, default=10, help="as there")
+    parser.add_argument(
+        "-p", dest="port", type=int, default=PORT, help="of the control connection (theirs: -B, -P)"
+    )
+    options = parser.parse_args()
+    if options.host is None:
+        with socket.create_server(("", options.port)) as listener:
+            control, _ = listener.accept()
+    else:
+        control = socket.create_connection((options.host, options.port), timeout=TIMEOUT)
+    with control:
+        started = time.perf_counter()
+        (serve if options.host is None else ask)(control, options.kind, options.sizes, options.iterations)
+        round_trips = len(options.sizes) * options.iterations
+        print(f"{round_trips} round trips in {time.perf_counter() - started:.2f} s")
+
+
+if __name__ == "__main__":
+    main()
