@@ -92,20 +92,24 @@ class Request:
         """
         # The way of most requests: one call that waits, takes the completion and gives the slot back.
         if timeout is None and self._endpoint._handle is not None:
-            if self._tag is not None:
-                # Nobody drops a request that is waited for; and when it goes later, just as an answer to
-                # what it brought is due, there is nothing left to do.
-                self.__class__ = Request
-                length = _take_length(self._handle)
-                if length >= 0:
-                    self._handle = 0
-                    self._completion = length
-                    self._buffer = None
-                    return self
-                self.__class__ = RunningRequest
-            if not self._handle:
-                return self._result()
-            completion = _take(self._handle, -1)
+            try:
+                if self._tag is not None:
+                    # Nobody drops a request that is waited for; and when it goes later, just as an answer to
+                    # what it brought is due, there is nothing left to do.
+                    self.__class__ = Request
+                    length = _take_length(self._handle)
+                    if length >= 0:
+                        self._handle = 0
+                        self._completion = length
+                        self._buffer = None
+                        return self
+                    self.__class__ = RunningRequest
+                if not self._handle:
+                    return self._result()
+                completion = _take(self._handle, -1)
+            except BaseException:
+                self._recall()
+                raise
             if not completion.error:
                 self._handle = 0
                 self._completion = completion
@@ -113,6 +117,15 @@ class Request:
                 return self
             self._settle(completion)
         return self._wait(timeout)
+
+    def _recall(self) -> None:
+        """Note what was taken when a signal handler has raised as the call returned: its result was lost."""
+        if type(self) is Request:
+            self.__class__ = RunningRequest
+        if self._handle:
+            completion = lib.ofp_request_recall(self._handle)
+            if completion.error >= 0:
+                self._settle(completion)
 
     def _wait(self, timeout: float | None) -> Any:
         left = nanoseconds(timeout)
@@ -137,7 +150,12 @@ class Request:
             # The slot went with the domain.
             self._handle, self._buffer = 0, None
             return True
-        return self._settle(_take(self._handle, timeout))
+        try:
+            completion = _take(self._handle, timeout)
+        except BaseException:
+            self._recall()
+            raise
+        return self._settle(completion)
 
     def _settle(self, completion: Any) -> bool:
         """Note what was taken. False: the operation has not finished."""
@@ -353,7 +371,7 @@ class MessageRequest(RunningRequest):
 
     def wait(self, *, timeout: float | None = None) -> Any:
         ready = timeout is None and self._handle and self._endpoint._handle is not None
-        if ready and self._settle(_take(self._handle, -1)):
+        if ready and self._attempt(-1):
             return self._result()
         return self._wait(timeout)
 

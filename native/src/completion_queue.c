@@ -263,7 +263,7 @@ int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max
         struct ofp_request *request = OFP_CONTAINER_OF(node, struct ofp_request, node);
 
         request->notify = false;
-        requests[taken++] = (ofp_request_t)request;
+        requests[taken++] = ofpi_request_handle(request);
     }
     ofpi_domain_leave(cq->domain);
     return taken;

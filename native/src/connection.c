@@ -253,7 +253,7 @@ static ofp_request_t request_make(struct ofpi_endpoint *endpoint, struct ofp_lis
         finish_request(endpoint, request, error);
     else
         ofp_list_append(requests, &request->node);
-    return (ofp_request_t)request;
+    return ofpi_request_handle(request);
 }
 
 ofp_request_t ofp_connection_request(struct ofp_endpoint *handle)

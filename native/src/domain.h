@@ -105,17 +105,29 @@ struct ofp_av {
 
 enum ofpi_request_state { OFPI_REQUEST_IDLE, OFPI_REQUEST_RUNNING, OFPI_REQUEST_FINISHED };
 
+#define OFPI_REQUEST_GENERATIONS 16
 struct ofp_request {
-    struct ofp_completion completion;
+    _Alignas(OFPI_REQUEST_GENERATIONS) struct ofp_completion completion;
     struct ofp_list node;           /* free list, or the queue's list of finished requests */
     struct ofpi_domain *domain;     /* constant; the endpoint may be closed before the request is taken */
     struct ofpi_endpoint *endpoint; /* valid while running or prepared */
     struct ofp_operation *prepared; /* the record of a prepared operation, NULL otherwise */
     _Atomic uint32_t state;         /* enum ofpi_request_state; read without the lock */
+    uint8_t generation; /* of its uses: in the low bits of handles, which are those of the pointer's alignment */
+    bool given;         /* it is in the free list, with the completion of its last use */
     bool notify, released;
     bool many; /* of a multi-receive buffer: FINISHED means that a completion is there, maybe not the last */
     struct ofp_list later; /* completions behind the first; request_many.c. Zero unless `many` */
 };
+
+static inline struct ofp_request *ofpi_request_of(ofp_request_t handle)
+{
+    return (struct ofp_request *)(handle & ~(ofp_request_t)(OFPI_REQUEST_GENERATIONS - 1));
+}
+static inline ofp_request_t ofpi_request_handle(const struct ofp_request *request)
+{
+    return (ofp_request_t)request | request->generation;
+}
 
 struct ofpi_connection;
 struct ofpi_passive;
@@ -444,6 +456,8 @@ void ofpi_request_give(struct ofp_request *request);
 /* Post, and with a full transmit queue make room first: 0, -EAGAIN after a second without, -EINTR, or a refusal. */
 int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
 void ofpi_request_finish(struct ofp_request *request, const struct ofp_completion *completion);
+/* An ofpi_condition of one request. */
+bool ofpi_request_is_finished(const void *argument);
 void ofpi_requests_free(struct ofpi_domain *domain);
 
 /* ------------------------------------------------------------------------------------------------- request_many.c */

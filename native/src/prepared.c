@@ -5,8 +5,6 @@
 
 #include "domain.h"
 
-static struct ofp_request *request_of(ofp_request_t handle) { return (struct ofp_request *)handle; }
-
 ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operation *operation)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
@@ -39,7 +37,7 @@ ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operatio
         free(record);
     }
     ofpi_domain_leave(endpoint->domain);
-    return request ? (ofp_request_t)request : result;
+    return request ? ofpi_request_handle(request) : result;
 }
 
 static int start_prepared(struct ofp_request *request)
@@ -60,7 +58,7 @@ static int start_prepared(struct ofp_request *request)
 
 int ofp_start(ofp_request_t handle)
 {
-    struct ofp_request *request = request_of(handle);
+    struct ofp_request *request = ofpi_request_of(handle);
     int result = ofpi_domain_enter(request->endpoint->domain);
 
     if (result)
@@ -75,15 +73,15 @@ int ofp_start_two(ofp_request_t first, ofp_request_t second)
     struct ofpi_domain *domain;
     int result;
 
-    if (!first || !second || request_of(first)->domain != request_of(second)->domain)
+    if (!first || !second || ofpi_request_of(first)->domain != ofpi_request_of(second)->domain)
         return -EINVAL;
-    domain = request_of(first)->domain;
+    domain = ofpi_request_of(first)->domain;
     result = ofpi_domain_enter(domain);
     if (result)
         return result;
-    result = start_prepared(request_of(first));
+    result = start_prepared(ofpi_request_of(first));
     if (!result)
-        result = start_prepared(request_of(second)) ? 1 : 2;
+        result = start_prepared(ofpi_request_of(second)) ? 1 : 2;
     ofpi_domain_leave(domain);
     return result;
 }

@@ -13,8 +13,6 @@
 
 #define CHUNK_REQUESTS 64
 
-static struct ofp_request *request_of(ofp_request_t handle) { return (struct ofp_request *)handle; }
-
 static int more_requests(struct ofpi_domain *domain)
 {
     struct ofp_request *chunk = calloc(CHUNK_REQUESTS, sizeof(*chunk));
@@ -43,7 +41,8 @@ struct ofp_request *ofpi_request_take(struct ofpi_endpoint *endpoint)
     request->domain = domain;
     request->endpoint = endpoint;
     request->prepared = NULL;
-    request->notify = request->released = request->many = false;
+    request->notify = request->released = request->many = request->given = false;
+    request->generation = (request->generation + 1) % OFPI_REQUEST_GENERATIONS;
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
     return request;
 }
@@ -58,6 +57,7 @@ void ofpi_request_give(struct ofp_request *request)
         ofpi_request_many_forget(request);
     free(request->prepared);
     request->prepared = NULL;
+    request->given = true;
     /* The newest first: its memory is still in the cache. */
     ofp_list_prepend(&domain->free_requests, &request->node);
 }
@@ -155,7 +155,7 @@ static ofp_request_t request_start(struct ofpi_endpoint *handle, struct ofp_oper
     return result;
 running:
     ofpi_domain_leave(endpoint->domain);
-    return (ofp_request_t)request;
+    return ofpi_request_handle(request);
 }
 
 ofp_request_t ofp_request_start(struct ofp_endpoint *handle, const struct ofp_operation *operation)
@@ -250,7 +250,7 @@ ofp_request_t ofp_request_rma_segment(intptr_t handle, intptr_t segment, uint32_
 
 int ofp_request_finished(ofp_request_t handle)
 {
-    struct ofp_request *request = request_of(handle);
+    struct ofp_request *request = ofpi_request_of(handle);
 
     /* Pairs with the store-release in ofpi_request_finish. */
     if (ofp_load_acquire(&request->state) != OFPI_REQUEST_FINISHED)
@@ -260,7 +260,7 @@ int ofp_request_finished(ofp_request_t handle)
 
 int ofp_request_test(ofp_request_t handle)
 {
-    struct ofpi_domain *domain = request_of(handle)->domain;
+    struct ofpi_domain *domain = ofpi_request_of(handle)->domain;
     int result = ofp_request_finished(handle);
 
     if (result)
@@ -273,7 +273,7 @@ int ofp_request_test(ofp_request_t handle)
     return ofp_request_finished(handle);
 }
 
-static bool finished(const void *argument)
+bool ofpi_request_is_finished(const void *argument)
 {
     const struct ofp_request *request = argument;
 
@@ -282,7 +282,7 @@ static bool finished(const void *argument)
 
 int ofp_request_wait(ofp_request_t handle, int64_t timeout)
 {
-    struct ofp_request *request = request_of(handle);
+    struct ofp_request *request = ofpi_request_of(handle);
     struct ofpi_domain *domain = request->domain;
     bool expired;
     int result = ofp_request_finished(handle);
@@ -294,7 +294,7 @@ int ofp_request_wait(ofp_request_t handle, int64_t timeout)
         return result;
     result = -EINVAL;
     if (ofp_load_relaxed(&request->state) != OFPI_REQUEST_IDLE)
-        result = ofpi_wait(domain, finished, request, timeout, &expired);
+        result = ofpi_wait(domain, ofpi_request_is_finished, request, timeout, &expired);
     /* Outside the lock the domain may be closed, and the request with it. */
     if (result == 1)
         result = result_of(request);
@@ -303,57 +303,6 @@ int ofp_request_wait(ofp_request_t handle, int64_t timeout)
 }
 
 int ofp_request_finish(ofp_request_t handle) { return handle ? ofp_request_wait(handle, -1) : -EINVAL; }
-
-struct ofp_completion ofp_request_take(ofp_request_t handle, int64_t timeout)
-{
-    struct ofp_request *request = request_of(handle);
-    struct ofpi_domain *domain = request->domain;
-    struct ofp_completion taken = {.error = ofpi_domain_enter(domain)};
-    bool expired;
-    int result;
-
-    if (taken.error)
-        return taken;
-    taken.error = -EINVAL;
-    if (ofp_load_relaxed(&request->state) != OFPI_REQUEST_IDLE) {
-        result = ofpi_wait(domain, finished, request, timeout, &expired);
-        if (result == 1) {
-            taken = request->completion;
-            if (request->many)
-                ofpi_request_many_taken(request);
-            else if (!request->prepared && !(taken.flags & OFP_COMPLETED_CLAIM))
-                ofpi_request_give(request);
-        } else {
-            taken.error = result ? result : -EAGAIN;
-        }
-    }
-    ofpi_domain_leave(domain);
-    return taken;
-}
-
-int64_t ofp_request_take_length(ofp_request_t handle)
-{
-    struct ofp_request *request = request_of(handle);
-    struct ofpi_domain *domain;
-    int64_t length;
-    bool expired;
-
-    if (!request)
-        return -EINVAL;
-    domain = request->domain;
-    length = ofpi_domain_enter(domain);
-    if (length)
-        return length;
-    length = -EAGAIN;
-    if (ofp_load_relaxed(&request->state) != OFPI_REQUEST_IDLE &&
-        ofpi_wait(domain, finished, request, -1, &expired) == 1 && !request->completion.error && !request->prepared &&
-        !request->many && !(request->completion.flags & (OFP_COMPLETED_CLAIM | OFP_COMPLETED_REMOTE_CQ_DATA))) {
-        length = (int64_t)request->completion.length;
-        ofpi_request_give(request);
-    }
-    ofpi_domain_leave(domain);
-    return length;
-}
 
 struct many_condition {
     const ofp_request_t *requests;
@@ -365,7 +314,8 @@ static bool all_finished(const void *argument)
 {
     const struct many_condition *condition = argument;
 
-    while (*condition->finished < condition->count && finished(request_of(condition->requests[*condition->finished])))
+    while (*condition->finished < condition->count &&
+           ofpi_request_is_finished(ofpi_request_of(condition->requests[*condition->finished])))
         ++*condition->finished;
     return *condition->finished == condition->count;
 }
@@ -375,7 +325,7 @@ static bool any_finished(const void *argument)
     const struct many_condition *condition = argument;
 
     for (uint64_t i = 0; i < condition->count; i++)
-        if (finished(request_of(condition->requests[i])))
+        if (ofpi_request_is_finished(ofpi_request_of(condition->requests[i])))
             return true;
     return false;
 }
@@ -390,9 +340,9 @@ int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, i
 
     if (!count)
         return 1;
-    domain = request_of(requests[0])->domain;
+    domain = ofpi_request_of(requests[0])->domain;
     for (uint64_t i = 1; i < count; i++)
-        if (request_of(requests[i])->domain != domain)
+        if (ofpi_request_of(requests[i])->domain != domain)
             return -EXDEV;
     result = ofpi_domain_enter(domain);
     if (result)
@@ -402,17 +352,20 @@ int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, i
     return result;
 }
 
-const struct ofp_completion *ofp_request_completion(ofp_request_t handle) { return &request_of(handle)->completion; }
+const struct ofp_completion *ofp_request_completion(ofp_request_t handle)
+{
+    return &ofpi_request_of(handle)->completion;
+}
 
 int ofp_request_notify(ofp_request_t handle)
 {
-    struct ofp_request *request = request_of(handle);
+    struct ofp_request *request = ofpi_request_of(handle);
     struct ofpi_domain *domain = request->domain;
     int result = ofpi_domain_enter(domain);
 
     if (result)
         return result;
-    result = finished(request);
+    result = ofpi_request_is_finished(request);
     if (!result)
         request->notify = true;
     ofpi_domain_leave(domain);
@@ -426,14 +379,14 @@ static int outcome_of_cancel(struct ofp_request *request)
 {
     bool expired;
 
-    if (ofpi_wait(request->domain, finished, request, -1, &expired) != 1)
+    if (ofpi_wait(request->domain, ofpi_request_is_finished, request, -1, &expired) != 1)
         return -EAGAIN;
     return request->completion.error == ECANCELED ? 0 : -ENOENT;
 }
 
 int ofp_request_cancel(ofp_request_t handle)
 {
-    struct ofp_request *request = request_of(handle);
+    struct ofp_request *request = ofpi_request_of(handle);
     struct ofpi_endpoint *endpoint = request->endpoint;
     uint64_t context = (uint64_t)(uintptr_t)request;
     int result = ofpi_domain_enter(request->domain);
@@ -441,7 +394,7 @@ int ofp_request_cancel(ofp_request_t handle)
     if (result)
         return result;
     result = -ENOENT;
-    if (request->many ? !ofpi_request_many_over(request) : !finished(request)) {
+    if (request->many ? !ofpi_request_many_over(request) : !ofpi_request_is_finished(request)) {
         if (endpoint->receive_context)
             result = ofpi_receive_cancel(endpoint->receive_context, &endpoint->base, context, OFPI_REQUEST);
         if (result == -ENOENT)
@@ -455,7 +408,7 @@ int ofp_request_cancel(ofp_request_t handle)
 
 int ofp_request_claim(ofp_request_t handle, uint32_t region, uint64_t offset, uint64_t length)
 {
-    struct ofp_request *request = request_of(handle);
+    struct ofp_request *request = ofpi_request_of(handle);
     struct ofpi_endpoint *endpoint = request->endpoint;
     struct ofp_operation op = {.op = request->completion.flags & OFP_COMPLETED_TAGGED ? OFP_TRECV : OFP_RECV,
                                .peer = OFP_PEER_ANY,
@@ -468,7 +421,7 @@ int ofp_request_claim(ofp_request_t handle, uint32_t region, uint64_t offset, ui
 
     if (result)
         return result;
-    if (finished(request) && request->completion.flags & OFP_COMPLETED_CLAIM) {
+    if (ofpi_request_is_finished(request) && request->completion.flags & OFP_COMPLETED_CLAIM) {
         ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
         result = ofpi_endpoint_post(endpoint, &op);
         if (result)
@@ -482,14 +435,15 @@ int ofp_request_claim(ofp_request_t handle, uint32_t region, uint64_t offset, ui
 
 int ofp_request_unclaim(ofp_request_t handle)
 {
-    struct ofp_request *request = request_of(handle);
+    struct ofp_request *request = ofpi_request_of(handle);
     struct ofpi_endpoint *endpoint = request->endpoint;
     int result = ofpi_endpoint_enter(endpoint);
 
     if (result)
         return result;
     result = -EINVAL;
-    if (finished(request) && request->completion.flags & OFP_COMPLETED_CLAIM && endpoint->receive_context) {
+    if (ofpi_request_is_finished(request) && request->completion.flags & OFP_COMPLETED_CLAIM &&
+        endpoint->receive_context) {
         request->completion.flags &= ~(uint64_t)OFP_COMPLETED_CLAIM;
         result = ofpi_receive_unclaim(endpoint->receive_context, &endpoint->base, (uint64_t)(uintptr_t)request);
     }
@@ -499,7 +453,7 @@ int ofp_request_unclaim(ofp_request_t handle)
 
 void ofp_request_release(ofp_request_t handle)
 {
-    struct ofp_request *request = request_of(handle);
+    struct ofp_request *request = ofpi_request_of(handle);
     struct ofpi_domain *domain = request->domain;
 
     if (ofpi_domain_enter(domain))

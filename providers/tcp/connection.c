@@ -188,6 +188,7 @@ void tcp_connection_violation(struct tcp_connection *connection, const char *wha
 void tcp_connection_lost(struct tcp_connection *connection, int error)
 {
     struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
+
     if (connection->endpoint->connects)
         tcp_msg_lost(connection, error);
     else if (connection->farewell)

@@ -2,6 +2,9 @@
 """Every kind of memory that can be sent and received into, and what is refused."""
 
 import gc
+import os
+import signal
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -217,6 +220,30 @@ def test_buffers_stay_until_their_operation_is_over(ep: ofipy.Endpoint, me: ofip
     ep.tsend(b"0123456789abcdef", me, tag=1).wait(timeout=TIMEOUT)
     request.wait(timeout=TIMEOUT)
     assert alive() is None
+
+
+def test_a_buffer_stays_when_a_wait_is_interrupted_and_its_request_dropped(
+    ep: ofipy.Endpoint, me: ofipy.Peer
+) -> None:
+    buffer = Watched(16)
+    alive = weakref.ref(buffer)
+    request = ep.trecv_into(buffer, me, tag=1)
+    del buffer
+    # A shell's background job inherits SIGINT ignored, and Python leaves it so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        request.wait()
+    timer.join()
+    del request
+    gc.collect()
+    kept = alive()
+    assert kept is not None
+    ep.tsend(b"0123456789abcdef", me, tag=1).wait(timeout=TIMEOUT)
+    while ep.stats().receives == 0:
+        ep.domain.progress()
+    assert kept == b"0123456789abcdef"
 
 
 def test_buffers_of_dropped_requests_stay_too(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:

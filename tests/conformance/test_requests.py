@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Requests: waiting, testing, several at once, prepared operations, threads and signals."""
 
+import gc
 import os
 import signal
 import threading
@@ -297,6 +298,36 @@ def test_ctrl_c_leaves_the_operation_running(ep: ofipy.Endpoint, me: ofipy.Peer)
     ep.tsend(b"fine", me, tag=1).wait(timeout=TIMEOUT)
     request.wait(timeout=TIMEOUT)
     assert room == b"fine"
+
+
+@pytest.mark.parametrize("peer_is_named", [True, False])
+def test_ctrl_c_as_the_message_arrives_loses_nothing(
+    ep: ofipy.Endpoint, me: ofipy.Peer, peer_is_named: bool
+) -> None:
+    room = bytearray(4)
+    request = ep.trecv_into(room, me if peer_is_named else None, tag=1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt_then_send() -> None:
+        time.sleep(0.05)
+        # Python's handler has to wait until the main thread comes back from C, where the message keeps it no longer.
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        ep.tsend(b"fine", me, tag=1).wait(timeout=TIMEOUT)
+
+    thread = threading.Thread(target=interrupt_then_send)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        request.wait()
+    thread.join()
+    others = [ep.trecv_into(bytearray(1), me, tag=2) for _ in range(3)]
+    assert request.done
+    assert request.wait(timeout=TIMEOUT) is request
+    assert (room, request.length, request.tag, request.source) == (b"fine", 4, 1, me)
+    del request
+    gc.collect()
+    for other in others:
+        ep.tsend(b"x", me, tag=2).wait(timeout=TIMEOUT)
+        assert other.wait(timeout=TIMEOUT).length == 1
 
 
 def test_domain_of_one_thread(open_endpoint: OpenEndpoint) -> None:

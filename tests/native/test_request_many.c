@@ -103,7 +103,9 @@ static void test_release_before_the_end(void **state)
     send("three", 5);
     send(room, 150);
     other = start_many();
-    assert_int_equal(other, request);
+    /* The same slot, in another use. */
+    assert_ptr_equal(ofpi_request_of(other), ofpi_request_of(request));
+    assert_int_not_equal(other, request);
     send("x", 1);
     expect(other, 0, 1, false);
     send(room, 190);

@@ -407,6 +407,11 @@ struct ofp_completion ofp_request_take(ofp_request_t request, int64_t timeout);
  * set aside), release the request and return that length. Negative: it is as it was, ofp_request_take tells more.
  */
 int64_t ofp_request_take_length(ofp_request_t request);
+/*
+ * What ofp_request_take or ofp_request_take_length has returned, once more, as long as no operation has been started since: for
+ * callers that may lose it to a signal handler which raises an exception as the call returns. Error -EAGAIN: nothing was taken.
+ */
+struct ofp_completion ofp_request_recall(ofp_request_t request);
 /* ofp_request_wait without a time-out; -EINVAL for no request. */
 int ofp_request_finish(ofp_request_t request);
 /* Wait until all (any) of them have finished: 1, 0 or -EINTR as ofp_request_wait. Requests of one domain. */
