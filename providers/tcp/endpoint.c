@@ -9,10 +9,8 @@
 #include "tcp.h"
 
 #define EVENTS 32
-/* See TCP_LOOK_TURNS; where the last looks found nothing, since a question costs as much as a packet. */
-#define LOOK_TURNS_MOST 128
-/* What a call that read something counts for: it took longer. */
-#define BUSY_TURNS 4
+/* How long not to look around, ns, where the last looks found nothing: a question costs as much as a packet. */
+#define LOOK_PAUSE_LONGEST UINT64_C(64000)
 /* Calls of progress until a connection that is hot all the time is taken out of epoll. */
 #define HOT_TURNS 256
 #define STALL_PAUSE_FIRST (TCP_MILLISECOND / 4)
@@ -112,7 +110,8 @@ int tcp_poll(struct tcp_poller *poller)
     struct epoll_event events[EVENTS];
     int count = epoll_wait(poller->epoll_fd, events, EVENTS, 0);
 
-    poller->turns = 0;
+    if (poller->hot)
+        poller->looked_at = tcp_core->now();
     for (int i = 0; i < count; i++) {
         if (events[i].data.ptr)
             notice(events[i].data.ptr, events[i].events);
@@ -190,17 +189,16 @@ static int look_around(struct tcp_poller *poller)
     int events = tcp_poll(poller);
 
     if (events)
-        poller->turns_to_look = TCP_LOOK_TURNS;
-    else if (poller->turns_to_look < LOOK_TURNS_MOST)
-        poller->turns_to_look *= 2;
+        poller->look_pause = TCP_LOOK_PAUSE;
+    else if (poller->look_pause < LOOK_PAUSE_LONGEST)
+        poller->look_pause *= 2;
     return events;
 }
 
 /* However busy the hot one is; and when it waits for room to write, epoll has to tell. */
-static bool shall_look_around(struct tcp_poller *poller, int events)
+static bool shall_look_around(const struct tcp_poller *poller)
 {
-    poller->turns += events ? BUSY_TURNS : 1;
-    return !poller->hot || poller->hot->blocked || poller->turns >= poller->turns_to_look;
+    return !poller->hot || poller->hot->blocked || tcp_core->now() - poller->looked_at > poller->look_pause;
 }
 
 /*
@@ -241,7 +239,7 @@ int tcp_progress(struct ofp_endpoint *base)
         if (!hot->stalled)
             events = tcp_receive(hot);
     }
-    if (tcp_poller_is_asked_by(endpoint) && shall_look_around(poller, events))
+    if (tcp_poller_is_asked_by(endpoint) && shall_look_around(poller))
         events += look_around(poller);
     events += read_ready(endpoint);
     if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->stalled)))

@@ -63,8 +63,8 @@ struct tcp_poller {
     struct ofp_list members; /* endpoints; the first of them asks for all */
     int epoll_fd;
     uint32_t armed;             /* members that somebody sleeps for: while there are any, the reactor watches it */
-    uint32_t turns;             /* calls of progress since epoll was asked, */
-    uint32_t turns_to_look;     /* and after how many it is */
+    uint64_t looked_at;         /* when epoll was last asked */
+    uint64_t look_pause;        /* ns until it is next, unless nothing is hot */
     struct tcp_connection *hot; /* read last */
     struct tcp_connection *unwatched; /* hot for so long that epoll does not watch it; NULL: none. Not while armed */
     uint32_t hot_turns;               /* how long, in calls of progress */

@@ -21,7 +21,7 @@ static int poller_open(struct tcp_poller *poller)
     if (fd < 0)
         return -errno;
     *poller = (struct tcp_poller){
-        .epoll_fd = fd, .turns_to_look = TCP_LOOK_TURNS, .watch = {.fd = fd, .events = EPOLLIN, .ready = woken}};
+        .epoll_fd = fd, .look_pause = TCP_LOOK_PAUSE, .watch = {.fd = fd, .events = EPOLLIN, .ready = woken}};
     ofp_list_init(&poller->members);
     return 0;
 }

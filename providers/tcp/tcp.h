@@ -22,8 +22,8 @@ int tcp_poll(struct tcp_poller *poller);
 
 /* ----------------------------------------------------------------------------------------------------------- poller.c */
 
-/* The hot connection is read in every call of progress; after so many the others are looked at. */
-#define TCP_LOOK_TURNS 16
+/* The hot connection is read in every call of progress; the others are looked at after so long, ns. */
+#define TCP_LOOK_PAUSE UINT64_C(8000)
 /* The endpoint's own, or the one that is shared. */
 int tcp_poller_join(struct tcp_endpoint *endpoint, bool shared);
 void tcp_poller_leave(struct tcp_endpoint *endpoint);

@@ -45,6 +45,7 @@ struct far {
     bool swapped, extended, meeting, ended, garbled;
     bool lenient; /* nobody knows what was agreed */
     uint8_t next_id, expected_id;
+    size_t heard_bytes; /* since the handshake */
     struct far_reader said, heard;
     /* In what was said, and in what was heard. */
     uint64_t wants_ack, wants_answer, wants_pull, wants_clear, acks, answers, pulled, cleared;
@@ -180,6 +181,7 @@ static inline void far_read(struct far *far, size_t length)
         if (result <= 0)
             return;
         length -= (size_t)result;
+        far->heard_bytes += (size_t)result;
         if (!far->meeting)
             check(far_follow(far, &far->heard, bytes, (size_t)result, far_heard) || far->lenient);
     }

@@ -40,6 +40,9 @@ struct session {
 
 static struct session session;
 
+/* A greeting and a proof. */
+#define GREETING (TCP_HEADER_BASE + 5 * 8 + TCP_HEADER_BASE + TCP_PROOF_SIZE)
+
 static bool offers(const struct session *self) { return self->kind & (KIND_EXTENDED | KIND_KEY); }
 
 /* For unexpected messages, bytes. */
@@ -85,6 +88,9 @@ static void accept_request(struct session *self)
     ofp_accept(self->side.endpoint, NULL, 0);
 }
 
+/* Connected endpoints with a key: the first request only asks for the proof. */
+static bool asks_twice(const struct session *self) { return self->kind & KIND_MSG && self->kind & KIND_KEY; }
+
 static void greet(struct session *self, bool connector)
 {
     struct tcp_header hello = {.op = TCP_HELLO, .words = {take(&self->input) << 8}};
@@ -99,7 +105,29 @@ static void greet(struct session *self, bool connector)
     while (far_write(&self->far, FAR_ROOM))
         ;
     side_progress(&self->side);
-    far_read(&self->far, 4096);
+    far_read(&self->far, asks_twice(self) ? GREETING - self->far.heard_bytes : 4096);
+}
+
+/* Behind the proof comes the request that counts, and its answer. */
+static void meet_again(struct session *self, bool connector)
+{
+    struct tcp_control control;
+    bool done;
+
+    self->far.meeting = true;
+    if (connector) {
+        far_control(&self->far, TCP_CONNREQ, true, true, NULL, 0);
+        accept_request(self);
+        done = hear_control(self, 0, &control) && control.type == TCP_CONNRESP;
+    } else {
+        done = hear_control(self, sizeof(SAID), &control) && control.type == TCP_CONNREQ;
+        far_control(&self->far, TCP_CONNRESP, true, true, NULL, 0);
+    }
+    while (far_write(&self->far, FAR_ROOM))
+        ;
+    side_progress(&self->side);
+    self->far.meeting = false;
+    self->far.lenient = !done;
 }
 
 /* A connection that one of the two has opened; without effect where it does not come about. */
@@ -109,7 +137,7 @@ static void meet(struct session *self, int fd, bool connector)
     uint8_t type = connector ? TCP_CONNREQ : TCP_CONNRESP;
     bool key = self->kind & KIND_KEY, msg = self->kind & KIND_MSG, answered = true;
     struct tcp_control control;
-    size_t private_size = msg ? (connector ? 0 : sizeof(SAID)) : TCP_RDM_SIZE;
+    size_t private_size = msg ? (connector || asks_twice(self) ? 0 : sizeof(SAID)) : TCP_RDM_SIZE;
 
     far_close(&self->far);
     self->far.fd = fd;
@@ -125,7 +153,7 @@ static void meet(struct session *self, int fd, bool connector)
         far_control(&self->far, type, offers(self), key, NULL, 0);
     else
         far_rdm(&self->far, type, offers(self), key, &rdm);
-    if (connector && msg && !self->side.endpoint)
+    if (connector && msg && !key && !self->side.endpoint)
         accept_request(self);
     if (connector)
         answered = hear_control(self, private_size, &control) && control.type == TCP_CONNRESP;
@@ -137,8 +165,11 @@ static void meet(struct session *self, int fd, bool connector)
     self->far.meeting = false;
     self->far.extended = offers(self) && tcp_is_offer(control.offer);
     /* Else the input greets, or does not. */
-    if (self->far.extended && take(&self->input) < 224)
-        greet(self, connector);
+    if (!self->far.extended || take(&self->input) >= 224)
+        return;
+    greet(self, connector);
+    if (asks_twice(self) && !self->far.ended)
+        meet_again(self, connector);
 }
 
 static void begin(struct session *self)
