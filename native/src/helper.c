@@ -2,7 +2,7 @@
 /*
  * The helper thread of progress="auto": makes progress when no thread of the application does.
  *
- * WATCH   the application was active since the last look: look again in a millisecond, or four when it is so all the time;
+ * WATCH   the application was active since the last look: look again after one to four milliseconds;
  * PARKED  a thread of the application has slept in a wait since the last look, and so watches the descriptor itself;
  * ARMED   nobody watches: the helper arms the endpoints and sleeps on the descriptor.
  * ARMED lasts until the descriptor is readable or the application waits, PARKED until that wait ends.
@@ -16,9 +16,8 @@
 #include "domain.h"
 
 #define LOOK_MS 1
-/* A look costs the thread that polls two switches and its caches: fewer of them after so many that found it at work. */
-#define LONG_LOOK_MS 4
-#define LOOKS_UNTIL_LONG 16
+/* Each look costs the thread that polls two switches and its caches: twice as long to the next one, up to this. */
+#define LONGEST_LOOK_MS 4
 
 void ofpi_helper_kick(struct ofpi_domain *domain)
 {
@@ -32,9 +31,8 @@ void ofpi_helper_kick(struct ofpi_domain *domain)
 }
 
 /* True: nobody called, the time is over. */
-static bool sleep_helper(const struct ofpi_domain *domain, enum ofpi_helper_state state, uint32_t looks)
+static bool sleep_helper(const struct ofpi_domain *domain, enum ofpi_helper_state state, int watch_ms)
 {
-    int watch_ms = looks < LOOKS_UNTIL_LONG ? LOOK_MS : LONG_LOOK_MS;
     struct pollfd entries[2] = {{.fd = domain->helper_fd, .events = POLLIN},
                                 {.fd = domain->reactor.epoll_fd, .events = POLLIN}};
     uint64_t ignored;
@@ -80,7 +78,7 @@ static void *helper_main(void *argument)
 {
     struct ofpi_domain *domain = argument;
     uint64_t seen_progress = 0, seen_sleeps = UINT64_MAX;
-    uint32_t looks;
+    int watch_ms;
 
     ofpi_lock_acquire(&domain->lock);
     while (!domain->helper_stop) {
@@ -88,8 +86,9 @@ static void *helper_main(void *argument)
 
         domain->helper_state = state;
         ofpi_lock_release(&domain->lock);
-        for (looks = 0; sleep_helper(domain, state, looks) && is_active(domain, &seen_progress); looks++)
-            ;
+        watch_ms = LOOK_MS;
+        while (sleep_helper(domain, state, watch_ms) && is_active(domain, &seen_progress))
+            watch_ms = watch_ms * 2 < LONGEST_LOOK_MS ? watch_ms * 2 : LONGEST_LOOK_MS;
         ofpi_lock_acquire(&domain->lock);
         domain->helper_state = OFPI_HELPER_WATCH;
     }
