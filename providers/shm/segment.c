@@ -220,4 +220,5 @@ void shm_segment_unmap(struct shm_segment *segment)
     if (segment->base)
         munmap(segment->base, segment->size);
     segment->base = NULL;
+    segment->header = NULL;
 }
