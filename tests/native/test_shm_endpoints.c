@@ -425,6 +425,29 @@ static void test_cycles_leave_nothing(void **state)
     run_processes(1, cycles_process, NULL);
 }
 
+/* A caller had shown its segment, and hung up before it was answered; then the endpoint closes. */
+static void given_up_process(struct shared *shared, uint32_t rank)
+{
+    struct side side;
+    struct shm_endpoint *endpoint;
+    struct shm_link *link;
+    char text[OFP_TEXT_MAX];
+
+    side_open(&side, shared, rank);
+    endpoint = shm_endpoint_of(side.endpoint);
+    link = shm_link_new(endpoint, NULL);
+    CHECK(link);
+    CHECK_EQUAL(shm_segment_map(&link->segment, endpoint->segment_fd, text, sizeof(text)), 0);
+    shm_segment_unmap(&link->segment);
+    side_close(&side);
+}
+
+static void test_a_caller_that_was_given_up(void **state)
+{
+    (void)state;
+    run_processes(1, given_up_process, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_too_little_memory),
         cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_cycles_leave_nothing),
+        cmocka_unit_test(test_a_caller_that_was_given_up),
     };
 
     cmocka_set_test_filter(getenv("TEST_FILTER"));
