@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = {
     "ofipy/_ofp.abi3.so": {"PyInit__ofp"},
+    "ofipy/_requests.abi3.so": {"PyInit__requests"},
     "ofipy/providers/ofi/_bridge.abi3.so": {"ofp_provider_entry"},
     "ofipy/providers/shm/_shm.abi3.so": {"ofp_provider_entry"},
     "ofipy/providers/tcp/_tcp.abi3.so": {"ofp_provider_entry"},
@@ -35,7 +36,7 @@ def expected_files() -> set[str]:
             result.add(name.replace("native/include", "ofipy/include", 1))
         elif name.startswith("providers/") and name.endswith(".py"):
             result.add(f"ofipy/{name}")
-        elif not name.startswith("providers/") and not name.endswith("meson.build"):
+        elif not name.startswith(("providers/", "ofipy/requests/")) and not name.endswith("meson.build"):
             result.add(name)
     return result
 

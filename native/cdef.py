@@ -24,9 +24,9 @@ def declarations(header: str) -> str:
 
 def cdef() -> str:
     """Return the declarations of the whole binding."""
-    return "".join(declarations(header) for header in ("types.h", "ofp.h", "connect.h"))
+    return "".join(declarations(header) for header in ("types.h", "ofp.h", "request.h", "connect.h"))
 
 
 ffibuilder = FFI()
 ffibuilder.cdef(cdef())
-ffibuilder.set_source("ofipy._ofp", '#include "ofipy/connect.h"')
+ffibuilder.set_source("ofipy._ofp", '#include "ofipy/connect.h"\n#include "ofipy/request.h"')

@@ -12,10 +12,10 @@ import threading
 from typing import Any
 
 from ofipy._completion import CompletionQueue
-from ofipy._multi_receive import MultiReceive
 from ofipy._request import MessageRequest, Request
+from ofipy._requests import RequestBase
 
-__all__ = ["Reader", "Watch", "finish", "next_completion"]
+__all__ = ["Reader", "Watch", "finish", "news"]
 
 # Seconds between two looks while somebody's completions lie unread in the queue, which then cannot be armed.
 _UNREAD_PERIOD = 0.001
@@ -32,10 +32,10 @@ class Reader:
         self._fd = -1  # while it is not watched
         self._timer: asyncio.TimerHandle | None = None
 
-    def watch(self, request: Request | MultiReceive) -> "asyncio.Future[None] | None":
-        """A future that ends when the request has finished; None: it has finished already."""
+    def watch(self, request: RequestBase) -> "asyncio.Future[None] | None":
+        """A future that ends when there is news of the request; None: there is already."""
         future = self._loop.create_future()
-        if not self._cq._watch(request._handle, lambda: self._finished(future), request._buffer):
+        if not self._cq._watch(request, lambda: self._finished(future)):
             return None
         self._waiting += 1
         if self._fd < 0:
@@ -154,31 +154,30 @@ def _reader(cq: CompletionQueue) -> Reader:
 
 
 async def finish(request: Request) -> Any:
-    """Await a request.
+    """Await a request; any number of tasks may await one.
 
     Cancellation is exact for receives: either nothing was received, and a message that was already taken hold
     of goes back to its place, or the request has finished and still says what came. A send goes on.
     """
-    while not request._attempt(0):
-        future = _reader(request._endpoint._cq).watch(request)
-        if future is None:
-            continue
-        try:
-            await future
-        except asyncio.CancelledError:
+    request._awaiting += 1
+    try:
+        while not request._attempt(0):
+            await news(request)
+    except asyncio.CancelledError:
+        # Others may still want it.
+        if request._awaiting == 1:
             _withdraw(request)
-            raise
+        raise
+    finally:
+        request._awaiting -= 1
     return request._result()
 
 
-async def next_completion(receive: MultiReceive) -> None:
-    """Return when a multi-receive buffer may have a completion; cancelling this loses none."""
-    waiter = receive._waiter
-    if waiter is None or waiter.done() or waiter.get_loop() is not asyncio.get_running_loop():
-        waiter = receive._waiter = _reader(receive._endpoint._cq).watch(receive)
-    if waiter is not None:
-        # The wish to hear of the completion outlives the task that had it: the next one finds it.
-        await asyncio.shield(waiter)
+async def news(request: RequestBase) -> None:
+    """Return when the request may have finished, or a multi-receive buffer may have a message."""
+    future = _reader(request._endpoint._cq).watch(request)
+    if future is not None:
+        await future
 
 
 def _withdraw(request: Request) -> None:
@@ -187,4 +186,4 @@ def _withdraw(request: Request) -> None:
         and not request.cancel()
         and isinstance(request, MessageRequest)
     ):
-        request._abandon()
+        request._leave()

@@ -6,13 +6,12 @@ from typing import Any, Self
 import numpy as np
 
 from ofipy._address import Address
-from ofipy._binding import check, ffi, lib
-from ofipy._buffers import NO_EXPORT
+from ofipy._binding import check, lib
 from ofipy._connection import Connection
 from ofipy._counter import Counter
 from ofipy._endpoint import Endpoint
-from ofipy._flags import Op
 from ofipy._lifetime import Handle, Resource
+from ofipy._poster import make_poster
 from ofipy._request import Request
 
 __all__ = ["EndpointAlias"]
@@ -36,13 +35,11 @@ class EndpointAlias(Endpoint):
             endpoint = endpoint.endpoint
         self._endpoint: Endpoint = endpoint
         self._shell = pointer
-        self._address = int(ffi.cast("intptr_t", pointer))
-        self._sent = self._received = NO_EXPORT
         self._domain, self._memory = endpoint._domain, endpoint._memory
         self._av, self._cq = endpoint._av, endpoint._cq
         self._only = endpoint._only
         self._owned = None
-        self._returned = endpoint._returned
+        self._poster = make_poster(pointer, self._domain, self._av)
         provider = endpoint.provider
 
         def close(pointer: Any) -> None:
@@ -99,12 +96,7 @@ class EndpointAlias(Endpoint):
         Resource.close(self)
 
     def _closed(self) -> None:
-        self._address = None
-        self._sent = self._received = NO_EXPORT
-
-    def _started(self, record: Any, op: int, peer: int) -> int:
-        self._pointer(Op(op).name.lower())
-        return super()._started(record, op, peer)
+        self._poster.close(self._endpoint._poster)
 
     def __repr__(self) -> str:
         return f"<EndpointAlias {'closed' if self.closed else self.address}>"

@@ -17,13 +17,9 @@ from ofipy._remote import RemoteMemory
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
-    from ofipy._memory import DomainMemory
 
 __all__ = [
-    "KEPT_SIZE",
     "LOOKUP_SIZE",
-    "NO_EXPORT",
-    "Export",
     "LocalMemory",
     "address_of",
     "local_memory",
@@ -32,11 +28,6 @@ __all__ = [
 
 # Arrays from this size on are looked up among the memory of domain.empty, which the provider moves faster.
 LOOKUP_SIZE = 4096
-
-# Up to this size an endpoint keeps the array of its last send, and of its last receive, exported for the next one: most
-# programs use the same few again and again, and finding an array's address costs as much as the call that sends it.
-# Moving more than this takes a hundred times as long, so larger arrays are not kept alive for it.
-KEPT_SIZE = 4 << 20
 
 _COMPOSED = frozenset((Region, list, tuple))
 _CHARS = ffi.typeof("char[]")
@@ -69,24 +60,6 @@ class _Piece:
     offset: int
     length: int
     keep: Any
-
-
-class Export:
-    """A contiguous buffer whose address is known, and stays so while this lives."""
-
-    __slots__ = ("length", "memory", "owner", "segment", "segment_memory")
-
-    def __init__(self, owner: Any, *, writable: bool, allocated: "DomainMemory | None" = None) -> None:
-        self.owner = owner
-        self.memory = ffi.from_buffer(_CHARS, owner, writable)
-        self.length = len(self.memory)
-        offset, region = address_of(self.memory), int(lib.OFP_REGION_PROCESS)
-        if allocated and self.length >= LOOKUP_SIZE:
-            found = allocated.find(offset, self.length)
-            if found is not None:
-                offset, region = offset - found.address, found.number
-        self.segment_memory = ffi.new("struct ofp_segment *", (offset, self.length, region))
-        self.segment = int(ffi.cast(_ADDRESS, self.segment_memory))
 
 
 def address_of(memory: Any) -> int:
@@ -259,6 +232,3 @@ def _bad_number(**fields: tuple[Any, int]) -> InvalidArgument:
         if not 0 <= int(number) < 2**bits:
             return InvalidArgument(f"{name}={number}; 0 to 2**{bits} - 1 is meant")
     raise AssertionError(f"every number fits: {fields}")
-
-
-NO_EXPORT = Export(bytearray(), writable=True)

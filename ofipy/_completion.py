@@ -14,6 +14,7 @@ from ofipy._errors import FabricError, InvalidArgument, TimedOut
 from ofipy._flags import Completed
 from ofipy._lifetime import Handle, Resource
 from ofipy._operations import record_dtype
+from ofipy._requests import RequestBase
 
 if TYPE_CHECKING:
     from ofipy._aio import Reader
@@ -29,10 +30,6 @@ Rows = np.ndarray[Any, np.dtype[np.void]]
 
 _ROWS = ffi.typeof("struct ofp_completion[]")
 _HANDLES = ffi.typeof("ofp_request_t[]")
-_FORGOTTEN = (
-    lambda: None,
-    None,
-)  # the queue was closed meanwhile, and what was waited for is known to be over
 _FINISHED_AT_ONCE = 64
 
 
@@ -56,7 +53,7 @@ class CompletionQueue(Resource):
     Operations that were started with a Request never appear here.
     """
 
-    __slots__ = ("_crowded", "_domain", "_endpoints", "_notified", "_readers")
+    __slots__ = ("_domain", "_endpoints", "_notified", "_readers")
 
     _warns = False  # its domain does
 
@@ -71,10 +68,8 @@ class CompletionQueue(Resource):
         self._endpoints: weakref.WeakValueDictionary[int, Endpoint | ReceiveContext] = (
             weakref.WeakValueDictionary()
         )
-        # What to do when a request that asked for it has finished, and what to keep alive until then: by
-        # request.
-        self._notified: dict[int, tuple[Callable[[], None], Any]] = {}
-        self._crowded = 64  # entries at which those that have finished meanwhile are looked for
+        # Requests that somebody watches, by handle. Who was dropped meanwhile is of no interest any more.
+        self._notified: weakref.WeakValueDictionary[int, RequestBase] = weakref.WeakValueDictionary()
         self._readers: dict[int, Reader] = {}  # by id of the event loop
 
         def close(pointer: Any) -> None:
@@ -148,32 +143,41 @@ class CompletionQueue(Resource):
             provider_error=int(row["provider_error"]),
         )
 
-    def _watch(self, handle: int, action: Callable[[], None], keep: Any = None) -> bool:
-        """Have `action` run once this request has finished, and keep an object until then.
+    def _watch(self, request: RequestBase, action: Callable[[], None]) -> bool:
+        """Have `action` run once when there is news of the request.
 
         Returns
         -------
         bool
-            False: it has finished already, and `action` will not run.
+            False: there is already, and `action` will not run.
         """
-        if len(self._notified) >= self._crowded:
-            self._drain_finished()
-            self._crowded = max(64, 2 * len(self._notified))
-        self._notified[handle] = action, keep
-        if lib.ofp_request_notify(handle) != 1:
-            return True
-        self._notified.pop(handle, None)  # closing may have been faster
-        return False
+        if not request._watch(action):
+            return False
+        self._notified[request._handle] = request
+        self._hear_of(request)
+        return True
+
+    def _hear_of(self, request: RequestBase) -> None:
+        """Have C tell of its next news, unless they are there: then whoever watches learns them now."""
+        while lib.ofp_request_notify(request._handle) != 0 and not request._attempt(0):
+            pass
 
     def _drain_finished(self) -> int:
-        """Run what waits for finished requests. Returns how many there were."""
+        """Take what C has told of. Returns how many requests that were."""
         pointer, total = self._pointer("drain"), 0
         while True:
             handles = ffi.new(_HANDLES, _FINISHED_AT_ONCE)
             count = check(lib.ofp_cq_finished(pointer, handles, _FINISHED_AT_ONCE), operation="drain")
             for index in range(count):
-                action, _ = self._notified.pop(handles[index], _FORGOTTEN)
-                action()
+                request = self._notified.pop(handles[index], None)
+                if request is None:
+                    # Dropped, and with it a message that another one may want.
+                    for other in list(self._notified.values()):
+                        other._attempt(0)
+                elif not request._attempt(0):
+                    # Its message is on the way into memory.
+                    self._notified[request._handle] = request
+                    self._hear_of(request)
             total += count
             if count < _FINISHED_AT_ONCE:
                 return total

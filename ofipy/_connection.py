@@ -10,10 +10,10 @@ from ofipy._av import ONLY_PEER, Peer
 from ofipy._binding import Text, check, drain_log, failure, ffi, lib
 from ofipy._errors import Canceled, ConnectionRefused, NotConnected
 from ofipy._flags import EndpointType
-from ofipy._request import Request, RunningRequest
+from ofipy._poster import Poster
+from ofipy._request import Request
 
 if TYPE_CHECKING:
-    from ofipy._endpoint import Endpoint
     from ofipy._fabric import Domain
 
 __all__ = ["ConnectedPeer", "Connecting", "Connection"]
@@ -35,43 +35,22 @@ class ConnectedPeer(Peer):
         return endpoint.peer_address
 
 
-class Connection(RunningRequest):
+class Connection(Request):
     """A connection that is being made; of :meth:`Endpoint.connect` and :meth:`Endpoint.accept`.
 
     Its ``wait()`` and ``await`` return what the other side said, as bytes; nothing for the side that accepts.
     Dropping it leaves the connection alone.
     """
 
-    __slots__ = ("_answer", "_reason")
+    __slots__ = ("_answer", "_name", "_reason")
 
-    def __init__(self, endpoint: "Endpoint", handle: int, operation: str) -> None:
-        super().__init__(endpoint, handle, None, operation, ONLY_PEER)
-        self._answer = b""
-        self._reason: str | None = None
+    _answer: bytes
+    _name: str
+    _reason: str | None
 
-    def wait(self, *, timeout: float | None = None) -> Any:
-        """Wait until the other side has answered.
-
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds; None: for ever. After a time-out the handshake goes on; closing the endpoint ends it.
-
-        Returns
-        -------
-        bytes
-            The private data of the answer.
-
-        Raises
-        ------
-        TimedOut
-            When the time is over.
-        ConnectionRefused
-            When nobody listens there, or the request was rejected; its ``data`` is what the listener said.
-        Canceled, PeerLost, Unreachable and other FabricError
-            What the handshake ended with.
-        """
-        return self._wait(timeout)
+    @property
+    def _operation(self) -> str:
+        return self._name
 
     def cancel(self) -> bool:
         """Do nothing, and say so: closing the endpoint, or :meth:`Endpoint.shutdown`, ends the handshake.
@@ -83,9 +62,8 @@ class Connection(RunningRequest):
         """
         return False
 
-    def _settle(self, completion: Any) -> bool:
-        if not super()._settle(completion):
-            return False
+    def _note(self) -> None:
+        """Keep what the other side said, which goes with the endpoint."""
         pointer = self._endpoint._handle
         if pointer is not None:
             room, text = ffi.new("char[]", lib.OFP_EVENT_DATA_MAX), Text()
@@ -93,18 +71,24 @@ class Connection(RunningRequest):
             if lib.ofp_connection_status(pointer, room, length, text.pointer, text.size) != -codes.ECANCELED:
                 self._answer = bytes(ffi.buffer(room, length[0]))
                 self._reason = str(text) or None
-        return True
 
     def _result(self) -> Any:
-        row = self._row()
-        if row is None:
+        if self._gone:
             raise Canceled("the domain was closed before the other side answered", **self._context())
-        if row.error:
-            error = failure(row.error, text=self._reason, **self._context())
+        if self._error:
+            error = failure(self._error, text=self._reason, **self._context())
             if isinstance(error, ConnectionRefused):
                 error.data = self._answer
             raise error
         return self._answer
+
+
+class _Shutdown(Request):
+    __slots__ = ()
+
+    @property
+    def _operation(self) -> str:
+        return "shutdown"
 
 
 class Connecting:
@@ -117,6 +101,7 @@ class Connecting:
     __slots__ = ()
 
     _handle: Any
+    _poster: Poster
     _domain: "Domain"
     _only: "ConnectedPeer | None"
 
@@ -206,7 +191,7 @@ class Connecting:
         handle = lib.ofp_shutdown_request(pointer)
         check(handle, operation="shutdown", provider=provider)
         drain_log()
-        return RunningRequest(self, handle, None, "shutdown", ONLY_PEER)  # type: ignore[arg-type]
+        return self._adopted(_Shutdown, handle)  # type: ignore[no-any-return]
 
     @property
     def peer(self) -> Peer:
@@ -261,4 +246,12 @@ class Connecting:
         check(result, operation=operation, provider=provider)
         handle = lib.ofp_connection_request(self._pointer(operation))
         check(handle, operation=operation, provider=provider)
-        return Connection(self, handle, operation)  # type: ignore[arg-type]
+        connection: Connection = self._adopted(Connection, handle)
+        connection._answer, connection._name, connection._reason = b"", operation, None
+        if not connection._watch(connection._note):
+            connection._note()
+        return connection
+
+    def _adopted(self, kind: type[Any], handle: int) -> Any:
+        """The request of a handle that C has made."""
+        return self._poster.adopt(self, kind, handle, ONLY_PEER)

@@ -3,7 +3,6 @@
 
 import errno as codes
 import weakref
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -14,7 +13,6 @@ import numpy.typing as npt
 from ofipy._address import Address, host_id
 from ofipy._av import ONLY_PEER, PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
 from ofipy._binding import Text, check, drain_log, ffi, lib
-from ofipy._buffers import NO_EXPORT
 from ofipy._completion import CompletionQueue
 from ofipy._connection import ConnectedPeer, Connecting
 from ofipy._counter import Counter, CounterClass, RegionClass, counter_array
@@ -26,11 +24,11 @@ from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
 from ofipy._passive import ConnectionRequest, answered
+from ofipy._poster import CLOSED, Poster, make_poster
 from ofipy._posting import Posting
 from ofipy._region import Region
 from ofipy._remote_access import RemoteAccess
 from ofipy._remote_atomics import RemoteAtomics
-from ofipy._request import MessageRequest
 
 if TYPE_CHECKING:
     from ofipy._alias import EndpointAlias
@@ -119,7 +117,6 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
     """
 
     __slots__ = (
-        "_address",
         "_av",
         "_counters",
         "_cq",
@@ -130,12 +127,10 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         "_only",
         "_options",
         "_owned",
-        "_received",
+        "_poster",
         "_request",
-        "_returned",
         "_rx",
         "_send_cq",
-        "_sent",
     )
 
     def __init__(
@@ -162,8 +157,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         self._handle: Any = (
             None  # what calls into C take; None while it is not enabled, and once it is closed
         )
-        self._address: int | None = None  # the same as an integer
-        self._sent = self._received = NO_EXPORT  # the buffers of the last send and of the last receive
+        self._poster: Poster = CLOSED
         self._domain = domain
         self._memory = domain._memory
         self._cq = cq if cq is not None else domain.cq()
@@ -183,7 +177,6 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         self._rx = rx
         self._send_cq = send_cq if send_cq is not None else self._cq
         self._owned: Fabric | None = None  # closed with the endpoint
-        self._returned: deque[MessageRequest] = deque()  # messages that cancelled receives gave back
         self._options: dict[str, Any] = {
             "tx_flags": complete_flags(complete) | parse_flags(Flag, tx_flags).value,
             "rx_flags": parse_flags(Flag, rx_flags).value,
@@ -254,7 +247,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             parents[self._rx._core] = None
         self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
         self._own(Handle(self._handle, close, tuple(parents), "endpoint"))
-        self._address = int(ffi.cast("intptr_t", self._handle))
+        self._poster = make_poster(self._handle, domain, self._av)
         number = lib.ofp_endpoint_id(self._handle)
         self._cq._endpoints[number] = self._send_cq._endpoints[number] = self
         if self._rx is not None:
@@ -483,8 +476,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             self._owned.close()
 
     def _closed(self) -> None:
-        self._handle = self._address = None
-        self._sent = self._received = NO_EXPORT
+        self._handle = None
+        self._poster.close(None)
         # Whoever awaits one of its requests learns that it was cancelled.
         if self._cq._core.is_open and not self._cq._core.is_forked:
             try:

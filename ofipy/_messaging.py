@@ -1,39 +1,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The messages of an endpoint, one request each.
 
-The first lines of ``tsend`` and ``trecv_into`` are the fast way: one look at the buffer's exact type, one
-call into C. Whatever does not fit there, a list of buffers, a strided array, a wrong argument, takes the
+The first lines of ``tsend`` and ``trecv_into`` are the fast way: one call into C, which knows the buffers that most
+programs use. Whatever does not fit there, a list of buffers, a strided array, a wrong argument, takes the
 general way, which also says what is wrong.
 """
 
 import errno as codes
-from collections import deque
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from numpy import ndarray
-
 from ofipy._av import ONLY_PEER, PEER_ANY
-from ofipy._binding import failure, lib
-from ofipy._buffers import KEPT_SIZE, Export, LocalMemory, local_memory, make_record
+from ofipy._binding import failure, ffi, lib, nanoseconds
+from ofipy._buffers import LocalMemory, local_memory, make_record
 from ofipy._errors import InvalidArgument, NoMessage
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
-from ofipy._region import Region
-from ofipy._request import COMPLETED, Message, MessageRequest, PreparedRequest, Request, RunningRequest
+from ofipy._poster import Poster
+from ofipy._request import Message, MessageRequest, PreparedRequest, Request, no_room, queue_is_full
+from ofipy._requests import MESSAGE, PLAIN
 
 if TYPE_CHECKING:
     from ofipy._av import AddressVector
     from ofipy._fabric import Domain
-    from ofipy._memory import DomainMemory
 
 __all__ = ["Messaging"]
 
-_tsend_buffer = lib.ofp_request_tsend_buffer
-_new = object.__new__
-_tsend_segment = lib.ofp_request_tsend_segment
-_trecv_segment = lib.ofp_request_trecv_segment
 _HOLD = int(Flag.HOLD | Flag.CLAIM)
-_NOT_YET = (-codes.EAGAIN, -codes.EINTR)
 _DRAINED_AT_ONCE = 64
 
 # Plain numbers and names: members of an enumeration cost ten times as much to look at.
@@ -46,21 +38,17 @@ _PEEK, _HAS_DATA = int(Flag.PEEK), int(Flag.REMOTE_CQ_DATA)
 class Messaging:
     """Sending and receiving; the part of :class:`~ofipy.Endpoint` that moves messages with requests.
 
-    Every buffer stays alive and exported until its operation has finished, by the library. A full transmit
-    queue makes a send wait for room, it never fails for it. Any thread may call, unless the domain is bound
-    to one.
+    Every buffer stays alive and exported until its operation has finished, by the library. With a full transmit
+    queue a send waits for room, for `timeout` seconds at most; where an event loop runs in this thread the call
+    returns, and the operation itself waits in the core. Any thread may call, unless the domain is bound to one.
     """
 
     __slots__ = ()
 
     _handle: Any
-    _address: int | None
-    _sent: Export
-    _received: Export
+    _poster: Poster
     _domain: "Domain"
-    _memory: "DomainMemory"
     _av: "AddressVector | None"
-    _returned: "deque[MessageRequest]"
 
     # -------------------------------------------------------------------------------------------------------
     # sending
@@ -74,6 +62,7 @@ class Messaging:
         data: int | None = None,
         complete: str | None = None,
         flags: Flag | str | None = None,
+        timeout: float | None = None,
     ) -> Request:
         """Send a tagged message.
 
@@ -92,6 +81,9 @@ class Messaging:
             reusable.
         flags : Flag or str, optional
             Such as ``fence``.
+        timeout : float, optional
+            Seconds to wait for room in a full transmit queue; None: for ever. Without effect where an event loop runs
+            in this thread, since there the call never waits.
 
         Returns
         -------
@@ -102,31 +94,16 @@ class Messaging:
         ------
         BufferTypeError, InvalidArgument, UnknownPeer, Closed
             When an argument is wrong; nothing was sent.
+        TimedOut
+            When there was no room within the time; nothing was sent.
+        Again
+            When an event loop runs, and as many operations wait already as the transmit queue holds; nothing was sent.
         """
-        if data is None and complete is None and flags is None:
-            keep: Any = self._sent
-            try:
-                if keep.owner is buffer:
-                    started = _tsend_segment(self._address, keep.segment, peer, tag)
-                elif type(buffer) is Region:
-                    keep = buffer
-                    started = _tsend_segment(self._address, buffer._segment, peer, tag)
-                elif type(buffer) is bytes:
-                    keep = buffer
-                    started = _tsend_buffer(self._handle, buffer, len(buffer), peer, tag)
-                else:
-                    keep = Export(buffer, writable=False, allocated=self._memory)
-                    # Only arrays: a bytearray that is exported cannot grow.
-                    if type(buffer) is ndarray and keep.length <= KEPT_SIZE:
-                        self._sent = keep  # type: ignore[misc]
-                    started = _tsend_segment(self._address, keep.segment, peer, tag)
-            except (TypeError, ValueError, OverflowError, BufferError):
-                started = -codes.EINVAL
-            if started == 0:
-                return COMPLETED
-            if started > 0:
-                return RunningRequest(self, started, keep, "tsend", peer)  # type: ignore[arg-type]
-        return self._start(_TSEND, buffer, peer, tag, 0, data, complete, flags)
+        if data is None and complete is None and flags is None and timeout is None:
+            request: Request | None = self._poster.tsend(self, buffer, peer, tag)
+            if request is not None:
+                return request
+        return self._start(_TSEND, buffer, peer, tag, 0, data, complete, flags, timeout)
 
     def send(
         self,
@@ -136,14 +113,23 @@ class Messaging:
         data: int | None = None,
         complete: str | None = None,
         flags: Flag | str | None = None,
+        timeout: float | None = None,
     ) -> Request:
         """Send a message without a tag; otherwise as :meth:`tsend`."""
-        return self._start(_SEND, buffer, peer, 0, 0, data, complete, flags)
+        return self._start(_SEND, buffer, peer, 0, 0, data, complete, flags, timeout)
 
     # -----------------------------------------------------------------------------------------------------
     # receiving
 
-    def trecv_into(self, buffer: Any, peer: int | None = None, *, tag: int = 0, ignore: int = 0) -> Request:
+    def trecv_into(
+        self,
+        buffer: Any,
+        peer: int | None = None,
+        *,
+        tag: int = 0,
+        ignore: int = 0,
+        timeout: float | None = None,
+    ) -> Request:
         """Receive a tagged message into memory.
 
         Parameters
@@ -156,6 +142,8 @@ class Messaging:
             64 bits.
         ignore : int
             Bits of the tag that may differ.
+        timeout : float, optional
+            Seconds to wait where the transport has no room for the receive; as of :meth:`tsend`.
 
         Returns
         -------
@@ -167,41 +155,25 @@ class Messaging:
         BufferTypeError, InvalidArgument, UnknownPeer, Closed
             When an argument is wrong; nothing was posted.
         """
-        keep: Any
-        try:
-            source = PEER_ANY if peer is None else peer
-            if type(buffer) is Region:
-                keep, segment = buffer, buffer._segment
-            else:
-                keep = self._received
-                if keep.owner is not buffer:
-                    keep = Export(buffer, writable=True, allocated=self._memory)
-                    if type(buffer) is ndarray and keep.length <= KEPT_SIZE:
-                        self._received = keep  # type: ignore[misc]
-                segment = keep.segment
-            started = 0
-            if ignore == 0:
-                started = _trecv_segment(self._address, segment, source, tag)
-        except (TypeError, ValueError, OverflowError, BufferError):
-            started = -codes.EINVAL
-        if started > 0:
-            # As RunningRequest(…) would; the call of a Python function costs as much as all of these.
-            request = _new(RunningRequest)
-            request._endpoint = self  # type: ignore[assignment]
-            request._handle = started
-            request._buffer = keep
-            request._operation = "trecv"
-            request._peer = source
-            request._tag = None if peer is None else tag
-            request._completion = None
-            return request
-        return self._start(_TRECV, buffer, peer, tag, ignore, None, None, None)
+        request: Request | None = None
+        if ignore == 0 and timeout is None:
+            request = self._poster.trecv(self, buffer, peer, tag)
+        if request is None:
+            request = self._start(_TRECV, buffer, peer, tag, ignore, None, None, None, timeout)
+        # Python runs no signal handler from here to the caller's next instruction: had one raised before, the request
+        # would have gone without this mark, and the receive with it.
+        request._kept = True
+        return request
 
-    def recv_into(self, buffer: Any, peer: int | None = None) -> Request:
+    def recv_into(self, buffer: Any, peer: int | None = None, *, timeout: float | None = None) -> Request:
         """Receive a message without a tag into memory; otherwise as :meth:`trecv_into`."""
-        return self._start(_RECV, buffer, peer, 0, 0, None, None, None)
+        request = self._start(_RECV, buffer, peer, 0, 0, None, None, None, timeout)
+        request._kept = True  # as in trecv_into
+        return request
 
-    def trecv(self, peer: int | None = None, *, tag: int = 0, ignore: int = 0) -> MessageRequest:
+    def trecv(
+        self, peer: int | None = None, *, tag: int = 0, ignore: int = 0, timeout: float | None = None
+    ) -> MessageRequest:
         """Receive a tagged message of any size.
 
         Parameters
@@ -212,17 +184,19 @@ class Messaging:
             64 bits.
         ignore : int
             Bits of the tag that may differ.
+        timeout : float, optional
+            As of :meth:`trecv_into`.
 
         Returns
         -------
         MessageRequest
             Its ``wait()`` returns a :class:`Message`. Cancelling or dropping it loses no message.
         """
-        return self._receive_any_size(_TRECV, peer, tag, ignore)
+        return self._receive_any_size(_TRECV, peer, tag, ignore, timeout)
 
-    def recv(self, peer: int | None = None) -> MessageRequest:
+    def recv(self, peer: int | None = None, *, timeout: float | None = None) -> MessageRequest:
         """Receive a message without a tag, of any size; otherwise as :meth:`trecv`."""
-        return self._receive_any_size(_RECV, peer, 0, 0)
+        return self._receive_any_size(_RECV, peer, 0, 0, timeout)
 
     async def messages(
         self, peer: int | None = None, *, tag: int = 0, ignore: int = 0
@@ -271,8 +245,7 @@ class Messaging:
         """
         flags = Flag.PEEK | Flag.DISCARD if discard else Flag.PEEK
         lib.ofp_domain_progress(self._domain._pointer("probe"))
-        found = self._start(_TRECV if tagged else Op.RECV, b"", peer, tag, ignore, None, None, flags)
-        found._operation = "probe"
+        found = self._start(_TRECV if tagged else _RECV, b"", peer, tag, ignore, None, None, flags, None)
         try:
             found.wait()
         except NoMessage:
@@ -367,37 +340,38 @@ class Messaging:
         data: int | None,
         complete: str | None,
         flags: Flag | str | None,
+        timeout: float | None,
     ) -> Request:
         record, memory, number = self._record(op, buffer, peer, tag, ignore, data, complete, flags)
-        started = self._started(record, op, number)
-        if started == 0:
-            return COMPLETED
-        return RunningRequest(self, started, memory.keep, _NAMES[op], number)  # type: ignore[arg-type]
+        keep = (memory.segments, memory.keep)
+        return self._started(Request, PLAIN, record, keep, op, number, timeout)  # type: ignore[no-any-return]
 
-    def _started(self, record: Any, op: int, peer: int) -> int:
-        """Start it, waiting for room; Ctrl-C leaves in between, with nothing started."""
-        while True:
-            started: int = lib.ofp_request_start(self._handle or self._pointer(_NAMES[op]), record)
-            if started >= 0:
-                return started
-            if started not in _NOT_YET:
-                raise failure(
-                    started,
-                    operation=_NAMES[op],
-                    provider=self._domain.provider,
-                    peer=self._peer_text(peer),
-                )
+    def _started(
+        self, kind: type[Any], what: int, record: Any, keep: Any, op: int, peer: int, timeout: float | None
+    ) -> Any:
+        """Start the operation of a record; `keep` stays alive until it has finished."""
+        name = _NAMES[op]
+        self._pointer(name)
+        started = self._poster.start(self, kind, what, ffi.buffer(record), keep, nanoseconds(timeout))
+        if type(started) is not int:
+            return started
+        if started == -codes.EAGAIN:
+            raise queue_is_full(self._domain, name)
+        context: dict[str, Any] = {
+            "operation": name,
+            "provider": self._domain.provider,
+            "peer": self._peer_text(peer),
+        }
+        if started == -codes.ETIMEDOUT and timeout is not None:
+            raise no_room(timeout, **context)
+        raise failure(started, **context)
 
-    def _receive_any_size(self, op: int, peer: int | None, tag: int, ignore: int) -> MessageRequest:
+    def _receive_any_size(
+        self, op: int, peer: int | None, tag: int, ignore: int, timeout: float | None
+    ) -> MessageRequest:
         number = PEER_ANY if peer is None else peer
-        if self._returned:
-            for request in self._returned:
-                if _matches(request, op, number, tag, ignore):
-                    self._returned.remove(request)
-                    return request
         record = make_record(op, None, peer=number, tag=tag, ignore=ignore, flags=_HOLD)
-        started = self._started(record, op, number)
-        return MessageRequest(self, started, _NAMES[op], number)  # type: ignore[arg-type]
+        return self._started(MessageRequest, MESSAGE, record, None, op, number, timeout)  # type: ignore[no-any-return]
 
     def _prepare(
         self,
@@ -412,20 +386,14 @@ class Messaging:
     ) -> PreparedRequest:
         record, memory, number = self._record(op, buffer, peer, tag, ignore, data, complete, flags)
         name = _NAMES[op]
-        handle = lib.ofp_prepare(self._pointer(name), record)
-        if handle < 0:
-            raise failure(
-                handle, operation=name, provider=self._domain.provider, peer=self._peer_text(number)
-            )
         # The record points to the segments for as long as it may be started.
-        keep = (memory.segments, memory.keep)
-        return PreparedRequest(self, handle, keep, name, number)  # type: ignore[arg-type]
+        return self._prepared(record, (memory.segments, memory.keep), name, number)
 
-
-def _matches(request: MessageRequest, op: int, peer: int, tag: int, ignore: int) -> bool:
-    """Whether a message that a cancelled receive gave back fits a new one."""
-    if (request._operation == "trecv") is not (op == _TRECV):
-        return False
-    if peer != PEER_ANY and request.source != peer:
-        return False
-    return op == _RECV or (request.tag ^ tag) & ~ignore == 0
+    def _prepared(self, record: Any, keep: Any, name: str, peer: int) -> PreparedRequest:
+        self._pointer(name)
+        prepared = self._poster.prepare(self, PreparedRequest, ffi.buffer(record), keep)
+        if type(prepared) is int:
+            raise failure(
+                prepared, operation=name, provider=self._domain.provider, peer=self._peer_text(peer)
+            )
+        return prepared  # type: ignore[no-any-return]

@@ -2,35 +2,32 @@
 """Multi-receive buffers: one buffer that takes message after message.
 
 The request in C finishes once for each message; what it says is taken one completion at a time, and the one that says
-that the buffer is released is the last. One thread at a time may ask for messages.
+that the buffer is released is the last. What was taken waits in the object, in C, until it is looked at, so that
+neither a second thread nor Ctrl-C loses one.
 """
 
 import errno as codes
-import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from ofipy._av import PEER_ANY
-from ofipy._binding import drain_log, failure, lib, nanoseconds
+from ofipy._binding import failure, ffi, lib
 from ofipy._buffers import local_memory, make_record
 from ofipy._errors import BufferTypeError, Canceled, TimedOut
 from ofipy._flags import Flag, Op
+from ofipy._requests import MANY, RequestBase
 
 if TYPE_CHECKING:
-    import asyncio
-
     from ofipy._av import Peer
-    from ofipy._endpoint import Endpoint
     from ofipy._fabric import Domain
 
 __all__ = ["MessageView", "MultiReceive", "MultiReceiving"]
 
-_take = lib.ofp_request_take
 _RELEASED: int = lib.OFP_COMPLETED_MULTI_RECV
 _HAS_DATA: int = lib.OFP_COMPLETED_REMOTE_CQ_DATA
 _UNKNOWN: int = lib.OFP_PEER_UNKNOWN
-_NOT_YET = (-codes.EAGAIN, -codes.EINTR)
+_ROW = ffi.typeof("struct ofp_completion *")
 _AWAIT_SPIN = 10_000  # ns
 
 
@@ -58,7 +55,7 @@ class MessageView:
         return bytes(self.data)
 
 
-class MultiReceive:
+class MultiReceive(RequestBase):
     """A buffer that takes message after message; made by ``recv_many`` and ``trecv_many``.
 
     Iterate over it, with ``for`` or ``async for``, to get a :class:`MessageView` for each message. The iteration ends
@@ -69,34 +66,15 @@ class MultiReceive:
     :attr:`released`.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_buffer",
-        "_canceled",
-        "_endpoint",
-        "_handle",
-        "_operation",
-        "_view",
-        "_waiter",
-    )
+    __slots__ = ("_canceled", "_view")
 
-    def __init__(
-        self, endpoint: "Endpoint", handle: int, memory: Any, view: memoryview, operation: str
-    ) -> None:
-        self._endpoint = endpoint
-        self._handle = handle  # 0 once the buffer is released
-        self._buffer = memory  # exported until then
-        self._view = view
-        self._operation = operation
-        self._canceled = False
-        self._waiter: asyncio.Future[None] | None = (
-            None  # of the event loop, while a completion is waited for
-        )
+    _canceled: bool
+    _view: memoryview
 
     @property
     def released(self) -> bool:
         """Whether every message was taken and the buffer is the program's again."""
-        return not self._handle
+        return self._over and not self._rows
 
     def next(self, *, timeout: float | None = None) -> MessageView | None:
         """Wait for the next message.
@@ -122,22 +100,12 @@ class MultiReceive:
         Canceled
             When the endpoint was closed.
         """
-        left = nanoseconds(timeout)
-        deadline = time.monotonic_ns() + left
-        while self._handle:
-            completion = self._poll(left)
-            if completion is not None:
-                return self._message(completion)
-            # Between two calls Python runs signal handlers; Ctrl-C leaves from here.
-            if lib.ofp_log_waiting():
-                drain_log()
-            if timeout is not None:
-                left = max(deadline - time.monotonic_ns(), 0)
-                if not left:
-                    completion = self._poll(0)
-                    if completion is None:
-                        raise TimedOut(f"no message within {timeout:g} s", **self._context())
-                    return self._message(completion)
+        while not self._is_empty():
+            if not self._await(timeout):
+                raise TimedOut(f"no message within {timeout:g} s", **self._context())
+            message: MessageView | None = self._next_message
+            if message is not None:
+                return message
         return None
 
     def cancel(self) -> bool:
@@ -148,10 +116,8 @@ class MultiReceive:
         bool
             False: it is full, or released already.
         """
-        if not self._handle or self._endpoint._handle is None:
-            return False
-        result = lib.ofp_request_cancel(self._handle)
-        if result == -codes.ENOENT:
+        result = self._cancel()
+        if result in (-codes.ENOENT, -codes.ECANCELED):
             return False
         if result < 0:
             raise failure(result, **self._context())
@@ -179,38 +145,35 @@ class MultiReceive:
     async def __anext__(self) -> MessageView:
         from ofipy import _aio
 
-        while self._handle:
-            completion = self._poll(_AWAIT_SPIN)
-            if completion is None:
-                await _aio.next_completion(self)
+        while not self._is_empty():
+            if not self._attempt(_AWAIT_SPIN):
+                await _aio.news(self)
                 continue
-            message = self._message(completion)
+            message: MessageView | None = self._next_message
             if message is not None:
                 return message
         raise StopAsyncIteration
 
     def __repr__(self) -> str:
-        return f"<MultiReceive {self._operation} {'posted' if self._handle else 'released'}>"
+        return f"<MultiReceive {self._operation} {'released' if self._over else 'posted'}>"
 
     # ------------------------------------------------------------------------------------------------ completions
 
-    def _poll(self, timeout: int) -> Any:
-        """Take the next completion, waiting for nanoseconds, at most a second; None: there is none yet."""
-        if self._endpoint._handle is None and self._endpoint._domain.closed:
-            # The slot went with the domain.
-            self._end()
-            raise Canceled("the domain was closed", **self._context())
-        completion = _take(self._handle, timeout)
-        if completion.error >= 0:
-            return completion
-        if completion.error in _NOT_YET:
-            return None
-        raise failure(completion.error, **self._context())
+    @property
+    def _operation(self) -> str:
+        return f"{Op(self._op).name.lower()}_many"
 
-    def _message(self, completion: Any) -> MessageView | None:
+    def _is_empty(self) -> bool:
+        """Whether nothing more will come. It raises once when the domain was closed."""
+        if self._gone and not self._rows:
+            self._gone = False
+            raise Canceled("the domain was closed", **self._context())
+        return self._over and not self._rows
+
+    def _made(self, row: bytes) -> MessageView | None:
+        """What one completion says."""
+        completion = ffi.from_buffer(_ROW, row)
         flags = completion.flags
-        if flags & _RELEASED:
-            self._end()
         if completion.error and not (flags == _RELEASED and self._canceled):
             code = completion.provider_error
             raise failure(
@@ -231,34 +194,11 @@ class MultiReceive:
             int(completion.data) if flags & _HAS_DATA else None,
         )
 
-    def _end(self) -> None:
-        self._handle, self._buffer = 0, None
+    def _refused(self, code: int) -> Any:
+        raise failure(code, **self._context())
 
     def _context(self) -> dict[str, Any]:
         return {"operation": self._operation, "provider": self._endpoint.provider}
-
-    def __del__(self) -> None:
-        if self._handle and not (self._endpoint._handle is None and self._endpoint._domain.closed):
-            if self._endpoint._handle is not None:
-                lib.ofp_request_cancel(self._handle)
-            _let_go(self._endpoint, self._handle, self._buffer)
-
-
-def _let_go(endpoint: "Endpoint", handle: int, memory: Any) -> None:
-    """Take what still comes for a buffer that nobody looks at any longer; it stays alive until it is released."""
-    while (completion := _take(handle, 0)).error not in _NOT_YET:
-        if completion.error < 0 or completion.flags & _RELEASED:
-            return
-    # A task that was cancelled may have left its own wish to hear of the next completion.
-    before = endpoint._cq._notified.get(handle)
-
-    def more() -> None:
-        if before is not None:
-            before[0]()
-        _let_go(endpoint, handle, memory)
-
-    if not endpoint._cq._watch(handle, more, memory):
-        more()
 
 
 class MultiReceiving:
@@ -311,8 +251,11 @@ class MultiReceiving:
         memory = local_memory(buffer, domain=self._domain, writable=True, operation=name)
         number = PEER_ANY if peer is None else peer
         record = make_record(op, memory, peer=number, tag=tag, ignore=ignore, flags=Flag.MULTI_RECV.value)
-        handle = self._started(record, op, number)
-        return MultiReceive(self, handle, memory.keep, view, name)  # type: ignore[arg-type]
+        many = self._started(MultiReceive, MANY, record, (view, memory.keep), op, number, None)
+        many._view, many._canceled = view, False
+        return many  # type: ignore[no-any-return]
 
-    def _started(self, record: Any, op: int, peer: int) -> int:
+    def _started(
+        self, kind: type[Any], what: int, record: Any, keep: Any, op: int, peer: int, timeout: float | None
+    ) -> Any:
         raise NotImplementedError

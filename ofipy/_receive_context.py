@@ -2,20 +2,18 @@
 """Receive contexts that several endpoints share."""
 
 import weakref
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from ofipy._av import PEER_ANY, PEER_UNKNOWN, AddressVector
 from ofipy._binding import check, ffi, lib
-from ofipy._buffers import NO_EXPORT
 from ofipy._completion import CompletionQueue
 from ofipy._errors import FabricError, NotSupported
 from ofipy._flags import EndpointType
 from ofipy._lifetime import Handle, Resource
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
+from ofipy._poster import CLOSED, Poster, make_poster
 from ofipy._posting import Posting
-from ofipy._request import MessageRequest
 
 if TYPE_CHECKING:
     from ofipy._av import Peer
@@ -35,16 +33,13 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
     """
 
     __slots__ = (
-        "_address",
         "_av",
         "_cq",
         "_domain",
         "_endpoints",
         "_handle",
         "_memory",
-        "_received",
-        "_returned",
-        "_sent",
+        "_poster",
     )
 
     _warns = False  # its domain does
@@ -59,9 +54,7 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
         min_multi_recv: int | None = None,
     ) -> None:
         self._handle: Any = None
-        self._address: int | None = None
-        self._sent = self._received = NO_EXPORT
-        self._returned: deque[MessageRequest] = deque()
+        self._poster: Poster = CLOSED
         self._domain = domain
         self._memory = domain._memory
         self._cq = cq if cq is not None else domain.cq()
@@ -95,7 +88,7 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
         if self._av is not None:
             parents[self._av._core] = None
         self._own(Handle(self._handle, close, tuple(parents), "receive context"))
-        self._address = int(ffi.cast("intptr_t", self._handle))
+        self._poster = make_poster(self._handle, domain, self._av)
         self._cq._endpoints[self.id] = self
 
     @property
@@ -132,8 +125,8 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
         return int(lib.ofp_endpoint_id(self._pointer("id")))
 
     def _closed(self) -> None:
-        self._handle = self._address = None
-        self._sent = self._received = NO_EXPORT
+        self._handle = None
+        self._poster.close(None)
         # Whoever awaits one of its requests learns that it was cancelled.
         if self._cq._core.is_open and not self._cq._core.is_forked:
             try:

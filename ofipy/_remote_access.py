@@ -9,23 +9,21 @@ import errno as codes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from numpy import ndarray
-
 from ofipy._binding import failure, lib
-from ofipy._buffers import KEPT_SIZE, Export, LocalMemory, local_memory, make_record
+from ofipy._buffers import LocalMemory, local_memory, make_record
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
+from ofipy._poster import Poster
 from ofipy._region import Region
 from ofipy._remote import READS, WRITES, RemoteMemory, RemoteRegion, remote_memory
-from ofipy._request import COMPLETED, PreparedRequest, Request, RunningRequest
+from ofipy._request import PreparedRequest, Request
+from ofipy._requests import PLAIN
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
-    from ofipy._memory import DomainMemory
 
 __all__ = ["RemoteAccess"]
 
-_rma_segment = lib.ofp_request_rma_segment
 _READ, _WRITE = int(Op.READ), int(Op.WRITE)
 _NAMES = {_READ: "read", _WRITE: "write"}
 _RIGHTS = {_READ: READS, _WRITE: WRITES}
@@ -45,11 +43,8 @@ class RemoteAccess:
     __slots__ = ()
 
     _handle: Any
-    _address: int | None
-    _sent: Export
-    _received: Export
+    _poster: Poster
     _domain: "Domain"
-    _memory: "DomainMemory"
 
     def read(
         self,
@@ -59,6 +54,7 @@ class RemoteAccess:
         *,
         complete: str | None = None,
         flags: Flag | str | None = None,
+        timeout: float | None = None,
     ) -> Request:
         """Read the memory of a peer.
 
@@ -74,6 +70,8 @@ class RemoteAccess:
             Completion level; what was read is always there when the request has finished.
         flags : Flag or str, optional
             Such as ``fence``.
+        timeout : float, optional
+            Seconds to wait for room in a full transmit queue; as of :meth:`tsend`.
 
         Returns
         -------
@@ -85,11 +83,11 @@ class RemoteAccess:
         InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
             When an argument is wrong, or `remote` does not grant reading; nothing was started.
         """
-        if complete is None and flags is None:
+        if complete is None and flags is None and timeout is None:
             request = self._rma_at_once(_READ, into, peer, remote)
             if request is not None:
                 return request
-        return self._rma(_READ, into, peer, remote, None, complete, flags)
+        return self._rma(_READ, into, peer, remote, None, complete, flags, timeout)
 
     def write(
         self,
@@ -100,6 +98,7 @@ class RemoteAccess:
         data: int | None = None,
         complete: str | None = None,
         flags: Flag | str | None = None,
+        timeout: float | None = None,
     ) -> Request:
         """Write to the memory of a peer.
 
@@ -118,6 +117,8 @@ class RemoteAccess:
             when the buffer is reusable.
         flags : Flag or str, optional
             Such as ``fence`` or ``inject``.
+        timeout : float, optional
+            Seconds to wait for room in a full transmit queue; as of :meth:`tsend`.
 
         Returns
         -------
@@ -129,11 +130,11 @@ class RemoteAccess:
         InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
             When an argument is wrong, or `remote` does not grant writing; nothing was started.
         """
-        if data is None and complete is None and flags is None:
+        if data is None and complete is None and flags is None and timeout is None:
             request = self._rma_at_once(_WRITE, buffer, peer, remote)
             if request is not None:
                 return request
-        return self._rma(_WRITE, buffer, peer, remote, data, complete, flags)
+        return self._rma(_WRITE, buffer, peer, remote, data, complete, flags, timeout)
 
     # -----------------------------------------------------------------------------------------------------
     # prepared
@@ -208,38 +209,19 @@ class RemoteAccess:
     def _peer_text(self, peer: int) -> str | None:
         raise NotImplementedError
 
-    def _started(self, record: Any, op: int, peer: int) -> int:
+    def _started(
+        self, kind: type[Any], what: int, record: Any, keep: Any, op: int, peer: int, timeout: float | None
+    ) -> Any:
+        raise NotImplementedError
+
+    def _prepared(self, record: Any, keep: Any, name: str, peer: int) -> PreparedRequest:
         raise NotImplementedError
 
     def _rma_at_once(self, op: int, buffer: Any, peer: int, remote: Any) -> Request | None:
         """One piece on each side, all arguments right; None when it is not so, and nothing was started."""
         if type(remote) is not RemoteRegion or _RIGHTS[op] & ~remote._rights:
             return None
-        keep: Any = self._received if op == _READ else self._sent
-        try:
-            if keep.owner is buffer:
-                segment = keep.segment
-            elif type(buffer) is Region:
-                keep, segment = buffer, buffer._segment
-            else:
-                keep = self._export(op, buffer)
-                segment = keep.segment
-            started = _rma_segment(self._address, segment, peer, remote._segment, op)
-        except (TypeError, ValueError, OverflowError, BufferError):
-            return None
-        if started > 0:
-            return RunningRequest(self, started, keep, _NAMES[op], peer)  # type: ignore[arg-type]
-        return COMPLETED if started == 0 else None
-
-    def _export(self, op: int, buffer: Any) -> Export:
-        """Find its address; of an array it is remembered for the next operation, as sends and receives do."""
-        export = Export(buffer, writable=op == _READ, allocated=self._memory)
-        if type(buffer) is ndarray and export.length <= KEPT_SIZE:
-            if op == _READ:
-                self._received = export  # type: ignore[misc]
-            else:
-                self._sent = export  # type: ignore[misc]
-        return export
+        return self._poster.rma(self, op, buffer, peer, remote._segment)  # type: ignore[no-any-return]
 
     def _rma_record(
         self,
@@ -277,15 +259,14 @@ class RemoteAccess:
         data: int | None,
         complete: str | None,
         flags: Flag | str | None,
+        timeout: float | None,
     ) -> Request:
         name = _NAMES[op]
         self._pointer(name)
         memory = local_memory(buffer, domain=self._domain, writable=op == _READ, operation=name)
         record, far = self._rma_record(op, memory, peer, remote, data, complete, flags)
-        started = self._started(record, op, peer)
-        if started == 0:
-            return COMPLETED
-        return RunningRequest(self, started, (memory.keep, far), name, peer)  # type: ignore[arg-type]
+        keep = (memory.segments, memory.keep, far)
+        return self._started(Request, PLAIN, record, keep, op, peer, timeout)  # type: ignore[no-any-return]
 
     def _prepare_rma(
         self,
@@ -298,15 +279,11 @@ class RemoteAccess:
         flags: Flag | str | None,
     ) -> PreparedRequest:
         name = _NAMES[op]
-        pointer = self._pointer(name)
+        self._pointer(name)
         memory = local_memory(buffer, domain=self._domain, writable=op == _READ, operation=name)
         record, far = self._rma_record(op, memory, peer, remote, data, complete, flags)
-        handle = lib.ofp_prepare(pointer, record)
-        if handle < 0:
-            raise failure(handle, operation=name, provider=self._domain.provider, peer=self._peer_text(peer))
         # The record points to the segments for as long as it may be started.
-        keep = (memory.segments, memory.keep, far)
-        return PreparedRequest(self, handle, keep, name, peer)  # type: ignore[arg-type]
+        return self._prepared(record, (memory.segments, memory.keep, far), name, peer)
 
     def _post_rma(
         self,

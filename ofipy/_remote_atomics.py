@@ -7,17 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ofipy._atomics import AtomicOp, Datatype, parse_datatype
-from ofipy._binding import ffi
 from ofipy._buffers import LocalMemory, local_memory, make_record
 from ofipy._errors import BufferTypeError, InvalidArgument
 from ofipy._flags import Flag, Op, complete_flags, parse_enum, parse_flags
 from ofipy._region import Region
 from ofipy._remote import READS, WRITES, RemoteMemory, remote_memory
 from ofipy._remote_access import Remote, check_lengths, post_record, region_part
-from ofipy._request import COMPLETED, Request, RunningRequest
+from ofipy._request import COMPLETED, Request
+from ofipy._requests import PLAIN
 
 if TYPE_CHECKING:
-    from ofipy._endpoint import Endpoint
     from ofipy._fabric import Domain
 
 __all__ = ["FetchRequest", "RemoteAtomics"]
@@ -28,7 +27,7 @@ _NAMES = {_ATOMIC: "atomic", _FETCH: "fetch_atomic", _COMPARE: "compare_atomic"}
 Value = npt.NDArray[Any] | np.generic
 
 
-class FetchRequest(RunningRequest):
+class FetchRequest(Request):
     """A fetching atomic operation; its ``wait()`` returns what the target held before.
 
     A numpy scalar where one was passed, otherwise an array.
@@ -36,12 +35,7 @@ class FetchRequest(RunningRequest):
 
     __slots__ = ("_fetched",)
 
-    def __init__(self, endpoint: "Endpoint", handle: int, keep: Any, operation: str, peer: int, fetched: Any):
-        super().__init__(endpoint, handle, keep, operation, peer)
-        self._fetched: npt.NDArray[Any] = fetched
-
-    def wait(self, *, timeout: float | None = None) -> Any:
-        return self._wait(timeout)
+    _fetched: npt.NDArray[Any]
 
     def _result(self) -> Any:
         super()._result()
@@ -70,6 +64,7 @@ class RemoteAtomics:
         op: AtomicOp | str,
         complete: str | None = None,
         flags: Flag | str | None = None,
+        timeout: float | None = None,
     ) -> Request:
         """Update values in the memory of a peer.
 
@@ -83,7 +78,7 @@ class RemoteAtomics:
             What to update; as many bytes as `value`, and each piece whole elements.
         op : AtomicOp or str
             Such as ``sum``, ``bor``, ``min``, ``write``.
-        complete, flags
+        complete, flags, timeout
             As of :meth:`Endpoint.write`.
 
         Returns
@@ -98,7 +93,7 @@ class RemoteAtomics:
         NotSupported
             When there is no such operation on this dtype.
         """
-        return self._atomic(_ATOMIC, value, None, peer, remote, op, None, complete, flags)
+        return self._atomic(_ATOMIC, value, None, peer, remote, op, None, complete, flags, timeout)
 
     def fetch_atomic(
         self,
@@ -109,12 +104,13 @@ class RemoteAtomics:
         op: AtomicOp | str,
         into: npt.NDArray[Any] | None = None,
         flags: Flag | str | None = None,
+        timeout: float | None = None,
     ) -> Request:
         """Update values in the memory of a peer, and get what was there before.
 
         Parameters
         ----------
-        value, peer, remote, op, flags
+        value, peer, remote, op, flags, timeout
             As of :meth:`atomic`. For ``op="read"`` the value gives shape and dtype only.
         into : numpy array, optional
             Where to put the old values. Default: a new array.
@@ -124,7 +120,7 @@ class RemoteAtomics:
         Request
             Its ``wait()`` returns the old values: `into`, or an array, or a scalar where `value` is one.
         """
-        return self._atomic(_FETCH, value, None, peer, remote, op, into, None, flags)
+        return self._atomic(_FETCH, value, None, peer, remote, op, into, None, flags, timeout)
 
     def compare_atomic(
         self,
@@ -136,6 +132,7 @@ class RemoteAtomics:
         op: AtomicOp | str = "cswap",
         into: npt.NDArray[Any] | None = None,
         flags: Flag | str | None = None,
+        timeout: float | None = None,
     ) -> Request:
         """Replace values in the memory of a peer where a comparison holds, and get what was there before.
 
@@ -145,7 +142,7 @@ class RemoteAtomics:
             What to put there.
         compare : numpy array or scalar
             What to compare with, like `value`; for ``op="mswap"`` the mask of the bits to replace.
-        peer, remote, flags
+        peer, remote, flags, timeout
             As of :meth:`atomic`.
         op : AtomicOp or str
             ``cswap``, ``cswap_ne``, ``cswap_le``, ``cswap_lt``, ``cswap_ge``, ``cswap_gt`` or ``mswap``.
@@ -157,7 +154,7 @@ class RemoteAtomics:
         Request
             Its ``wait()`` returns the old values, whether they were replaced or not.
         """
-        return self._atomic(_COMPARE, value, compare, peer, remote, op, into, None, flags)
+        return self._atomic(_COMPARE, value, compare, peer, remote, op, into, None, flags, timeout)
 
     # ------------------------------------------------------------------------------------------------------
     # raw
@@ -238,7 +235,9 @@ class RemoteAtomics:
     def _pointer(self, operation: str) -> Any:
         raise NotImplementedError
 
-    def _started(self, record: Any, op: int, peer: int) -> int:
+    def _started(
+        self, kind: type[Any], what: int, record: Any, keep: Any, op: int, peer: int, timeout: float | None
+    ) -> Any:
         raise NotImplementedError
 
     def _atomic_record(
@@ -291,6 +290,7 @@ class RemoteAtomics:
         into: npt.NDArray[Any] | None,
         complete: str | None,
         flags: Flag | str | None,
+        timeout: float | None,
     ) -> Request:
         name = _NAMES[code]
         self._pointer(name)
@@ -309,14 +309,15 @@ class RemoteAtomics:
         record, far = self._atomic_record(
             code, memory, peer, remote, op, datatype, with_, back, complete, flags
         )
-        started = self._started(record, code, peer)
         keep = (memory.keep, with_ and with_.keep, back and back.keep, far)
         if fetched is None:
-            return RunningRequest(self, started, keep, name, peer) if started else COMPLETED  # type: ignore[arg-type]
-        request = FetchRequest(self, started, keep, name, peer, fetched)  # type: ignore[arg-type]
-        if not started:
-            request._completion = ffi.new("struct ofp_completion *", {"length": memory.length})
-        return request
+            return self._started(Request, PLAIN, record, keep, code, peer, timeout)  # type: ignore[no-any-return]
+        request = self._started(FetchRequest, PLAIN, record, keep, code, peer, timeout)
+        if request is COMPLETED:
+            request = FetchRequest()
+            request._over, request._length = True, memory.length
+        request._fetched = fetched
+        return request  # type: ignore[no-any-return]
 
     def _one_piece(self, array: npt.NDArray[Any], writable: bool, operation: str) -> LocalMemory:
         memory = local_memory(array, domain=self._domain, writable=writable, operation=operation)

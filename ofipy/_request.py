@@ -1,191 +1,83 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Requests: one operation each, to be waited for, tested, awaited or cancelled.
 
-A request owns its slot in C until the operation has finished and its completion was taken; taking it gives
-the slot back. Its buffer stays exported as long. A request that is dropped while its operation runs leaves
-both to the completion queue, which lets go of them when the operation has finished.
+What has to hold together whatever interrupts (the slot in the core, the completion, the hold on the buffer) is C:
+``ofipy/requests``. A request that is dropped while its operation runs leaves the buffer to a list there, until the
+operation has ended; one that the program never got, since Ctrl-C came up in the posting call, is taken back.
 """
 
 import errno as codes
-import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from ofipy._binding import drain_log, failure, ffi, lib, nanoseconds
-from ofipy._buffers import address_of
-from ofipy._errors import Canceled, Closed, FabricError, TimedOut
+from ofipy._binding import failure, lib
+from ofipy._errors import Again, Canceled, Closed, FabricError, NoMemory, TimedOut
+from ofipy._flags import Op
+from ofipy._requests import RequestBase
 
 if TYPE_CHECKING:
     from ofipy._av import Peer
-    from ofipy._endpoint import Endpoint
 
-__all__ = ["COMPLETED", "Message", "MessageRequest", "PreparedRequest", "Request"]
+__all__ = [
+    "COMPLETED",
+    "Message",
+    "MessageRequest",
+    "PreparedRequest",
+    "Request",
+    "loop_is_running",
+    "no_room",
+    "queue_is_full",
+]
 
-_take = lib.ofp_request_take
-_take_length = lib.ofp_request_take_length
-_wait = lib.ofp_request_wait
-_finish = lib.ofp_request_finish
-_finished = lib.ofp_request_finished
-_completion = lib.ofp_request_completion
-_CLAIM: int = lib.OFP_COMPLETED_CLAIM
-_HAS_DATA: int = lib.OFP_COMPLETED_REMOTE_CQ_DATA
 _UNKNOWN: int = lib.OFP_PEER_UNKNOWN
-_NOT_YET = (-codes.EAGAIN, -codes.EINTR)
 _AWAIT_SPIN = 10_000  # ns; less where the core finds that spinning does not pay
+_NAMES = {int(op): op.name.lower() for op in Op}
 
 
-class Request:
+class Request(RequestBase):
     """An operation under way, or finished.
 
     A send that finished within its call returns one shared, finished Request. Result fields are there once
-    the request has finished; those of a send stay at their defaults.
+    the request has finished; those of a send stay at their defaults. Several threads and tasks may wait for one.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_buffer",
-        "_completion",
-        "_endpoint",
-        "_handle",
-        "_operation",
-        "_peer",
-        "_tag",
-    )
+    __slots__ = ()
 
-    def __init__(
-        self,
-        endpoint: "Endpoint",
-        handle: int,
-        buffer: Any,
-        operation: str,
-        peer: int,
-        tag: int | None = None,
-    ) -> None:
-        self._endpoint = endpoint
-        self._handle = handle  # of the slot in C; 0 once its completion was taken
-        self._buffer = buffer
-        self._operation = operation
-        self._peer = peer
-        self._tag = tag  # of a receive that leaves only the length open
-        self._completion: Any = None  # an int: the length, which was all there was to learn
-
-    def wait(self, *, timeout: float | None = None) -> Any:
-        """Wait until the operation has finished.
-
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds; None: for ever. After a time-out, or Ctrl-C, the operation goes on.
-
-        Returns
-        -------
-        Request or Message
-            The request itself; for a receive of unknown size the message.
-
-        Raises
-        ------
-        TimedOut
-            When the time is over.
-        Canceled, Truncated, PeerLost and other FabricError
-            What the operation ended with.
-        """
-        # The way of most requests: one call that waits, takes the completion and gives the slot back.
-        if timeout is None and self._endpoint._handle is not None:
-            try:
-                if self._tag is not None:
-                    # Nobody drops a request that is waited for; and when it goes later, just as an answer to
-                    # what it brought is due, there is nothing left to do.
-                    self.__class__ = Request
-                    length = _take_length(self._handle)
-                    if length >= 0:
-                        self._handle = 0
-                        self._completion = length
-                        self._buffer = None
-                        return self
-                    self.__class__ = RunningRequest
-                if not self._handle:
-                    return self._result()
-                completion = _take(self._handle, -1)
-            except BaseException:
-                self._recall()
-                raise
-            if not completion.error:
-                self._handle = 0
-                self._completion = completion
-                self._buffer = None
-                return self
-            self._settle(completion)
-        return self._wait(timeout)
-
-    def _recall(self) -> None:
-        """Note what was taken when a signal handler has raised as the call returned: its result was lost."""
-        if type(self) is Request:
-            self.__class__ = RunningRequest
-        if self._handle:
-            completion = lib.ofp_request_recall(self._handle)
-            if completion.error >= 0:
-                self._settle(completion)
-
-    def _wait(self, timeout: float | None) -> Any:
-        left = nanoseconds(timeout)
-        deadline = time.monotonic_ns() + left
-        while not self._attempt(left):
-            # Between two calls Python runs signal handlers; Ctrl-C leaves from here.
-            if lib.ofp_log_waiting():
-                drain_log()
-            if timeout is not None:
-                left = deadline - time.monotonic_ns()
-                if left <= 0:
-                    if self._attempt(0):
-                        break
-                    raise TimedOut(f"not finished within {timeout:g} s", **self._context())
-        return self._result()
-
-    def _attempt(self, timeout: int) -> bool:
-        """Wait once, for nanoseconds, at most a second. True: finished and taken."""
-        if not self._handle:
-            return True
-        if self._endpoint._handle is None and self._endpoint._domain.closed:
-            # The slot went with the domain.
-            self._handle, self._buffer = 0, None
-            return True
-        try:
-            completion = _take(self._handle, timeout)
-        except BaseException:
-            self._recall()
-            raise
-        return self._settle(completion)
-
-    def _settle(self, completion: Any) -> bool:
-        """Note what was taken. False: the operation has not finished."""
-        error = completion.error
-        if error < 0:
-            if error in _NOT_YET:
-                return False
-            raise failure(error, **self._context())
-        self._handle = 0
-        self._completion = completion
-        self._buffer = None
-        return True
-
-    def _result(self) -> Any:
-        row = self._row()
-        if row is None:
-            raise Canceled("the domain was closed before its result was taken", **self._context())
-        if row.error:
-            raise failure(
-                row.error, length=int(row.length), provider_error=row.provider_error, **self._context()
-            )
-        return self
+    @property
+    def _operation(self) -> str:
+        return _NAMES.get(self._op, "operation")
 
     def _context(self) -> dict[str, Any]:
         endpoint = self._endpoint
+        if endpoint is None:
+            return {"operation": self._operation}
         return {
             "operation": self._operation,
             "provider": endpoint.provider,
             "peer": endpoint._peer_text(self._peer),
         }
+
+    def _result(self) -> Any:
+        """What :meth:`wait` returns or raises, once the request has finished."""
+        if self._gone and self._error == codes.ECANCELED:
+            raise Canceled("the domain was closed before its result was taken", **self._context())
+        if self._error:
+            raise failure(
+                self._error, length=self._length, provider_error=self._provider_error, **self._context()
+            )
+        return self
+
+    def _timed_out(self, timeout: float) -> Any:
+        raise TimedOut(f"not finished within {timeout:g} s", **self._context())
+
+    def _refused(self, code: int) -> Any:
+        """The core does not say whether it has finished."""
+        raise failure(code, **self._context())
+
+    def _is_over(self) -> bool:
+        """Whether the result is here, or can be had without making progress."""
+        return self._over or (self._finished and self._attempt(0))
 
     def test(self) -> bool:
         """Make progress, then say whether the operation has finished, well or not."""
@@ -194,9 +86,7 @@ class Request:
     @property
     def done(self) -> bool:
         """Whether it has finished, well or not; looks only."""
-        if not self._handle or self._endpoint._handle is None:
-            return self._attempt(0)
-        return bool(_finished(self._handle)) and self._attempt(0)
+        return self._is_over()
 
     def exception(self) -> FabricError | None:
         """What :meth:`wait` raises, None when the operation went well or still goes on."""
@@ -217,10 +107,8 @@ class Request:
             True: it ends as :class:`~ofipy.Canceled`, nothing was sent or received. False: too late, it takes
             its course.
         """
-        if not self._handle or self._endpoint._handle is None:
-            return False
-        result = lib.ofp_request_cancel(self._handle)
-        if result == -codes.ENOENT:
+        result = self._cancel()
+        if result in (-codes.ENOENT, -codes.ECANCELED):
             return False
         if result < 0:
             raise failure(result, **self._context())
@@ -236,69 +124,33 @@ class Request:
 
     # ---------------------------------------------------------------------------------------- result fields
 
-    def _row(self) -> Any:
-        """The completion, None before there is one."""
-        if type(self._completion) is int:
-            self._completion = ffi.new(
-                "struct ofp_completion *",
-                {"length": self._completion, "tag": self._tag, "source": self._peer},
-            )
-        return self._completion
-
     @property
     def length(self) -> int:
         """Bytes received."""
-        row = self._row()
-        return int(row.length) if row is not None else 0
+        return self._length if self._is_over() else 0
 
     @property
     def tag(self) -> int:
         """Tag of the message received."""
-        row = self._row()
-        return int(row.tag) if row is not None else 0
+        return self._tag if self._is_over() else 0
 
     @property
     def data(self) -> int | None:
         """Remote CQ data that came with the message, None without."""
-        row = self._row()
-        return int(row.data) if row is not None and row.flags & _HAS_DATA else None
+        return self._data if self._is_over() and self._has_data else None
 
     @property
     def source(self) -> "Peer | None":
         """Sender of the message received, None when it has no address here."""
-        row = self._row()
-        if row is None:
+        if not self._is_over() or self._endpoint is None:
             return None
-        if row.source == _UNKNOWN or self._endpoint._av is None:
-            return self._endpoint._sender(row.endpoint)
-        return self._endpoint._av._peer(int(row.source))
+        if self._source == _UNKNOWN or self._endpoint._av is None:
+            return self._endpoint._sender(self._receiver)  # type: ignore[no-any-return]
+        return self._endpoint._av._peer(self._source)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        state = "running" if self._handle else "failed" if self.exception() else "finished"
-        name = "Request" if type(self) is RunningRequest else type(self).__name__
-        return f"<{name} {self._operation} {state}>"
-
-
-class RunningRequest(Request):
-    """One that has to leave its operation and its buffer to somebody when it is dropped before the end."""
-
-    __slots__ = ()
-
-    def __del__(self) -> None:
-        if self._handle:
-            self._abandon()
-
-    def _abandon(self) -> None:
-        """Nobody can ask for the result any longer; the buffer has to stay until the operation is over."""
-        if self._endpoint._handle is None and self._endpoint._domain.closed:
-            return
-        _release_later(self._endpoint, self._handle, self._buffer)
-
-
-def _release_later(endpoint: "Endpoint", handle: int, buffer: Any) -> None:
-    """Leave a running operation and its buffer to the queue."""
-    if not endpoint._cq._watch(handle, lambda: lib.ofp_request_release(handle), buffer):
-        lib.ofp_request_release(handle)
+        state = "running" if not self._over else "failed" if self._error else "finished"
+        return f"<{type(self).__name__} {self._operation} {state}>"
 
 
 class _Completed(Request):
@@ -306,32 +158,19 @@ class _Completed(Request):
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        self._handle = 0
-        self._buffer = self._completion = None
-        self._operation = "send"
-
-    def wait(self, *, timeout: float | None = None) -> Any:
-        return self
-
-    def _attempt(self, timeout: int) -> bool:
-        return True
-
-    def _result(self) -> Any:
-        return self
+    @property
+    def _operation(self) -> str:
+        return "send"
 
     def cancel(self) -> bool:
         return False
-
-    def __await__(self) -> Generator[Any, None, Any]:
-        return self
-        yield
 
     def __reduce__(self) -> str:
         return "COMPLETED"
 
 
 COMPLETED: Request = _Completed()
+COMPLETED._over = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,48 +195,41 @@ class Message:
         return bytes(self.data)
 
 
-class MessageRequest(RunningRequest):
+class MessageRequest(Request):
     """A receive of unknown size: it takes hold of a message, then receives it into memory of its size.
 
     Dropping or cancelling one loses no message: what it holds goes back to its place in the order of arrival.
     """
 
-    __slots__ = ("_message", "_payload")
+    __slots__ = ("_message",)
 
-    def __init__(self, endpoint: "Endpoint", handle: int, operation: str, peer: int) -> None:
-        super().__init__(endpoint, handle, None, operation, peer)
-        self._message: Message | None = None
-        self._payload: bytearray | None = None  # set once the message is on its way into it
-
-    def wait(self, *, timeout: float | None = None) -> Any:
-        ready = timeout is None and self._handle and self._endpoint._handle is not None
-        if ready and self._attempt(-1):
-            return self._result()
-        return self._wait(timeout)
-
-    def _settle(self, completion: Any) -> bool:
-        if completion.error == 0 and completion.flags & _CLAIM:
-            if self._endpoint._handle is None:
-                # The message went with the endpoint.
-                return self._end_as_canceled()
-            self._claim(int(completion.length))
-            return self._settle(_take(self._handle, 0))
-        return super()._settle(completion)
-
-    def _claim(self, length: int) -> None:
-        payload = bytearray(length)
-        memory = ffi.from_buffer(payload)
-        result = lib.ofp_request_claim(self._handle, lib.OFP_REGION_PROCESS, address_of(memory), length)
-        if result < 0:
-            raise failure(result, **self._context())
-        self._payload, self._buffer = payload, memory
+    _message: Message
 
     def _result(self) -> Message:
+        if self._too_large:
+            raise self._without_memory()
         super()._result()
-        if self._message is None:
-            assert self._payload is not None
-            self._message = Message(self._payload, self.source, self.tag, self.length, self.data)
-        return self._message
+        # Several threads may ask, and all get the same object.
+        if not hasattr(self, "_message"):
+            self._message = Message(self._keep, self.source, self.tag, self.length, self.data)
+        message = self._message
+        # Python runs no signal handler from here to the caller's next instruction; until now the message could be
+        # given back.
+        self._kept = True
+        return message
+
+    def _without_memory(self) -> FabricError:
+        context = self._context()
+        sender = self.source
+        if sender is not None:
+            context["peer"] = self._endpoint._peer_text(int(sender))
+        return NoMemory(
+            f"a message of {self._length} bytes, for which there is no memory, was dropped",
+            errno=codes.ENOMEM,
+            length=self._length,
+            remedy="receive into memory of a known size with trecv_into(), or ask who sends such a length",
+            **context,
+        )
 
     def cancel(self) -> bool:
         """Take the receive back; the message that it may hold goes back to its place.
@@ -407,107 +239,83 @@ class MessageRequest(RunningRequest):
         bool
             False: too late, the message has been received, or is on its way into memory.
         """
-        if super().cancel():
-            return True
-        if not self._handle or self._payload is not None or self._endpoint._handle is None:
-            return False
-        # It cannot be cancelled since it has finished: it holds a message, or it failed.
-        if lib.ofp_request_unclaim(self._handle) < 0:
-            return False
-        return self._end_as_canceled()
-
-    def _end_as_canceled(self) -> bool:
-        lib.ofp_request_release(self._handle)
-        self._handle, self._completion = 0, _CANCELED
-        return True
-
-    def _abandon(self) -> None:
-        if self._endpoint._handle is None and self._endpoint._domain.closed:
-            return
-        if self._payload is not None:
-            self._give_back()
-            return
-        self.cancel()
-        if self._handle and _take(self._handle, 0).error in _NOT_YET:
-            _release_later(self._endpoint, self._handle, self._buffer)
-
-    def _give_back(self) -> None:
-        """The message is on its way into memory: hand it to the next receive that it matches."""
-        endpoint, handle, payload = self._endpoint, self._handle, self._payload
-        operation = self._operation
-        self._handle = 0
-
-        def finished() -> None:
-            rest = MessageRequest(endpoint, handle, operation, _UNKNOWN)
-            rest._payload = payload
-            if rest._attempt(0) and rest.exception() is None:
-                endpoint._returned.append(rest)
-
-        if not endpoint._cq._watch(handle, finished, self._buffer):
-            finished()
+        # One that cannot be cancelled since it has finished holds a message, or it failed.
+        return super().cancel() or self._unclaim()
 
 
-_CANCELED = ffi.new("struct ofp_completion *", {"error": codes.ECANCELED})
-
-
-class PreparedRequest(RunningRequest):
+class PreparedRequest(Request):
     """An operation that is prepared once and started many times (MPI: persistent); idle or running.
 
     Made by ``prepare_tsend`` and its like. Started by :meth:`start`, or several with one call by
     :func:`ofipy.start`.
     """
 
-    __slots__ = ("_segments",)
+    __slots__ = ()
 
-    def start(self) -> Self:
+    def start(self, *, timeout: float | None = None) -> Self:
         """Start it; what the last run left in the result fields is gone.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds to wait for room in a full transmit queue; None: for ever. Where an event loop runs in this thread
+            it never waits: the operation itself does, in the core.
 
         Raises
         ------
         Busy
             When it is running.
+        Again
+            When an event loop runs, and as many operations wait already as the queue holds.
+        TimedOut
+            When there was no room within the time; it was not started.
         Closed
             When its endpoint is.
         """
-        result = lib.ofp_start(self._handle)
-        while result in _NOT_YET:
-            result = lib.ofp_start(self._handle)
-        if result < 0:
-            raise self._not_started(result)
+        if RequestBase._start((self,), 0) == 1:
+            return self
+        from ofipy import _together
+
+        _together.start_all((self,), timeout)
         return self
 
     def _not_started(self, error: int) -> FabricError:
-        if error == -codes.ECANCELED:
+        if error in (-codes.ECANCELED, -codes.ESTALE):
             return Closed("the endpoint of this prepared operation is closed", operation=self._operation)
         return failure(error, **self._context())
 
-    def wait(self, *, timeout: float | None = None) -> Any:
-        if timeout is None and _finish(self._handle) == 1:
-            return self
-        return self._wait(timeout)
-
-    def _attempt(self, timeout: int) -> bool:
-        state = _wait(self._handle, timeout)
-        if state > 0:
-            return True
-        if state == 0 or state == -codes.EINTR:
-            return False
-        text = "it was not started" if state == -codes.EINVAL else None
-        raise failure(state, text=text, **self._context())
-
-    def _row(self) -> Any:
-        return _completion(self._handle) if _finished(self._handle) else None
-
-    @property
-    def done(self) -> bool:
-        """Whether the last start has finished, well or not; False before the first. Looks only."""
-        return bool(_finished(self._handle))
+    def _refused(self, code: int) -> Any:
+        text = "it was not started" if code == -codes.EINVAL else None
+        raise failure(code, text=text, **self._context())
 
     def __repr__(self) -> str:
         return f"<PreparedRequest {self._operation}>"
 
-    def _abandon(self) -> None:
-        if _wait(self._handle, 0) == 0:
-            _release_later(self._endpoint, self._handle, self._buffer)
-        else:
-            lib.ofp_request_release(self._handle)
+
+def loop_is_running() -> bool:
+    """Whether an event loop runs in this thread, which must not be kept from turning."""
+    import sys
+
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+def queue_is_full(endpoint: Any, operation: str) -> Again:
+    """The error of a posting call that would keep the event loop from turning."""
+    return Again(
+        "the transmit queue is full, and as many operations wait for room in it",
+        errno=codes.EAGAIN,
+        operation=operation,
+        provider=endpoint.provider,
+        remedy="await what was sent before sending more, or open the endpoint with a larger tx_size",
+    )
+
+
+def no_room(timeout: float, **context: Any) -> TimedOut:
+    """The error of a posting call whose time is over."""
+    return TimedOut(
+        f"no room in the transmit queue within {timeout:g} s, so it was not started",
+        errno=codes.ETIMEDOUT,
+        remedy="let the peer receive, or open the endpoint with a larger tx_size",
+        **context,
+    )

@@ -8,53 +8,68 @@ from typing import Any
 
 from ofipy._binding import drain_log, failure, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, TimedOut
-from ofipy._request import PreparedRequest, Request, RunningRequest
+from ofipy._request import PreparedRequest, Request, loop_is_running, no_room, queue_is_full
+from ofipy._requests import RequestBase
 
-__all__ = ["start", "wait_all", "wait_any"]
+__all__ = ["start", "start_all", "wait_all", "wait_any"]
 
-_start = lib.ofp_start
-_start_two = lib.ofp_start_two
-_start_many = lib.ofp_start_many
+_start = RequestBase._start
 _NOT_YET = (-codes.EAGAIN, -codes.EINTR)
+_BEYOND = -2  # a time-out: what exceeds the transmit queue waits in the core
 
 
-def start(first: PreparedRequest, second: PreparedRequest | None = None, /, *others: PreparedRequest) -> None:
+def start(
+    first: PreparedRequest,
+    second: PreparedRequest | None = None,
+    /,
+    *others: PreparedRequest,
+    timeout: float | None = None,
+) -> None:
     """Start prepared operations, several with one call, in the order given.
 
     Parameters
     ----------
     first, second, *others : PreparedRequest
         Idle ones.
+    timeout : float, optional
+        As of :meth:`PreparedRequest.start`.
 
     Raises
     ------
     Busy
         When one is running; those before it have been started.
+    Again, TimedOut
+        When there was no room, as :meth:`PreparedRequest.start` says; those before have been started.
     Closed
         When the endpoint of one is closed.
     """
-    if second is None:
-        if _start(first._handle) == 0:
-            return
-        _start_rest([first])
-    elif not others:
-        # One call, and cheaper than an array of two.
-        started = _start_two(first._handle, second._handle)
-        if started != 2:
-            _start_rest([second] if started == 1 else [first, second])
-    else:
-        _start_rest([first, second, *others])
+    requests = (first,) if second is None else (first, second, *others)
+    started = _start(requests, 0)
+    if started != len(requests):
+        start_all(requests[max(started, 0) :], timeout)
 
 
-def _start_rest(requests: Sequence[PreparedRequest]) -> None:
-    """Start them, again and again while there is no room, and say why one cannot be started."""
-    begun = 0
-    while begun < len(requests):
-        handles = [request._handle for request in requests[begun:]]
-        result = _start_many(handles, len(handles))
-        if result < 0 and result not in _NOT_YET:
-            raise requests[begun]._not_started(result)
-        begun += max(result, 0)
+def start_all(requests: tuple[PreparedRequest, ...], timeout: float | None) -> None:
+    """Start them in this order, again and again while there is no room, and say why one cannot be started."""
+    left = nanoseconds(timeout)
+    deadline = time.monotonic_ns() + left
+    while requests:
+        started = _start(requests, 0)
+        if started in _NOT_YET:
+            first = requests[0]
+            looping = loop_is_running()
+            started = _start((first,), _BEYOND if looping else left)
+            if looping and started == -codes.EAGAIN:
+                raise queue_is_full(first._endpoint, first._operation)
+        if started < 0 and started not in _NOT_YET:
+            raise requests[0]._not_started(started)
+        requests = requests[max(started, 0) :]
+        if lib.ofp_log_waiting():
+            drain_log()
+        if requests and started < 0 and timeout is not None:
+            left = deadline - time.monotonic_ns()
+            if left <= 0:
+                raise no_room(timeout, **requests[0]._context())
 
 
 def wait_all(requests: Iterable[Request], *, timeout: float | None = None) -> list[Any]:
@@ -80,44 +95,42 @@ def wait_all(requests: Iterable[Request], *, timeout: float | None = None) -> li
         The first failure, in the order given, once all have finished.
     """
     every = list(requests)
-    deadline = None if timeout is None else time.monotonic() + timeout
+    left = nanoseconds(timeout)
+    deadline = time.monotonic_ns() + left
     failed: FabricError | None = None
     results = []
-    _wait_for_all(every, deadline)
+    _wait_for_all(every, None if timeout is None else deadline)
     for request in every:
+        if timeout is not None:
+            left = max(deadline - time.monotonic_ns(), 0)
+        if not request._await(None if timeout is None else left / 1e9):
+            running = sum(not each.done for each in every)
+            raise TimedOut(
+                f"{running} of {len(every)} requests have not finished within {timeout:g} s",
+                **request._context(),
+            )
         try:
-            if deadline is None:
-                results.append(request.wait())
-            else:
-                results.append(request.wait(timeout=max(deadline - time.monotonic(), 0.0)))
+            results.append(request._result())
         except FabricError as error:
-            if request._handle:  # it has not finished
-                running = sum(not each.done for each in every)
-                raise TimedOut(
-                    f"{running} of {len(every)} requests have not finished within {timeout:g} s",
-                    **request._context(),
-                ) from None
             failed = failed or error
     if failed is not None:
         raise failed
     return results
 
 
-def _wait_for_all(requests: Sequence[Request], deadline: float | None) -> None:
+def _wait_for_all(requests: Sequence[Request], deadline: int | None) -> None:
     """Wait within C for as long as nothing needs a look from here: one after the other would return for each.
 
     It may end early, for a signal, a closed endpoint, several domains: waiting for each tells more. Other kinds of
     request are left to that as well: one may be idle, another needs more than one step.
     """
-    running = [request for request in requests if type(request) is RunningRequest and request._handle]
-    if len(running) < 2 or any(request._endpoint._handle is None for request in running):
+    handles = [request._handle for request in requests if type(request) is Request and not request._over]
+    if len(handles) < 2:
         return
-    handles = [request._handle for request in running]
-    left = -1
-    finished = 0
+    left, finished = -1, 0
     while finished == 0 and left != 0:
         if deadline is not None:
-            left = nanoseconds(max(deadline - time.monotonic(), 0.0))
+            left = max(deadline - time.monotonic_ns(), 0)
         finished = lib.ofp_requests_wait(handles, len(handles), True, left)
         if lib.ofp_log_waiting():
             drain_log()

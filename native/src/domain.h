@@ -13,6 +13,7 @@
 #include "lock.h"
 #include "ofipy/ofp.h"
 #include "ofipy/provider.h"
+#include "ofipy/request.h"
 #include "parts.h"
 #include "receive_context.h"
 
@@ -41,8 +42,7 @@ struct ofpi_domain {
     struct ofpi_pool works; /* deferred.c */
     struct ofp_list due;    /* those of `works` whose counter has reached its threshold, not yet started */
     struct ofp_list free_requests;
-    void **request_chunks;
-    uint32_t request_chunk_count;
+    struct ofpi_request_chunk *request_chunks; /* request_slots.c */
 
     /* progress.c */
     struct ofpi_reactor reactor;
@@ -105,28 +105,28 @@ struct ofp_av {
 
 enum ofpi_request_state { OFPI_REQUEST_IDLE, OFPI_REQUEST_RUNNING, OFPI_REQUEST_FINISHED };
 
-#define OFPI_REQUEST_GENERATIONS 16
+/*
+ * A slot for requests, in use or in its domain's free list; request_slots.c. Its memory is never returned to the system, so
+ * that any handle may be looked up at any time.
+ */
 struct ofp_request {
-    _Alignas(OFPI_REQUEST_GENERATIONS) struct ofp_completion completion;
+    struct ofp_completion completion;
+    _Atomic uint32_t state;         /* enum ofpi_request_state; read without the lock */
+    _Atomic uint32_t generation;    /* of its use: the upper half of the handle; read without the lock */
+    uint32_t place;                 /* constant: the lower half of the handle */
+    uint32_t runs;                  /* starts, over all uses: a waiter sees that what it waited for is over */
     struct ofp_list node;           /* free list, or the queue's list of finished requests */
-    struct ofpi_domain *domain;     /* constant; the endpoint may be closed before the request is taken */
+    struct ofpi_domain *domain;     /* the endpoint may be closed before the request is taken */
     struct ofpi_endpoint *endpoint; /* valid while running or prepared */
     struct ofp_operation *prepared; /* the record of a prepared operation, NULL otherwise */
-    _Atomic uint32_t state;         /* enum ofpi_request_state; read without the lock */
-    uint8_t generation; /* of its uses: in the low bits of handles, which are those of the pointer's alignment */
-    bool given;         /* it is in the free list, with the completion of its last use */
     bool notify, released;
     bool many; /* of a multi-receive buffer: FINISHED means that a completion is there, maybe not the last */
     struct ofp_list later; /* completions behind the first; request_many.c. Zero unless `many` */
 };
 
-static inline struct ofp_request *ofpi_request_of(ofp_request_t handle)
-{
-    return (struct ofp_request *)(handle & ~(ofp_request_t)(OFPI_REQUEST_GENERATIONS - 1));
-}
 static inline ofp_request_t ofpi_request_handle(const struct ofp_request *request)
 {
-    return (ofp_request_t)request | request->generation;
+    return (ofp_request_t)ofp_load_relaxed(&request->generation) << 32 | request->place;
 }
 
 struct ofpi_connection;
@@ -153,6 +153,7 @@ struct ofpi_endpoint {
     struct ofp_list removed;    /* peers whose address left the vector, until the endpoint closes */
     struct ofp_list sourceless; /* pending receives from any source, where the transport matches */
     uint64_t tx_flags, rx_flags, tx_size;
+    bool posts_beyond;  /* the post under way may wait here although the transmit queue is full; request.c */
     uint64_t in_flight; /* pending operations, backlog included */
     uint64_t backlog_count;
     uint32_t selective_completion; /* OFP_SELECTIVE_… */
@@ -199,9 +200,12 @@ struct ofpi_pending {
 extern uint64_t ofpi_fork_generation;
 void ofpi_fork_watch(void);
 
-/* Every public call on the domain starts and ends with these: -OFP_EFORKED, -OFP_ETHREAD, -ECANCELED, or 0 with the lock held. */
+/*
+ * Every public call on the domain starts and ends with these: -OFP_EFORKED, -OFP_ETHREAD, -ECANCELED, or 0 with the lock
+ * held. -ENOLCK: `at_once`, and another thread holds it.
+ */
 int ofpi_domain_check(struct ofpi_domain *domain);
-static inline int ofpi_domain_enter(struct ofpi_domain *domain)
+static inline int ofpi_domain_enter_as(struct ofpi_domain *domain, bool at_once)
 {
     if (__builtin_expect(domain->fork_generation != ofpi_fork_generation, 0) || domain->threading != OFP_THREAD_SAFE) {
         int result = ofpi_domain_check(domain);
@@ -209,13 +213,17 @@ static inline int ofpi_domain_enter(struct ofpi_domain *domain)
         if (result)
             return result;
     }
-    ofpi_lock_acquire(&domain->lock);
+    if (!at_once)
+        ofpi_lock_acquire(&domain->lock);
+    else if (!ofpi_lock_try(&domain->lock))
+        return -ENOLCK;
     if (__builtin_expect(domain->retired, 0)) {
         ofpi_lock_release(&domain->lock);
         return -ECANCELED;
     }
     return 0;
 }
+static inline int ofpi_domain_enter(struct ofpi_domain *domain) { return ofpi_domain_enter_as(domain, false); }
 void ofpi_domain_rearm(struct ofpi_domain *domain);
 /* Somebody sleeps on the domain's descriptor, here or outside the library, and counts on the endpoints to be armed. */
 static inline bool ofpi_domain_has_sleepers(const struct ofpi_domain *domain)
@@ -448,17 +456,28 @@ void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion);
 /* Wake the user of the descriptor, if the queue is armed. */
 void ofpi_cq_notify(struct ofp_cq *cq);
 
-/* ------------------------------------------------------------------------------------------------------ request.c */
+/* ------------------------------------------------------------------------------------- request_slots.c, request.c */
 
 /* A running request; NULL: out of memory. Given back when it is both finished and released. */
 struct ofp_request *ofpi_request_take(struct ofpi_endpoint *endpoint);
+/* The use ends: its handle is stale. */
 void ofpi_request_give(struct ofp_request *request);
-/* Post, and with a full transmit queue make room first: 0, -EAGAIN after a second without, -EINTR, or a refusal. */
-int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
-void ofpi_request_finish(struct ofp_request *request, const struct ofp_completion *completion);
-/* An ofpi_condition of one request. */
-bool ofpi_request_is_finished(const void *argument);
+/* The slot of a handle whose use has not ended, NULL otherwise. Without the lock it may end at any time. */
+struct ofp_request *ofpi_request_find(ofp_request_t handle);
+/* The same, with its domain's lock: 0, -ESTALE, or as ofpi_domain_enter. */
+int ofpi_request_enter(ofp_request_t handle, struct ofp_request **request);
+/* Every handle of the domain is stale; other domains use the slots. */
 void ofpi_requests_free(struct ofpi_domain *domain);
+
+/* Start, and with a full transmit queue make room first; `how` and `timeout` as ofp_request_start. */
+int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, uint32_t how, int64_t timeout);
+void ofpi_request_finish(struct ofp_request *request, const struct ofp_completion *completion);
+static inline bool ofpi_request_is_finished(const struct ofp_request *request)
+{
+    return ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED;
+}
+/* Wait until this run of it is over; as ofpi_wait. */
+int ofpi_request_await(struct ofp_request *request, int64_t timeout);
 
 /* ------------------------------------------------------------------------------------------------- request_many.c */
 

@@ -28,6 +28,14 @@ static inline void ofpi_lock_acquire(struct ofpi_lock *lock)
         ofpi_lock_wait(lock);
 }
 
+static inline bool ofpi_lock_try(struct ofpi_lock *lock)
+{
+    uint32_t expected = 0;
+
+    /* Pairs with the release below, as above. */
+    return ofp_claim(&lock->word, &expected, 1);
+}
+
 static inline void ofpi_lock_release(struct ofpi_lock *lock)
 {
     if (ofp_exchange(&lock->word, 0) == 2)

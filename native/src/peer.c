@@ -374,7 +374,8 @@ int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
     struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
     int result;
 
-    if (__builtin_expect(endpoint->in_flight >= endpoint->tx_size, 0))
+    if (__builtin_expect(endpoint->in_flight >= endpoint->tx_size, 0) &&
+        !(endpoint->posts_beyond && endpoint->in_flight < 2 * endpoint->tx_size))
         return -EAGAIN;
     if (__builtin_expect(peer->base.state != OFP_PEER_UP || !ofp_list_empty(&peer->backlog), 0))
         return keep_for_later(peer, transfer);

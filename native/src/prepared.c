@@ -40,7 +40,7 @@ ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operatio
     return request ? ofpi_request_handle(request) : result;
 }
 
-static int start_prepared(struct ofp_request *request)
+static int start_prepared(struct ofp_request *request, uint32_t how, int64_t timeout)
 {
     uint32_t before = ofp_load_relaxed(&request->state);
     int result;
@@ -49,51 +49,49 @@ static int start_prepared(struct ofp_request *request)
         return -EINVAL;
     if (before == OFPI_REQUEST_RUNNING)
         return -EBUSY;
+    request->runs++;
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
-    result = ofpi_request_post(request->endpoint, request->prepared);
+    result = ofpi_request_post(request->endpoint, request->prepared, how, timeout);
     if (result)
         ofp_store_relaxed(&request->state, before);
     return result;
 }
 
-int ofp_start(ofp_request_t handle)
+int ofp_start(ofp_request_t handle, uint32_t how, int64_t timeout)
 {
-    struct ofp_request *request = ofpi_request_of(handle);
-    int result = ofpi_domain_enter(request->endpoint->domain);
+    int result = ofp_start_many(&handle, 1, how, timeout);
 
-    if (result)
-        return result;
-    result = start_prepared(request);
-    ofpi_domain_leave(request->endpoint->domain);
-    return result;
+    return result == 1 ? 0 : result;
 }
 
-int ofp_start_two(ofp_request_t first, ofp_request_t second)
+/* The lock is held from one to the next as long as they are of one domain. */
+int ofp_start_many(const ofp_request_t *requests, uint64_t count, uint32_t how, int64_t timeout)
 {
-    struct ofpi_domain *domain;
-    int result;
-
-    if (!first || !second || ofpi_request_of(first)->domain != ofpi_request_of(second)->domain)
-        return -EINVAL;
-    domain = ofpi_request_of(first)->domain;
-    result = ofpi_domain_enter(domain);
-    if (result)
-        return result;
-    result = start_prepared(ofpi_request_of(first));
-    if (!result)
-        result = start_prepared(ofpi_request_of(second)) ? 1 : 2;
-    ofpi_domain_leave(domain);
-    return result;
-}
-
-int ofp_start_many(const ofp_request_t *requests, uint64_t count)
-{
+    struct ofpi_domain *domain = NULL;
     uint64_t started = 0;
     int result = 0;
 
-    while (started < count && !result) {
-        result = ofp_start(requests[started]);
-        started += !result;
+    while (started < count) {
+        struct ofp_request *request = ofpi_request_find(requests[started]);
+
+        result = request ? 0 : -ESTALE;
+        if (request && request->domain != domain) {
+            if (domain)
+                ofpi_domain_leave(domain);
+            domain = request->domain;
+            result = ofpi_domain_enter_as(domain, how & OFP_START_AT_ONCE);
+            if (result)
+                domain = NULL;
+        }
+        if (!result && ofpi_request_handle(request) != requests[started])
+            result = -ESTALE;
+        if (!result)
+            result = start_prepared(request, how, timeout);
+        if (result)
+            break;
+        started++;
     }
+    if (domain)
+        ofpi_domain_leave(domain);
     return started ? (int)started : result;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aliases of endpoints, over both kinds of the fake provider's endpoints. */
-#include "core_fixture.h"
+#include "request_fixture.h"
 
 #include "counter.h"
 
@@ -38,18 +38,18 @@ static bool send_waits(struct side *side, struct ofp_endpoint *handle, uint64_t 
     bool waits;
 
     send.flags = flags;
-    sent = ofp_request_start(handle, &send);
+    sent = request_start(handle, &send);
     assert_true(sent >= 0);
     for (int i = 0; i < 10; i++)
         ofp_domain_progress(side->domain);
     waits = sent > 0 && !ofp_request_finished(sent);
-    received = ofp_request_start(side->endpoint, &receive);
+    received = request_start(side->endpoint, &receive);
     assert_true(received > 0);
-    assert_int_equal(ofp_request_finish(received), 1);
-    ofp_request_release(received);
+    assert_int_equal(ofp_request_wait(received, -1), 1);
+    ofp_request_abandon(received, false);
     if (sent) {
-        assert_int_equal(ofp_request_finish(sent), 1);
-        ofp_request_release(sent);
+        assert_int_equal(ofp_request_wait(sent, -1), 1);
+        ofp_request_abandon(sent, false);
     }
     return waits;
 }
@@ -108,21 +108,21 @@ static void test_every_way_in(void **state)
     assert_int_equal(ofp_endpoint_close(alias, 0), 0);
 
     alias = alias_of(side.endpoint, OFP_MATCH_COMPLETE, 0);
-    request = ofp_request_tsend_buffer(alias, out, sizeof(out), side.peer, 5);
+    request = request_tsend(alias, out, sizeof(out), side.peer, 5);
     assert_true(request > 0);
-    assert_int_equal(ofp_request_test(request), 0);
+    assert_int_equal(request_test(request), 0);
     assert_int_equal(ofp_post(side.endpoint, &receive, 1), 1);
-    assert_int_equal(ofp_request_finish(request), 1);
-    ofp_request_release(request);
+    assert_int_equal(ofp_request_wait(request, -1), 1);
+    ofp_request_abandon(request, false);
     request = ofp_prepare(alias, &send);
     assert_true(request > 0);
     /* Prepared operations outlive the alias that they were prepared through. */
     assert_int_equal(ofp_endpoint_close(alias, 0), 0);
-    assert_int_equal(ofp_start(request), 0);
-    assert_int_equal(ofp_request_test(request), 0);
+    assert_int_equal(ofp_start(request, 0, -1), 0);
+    assert_int_equal(request_test(request), 0);
     assert_int_equal(ofp_post(side.endpoint, &receive, 1), 1);
-    assert_int_equal(ofp_request_finish(request), 1);
-    ofp_request_release(request);
+    assert_int_equal(ofp_request_wait(request, -1), 1);
+    ofp_request_abandon(request, false);
     side_close(&side);
 }
 
@@ -193,7 +193,7 @@ static void test_its_end(void **state)
     assert_int_equal(ofp_endpoint_retire(alias, 0), 0);
     assert_int_equal(ofp_endpoint_retire(alias, 0), -ECANCELED);
     assert_int_equal(ofp_post(alias, operations, 2), -ECANCELED);
-    assert_int_equal(ofp_request_start(alias, operations), -ECANCELED);
+    assert_int_equal(request_start(alias, operations), -ECANCELED);
     assert_int_equal(ofp_prepare(alias, operations), -ECANCELED);
     assert_int_equal(ofp_cancel(alias, 3), -ECANCELED);
     assert_int_equal(ofp_endpoint_option_get(alias, "tx_flags", &value), -ECANCELED);

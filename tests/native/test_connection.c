@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Endpoints of type MSG: listeners, requests and their answers, what a connection that begins takes. */
 #include "connection_fixture.h"
+#include "request_fixture.h"
 
 static void test_connect_and_exchange(void **state)
 {
@@ -210,21 +211,21 @@ static void test_waiting_for_the_outcome(void **state)
     for (int i = 0; i < 3; i++) {
         requests[i] = ofp_connection_request(there);
         assert_true(requests[i] > 0);
-        assert_int_equal(ofp_request_test(requests[i]), 0);
+        assert_int_equal(request_test(requests[i]), 0);
     }
     /* Nobody waits for one of them any more. */
-    ofp_request_release(requests[2]);
+    ofp_request_abandon(requests[2], false);
     assert_int_equal(ofp_request_cancel(requests[0]), -ENOENT);
     event = expect_event(&server, OFP_EVENT_CONNREQ, 0, "");
     here = endpoint_open(&server, event.handle);
     assert_int_equal(ofp_accept(here, "yes", 3), 0);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ofp_request_wait(requests[i], SECOND), 1);
-        assert_int_equal(ofp_request_completion(requests[i])->length, 3);
-        ofp_request_release(requests[i]);
+        assert_int_equal(request_take(requests[i], 0).length, 3);
+        ofp_request_abandon(requests[i], false);
     }
     requests[0] = ofp_connection_request(here);
-    assert_int_equal(ofp_request_take(requests[0], SECOND).error, 0);
+    assert_int_equal(request_take(requests[0], SECOND).error, 0);
     expect_event(&server, OFP_EVENT_CONNECTED, 0, "");
     expect_event(&client, OFP_EVENT_CONNECTED, 0, "yes");
     assert_int_equal(ofp_endpoint_close(here, 0), 0);
@@ -235,7 +236,7 @@ static void test_waiting_for_the_outcome(void **state)
     assert_int_equal(ask(there, passive, ""), 0);
     requests[0] = ofp_connection_request(there);
     assert_int_equal(ofp_endpoint_close(there, 0), 0);
-    assert_int_equal(ofp_request_take(requests[0], SECOND).error, ECANCELED);
+    assert_int_equal(request_take(requests[0], SECOND).error, ECANCELED);
     expect_event(&server, OFP_EVENT_CONNREQ, 0, "");
     assert_int_equal(ofp_passive_close(passive), 0);
     node_close(&client);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Endpoints of type MSG: the end of connections, and many of them. */
 #include "connection_fixture.h"
+#include "request_fixture.h"
 
 /* What was posted still leaves, from the backlog too; nothing comes after. */
 static void test_orderly_end(void **state)
@@ -22,7 +23,7 @@ static void test_orderly_end(void **state)
     left = ofp_shutdown_request(there);
     assert_true(left > 0);
     assert_int_equal(post(there, OFP_TSEND, 0, data, LENGTH, 2), -ENOTCONN);
-    assert_int_equal(ofp_request_test(left), 0);
+    assert_int_equal(request_test(left), 0);
     for (int i = 0; i < MESSAGES; i++) {
         assert_int_equal(post(here, OFP_TRECV, 0, room, LENGTH, 3), 1);
         expect_completion(&server, 3, 0);
@@ -30,8 +31,8 @@ static void test_orderly_end(void **state)
     for (int i = 0; i < MESSAGES; i++)
         expect_completion(&client, 2, 0);
     expect_completion(&client, 1, ECANCELED);
-    assert_int_equal(ofp_request_take(left, SECOND).error, 0);
-    assert_int_equal(ofp_request_take(ofp_shutdown_request(there), SECOND).error, 0);
+    assert_int_equal(request_take(left, SECOND).error, 0);
+    assert_int_equal(request_take(ofp_shutdown_request(there), SECOND).error, 0);
     assert_int_equal(post(there, OFP_TRECV, 0, room, LENGTH, 4), 1);
     expect_completion(&client, 4, ECANCELED);
     expect_event(&server, OFP_EVENT_SHUTDOWN, 0, "");
@@ -58,10 +59,10 @@ static void test_end_that_fails(void **state)
         assert_int_equal(post(there, OFP_TSEND, 0, data, 5000, 1), 1);
         assert_int_equal(ofp_shutdown(there), 0);
         left = ofp_shutdown_request(there);
-        assert_int_equal(ofp_request_test(left), 0);
+        assert_int_equal(request_test(left), 0);
         assert_int_equal(ofp_endpoint_close(way == 0 ? here : there, 0), 0);
         expect_completion(&client, 1, ECANCELED);
-        assert_int_equal(ofp_request_take(left, SECOND).error, way == 0 ? ESHUTDOWN : ECANCELED);
+        assert_int_equal(request_take(left, SECOND).error, way == 0 ? ESHUTDOWN : ECANCELED);
         if (way == 1)
             expect_event(&server, OFP_EVENT_SHUTDOWN, 0, "");
         assert_int_equal(ofp_endpoint_close(way == 0 ? there : here, 0), 0);
@@ -171,7 +172,7 @@ static void *connect_send_and_leave(void *argument)
 
     assert_int_equal(ask(endpoint, client->passive, "let me in"), 0);
     request = ofp_connection_request(endpoint);
-    assert_int_equal(ofp_request_take(request, 10 * SECOND).error, 0);
+    assert_int_equal(request_take(request, 10 * SECOND).error, 0);
     expect_event(node, OFP_EVENT_CONNECTED, 0, "");
     assert_int_equal(post(endpoint, OFP_TSEND, 0, data, 8, 1), 1);
     assert_int_equal(ofp_shutdown(endpoint), 0);

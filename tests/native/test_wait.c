@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting, waking and requests: threads that sleep, descriptors that become readable, the helper thread, fork. */
-#include "core_fixture.h"
+#include "request_fixture.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -51,18 +51,18 @@ static void *echo(void *argument)
 
     for (uint64_t i = 0; i < rounds; i++) {
         uint64_t value = 0;
-        ofp_request_t receive = ofp_request_trecv_buffer(b.endpoint, &value, sizeof(value), OFP_PEER_ANY, 1, 0);
+        ofp_request_t receive = request_trecv(b.endpoint, &value, sizeof(value), OFP_PEER_ANY, 1);
         ofp_request_t send;
 
         if (receive <= 0 || wait_request(receive) != 1)
             return (void *)1;
-        ofp_request_release(receive);
+        ofp_request_abandon(receive, false);
         value++;
-        send = ofp_request_tsend_buffer(b.endpoint, &value, sizeof(value), b.peer, 2);
+        send = request_tsend(b.endpoint, &value, sizeof(value), b.peer, 2);
         if (send < 0 || (send > 0 && wait_request(send) != 1))
             return (void *)1;
         if (send > 0)
-            ofp_request_release(send);
+            ofp_request_abandon(send, false);
     }
     return NULL;
 }
@@ -77,19 +77,19 @@ static void test_two_threads_exchange(void **state)
     pthread_create(&thread, NULL, echo, &rounds);
     for (uint64_t i = 0; i < rounds; i++) {
         uint64_t answer = 0;
-        ofp_request_t receive = ofp_request_trecv_buffer(a.endpoint, &answer, sizeof(answer), a.peer, 2, 0);
-        ofp_request_t send = ofp_request_tsend_buffer(a.endpoint, &i, sizeof(i), a.peer, 1);
+        ofp_request_t receive = request_trecv(a.endpoint, &answer, sizeof(answer), a.peer, 2);
+        ofp_request_t send = request_tsend(a.endpoint, &i, sizeof(i), a.peer, 1);
 
         assert_true(receive > 0);
         assert_true(send >= 0);
         if (send > 0) {
             assert_int_equal(wait_request(send), 1);
-            ofp_request_release(send);
+            ofp_request_abandon(send, false);
         }
         assert_int_equal(wait_request(receive), 1);
         assert_int_equal(answer, i + 1);
-        assert_int_equal(ofp_request_completion(receive)->length, 8);
-        ofp_request_release(receive);
+        assert_int_equal(request_take(receive, 0).length, 8);
+        ofp_request_abandon(receive, false);
     }
     pthread_join(thread, &result);
     assert_null(result);
@@ -103,11 +103,11 @@ struct waiter {
 static void *wait_for_tag(void *argument)
 {
     struct waiter *waiter = argument;
-    ofp_request_t request = ofp_request_trecv_buffer(b.endpoint, &waiter->value, 8, OFP_PEER_ANY, waiter->tag, 0);
+    ofp_request_t request = request_trecv(b.endpoint, &waiter->value, 8, OFP_PEER_ANY, waiter->tag);
 
     waiter->result = request > 0 ? wait_request(request) : (int)request;
     if (request > 0)
-        ofp_request_release(request);
+        ofp_request_abandon(request, false);
     return NULL;
 }
 
@@ -138,7 +138,7 @@ static void test_many_threads_wait_on_one_domain(void **state)
 }
 
 /* A call waits a second at most: who gets nothing by then was not woken. */
-static bool is_done_in_time(ofp_request_t request) { return request > 0 && ofp_request_take(request, -1).error == 0; }
+static bool is_done_in_time(ofp_request_t request) { return request > 0 && request_take(request, -1).error == 0; }
 
 static void *answer_tag(void *argument)
 {
@@ -148,7 +148,7 @@ static void *answer_tag(void *argument)
         struct ofp_operation back = tagged(OFP_TSEND, b.peer, tag + 100, &value, 8, 0);
 
         back.flags = OFP_INJECT;
-        if (!is_done_in_time(ofp_request_trecv_buffer(b.endpoint, &value, 8, OFP_PEER_ANY, tag, 0)) ||
+        if (!is_done_in_time(request_trecv(b.endpoint, &value, 8, OFP_PEER_ANY, tag)) ||
             ofp_post(b.endpoint, &back, 1) != 1)
             return argument;
     }
@@ -170,8 +170,7 @@ static void test_two_threads_of_a_domain_answer_in_turn(void **state)
 
         send.flags = OFP_INJECT;
         assert_int_equal(ofp_post(a.endpoint, &send, 1), 1);
-        assert_true(
-            is_done_in_time(ofp_request_trecv_buffer(a.endpoint, &value, 8, OFP_PEER_ANY, tags[round % 2] + 100, 0)));
+        assert_true(is_done_in_time(request_trecv(a.endpoint, &value, 8, OFP_PEER_ANY, tags[round % 2] + 100)));
     }
     for (int i = 0; i < 2; i++) {
         pthread_join(threads[i], &failed);
@@ -204,7 +203,7 @@ static void test_a_short_wait_leaves_the_sleeper_its_wake_up(void **state)
 
     (void)state;
     for (uint64_t round = 0; round < 5; round++) {
-        ofp_request_t request = ofp_request_trecv_buffer(b.endpoint, &value, 8, OFP_PEER_ANY, 101, 0);
+        ofp_request_t request = request_trecv(b.endpoint, &value, 8, OFP_PEER_ANY, 101);
 
         assert_true(request > 0);
         pthread_create(&thread, NULL, wait_for_tag, &waiter);
@@ -223,23 +222,23 @@ static void test_a_short_wait_leaves_the_sleeper_its_wake_up(void **state)
         assert_true(ofpi_now() - began < 500000000ull);
         assert_int_equal(waiter.result, 1);
         assert_int_equal(wait_request(request), 1);
-        ofp_request_release(request);
+        ofp_request_abandon(request, false);
     }
 }
 
 static void test_time_out_leaves_the_operation_running(void **state)
 {
     uint64_t value = 0, sent = 5;
-    ofp_request_t request = ofp_request_trecv_buffer(b.endpoint, &value, 8, OFP_PEER_ANY, 3, 0);
+    ofp_request_t request = request_trecv(b.endpoint, &value, 8, OFP_PEER_ANY, 3);
 
     (void)state;
     assert_true(request > 0);
     assert_int_equal(ofp_request_wait(request, 2000000), 0);
-    assert_int_equal(ofp_request_tsend_buffer(a.endpoint, &sent, 8, a.peer, 3), 0);
+    assert_int_equal(request_tsend(a.endpoint, &sent, 8, a.peer, 3), 0);
     ofp_domain_progress(a.domain);
     assert_int_equal(wait_request(request), 1);
     assert_int_equal(value, 5);
-    ofp_request_release(request);
+    ofp_request_abandon(request, false);
 }
 
 static void test_descriptor_becomes_readable(void **state)
@@ -253,7 +252,7 @@ static void test_descriptor_becomes_readable(void **state)
     assert_int_equal(ofp_post(b.endpoint, &receive, 1), 1);
     assert_int_equal(ofp_cq_read(b.cq, &row, 1), 0);
     assert_int_equal(ofp_cq_arm(b.cq), 1);
-    assert_int_equal(ofp_request_tsend_buffer(a.endpoint, &sent, 8, a.peer, 3), 0);
+    assert_int_equal(request_tsend(a.endpoint, &sent, 8, a.peer, 3), 0);
     ofp_domain_progress(a.domain);
     assert_int_equal(poll(&entry, 1, 5000), 1);
     row = next_completion(&b, &a);
@@ -265,20 +264,20 @@ static void test_descriptor_becomes_readable(void **state)
 static void test_notified_request_is_listed(void **state)
 {
     uint64_t value = 0, sent = 6;
-    ofp_request_t request = ofp_request_trecv_buffer(b.endpoint, &value, 8, OFP_PEER_ANY, 3, 0), listed = 0;
+    ofp_request_t request = request_trecv(b.endpoint, &value, 8, OFP_PEER_ANY, 3), listed = 0;
     struct pollfd entry = {.fd = ofp_cq_fileno(b.cq), .events = POLLIN};
 
     (void)state;
     assert_int_equal(ofp_request_notify(request), 0);
     assert_int_equal(ofp_cq_arm(b.cq), 1);
-    assert_int_equal(ofp_request_tsend_buffer(a.endpoint, &sent, 8, a.peer, 3), 0);
+    assert_int_equal(request_tsend(a.endpoint, &sent, 8, a.peer, 3), 0);
     ofp_domain_progress(a.domain);
     assert_int_equal(poll(&entry, 1, 5000), 1);
     while (ofp_cq_finished(b.cq, &listed, 1) == 0)
         ;
     assert_int_equal(listed, request);
     assert_int_equal(ofp_request_notify(request), 1);
-    ofp_request_release(request);
+    ofp_request_abandon(request, false);
 }
 
 static void *signal_queue(void *argument) { return (void *)(intptr_t)ofp_cq_signal(argument); }
@@ -309,16 +308,16 @@ static void test_prepared_operations(void **state)
     (void)state;
     assert_true(ping > 0 && pong > 0);
     for (sent = 1; sent < 50; sent++) {
-        assert_int_equal(ofp_start(pong), 0);
-        assert_int_equal(ofp_start(pong), -EBUSY);
-        assert_int_equal(ofp_start(ping), 0);
+        assert_int_equal(ofp_start(pong, 0, -1), 0);
+        assert_int_equal(ofp_start(pong, 0, -1), -EBUSY);
+        assert_int_equal(ofp_start(ping, 0, -1), 0);
         assert_int_equal(wait_request(ping), 1);
         ofp_domain_progress(a.domain);
         assert_int_equal(wait_request(pong), 1);
         assert_int_equal(value, sent);
     }
-    ofp_request_release(ping);
-    ofp_request_release(pong);
+    ofp_request_abandon(ping, false);
+    ofp_request_abandon(pong, false);
 }
 
 static void test_unknown_size_is_set_aside_and_claimed(void **state)
@@ -330,37 +329,37 @@ static void test_unknown_size_is_set_aside_and_claimed(void **state)
     (void)state;
     memset(out, 'h', sizeof(out));
     hold.flags = OFP_HOLD | OFP_CLAIM;
-    request = ofp_request_start(b.endpoint, &hold);
+    request = request_start(b.endpoint, &hold);
     assert_true(request > 0);
-    assert_int_equal(ofp_request_tsend_buffer(a.endpoint, out, sizeof(out), a.peer, 8), 0);
+    assert_int_equal(request_tsend(a.endpoint, out, sizeof(out), a.peer, 8), 0);
     ofp_domain_progress(a.domain);
     assert_int_equal(wait_request(request), 1);
-    assert_int_equal(ofp_request_completion(request)->length, sizeof(out));
+    assert_int_equal(request_take(request, 0).length, sizeof(out));
     assert_int_equal(ofp_request_unclaim(request), 0);
-    ofp_request_release(request);
+    ofp_request_abandon(request, false);
     /* Back in its place: another receive of unknown size finds it. */
-    other = ofp_request_start(b.endpoint, &hold);
+    other = request_start(b.endpoint, &hold);
     assert_int_equal(wait_request(other), 1);
     assert_int_equal(ofp_request_claim(other, OFP_REGION_PROCESS, (uint64_t)(uintptr_t)in, sizeof(in)), 0);
     assert_int_equal(wait_request(other), 1);
     assert_memory_equal(in, out, sizeof(out));
-    ofp_request_release(other);
+    ofp_request_abandon(other, false);
 }
 
 /* The helper of b answers while no thread of the application calls into b. */
 static void test_helper_makes_progress(void **state)
 {
     static char out[1 << 20], in[1 << 20];
-    ofp_request_t receive = ofp_request_trecv_buffer(b.endpoint, in, sizeof(in), OFP_PEER_ANY, 5, 0);
-    ofp_request_t send = ofp_request_tsend_buffer(a.endpoint, out, sizeof(out), a.peer, 5);
+    ofp_request_t receive = request_trecv(b.endpoint, in, sizeof(in), OFP_PEER_ANY, 5);
+    ofp_request_t send = request_tsend(a.endpoint, out, sizeof(out), a.peer, 5);
 
     (void)state;
     assert_true(receive > 0 && send > 0);
     assert_int_equal(wait_request(send), 1); /* announced: only the receiver's progress ends it */
     while (!ofp_request_finished(receive))
         usleep(100);
-    ofp_request_release(send);
-    ofp_request_release(receive);
+    ofp_request_abandon(send, false);
+    ofp_request_abandon(receive, false);
 }
 
 static double cpu_seconds(void)
@@ -375,7 +374,7 @@ static double cpu_seconds(void)
 static void test_idle_wait_uses_no_cpu(void **state)
 {
     uint64_t value;
-    ofp_request_t request = ofp_request_trecv_buffer(b.endpoint, &value, 8, OFP_PEER_ANY, 3, 0);
+    ofp_request_t request = request_trecv(b.endpoint, &value, 8, OFP_PEER_ANY, 3);
     double before;
 
     (void)state;
@@ -385,7 +384,7 @@ static void test_idle_wait_uses_no_cpu(void **state)
     assert_true(cpu_seconds() - before < 0.02);
     assert_int_equal(ofp_request_cancel(request), 0);
     assert_int_equal(ofp_request_finished(request), 2);
-    ofp_request_release(request);
+    ofp_request_abandon(request, false);
 }
 
 static void test_fork_leaves_dead_objects(void **state)

@@ -26,8 +26,8 @@ struct ofp_av;
 struct ofp_counter;
 struct ofp_eq;
 
-/* A request, as an integer: cheaper to pass from Python than a pointer. 0: none. */
-typedef intptr_t ofp_request_t;
+/* A request; request.h. 0: none. */
+typedef int64_t ofp_request_t;
 
 /* ---------------------------------------------------------------------------------------------------------- library */
 
@@ -358,91 +358,6 @@ int ofp_work_queue(struct ofp_domain *domain, const struct ofp_deferred_work *wo
 int ofp_work_cancel(struct ofp_domain *domain, uint64_t id);
 /* Cancel all work of the domain that has not started. Returns how many. */
 int64_t ofp_work_flush(struct ofp_domain *domain);
-
-/* --------------------------------------------------------------------------------------------------------- requests */
-
-/*
- * The request tier: one request for one operation, its completion in the request instead of a queue.
- *
- * A start function returns 0 when a send-like operation has finished within the call without error (no request is made),
- * a request (> 0), or a negative error when it was refused. With a full transmit queue it drives progress until
- * there is room; after one second without, or on a signal, it returns -EAGAIN or -EINTR: nothing was accepted, call again.
- */
-ofp_request_t ofp_request_start(struct ofp_endpoint *endpoint, const struct ofp_operation *operation);
-/* The spellings of it that programs use most, with plain arguments; `_buffer`: any memory of the process. */
-ofp_request_t ofp_request_tsend(struct ofp_endpoint *endpoint, uint32_t region, uint64_t offset, uint64_t length,
-                                uint32_t peer, uint64_t tag);
-ofp_request_t ofp_request_trecv(struct ofp_endpoint *endpoint, uint32_t region, uint64_t offset, uint64_t length,
-                                uint32_t peer, uint64_t tag, uint64_t ignore);
-ofp_request_t ofp_request_tsend_buffer(struct ofp_endpoint *endpoint, const void *buffer, uint64_t length,
-                                       uint32_t peer, uint64_t tag);
-ofp_request_t ofp_request_trecv_buffer(struct ofp_endpoint *endpoint, void *buffer, uint64_t length, uint32_t peer,
-                                       uint64_t tag, uint64_t ignore);
-/*
- * The same with two addresses in place of five arguments, each of which costs a caller in Python: the endpoint, and a
- * struct ofp_segment that stays valid during the call. The receive compares the whole tag.
- */
-ofp_request_t ofp_request_tsend_segment(intptr_t endpoint, intptr_t segment, uint32_t peer, uint64_t tag);
-ofp_request_t ofp_request_trecv_segment(intptr_t endpoint, intptr_t segment, uint32_t peer, uint64_t tag);
-/* Likewise OFP_READ or OFP_WRITE; `remote`: a struct ofp_remote_segment, as long as the local one (-EINVAL). */
-ofp_request_t ofp_request_rma_segment(intptr_t endpoint, intptr_t segment, uint32_t peer, intptr_t remote,
-                                      uint16_t code);
-/* 1 finished, 2 finished with an error, 0 not yet; makes progress. */
-int ofp_request_test(ofp_request_t request);
-/*
- * 1 finished, 2 finished with an error; 0 one second or the time-out passed; -EINTR on a signal: the operation goes on.
- * -EINVAL: a prepared operation that was never started.
- */
-int ofp_request_wait(ofp_request_t request, int64_t timeout);
-/*
- * Wait, take the completion and release the request in one call: what a blocking caller needs. `error` of the result is 0 or
- * positive when it has finished. It is negative when it has not: -EAGAIN after one second or the time-out, -EINTR on a
- * signal, -EINVAL for a prepared operation that was never started; the request stays as it is then. A prepared operation,
- * and one that set a message aside (OFP_COMPLETED_CLAIM), is not released; nor is one of a multi-receive buffer before its
- * last completion (OFP_COMPLETED_MULTI_RECV): it runs on, or has finished again when the next completion is there already.
- */
-struct ofp_completion ofp_request_take(ofp_request_t request, int64_t timeout);
-/*
- * Wait up to a second for a receive whose completion says nothing but its length (no error, no remote CQ data, nothing
- * set aside), release the request and return that length. Negative: it is as it was, ofp_request_take tells more.
- */
-int64_t ofp_request_take_length(ofp_request_t request);
-/*
- * What ofp_request_take or ofp_request_take_length has returned, once more, as long as no operation has been started since: for
- * callers that may lose it to a signal handler which raises an exception as the call returns. Error -EAGAIN: nothing was taken.
- */
-struct ofp_completion ofp_request_recall(ofp_request_t request);
-/* ofp_request_wait without a time-out; -EINVAL for no request. */
-int ofp_request_finish(ofp_request_t request);
-/* Wait until all (any) of them have finished: 1, 0 or -EINTR as ofp_request_wait. Requests of one domain. */
-int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, int64_t timeout);
-/* As ofp_request_test, but looks only. */
-int ofp_request_finished(ofp_request_t request);
-/* Valid while the request is finished and not released. */
-const struct ofp_completion *ofp_request_completion(ofp_request_t request);
-/* Ask for an entry in ofp_cq_finished and a wake-up of the queue's descriptor. 1: it is finished already, none comes. */
-int ofp_request_notify(ofp_request_t request);
-/*
- * 0: cancelled (it has finished as ECANCELED); -ENOENT: too late, or not cancellable; -EAGAIN: the transport was asked and
- * has not said within a second.
- */
-int ofp_request_cancel(ofp_request_t request);
-/*
- * A finished OFP_HOLD receive set a message aside. `claim` receives it into memory (completion as of a receive, in the same
- * request, which is running again); `unclaim` puts it back to where it was in the order of arrival, or gives it to the
- * oldest matching posted receive.
- */
-int ofp_request_claim(ofp_request_t request, uint32_t region, uint64_t offset, uint64_t length);
-int ofp_request_unclaim(ofp_request_t request);
-/* The caller's interest ends. A running operation goes on; its request is reused once it has finished. */
-void ofp_request_release(ofp_request_t request);
-/* Prepared operations: a request that keeps its record and is started again. 0, or -EBUSY from start while it runs. */
-ofp_request_t ofp_prepare(struct ofp_endpoint *endpoint, const struct ofp_operation *operation);
-int ofp_start(ofp_request_t request);
-/* Start them in this order: how many were started, always a prefix; a negative error only when none was. */
-/* Two of one domain, in this order, under one lock: how many were started, or the error of the first. */
-int ofp_start_two(ofp_request_t first, ofp_request_t second);
-int ofp_start_many(const ofp_request_t *requests, uint64_t count);
 
 /* ------------------------------------------------------------------------------------------------------ measurement */
 

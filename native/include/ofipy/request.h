@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The request tier: one request for one operation, its completion in the request instead of a queue.
+ *
+ * A handle names a slot and one use of it. It is never 0, and once the use is over (the completion was taken, or the
+ * request abandoned) every function answers -ESTALE to it, in whatever domain the slot lives by then.
+ */
+#ifndef OFIPY_REQUEST_H
+#define OFIPY_REQUEST_H
+
+#include "ofp.h"
+
+/* How ofp_request_start meets what stands in its way. */
+enum {
+    OFP_START_AT_ONCE = 1, /* another thread holds the domain: -ENOLCK, in place of waiting for it */
+    OFP_START_BEYOND = 2, /* a full transmit queue takes as many operations once more, which wait here for their turn */
+};
+
+/*
+ * Start an operation: 0 when a send-like one has finished within the call without error (no request is made), a request
+ * (> 0), or a negative error when it was refused. With a full transmit queue it drives progress until there is room, for
+ * `timeout` nanoseconds (negative: for ever) and at most a second: then -EAGAIN, or -EINTR on a signal; nothing was started.
+ */
+ofp_request_t ofp_request_start(struct ofp_endpoint *endpoint, const struct ofp_operation *operation, uint32_t how,
+                                int64_t timeout);
+
+/* 1 finished, 2 finished with an error, 0 not yet; looks only, without a lock. */
+int ofp_request_finished(ofp_request_t request);
+/*
+ * 1 finished, 2 finished with an error; 0 one second or the time-out passed; -EINTR on a signal: the operation goes on.
+ * -EINVAL: a prepared operation that was never started.
+ */
+int ofp_request_wait(ofp_request_t request, int64_t timeout);
+/* Wait until all (any) of them have finished: 1, 0 or -EINTR as ofp_request_wait. A stale one counts as finished. */
+int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, int64_t timeout);
+/*
+ * Wait as ofp_request_wait, copy the completion and give the slot back, with one call: 1 when it was taken; `completion`
+ * is written before another thread can find the request stale. 0, -EINTR, -EINVAL: the request stays as it is.
+ *
+ * A prepared operation, and one that set a message aside (OFP_COMPLETED_CLAIM), keeps its slot; so does one of a
+ * multi-receive buffer before its last completion (OFP_COMPLETED_MULTI_RECV): it runs on, or has finished again when the
+ * next completion is there already.
+ */
+int ofp_request_take(ofp_request_t request, int64_t timeout, struct ofp_completion *completion);
+/* The same for one that has finished, when nobody else holds the domain; 0 otherwise. Never waits. */
+int ofp_request_take_finished(ofp_request_t request, struct ofp_completion *completion);
+/* Ask for an entry in ofp_cq_finished and a wake-up of the queue's descriptor. 1: it is finished already, none comes. */
+int ofp_request_notify(ofp_request_t request);
+/*
+ * 0: cancelled (it has finished as ECANCELED); -ENOENT: too late, or not cancellable; -EAGAIN: the transport was asked and
+ * has not said within a second.
+ */
+int ofp_request_cancel(ofp_request_t request);
+/*
+ * A finished OFP_HOLD receive set a message aside. `claim` receives it into memory (completion as of a receive, in the same
+ * request, which is running again); `discard` drops it; `unclaim` puts it back to where it was in the order of arrival, or
+ * gives it to the oldest matching posted receive. After the last two the request is stale.
+ */
+int ofp_request_claim(ofp_request_t request, uint32_t region, uint64_t offset, uint64_t length);
+int ofp_request_discard(ofp_request_t request);
+int ofp_request_unclaim(ofp_request_t request);
+/*
+ * The caller's interest ends; a message that was set aside goes back. `cancel`: also that in the operation, as far as it
+ * can be taken back; a multi-receive buffer always is. Never waits. 0: it is over, and so is the use of its memory. 1: it
+ * runs on, and the handle is stale when it has finished. -OFP_ETHREAD: not from this thread; try again from the domain's.
+ */
+int ofp_request_abandon(ofp_request_t request, bool cancel);
+
+/* Prepared operations: a request that keeps its record and is started again. */
+ofp_request_t ofp_prepare(struct ofp_endpoint *endpoint, const struct ofp_operation *operation);
+/* 0; -EBUSY while it runs; with a full transmit queue, and `how`, as ofp_request_start. */
+int ofp_start(ofp_request_t request, uint32_t how, int64_t timeout);
+/* In this order: how many were started, always a prefix; a negative error only when none was. */
+int ofp_start_many(const ofp_request_t *requests, uint64_t count, uint32_t how, int64_t timeout);
+
+#endif

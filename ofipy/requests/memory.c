@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_22_API_VERSION
+#include "memory.h"
+
+#include <numpy/arrayobject.h>
+
+/* From this size on an array is looked up among the memory of domain.empty, which the provider moves faster. */
+#define LOOKUP_SIZE 4096
+
+int memory_import(void)
+{
+    import_array1(-1);
+    return 0;
+}
+
+static bool number_of(PyObject *object, const char *name, uint64_t *number)
+{
+    PyObject *attribute = PyObject_GetAttrString(object, name);
+
+    if (!attribute)
+        return false;
+    *number = PyLong_AsUnsignedLongLong(attribute);
+    Py_DECREF(attribute);
+    return !PyErr_Occurred();
+}
+
+/*
+ * Whether it is memory of domain.empty, as a part of its region. The last answer is remembered: where that memory is another's
+ * by now, its region is closed, and the core refuses the number.
+ */
+static bool look_up(struct poster *poster, struct ofp_segment *segment)
+{
+    uint64_t address = segment->offset, number, start;
+    PyObject *found;
+    bool known = true;
+
+    if (poster->found_address == address && poster->found_segment.length == segment->length) {
+        *segment = poster->found_segment;
+        return true;
+    }
+    found = PyObject_CallFunction(poster->find, "KK", (unsigned long long)address, (unsigned long long)segment->length);
+    if (found && found != Py_None) {
+        known = number_of(found, "number", &number) && number_of(found, "address", &start);
+        if (known) {
+            segment->region = (uint32_t)number;
+            segment->offset = address - start;
+        }
+    }
+    Py_XDECREF(found);
+    if (!found || !known) {
+        PyErr_Clear();
+        return false;
+    }
+    poster->found_address = address;
+    poster->found_segment = *segment;
+    return true;
+}
+
+/* Flags are read each time: an array that was made read-only since its last use is refused. */
+static bool describe_array(struct poster *poster, PyObject *object, bool writable, struct ofp_segment *segment)
+{
+    PyArrayObject *array = (PyArrayObject *)object;
+    npy_intp size = PyArray_NBYTES(array);
+
+    if (!PyArray_IS_C_CONTIGUOUS(array) || (writable && !PyArray_ISWRITEABLE(array)) ||
+        PyDataType_REFCHK(PyArray_DESCR(array)))
+        return false;
+    segment->offset = (uint64_t)(uintptr_t)PyArray_DATA(array);
+    segment->length = (uint64_t)size;
+    segment->region = OFP_REGION_PROCESS;
+    return size < LOOKUP_SIZE || PyList_Size(poster->starts) == 0 || look_up(poster, segment);
+}
+
+static bool copy_segment(PyObject *region, struct ofp_segment *segment)
+{
+    PyObject *address = PyObject_GetAttrString(region, "_segment");
+    const void *pointer = address ? PyLong_AsVoidPtr(address) : NULL;
+
+    if (pointer)
+        *segment = *(const struct ofp_segment *)pointer;
+    Py_XDECREF(address);
+    return pointer != NULL;
+}
+
+/* The last region is remembered; whether it was closed since is what the core knows. */
+static bool describe_region(struct poster *poster, PyObject *region, struct ofp_segment *segment)
+{
+    if (region != poster->region) {
+        PyObject *domain = PyObject_GetAttrString(region, "_domain");
+        bool own = domain == poster->domain;
+
+        Py_XDECREF(domain);
+        if (!own || !copy_segment(region, &poster->region_segment)) {
+            PyErr_Clear();
+            return false;
+        }
+        replace_object(&poster->region, region);
+    }
+    *segment = poster->region_segment;
+    return true;
+}
+
+static bool describe_bytearray(PyObject *buffer, struct ofp_segment *segment, struct hold *hold)
+{
+    if (PyObject_GetBuffer(buffer, &hold->view, PyBUF_WRITABLE) != 0) {
+        PyErr_Clear();
+        return false;
+    }
+    segment->offset = (uint64_t)(uintptr_t)hold->view.buf;
+    segment->length = (uint64_t)hold->view.len;
+    segment->region = OFP_REGION_PROCESS;
+    return true;
+}
+
+bool memory_describe(struct poster *poster, PyObject *buffer, bool writable, struct ofp_segment *segment,
+                     struct hold *hold)
+{
+    bool described;
+
+    if (PyArray_CheckExact(buffer)) {
+        described = describe_array(poster, buffer, writable, segment);
+    } else if ((PyObject *)Py_TYPE(buffer) == hooks.Region) {
+        described = describe_region(poster, buffer, segment);
+    } else if (PyBytes_CheckExact(buffer) && !writable) {
+        segment->offset = (uint64_t)(uintptr_t)PyBytes_AsString(buffer);
+        segment->length = (uint64_t)PyBytes_Size(buffer);
+        segment->region = OFP_REGION_PROCESS;
+        described = true;
+    } else {
+        /* The export of a bytearray keeps it, and from growing. */
+        return PyByteArray_CheckExact(buffer) && describe_bytearray(buffer, segment, hold);
+    }
+    if (described) {
+        Py_INCREF(buffer);
+        hold->keep = buffer;
+    }
+    return described;
+}

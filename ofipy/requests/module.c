@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "memory.h"
+#include "requests.h"
+
+struct calls core;
+struct hooks hooks;
+PyTypeObject *request_type, *poster_type;
+
+PyDoc_STRVAR(bind_doc, "bind(addresses of CALLS, objects of HOOKS): what is called of the core, and of Python");
+static PyObject *bind(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *addresses, *objects;
+    Py_ssize_t i = 0;
+
+    if (!PyArg_ParseTuple(arguments, "O!O!", &PyTuple_Type, &addresses, &PyTuple_Type, &objects))
+        return NULL;
+#define OFIPY_TAKE(result, name, parameters)                                                                           \
+    core.name = (result(*) parameters)PyLong_AsVoidPtr(PyTuple_GetItem(addresses, i++));                               \
+    if (!core.name)                                                                                                    \
+        return NULL;
+    OFIPY_CALLS(OFIPY_TAKE)
+    i = 0;
+#define OFIPY_KEEP(name)                                                                                               \
+    if (i >= PyTuple_Size(objects))                                                                                    \
+        return PyErr_Format(PyExc_TypeError, "fewer objects than HOOKS");                                              \
+    replace_object(&hooks.name, PyTuple_GetItem(objects, i++));
+    OFIPY_HOOKS(OFIPY_KEEP)
+    Py_RETURN_NONE;
+}
+
+static int add_names(PyObject *module)
+{
+#define OFIPY_CALL_NAME(result, name, parameters) #name,
+    static const char *const calls[] = {OFIPY_CALLS(OFIPY_CALL_NAME) NULL};
+#define OFIPY_HOOK_NAME(name) #name,
+    static const char *const objects[] = {OFIPY_HOOKS(OFIPY_HOOK_NAME) NULL};
+    const char *const *const lists[] = {calls, objects};
+    const char *const names[] = {"CALLS", "HOOKS"};
+
+    for (int which = 0; which < 2; which++) {
+        PyObject *list = PyList_New(0);
+
+        for (const char *const *name = lists[which]; list && *name; name++) {
+            PyObject *text = PyUnicode_FromString(*name);
+
+            if (!text || PyList_Append(list, text) != 0)
+                Py_CLEAR(list);
+            Py_XDECREF(text);
+        }
+        if (!list || PyModule_AddObjectRef(module, names[which], list) != 0)
+            return -1;
+        Py_DECREF(list);
+    }
+    return 0;
+}
+
+static PyMethodDef functions[] = {
+    {"bind", bind, METH_VARARGS, bind_doc},
+    {0},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "ofipy._requests", .m_doc = "The objects of the request tier.",
+    .m_size = -1,          .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit__requests(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+
+    if (!module || memory_import() != 0)
+        return NULL;
+    request_type = (PyTypeObject *)make_request_type(module);
+    poster_type = (PyTypeObject *)make_poster_type(module);
+    if (!request_type || !poster_type || PyModule_AddObjectRef(module, "RequestBase", (PyObject *)request_type) != 0 ||
+        PyModule_AddObjectRef(module, "Poster", (PyObject *)poster_type) != 0 ||
+        PyModule_AddIntConstant(module, "PLAIN", PLAIN) != 0 ||
+        PyModule_AddIntConstant(module, "MESSAGE", MESSAGE) != 0 ||
+        PyModule_AddIntConstant(module, "MANY", MANY) != 0 || add_names(module) != 0)
+        return NULL;
+    return module;
+}

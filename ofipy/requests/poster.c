@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting. A poster's methods take the endpoint for the request that they make; they return None where the arguments are
+ * not the plain ones that they know, or the core refuses them: then nothing was started, and the general way in Python
+ * starts it or says what is wrong.
+ */
+#include "memory.h"
+#include "requests.h"
+
+#include <errno.h>
+#include <time.h>
+
+/* How a post ended that made no request: neither a handle nor an error of the core. */
+#define RAISED INT64_MIN
+
+static int64_t now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* 1 yes, 0 no, -1 with an exception. */
+static int loop_is_running(void)
+{
+    PyObject *answer = PyObject_CallNoArgs(hooks.loop_is_running);
+    int running = answer ? PyObject_IsTrue(answer) : -1;
+
+    Py_XDECREF(answer);
+    return running;
+}
+
+/* What runs between two rounds of waiting: signal handlers and the log. */
+static int between_rounds(void)
+{
+    PyObject *drained;
+
+    if (PyErr_CheckSignals() != 0)
+        return -1;
+    if (!core.ofp_log_waiting())
+        return 0;
+    drained = PyObject_CallNoArgs(hooks.drain_log);
+    Py_XDECREF(drained);
+    return drained ? 0 : -1;
+}
+
+static ofp_request_t start_without_lock(struct ofp_endpoint *endpoint, const struct ofp_operation *op, uint32_t how,
+                                        int64_t timeout)
+{
+    ofp_request_t result;
+
+    Py_BEGIN_ALLOW_THREADS result = core.ofp_request_start(endpoint, op, how, timeout);
+    Py_END_ALLOW_THREADS return result;
+}
+
+/* Wait for room; a thread with an event loop never does: what exceeds the queue waits in the core. */
+static ofp_request_t start_with_room(struct ofp_endpoint *endpoint, const struct ofp_operation *op, int64_t timeout)
+{
+    int64_t deadline = timeout < 0 ? INT64_MAX : now() + timeout, left = timeout;
+    ofp_request_t result;
+    int loop = loop_is_running();
+
+    if (loop)
+        return loop < 0 ? RAISED : start_without_lock(endpoint, op, OFP_START_BEYOND, 0);
+    for (;;) {
+        result = start_without_lock(endpoint, op, 0, left);
+        if (result != -EAGAIN && result != -EINTR)
+            return result;
+        if (between_rounds() != 0)
+            return RAISED;
+        if (timeout >= 0 && (left = deadline - now()) <= 0)
+            return -ETIMEDOUT;
+    }
+}
+
+static ofp_request_t start(struct poster *poster, const struct ofp_operation *op, int64_t timeout)
+{
+    struct ofp_endpoint *endpoint = poster->pointer;
+    ofp_request_t result;
+
+    if (__builtin_expect(poster->orphans != NULL, 0))
+        orphans_sweep(poster, false);
+    if (op->length <= COPIED_AT_ONCE && !op->segment_count)
+        result = core.ofp_request_start(endpoint, op, OFP_START_AT_ONCE, 0);
+    else
+        result = start_without_lock(endpoint, op, 0, 0);
+    return result == -EAGAIN || result == -ENOLCK ? start_with_room(endpoint, op, timeout) : result;
+}
+
+/* The request for the next post: the spare one, which lets a send that is over at once make none. */
+static struct request *take_spare(struct poster *poster, PyObject *type)
+{
+    PyObject *spare = poster->spare;
+
+    if (spare && type == hooks.Request) {
+        poster->spare = NULL;
+        return (struct request *)spare;
+    }
+    return request_new((PyTypeObject *)type);
+}
+
+static PyObject *completed(struct poster *poster, struct request *request, PyObject *type, struct hold *hold)
+{
+    hold_release(hold);
+    if (type == hooks.Request && !poster->spare)
+        poster->spare = (PyObject *)request;
+    else
+        Py_DECREF((PyObject *)request);
+    Py_INCREF(hooks.COMPLETED);
+    return hooks.COMPLETED;
+}
+
+/* A message that another receive gave back comes before those that the core has. */
+static bool give_back(struct request *request, struct poster *poster, PyObject *endpoint,
+                      const struct ofp_operation *op)
+{
+    struct hold nothing = {0};
+
+    request_begin(request, poster, endpoint, 0, op, &nothing);
+    request->kind = MESSAGE;
+    request->over = orphans_find_message(poster, request);
+    return request->over;
+}
+
+/* Post, and make the request. The hold is taken over. An int: the core's error. */
+static PyObject *post(struct poster *poster, PyObject *endpoint, PyObject *type, const struct ofp_operation *op,
+                      int64_t timeout, enum kind kind, struct hold *hold)
+{
+    struct request *request = take_spare(poster, type);
+    ofp_request_t handle = RAISED;
+
+    if (request && kind == MESSAGE && poster->orphans && give_back(request, poster, endpoint, op))
+        return (PyObject *)request;
+    if (request)
+        handle = start(poster, op, timeout);
+    if (handle > 0) {
+        request_begin(request, poster, endpoint, handle, op, hold);
+        request->kind = (char)kind;
+        return (PyObject *)request;
+    }
+    if (handle == 0)
+        return completed(poster, request, type, hold);
+    Py_XDECREF((PyObject *)request);
+    hold_release(hold);
+    return handle == RAISED ? NULL : PyLong_FromLongLong(handle);
+}
+
+/* ------------------------------------------------------------------------------------------------ the plain arguments */
+
+static bool to_uint64(PyObject *number, uint64_t *result)
+{
+    if (!PyLong_CheckExact(number))
+        return false;
+    *result = PyLong_AsUnsignedLongLong(number);
+    if (*result != UINT64_MAX || !PyErr_Occurred())
+        return true;
+    PyErr_Clear();
+    return false;
+}
+
+/* A number, or a Peer of the poster's vector; whether it was removed since is what the core knows. */
+static bool to_peer(struct poster *poster, PyObject *peer, uint32_t *number)
+{
+    PyObject *vector;
+    unsigned long value;
+
+    if (peer == poster->peer) {
+        *number = poster->peer_number;
+        return true;
+    }
+    if ((PyObject *)Py_TYPE(peer) == hooks.Peer) {
+        vector = PyObject_GetAttrString(peer, "_vector");
+        Py_XDECREF(vector);
+        if (!vector || vector != poster->vector) {
+            PyErr_Clear();
+            return false;
+        }
+    } else if (!PyLong_CheckExact(peer)) {
+        return false;
+    }
+    value = PyLong_AsUnsignedLong(peer);
+    if (value > UINT32_MAX) {
+        PyErr_Clear();
+        return false;
+    }
+    *number = (uint32_t)value;
+    if (!PyLong_CheckExact(peer)) {
+        replace_object(&poster->peer, peer);
+        poster->peer_number = *number;
+    }
+    return true;
+}
+
+/* None in place of an error: the general way meets it again and says it in full. */
+static PyObject *or_none(PyObject *result)
+{
+    if (result && PyLong_CheckExact(result)) {
+        Py_DECREF(result);
+        Py_RETURN_NONE;
+    }
+    return result;
+}
+
+static PyObject *post_plain(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op)
+{
+    bool receives = op->op == OFP_TRECV || op->op == OFP_RECV || op->op == OFP_READ;
+    struct ofp_segment segment;
+    struct hold hold = {0};
+
+    if (!poster->pointer || !memory_describe(poster, buffer, receives, &segment, &hold))
+        Py_RETURN_NONE;
+    op->offset = segment.offset;
+    op->length = segment.length;
+    op->region = segment.region;
+    return or_none(post(poster, endpoint, hooks.Request, op, -1, PLAIN, &hold));
+}
+
+PyDoc_STRVAR(tsend_doc, "tsend(endpoint, buffer, peer, tag) -> Request or None");
+static PyObject *poster_tsend(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    struct poster *poster = (struct poster *)self;
+    struct ofp_operation op = {.op = OFP_TSEND};
+
+    if (count != 4 || !to_peer(poster, arguments[2], &op.peer) || !to_uint64(arguments[3], &op.tag))
+        Py_RETURN_NONE;
+    return post_plain(poster, arguments[0], arguments[1], &op);
+}
+
+PyDoc_STRVAR(trecv_doc, "trecv(endpoint, buffer, peer or None, tag) -> Request or None");
+static PyObject *poster_trecv(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    struct poster *poster = (struct poster *)self;
+    struct ofp_operation op = {.op = OFP_TRECV, .peer = OFP_PEER_ANY};
+
+    if (count != 4 || (arguments[2] != Py_None && !to_peer(poster, arguments[2], &op.peer)) ||
+        !to_uint64(arguments[3], &op.tag))
+        Py_RETURN_NONE;
+    return post_plain(poster, arguments[0], arguments[1], &op);
+}
+
+PyDoc_STRVAR(rma_doc, "rma(endpoint, op, buffer, peer, address of a struct ofp_remote_segment) -> Request or None");
+static PyObject *poster_rma(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    struct poster *poster = (struct poster *)self;
+    const struct ofp_remote_segment *remote;
+    struct ofp_operation op = {0};
+    struct ofp_segment segment;
+    struct hold hold = {0};
+
+    if (count != 5 || !poster->pointer || !to_peer(poster, arguments[3], &op.peer))
+        Py_RETURN_NONE;
+    op.op = (uint16_t)PyLong_AsLong(arguments[1]);
+    remote = PyLong_AsVoidPtr(arguments[4]);
+    if (!remote)
+        return NULL;
+    if (!memory_describe(poster, arguments[2], op.op == OFP_READ, &segment, &hold))
+        Py_RETURN_NONE;
+    if (segment.length != remote->length) {
+        hold_release(&hold);
+        Py_RETURN_NONE;
+    }
+    op.offset = segment.offset;
+    op.length = segment.length;
+    op.region = segment.region;
+    op.remote_offset = remote->offset;
+    op.remote_key = remote->key;
+    return or_none(post(poster, arguments[0], hooks.Request, &op, -1, PLAIN, &hold));
+}
+
+/* ------------------------------------------------------------------------------------------------------ the general way */
+
+/* A record as Python makes it. */
+static bool to_record(PyObject *buffer, struct ofp_operation *op)
+{
+    Py_buffer view;
+    bool fits;
+
+    if (PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) != 0)
+        return false;
+    fits = view.len == (Py_ssize_t)sizeof(*op);
+    if (fits)
+        memcpy(op, view.buf, sizeof(*op));
+    else
+        PyErr_SetString(PyExc_ValueError, "not one record");
+    PyBuffer_Release(&view);
+    return fits;
+}
+
+PyDoc_STRVAR(start_doc,
+             "start(endpoint, type, kind, record, keep, nanoseconds) -> Request, COMPLETED, or the core's error");
+static PyObject *poster_start(PyObject *self, PyObject *arguments)
+{
+    struct poster *poster = (struct poster *)self;
+    PyObject *endpoint, *type, *record, *keep;
+    struct hold hold = {0};
+    struct ofp_operation op;
+    long long timeout;
+    int kind;
+
+    if (!PyArg_ParseTuple(arguments, "OOiOOL", &endpoint, &type, &kind, &record, &keep, &timeout) ||
+        !to_record(record, &op))
+        return NULL;
+    if (!poster->pointer)
+        return PyLong_FromLong(-ECANCELED);
+    Py_INCREF(keep);
+    hold.keep = keep;
+    return post(poster, endpoint, type, &op, timeout, (enum kind)kind, &hold);
+}
+
+PyDoc_STRVAR(prepare_doc, "prepare(endpoint, type, record, keep) -> Request, or the core's error");
+static PyObject *poster_prepare(PyObject *self, PyObject *arguments)
+{
+    struct poster *poster = (struct poster *)self;
+    PyObject *endpoint, *type, *record, *keep;
+    struct request *request;
+    struct hold hold = {0};
+    struct ofp_operation op;
+    ofp_request_t handle;
+
+    if (!PyArg_ParseTuple(arguments, "OOOO", &endpoint, &type, &record, &keep) || !to_record(record, &op))
+        return NULL;
+    if (!poster->pointer)
+        return PyLong_FromLong(-ECANCELED);
+    request = request_new((PyTypeObject *)type);
+    if (!request)
+        return NULL;
+    handle = core.ofp_prepare(poster->pointer, &op);
+    if (handle < 0) {
+        Py_DECREF((PyObject *)request);
+        return PyLong_FromLongLong(handle);
+    }
+    Py_INCREF(keep);
+    hold.keep = keep;
+    request_begin(request, poster, endpoint, handle, &op, &hold);
+    request->kind = PREPARED;
+    request->kept = 1;
+    return (PyObject *)request;
+}
+
+PyDoc_STRVAR(adopt_doc, "adopt(endpoint, type, handle, peer) -> Request of an operation without memory");
+static PyObject *poster_adopt(PyObject *self, PyObject *arguments)
+{
+    PyObject *endpoint, *type;
+    struct ofp_operation op = {0};
+    struct request *request;
+    struct hold nothing = {0};
+    long long handle;
+
+    if (!PyArg_ParseTuple(arguments, "OOLI", &endpoint, &type, &handle, &op.peer))
+        return NULL;
+    request = request_new((PyTypeObject *)type);
+    if (request)
+        request_begin(request, (struct poster *)self, endpoint, handle, &op, &nothing);
+    return (PyObject *)request;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ lifetime */
+
+static PyObject *poster_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    static char *names[] = {"pointer", "domain", "vector", "find", "starts", NULL};
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *domain, *vector, *find, *starts;
+    unsigned long long pointer;
+    struct poster *poster;
+
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KOOOO!", names, &pointer, &domain, &vector, &find,
+                                     &PyList_Type, &starts))
+        return NULL;
+    poster = (struct poster *)allocate(type, 0);
+    if (!poster)
+        return NULL;
+    poster->pointer = (struct ofp_endpoint *)(uintptr_t)pointer;
+    replace_object(&poster->domain, domain);
+    if (vector != Py_None)
+        replace_object(&poster->vector, vector);
+    replace_object(&poster->find, find);
+    replace_object(&poster->starts, starts);
+    return (PyObject *)poster;
+}
+
+static int poster_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct poster *poster = (struct poster *)self;
+
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(poster->domain);
+    Py_VISIT(poster->vector);
+    Py_VISIT(poster->find);
+    Py_VISIT(poster->starts);
+    Py_VISIT(poster->peer);
+    Py_VISIT(poster->region);
+    Py_VISIT(poster->spare);
+    Py_VISIT(poster->heir);
+    return 0;
+}
+
+static int poster_clear(PyObject *self)
+{
+    struct poster *poster = (struct poster *)self;
+
+    Py_CLEAR(poster->domain);
+    Py_CLEAR(poster->vector);
+    Py_CLEAR(poster->peer);
+    Py_CLEAR(poster->region);
+    Py_CLEAR(poster->spare);
+    Py_CLEAR(poster->heir);
+    return 0;
+}
+
+static void poster_dealloc(PyObject *self)
+{
+    struct poster *poster = (struct poster *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+    PyObject_GC_UnTrack(self);
+    orphans_free(poster);
+    poster_clear(self);
+    Py_CLEAR(poster->find);
+    Py_CLEAR(poster->starts);
+    release(self);
+    Py_DECREF(type);
+}
+
+PyDoc_STRVAR(close_doc,
+             "close(heir): what it stands for is closed; what still runs, of an alias, is the heir's; or None");
+static PyObject *poster_close(PyObject *self, PyObject *heir)
+{
+    struct poster *poster = (struct poster *)self;
+
+    poster->pointer = NULL;
+    Py_CLEAR(poster->peer);
+    Py_CLEAR(poster->region);
+    if (Py_TYPE(heir) == poster_type) {
+        replace_object(&poster->heir, heir);
+        orphans_inherit(poster, (struct poster *)heir);
+    } else {
+        orphans_free(poster);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef poster_methods[] = {
+    {"tsend", (PyCFunction)(void (*)(void))poster_tsend, METH_FASTCALL, tsend_doc},
+    {"trecv", (PyCFunction)(void (*)(void))poster_trecv, METH_FASTCALL, trecv_doc},
+    {"rma", (PyCFunction)(void (*)(void))poster_rma, METH_FASTCALL, rma_doc},
+    {"start", poster_start, METH_VARARGS, start_doc},
+    {"prepare", poster_prepare, METH_VARARGS, prepare_doc},
+    {"adopt", poster_adopt, METH_VARARGS, adopt_doc},
+    {"close", poster_close, METH_O, close_doc},
+    {0},
+};
+
+static PyType_Slot poster_slots[] = {
+    {Py_tp_doc, (void *)"Posts the operations of one endpoint, alias or receive context."},
+    {Py_tp_new, poster_new},
+    {Py_tp_traverse, poster_traverse},
+    {Py_tp_clear, poster_clear},
+    {Py_tp_dealloc, poster_dealloc},
+    {Py_tp_methods, poster_methods},
+    {0},
+};
+
+static PyType_Spec poster_spec = {
+    .name = "ofipy._requests.Poster",
+    .basicsize = sizeof(struct poster),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = poster_slots,
+};
+
+PyObject *make_poster_type(PyObject *module) { return PyType_FromModuleAndSpec(module, &poster_spec, NULL); }

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests. What can end one (the core, another thread, a closed domain) is met in settle(); what a signal handler may
+ * interrupt is written so that the request says the same afterwards.
+ */
+#include "requests.h"
+
+#include <errno.h>
+#include <structmember.h>
+#include <time.h>
+
+#define SETTLED 1
+#define NOT_YET 0
+#define RAISED (-1)
+
+struct request *request_new(PyTypeObject *type)
+{
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+
+    return (struct request *)allocate(type, 0);
+}
+
+void request_begin(struct request *request, struct poster *poster, PyObject *endpoint, ofp_request_t handle,
+                   const struct ofp_operation *op, struct hold *hold)
+{
+    replace_object(&request->poster, (PyObject *)poster);
+    replace_object(&request->endpoint, endpoint);
+    request->handle = handle;
+    request->op = op->op;
+    request->peer = op->peer;
+    request->tag = op->tag;
+    request->ignore = op->ignore;
+    request->hold = *hold;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- the end */
+
+/* Tell whoever watches. What they raise is not this caller's affair. */
+static void tell(struct request *request)
+{
+    PyObject *watchers = request->watchers, *kind, *error, *trace;
+
+    if (__builtin_expect(!watchers, 1))
+        return;
+    request->watchers = NULL;
+    PyErr_Fetch(&kind, &error, &trace);
+    for (Py_ssize_t i = 0; i < PyList_Size(watchers); i++) {
+        PyObject *answer = PyObject_CallNoArgs(PyList_GetItem(watchers, i));
+
+        if (!answer)
+            PyErr_WriteUnraisable(PyList_GetItem(watchers, i));
+        Py_XDECREF(answer);
+    }
+    Py_DECREF(watchers);
+    PyErr_Restore(kind, error, trace);
+}
+
+static int finish(struct request *request)
+{
+    request->over = 1;
+    if (request->kind != PREPARED) {
+        request->handle = 0;
+        /* What was received into memory of the library's own is the result. */
+        if (!request->claimed)
+            hold_release(&request->hold);
+    }
+    tell(request);
+    return SETTLED;
+}
+
+static int finish_with(struct request *request, int error)
+{
+    request->completion.error = error;
+    return finish(request);
+}
+
+/* The core holds a message for it: have it received into memory of its size. */
+static int claim(struct request *request)
+{
+    uint64_t length = request->completion.length;
+    PyObject *payload;
+    int result;
+
+    /* Another thread is at it. */
+    if (request->claimed)
+        return NOT_YET;
+    payload = length <= PY_SSIZE_T_MAX ? PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)length) : NULL;
+    if (!payload) {
+        PyErr_Clear();
+        request->too_large = 1;
+        core.ofp_request_discard(request->handle);
+        return finish_with(request, ENOMEM);
+    }
+    request->hold.keep = payload;
+    request->claimed = 1;
+    Py_BEGIN_ALLOW_THREADS result = core.ofp_request_claim(request->handle, OFP_REGION_PROCESS,
+                                                           (uint64_t)(uintptr_t)PyByteArray_AsString(payload), length);
+    Py_END_ALLOW_THREADS if (!result) return NOT_YET;
+    request->claimed = 0;
+    hold_release(&request->hold);
+    core.ofp_request_abandon(request->handle, true);
+    return finish_with(request, -result);
+}
+
+static int keep_row(struct request *request, const struct ofp_completion *completion)
+{
+    PyObject *row = PyBytes_FromStringAndSize((const char *)completion, sizeof(*completion));
+    int result = RAISED;
+
+    if (row && !request->rows)
+        request->rows = PyList_New(0);
+    if (row && request->rows)
+        result = PyList_Append(request->rows, row);
+    Py_XDECREF(row);
+    if (result != 0)
+        return RAISED;
+    if (completion->flags & OFP_COMPLETED_MULTI_RECV)
+        return finish(request);
+    tell(request);
+    return SETTLED;
+}
+
+/* The core refuses to say; `_refused` raises why. */
+static int raise_code(struct request *request, int code)
+{
+    PyObject *answer = PyObject_CallMethod((PyObject *)request, "_refused", "i", code);
+
+    Py_XDECREF(answer);
+    return answer ? NOT_YET : RAISED;
+}
+
+/* What the core answered to a take. */
+static int note(struct request *request, int result, const struct ofp_completion *row)
+{
+    switch (result) {
+    case 1:
+        if (request->kind == MANY)
+            return keep_row(request, row);
+        if (request->kind == MESSAGE && request->completion.flags & OFP_COMPLETED_CLAIM && !request->completion.error)
+            return claim(request);
+        return finish(request);
+    case 0:
+    case -EINTR:
+        return NOT_YET;
+    case -ESTALE:
+        /* Another thread took it, into the same place. */
+        return finish(request);
+    case -ECANCELED:
+    case -OFP_EFORKED:
+        request->gone = 1;
+        return finish_with(request, -result);
+    default:
+        return raise_code(request, result);
+    }
+}
+
+/*
+ * See whether it has finished, for nanoseconds (negative: for a second). A multi-receive buffer: whether there is a row.
+ * Only what has finished already is taken with the interpreter's lock held.
+ */
+static int settle(struct request *request, int64_t timeout)
+{
+    struct ofp_completion row, *into = request->kind == MANY ? &row : &request->completion;
+    ofp_request_t handle = request->handle;
+    int result;
+
+    if (request->kind == MANY && request->rows && PyList_Size(request->rows) > 0)
+        return SETTLED;
+    if (request->kind != PREPARED && request->over)
+        return SETTLED;
+    result = core.ofp_request_take_finished(handle, into);
+    if (result != 0)
+        return note(request, result, &row);
+    if (__builtin_expect(request->kind == MESSAGE && !request->claimed && ((struct poster *)request->poster)->orphans,
+                         0) &&
+        orphans_find_message((struct poster *)request->poster, request))
+        return finish(request);
+    Py_BEGIN_ALLOW_THREADS result = core.ofp_request_take(handle, timeout, into);
+    Py_END_ALLOW_THREADS if (request->kind != PREPARED && request->over) return SETTLED;
+    result = note(request, result, &row);
+    /* A message that was there is in memory already. */
+    if (result == NOT_YET && request->claimed && timeout != 0)
+        return settle(request, 0);
+    return result;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- methods */
+
+static int64_t now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static bool call_hook(PyObject *hook)
+{
+    PyObject *result = PyObject_CallNoArgs(hook);
+
+    Py_XDECREF(result);
+    return result != NULL;
+}
+
+/* 1: it has finished; 0: the time is over; -1: an exception. */
+static int wait_until(struct request *request, int64_t timeout)
+{
+    int64_t deadline = timeout < 0 ? 0 : now() + timeout, left = timeout;
+
+    for (;;) {
+        int result = settle(request, left);
+
+        if (result != NOT_YET)
+            return result;
+        /* Between two rounds signal handlers run; Ctrl-C leaves from here, and the operation goes on. */
+        if (PyErr_CheckSignals() != 0 || (core.ofp_log_waiting() && !call_hook(hooks.drain_log)))
+            return RAISED;
+        if (timeout >= 0 && (left = deadline - now()) <= 0)
+            return settle(request, 0);
+    }
+}
+
+/* Nanoseconds, -1 for ever; -2 with an exception. */
+static int64_t to_nanoseconds(PyObject *timeout)
+{
+    PyObject *number;
+    int64_t result;
+
+    if (timeout == Py_None)
+        return -1;
+    number = PyObject_CallFunctionObjArgs(hooks.nanoseconds, timeout, NULL);
+    result = number ? PyLong_AsLongLong(number) : -2;
+    Py_XDECREF(number);
+    return result;
+}
+
+static PyObject *wait_timeout(PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    if (count + (names ? PyTuple_Size(names) : 0) == 0)
+        return Py_None;
+    if (count == 1 && !names)
+        return arguments[0];
+    if (count == 0 && PyTuple_Size(names) == 1 &&
+        PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "timeout") == 0)
+        return arguments[0];
+    PyErr_SetString(PyExc_TypeError, "wait() takes one argument, timeout: seconds, or None for ever");
+    return NULL;
+}
+
+static PyObject *request_wait(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    struct request *request = (struct request *)self;
+    PyObject *timeout = wait_timeout(arguments, count, names);
+    int64_t nanoseconds = timeout ? to_nanoseconds(timeout) : -2;
+    int result = nanoseconds < -1 ? RAISED : wait_until(request, nanoseconds);
+
+    if (result == RAISED)
+        return NULL;
+    if (result == NOT_YET)
+        return PyObject_CallMethod(self, "_timed_out", "O", timeout);
+    if (!request->completion.error &&
+        ((PyObject *)Py_TYPE(self) == hooks.Request || request->kind == PREPARED || self == hooks.COMPLETED)) {
+        Py_INCREF(self);
+        return self;
+    }
+    return PyObject_CallMethod(self, "_result", NULL);
+}
+
+static PyObject *request_attempt(PyObject *self, PyObject *timeout)
+{
+    struct request *request = (struct request *)self;
+    int64_t nanoseconds = PyLong_AsLongLong(timeout);
+    int result;
+
+    if (nanoseconds == -1 && PyErr_Occurred())
+        return NULL;
+    result = settle(request, nanoseconds);
+    return result == RAISED ? NULL : PyBool_FromLong(result == SETTLED);
+}
+
+static PyObject *request_await(PyObject *self, PyObject *timeout)
+{
+    int64_t nanoseconds = to_nanoseconds(timeout);
+    int result = nanoseconds < -1 ? RAISED : wait_until((struct request *)self, nanoseconds);
+
+    return result == RAISED ? NULL : PyBool_FromLong(result == SETTLED);
+}
+
+static PyObject *request_finished(PyObject *self, void *Py_UNUSED(closure))
+{
+    struct request *request = (struct request *)self;
+
+    if (request->kind != PREPARED && (request->over || !request->handle))
+        Py_RETURN_TRUE;
+    return PyBool_FromLong(core.ofp_request_finished(request->handle) != 0);
+}
+
+static PyObject *request_cancel(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    ofp_request_t handle = ((struct request *)self)->handle;
+    int result = -ENOENT;
+
+    if (handle) {
+        Py_BEGIN_ALLOW_THREADS result = core.ofp_request_cancel(handle);
+        Py_END_ALLOW_THREADS
+    }
+    return PyLong_FromLong(result);
+}
+
+PyDoc_STRVAR(unclaim_doc, "Give back the message that it holds; True: it is over, as cancelled.");
+static PyObject *request_unclaim(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    struct request *request = (struct request *)self;
+
+    if (!request->handle || request->claimed || core.ofp_request_unclaim(request->handle) != 0)
+        Py_RETURN_FALSE;
+    finish_with(request, ECANCELED);
+    Py_RETURN_TRUE;
+}
+
+PyDoc_STRVAR(leave_doc,
+             "End as cancelled, whatever the operation still does; a message on its way goes to the next receive.");
+static PyObject *request_leave(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    struct request *request = (struct request *)self;
+
+    if (request_is_needed(request)) {
+        orphan_leave((struct poster *)request->poster, request);
+        finish_with(request, ECANCELED);
+    }
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(watch_doc,
+             "watch(function): call it once when there is news. False: there is already, and it is not called.");
+static PyObject *request_watch(PyObject *self, PyObject *function)
+{
+    struct request *request = (struct request *)self;
+
+    if ((request->kind != PREPARED && request->over) || (request->rows && PyList_Size(request->rows) > 0))
+        Py_RETURN_FALSE;
+    if (!request->watchers && !(request->watchers = PyList_New(0)))
+        return NULL;
+    if (PyList_Append(request->watchers, function) != 0)
+        return NULL;
+    Py_RETURN_TRUE;
+}
+
+/*
+ * The next message of a multi-receive buffer, as `_made` makes it of a completion; None: there is none. An attribute, since
+ * Python runs no signal handler between reading one and returning it: no message is lost as it is handed over.
+ */
+static PyObject *request_message(PyObject *self, void *Py_UNUSED(closure))
+{
+    struct request *request = (struct request *)self;
+    PyObject *row, *message;
+
+    if (!request->rows || PyList_Size(request->rows) == 0)
+        Py_RETURN_NONE;
+    row = PyList_GetItem(request->rows, 0);
+    Py_INCREF(row);
+    PyList_SetSlice(request->rows, 0, 1, NULL);
+    message = PyObject_CallMethod(self, "_made", "O", row);
+    /* Interrupted while it was made: it is the next one again. */
+    if (!message && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyObject *kind, *error, *trace;
+
+        PyErr_Fetch(&kind, &error, &trace);
+        PyList_Insert(request->rows, 0, row);
+        PyErr_Restore(kind, error, trace);
+    }
+    Py_DECREF(row);
+    return message;
+}
+
+static PyObject *request_has_data(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyBool_FromLong((((struct request *)self)->completion.flags & OFP_COMPLETED_REMOTE_CQ_DATA) != 0);
+}
+
+static PyObject *request_rows(PyObject *self, void *Py_UNUSED(closure))
+{
+    PyObject *rows = ((struct request *)self)->rows;
+
+    return PyLong_FromSsize_t(rows ? PyList_Size(rows) : 0);
+}
+
+static PyObject *request_keep(PyObject *self, void *Py_UNUSED(closure))
+{
+    PyObject *keep = ((struct request *)self)->hold.keep;
+
+    keep = keep ? keep : Py_None;
+    Py_INCREF(keep);
+    return keep;
+}
+
+PyDoc_STRVAR(start_doc, "_start(requests, nanoseconds) -> how many of the first 16 were started, or the core's error.\n"
+                        "-2 nanoseconds: what exceeds the transmit queue waits in the core.");
+static PyObject *request_start(PyObject *Py_UNUSED(type), PyObject *arguments)
+{
+    ofp_request_t handles[16];
+    long long timeout;
+    PyObject *list;
+    Py_ssize_t count;
+    int result;
+
+    if (!PyArg_ParseTuple(arguments, "O!L", &PyTuple_Type, &list, &timeout))
+        return NULL;
+    count = PyTuple_Size(list) < 16 ? PyTuple_Size(list) : 16;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *each = PyTuple_GetItem(list, i);
+
+        if (!PyObject_TypeCheck(each, request_type) || ((struct request *)each)->kind != PREPARED)
+            return PyErr_Format(PyExc_TypeError, "a %R is no prepared request", Py_TYPE(each));
+        handles[i] = ((struct request *)each)->handle;
+    }
+    result = core.ofp_start_many(handles, (uint64_t)count, OFP_START_AT_ONCE, 0);
+    if (result == -ENOLCK || result == -EAGAIN) {
+        Py_BEGIN_ALLOW_THREADS result = core.ofp_start_many(
+            handles, (uint64_t)count, timeout < -1 ? OFP_START_BEYOND : 0, timeout < -1 ? 0 : timeout);
+        Py_END_ALLOW_THREADS
+    }
+    for (int i = 0; i < result; i++)
+        ((struct request *)PyTuple_GetItem(list, i))->over = 0;
+    return PyLong_FromLong(result);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ lifetime */
+
+static int request_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct request *request = (struct request *)self;
+
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(request->endpoint);
+    Py_VISIT(request->poster);
+    Py_VISIT(request->watchers);
+    Py_VISIT(request->rows);
+    Py_VISIT(request->hold.keep);
+    return 0;
+}
+
+static int request_clear(PyObject *self)
+{
+    struct request *request = (struct request *)self;
+
+    if (request_is_needed(request))
+        orphan_leave((struct poster *)request->poster, request);
+    hold_release(&request->hold);
+    Py_CLEAR(request->watchers);
+    Py_CLEAR(request->rows);
+    Py_CLEAR(request->endpoint);
+    Py_CLEAR(request->poster);
+    return 0;
+}
+
+static void request_dealloc(PyObject *self)
+{
+    struct request *request = (struct request *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+    PyObject_GC_UnTrack(self);
+    if (request->weak_references)
+        PyObject_ClearWeakRefs(self);
+    request_clear(self);
+    release(self);
+    Py_DECREF(type);
+}
+
+#define FIELD(name, type, field, flags) {name, type, offsetof(struct request, field), flags, NULL}
+static PyMemberDef request_members[] = {
+    FIELD("__weaklistoffset__", T_PYSSIZET, weak_references, READONLY),
+    FIELD("_endpoint", T_OBJECT, endpoint, READONLY),
+    FIELD("_handle", T_LONGLONG, handle, READONLY),
+    FIELD("_op", T_USHORT, op, READONLY),
+    FIELD("_peer", T_UINT, peer, READONLY),
+    FIELD("_over", T_BOOL, over, 0),
+    FIELD("_awaiting", T_INT, awaiting, 0),
+    FIELD("_kept", T_BOOL, kept, 0),
+    FIELD("_claimed", T_BOOL, claimed, READONLY),
+    FIELD("_too_large", T_BOOL, too_large, READONLY),
+    FIELD("_gone", T_BOOL, gone, 0),
+    FIELD("_length", T_ULONGLONG, completion.length, 0),
+    FIELD("_tag", T_ULONGLONG, completion.tag, READONLY),
+    FIELD("_data", T_ULONGLONG, completion.data, READONLY),
+    FIELD("_source", T_UINT, completion.source, READONLY),
+    FIELD("_receiver", T_UINT, completion.endpoint, READONLY),
+    FIELD("_flags", T_ULONGLONG, completion.flags, READONLY),
+    FIELD("_error", T_INT, completion.error, READONLY),
+    FIELD("_provider_error", T_INT, completion.provider_error, READONLY),
+    {0},
+};
+
+static PyGetSetDef request_attributes[] = {
+    {"_finished", request_finished, NULL, "Whether the core, or this, has its result; looks only.", NULL},
+    {"_has_data", request_has_data, NULL, "Whether remote CQ data came with the message.", NULL},
+    {"_rows", request_rows, NULL, "How many rows of a multi-receive buffer wait to be looked at.", NULL},
+    {"_keep", request_keep, NULL, "What keeps its memory.", NULL},
+    {"_next_message", request_message, NULL, "The next row of a multi-receive buffer.", NULL},
+    {0},
+};
+
+PyDoc_STRVAR(wait_doc,
+             "wait(timeout=None)\n--\n\nWait until the operation has finished.\n\n"
+             "Parameters\n----------\ntimeout : float, optional\n    Seconds; None: for ever. After a time-out, or "
+             "Ctrl-C, the operation goes on.\n\nReturns\n-------\nRequest or Message\n    The request itself; for a "
+             "receive of unknown size the message.\n\nRaises\n------\nTimedOut\n    When the time is over.\n"
+             "Canceled, Truncated, PeerLost and other FabricError\n    What the operation ended with.\n");
+static PyMethodDef request_methods[] = {
+    {"wait", (PyCFunction)(void (*)(void))request_wait, METH_FASTCALL | METH_KEYWORDS, wait_doc},
+    {"_attempt", request_attempt, METH_O,
+     "_attempt(nanoseconds): wait once, at most a second; whether it has finished."},
+    {"_await", request_await, METH_O, "_await(seconds or None): whether it has finished within the time."},
+    {"_cancel", request_cancel, METH_NOARGS, "Ask the core to cancel: its answer."},
+    {"_unclaim", request_unclaim, METH_NOARGS, unclaim_doc},
+    {"_leave", request_leave, METH_NOARGS, leave_doc},
+    {"_watch", request_watch, METH_O, watch_doc},
+    {"_start", request_start, METH_VARARGS | METH_STATIC, start_doc},
+    {0},
+};
+
+static PyType_Slot request_slots[] = {
+    {Py_tp_doc, (void *)"The part of a request that is C."},
+    {Py_tp_traverse, request_traverse},
+    {Py_tp_clear, request_clear},
+    {Py_tp_dealloc, request_dealloc},
+    {Py_tp_members, request_members},
+    {Py_tp_getset, request_attributes},
+    {Py_tp_methods, request_methods},
+    {0},
+};
+
+static PyType_Spec request_spec = {
+    .name = "ofipy._requests.RequestBase",
+    .basicsize = sizeof(struct request),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = request_slots,
+};
+
+PyObject *make_request_type(PyObject *module) { return PyType_FromModuleAndSpec(module, &request_spec, NULL); }

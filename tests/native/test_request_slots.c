@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handles of requests: used twice, after their end, in another domain, or made up; and what a drop leaves running. */
+#include "request_fixture.h"
+
+static struct side a, b;
+
+static void open_pair(struct side *one, struct side *two)
+{
+    side_open(one, false, OFP_PROGRESS_MANUAL, 0);
+    side_open(two, false, OFP_PROGRESS_MANUAL, 0);
+    sides_meet(one, two);
+}
+
+static int open_sides(void **state)
+{
+    (void)state;
+    open_pair(&a, &b);
+    return 0;
+}
+
+static int close_sides(void **state)
+{
+    (void)state;
+    side_close(&a);
+    side_close(&b);
+    return 0;
+}
+
+/* Every function answers -ESTALE to a handle whose use is over, or 0 where there is nothing left to do. */
+static void expect_stale(ofp_request_t request)
+{
+    struct ofp_completion completion;
+
+    assert_int_equal(ofp_request_finished(request), -ESTALE);
+    assert_int_equal(ofp_request_wait(request, 0), -ESTALE);
+    assert_int_equal(ofp_request_wait(request, -1), -ESTALE);
+    assert_int_equal(ofp_request_take(request, -1, &completion), -ESTALE);
+    assert_int_equal(ofp_request_take_finished(request, &completion), -ESTALE);
+    assert_int_equal(ofp_request_claim(request, OFP_REGION_PROCESS, 0, 0), -ESTALE);
+    assert_int_equal(ofp_request_unclaim(request), -ESTALE);
+    assert_int_equal(ofp_request_discard(request), -ESTALE);
+    assert_int_equal(ofp_request_cancel(request), -ENOENT);
+    assert_int_equal(ofp_request_notify(request), 1);
+    assert_int_equal(ofp_request_abandon(request, true), 0);
+    assert_int_equal(ofp_start(request, 0, 0), -ESTALE);
+    assert_int_equal(ofp_requests_wait(&request, 1, true, -1), 1);
+}
+
+static void test_a_taken_one_is_stale_for_good(void **state)
+{
+    char in[8];
+    ofp_request_t request = request_trecv(b.endpoint, in, sizeof(in), OFP_PEER_ANY, 1), next;
+
+    (void)state;
+    assert_true(request > 0);
+    assert_int_equal(request_tsend(a.endpoint, "message", 8, a.peer, 1), 0);
+    assert_int_equal(request_take(request, -1).length, 8);
+    expect_stale(request);
+    /* Its slot serves the next operation, to which the old handle does nothing. */
+    next = request_trecv(b.endpoint, in, sizeof(in), OFP_PEER_ANY, 2);
+    assert_int_not_equal(next, request);
+    expect_stale(request);
+    assert_int_equal(ofp_request_finished(next), 0);
+    assert_int_equal(ofp_request_cancel(next), 0);
+    assert_int_equal(request_take(next, 0).error, ECANCELED);
+}
+
+static void test_made_up_ones(void **state)
+{
+    const ofp_request_t made_up[] = {0,        -1, 1, INT64_MAX, INT64_MIN, (ofp_request_t)1 << 32, 0x7fffffff00000001,
+                                     123456789};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(made_up) / sizeof(*made_up); i++)
+        if (ofp_request_finished(made_up[i]) == -ESTALE)
+            expect_stale(made_up[i]);
+    assert_int_equal(ofp_request_finished(0), -ESTALE);
+    assert_int_equal(ofp_request_finished(INT64_MIN), -ESTALE);
+    assert_int_equal(ofp_request_finished(0x7fffffff00000001), -ESTALE);
+}
+
+static void test_one_of_a_closed_domain_is_stale_for_the_next(void **state)
+{
+    struct side c, d;
+    char in[8];
+    ofp_request_t request, other;
+
+    (void)state;
+    open_pair(&c, &d);
+    request = request_trecv(c.endpoint, in, sizeof(in), OFP_PEER_ANY, 1);
+    side_close(&c);
+    side_close(&d);
+    expect_stale(request);
+    open_pair(&c, &d);
+    other = request_trecv(c.endpoint, in, sizeof(in), OFP_PEER_ANY, 1);
+    assert_int_not_equal(other, request);
+    expect_stale(request);
+    side_close(&c);
+    side_close(&d);
+}
+
+static void test_a_dropped_receive_takes_no_message(void **state)
+{
+    char first[8] = "", second[8] = "";
+    ofp_request_t request = request_trecv(b.endpoint, first, sizeof(first), OFP_PEER_ANY, 1);
+
+    (void)state;
+    assert_int_equal(ofp_request_abandon(request, true), 0);
+    expect_stale(request);
+    request = request_trecv(b.endpoint, second, sizeof(second), OFP_PEER_ANY, 1);
+    assert_int_equal(request_tsend(a.endpoint, "message", 8, a.peer, 1), 0);
+    assert_int_equal(request_take(request, -1).length, 8);
+    assert_string_equal(first, "");
+    assert_string_equal(second, "message");
+}
+
+/* Left posted, it runs on; its handle tells when the memory is free. */
+static void test_an_abandoned_one_runs_on(void **state)
+{
+    char in[8] = "";
+    ofp_request_t request = request_trecv(b.endpoint, in, sizeof(in), OFP_PEER_ANY, 1);
+
+    (void)state;
+    assert_int_equal(ofp_request_abandon(request, false), 1);
+    assert_int_equal(ofp_request_finished(request), 0);
+    assert_int_equal(ofp_request_abandon(request, false), 1);
+    assert_int_equal(request_tsend(a.endpoint, "message", 8, a.peer, 1), 0);
+    while (ofp_request_finished(request) == 0)
+        ofp_domain_progress(b.domain);
+    expect_stale(request);
+    assert_string_equal(in, "message");
+}
+
+struct taker {
+    ofp_request_t request;
+    struct ofp_completion completion;
+    int result;
+};
+
+static void *take_in_thread(void *argument)
+{
+    struct taker *taker = argument;
+
+    do
+        taker->result = ofp_request_take(taker->request, 1000000, &taker->completion);
+    while (taker->result == 0 || taker->result == -EINTR);
+    return NULL;
+}
+
+/* Of two threads that wait for one request one takes the completion, and the other learns that it was taken. */
+static void test_two_takers(void **state)
+{
+    char in[8];
+
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        ofp_request_t request = request_trecv(b.endpoint, in, sizeof(in), OFP_PEER_ANY, 1), other;
+        struct taker takers[2] = {{.request = request}, {.request = request}};
+        pthread_t threads[2];
+
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, take_in_thread, &takers[i]), 0);
+        assert_int_equal(request_tsend(a.endpoint, "message", 8, a.peer, 1), 0);
+        /* The slot may be in use again before the second has looked. */
+        other = request_trecv(b.endpoint, in, sizeof(in), OFP_PEER_ANY, 2);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        assert_int_equal(takers[0].result + takers[1].result, 1 - ESTALE);
+        assert_int_equal(takers[takers[1].result == 1].completion.length, 8);
+        assert_int_equal(ofp_request_abandon(other, true), 0);
+    }
+}
+
+static void test_beyond_the_transmit_queue(void **state)
+{
+    struct ofp_operation op = {.op = OFP_TSEND, .peer = a.peer, .tag = 1, .flags = OFP_MATCH_COMPLETE, .length = 8};
+    ofp_request_t requests[8];
+    char out[8] = "message", in[8];
+
+    (void)state;
+    op.offset = (uint64_t)(uintptr_t)out;
+    assert_int_equal(ofp_endpoint_option_set(a.endpoint, "tx_size", 4), 0);
+    for (int i = 0; i < 4; i++)
+        assert_true((requests[i] = ofp_request_start(a.endpoint, &op, 0, 0)) > 0);
+    assert_int_equal(ofp_request_start(a.endpoint, &op, 0, 0), -EAGAIN);
+    assert_int_equal(ofp_request_start(a.endpoint, &op, OFP_START_AT_ONCE, 0), -EAGAIN);
+    for (int i = 4; i < 8; i++)
+        assert_true((requests[i] = ofp_request_start(a.endpoint, &op, OFP_START_BEYOND, 0)) > 0);
+    assert_int_equal(ofp_request_start(a.endpoint, &op, OFP_START_BEYOND, 0), -EAGAIN);
+    for (int i = 0; i < 8; i++) {
+        ofp_request_t receive = request_trecv(b.endpoint, in, sizeof(in), OFP_PEER_ANY, 1);
+
+        while (!ofp_request_finished(requests[i])) {
+            ofp_domain_progress(b.domain);
+            ofp_domain_progress(a.domain);
+        }
+        assert_int_equal(request_take(receive, -1).length, 8);
+        assert_int_equal(request_take(requests[i], -1).error, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_taken_one_is_stale_for_good, open_sides, close_sides),
+        cmocka_unit_test_setup_teardown(test_made_up_ones, open_sides, close_sides),
+        cmocka_unit_test_setup_teardown(test_one_of_a_closed_domain_is_stale_for_the_next, open_sides, close_sides),
+        cmocka_unit_test_setup_teardown(test_a_dropped_receive_takes_no_message, open_sides, close_sides),
+        cmocka_unit_test_setup_teardown(test_an_abandoned_one_runs_on, open_sides, close_sides),
+        cmocka_unit_test_setup_teardown(test_two_takers, open_sides, close_sides),
+        cmocka_unit_test_setup_teardown(test_beyond_the_transmit_queue, open_sides, close_sides),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
