@@ -201,15 +201,14 @@ class AddressVector(Resource):
         return Address(((provider, bytes(ffi.buffer(room, length[0]))),))
 
     def __iter__(self) -> Iterator[Peer]:
-        """Every peer, by rising index; peers may come and go meanwhile."""
-        index = ffi.new("uint32_t *")
+        """Every peer, in the order inserted unless some were removed; peers may come and go meanwhile."""
+        cursor, index = ffi.new("uint32_t *"), ffi.new("uint32_t *")
         while True:
-            result = lib.ofp_av_next(self._pointer("iterate"), index)
+            result = lib.ofp_av_next(self._pointer("iterate"), cursor, index)
             if result == -codes.ENOENT:
                 return
             check(result, operation="iterate", provider=self._domain.provider)
             yield self._peer(index[0])
-            index[0] += 1
 
     def __len__(self) -> int:
         return int(lib.ofp_av_count(self._pointer("len")))

@@ -61,6 +61,8 @@ _KINDS: dict[int, type[errors.FabricError]] = {
     lib.OFP_EPEERLOST: errors.PeerLost,
     lib.OFP_EFORKED: errors.ForkedError,
     lib.OFP_ETHREAD: errors.ThreadingError,
+    lib.OFP_ENOREGION: errors.Closed,
+    lib.OFP_EEXHAUSTED: errors.NoMemory,
 }
 
 _REMEDIES: dict[int, str] = {
@@ -72,7 +74,9 @@ _REMEDIES: dict[int, str] = {
     lib.OFP_ETRUNC: "receive into a larger buffer, or with trecv() of unknown size",
     lib.OFP_EFORKED: "open a new one in this process",
     lib.OFP_ETHREAD: "call from the domain's thread, or hand the domain over with domain.adopt()",
-    lib.OFP_EADDRNOTAVAIL: "insert its address first",
+    lib.OFP_EADDRNOTAVAIL: "insert its address, again if it was removed",
+    lib.OFP_ENOREGION: "register the memory, again if its region was closed",
+    lib.OFP_EEXHAUSTED: "close or remove what is no longer used, or open a new domain or address vector",
 }
 
 

@@ -184,7 +184,7 @@ class NoMessage(FabricError):
 
 
 class NoMemory(FabricError, MemoryError):
-    """The machine or a limit refuses more memory."""
+    """The machine or a limit refuses more memory, or a table has no room for one entry more."""
 
     default_errno = codes.ENOMEM
 
@@ -220,7 +220,7 @@ class Unreachable(FabricError, ConnectionError):
 
 
 class UnknownPeer(FabricError, LookupError):
-    """The address vector has no entry of this index: it was never inserted, or removed."""
+    """The address vector has no such peer: it was never inserted, or it was removed."""
 
     default_errno = codes.EADDRNOTAVAIL
 

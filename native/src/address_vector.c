@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An array of addresses, a chained hash over them, and a queue of free indices. */
+/* Addresses by index, and a chained hash over them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,20 +7,17 @@
 
 #include "parts.h"
 
-#define NO_ENTRY UINT32_MAX
-
 struct entry {
-    void *address; /* owned; NULL: the index is free */
-    uint32_t length;
-    uint32_t chain; /* next entry of the bucket, or of the queue of free indices */
+    struct entry *next; /* of the bucket */
+    uint32_t id, length;
+    char address[];
 };
 
 struct ofpi_av_table {
-    struct entry *entries;
-    uint32_t *buckets; /* `capacity` of them, a power of two */
-    uint32_t capacity, used, count;
-    uint32_t free_first, free_last;
-    uint64_t seed; /* peers choose their addresses, and must not be able to choose collisions */
+    struct ofpi_ids ids;
+    struct entry **buckets;
+    uint32_t bucket_count; /* a power of two */
+    uint64_t seed;         /* peers choose their addresses, and must not be able to choose collisions */
 };
 
 __extension__ typedef unsigned __int128 uint128;
@@ -47,7 +44,7 @@ struct ofpi_av_table *ofpi_av_table_new(void)
 
     if (!table)
         return NULL;
-    table->free_first = table->free_last = NO_ENTRY;
+    ofpi_ids_init(&table->ids, 0, 0);
     if (getrandom(&table->seed, sizeof(table->seed), 0) != sizeof(table->seed))
         table->seed = (uint64_t)(uintptr_t)table;
     return table;
@@ -55,131 +52,124 @@ struct ofpi_av_table *ofpi_av_table_new(void)
 
 void ofpi_av_table_free(struct ofpi_av_table *table)
 {
-    for (uint32_t i = 0; i < table->used; i++)
-        free(table->entries[i].address);
-    free(table->entries);
+    struct entry *entry;
+    uint32_t cursor = 0;
+
+    while ((entry = ofpi_ids_next(&table->ids, &cursor)))
+        free(entry);
+    ofpi_ids_fini(&table->ids);
     free(table->buckets);
     free(table);
 }
 
-static void chain_entry(struct ofpi_av_table *table, uint32_t index)
+static struct entry **bucket_of(const struct ofpi_av_table *table, const void *address, size_t length)
 {
-    struct entry *entry = &table->entries[index];
-    uint32_t *bucket = &table->buckets[hash(table, entry->address, entry->length) & (table->capacity - 1)];
-
-    entry->chain = *bucket;
-    *bucket = index;
+    return &table->buckets[hash(table, address, length) & (table->bucket_count - 1)];
 }
 
-/* Set-up path: the whole table is hashed again. */
-static int grow(struct ofpi_av_table *table)
+static void chain(struct ofpi_av_table *table, struct entry *entry)
 {
-    uint32_t capacity = table->capacity ? table->capacity * 2 : 16;
-    struct entry *entries = realloc(table->entries, capacity * sizeof(*entries));
-    uint32_t *buckets;
+    struct entry **bucket = bucket_of(table, entry->address, entry->length);
 
-    if (!entries)
-        return -ENOMEM;
-    table->entries = entries;
-    buckets = realloc(table->buckets, capacity * sizeof(*buckets));
+    entry->next = *bucket;
+    *bucket = entry;
+}
+
+static void unchain(struct ofpi_av_table *table, const struct entry *entry)
+{
+    struct entry **link = bucket_of(table, entry->address, entry->length);
+
+    while (*link != entry)
+        link = &(*link)->next;
+    *link = entry->next;
+}
+
+/* Set-up path: as many buckets as there are indices, and the whole table is hashed again. */
+static int spread(struct ofpi_av_table *table)
+{
+    struct entry **buckets = calloc(table->ids.capacity, sizeof(*buckets)), *entry;
+    uint32_t cursor = 0;
+
     if (!buckets)
         return -ENOMEM;
+    free(table->buckets);
     table->buckets = buckets;
-    table->capacity = capacity;
-    memset(buckets, 0xff, capacity * sizeof(*buckets));
-    for (uint32_t i = 0; i < table->used; i++)
-        if (entries[i].address)
-            chain_entry(table, i);
+    table->bucket_count = table->ids.capacity;
+    while ((entry = ofpi_ids_next(&table->ids, &cursor)))
+        chain(table, entry);
     return 0;
 }
 
 int ofpi_av_table_find(const struct ofpi_av_table *table, const void *address, size_t length, uint32_t *index)
 {
-    uint32_t at;
+    const struct entry *entry = table->bucket_count ? *bucket_of(table, address, length) : NULL;
 
-    if (!table->capacity)
+    while (entry && (entry->length != length || memcmp(entry->address, address, length) != 0))
+        entry = entry->next;
+    if (!entry)
         return -ENOENT;
-    for (at = table->buckets[hash(table, address, length) & (table->capacity - 1)]; at != NO_ENTRY;
-         at = table->entries[at].chain) {
-        const struct entry *entry = &table->entries[at];
-
-        if (entry->length == length && memcmp(entry->address, address, length) == 0) {
-            *index = at;
-            return 0;
-        }
-    }
-    return -ENOENT;
+    *index = entry->id;
+    return 0;
 }
 
 int ofpi_av_table_insert(struct ofpi_av_table *table, const void *address, size_t length, uint32_t *index)
 {
-    void *copy;
-    bool reuse;
+    struct entry *entry;
+    int result;
 
     if (ofpi_av_table_find(table, address, length, index) == 0)
         return 0;
-    reuse = table->free_first != NO_ENTRY && table->used == table->capacity;
-    if (!reuse && table->used == table->capacity && grow(table) != 0)
+    entry = calloc(1, sizeof(*entry) + length);
+    if (!entry)
         return -ENOMEM;
-    copy = malloc(length ? length : 1);
-    if (!copy)
-        return -ENOMEM;
-    memcpy(copy, address, length);
-    if (reuse) {
-        *index = table->free_first;
-        table->free_first = table->entries[*index].chain;
-        if (table->free_first == NO_ENTRY)
-            table->free_last = NO_ENTRY;
-    } else {
-        *index = table->used++;
+    entry->length = (uint32_t)length;
+    memcpy(entry->address, address, length);
+    result = ofpi_ids_add(&table->ids, entry, &entry->id);
+    if (result) {
+        free(entry);
+        return result;
     }
-    table->entries[*index] = (struct entry){.address = copy, .length = (uint32_t)length};
-    chain_entry(table, *index);
-    table->count++;
+    if (table->bucket_count == table->ids.capacity) {
+        chain(table, entry);
+    } else if (spread(table) != 0) {
+        ofpi_ids_remove(&table->ids, entry->id);
+        free(entry);
+        return -ENOMEM;
+    }
+    *index = entry->id;
     return 0;
 }
 
 int ofpi_av_table_remove(struct ofpi_av_table *table, uint32_t index)
 {
-    struct entry *entry;
-    uint32_t *link;
+    struct entry *entry = ofpi_ids_find(&table->ids, index);
 
-    if (index >= table->used || !table->entries[index].address)
+    if (!entry)
         return -OFP_EADDRNOTAVAIL;
-    entry = &table->entries[index];
-    link = &table->buckets[hash(table, entry->address, entry->length) & (table->capacity - 1)];
-    while (*link != index)
-        link = &table->entries[*link].chain;
-    *link = entry->chain;
-    free(entry->address);
-    entry->address = NULL;
-    entry->chain = NO_ENTRY;
-    if (table->free_last == NO_ENTRY)
-        table->free_first = index;
-    else
-        table->entries[table->free_last].chain = index;
-    table->free_last = index;
-    table->count--;
+    unchain(table, entry);
+    ofpi_ids_remove(&table->ids, index);
+    free(entry);
     return 0;
 }
 
 const void *ofpi_av_table_lookup(const struct ofpi_av_table *table, uint32_t index, size_t *length)
 {
-    if (index >= table->used || !table->entries[index].address)
+    const struct entry *entry = ofpi_ids_find(&table->ids, index);
+
+    if (!entry)
         return NULL;
-    *length = table->entries[index].length;
-    return table->entries[index].address;
+    *length = entry->length;
+    return entry->address;
 }
 
-int ofpi_av_table_next(const struct ofpi_av_table *table, uint32_t *index)
+int ofpi_av_table_next(const struct ofpi_av_table *table, uint32_t *cursor, uint32_t *index)
 {
-    for (uint32_t at = *index; at < table->used; at++) {
-        if (table->entries[at].address) {
-            *index = at;
-            return 0;
-        }
-    }
-    return -ENOENT;
+    const struct entry *entry = ofpi_ids_next(&table->ids, cursor);
+
+    if (!entry)
+        return -ENOENT;
+    *index = entry->id;
+    return 0;
 }
 
-uint32_t ofpi_av_table_count(const struct ofpi_av_table *table) { return table->count; }
+uint32_t ofpi_av_table_count(const struct ofpi_av_table *table) { return table->ids.live; }

@@ -151,13 +151,13 @@ int ofp_av_find(struct ofp_av *av, const void *address, size_t length, uint32_t 
     return result;
 }
 
-int ofp_av_next(struct ofp_av *av, uint32_t *index)
+int ofp_av_next(struct ofp_av *av, uint32_t *cursor, uint32_t *index)
 {
     int result = ofpi_av_enter(av);
 
     if (result)
         return result;
-    result = ofpi_av_table_next(av->table, index);
+    result = ofpi_av_table_next(av->table, cursor, index);
     ofpi_domain_leave(av->domain);
     return result;
 }

@@ -132,7 +132,7 @@ int ofp_domain_retire(struct ofp_domain *handle)
         return result;
     busy = !ofp_list_empty(&domain->endpoints) || !ofp_list_empty(&domain->queues) ||
            !ofp_list_empty(&domain->vectors) || !ofp_list_empty(&domain->counters) ||
-           !ofp_list_empty(&domain->event_queues) || !ofp_list_empty(&domain->passives) || domain->regions.live;
+           !ofp_list_empty(&domain->event_queues) || !ofp_list_empty(&domain->passives) || domain->regions.ids.live;
     /* Without endpoints all that a thread could wait for has ended; it only has to wake up and leave. */
     if (!busy)
         ofpi_wait_for_leavers(domain, &domain->waiting);

@@ -144,7 +144,7 @@ struct ofpi_endpoint {
     struct ofpi_receive_context *receive_context;
     struct ofpi_endpoint *shared; /* whose receive context that is; NULL: its own. Not owned */
     uint32_t sharers;             /* endpoints that use the receive context of this one */
-    struct ofpi_peer **peers;     /* by address vector index */
+    struct ofpi_peer **peers;     /* by address vector index without its generation, which each peer knows */
     uint32_t peer_capacity;
     struct ofpi_av_table *stranger_addresses; /* senders without an entry in `av`; created when the first one comes */
     struct ofpi_peer **strangers;
@@ -356,6 +356,14 @@ int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operatio
 
 /* --------------------------------------------------------------------------------------------------------- peer.c */
 
+/* The peer object of an address vector index, NULL when there is none. */
+static inline struct ofpi_peer *ofpi_peer_at(const struct ofpi_endpoint *endpoint, uint32_t index)
+{
+    uint32_t place = ofpi_id_index(index);
+    struct ofpi_peer *peer = place < endpoint->peer_capacity ? endpoint->peers[place] : NULL;
+
+    return peer && peer->base.index == index ? peer : NULL;
+}
 /* The peer behind an address vector index, made when first used. NULL with *error. */
 struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, int *error);
 /* The one peer of an endpoint of type MSG, state UNUSED; endpoint->peers owns it. NULL: out of memory. */

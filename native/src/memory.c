@@ -92,9 +92,9 @@ static int region_make(struct ofpi_domain *domain, const struct ofp_region_attr 
     if ((attr->remote_read && !ofpi_counter_serves(domain, attr->remote_read)) ||
         (attr->remote_write && !ofpi_counter_serves(domain, attr->remote_write)))
         return -EINVAL;
-    region = ofpi_regions_add(&domain->regions, attr->access);
+    region = ofpi_regions_add(&domain->regions, attr->access, &result);
     if (!region)
-        return -ENOMEM;
+        return result;
     region->base.domain = &domain->base;
     region->base.base = attr->base;
     region->base.length = attr->base ? attr->length : whole_pages(attr->length);
@@ -185,7 +185,7 @@ int ofp_region_close(struct ofp_domain *handle, uint32_t id)
         return result;
     region = ofpi_regions_find(&domain->regions, id);
     if (!region || !region->open) {
-        result = -OFP_ENOKEY;
+        result = -OFP_ENOREGION;
     } else if (region->uses) {
         result = -EBUSY;
     } else {

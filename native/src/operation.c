@@ -37,7 +37,7 @@ static int resolve_segment(struct ofpi_domain *domain, uint32_t access, uint32_t
     }
     found = ofpi_regions_find(&domain->regions, region_id);
     if (!found || !found->open)
-        return -OFP_ENOKEY;
+        return -OFP_ENOREGION;
     if (access & ~found->base.access)
         return -EACCES;
     if (length > found->base.length || offset > found->base.length - length)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The core's small parts, each one file: pool, parameters, log, clock, timers, reactor, regions, address vector.
+ * The core's small parts, each one file: pool, ids, parameters, log, clock, timers, reactor, regions, address vector.
  * Unless said otherwise the caller holds the domain's lock.
  */
 #ifndef OFPI_PARTS_H
@@ -28,6 +28,43 @@ void *ofpi_pool_find(const struct ofpi_pool *pool, uint64_t id); /* NULL: not a 
 uint32_t ofpi_pool_live(const struct ofpi_pool *pool);
 /* The first live object at index >= *cursor, or NULL; *cursor moves behind it. */
 void *ofpi_pool_next(const struct ofpi_pool *pool, uint32_t *cursor);
+
+/* ------------------------------------------------------------------------------------------------ ids.c
+ * Objects by ids of 32 bits that programs hold on to: an index in the low 20 bits, above it a generation, so that an id
+ * whose object is gone names nothing, for ever. Slots that were never used come first while there is room for them, then
+ * the one freed longest ago. A slot that has been through all its generations is retired. No locking of its own.
+ */
+#define OFPI_ID_INDEX_BITS 20
+#define OFPI_ID_SLOTS (1u << OFPI_ID_INDEX_BITS)
+/* Of 4096 one is left out: OFP_PEER_ANY and OFP_PEER_UNKNOWN are no ids. */
+#define OFPI_ID_GENERATIONS 4095u
+struct ofpi_id_slot {
+    void *object; /* NULL: free, or retired */
+    uint32_t id;
+    uint32_t next_free;
+};
+struct ofpi_ids {
+    struct ofpi_id_slot *slots;
+    uint32_t capacity, used, live; /* slots; those that ever were in use; those that are */
+    uint32_t free_first, free_last;
+    uint32_t first_generation; /* of every slot */
+};
+/* No id has a lower index than the first; 0 is an id when both are 0. */
+void ofpi_ids_init(struct ofpi_ids *ids, uint32_t first_index, uint32_t first_generation);
+void ofpi_ids_fini(struct ofpi_ids *ids);
+/* -ENOMEM; -OFP_EEXHAUSTED: every slot is in use or retired. */
+int ofpi_ids_add(struct ofpi_ids *ids, void *object, uint32_t *id);
+void ofpi_ids_remove(struct ofpi_ids *ids, uint32_t id); /* an id in use */
+/* The first object at a slot >= *cursor, or NULL; *cursor moves behind it. */
+void *ofpi_ids_next(const struct ofpi_ids *ids, uint32_t *cursor);
+static inline uint32_t ofpi_id_index(uint32_t id) { return id & (OFPI_ID_SLOTS - 1); }
+/* NULL: not an id in use. */
+static inline void *ofpi_ids_find(const struct ofpi_ids *ids, uint32_t id)
+{
+    uint32_t index = ofpi_id_index(id);
+
+    return index < ids->capacity && ids->slots[index].id == id ? ids->slots[index].object : NULL;
+}
 
 /* ------------------------------------------------------------------------------------------------ param.c
  * Any thread; own lock. Value: environment OFIPY_<NAME>, else ofp_param_set, else the default. A malformed value logs a
@@ -87,8 +124,9 @@ int ofpi_reactor_poll(struct ofpi_reactor *reactor);
 void ofpi_reactor_arm_deadline(struct ofpi_reactor *reactor, uint64_t deadline);
 
 /* ------------------------------------------------------------------------------------------------ region.c
- * The memory-region table of a domain: ids are small integers, id 0 is the process's address space and has no entry.
- * Keys are random 64-bit (getrandom) or asked for; 0 means none.
+ * The memory-region table of a domain. Ids begin at a random generation, so that one of another domain is likely to be
+ * none here; id 0 is the process's address space and has no entry. Keys are random 64-bit (getrandom) or asked for; 0 means
+ * none.
  */
 #define OFPI_ACCESS_REMOTE (OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE)
 struct ofpi_region {
@@ -101,23 +139,28 @@ struct ofpi_region {
     struct ofpi_region *next_by_key;
 };
 struct ofpi_regions {
-    struct ofpi_region **entries; /* by id; entries[0] unused */
-    struct ofpi_region **by_key;  /* chains of those with has_key; `capacity` of them, a power of two */
-    uint32_t capacity, live;
-    uint32_t first_free; /* no free id below it */
-    uint32_t key_count;  /* of `keys`, those not given out yet */
+    struct ofpi_ids ids;
+    struct ofpi_region **by_key; /* chains of those with has_key; `chains` of them, a power of two */
+    uint32_t chains;
+    uint32_t key_count; /* of `keys`, those not given out yet */
     uint64_t keys[16];
 };
 void ofpi_regions_init(struct ofpi_regions *regions);
 void ofpi_regions_fini(struct ofpi_regions *regions);
-/* Takes an id for a region whose base, length and domain the caller fills; NULL: out of memory, or of random numbers. */
-struct ofpi_region *ofpi_regions_add(struct ofpi_regions *regions, uint32_t access);
+/*
+ * Takes an id for a region whose base, length and domain the caller fills. NULL with *error: -ENOMEM (also without random
+ * numbers), -OFP_EEXHAUSTED.
+ */
+struct ofpi_region *ofpi_regions_add(struct ofpi_regions *regions, uint32_t access, int *error);
 /* Enter it under its base.key. -OFP_ENOKEY: another one has that key. */
 int ofpi_regions_enter_key(struct ofpi_regions *regions, struct ofpi_region *region);
 void ofpi_regions_remove_key(struct ofpi_regions *regions, struct ofpi_region *region);
 struct ofpi_region *ofpi_regions_find_key(const struct ofpi_regions *regions, uint64_t key); /* NULL: none */
 void ofpi_regions_remove(struct ofpi_regions *regions, struct ofpi_region *region);
-struct ofpi_region *ofpi_regions_find(const struct ofpi_regions *regions, uint32_t id); /* NULL: none */
+static inline struct ofpi_region *ofpi_regions_find(const struct ofpi_regions *regions, uint32_t id) /* NULL: none */
+{
+    return ofpi_ids_find(&regions->ids, id);
+}
 /* The counter ends: no region counts in it any longer. */
 void ofpi_regions_forget_counter(struct ofpi_regions *regions, const struct ofp_counter *counter);
 static inline void ofpi_region_hold(struct ofp_region *region)
@@ -132,19 +175,19 @@ static inline void ofpi_region_release(struct ofp_region *region)
 }
 
 /* ------------------------------------------------------------------------------------------------ address_vector.c
- * Addresses by index and, through a hash, indices by address. Indices of removed entries are reused only after all
- * others (FIFO), so that a stale index is unlikely to name someone else.
+ * Addresses by index (an id of ids.c, of generation 0 at first) and, through a hash, indices by address.
  */
 struct ofpi_av_table;
 struct ofpi_av_table *ofpi_av_table_new(void);
 void ofpi_av_table_free(struct ofpi_av_table *table);
+/* -ENOMEM, -OFP_EEXHAUSTED. */
 int ofpi_av_table_insert(struct ofpi_av_table *table, const void *address, size_t length, uint32_t *index);
 int ofpi_av_table_find(const struct ofpi_av_table *table, const void *address, size_t length, uint32_t *index);
 int ofpi_av_table_remove(struct ofpi_av_table *table, uint32_t index);
 /* The stored address, NULL when the index holds none. Valid until removed. */
 const void *ofpi_av_table_lookup(const struct ofpi_av_table *table, uint32_t index, size_t *length);
-/* The first index in use at or behind *index; -ENOENT: none. */
-int ofpi_av_table_next(const struct ofpi_av_table *table, uint32_t *index);
+/* The next index in use, from *cursor = 0 on; -ENOENT: no more. Entries may come and go meanwhile. */
+int ofpi_av_table_next(const struct ofpi_av_table *table, uint32_t *cursor, uint32_t *index);
 uint32_t ofpi_av_table_count(const struct ofpi_av_table *table);
 
 #endif

@@ -69,12 +69,12 @@ static void peer_free(struct ofpi_peer *peer)
     free(peer);
 }
 
-static int peers_grow(struct ofpi_endpoint *endpoint, uint32_t index)
+static int peers_grow(struct ofpi_endpoint *endpoint, uint32_t place)
 {
     uint32_t capacity = endpoint->peer_capacity ? endpoint->peer_capacity : 16;
     struct ofpi_peer **peers;
 
-    while (capacity <= index)
+    while (capacity <= place)
         capacity *= 2;
     peers = realloc(endpoint->peers, capacity * sizeof(*peers));
     if (!peers)
@@ -93,14 +93,15 @@ static struct ofpi_peer *adopt_stranger(struct ofpi_endpoint *endpoint, const vo
 
     if (!endpoint->stranger_addresses || ofpi_av_table_find(endpoint->stranger_addresses, address, length, &index) != 0)
         return NULL;
-    peer = endpoint->strangers[index];
+    peer = endpoint->strangers[ofpi_id_index(index)];
     ofpi_av_table_remove(endpoint->stranger_addresses, index);
-    endpoint->strangers[index] = NULL;
+    endpoint->strangers[ofpi_id_index(index)] = NULL;
     return peer;
 }
 
 static struct ofpi_peer *peer_make(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
 {
+    uint32_t place = ofpi_id_index(index);
     size_t length;
     const void *address = ofpi_av_table_lookup(endpoint->av->table, index, &length);
     struct ofpi_peer *peer;
@@ -109,7 +110,7 @@ static struct ofpi_peer *peer_make(struct ofpi_endpoint *endpoint, uint32_t inde
     if (!address)
         return NULL;
     *error = -ENOMEM;
-    if (index >= endpoint->peer_capacity && peers_grow(endpoint, index) != 0)
+    if (place >= endpoint->peer_capacity && peers_grow(endpoint, place) != 0)
         return NULL;
     peer = adopt_stranger(endpoint, address, length);
     if (peer)
@@ -118,16 +119,16 @@ static struct ofpi_peer *peer_make(struct ofpi_endpoint *endpoint, uint32_t inde
         peer = peer_new(endpoint, index, address, length);
     if (!peer)
         return NULL;
-    endpoint->peers[index] = peer;
+    endpoint->peers[place] = peer;
     *error = 0;
     return peer;
 }
 
 struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
 {
-    if (__builtin_expect(index < endpoint->peer_capacity, 1) && endpoint->peers[index])
-        return endpoint->peers[index];
-    return peer_make(endpoint, index, error);
+    struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+
+    return __builtin_expect(peer != NULL, 1) ? peer : peer_make(endpoint, index, error);
 }
 
 struct ofpi_peer *ofpi_peer_only(struct ofpi_endpoint *endpoint, const void *address, size_t length)
@@ -140,9 +141,10 @@ struct ofpi_peer *ofpi_peer_only(struct ofpi_endpoint *endpoint, const void *add
 
 int ofpi_peers_make(struct ofpi_endpoint *endpoint)
 {
+    uint32_t cursor = 0, index;
     int error = 0;
 
-    for (uint32_t index = 0; !error && ofpi_av_table_next(endpoint->av->table, &index) == 0; index++)
+    while (!error && ofpi_av_table_next(endpoint->av->table, &cursor, &index) == 0)
         ofpi_peer_get(endpoint, index, &error);
     return error;
 }
@@ -150,23 +152,24 @@ int ofpi_peers_make(struct ofpi_endpoint *endpoint)
 static struct ofpi_peer *stranger_get(struct ofpi_endpoint *endpoint, const void *address, size_t length)
 {
     struct ofpi_peer **strangers;
-    uint32_t index;
+    uint32_t index, place;
 
     if (!endpoint->stranger_addresses && !(endpoint->stranger_addresses = ofpi_av_table_new()))
         return NULL;
     if (ofpi_av_table_insert(endpoint->stranger_addresses, address, length, &index) != 0)
         return NULL;
-    if (index >= endpoint->stranger_count) {
-        strangers = realloc(endpoint->strangers, (index + 1) * sizeof(*strangers));
+    place = ofpi_id_index(index);
+    if (place >= endpoint->stranger_count) {
+        strangers = realloc(endpoint->strangers, (place + 1) * sizeof(*strangers));
         if (!strangers)
             return NULL;
-        memset(strangers + endpoint->stranger_count, 0, (index + 1 - endpoint->stranger_count) * sizeof(*strangers));
+        memset(strangers + endpoint->stranger_count, 0, (place + 1 - endpoint->stranger_count) * sizeof(*strangers));
         endpoint->strangers = strangers;
-        endpoint->stranger_count = index + 1;
+        endpoint->stranger_count = place + 1;
     }
-    if (!endpoint->strangers[index])
-        endpoint->strangers[index] = peer_new(endpoint, OFP_PEER_UNKNOWN, address, length);
-    return endpoint->strangers[index];
+    if (!endpoint->strangers[place])
+        endpoint->strangers[place] = peer_new(endpoint, OFP_PEER_UNKNOWN, address, length);
+    return endpoint->strangers[place];
 }
 
 struct ofp_peer *ofpi_peer_by_address(struct ofp_endpoint *handle, const void *address, size_t length)
@@ -464,14 +467,14 @@ static void peer_finish(struct ofpi_peer *peer, int error)
 
 void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
 {
-    struct ofpi_peer *peer = index < endpoint->peer_capacity ? endpoint->peers[index] : NULL;
+    struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
 
     if (!peer)
         return;
     peer_finish(peer, ECANCELED);
     /* Messages that came from it may still name the object: it stays, out of the way, until the endpoint closes. */
     peer->base.index = OFP_PEER_UNKNOWN;
-    endpoint->peers[index] = NULL;
+    endpoint->peers[ofpi_id_index(index)] = NULL;
     ofp_list_append(&endpoint->removed, &peer->node);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory regions by id. Ids stay small: the lowest free one is taken. */
+/* Memory regions by id, and by the key that peers know them by. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,22 +9,30 @@
 
 void ofpi_regions_init(struct ofpi_regions *regions)
 {
+    uint32_t generation;
+
     memset(regions, 0, sizeof(*regions));
-    regions->first_free = 1;
+    if (getrandom(&generation, sizeof(generation), 0) != sizeof(generation))
+        generation = (uint32_t)((uintptr_t)regions >> 12);
+    /* From index 1: no id is OFP_REGION_PROCESS. */
+    ofpi_ids_init(&regions->ids, 1, generation);
 }
 
 void ofpi_regions_fini(struct ofpi_regions *regions)
 {
-    for (uint32_t id = 1; id < regions->capacity; id++)
-        free(regions->entries[id]);
-    free(regions->entries);
+    struct ofpi_region *region;
+    uint32_t cursor = 0;
+
+    while ((region = ofpi_ids_next(&regions->ids, &cursor)))
+        free(region);
+    ofpi_ids_fini(&regions->ids);
     free(regions->by_key);
 }
 
 /* Keys that were asked for may be small numbers: spread them. */
 static uint32_t chain_of(const struct ofpi_regions *regions, uint64_t key)
 {
-    return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (regions->capacity - 1);
+    return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (regions->chains - 1);
 }
 
 static void chain(struct ofpi_regions *regions, struct ofpi_region *region)
@@ -35,24 +43,20 @@ static void chain(struct ofpi_regions *regions, struct ofpi_region *region)
     *first = region;
 }
 
-static bool grow(struct ofpi_regions *regions)
+/* As many chains as there are ids. */
+static bool spread_keys(struct ofpi_regions *regions)
 {
-    uint32_t capacity = regions->capacity ? regions->capacity * 2 : 16;
-    struct ofpi_region **by_key = calloc(capacity, sizeof(*by_key)), **entries;
+    struct ofpi_region **by_key = calloc(regions->ids.capacity, sizeof(*by_key)), *region;
+    uint32_t cursor = 0;
 
-    entries = by_key ? realloc(regions->entries, capacity * sizeof(*entries)) : NULL;
-    if (!entries) {
-        free(by_key);
+    if (!by_key)
         return false;
-    }
-    memset(entries + regions->capacity, 0, (capacity - regions->capacity) * sizeof(*entries));
     free(regions->by_key);
     regions->by_key = by_key;
-    regions->entries = entries;
-    regions->capacity = capacity;
-    for (uint32_t id = 1; id < capacity; id++)
-        if (entries[id] && entries[id]->has_key)
-            chain(regions, entries[id]);
+    regions->chains = regions->ids.capacity;
+    while ((region = ofpi_ids_next(&regions->ids, &cursor)))
+        if (region->has_key)
+            chain(regions, region);
     return true;
 }
 
@@ -80,7 +84,7 @@ void ofpi_regions_remove_key(struct ofpi_regions *regions, struct ofpi_region *r
 
 struct ofpi_region *ofpi_regions_find_key(const struct ofpi_regions *regions, uint64_t key)
 {
-    struct ofpi_region *region = regions->capacity ? regions->by_key[chain_of(regions, key)] : NULL;
+    struct ofpi_region *region = regions->chains ? regions->by_key[chain_of(regions, key)] : NULL;
 
     while (region && region->base.key != key)
         region = region->next_by_key;
@@ -106,57 +110,49 @@ static uint64_t random_key(struct ofpi_regions *regions)
     return key;
 }
 
-struct ofpi_region *ofpi_regions_add(struct ofpi_regions *regions, uint32_t access)
+struct ofpi_region *ofpi_regions_add(struct ofpi_regions *regions, uint32_t access, int *error)
 {
-    struct ofpi_region *region;
-    uint32_t id = regions->first_free;
+    struct ofpi_region *region = calloc(1, sizeof(*region));
 
-    while (id < regions->capacity && regions->entries[id])
-        id++;
-    if (id >= regions->capacity && !grow(regions))
-        return NULL;
-    region = calloc(1, sizeof(*region));
+    *error = -ENOMEM;
     if (!region)
         return NULL;
     if (access & OFPI_ACCESS_REMOTE && !(region->base.key = random_key(regions))) {
         free(region);
         return NULL;
     }
-    region->base.id = id;
     region->base.access = access;
     region->open = true;
     ofp_list_init(&region->reached);
-    regions->entries[id] = region;
-    regions->first_free = id + 1;
-    regions->live++;
+    *error = ofpi_ids_add(&regions->ids, region, &region->base.id);
+    if (*error) {
+        free(region);
+        return NULL;
+    }
+    if (regions->chains < regions->ids.capacity && !spread_keys(regions)) {
+        ofpi_regions_remove(regions, region);
+        *error = -ENOMEM;
+        return NULL;
+    }
     return region;
 }
 
 void ofpi_regions_remove(struct ofpi_regions *regions, struct ofpi_region *region)
 {
-    uint32_t id = region->base.id;
-
     ofpi_regions_remove_key(regions, region);
-    regions->entries[id] = NULL;
-    regions->live--;
-    if (id < regions->first_free)
-        regions->first_free = id;
+    ofpi_ids_remove(&regions->ids, region->base.id);
     free(region);
-}
-
-struct ofpi_region *ofpi_regions_find(const struct ofpi_regions *regions, uint32_t id)
-{
-    return id < regions->capacity ? regions->entries[id] : NULL;
 }
 
 void ofpi_regions_forget_counter(struct ofpi_regions *regions, const struct ofp_counter *counter)
 {
-    for (uint32_t id = 1; id < regions->capacity; id++) {
-        struct ofpi_region *region = regions->entries[id];
+    struct ofpi_region *region;
+    uint32_t cursor = 0;
 
-        if (region && region->remote_read == counter)
+    while ((region = ofpi_ids_next(&regions->ids, &cursor))) {
+        if (region->remote_read == counter)
             region->remote_read = NULL;
-        if (region && region->remote_write == counter)
+        if (region->remote_write == counter)
             region->remote_write = NULL;
     }
 }

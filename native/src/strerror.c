@@ -9,11 +9,11 @@ const char *ofp_strerror(int error)
     case OFP_ETOOSMALL:
         return "the buffer for the result is too small";
     case OFP_EADDRNOTAVAIL:
-        return "the address vector holds no address at this index";
+        return "the address vector has no such peer: it was never inserted, or it was removed";
     case OFP_ETRUNC:
         return "the message was longer than the receive buffer";
     case OFP_ENOKEY:
-        return "no memory region has this id or key";
+        return "no memory region has this key";
     case OFP_EOVERRUN:
         return "a queue overran";
     case OFP_ENORX:
@@ -26,6 +26,10 @@ const char *ofp_strerror(int error)
         return "the domain is bound to another thread";
     case OFP_EREMOTE:
         return "the peer refused the operation";
+    case OFP_ENOREGION:
+        return "no region of this domain has this id: it is closed, or another domain's";
+    case OFP_EEXHAUSTED:
+        return "every entry of the table is in use, or used up";
     default:
         /* glibc's strerror keeps known errors as constants; only unknown numbers share a buffer. */
         return strerror(error < 0 ? -error : error);

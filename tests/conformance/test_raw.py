@@ -159,7 +159,7 @@ def test_refused_records(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     )
     for field, wrong, kind in (
         ("op", 99, ofipy.InvalidArgument),
-        ("region", 54321, ofipy.RemoteAccessError),
+        ("region", 54321, ofipy.Closed),
         ("length", 9, ofipy.InvalidArgument),
         ("offset", 2**64 - 4, ofipy.InvalidArgument),
         ("flags", 1 << 62, ofipy.InvalidArgument),

@@ -113,29 +113,37 @@ static void test_removed_address_is_gone_and_comes_back_elsewhere(void **state)
 /* Until the table is full no index comes twice; then the one removed longest ago comes first. */
 static void test_freed_indices_are_reused_last_and_in_order(void **state)
 {
-    uint32_t removed[4] = {2, 0, 3, 1}, next = 0;
+    uint32_t removed[4] = {2, 0, 3, 1}, next = 0, number = 0;
     bool seen[64] = {false};
     char name[32];
-    uint32_t number = 0;
+    size_t length;
 
     (void)state;
     for (; number < 4; number++) {
         name_of(number, name);
-        seen[insert(name)] = true;
+        assert_int_equal(insert(name), number);
+        seen[number] = true;
     }
     for (int i = 0; i < 4; i++)
         assert_int_equal(ofpi_av_table_remove(table, removed[i]), 0);
     while (next < 4) {
-        uint32_t index;
+        uint32_t index, place;
 
         assert_true(number < 64);
         name_of(number++, name);
         index = insert(name);
-        if (seen[index])
-            assert_int_equal(index, removed[next++]);
-        else
+        place = ofpi_id_index(index);
+        if (seen[place]) {
+            /* In its place, but not its number. */
+            assert_int_equal(place, removed[next]);
+            assert_int_not_equal(index, removed[next]);
+            assert_null(ofpi_av_table_lookup(table, removed[next], &length));
+            assert_int_equal(ofpi_av_table_remove(table, removed[next++]), -OFP_EADDRNOTAVAIL);
+        } else {
             assert_int_equal(next, 0);
-        seen[index] = true;
+            assert_int_equal(index, place);
+        }
+        seen[place] = true;
     }
 }
 
@@ -155,24 +163,22 @@ static void test_stored_address_does_not_move(void **state)
     assert_memory_equal(stored, "first", length);
 }
 
-/* Random inserts and removals against a plain array. */
 static void test_iteration_visits_every_index_in_use(void **state)
 {
-    uint32_t first = insert("a"), second = insert("b"), third = insert("c"), index = 0;
+    uint32_t first = insert("a"), second = insert("b"), third = insert("c"), cursor = 0, index;
 
     (void)state;
     assert_int_equal(ofpi_av_table_remove(table, second), 0);
-    assert_int_equal(ofpi_av_table_next(table, &index), 0);
+    assert_int_equal(ofpi_av_table_next(table, &cursor, &index), 0);
     assert_int_equal(index, first);
-    index++;
-    assert_int_equal(ofpi_av_table_next(table, &index), 0);
+    assert_int_equal(ofpi_av_table_next(table, &cursor, &index), 0);
     assert_int_equal(index, third);
-    index++;
-    assert_int_equal(ofpi_av_table_next(table, &index), -ENOENT);
-    index = UINT32_MAX;
-    assert_int_equal(ofpi_av_table_next(table, &index), -ENOENT);
+    assert_int_equal(ofpi_av_table_next(table, &cursor, &index), -ENOENT);
+    cursor = UINT32_MAX;
+    assert_int_equal(ofpi_av_table_next(table, &cursor, &index), -ENOENT);
 }
 
+/* Random inserts and removals against a plain array. */
 static void test_random_use_against_a_model(void **state)
 {
     static uint32_t model[ADDRESSES]; /* index + 1; 0: not in the table */

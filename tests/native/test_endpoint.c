@@ -133,7 +133,7 @@ static void test_batch_accepts_a_prefix(void **state)
     batch[0].op = 99;
     assert_int_equal(ofp_post(b.endpoint, batch, 1), -EINVAL);
     batch[1].region = 12345;
-    assert_int_equal(ofp_post(b.endpoint, batch + 1, 1), -OFP_ENOKEY);
+    assert_int_equal(ofp_post(b.endpoint, batch + 1, 1), -OFP_ENOREGION);
     assert_int_equal(ofp_cancel(b.endpoint, 1), 0);
 }
 
@@ -156,7 +156,7 @@ static void test_region_bounds_and_use(void **state)
     assert_int_equal(ofp_region_close(b.domain, region), -EBUSY);
     assert_int_equal(ofp_cancel(b.endpoint, 1), 0);
     assert_int_equal(ofp_region_close(b.domain, region), 0);
-    assert_int_equal(ofp_region_close(b.domain, region), -OFP_ENOKEY);
+    assert_int_equal(ofp_region_close(b.domain, region), -OFP_ENOREGION);
 }
 
 static void test_queue_keeps_more_than_its_size(void **state)

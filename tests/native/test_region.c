@@ -28,40 +28,69 @@ static int close_regions(void **state)
     return 0;
 }
 
-static void test_ids_are_small_and_never_zero(void **state)
+static struct ofpi_region *add(uint32_t access)
 {
-    (void)state;
-    assert_null(ofpi_regions_find(&regions, 0));
-    assert_null(ofpi_regions_find(&regions, 1));
-    for (uint32_t i = 1; i <= REGIONS; i++) {
-        struct ofpi_region *region = ofpi_regions_add(&regions, OFP_ACCESS_SEND);
+    int error = 1;
+    struct ofpi_region *region = ofpi_regions_add(&regions, access, &error);
 
-        assert_non_null(region);
-        assert_int_equal(region->base.id, i);
-        assert_int_equal(region->base.access, OFP_ACCESS_SEND);
-        assert_true(region->open);
-    }
-    assert_int_equal(regions.live, REGIONS);
-    assert_null(ofpi_regions_find(&regions, 0));
-    assert_null(ofpi_regions_find(&regions, UINT32_MAX));
-    assert_int_equal(ofpi_regions_find(&regions, 17)->base.id, 17);
+    assert_non_null(region);
+    assert_int_equal(error, 0);
+    return region;
 }
 
-static void test_removed_ids_are_empty_and_reused(void **state)
+static void test_ids_name_their_regions_and_are_never_zero(void **state)
 {
     struct ofpi_region *all[REGIONS];
 
     (void)state;
+    assert_null(ofpi_regions_find(&regions, 0));
+    assert_null(ofpi_regions_find(&regions, 1));
+    for (int i = 0; i < REGIONS; i++) {
+        all[i] = add(OFP_ACCESS_SEND);
+        assert_int_not_equal(ofpi_id_index(all[i]->base.id), 0);
+        assert_int_equal(all[i]->base.access, OFP_ACCESS_SEND);
+        assert_true(all[i]->open);
+    }
+    assert_int_equal(regions.ids.live, REGIONS);
+    assert_null(ofpi_regions_find(&regions, 0));
+    assert_null(ofpi_regions_find(&regions, UINT32_MAX));
     for (int i = 0; i < REGIONS; i++)
-        all[i] = ofpi_regions_add(&regions, 0);
-    ofpi_regions_remove(&regions, all[200]);
-    ofpi_regions_remove(&regions, all[7]);
-    assert_null(ofpi_regions_find(&regions, 8));
-    assert_null(ofpi_regions_find(&regions, 201));
-    assert_int_equal(regions.live, REGIONS - 2);
-    assert_int_equal(ofpi_regions_add(&regions, 0)->base.id, 8);
-    assert_int_equal(ofpi_regions_add(&regions, 0)->base.id, 201);
-    assert_int_equal(ofpi_regions_add(&regions, 0)->base.id, REGIONS + 1);
+        assert_ptr_equal(ofpi_regions_find(&regions, all[i]->base.id), all[i]);
+}
+
+static void test_the_id_of_a_removed_region_stays_empty(void **state)
+{
+    uint32_t stale[REGIONS];
+
+    (void)state;
+    for (int i = 0; i < REGIONS; i++) {
+        struct ofpi_region *region = add(0);
+
+        stale[i] = region->base.id;
+        ofpi_regions_remove(&regions, region);
+    }
+    assert_int_equal(regions.ids.live, 0);
+    for (int i = 0; i < REGIONS; i++)
+        add(0);
+    for (int i = 0; i < REGIONS; i++)
+        assert_null(ofpi_regions_find(&regions, stale[i]));
+}
+
+/* An id of one domain is likely to be none in another: they begin at generations of their own. */
+static void test_domains_begin_at_different_generations(void **state)
+{
+    enum { DOMAINS = 64 };
+    uint32_t first = add(0)->base.id;
+    int differ = 0;
+
+    (void)state;
+    for (int i = 0; i < DOMAINS; i++) {
+        ofpi_regions_fini(&regions);
+        ofpi_regions_init(&regions);
+        differ += add(0)->base.id != first;
+    }
+    /* By chance two of them are alike, but never this many: one in 10^60. */
+    assert_true(differ > DOMAINS / 2);
 }
 
 static int compare(const void *one, const void *other)
@@ -76,9 +105,9 @@ static void test_keys_are_for_remote_access_only_and_differ(void **state)
     uint64_t keys[REGIONS], ones = 0, zeros = 0;
 
     (void)state;
-    assert_int_equal(ofpi_regions_add(&regions, OFP_ACCESS_SEND | OFP_ACCESS_WRITE)->base.key, 0);
+    assert_int_equal(add(OFP_ACCESS_SEND | OFP_ACCESS_WRITE)->base.key, 0);
     for (int i = 0; i < REGIONS; i++) {
-        keys[i] = ofpi_regions_add(&regions, i % 2 ? OFP_ACCESS_REMOTE_READ : OFP_ACCESS_REMOTE_WRITE)->base.key;
+        keys[i] = add(i % 2 ? OFP_ACCESS_REMOTE_READ : OFP_ACCESS_REMOTE_WRITE)->base.key;
         assert_int_not_equal(keys[i], 0);
         ones |= keys[i];
         zeros |= ~keys[i];
@@ -92,7 +121,7 @@ static void test_keys_are_for_remote_access_only_and_differ(void **state)
 
 static void test_uses_are_counted_and_none_is_allowed(void **state)
 {
-    struct ofpi_region *region = ofpi_regions_add(&regions, 0);
+    struct ofpi_region *region = add(0);
 
     (void)state;
     ofpi_region_hold(&region->base);
@@ -106,8 +135,9 @@ static void test_uses_are_counted_and_none_is_allowed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_ids_are_small_and_never_zero, open_regions, close_regions),
-        cmocka_unit_test_setup_teardown(test_removed_ids_are_empty_and_reused, open_regions, close_regions),
+        cmocka_unit_test_setup_teardown(test_ids_name_their_regions_and_are_never_zero, open_regions, close_regions),
+        cmocka_unit_test_setup_teardown(test_the_id_of_a_removed_region_stays_empty, open_regions, close_regions),
+        cmocka_unit_test_setup_teardown(test_domains_begin_at_different_generations, open_regions, close_regions),
         cmocka_unit_test_setup_teardown(test_keys_are_for_remote_access_only_and_differ, open_regions, close_regions),
         cmocka_unit_test_setup_teardown(test_uses_are_counted_and_none_is_allowed, open_regions, close_regions),
     };

@@ -83,6 +83,8 @@ def test_pickle(kind: type[ofipy.FabricError]) -> None:
         (lib.OFP_ETHREAD, ofipy.ThreadingError),
         (lib.OFP_EADDRNOTAVAIL, ofipy.UnknownPeer),
         (lib.OFP_EREMOTE, ofipy.RemoteAccessError),
+        (lib.OFP_ENOREGION, ofipy.Closed),
+        (lib.OFP_EEXHAUSTED, ofipy.NoMemory),
     ],
 )
 def test_codes(code: int, kind: type[ofipy.FabricError]) -> None:

@@ -126,7 +126,7 @@ int ofp_region_register(struct ofp_domain *domain, const struct ofp_region_attr 
 int ofp_region_allocate(struct ofp_domain *domain, const struct ofp_region_attr *attr, struct ofp_region_handle *region,
                         char *text, size_t text_size);
 /*
- * -EBUSY while operations of this process use it. Peers lose their access: what they still move ends at them with an error.
+ * -OFP_ENOREGION: it is closed already. -EBUSY while operations of this process use it. Peers lose their access: what they still move ends at them with an error.
  * Allocated memory goes away with it.
  */
 int ofp_region_close(struct ofp_domain *domain, uint32_t region);
@@ -231,15 +231,15 @@ int ofp_av_open(struct ofp_domain *domain, const struct ofp_av_attr *attr, struc
 int ofp_av_close(struct ofp_av *av);
 int ofp_av_retire(struct ofp_av *av);
 void ofp_av_free(struct ofp_av *av);
-/* Index of the address, which enters when it is new; an index stays valid until removed. */
+/* Index of the address, which enters when it is new; an index is valid until removed, and then refused. -OFP_EEXHAUSTED. */
 int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_t *index);
 int ofp_av_remove(struct ofp_av *av, uint32_t index);
 int ofp_av_lookup(struct ofp_av *av, uint32_t index, void *address, size_t *length);
 /* Index of a known address, -ENOENT otherwise. */
 int ofp_av_find(struct ofp_av *av, const void *address, size_t length, uint32_t *index);
 uint32_t ofp_av_count(struct ofp_av *av);
-/* Iteration: the first index in use at or behind *index; -ENOENT: there is none. */
-int ofp_av_next(struct ofp_av *av, uint32_t *index);
+/* Iteration, from *cursor = 0 on: the next index in use; -ENOENT: there is none. Entries may come and go meanwhile. */
+int ofp_av_next(struct ofp_av *av, uint32_t *cursor, uint32_t *index);
 
 /* --------------------------------------------------------------------------------------------------------- endpoint */
 

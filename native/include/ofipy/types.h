@@ -28,6 +28,8 @@
 #define OFP_EFORKED 513       /* the object belongs to the parent process */
 #define OFP_ETHREAD 514       /* the domain is bound to another thread */
 #define OFP_EREMOTE 515       /* the peer refused the operation (key, bounds or rights) */
+#define OFP_ENOREGION 516     /* no open region of the domain has this id */
+#define OFP_EEXHAUSTED 517    /* the table has given out all its ids */
 
 /* What an operation record asks for. */
 enum ofp_operation_code {
@@ -114,6 +116,10 @@ enum ofp_datatype {
 #define OFP_COMPLETED_MULTI_RECV 0x800     /* the multi-receive buffer is released; alone: no message came with it */
 #define OFP_COMPLETED_CLAIM 0x1000         /* the message is set aside under `context` */
 
+/*
+ * Address vector indices and region ids carry a generation in their upper 12 bits, so that one whose entry or region is gone
+ * is refused and never means another. A fresh address vector counts from 0; a domain's regions begin at a random generation.
+ */
 /* `peer` of a receive that takes messages of any source; `source` of a message whose sender has no address here. */
 #define OFP_PEER_ANY 0xffffffffu
 #define OFP_PEER_UNKNOWN 0xfffffffeu
