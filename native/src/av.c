@@ -114,6 +114,12 @@ int ofp_av_remove(struct ofp_av *av, uint32_t index)
             if (endpoint->av == av)
                 ofpi_peer_removed(endpoint, index);
         }
+        OFP_LIST_EACH(node, following, &av->domain->receive_contexts) {
+            struct ofpi_endpoint *context = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+
+            if (context->av == av)
+                ofpi_receive_context_end_directed(context->receive_context, index, ECANCELED);
+        }
     }
     ofpi_domain_leave(av->domain);
     return result;

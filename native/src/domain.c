@@ -42,6 +42,7 @@ static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struc
     ofp_store_relaxed(&domain->owner, this_thread());
     domain->fork_generation = ofpi_fork_generation;
     ofp_list_init(&domain->endpoints);
+    ofp_list_init(&domain->receive_contexts);
     ofp_list_init(&domain->queues);
     ofp_list_init(&domain->to_flush);
     ofp_list_init(&domain->due);

@@ -33,7 +33,7 @@ struct ofpi_domain {
     _Atomic uint64_t owner;   /* OFP_THREAD_DOMAIN: the thread it is bound to */
     uint64_t fork_generation; /* constant; differs from ofpi_fork_generation in a child */
 
-    struct ofp_list endpoints, queues, vectors, counters, event_queues, passives;
+    struct ofp_list endpoints, receive_contexts, queues, vectors, counters, event_queues, passives;
     uint32_t endpoint_count;
     uint32_t next_endpoint_id;
     uint64_t last_request; /* handle of the newest connection request; passive.c */
@@ -137,7 +137,7 @@ struct ofpi_endpoint {
     struct ofpi_domain *domain;
     struct ofpi_endpoint *behind; /* whom it stands for as a handle: itself; an alias that is open, its endpoint */
     uint32_t aliases;             /* that stand for it; alias.c */
-    struct ofp_list node;         /* in domain->endpoints */
+    struct ofp_list node;         /* in domain->endpoints, or in domain->receive_contexts */
     struct ofp_list flush_node;
     struct ofp_cq *tx_cq, *rx_cq;
     struct ofp_av *av; /* NULL for type MSG */

@@ -288,7 +288,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     fail_sends(&peer->pendings, error);
     fail_list(&peer->backlog, error, 0);
     if (process_gone)
-        ofpi_receives_take_back(endpoint, &peer->pendings, OFP_EPEERLOST);
+        ofpi_receives_take_back(endpoint, &peer->pendings, error == ECANCELED ? ECANCELED : OFP_EPEERLOST);
     if (endpoint->receive_context)
         ofpi_receive_context_peer_lost(endpoint->receive_context, base, error, process_gone);
     if (endpoint->connection)
@@ -471,6 +471,8 @@ void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
 
     if (!peer)
         return;
+    if (endpoint->receive_context && !endpoint->shared)
+        ofpi_receive_context_end_directed(endpoint->receive_context, index, ECANCELED);
     peer_finish(peer, ECANCELED);
     /* Messages that came from it may still name the object: it stays, out of the way, until the endpoint closes. */
     peer->base.index = OFP_PEER_UNKNOWN;

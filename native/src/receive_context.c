@@ -270,6 +270,18 @@ static void lose_payloads(struct ofpi_receive_context *context, const struct ofp
     }
 }
 
+void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uint32_t source, int error)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &context->posted.order) {
+        struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
+
+        if (ofpi_posted_source(posted) == source)
+            ofpi_receive_fail(context, posted, error);
+    }
+}
+
 void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofp_peer *peer, int error,
                                     bool process_gone)
 {
@@ -282,12 +294,6 @@ void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct
             ofpi_receive_complete(receive, error, 0);
     }
     lose_payloads(context, peer, error);
-    if (!process_gone || peer->index == OFP_PEER_UNKNOWN)
-        return;
-    OFP_LIST_EACH(node, following, &context->posted.order) {
-        struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
-
-        if (ofpi_posted_source(posted) == peer->index)
-            ofpi_receive_fail(context, posted, OFP_EPEERLOST);
-    }
+    if (process_gone && peer->index != OFP_PEER_UNKNOWN)
+        ofpi_receive_context_end_directed(context, peer->index, OFP_EPEERLOST);
 }

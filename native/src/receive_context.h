@@ -43,6 +43,9 @@ void ofpi_receive_context_end(struct ofpi_receive_context *context, struct ofp_e
 /* End every posted receive and every receive under way of this endpoint with `error`; drop its unexpected messages. */
 void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, int error);
 
+/* End every posted receive that names this source with `error`. */
+void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uint32_t source, int error);
+
 /*
  * OFP_RECV or OFP_TRECV of a checked transfer; op->peer is the source (OFP_PEER_ANY: any). The transfer's memory is copied
  * as needed, its regions are held (ofpi_region_hold) until the completion. Flags:

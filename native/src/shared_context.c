@@ -2,7 +2,7 @@
 /*
  * Receive contexts that several endpoints share. The handle is an endpoint without a transport and without a transmit side,
  * which owns the receive context and whose name receives are posted under: so posting, requests, cancelling and setting
- * aside need no code of their own. It is in no list of endpoints, and nothing ever arrives at it.
+ * aside need no code of their own. It is not among the domain's endpoints, and nothing ever arrives at it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,6 +61,7 @@ int ofp_receive_context_open(struct ofp_domain *handle, const struct ofp_receive
         attr->cq->uses++;
         if (attr->av)
             attr->av->uses++;
+        ofp_list_append(&domain->receive_contexts, &context->node);
         domain->endpoint_count++;
         *result = &context->base;
     }
@@ -81,6 +82,7 @@ int ofp_receive_context_retire(struct ofp_endpoint *handle)
         return -EBUSY;
     }
     context->closing = true;
+    ofp_list_remove(&context->node);
     domain->endpoint_count--;
     ofpi_receive_context_drain(context->receive_context, handle, ECANCELED);
     ofpi_receive_context_close(context->receive_context);

@@ -103,6 +103,22 @@ def test_removal_cancels_what_is_under_way_to_that_peer_only(open_endpoint: Open
 
 
 @pytest.mark.pairs
+def test_removal_cancels_receives_that_name_the_peer(open_endpoint: Open) -> None:
+    """Also when nothing was ever sent to it or heard of it: nobody else will have its index."""
+    ep, other = open_endpoint(), open_endpoint()
+    for met in (False, True):
+        peer = ep.insert(bytes(other.address))
+        if met:
+            ep.tsend(b"hello", peer, tag=2).wait(timeout=TIMEOUT)
+            other.trecv_into(bytearray(9), tag=2).wait(timeout=TIMEOUT)
+        receives = [ep.trecv_into(bytearray(8), peer, tag=tag) for tag in (1, 1, 3)]
+        ep.av.remove(peer)
+        for receive in receives:
+            with pytest.raises(ofipy.Canceled):
+                receive.wait(timeout=TIMEOUT)
+
+
+@pytest.mark.pairs
 def test_removal_while_other_threads_send(open_endpoint: Open) -> None:
     ep, stays, goes = open_endpoint(), open_endpoint(), open_endpoint()
     peer, rounds, failures = ep.insert(bytes(stays.address)), 100, []

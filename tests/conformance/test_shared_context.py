@@ -55,6 +55,18 @@ def test_receives_take_messages_of_every_endpoint(shared: Shared, size: int) -> 
 
 
 @shared_context
+def test_receives_that_name_a_removed_peer_are_cancelled(shared: Shared) -> None:
+    directed, any_source = (
+        shared.context.trecv_into(bytearray(8), source, tag=TAG) for source in (shared.source, None)
+    )
+    shared.context.av.remove(shared.source)
+    with pytest.raises(ofipy.Canceled):
+        directed.wait(timeout=TIMEOUT)
+    shared.send(0, b"any").wait(timeout=TIMEOUT)
+    assert any_source.wait(timeout=TIMEOUT).length == 3
+
+
+@shared_context
 def test_messages_that_came_first_are_received_in_order(shared: Shared) -> None:
     for number in range(4):
         shared.send(number % 2, bytes([number])).wait(timeout=TIMEOUT)
