@@ -36,10 +36,10 @@ class EndpointAlias(Endpoint):
         self._endpoint: Endpoint = endpoint
         self._shell = pointer
         self._domain, self._memory = endpoint._domain, endpoint._memory
-        self._av, self._cq = endpoint._av, endpoint._cq
+        self._av, self._cq, self._vector = endpoint._av, endpoint._cq, endpoint._vector
         self._only = endpoint._only
         self._owned = None
-        self._poster = make_poster(pointer, self._domain, self._av)
+        self._poster = make_poster(pointer, self._domain, self._vector)
         provider = endpoint.provider
 
         def close(pointer: Any) -> None:

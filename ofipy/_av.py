@@ -10,11 +10,12 @@ from ofipy._address import Address, counted, resolve
 from ofipy._binding import check, ffi, lib
 from ofipy._errors import Closed, FabricError, InvalidArgument
 from ofipy._lifetime import Handle, Resource
+from ofipy._owner import foreign
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
 
-__all__ = ["PEER_ANY", "AddressVector", "Peer"]
+__all__ = ["PEER_ANY", "AddressVector", "Peer", "own_peer"]
 
 PEER_ANY: int = lib.OFP_PEER_ANY
 PEER_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
@@ -23,9 +24,14 @@ ONLY_PEER: int = PEER_UNKNOWN
 
 
 class Peer(int):
-    """A peer: its index in an address vector, usable wherever an operation names one."""
+    """A peer: its index in an address vector, usable wherever an operation of that vector's endpoints names one.
 
-    _vector: "weakref.ref[AddressVector]"
+    The index of a removed peer comes again at the earliest with another generation, in its upper 12 bits: whoever
+    keeps a removed peer is told so.
+    """
+
+    # One object for all peers of a vector. A number that a program makes a Peer of is of none: of one that is gone.
+    _vector: "weakref.ref[Any]" = weakref.ref(frozenset((1,)))
 
     @property
     def address(self) -> Address:
@@ -38,7 +44,7 @@ class Peer(int):
         UnknownPeer
             When the peer was removed.
         """
-        vector = self._vector()
+        vector: AddressVector | None = self._vector()
         if vector is None:
             raise Closed("the address vector of this peer is gone", operation="address")
         return vector.address(self)
@@ -57,10 +63,37 @@ class Peer(int):
         return int, (int(self),)
 
 
+def own_peer(vector: "weakref.ref[Any]", peer: int, operation: str) -> int:
+    """The number of a peer; of a :class:`Peer` only when it is one of these.
+
+    Parameters
+    ----------
+    vector : weakref.ref
+        What the endpoint's own peers refer to: its ``_vector``.
+    peer : Peer or int
+        A plain number is taken as it is: C knows whether there is such a peer.
+    operation : str
+        For the error.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is a peer of another vector, or of another connection.
+    """
+    if isinstance(peer, Peer) and peer._vector is not vector:
+        raise foreign(
+            repr(peer),
+            "address vector or connection",
+            operation=operation,
+            remedy="ep.insert(peer.address) gives the endpoint's own; a connected one has ep.peer",
+        )
+    return peer
+
+
 class AddressVector(Resource):
     """Addresses of peers by index. Made by :meth:`Domain.av`; several endpoints may share one."""
 
-    __slots__ = ("_domain", "_peers")
+    __slots__ = ("_domain", "_peers", "_reference")
 
     _warns = False  # its domain does
 
@@ -71,6 +104,7 @@ class AddressVector(Resource):
         check(lib.ofp_av_open(domain._pointer("av"), attributes, result), operation="av", provider=provider)
         self._domain = domain
         self._peers: dict[int, Peer] = {}
+        self._reference = weakref.ref(self)
 
         def close(pointer: Any) -> None:
             check(lib.ofp_av_retire(pointer), operation="close an address vector", provider=provider)
@@ -181,10 +215,13 @@ class AddressVector(Resource):
         ------
         UnknownPeer
             When there is none.
+        InvalidArgument
+            When it is a peer of another vector.
         """
-        result = lib.ofp_av_remove(self._pointer("remove"), peer)
-        check(-lib.OFP_EADDRNOTAVAIL if result == -codes.ENOENT else result, operation="remove")
-        self._peers.pop(peer, None)
+        number = own_peer(self._reference, peer, "remove")
+        result = lib.ofp_av_remove(self._pointer("remove"), number)
+        check(result, operation="remove", provider=self._domain.provider)
+        self._peers.pop(number, None)
 
     def address(self, peer: int) -> Address:
         """Where a peer is.
@@ -193,10 +230,13 @@ class AddressVector(Resource):
         ------
         UnknownPeer
             When the vector has no such entry.
+        InvalidArgument
+            When it is a peer of another vector.
         """
+        number = own_peer(self._reference, peer, "address")
         room, length = ffi.new("char[]", lib.OFP_ADDRESS_MAX), ffi.new("size_t *", lib.OFP_ADDRESS_MAX)
         provider = self._domain.provider
-        result = lib.ofp_av_lookup(self._pointer("address"), peer, room, length)
+        result = lib.ofp_av_lookup(self._pointer("address"), number, room, length)
         check(result, operation="address", provider=provider)
         return Address(((provider, bytes(ffi.buffer(room, length[0]))),))
 
@@ -224,7 +264,7 @@ class AddressVector(Resource):
         peer = self._peers.get(index)
         if peer is None:
             peer = Peer(index)
-            peer._vector = weakref.ref(self)
+            peer._vector = self._reference
             self._peers[index] = peer
         return peer
 

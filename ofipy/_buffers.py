@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ofipy._binding import ffi, lib
-from ofipy._errors import BufferTypeError, Closed, InvalidArgument
+from ofipy._errors import BufferTypeError, InvalidArgument
 from ofipy._foreign import host_array
-from ofipy._region import Region
+from ofipy._region import Region, own_region
 from ofipy._remote import RemoteMemory
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = [
     "address_of",
     "local_memory",
     "make_record",
+    "region_memory",
 ]
 
 # Arrays from this size on are looked up among the memory of domain.empty, which the provider moves faster.
@@ -74,6 +75,8 @@ def local_memory(buffer: Any, *, domain: "Domain", writable: bool, operation: st
     ------
     BufferTypeError
         When it is not memory, is read-only but has to be written, or has more pieces than the provider takes.
+    InvalidArgument, Closed
+        When a region is another domain's, or closed.
     """
     if type(buffer) not in _COMPOSED:
         # Most are one contiguous piece of plain memory; what else it is, or what is wrong with it, follows below.
@@ -110,6 +113,27 @@ def local_memory(buffer: Any, *, domain: "Domain", writable: bool, operation: st
     return LocalMemory(0, 0, total, segments, len(pieces), (segments, pieces))
 
 
+def region_memory(
+    region: Region, offset: int, length: int | None, *, domain: "Domain", operation: str
+) -> LocalMemory:
+    """A part of a region as local memory of the raw tier; without a length all behind the offset.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is not within the region, or the region is another domain's.
+    Closed
+        When the region is closed.
+    """
+    own_region(region, domain, operation)
+    size = region._length - offset if length is None else length
+    if offset < 0 or size < 0 or offset + size > region._length:
+        raise InvalidArgument(
+            f"{size} bytes at {offset} of a region of {region._length}", operation=operation
+        )
+    return LocalMemory(region._id, region._offset + offset, size, None, 0, region)
+
+
 def _describe(buffer: Any) -> str:
     if isinstance(buffer, list | tuple):
         return f"{type(buffer).__name__} of {len(buffer)} buffers"
@@ -118,8 +142,7 @@ def _describe(buffer: Any) -> str:
 
 def _pieces(buffer: Any, domain: "Domain", writable: bool, operation: str) -> Iterator[_Piece]:
     if isinstance(buffer, Region):
-        if buffer.closed:
-            raise Closed(f"{buffer!r} is closed", operation=operation)
+        own_region(buffer, domain, operation)
         yield _Piece(buffer._id, buffer._offset, buffer._length, buffer)
         return
     try:

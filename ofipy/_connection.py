@@ -2,7 +2,6 @@
 """Connections: endpoints of type ``msg``, each with one peer (fi_cm(3))."""
 
 import errno as codes
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from ofipy._address import Address, resolve
@@ -24,12 +23,10 @@ _ONCE = "open an endpoint for each connection"
 class ConnectedPeer(Peer):
     """The other side of a connection; no address vector has it."""
 
-    _endpoint: "weakref.ref[Connecting]"
-
     @property
     def address(self) -> Address:
         """Where the other side is; see :attr:`Endpoint.peer_address`."""
-        endpoint = self._endpoint()
+        endpoint: Connecting | None = self._vector()
         if endpoint is None:
             raise NotConnected("the endpoint of this peer is gone", operation="address")
         return endpoint.peer_address

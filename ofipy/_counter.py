@@ -10,6 +10,7 @@ from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, NotSupported, TimedOut
 from ofipy._flags import Access, Cap
 from ofipy._lifetime import Handle, Resource
+from ofipy._owner import check_owner
 
 if TYPE_CHECKING:
     from ofipy._aio_counter import Waits
@@ -42,13 +43,13 @@ _CLASSES = {
 }
 
 
-def counter_array(counters: "Mapping[CounterClass, Counter] | None") -> list[Any]:
+def counter_array(domain: "Domain", counters: "Mapping[CounterClass, Counter] | None") -> list[Any]:
     """C's form of an endpoint's counters: a pointer for each class.
 
     Raises
     ------
     InvalidArgument
-        For a class that does not exist.
+        For a class that does not exist, or a counter of another domain.
     Closed
         When one of them is closed.
     """
@@ -56,6 +57,7 @@ def counter_array(counters: "Mapping[CounterClass, Counter] | None") -> list[Any
     for name, counter in (counters or {}).items():
         if name not in _CLASSES:
             raise InvalidArgument(f"counters[{name!r}]; known are {', '.join(_CLASSES)}")
+        check_owner(domain, counter, f"counters[{name!r}]", "enable")
         pointers[_CLASSES[name]] = counter._pointer("enable")
     return pointers
 
@@ -68,7 +70,8 @@ def region_counters(
     Raises
     ------
     InvalidArgument
-        For a class that does not exist, or that the rights of the region leave nothing to count for.
+        For a class that does not exist, or that the rights of the region leave nothing to count for, or a counter of
+        another domain.
     NotSupported
         When peers access memory without a trace.
     Closed
@@ -93,6 +96,7 @@ def region_counters(
                 provider=domain.provider,
                 remedy="choose a provider with the capability rma_event",
             )
+        check_owner(domain, counter, f"counters[{name!r}]", operation)
         pointers[name] = counter._pointer(operation)
     return pointers
 
@@ -330,6 +334,8 @@ def defer(
 ) -> DeferredWork:
     """Queue work, from the bytes of an operation record when it is one."""
     counter, threshold = after
+    check_owner(domain, counter, "after", "defer")
+    check_owner(domain, target, "completes", "defer")
     work, number = ffi.new("struct ofp_deferred_work *"), ffi.new("uint64_t *")
     work.kind, work.value = kind, value
     work.counter, work.threshold = counter._pointer("defer"), counter_value(threshold, "threshold")

@@ -23,6 +23,7 @@ from ofipy._info import Info
 from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
+from ofipy._owner import check_owner
 from ofipy._passive import ConnectionRequest, answered
 from ofipy._poster import CLOSED, Poster, make_poster
 from ofipy._posting import Posting
@@ -131,6 +132,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         "_request",
         "_rx",
         "_send_cq",
+        "_vector",
     )
 
     def __init__(
@@ -154,6 +156,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         counters: Mapping[CounterClass, Counter] | None = None,
         request: ConnectionRequest | None = None,
     ) -> None:
+        for name, thing in (("cq", cq), ("av", av), ("rx", rx), ("send_cq", send_cq), ("eq", eq)):
+            check_owner(domain, thing, name, "endpoint")
         self._handle: Any = (
             None  # what calls into C take; None while it is not enabled, and once it is closed
         )
@@ -166,13 +170,17 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             raise InvalidArgument("av=…; an endpoint of type msg has one peer and no address vector")
         if request is not None and request.listener.domain is not domain:
             raise InvalidArgument("request=…; it came to a listener of another domain")
+        if rx is not None and av not in (None, rx._av):
+            raise InvalidArgument("av=…; the endpoints of a receive context use its address vector")
         if av is None and not connects:
             av = domain.av() if rx is None else rx.av
         self._av = av
+        # What its peers refer to, and no others.
+        self._vector: weakref.ref[Any] = weakref.ref(self) if av is None else av._reference
         self._only: ConnectedPeer | None = None
         if connects:
             self._only = ConnectedPeer(ONLY_PEER)
-            self._only._endpoint = weakref.ref(self)
+            self._only._vector = self._vector
         self._request = request
         self._rx = rx
         self._send_cq = send_cq if send_cq is not None else self._cq
@@ -189,7 +197,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         }
         self._eq = eq
         self._counters = dict(counters or {})
-        counter_array(self._counters)
+        counter_array(domain, self._counters)
 
     def enable(self) -> Self:
         """Open it: peers can reach it when this returns. A second call does nothing.
@@ -220,7 +228,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
                 **self._options,
                 "service": name,
                 "eq": self._eq._pointer("enable") if self._eq is not None else ffi.NULL,
-                "counters": counter_array(self._counters),
+                "counters": counter_array(domain, self._counters),
                 "av": self._av._pointer("enable") if self._av is not None else ffi.NULL,
                 "request": self._request.handle if self._request is not None else 0,
                 "tx_cq": self._send_cq._pointer("enable"),
@@ -247,7 +255,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             parents[self._rx._core] = None
         self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
         self._own(Handle(self._handle, close, tuple(parents), "endpoint"))
-        self._poster = make_poster(self._handle, domain, self._av)
+        self._poster = make_poster(self._handle, domain, self._vector)
         number = lib.ofp_endpoint_id(self._handle)
         self._cq._endpoints[number] = self._send_cq._endpoints[number] = self
         if self._rx is not None:

@@ -339,6 +339,7 @@ class Domain(Resource):
             )
         offset = address - found.address
         return Region(
+            self,
             found.number,
             offset,
             array.nbytes,

@@ -10,7 +10,7 @@ import errno as codes
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from ofipy._av import ONLY_PEER, PEER_ANY
+from ofipy._av import ONLY_PEER, PEER_ANY, own_peer
 from ofipy._binding import failure, ffi, lib, nanoseconds
 from ofipy._buffers import LocalMemory, local_memory, make_record
 from ofipy._errors import InvalidArgument, NoMessage
@@ -20,6 +20,8 @@ from ofipy._request import Message, MessageRequest, PreparedRequest, Request, no
 from ofipy._requests import MESSAGE, PLAIN
 
 if TYPE_CHECKING:
+    import weakref
+
     from ofipy._av import AddressVector
     from ofipy._fabric import Domain
 
@@ -49,6 +51,7 @@ class Messaging:
     _poster: Poster
     _domain: "Domain"
     _av: "AddressVector | None"
+    _vector: "weakref.ref[Any]"
 
     # -------------------------------------------------------------------------------------------------------
     # sending
@@ -315,6 +318,8 @@ class Messaging:
         if self._handle is None:
             self._pointer(name)  # says why
         receives = op in _RECEIVES
+        if peer is not None:
+            peer = own_peer(self._vector, peer, name)
         if peer in (None, ONLY_PEER) and not receives:
             if self._av is not None:
                 raise InvalidArgument("a send needs a Peer", operation=name)
@@ -369,7 +374,7 @@ class Messaging:
     def _receive_any_size(
         self, op: int, peer: int | None, tag: int, ignore: int, timeout: float | None
     ) -> MessageRequest:
-        number = PEER_ANY if peer is None else peer
+        number = PEER_ANY if peer is None else own_peer(self._vector, peer, _NAMES[op])
         record = make_record(op, None, peer=number, tag=tag, ignore=ignore, flags=_HOLD)
         return self._started(MessageRequest, MESSAGE, record, None, op, number, timeout)  # type: ignore[no-any-return]
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from ofipy._av import PEER_ANY
+from ofipy._av import PEER_ANY, own_peer
 from ofipy._binding import failure, ffi, lib
 from ofipy._buffers import local_memory, make_record
 from ofipy._errors import BufferTypeError, Canceled, TimedOut
@@ -19,6 +19,8 @@ from ofipy._flags import Flag, Op
 from ofipy._requests import MANY, RequestBase
 
 if TYPE_CHECKING:
+    import weakref
+
     from ofipy._av import Peer
     from ofipy._fabric import Domain
 
@@ -207,6 +209,7 @@ class MultiReceiving:
     __slots__ = ()
 
     _domain: "Domain"
+    _vector: "weakref.ref[Any]"
 
     def trecv_many(
         self, buffer: Any, peer: int | None = None, *, tag: int = 0, ignore: int = 0
@@ -249,7 +252,7 @@ class MultiReceiving:
                 remedy="use one contiguous, writable buffer",
             ) from None
         memory = local_memory(buffer, domain=self._domain, writable=True, operation=name)
-        number = PEER_ANY if peer is None else peer
+        number = PEER_ANY if peer is None else own_peer(self._vector, peer, name)
         record = make_record(op, memory, peer=number, tag=tag, ignore=ignore, flags=Flag.MULTI_RECV.value)
         many = self._started(MultiReceive, MANY, record, (view, memory.keep), op, number, None)
         many._view, many._canceled = view, False

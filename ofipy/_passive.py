@@ -10,6 +10,7 @@ from ofipy._binding import Text, check, failure, ffi, lib
 from ofipy._errors import FabricError, InvalidArgument
 from ofipy._event import Event, EventKind, EventQueue
 from ofipy._lifetime import Handle, Resource
+from ofipy._owner import check_owner
 
 if TYPE_CHECKING:
     from ofipy._endpoint import Endpoint
@@ -140,6 +141,7 @@ class PassiveEndpoint(Resource):
     ) -> None:
         if backlog is not None and backlog < 1:
             raise InvalidArgument(f"backlog={backlog}; 1 or more requests are meant")
+        check_owner(domain, eq, "eq", "passive_endpoint")
         provider = domain.provider
         self._domain = domain
         self._has_own_queue = eq is None

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Posters: what an endpoint, an alias or a receive context posts its operations with; C, in ``ofipy/requests``."""
 
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from ofipy import _requests
-from ofipy._av import Peer
 from ofipy._binding import drain_log, ffi, lib, nanoseconds
 from ofipy._region import Region
 from ofipy._request import COMPLETED, Request, loop_is_running
 
 if TYPE_CHECKING:
-    from ofipy._av import AddressVector
+    import weakref
+
     from ofipy._fabric import Domain
 
 __all__ = ["CLOSED", "Poster", "make_poster"]
@@ -26,7 +25,6 @@ _requests.bind(
             "drain_log": drain_log,
             "loop_is_running": loop_is_running,
             "Region": Region,
-            "Peer": Peer,
             "Request": Request,
             "COMPLETED": COMPLETED,
         }[name]
@@ -38,12 +36,12 @@ CLOSED = Poster(0, None, None, lambda address, length: None, [])
 """The poster of what is not enabled: it posts nothing, and the general way says why."""
 
 
-def make_poster(pointer: Any, domain: "Domain", vector: "AddressVector | None") -> Poster:
-    """The poster of an open handle in C."""
+def make_poster(pointer: Any, domain: "Domain", vector: "weakref.ref[Any]") -> Poster:
+    """The poster of an open handle in C, for peers that refer to `vector`."""
     return Poster(
         int(ffi.cast("uintptr_t", pointer)),
         domain,
-        None if vector is None else weakref.ref(vector),
+        vector,
         domain._memory.find,
         domain._memory._starts,
     )

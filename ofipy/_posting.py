@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ofipy._av import ONLY_PEER, PEER_ANY
+from ofipy._av import ONLY_PEER, PEER_ANY, own_peer
 from ofipy._binding import failure, ffi, lib
-from ofipy._buffers import LocalMemory, make_record
+from ofipy._buffers import make_record, region_memory
 from ofipy._counter import counter_value
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
 from ofipy._operations import OPERATION_DTYPE
+from ofipy._owner import check_owner
 from ofipy._region import Region
 
 if TYPE_CHECKING:
+    import weakref
+
     from ofipy._counter import Counter
     from ofipy._fabric import Domain
 
@@ -37,6 +40,7 @@ class Posting:
 
     _handle: Any
     _domain: "Domain"
+    _vector: "weakref.ref[Any]"
 
     def post(
         self,
@@ -88,6 +92,7 @@ class Posting:
     ) -> int:
         if operations.dtype != OPERATION_DTYPE or not operations.flags.c_contiguous:
             raise InvalidArgument("contiguous records of OPERATION_DTYPE are meant", operation="post")
+        check_owner(self._domain, counter, "after", "post")
         accepted: int = lib.ofp_post_after(
             self._pointer("post"),
             _from_buffer(_RECORDS, operations),
@@ -214,24 +219,18 @@ class Posting:
         complete: str | None,
         flags: Flag | str | None,
     ) -> None:
-        size = region._length - offset if length is None else length
-        if offset < 0 or size < 0 or offset + size > region._length:
-            raise InvalidArgument(
-                f"{size} bytes at {offset} of a region of {region._length}", operation=op.name.lower()
-            )
+        name = op.name.lower()
+        pointer = self._pointer(name)
         bits = int(parse_flags(Flag, flags)) | complete_flags(complete)
         if data is not None:
             bits |= Flag.REMOTE_CQ_DATA
-        memory = LocalMemory(region._id, region._offset + offset, size, None, 0, region)
-        number = PEER_ANY if peer is None else peer
+        memory = region_memory(region, offset, length, domain=self._domain, operation=name)
+        number = PEER_ANY if peer is None else own_peer(self._vector, peer, name)
         record = make_record(
             op, memory, peer=number, tag=tag, ignore=ignore, data=data or 0, flags=bits, context=context
         )
-        result = _post(self._pointer(op.name.lower()), record, 1)
+        result = _post(pointer, record, 1)
         if result < 0:
             raise failure(
-                result,
-                operation=op.name.lower(),
-                provider=self._domain.provider,
-                peer=self._peer_text(number),
+                result, operation=name, provider=self._domain.provider, peer=self._peer_text(number)
             )

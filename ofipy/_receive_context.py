@@ -12,6 +12,7 @@ from ofipy._flags import EndpointType
 from ofipy._lifetime import Handle, Resource
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
+from ofipy._owner import check_owner
 from ofipy._poster import CLOSED, Poster, make_poster
 from ofipy._posting import Posting
 
@@ -40,6 +41,7 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
         "_handle",
         "_memory",
         "_poster",
+        "_vector",
     )
 
     _warns = False  # its domain does
@@ -53,6 +55,8 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
         unexpected_size: int | None = None,
         min_multi_recv: int | None = None,
     ) -> None:
+        for name, thing in (("cq", cq), ("av", av)):
+            check_owner(domain, thing, name, "receive_context")
         self._handle: Any = None
         self._poster: Poster = CLOSED
         self._domain = domain
@@ -61,6 +65,7 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
         if av is None and domain.info.ep_type is not EndpointType.MSG:
             av = domain.av()
         self._av = av
+        self._vector: weakref.ref[Any] = weakref.ref(self) if av is None else av._reference
         self._endpoints: weakref.WeakValueDictionary[int, Endpoint] = weakref.WeakValueDictionary()
         provider = domain.provider
         attributes = ffi.new(
@@ -88,7 +93,7 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
         if self._av is not None:
             parents[self._av._core] = None
         self._own(Handle(self._handle, close, tuple(parents), "receive context"))
-        self._poster = make_poster(self._handle, domain, self._av)
+        self._poster = make_poster(self._handle, domain, self._vector)
         self._cq._endpoints[self.id] = self
 
     @property

@@ -13,13 +13,14 @@ from ofipy._errors import BufferTypeError, Closed, FabricError, InvalidArgument
 from ofipy._flags import Access, parse_flags
 from ofipy._foreign import host_array
 from ofipy._lifetime import Handle
+from ofipy._owner import foreign
 from ofipy._remote import REMOTE, RemoteRegion
 
 if TYPE_CHECKING:
     from ofipy._counter import Counter, RegionClass
     from ofipy._fabric import Domain
 
-__all__ = ["Region", "register"]
+__all__ = ["Region", "own_region", "register"]
 
 _CHARS = ffi.typeof("char[]")
 _WRITES = Access.RECV | Access.READ | Access.REMOTE_WRITE
@@ -35,6 +36,7 @@ class Region:
     __slots__ = (
         "_access",
         "_core",
+        "_domain",
         "_id",
         "_keep",
         "_key",
@@ -48,6 +50,7 @@ class Region:
 
     def __init__(
         self,
+        domain: "Domain",
         number: int,
         offset: int,
         length: int,
@@ -59,6 +62,7 @@ class Region:
         keep: Any,
         core: Handle | None,
     ) -> None:
+        self._domain = domain
         self._id = number
         self._offset = offset
         self._length = length
@@ -76,7 +80,7 @@ class Region:
 
     @property
     def id(self) -> int:
-        """What records call it."""
+        """What records call it; of no other region, also when it is closed."""
         return self._id
 
     @property
@@ -142,6 +146,7 @@ class Region:
             raise InvalidArgument(f"region[{part!r}]; region[begin:end] in bytes is meant")
         begin, end, _ = part.indices(self._length)
         return Region(
+            self._domain,
             self._id,
             self._offset + begin,
             max(end - begin, 0),
@@ -229,6 +234,7 @@ def register(
 
     core = Handle(handle.id, close, (domain._core,), "region", last=True)
     return Region(
+        domain,
         handle.id,
         0,
         length,
@@ -239,6 +245,35 @@ def register(
         keep=memory,
         core=core,
     )
+
+
+def own_region(region: Region, domain: "Domain", operation: str) -> Region:
+    """The region, when operations of this domain may use it.
+
+    Raises
+    ------
+    InvalidArgument
+        When it belongs to another domain.
+    Closed
+        When it is closed.
+    """
+    if region._domain is not domain:
+        raise foreign(
+            repr(region),
+            "domain",
+            operation=operation,
+            provider=domain.provider,
+            remedy="register the memory in the domain of this endpoint too: ep.register(buffer)",
+        )
+    if region.closed:
+        raise Closed(
+            f"{region!r} is closed",
+            errno=lib.OFP_ENOREGION,
+            operation=operation,
+            provider=domain.provider,
+            remedy="register the memory again",
+        )
+    return region
 
 
 def _has_buffer(buffer: Any) -> bool:

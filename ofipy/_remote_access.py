@@ -9,8 +9,9 @@ import errno as codes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ofipy._av import own_peer
 from ofipy._binding import failure, lib
-from ofipy._buffers import LocalMemory, local_memory, make_record
+from ofipy._buffers import LocalMemory, local_memory, make_record, region_memory
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
 from ofipy._poster import Poster
@@ -20,6 +21,8 @@ from ofipy._request import PreparedRequest, Request
 from ofipy._requests import PLAIN
 
 if TYPE_CHECKING:
+    import weakref
+
     from ofipy._fabric import Domain
 
 __all__ = ["RemoteAccess"]
@@ -45,6 +48,7 @@ class RemoteAccess:
     _handle: Any
     _poster: Poster
     _domain: "Domain"
+    _vector: "weakref.ref[Any]"
 
     def read(
         self,
@@ -180,7 +184,7 @@ class RemoteAccess:
         flags: Flag | str | None = None,
     ) -> None:
         """Post a read into a part of a region; `remote` as of :meth:`read`, the rest as of :meth:`post_tsend`."""
-        memory = region_part(region, offset, length, "read")
+        memory = region_memory(region, offset, length, domain=self._domain, operation="read")
         self._post_rma(_READ, memory, peer, remote, context, None, complete, flags)
 
     def post_write(
@@ -197,7 +201,7 @@ class RemoteAccess:
         flags: Flag | str | None = None,
     ) -> None:
         """Post a write of a part of a region; `remote` as of :meth:`write`, the rest as of :meth:`post_tsend`."""
-        memory = region_part(region, offset, length, "write")
+        memory = region_memory(region, offset, length, domain=self._domain, operation="write")
         self._post_rma(_WRITE, memory, peer, remote, context, data, complete, flags)
 
     # -----------------------------------------------------------------------------------------------------
@@ -236,6 +240,7 @@ class RemoteAccess:
     ) -> tuple[Any, RemoteMemory]:
         """Check the arguments and make a record; with the remote segments that it points to."""
         name = _NAMES[op]
+        peer = own_peer(self._vector, peer, name)
         far = remote_memory(
             remote,
             rights=_RIGHTS[op],
@@ -308,16 +313,6 @@ def post_record(endpoint: Any, record: Any, name: str, peer: int) -> None:
         raise failure(
             result, operation=name, provider=endpoint._domain.provider, peer=endpoint._peer_text(peer)
         )
-
-
-def region_part(region: Region, offset: int, length: int | None, operation: str) -> LocalMemory:
-    """A part of a region as local memory of the raw tier."""
-    size = region._length - offset if length is None else length
-    if offset < 0 or size < 0 or offset + size > region._length:
-        raise InvalidArgument(
-            f"{size} bytes at {offset} of a region of {region._length}", operation=operation
-        )
-    return LocalMemory(region._id, region._offset + offset, size, None, 0, region)
 
 
 def check_lengths(operation: str, local: int, remote: int) -> None:

@@ -7,16 +7,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ofipy._atomics import AtomicOp, Datatype, parse_datatype
-from ofipy._buffers import LocalMemory, local_memory, make_record
+from ofipy._av import own_peer
+from ofipy._buffers import LocalMemory, local_memory, make_record, region_memory
 from ofipy._errors import BufferTypeError, InvalidArgument
 from ofipy._flags import Flag, Op, complete_flags, parse_enum, parse_flags
 from ofipy._region import Region
 from ofipy._remote import READS, WRITES, RemoteMemory, remote_memory
-from ofipy._remote_access import Remote, check_lengths, post_record, region_part
+from ofipy._remote_access import Remote, check_lengths, post_record
 from ofipy._request import COMPLETED, Request
 from ofipy._requests import PLAIN
 
 if TYPE_CHECKING:
+    import weakref
+
     from ofipy._fabric import Domain
 
 __all__ = ["FetchRequest", "RemoteAtomics"]
@@ -54,6 +57,7 @@ class RemoteAtomics:
     __slots__ = ()
 
     _domain: "Domain"
+    _vector: "weakref.ref[Any]"
 
     def atomic(
         self,
@@ -184,7 +188,7 @@ class RemoteAtomics:
         peer, remote, op, complete, flags
             As of :meth:`atomic`.
         """
-        memory = region_part(region, offset, length, "atomic")
+        memory = region_memory(region, offset, length, domain=self._domain, operation="atomic")
         self._post_atomic(_ATOMIC, memory, peer, remote, op, dtype, None, None, context, complete, flags)
 
     def post_fetch_atomic(
@@ -203,8 +207,8 @@ class RemoteAtomics:
         flags: Flag | str | None = None,
     ) -> None:
         """Post a fetching one; the old values go to the start of the region `result`; see :meth:`post_atomic`."""
-        memory = region_part(region, offset, length, "fetch_atomic")
-        back = region_part(result, 0, memory.length, "fetch_atomic")
+        memory = region_memory(region, offset, length, domain=self._domain, operation="fetch_atomic")
+        back = region_memory(result, 0, memory.length, domain=self._domain, operation="fetch_atomic")
         self._post_atomic(_FETCH, memory, peer, remote, op, dtype, None, back, context, complete, flags)
 
     def post_compare_atomic(
@@ -224,9 +228,9 @@ class RemoteAtomics:
         flags: Flag | str | None = None,
     ) -> None:
         """Post a comparing one, with the start of the region `compare`; see :meth:`post_fetch_atomic`."""
-        memory = region_part(region, offset, length, "compare_atomic")
-        with_ = region_part(compare, 0, memory.length, "compare_atomic")
-        back = region_part(result, 0, memory.length, "compare_atomic")
+        memory = region_memory(region, offset, length, domain=self._domain, operation="compare_atomic")
+        with_ = region_memory(compare, 0, memory.length, domain=self._domain, operation="compare_atomic")
+        back = region_memory(result, 0, memory.length, domain=self._domain, operation="compare_atomic")
         self._post_atomic(_COMPARE, memory, peer, remote, op, dtype, with_, back, context, complete, flags)
 
     # -----------------------------------------------------------------------------------------------------
@@ -268,7 +272,7 @@ class RemoteAtomics:
         record = make_record(
             code,
             memory,
-            peer=peer,
+            peer=own_peer(self._vector, peer, name),
             flags=parse_flags(Flag, flags).value | complete_flags(complete),
             context=context,
             remote=far,

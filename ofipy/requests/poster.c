@@ -169,15 +169,13 @@ static bool to_peer(struct poster *poster, PyObject *peer, uint32_t *number)
         *number = poster->peer_number;
         return true;
     }
-    if ((PyObject *)Py_TYPE(peer) == hooks.Peer) {
-        vector = PyObject_GetAttrString(peer, "_vector");
+    if (!PyLong_CheckExact(peer)) {
+        vector = PyLong_Check(peer) ? PyObject_GetAttrString(peer, "_vector") : NULL;
         Py_XDECREF(vector);
         if (!vector || vector != poster->vector) {
             PyErr_Clear();
             return false;
         }
-    } else if (!PyLong_CheckExact(peer)) {
-        return false;
     }
     value = PyLong_AsUnsignedLong(peer);
     if (value > UINT32_MAX) {
@@ -373,8 +371,7 @@ static PyObject *poster_new(PyTypeObject *type, PyObject *arguments, PyObject *k
         return NULL;
     poster->pointer = (struct ofp_endpoint *)(uintptr_t)pointer;
     replace_object(&poster->domain, domain);
-    if (vector != Py_None)
-        replace_object(&poster->vector, vector);
+    replace_object(&poster->vector, vector);
     replace_object(&poster->find, find);
     replace_object(&poster->starts, starts);
     return (PyObject *)poster;

@@ -50,7 +50,6 @@ extern struct calls core;
     X(drain_log)       /* () */                                                                                        \
     X(loop_is_running) /* () -> bool: an event loop runs in this thread */                                             \
     X(Region)          /* the type */                                                                                  \
-    X(Peer)            /* the type */                                                                                  \
     X(Request)         /* the type of what tsend, trecv and rma make */                                                \
     X(COMPLETED)       /* the request of all sends that were over at once */
 
@@ -92,7 +91,7 @@ struct orphan {
 struct poster {
     PyObject_HEAD struct ofp_endpoint *pointer; /* NULL once closed */
     PyObject *domain;                           /* of the regions that may be used; owned, as all objects here */
-    PyObject *vector;                           /* the weak reference that its peers hold; NULL for type MSG */
+    PyObject *vector;                           /* what its peers refer to as `_vector` */
     PyObject *find;                             /* (address, length) -> Allocation or None: of the domain's memory */
     PyObject *starts;                           /* list: not empty where the domain has allocated memory */
     PyObject *peer, *region;                    /* the last of each that was found to be right; NULL: none */
