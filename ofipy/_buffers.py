@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ofipy._binding import ffi, lib
 from ofipy._errors import BufferTypeError, Closed, InvalidArgument
 from ofipy._foreign import host_array
+from ofipy._objects import holds_objects, refuse_objects
 from ofipy._region import Region
 from ofipy._remote import RemoteMemory
 
@@ -77,6 +78,8 @@ class Export:
     __slots__ = ("length", "memory", "owner", "segment", "segment_memory")
 
     def __init__(self, owner: Any, *, writable: bool, allocated: "DomainMemory | None" = None) -> None:
+        if owner.dtype.hasobject if type(owner) is np.ndarray else holds_objects(owner):
+            refuse_objects(owner)
         self.owner = owner
         self.memory = ffi.from_buffer(_CHARS, owner, writable)
         self.length = len(self.memory)
@@ -100,9 +103,11 @@ def local_memory(buffer: Any, *, domain: "Domain", writable: bool, operation: st
     Raises
     ------
     BufferTypeError
-        When it is not memory, is read-only but has to be written, or has more pieces than the provider takes.
+        When it is not memory, holds Python objects, is read-only but has to be written, or has more pieces than the
+        provider takes.
     """
     if type(buffer) not in _COMPOSED:
+        refuse_objects(buffer, operation)
         # Most are one contiguous piece of plain memory; what else it is, or what is wrong with it, follows below.
         try:
             memory = ffi.from_buffer(_CHARS, buffer, writable)
@@ -149,6 +154,7 @@ def _pieces(buffer: Any, domain: "Domain", writable: bool, operation: str) -> It
             raise Closed(f"{buffer!r} is closed", operation=operation)
         yield _Piece(buffer._id, buffer._offset, buffer._length, buffer)
         return
+    refuse_objects(buffer, operation)
     try:
         memory = ffi.from_buffer(_CHARS, buffer, writable)
     except (TypeError, ValueError, BufferError) as error:

@@ -112,7 +112,7 @@ class InvalidArgument(FabricError, ValueError):
 
 
 class BufferTypeError(FabricError, TypeError):
-    """The object cannot be this operation's memory: read-only, not a buffer, or in too many pieces."""
+    """The object cannot be this operation's memory: read-only, not a buffer, of Python objects, in too many pieces."""
 
     default_errno = codes.EFAULT
 

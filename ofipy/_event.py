@@ -12,6 +12,7 @@ from ofipy._av import PEER_UNKNOWN
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, TimedOut
 from ofipy._lifetime import Handle, Resource
+from ofipy._objects import plain_bytes
 
 if TYPE_CHECKING:
     from ofipy._aio import Watch
@@ -179,11 +180,12 @@ class EventQueue(Resource):
             When its data are longer than 512 bytes.
         """
         fields = {name: int(getattr(event, name)) for name in _NUMBERS}
+        data = plain_bytes(event.data, "write")
         try:
-            record = ffi.new("struct ofp_event *", {**fields, "data_length": len(event.data)})
+            record = ffi.new("struct ofp_event *", {**fields, "data_length": len(data)})
         except OverflowError as error:
             raise InvalidArgument(f"{event}: {error}", operation="write") from None
-        written = lib.ofp_eq_write(self._pointer("write"), record, event.data)
+        written = lib.ofp_eq_write(self._pointer("write"), record, data)
         check(written, operation="write", provider=self._domain.provider)
 
     def fileno(self) -> int:

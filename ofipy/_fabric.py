@@ -271,7 +271,7 @@ class Domain(Resource):
         Raises
         ------
         BufferTypeError
-            When the buffer does not fit.
+            When the buffer does not fit, or holds Python objects.
         InvalidArgument
             When the key is in use, or the transport makes keys itself; when a counter is another domain's, or has
             nothing to count.

@@ -10,6 +10,7 @@ from ofipy._binding import Text, check, failure, ffi, lib
 from ofipy._errors import FabricError, InvalidArgument
 from ofipy._event import Event, EventKind, EventQueue
 from ofipy._lifetime import Handle, Resource
+from ofipy._objects import plain_bytes
 
 if TYPE_CHECKING:
     from ofipy._endpoint import Endpoint
@@ -71,11 +72,12 @@ class ConnectionRequest:
         MessageTooLong
             When `data` is too long; the request stays.
         """
-        if len(data) > self.info.max_private_data:
-            text = f"{len(data)} bytes of private data; {self.info.max_private_data} at most"
+        said = plain_bytes(data, "accept")
+        if len(said) > self.info.max_private_data:
+            text = f"{len(said)} bytes of private data; {self.info.max_private_data} at most"
             raise failure(codes.EMSGSIZE, text=text, operation="accept", provider=self.info.provider)
         endpoint = self._listener.domain.endpoint(request=self, **options).enable()
-        endpoint.accept(data=data)
+        endpoint.accept(data=said)
         return endpoint
 
     def reject(self, *, data: bytes = b"") -> None:
@@ -93,7 +95,7 @@ class ConnectionRequest:
         MessageTooLong
             When `data` is too long; the request stays.
         """
-        said = bytes(data)
+        said = plain_bytes(data, "reject")
         result = lib.ofp_passive_reject(self._listener._pointer("reject"), self.handle, said, len(said))
         if result == -codes.ENOENT:
             raise answered("reject", self.info.provider)

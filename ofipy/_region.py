@@ -13,6 +13,7 @@ from ofipy._errors import BufferTypeError, Closed, FabricError, InvalidArgument
 from ofipy._flags import Access, parse_flags
 from ofipy._foreign import host_array
 from ofipy._lifetime import Handle
+from ofipy._objects import refuse_objects
 from ofipy._remote import REMOTE, RemoteRegion
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ def register(
     counted = region_counters(domain, counters, rights, "register")
     pointer = domain._pointer("register")
     writable = bool(rights & _WRITES)
+    refuse_objects(buffer, "register")
     try:
         foreign = None if _has_buffer(buffer) else host_array(buffer, writable=writable, operation="register")
         memory = ffi.from_buffer(_CHARS, buffer if foreign is None else foreign, writable)

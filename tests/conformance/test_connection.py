@@ -456,6 +456,9 @@ def test_wrong_uses(listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint, tar
     too_long = bytes(client.info.max_private_data + 1)
     with pytest.raises(ofipy.MessageTooLong, match="private data"):
         client.connect(listener.address, data=too_long)
+    for wrong in (5, "text", np.array([{}], object)):
+        with pytest.raises(ofipy.BufferTypeError, match=r"bytes are meant|Python objects"):
+            client.connect(listener.address, data=wrong)  # type: ignore[arg-type]
     with pytest.raises(ofipy.InvalidArgument, match="not opened from"):
         client.accept()
     with pytest.raises(ofipy.NotConnected):
