@@ -4,12 +4,12 @@
 import errno as codes
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ofipy._address import Address, counted, resolve
 from ofipy._binding import check, ffi, lib
 from ofipy._errors import Closed, FabricError, InvalidArgument
-from ofipy._lifetime import Handle, Resource
+from ofipy._lifetime import Handle, ProcessBound, Resource
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
@@ -22,10 +22,14 @@ ONLY_PEER: int = PEER_UNKNOWN
 """Of a connected endpoint; what others take for nobody."""
 
 
-class Peer(int):
-    """A peer: its index in an address vector, usable wherever an operation names one."""
+class Peer(ProcessBound, int):
+    """A peer: its index in an address vector, usable wherever an operation names one.
+
+    The index means something in its own vector only, so a peer cannot be pickled: send its :attr:`address`.
+    """
 
     _vector: "weakref.ref[AddressVector]"
+    _instead = "send peer.address, and insert() that on the other side"
 
     @property
     def address(self) -> Address:
@@ -52,9 +56,11 @@ class Peer(int):
     def __str__(self) -> str:
         return int.__repr__(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # An index means something in its own vector only; what travels is the plain number, or peer.address.
-        return int, (int(self),)
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
 
 
 class AddressVector(Resource):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, NotSupported, TimedOut
 from ofipy._flags import Access, Cap
-from ofipy._lifetime import Handle, Resource
+from ofipy._lifetime import Handle, ProcessBound, Resource
 
 if TYPE_CHECKING:
     from ofipy._aio_counter import Waits
@@ -293,10 +293,12 @@ class Counter(Resource):
         return f"<Counter of {self._domain.provider}{' closed' if self.closed else ''}>"
 
 
-class DeferredWork:
+class DeferredWork(ProcessBound):
     """Work that waits for a counter; made by :meth:`Domain.defer` and :meth:`Counter.add`."""
 
     __slots__ = ("_domain", "_number")
+
+    _instead = "defer work in the process of its domain"
 
     def __init__(self, domain: "Domain", number: int) -> None:
         self._domain = domain

@@ -9,7 +9,7 @@ from ofipy._address import Address, host_id
 from ofipy._binding import Text, check, failure, ffi, lib
 from ofipy._errors import FabricError, InvalidArgument
 from ofipy._event import Event, EventKind, EventQueue
-from ofipy._lifetime import Handle, Resource
+from ofipy._lifetime import Handle, ProcessBound, Resource
 from ofipy._objects import plain_bytes
 
 if TYPE_CHECKING:
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["ConnectionRequest", "PassiveEndpoint", "answered"]
 
 
-class ConnectionRequest:
+class ConnectionRequest(ProcessBound):
     """Somebody asks a listener for a connection. Made by :meth:`PassiveEndpoint.wait` and its like.
 
     One that is neither accepted nor rejected ends refused when the listener is closed.
     """
 
     __slots__ = ("_listener", "address", "data", "handle")
+
+    _instead = "answer it in the process of its listener"
 
     def __init__(self, listener: "PassiveEndpoint", handle: int, data: bytes, address: Address) -> None:
         self._listener = listener
@@ -131,6 +133,8 @@ class PassiveEndpoint(Resource):
     """
 
     __slots__ = ("_domain", "_eq", "_has_own_queue", "_owned")
+
+    _instead = "send listener.address; the other process connects to it"
 
     def __init__(
         self,

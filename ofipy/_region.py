@@ -12,7 +12,7 @@ from ofipy._counter import region_counters
 from ofipy._errors import BufferTypeError, Closed, FabricError, InvalidArgument
 from ofipy._flags import Access, parse_flags
 from ofipy._foreign import host_array
-from ofipy._lifetime import Handle
+from ofipy._lifetime import Handle, ProcessBound
 from ofipy._objects import refuse_objects
 from ofipy._remote import REMOTE, RemoteRegion
 
@@ -26,7 +26,7 @@ _CHARS = ffi.typeof("char[]")
 _WRITES = Access.RECV | Access.READ | Access.REMOTE_WRITE
 
 
-class Region:
+class Region(ProcessBound):
     """A piece of registered memory; ``region[a:b]`` is a smaller piece of the same.
 
     Operations on a region cost least: its place is known and nothing has to be exported. Made by
@@ -46,6 +46,8 @@ class Region:
         "_segment_memory",
         "_start",
     )
+
+    _instead = "send bytes(region.remote)"
 
     def __init__(
         self,
