@@ -92,6 +92,11 @@ class FabricError(OSError):
         text = f"{subject}: {self.message}" if subject else self.message
         return f"{text} ({self.remedy})" if self.remedy else text
 
+    def __repr__(self) -> str:
+        names = ("operation", "peer", "provider", "remedy")
+        said = "".join(f", {name}={text!r}" for name in names if (text := getattr(self, name)) is not None)
+        return f"{type(self).__name__}({self.message!r}{said})"
+
     def __reduce__(self) -> tuple[Any, ...]:
         names = ("errno", "provider", "peer", "operation", "remedy", "length", "provider_error")
         return _rebuild, (type(self), self.message, {name: getattr(self, name) for name in names})
@@ -169,6 +174,12 @@ class Truncated(FabricError):
     """The message was longer than the receive buffer, which holds its beginning; `length` is the true one."""
 
     default_errno = codes.EMSGSIZE
+
+    room: int | None = None
+    """Bytes of the receive buffer, None where that is not known: a completion record does not say."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return *super().__reduce__(), {"room": self.room}
 
 
 class MessageTooLong(FabricError):
