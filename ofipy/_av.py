@@ -14,7 +14,7 @@ from ofipy._lifetime import Handle, ProcessBound, Resource
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
 
-__all__ = ["PEER_ANY", "AddressVector", "Peer"]
+__all__ = ["PEER_ANY", "AddressVector", "Peer", "wrong_peer"]
 
 PEER_ANY: int = lib.OFP_PEER_ANY
 PEER_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
@@ -61,6 +61,22 @@ class Peer(ProcessBound, int):
 
     def __deepcopy__(self, _memo: object) -> Self:
         return self
+
+
+def wrong_peer(peer: object) -> InvalidArgument:
+    """What comes of naming something else as a peer, such as its address."""
+    is_address = isinstance(peer, Address | str | bytes | bytearray | memoryview)
+    shown = repr(peer) if isinstance(peer, str) else "address"
+    return InvalidArgument(
+        f"peer={peer!r}; a Peer is meant",
+        remedy=f"enter the address once: peer = endpoint.insert({shown})" if is_address else None,
+    )
+
+
+def _index(peer: int) -> int:
+    if not hasattr(peer, "__index__"):
+        raise wrong_peer(peer)
+    return peer
 
 
 class AddressVector(Resource):
@@ -188,7 +204,7 @@ class AddressVector(Resource):
         UnknownPeer
             When there is none.
         """
-        result = lib.ofp_av_remove(self._pointer("remove"), peer)
+        result = lib.ofp_av_remove(self._pointer("remove"), _index(peer))
         check(-lib.OFP_EADDRNOTAVAIL if result == -codes.ENOENT else result, operation="remove")
         self._peers.pop(peer, None)
 
@@ -202,7 +218,7 @@ class AddressVector(Resource):
         """
         room, length = ffi.new("char[]", lib.OFP_ADDRESS_MAX), ffi.new("size_t *", lib.OFP_ADDRESS_MAX)
         provider = self._domain.provider
-        result = lib.ofp_av_lookup(self._pointer("address"), peer, room, length)
+        result = lib.ofp_av_lookup(self._pointer("address"), _index(peer), room, length)
         check(result, operation="address", provider=provider)
         return Address(((provider, bytes(ffi.buffer(room, length[0]))),))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ofipy._av import wrong_peer
 from ofipy._binding import ffi, lib
 from ofipy._errors import BufferTypeError, Closed, InvalidArgument
 from ofipy._foreign import host_array
@@ -261,6 +262,8 @@ def make_record(
 def _bad_number(**fields: tuple[Any, int]) -> InvalidArgument:
     for name, (number, bits) in fields.items():
         if not hasattr(number, "__index__"):
+            if name == "peer":
+                return wrong_peer(number)
             return InvalidArgument(f"{name}={number!r}; a whole number is meant")
         if not 0 <= int(number) < 2**bits:
             return InvalidArgument(f"{name}={number}; 0 to 2**{bits} - 1 is meant")

@@ -50,7 +50,7 @@ class Connection(RunningRequest):
         self._answer = b""
         self._reason: str | None = None
 
-    def wait(self, *, timeout: float | None = None) -> Any:
+    def wait(self, timeout: float | None = None) -> Any:
         """Wait until the other side has answered.
 
         Parameters

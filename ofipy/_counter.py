@@ -98,6 +98,8 @@ def region_counters(
 
 
 def counter_value(number: int, what: str) -> int:
+    if not hasattr(number, "__index__"):
+        raise InvalidArgument(f"{what}={number!r}; a whole number is meant, seconds are timeout=")
     if not 0 <= number < 2**64:
         raise InvalidArgument(f"{what}={number}; 0 to 2**64 - 1 is meant")
     return number
@@ -183,7 +185,7 @@ class Counter(Resource):
         """Replace the error value; a change ends every wait."""
         self._change(lib.ofp_counter_set_error, value, "set_error")
 
-    def wait(self, threshold: int, *, timeout: float | None = None) -> None:
+    def wait(self, threshold: int, timeout: float | None = None) -> None:
         """Wait until :attr:`value` is at least `threshold`.
 
         Parameters

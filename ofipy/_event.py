@@ -111,7 +111,7 @@ class EventQueue(Resource):
         """As :meth:`read`, but the event stays."""
         return self._look(lib.ofp_eq_peek)
 
-    def wait(self, *, timeout: float | None = None) -> Event:
+    def wait(self, timeout: float | None = None) -> Event:
         """Wait for an event and take it.
 
         Parameters

@@ -232,7 +232,7 @@ class PassiveEndpoint(Resource):
         address = Address(((provider, bytes(ffi.buffer(room, length[0]))),))
         return ConnectionRequest(self, event.handle, event.data, address)
 
-    def wait(self, *, timeout: float | None = None) -> ConnectionRequest:
+    def wait(self, timeout: float | None = None) -> ConnectionRequest:
         """Wait for a request.
 
         Parameters

@@ -211,6 +211,17 @@ def test_wrong_numbers_are_refused(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     for peer in (-1, 2**32, "peer"):
         with pytest.raises(ofipy.InvalidArgument, match="peer"):
             ep.trecv_into(bytearray(1), peer)
+    for address in ("localhost:1", ep.address, bytes(ep.address)):
+        for call in (
+            lambda address=address: ep.tsend(b"x", address),
+            lambda address=address: ep.trecv_into(bytearray(1), address),
+            lambda address=address: ep.av.remove(address),
+            lambda address=address: ep.av.address(address),
+        ):
+            with pytest.raises(ofipy.InvalidArgument, match=r"peer=.*a Peer is meant.*insert\("):
+                call()
+    with pytest.raises(ofipy.InvalidArgument, match=r"a Peer is meant$"):
+        ep.tsend(b"x", 1.5)  # type: ignore[arg-type]
     with pytest.raises(ofipy.InvalidArgument, match="send needs a Peer"):
         ep.tsend(b"x", None)
     with pytest.raises(ofipy.InvalidArgument, match="delivery"):

@@ -185,6 +185,9 @@ def test_nobody_answers(listener: ofipy.PassiveEndpoint, open_domain: OpenDomain
     requests = sorted((listener.wait(timeout=TIMEOUT) for _ in clients), key=lambda request: request.data)
     with pytest.raises(ofipy.TimedOut):
         connections[0].wait(timeout=0.01)
+    for silent in (connections[0], listener):
+        with pytest.raises(ofipy.TimedOut, match=r"0\.01 s"):
+            silent.wait(0.01)
     # From an opened endpoint the answer is that one's, not the listener's.
     opened = listener.domain.endpoint(request=requests[1]).enable()
     accepted = requests[2].accept()
