@@ -3,12 +3,13 @@
 
 import errno as codes
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ofipy._address import Address, host_id
 from ofipy._binding import Text, check, failure, ffi, lib
 from ofipy._errors import FabricError, InvalidArgument
 from ofipy._event import Event, EventKind, EventQueue
+from ofipy._keywords import EndpointOptions, refuse_unknown
 from ofipy._lifetime import Handle, ProcessBound, Resource
 from ofipy._objects import plain_bytes
 
@@ -49,7 +50,7 @@ class ConnectionRequest(ProcessBound):
         """Capabilities and limits of the endpoint that it will be."""
         return self._listener.domain.info
 
-    def accept(self, *, data: bytes = b"", **options: Any) -> "Endpoint":
+    def accept(self, *, data: bytes = b"", **options: Unpack[EndpointOptions]) -> "Endpoint":
         """Open an endpoint and accept with it.
 
         To post receives before the other side may send, open the endpoint with ``domain.endpoint(request=…)``
@@ -74,6 +75,7 @@ class ConnectionRequest(ProcessBound):
         MessageTooLong
             When `data` is too long; the request stays.
         """
+        refuse_unknown(ConnectionRequest.accept, options, EndpointOptions)
         said = plain_bytes(data, "accept")
         if len(said) > self.info.max_private_data:
             text = f"{len(said)} bytes of private data; {self.info.max_private_data} at most"
