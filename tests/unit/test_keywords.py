@@ -57,7 +57,7 @@ def test_nothing_else_takes_any_keyword() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "meant"), [("cap", "caps"), ("provder", "provider"), ("unexpected_sise", "unexpected_size")]
+    ("wrong", "meant"), [("cap", "caps"), ("provide", "provider"), ("unexpected_sise", "unexpected_size")]
 )
 def test_a_misspelt_keyword_of_open(wrong: str, meant: str) -> None:
     said = rf"^ofipy\.open\(\) got an unexpected keyword argument '{wrong}'; did you mean '{meant}'\?$"
@@ -69,9 +69,9 @@ def test_a_misspelt_keyword_of_a_domain_and_of_a_request() -> None:
     info = ofipy.getinfo(provider="tcp", ep_type="msg")[0]
     with ofipy.Fabric(info) as fabric, fabric.domain() as domain:
         with pytest.raises(
-            TypeError, match=r"^ofipy\.Domain\.endpoint\(\) .*'complet'; did you mean 'complete'"
+            TypeError, match=r"^ofipy\.Domain\.endpoint\(\) .*'completes'; did you mean 'complete'"
         ):
-            domain.endpoint(complet="transmit")  # type: ignore[call-arg]
+            domain.endpoint(completes="transmit")  # type: ignore[call-arg]
         listener = domain.passive_endpoint()
         request = ofipy.ConnectionRequest(listener, 1, b"", listener.address)
         with pytest.raises(
