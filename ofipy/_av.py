@@ -4,18 +4,18 @@
 import errno as codes
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ofipy._address import Address, counted, resolve
 from ofipy._binding import check, ffi, lib
 from ofipy._errors import Closed, FabricError, InvalidArgument
-from ofipy._lifetime import Handle, Resource
+from ofipy._lifetime import Handle, ProcessBound, Resource
 from ofipy._owner import foreign
 
 if TYPE_CHECKING:
     from ofipy._fabric import Domain
 
-__all__ = ["PEER_ANY", "AddressVector", "Peer", "own_peer"]
+__all__ = ["PEER_ANY", "AddressVector", "Peer", "own_peer", "wrong_peer"]
 
 PEER_ANY: int = lib.OFP_PEER_ANY
 PEER_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
@@ -23,15 +23,17 @@ ONLY_PEER: int = PEER_UNKNOWN
 """Of a connected endpoint; what others take for nobody."""
 
 
-class Peer(int):
+class Peer(ProcessBound, int):
     """A peer: its index in an address vector, usable wherever an operation of that vector's endpoints names one.
 
     The index of a removed peer comes again at the earliest with another generation, in its upper 12 bits: whoever
-    keeps a removed peer is told so.
+    keeps a removed peer is told so. It means something in its own vector only, so a peer cannot be pickled: send its
+    :attr:`address`.
     """
 
     # One object for all peers of a vector. A number that a program makes a Peer of is of none: of one that is gone.
     _vector: "weakref.ref[Any]" = weakref.ref(frozenset((1,)))
+    _instead = "send peer.address, and insert() that on the other side"
 
     @property
     def address(self) -> Address:
@@ -58,9 +60,21 @@ class Peer(int):
     def __str__(self) -> str:
         return int.__repr__(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # An index means something in its own vector only; what travels is the plain number, or peer.address.
-        return int, (int(self),)
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+
+def wrong_peer(peer: object) -> InvalidArgument:
+    """What comes of naming something else as a peer, such as its address."""
+    is_address = isinstance(peer, Address | str | bytes | bytearray | memoryview)
+    shown = repr(peer) if isinstance(peer, str) else "address"
+    return InvalidArgument(
+        f"peer={peer!r}; a Peer is meant",
+        remedy=f"enter the address once: peer = endpoint.insert({shown})" if is_address else None,
+    )
 
 
 def own_peer(vector: "weakref.ref[Any]", peer: int, operation: str) -> int:
@@ -78,7 +92,7 @@ def own_peer(vector: "weakref.ref[Any]", peer: int, operation: str) -> int:
     Raises
     ------
     InvalidArgument
-        When it is a peer of another vector, or of another connection.
+        When it is a peer of another vector, or of another connection, or no number.
     """
     if isinstance(peer, Peer) and peer._vector is not vector:
         raise foreign(
@@ -87,6 +101,8 @@ def own_peer(vector: "weakref.ref[Any]", peer: int, operation: str) -> int:
             operation=operation,
             remedy="ep.insert(peer.address) gives the endpoint's own; a connected one has ep.peer",
         )
+    if not hasattr(peer, "__index__"):
+        raise wrong_peer(peer)
     return peer
 
 

@@ -89,14 +89,20 @@ def failure(
     text: str | None = None,
     remedy: str | None = None,
     length: int | None = None,
+    room: int | None = None,
     provider_error: int = 0,
 ) -> errors.FabricError:
-    """Make the exception for an error code of either sign, and the provider's own code, 0 without one."""
+    """Make the exception for an error code of either sign, and the provider's own code, 0 without one.
+
+    `length` is what the message has, `room` what its receive buffer has, in bytes.
+    """
     drain_log()
     code = abs(code)
     kind = _KINDS.get(code, errors.FabricError)
-    return kind(
-        text or ffi.string(lib.ofp_strerror(code)).decode(),
+    if kind is errors.Truncated:
+        length = length or None  # a transport that does not tell says 0
+    error = kind(
+        text or _both_sizes(kind, length, room) or ffi.string(lib.ofp_strerror(code)).decode(),
         errno=code,
         provider=provider,
         peer=peer,
@@ -105,6 +111,18 @@ def failure(
         length=length,
         provider_error=provider_error,
     )
+    if isinstance(error, errors.Truncated):
+        error.room = room
+    return error
+
+
+def _both_sizes(kind: type[errors.FabricError], length: int | None, room: int | None) -> str | None:
+    """What a truncation is told as, as far as its sizes are known."""
+    if kind is not errors.Truncated or (length is None and room is None):
+        return None
+    message = "the message" if length is None else f"the message of {length} bytes"
+    buffer = "the receive buffer" if room is None else f"the receive buffer of {room} bytes"
+    return f"{message} was longer than {buffer}"
 
 
 def _said(provider: str | None, code: int) -> str | None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ofipy._av import wrong_peer
 from ofipy._binding import ffi, lib
 from ofipy._errors import BufferTypeError, InvalidArgument
 from ofipy._foreign import host_array
+from ofipy._objects import refuse_objects
 from ofipy._region import Region, own_region
 from ofipy._remote import RemoteMemory
 
@@ -74,11 +76,13 @@ def local_memory(buffer: Any, *, domain: "Domain", writable: bool, operation: st
     Raises
     ------
     BufferTypeError
-        When it is not memory, is read-only but has to be written, or has more pieces than the provider takes.
+        When it is not memory, holds Python objects, is read-only but has to be written, or has more pieces than the
+        provider takes.
     InvalidArgument, Closed
         When a region is another domain's, or closed.
     """
     if type(buffer) not in _COMPOSED:
+        refuse_objects(buffer, operation)
         # Most are one contiguous piece of plain memory; what else it is, or what is wrong with it, follows below.
         try:
             memory = ffi.from_buffer(_CHARS, buffer, writable)
@@ -145,6 +149,7 @@ def _pieces(buffer: Any, domain: "Domain", writable: bool, operation: str) -> It
         own_region(buffer, domain, operation)
         yield _Piece(buffer._id, buffer._offset, buffer._length, buffer)
         return
+    refuse_objects(buffer, operation)
     try:
         memory = ffi.from_buffer(_CHARS, buffer, writable)
     except (TypeError, ValueError, BufferError) as error:
@@ -251,6 +256,8 @@ def make_record(
 def _bad_number(**fields: tuple[Any, int]) -> InvalidArgument:
     for name, (number, bits) in fields.items():
         if not hasattr(number, "__index__"):
+            if name == "peer":
+                return wrong_peer(number)
             return InvalidArgument(f"{name}={number!r}; a whole number is meant")
         if not 0 <= int(number) < 2**bits:
             return InvalidArgument(f"{name}={number}; 0 to 2**{bits} - 1 is meant")

@@ -4,6 +4,7 @@
 import errno as codes
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, TimedOut
 from ofipy._flags import Completed
-from ofipy._lifetime import Handle, Resource
+from ofipy._lifetime import Handle, ProcessBound, Resource
 from ofipy._operations import record_dtype
 from ofipy._requests import RequestBase
 
@@ -53,7 +54,7 @@ class CompletionQueue(Resource):
     Operations that were started with a Request never appear here.
     """
 
-    __slots__ = ("_domain", "_endpoints", "_notified", "_readers")
+    __slots__ = ("_domain", "_endpoints", "_interrupted", "_notified", "_readers")
 
     _warns = False  # its domain does
 
@@ -71,6 +72,7 @@ class CompletionQueue(Resource):
         # Requests that somebody watches, by handle. Who was dropped meanwhile is of no interest any more.
         self._notified: weakref.WeakValueDictionary[int, RequestBase] = weakref.WeakValueDictionary()
         self._readers: dict[int, Reader] = {}  # by id of the event loop
+        self._interrupted: deque[CompletionBatch] = deque()
 
         def close(pointer: Any) -> None:
             check(lib.ofp_cq_retire(pointer), operation="close a queue", provider=provider)
@@ -96,11 +98,29 @@ class CompletionQueue(Resource):
         ndarray of COMPLETION_DTYPE, shape (n,)
             What came, n from 0 to `max`. Failed operations too: their ``error`` is not 0.
         """
-        return self.batch(max).read()
+        batch = self._batch(max)
+        try:
+            return batch.read()
+        except BaseException:
+            self._leave(batch)
+            raise
 
-    def wait(self, *, min: int = 1, max: int = 64, timeout: float | None = None) -> Rows:
+    def wait(self, timeout: float | None = None, *, min: int = 1, max: int = 64) -> Rows:
         """Wait for completions; as :meth:`CompletionBatch.wait`."""
-        return self.batch(max).wait(min=min, timeout=timeout)
+        batch = self._batch(max)
+        try:
+            return batch.wait(timeout, min=min)
+        except BaseException:
+            self._leave(batch)
+            raise
+
+    def _batch(self, max: int) -> "CompletionBatch":
+        return self._interrupted.popleft() if self._interrupted else self.batch(max)
+
+    def _leave(self, batch: "CompletionBatch") -> None:
+        """What an interrupted call has taken comes with the next one."""
+        if batch._core.count > 0:
+            self._interrupted.append(batch)
 
     def signal(self) -> None:
         """Wake one waiter, now or when it comes; it returns with what is there."""
@@ -193,16 +213,18 @@ class CompletionQueue(Resource):
         return f"<CompletionQueue of {self._domain.provider}{' closed' if self.closed else ''}>"
 
 
-class CompletionBatch:
+class CompletionBatch(ProcessBound):
     """Memory for completions; made by :meth:`CompletionQueue.batch`. One thread at a time may use it."""
 
-    __slots__ = ("_cq", "_expired", "_pointer", "_rows", "_size")
+    __slots__ = ("_core", "_cq", "_expired", "_rows", "_size")
 
     def __init__(self, cq: CompletionQueue, size: int) -> None:
         self._cq = cq
         self._size = size
         self._rows: Rows = np.zeros(size, dtype=COMPLETION_DTYPE)
-        self._pointer = ffi.from_buffer(_ROWS, self._rows)
+        self._core = ffi.new(
+            "struct ofp_cq_batch *", {"rows": ffi.from_buffer(_ROWS, self._rows), "size": size}
+        )
         self._expired = ffi.new("bool *")
 
     def read(self) -> Rows:
@@ -213,23 +235,28 @@ class CompletionBatch:
         ndarray of COMPLETION_DTYPE, shape (n,)
             A view of the batch, valid until its next use.
         """
-        core = self._cq._core.pointer
-        count = lib.ofp_cq_read(
-            core if core is not None else self._cq._pointer("read"), self._pointer, self._size
-        )
+        core = self._core
+        # What an interrupted call has taken is still there.
+        if core.count <= 0:
+            queue = self._cq._core.pointer
+            lib.ofp_cq_read_batch(queue if queue is not None else self._cq._pointer("read"), core)
+        count = core.count
         if count < 0:
             raise failure(count, operation="read", provider=self._cq._domain.provider)
-        return self._rows[:count]
+        rows = self._rows[:count]
+        # Python runs no signal handler from here to the caller's next instruction.
+        core.count = 0
+        return rows
 
-    def wait(self, *, min: int = 1, timeout: float | None = None) -> Rows:
+    def wait(self, timeout: float | None = None, *, min: int = 1) -> Rows:
         """Wait until `min` completions are there, then take up to the size of the batch.
 
         Parameters
         ----------
-        min : int
-            Completions.
         timeout : float, optional
             Seconds; None: for ever.
+        min : int
+            Completions.
 
         Returns
         -------
@@ -244,21 +271,19 @@ class CompletionBatch:
         """
         if not 1 <= min <= self._size:
             raise InvalidArgument(f"min={min}; 1 to {self._size} completions fit the batch")
+        core = self._core
         left = nanoseconds(timeout)
         deadline = time.monotonic_ns() + left
-        while True:
-            count = lib.ofp_cq_wait(
-                self._cq._pointer("wait"), self._pointer, self._size, min, left, self._expired
-            )
+        while core.count <= 0:
+            lib.ofp_cq_wait_batch(self._cq._pointer("wait"), core, min, left, self._expired)
+            count = core.count
             if count == -codes.ECANCELED:
                 return self.read()
             if count < 0 and count != -codes.EINTR:
                 raise failure(count, operation="wait", provider=self._cq._domain.provider)
-            if count > 0:
-                return self._rows[:count]
             if lib.ofp_log_waiting():
                 drain_log()
-            if timeout is not None:
+            if timeout is not None and count <= 0:
                 left = max(deadline - time.monotonic_ns(), 0)
                 if self._expired[0] or (left == 0 and count == 0):
                     raise TimedOut(
@@ -266,3 +291,6 @@ class CompletionBatch:
                         operation="wait",
                         provider=self._cq._domain.provider,
                     )
+        rows = self._rows[: core.count]
+        core.count = 0  # as in read()
+        return rows

@@ -9,6 +9,7 @@ from ofipy._av import ONLY_PEER, Peer
 from ofipy._binding import Text, check, drain_log, failure, ffi, lib
 from ofipy._errors import Canceled, ConnectionRefused, NotConnected
 from ofipy._flags import EndpointType
+from ofipy._objects import plain_bytes
 from ofipy._poster import Poster
 from ofipy._request import Request
 
@@ -134,7 +135,7 @@ class Connecting:
         pointer, provider = self._pointer("connect"), self._domain.provider
         self._refuse_other_types("connect")
         raw = resolve(provider, address)
-        said = bytes(data)
+        said = plain_bytes(data, "connect")
         result = lib.ofp_connect(pointer, raw, len(raw), said, len(said))
         return self._begun(result, "connect", len(said))
 
@@ -162,7 +163,7 @@ class Connecting:
         """
         pointer = self._pointer("accept")
         self._refuse_other_types("accept")
-        said = bytes(data)
+        said = plain_bytes(data, "accept")
         return self._begun(lib.ofp_accept(pointer, said, len(said)), "accept", len(said))
 
     def shutdown(self) -> Request:

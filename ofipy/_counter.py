@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, NotSupported, TimedOut
 from ofipy._flags import Access, Cap
-from ofipy._lifetime import Handle, Resource
+from ofipy._lifetime import Handle, ProcessBound, Resource
 from ofipy._owner import check_owner
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ def region_counters(
 
 
 def counter_value(number: int, what: str) -> int:
+    if not hasattr(number, "__index__"):
+        raise InvalidArgument(f"{what}={number!r}; a whole number is meant, seconds are timeout=")
     if not 0 <= number < 2**64:
         raise InvalidArgument(f"{what}={number}; 0 to 2**64 - 1 is meant")
     return number
@@ -187,7 +189,7 @@ class Counter(Resource):
         """Replace the error value; a change ends every wait."""
         self._change(lib.ofp_counter_set_error, value, "set_error")
 
-    def wait(self, threshold: int, *, timeout: float | None = None) -> None:
+    def wait(self, threshold: int, timeout: float | None = None) -> None:
         """Wait until :attr:`value` is at least `threshold`.
 
         Parameters
@@ -297,10 +299,12 @@ class Counter(Resource):
         return f"<Counter of {self._domain.provider}{' closed' if self.closed else ''}>"
 
 
-class DeferredWork:
+class DeferredWork(ProcessBound):
     """Work that waits for a counter; made by :meth:`Domain.defer` and :meth:`Counter.add`."""
 
     __slots__ = ("_domain", "_number")
+
+    _instead = "defer work in the process of its domain"
 
     def __init__(self, domain: "Domain", number: int) -> None:
         self._domain = domain

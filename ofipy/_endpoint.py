@@ -135,6 +135,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         "_vector",
     )
 
+    _instead = "send endpoint.address; the other process opens its own"
+
     def __init__(
         self,
         domain: "Domain",

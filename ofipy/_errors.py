@@ -92,6 +92,11 @@ class FabricError(OSError):
         text = f"{subject}: {self.message}" if subject else self.message
         return f"{text} ({self.remedy})" if self.remedy else text
 
+    def __repr__(self) -> str:
+        names = ("operation", "peer", "provider", "remedy")
+        said = "".join(f", {name}={text!r}" for name in names if (text := getattr(self, name)) is not None)
+        return f"{type(self).__name__}({self.message!r}{said})"
+
     def __reduce__(self) -> tuple[Any, ...]:
         names = ("errno", "provider", "peer", "operation", "remedy", "length", "provider_error")
         return _rebuild, (type(self), self.message, {name: getattr(self, name) for name in names})
@@ -112,7 +117,7 @@ class InvalidArgument(FabricError, ValueError):
 
 
 class BufferTypeError(FabricError, TypeError):
-    """The object cannot be this operation's memory: read-only, not a buffer, or in too many pieces."""
+    """The object cannot be this operation's memory: read-only, not a buffer, of Python objects, in too many pieces."""
 
     default_errno = codes.EFAULT
 
@@ -142,7 +147,10 @@ class TimedOut(FabricError, TimeoutError):
 
 
 class Again(FabricError, BlockingIOError):
-    """No room now: read completions and post again. Raw tier only; :class:`Busy` needs a wait of your own."""
+    """No room now: read completions and post again, or await what was sent; :class:`Busy` needs a wait of your own.
+
+    Of the request tier only where an event loop runs in the thread, and as many operations wait as the queue holds.
+    """
 
     default_errno = codes.EAGAIN
 
@@ -169,6 +177,12 @@ class Truncated(FabricError):
     """The message was longer than the receive buffer, which holds its beginning; `length` is the true one."""
 
     default_errno = codes.EMSGSIZE
+
+    room: int | None = None
+    """Bytes of the receive buffer, None where that is not known: a completion record does not say."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return *super().__reduce__(), {"room": self.room}
 
 
 class MessageTooLong(FabricError):

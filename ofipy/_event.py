@@ -3,6 +3,7 @@
 
 import errno as codes
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -12,6 +13,7 @@ from ofipy._av import PEER_UNKNOWN
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, TimedOut
 from ofipy._lifetime import Handle, Resource
+from ofipy._objects import plain_bytes
 
 if TYPE_CHECKING:
     from ofipy._aio import Watch
@@ -77,7 +79,7 @@ class EventQueue(Resource):
     :mod:`select` takes it as it is. The events of the core are never lost.
     """
 
-    __slots__ = ("_domain", "_watches")
+    __slots__ = ("_domain", "_interrupted", "_watches")
 
     _warns = False  # its domain does
 
@@ -91,6 +93,7 @@ class EventQueue(Resource):
         check(opened, operation="event_queue", provider=provider)
         self._domain = domain
         self._watches: dict[int, Watch] = {}  # by id of the event loop
+        self._interrupted: deque[Event] = deque()
 
         def close(pointer: Any) -> None:
             check(lib.ofp_eq_retire(pointer), operation="close an event queue", provider=provider)
@@ -104,13 +107,13 @@ class EventQueue(Resource):
 
     def read(self) -> Event | None:
         """Make progress, then take the oldest event; None when there is none."""
-        return self._look(lib.ofp_eq_read)
+        return self._interrupted.popleft() if self._interrupted else self._look(lib.ofp_eq_read)
 
     def peek(self) -> Event | None:
         """As :meth:`read`, but the event stays."""
-        return self._look(lib.ofp_eq_peek)
+        return self._interrupted[0] if self._interrupted else self._look(lib.ofp_eq_peek)
 
-    def wait(self, *, timeout: float | None = None) -> Event:
+    def wait(self, timeout: float | None = None) -> Event:
         """Wait for an event and take it.
 
         Parameters
@@ -125,8 +128,17 @@ class EventQueue(Resource):
         Canceled
             When the queue is closed meanwhile.
         """
-        provider = self._domain.provider
+        if self._interrupted:
+            return self._interrupted.popleft()
         record, data = _room()
+        try:
+            return self._wait(record, data, timeout)
+        except BaseException:
+            self._leave(record, data)
+            raise
+
+    def _wait(self, record: Any, data: Any, timeout: float | None) -> Event:
+        provider = self._domain.provider
         expired = ffi.new("bool *")
         left = nanoseconds(timeout)
         deadline = time.monotonic_ns() + left
@@ -179,11 +191,12 @@ class EventQueue(Resource):
             When its data are longer than 512 bytes.
         """
         fields = {name: int(getattr(event, name)) for name in _NUMBERS}
+        data = plain_bytes(event.data, "write")
         try:
-            record = ffi.new("struct ofp_event *", {**fields, "data_length": len(event.data)})
+            record = ffi.new("struct ofp_event *", {**fields, "data_length": len(data)})
         except OverflowError as error:
             raise InvalidArgument(f"{event}: {error}", operation="write") from None
-        written = lib.ofp_eq_write(self._pointer("write"), record, event.data)
+        written = lib.ofp_eq_write(self._pointer("write"), record, data)
         check(written, operation="write", provider=self._domain.provider)
 
     def fileno(self) -> int:
@@ -198,9 +211,19 @@ class EventQueue(Resource):
 
     def _look(self, look: Any) -> Event | None:
         record, data = _room()
-        found = look(self._pointer("read"), record, data)
-        check(found, operation="read", provider=self._domain.provider)
-        return _event(record, data) if found else None
+        try:
+            found = look(self._pointer("read"), record, data)
+            check(found, operation="read", provider=self._domain.provider)
+            return _event(record, data) if found else None
+        except BaseException:
+            if look is not lib.ofp_eq_peek:
+                self._leave(record, data)
+            raise
+
+    def _leave(self, record: Any, data: Any) -> None:
+        """An event that an interrupted call has taken comes with the next one."""
+        if record.kind:
+            self._interrupted.append(_event(record, data))
 
     def _closing(self) -> None:
         for watch in list(self._watches.values()):

@@ -4,7 +4,7 @@
 import errno
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from ofipy._counter import region_counters
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Access, Progress, Threading, parse_enum, parse_flags
 from ofipy._info import Info, from_record
+from ofipy._keywords import EndpointOptions, refuse_unknown
 from ofipy._lifetime import Handle, Resource
 from ofipy._memory import DomainMemory
 from ofipy._operations import OPERATION_DTYPE, operations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ofipy._counter import Counter, DeferredWork, RegionClass
     from ofipy._endpoint import Endpoint
     from ofipy._event import EventQueue
-    from ofipy._passive import PassiveEndpoint
+    from ofipy._passive import ConnectionRequest, PassiveEndpoint
     from ofipy._receive_context import ReceiveContext
 
 __all__ = ["Domain", "Fabric"]
@@ -213,12 +214,13 @@ class Domain(Resource):
         )
 
     def endpoint(
-        self, *, cq: "CompletionQueue | None" = None, av: "AddressVector | None" = None, **options: Any
+        self, *, request: "ConnectionRequest | None" = None, **options: Unpack[EndpointOptions]
     ) -> "Endpoint":
         """Make an endpoint; :meth:`Endpoint.enable` opens it. Options as of :class:`Endpoint`."""
         from ofipy._endpoint import Endpoint
 
-        return Endpoint(self, cq=cq, av=av, **options)
+        refuse_unknown(Domain.endpoint, options, EndpointOptions)
+        return Endpoint(self, request=request, **options)
 
     def passive_endpoint(
         self,
@@ -271,7 +273,7 @@ class Domain(Resource):
         Raises
         ------
         BufferTypeError
-            When the buffer does not fit.
+            When the buffer does not fit, or holds Python objects.
         InvalidArgument
             When the key is in use, or the transport makes keys itself; when a counter is another domain's, or has
             nothing to count.

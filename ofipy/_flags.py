@@ -3,7 +3,9 @@
 
 import enum
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from ofipy._binding import lib
 from ofipy._errors import InvalidArgument
@@ -24,6 +26,25 @@ __all__ = [
 ]
 
 
+class Flags(enum.Flag):
+    """Flags that go with numpy's integers, as the fields of records are: ``row["flags"] & Completed.RECV``.
+
+    The result is numpy's, of the dtype of the other operand, in either order. Left to itself numpy takes a flag for a
+    signed integer, which has no operation in common with an unsigned one.
+    """
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        others = [np.asarray(each) for each in inputs if not isinstance(each, Flags)]
+        kind = np.result_type(*others) if others else np.dtype(np.uint64)
+        number = kind.type if np.issubdtype(kind, np.integer) else int
+        plain = (number(each.value) if isinstance(each, Flags) else each for each in inputs)
+        return getattr(ufunc, method)(*plain, **options)
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        return cls(int(value)) if isinstance(value, np.integer) else super()._missing_(value)
+
+
 class Op(enum.IntEnum):
     """What an operation record asks for."""
 
@@ -38,7 +59,7 @@ class Op(enum.IntEnum):
     COMPARE_ATOMIC = lib.OFP_COMPARE_ATOMIC
 
 
-class Flag(enum.IntFlag):
+class Flag(Flags, enum.IntFlag):
     """Flags of an operation record."""
 
     INJECT = lib.OFP_INJECT
@@ -66,7 +87,7 @@ class Flag(enum.IntFlag):
     """Of a receive: the buffer takes message after message."""
 
 
-class Completed(enum.IntFlag):
+class Completed(Flags, enum.IntFlag):
     """Flags of a completion record: what has finished."""
 
     SEND = lib.OFP_COMPLETED_SEND
@@ -85,7 +106,7 @@ class Completed(enum.IntFlag):
     CLAIM = lib.OFP_COMPLETED_CLAIM
 
 
-class Cap(enum.Flag):
+class Cap(Flags):
     """Capabilities of an endpoint (fi_getinfo(3), "caps")."""
 
     MSG = lib.OFP_CAP_MSG
@@ -108,7 +129,7 @@ class Cap(enum.Flag):
     """Messages beyond ``info.inject_size`` can be injected too, by copying."""
 
 
-class Order(enum.Flag):
+class Order(Flags):
     """Message ordering: SAS means that a send after a send does not pass it (fi_endpoint(3), "msg_order")."""
 
     RAR = lib.OFP_ORDER_RAR
@@ -122,7 +143,7 @@ class Order(enum.Flag):
     SAS = lib.OFP_ORDER_SAS
 
 
-class Access(enum.Flag):
+class Access(Flags):
     """What a memory region may be used for (fi_mr(3))."""
 
     SEND = lib.OFP_ACCESS_SEND

@@ -20,9 +20,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from ofipy._binding import drain_log
-from ofipy._errors import Closed, FabricError, ForkedError
+from ofipy._errors import Closed, FabricError, ForkedError, InvalidArgument
 
-__all__ = ["CLOSE_TIMEOUT", "Handle", "Resource"]
+__all__ = ["CLOSE_TIMEOUT", "Handle", "ProcessBound", "Resource"]
 
 # Seconds that closing an endpoint may take to finish what the transport has begun.
 CLOSE_TIMEOUT = 2.0
@@ -178,7 +178,23 @@ def _close_all() -> None:
             continue
 
 
-class Resource:
+class ProcessBound:
+    """Base of what means something in its own process only: it can be neither pickled nor copied."""
+
+    __slots__ = ()
+
+    _instead: str = "open one in the other process"
+    """What a program sends in its place."""
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        raise InvalidArgument(
+            f"{type(self).__name__} objects mean nothing outside their process",
+            operation="pickle",
+            remedy=self._instead,
+        )
+
+
+class Resource(ProcessBound):
     """Base of everything that holds something in C."""
 
     __slots__ = ("__weakref__", "_core")

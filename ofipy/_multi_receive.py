@@ -16,6 +16,7 @@ from ofipy._binding import failure, ffi, lib
 from ofipy._buffers import local_memory, make_record
 from ofipy._errors import BufferTypeError, Canceled, TimedOut
 from ofipy._flags import Flag, Op
+from ofipy._lifetime import ProcessBound
 from ofipy._requests import MANY, RequestBase
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _AWAIT_SPIN = 10_000  # ns
 
 
 @dataclass(frozen=True, slots=True)
-class MessageView:
+class MessageView(ProcessBound):
     """A message in a multi-receive buffer."""
 
     data: memoryview
@@ -57,7 +58,7 @@ class MessageView:
         return bytes(self.data)
 
 
-class MultiReceive(RequestBase):
+class MultiReceive(RequestBase, ProcessBound):
     """A buffer that takes message after message; made by ``recv_many`` and ``trecv_many``.
 
     Iterate over it, with ``for`` or ``async for``, to get a :class:`MessageView` for each message. The iteration ends
@@ -78,7 +79,7 @@ class MultiReceive(RequestBase):
         """Whether every message was taken and the buffer is the program's again."""
         return self._over and not self._rows
 
-    def next(self, *, timeout: float | None = None) -> MessageView | None:
+    def next(self, timeout: float | None = None) -> MessageView | None:
         """Wait for the next message.
 
         Parameters
@@ -179,7 +180,11 @@ class MultiReceive(RequestBase):
         if completion.error and not (flags == _RELEASED and self._canceled):
             code = completion.provider_error
             raise failure(
-                completion.error, length=int(completion.length), provider_error=code, **self._context()
+                completion.error,
+                length=int(completion.length),
+                room=self._room,
+                provider_error=code,
+                **self._context(),
             )
         if flags == _RELEASED:
             return None

@@ -3,7 +3,7 @@
 
 import logging
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from ofipy._address import resolve
 from ofipy._endpoint import Endpoint
@@ -11,6 +11,7 @@ from ofipy._errors import ProviderUnavailable
 from ofipy._fabric import Fabric
 from ofipy._flags import Cap, EndpointType, Progress, Threading
 from ofipy._info import Info, configured_providers, getinfo
+from ofipy._keywords import OpenOptions, refuse_unknown
 from ofipy._passive import PassiveEndpoint
 from ofipy._providers import ordered_names
 
@@ -28,7 +29,7 @@ def open(
     caps: Cap | str | Iterable[Cap | str] = "msg|tagged",
     threading: Threading | Literal["safe", "domain"] = "safe",
     progress: Progress | Literal["manual", "auto"] = "auto",
-    **options: Any,
+    **options: Unpack[OpenOptions],
 ) -> Endpoint:
     """Open an endpoint with all that it needs: fabric, domain, completion queue, address vector.
 
@@ -49,7 +50,7 @@ def open(
     progress : Progress or str
         As of :meth:`Fabric.domain`; here a helper thread is the default, so that peers are served while the
         program computes.
-    **options
+    complete, tx_flags, rx_flags, tx_size, unexpected_size, min_multi_recv, selective_completion, remote_events
         As of :class:`Endpoint`.
 
     Returns
@@ -62,6 +63,7 @@ def open(
     ProviderUnavailable
         When no provider fits; the message says why for each.
     """
+    refuse_unknown(open, options, OpenOptions)
     info = _choose(provider, ep_type, caps, "open")
     if node is not None:
         # Refuses a host that is not this one, or that the provider does not know.

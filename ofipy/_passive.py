@@ -3,13 +3,15 @@
 
 import errno as codes
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ofipy._address import Address, host_id
 from ofipy._binding import Text, check, failure, ffi, lib
 from ofipy._errors import FabricError, InvalidArgument
 from ofipy._event import Event, EventKind, EventQueue
-from ofipy._lifetime import Handle, Resource
+from ofipy._keywords import EndpointOptions, refuse_unknown
+from ofipy._lifetime import Handle, ProcessBound, Resource
+from ofipy._objects import plain_bytes
 from ofipy._owner import check_owner
 
 if TYPE_CHECKING:
@@ -20,13 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["ConnectionRequest", "PassiveEndpoint", "answered"]
 
 
-class ConnectionRequest:
+class ConnectionRequest(ProcessBound):
     """Somebody asks a listener for a connection. Made by :meth:`PassiveEndpoint.wait` and its like.
 
     One that is neither accepted nor rejected ends refused when the listener is closed.
     """
 
     __slots__ = ("_listener", "address", "data", "handle")
+
+    _instead = "answer it in the process of its listener"
 
     def __init__(self, listener: "PassiveEndpoint", handle: int, data: bytes, address: Address) -> None:
         self._listener = listener
@@ -47,7 +51,7 @@ class ConnectionRequest:
         """Capabilities and limits of the endpoint that it will be."""
         return self._listener.domain.info
 
-    def accept(self, *, data: bytes = b"", **options: Any) -> "Endpoint":
+    def accept(self, *, data: bytes = b"", **options: Unpack[EndpointOptions]) -> "Endpoint":
         """Open an endpoint and accept with it.
 
         To post receives before the other side may send, open the endpoint with ``domain.endpoint(request=…)``
@@ -72,11 +76,13 @@ class ConnectionRequest:
         MessageTooLong
             When `data` is too long; the request stays.
         """
-        if len(data) > self.info.max_private_data:
-            text = f"{len(data)} bytes of private data; {self.info.max_private_data} at most"
+        refuse_unknown(ConnectionRequest.accept, options, EndpointOptions)
+        said = plain_bytes(data, "accept")
+        if len(said) > self.info.max_private_data:
+            text = f"{len(said)} bytes of private data; {self.info.max_private_data} at most"
             raise failure(codes.EMSGSIZE, text=text, operation="accept", provider=self.info.provider)
         endpoint = self._listener.domain.endpoint(request=self, **options).enable()
-        endpoint.accept(data=data)
+        endpoint.accept(data=said)
         return endpoint
 
     def reject(self, *, data: bytes = b"") -> None:
@@ -94,7 +100,7 @@ class ConnectionRequest:
         MessageTooLong
             When `data` is too long; the request stays.
         """
-        said = bytes(data)
+        said = plain_bytes(data, "reject")
         result = lib.ofp_passive_reject(self._listener._pointer("reject"), self.handle, said, len(said))
         if result == -codes.ENOENT:
             raise answered("reject", self.info.provider)
@@ -130,6 +136,8 @@ class PassiveEndpoint(Resource):
     """
 
     __slots__ = ("_domain", "_eq", "_has_own_queue", "_owned")
+
+    _instead = "send listener.address; the other process connects to it"
 
     def __init__(
         self,
@@ -228,7 +236,7 @@ class PassiveEndpoint(Resource):
         address = Address(((provider, bytes(ffi.buffer(room, length[0]))),))
         return ConnectionRequest(self, event.handle, event.data, address)
 
-    def wait(self, *, timeout: float | None = None) -> ConnectionRequest:
+    def wait(self, timeout: float | None = None) -> ConnectionRequest:
         """Wait for a request.
 
         Parameters

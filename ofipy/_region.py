@@ -12,7 +12,8 @@ from ofipy._counter import region_counters
 from ofipy._errors import BufferTypeError, Closed, FabricError, InvalidArgument
 from ofipy._flags import Access, parse_flags
 from ofipy._foreign import host_array
-from ofipy._lifetime import Handle
+from ofipy._lifetime import Handle, ProcessBound
+from ofipy._objects import refuse_objects
 from ofipy._owner import foreign
 from ofipy._remote import REMOTE, RemoteRegion
 
@@ -26,7 +27,7 @@ _CHARS = ffi.typeof("char[]")
 _WRITES = Access.RECV | Access.READ | Access.REMOTE_WRITE
 
 
-class Region:
+class Region(ProcessBound):
     """A piece of registered memory; ``region[a:b]`` is a smaller piece of the same.
 
     Operations on a region cost least: its place is known and nothing has to be exported. Made by
@@ -47,6 +48,8 @@ class Region:
         "_segment_memory",
         "_start",
     )
+
+    _instead = "send bytes(region.remote)"
 
     def __init__(
         self,
@@ -196,6 +199,7 @@ def register(
     counted = region_counters(domain, counters, rights, "register")
     pointer = domain._pointer("register")
     writable = bool(rights & _WRITES)
+    refuse_objects(buffer, "register")
     try:
         foreign = None if _has_buffer(buffer) else host_array(buffer, writable=writable, operation="register")
         memory = ffi.from_buffer(_CHARS, buffer if foreign is None else foreign, writable)

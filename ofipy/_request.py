@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ofipy._binding import failure, lib
 from ofipy._errors import Again, Canceled, Closed, FabricError, NoMemory, TimedOut
 from ofipy._flags import Op
+from ofipy._lifetime import ProcessBound
 from ofipy._requests import RequestBase
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _AWAIT_SPIN = 10_000  # ns; less where the core finds that spinning does not pay
 _NAMES = {int(op): op.name.lower() for op in Op}
 
 
-class Request(RequestBase):
+class Request(RequestBase, ProcessBound):
     """An operation under way, or finished.
 
     A send that finished within its call returns one shared, finished Request. Result fields are there once
@@ -64,7 +65,11 @@ class Request(RequestBase):
             raise Canceled("the domain was closed before its result was taken", **self._context())
         if self._error:
             raise failure(
-                self._error, length=self._length, provider_error=self._provider_error, **self._context()
+                self._error,
+                length=self._length,
+                room=self._room,
+                provider_error=self._provider_error,
+                **self._context(),
             )
         return self
 
@@ -165,7 +170,7 @@ class _Completed(Request):
     def cancel(self) -> bool:
         return False
 
-    def __reduce__(self) -> str:
+    def __reduce_ex__(self, protocol: object) -> str:
         return "COMPLETED"
 
 

@@ -22,6 +22,7 @@ class RequestBase:
     _too_large: bool
     _gone: bool
     _length: int
+    _room: int
     _tag: int
     _data: int
     _source: int

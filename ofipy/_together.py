@@ -72,7 +72,7 @@ def start_all(requests: tuple[PreparedRequest, ...], timeout: float | None) -> N
                 raise no_room(timeout, **requests[0]._context())
 
 
-def wait_all(requests: Iterable[Request], *, timeout: float | None = None) -> list[Any]:
+def wait_all(requests: Iterable[Request], timeout: float | None = None) -> list[Any]:
     """Wait until all requests have finished.
 
     Parameters
@@ -136,7 +136,7 @@ def _wait_for_all(requests: Sequence[Request], deadline: int | None) -> None:
             drain_log()
 
 
-def wait_any(requests: Iterable[Request], *, timeout: float | None = None) -> Request:
+def wait_any(requests: Iterable[Request], timeout: float | None = None) -> Request:
     """Wait until one of the requests has finished.
 
     Parameters

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ofipy._binding import check, ffi, lib
 from ofipy._endpoint import Endpoint
 from ofipy._errors import InvalidArgument
+from ofipy._objects import refuse_objects
 from ofipy._remote import RemoteRegion
 
 __all__ = ["match", "pingpong", "socket_pingpong", "socket_stream", "stream", "write"]
@@ -258,10 +259,12 @@ def socket_stream(connection: socket.socket, *, first: bool, buffer: Any, messag
 
 
 def _readable(buffer: Any) -> Any:
+    refuse_objects(buffer)
     return ffi.from_buffer("char[]", buffer)
 
 
 def _writable(buffer: Any) -> Any:
+    refuse_objects(buffer)
     return ffi.from_buffer("char[]", buffer, require_writable=True)
 
 

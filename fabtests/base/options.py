@@ -102,7 +102,7 @@ OPTIONS = (
         type=Sizes(),
         default=DEFAULT_SIZES,
         metavar="SIZE",
-        help="Bytes of a message, 'all', l:8,64 or r:start,increment,end; default: a selection.",
+        help="Bytes of a message, as 8,64k,1m, 'all' or r:start,increment,end; default: a selection.",
     ),
     click.option("-v", "--verify", is_flag=True, help="Check every byte; the check is timed too."),
     click.option("-m", "--machine-readable", is_flag=True, help="Print one YAML mapping a row."),

@@ -5,10 +5,13 @@ __all__ = [
     "ALL_SIZES",
     "DEFAULT_SIZES",
     "default_iterations",
+    "parse_number",
     "parse_sizes",
     "shorten_bytes",
     "shorten_count",
 ]
+
+UNITS = {"k": 10, "m": 20, "g": 30}
 
 DEFAULT_SIZES = (8, 64, 256, 1024, 4096, 65536, 1 << 20)
 ALL_SIZES = tuple(1 << exponent for exponent in range(23))
@@ -20,8 +23,8 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     Parameters
     ----------
     text : str
-        One size in bytes, ``all``, a list ``l:8,64,1024`` or a range ``r:start,increment,end`` (end
-        included).
+        One size in bytes, several as ``8,64,1m`` or ``l:8,64,1m``, ``all``, or a range ``r:start,increment,end`` (end
+        included). The suffixes k, m and g stand for 2**10, 2**20 and 2**30.
 
     Returns
     -------
@@ -39,10 +42,10 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     if not colon:
         kind, rest = "l", text
     try:
-        numbers = tuple(int(number, 0) for number in rest.split(","))
+        numbers = tuple(parse_number(number) for number in rest.split(","))
     except ValueError:
         raise ValueError(
-            f"{text!r} is not a size: give a number, 'all', l:8,64 or r:start,increment,end"
+            f"{text!r} is not a size: give numbers such as 8,64k,1m, 'all' or r:start,increment,end"
         ) from None
     if kind == "r":
         if len(numbers) != 3 or numbers[1] <= 0:
@@ -53,6 +56,13 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     if not numbers or min(numbers) < 1:
         raise ValueError(f"{text!r}: every size must be at least one byte")
     return numbers
+
+
+def parse_number(text: str) -> int:
+    """Read a number of bytes, as :func:`shorten_bytes` writes whole ones too: ``64``, ``1k``, ``4m``, ``1g``."""
+    digits = text.strip()
+    exponent = UNITS.get(digits[-1:].lower(), 0)
+    return int(digits[:-1] if exponent else digits, 0) << exponent
 
 
 def default_iterations(size: int) -> int:

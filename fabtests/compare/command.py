@@ -63,7 +63,12 @@ def run(*, cases: str | None, rounds: int, modes: str | None, sizes: str | None,
 def run_plan(plan: list[tuple[Case, list[list[tuple[str, int]]]]], field: Field, *, rounds: int) -> list[Row]:
     """Run the cases under a progress bar."""
     rows: list[Row] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=status_console(), transient=True, auto_refresh=False) as progress:
         task = progress.add_task("starting", total=rounds * sum(len(groups) for _, groups in plan))
 

@@ -5,18 +5,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 
 from fabtests.base.sizes import shorten_bytes
 from fabtests.compare.bars import Bar
 from fabtests.compare.runner import PeerResult, Row
 from fabtests.compare.statistics import SPREAD_LIMIT, Summary
+from ofipy.cli.tables import WRAPPED_WIDTH, print_table
 
 __all__ = ["SCHEMA", "build_document", "print_tables"]
 
 SCHEMA = 1
-UNLIMITED = 10000
 UNITS = {"usec_per_transfer": "µs", "mb_per_sec": "MB/s", "messages_per_sec": "messages/s"}
 
 
@@ -36,23 +35,15 @@ def print_tables(
     """Print a table for each case, then the machine and who was missing."""
     for name in dict.fromkeys(row.case.name for row in rows):
         chosen = [row for row in rows if row.case.name == name]
-        table = build_table(chosen)
-        if wanted_width(console, table) > console.width:
-            table = build_long_table(chosen)
-        console.print(table)
+        print_table(console, build_table(chosen), build_long_table(chosen))
     console.print(
         "Medians over rounds, ± spread (interquartile range / median); (×) is ofipy / peer, "
         f"given when no spread is above {SPREAD_LIMIT:.0%}."
     )
     facts = ", ".join(f"{key} {value}" for key, value in machine.items() if value not in (None, []))
-    console.print(f"Machine: {facts}", markup=False)
+    console.print(f"Machine: {facts}")
     for peer, reason in absent.items():
-        console.print(f"Absent: {peer}: {reason}", markup=False)
-
-
-def wanted_width(console: Console, table: Table) -> int:
-    """Columns that a table takes where nothing limits it."""
-    return Measurement.get(console, console.options.update(max_width=UNLIMITED), table).maximum
+        console.print(f"Absent: {peer}: {reason}")
 
 
 def build_table(rows: Sequence[Row]) -> Table:
@@ -76,12 +67,12 @@ def build_long_table(rows: Sequence[Row]) -> Table:
     """The table of one case for a narrow terminal: a line for each contender."""
     case = rows[0].case
     table = Table(title=f"{case.name} ({show_units(rows)})", title_justify="left")
-    table.add_column("mode")
-    table.add_column(case.size_key, justify="right")
-    table.add_column("who")
+    table.add_column("mode", no_wrap=True)
+    table.add_column(case.size_key, justify="right", no_wrap=True)
+    table.add_column("who", no_wrap=True)
     for heading in ("value", "p99", "×"):
-        table.add_column(heading, justify="right")
-    table.add_column("bar")
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("bar", min_width=WRAPPED_WIDTH)
     for row in rows:
         table.add_row(
             row.mode, show_size(row), "ofipy", show_summary(row.own), show_number(row.own.p99), "", ""

@@ -203,6 +203,16 @@ int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
     return result;
 }
 
+void ofp_cq_read_batch(struct ofp_cq *cq, struct ofp_cq_batch *batch)
+{
+    batch->count = ofp_cq_read(cq, batch->rows, batch->size);
+}
+
+void ofp_cq_wait_batch(struct ofp_cq *cq, struct ofp_cq_batch *batch, uint64_t min, int64_t timeout, bool *expired)
+{
+    batch->count = ofp_cq_wait(cq, batch->rows, batch->size, min, timeout, expired);
+}
+
 int ofp_cq_signal(struct ofp_cq *cq)
 {
     int result = ofpi_cq_enter(cq);

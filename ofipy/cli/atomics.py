@@ -11,6 +11,7 @@ from ofipy import AtomicOp, Datatype, Domain, FabricError, Info
 from ofipy._atomics import KINDS
 from ofipy.cli.info import SCHEMA
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json
+from ofipy.cli.tables import WRAPPED_WIDTH, print_table
 
 __all__ = ["show_atomics"]
 
@@ -74,16 +75,26 @@ def show_tables(console: Console, document: dict[str, Any]) -> None:
     """A table for each kind of one info."""
     title = f"{document['provider']}, {document['ep_type']}, {document['fabric']}/{document['domain']}"
     if document["reason"] is not None:
-        console.print(f"{title}: {document['reason']}", markup=False)
+        console.print(f"{title}: {document['reason']}")
         return
     dtypes = [str(datatype.dtype) for datatype in Datatype]
     for kind in KINDS:
         table = Table(title=f"{title}: {kind}", title_justify="left", padding=(0, 0))
-        table.add_column("operation", no_wrap=True)
+        table.add_column("op", no_wrap=True)
         for dtype in dtypes:
             # The digits below the name, so that thirteen columns fit a terminal.
             letters = dtype.rstrip("0123456789")
             table.add_column(f"{letters}\n{dtype.removeprefix(letters)}", no_wrap=True, justify="center")
         for op, counts in document[kind].items():
             table.add_row(op, *("x" if dtype in counts else "" for dtype in dtypes))
-        console.print(table)
+        print_table(console, table, build_list(f"{title}: {kind}", document[kind]))
+
+
+def build_list(title: str, matrix: dict[str, dict[str, int]]) -> Table:
+    """The same for a narrow terminal: the dtypes of each operation by name."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("operation", no_wrap=True)
+    table.add_column("dtypes", min_width=WRAPPED_WIDTH)
+    for op, counts in matrix.items():
+        table.add_row(op, " ".join(counts))
+    return table

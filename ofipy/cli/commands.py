@@ -56,7 +56,7 @@ def info(
 @click.option("--listen", is_flag=True, help="Be the server, for one client.")
 @click.option("--port", metavar="PORT", default="9228", show_default=True, help="Port or name of the server.")
 @click.option(
-    "-S", "--sizes", metavar="SIZE", help="Bytes of a message, 'all', l:8,64 or r:start,increment,end."
+    "-S", "--sizes", metavar="SIZE", help="Bytes of a message, as 8,64k,1m, 'all' or r:start,increment,end."
 )
 @click.option(
     "-I", "--iterations", type=click.IntRange(min=1), metavar="NUMBER", help="Round trips of each size."

@@ -8,10 +8,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import ofipy
 from ofipy._info import Explanation, Info
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json
+from ofipy.cli.tables import WRAPPED_WIDTH, print_table
 
 __all__ = ["show_parameters", "show_providers"]
 
@@ -83,7 +85,7 @@ def show_table(console: Console, explanations: Sequence[Explanation]) -> None:
     table = Table()
     for heading in ("provider", "endpoint", "device", "protocol"):
         table.add_column(heading, no_wrap=True)
-    table.add_column("capabilities, or why it is not available")
+    table.add_column("capabilities, or why it is not available", min_width=WRAPPED_WIDTH)
     for each in explanations:
         for info in each.infos:
             shown = attributes(info)
@@ -95,18 +97,20 @@ def show_table(console: Console, explanations: Sequence[Explanation]) -> None:
                 " ".join(shown["caps"]),
             )
         if not each.infos:
-            table.add_row(each.provider, "-", "-", "-", f"[yellow]{each.reason or 'no reason given'}[/]")
-    console.print(table)
+            table.add_row(
+                each.provider, "-", "-", "-", Text(each.reason or "no reason given", style="yellow")
+            )
+    print_table(console, table)
 
 
 def show_attributes(console: Console, explanations: Sequence[Explanation]) -> None:
     """Every attribute of every info, one a line."""
     for each in explanations:
         for info in each.infos:
-            console.print(f"\n{info.provider} {each.version}: {each.description}", markup=False)
+            console.print(f"\n{info.provider} {each.version}: {each.description}")
             for name, value in attributes(info).items():
                 text = " ".join(value) if isinstance(value, list) else str(value)
-                console.print(f"    {name:22} {text or '-'}", markup=False)
+                console.print(f"    {name:22} {text or '-'}")
 
 
 def show_parameters(*, as_json: bool) -> None:
@@ -117,9 +121,13 @@ def show_parameters(*, as_json: bool) -> None:
         print_json({"schema": SCHEMA, "parameters": [asdict(parameter) for parameter in parameters]})
         return
     table = Table()
-    for heading in ("parameter", "type", "value", "from", "default"):
+    for heading in ("parameter", "type"):
         table.add_column(heading, no_wrap=True)
-    table.add_column("help")
+    # A value may be a path, or an address: it is folded where it is longer than the rest.
+    table.add_column("value", overflow="fold", min_width=WRAPPED_WIDTH)
+    for heading in ("from", "default"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("help", min_width=WRAPPED_WIDTH)
     for each in parameters:
         table.add_row(each.name, each.type, each.value, each.source, each.default, each.help)
-    data_console().print(table)
+    print_table(data_console(), table)

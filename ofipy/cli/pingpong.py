@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
+from rich.text import Text
 
 import ofipy
 from fabtests.base.local import measure_local
@@ -21,6 +22,7 @@ from fabtests.base.side import Side
 from fabtests.base.sizes import DEFAULT_SIZES, parse_sizes, shorten_bytes
 from ofipy._info import configured_providers
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json, status_console
+from ofipy.cli.tables import print_table
 
 __all__ = ["run"]
 
@@ -49,7 +51,7 @@ def run(
             side.meet(f"{host}:{port}")
             side.propose(plan)
         else:
-            status_console().print(f"Waiting at {side.offer()} (port {port})", markup=False)
+            status_console().print(f"Waiting at {side.offer()} (port {port})")
             plan = side.answer()
         rows = list(measure(side, plan))
         name = side.provider
@@ -104,10 +106,10 @@ def collect(rows: Iterable[Measurement], provider: str) -> list[Measurement]:
     console = status_console()
     gathered = []
     # Few redraws: the thread that draws takes its time from the cores that are measured.
-    with console.status(f"{provider}: starting", refresh_per_second=2) as status:
+    with console.status(Text(f"{provider}: starting"), refresh_per_second=2) as status:
         for row in rows:
             gathered.append(row)
-            status.update(f"{provider}: {shorten_bytes(row.bytes)} done")
+            status.update(Text(f"{provider}: {shorten_bytes(row.bytes)} done"))
     return gathered
 
 
@@ -146,16 +148,18 @@ def show(
         return
     console = data_console()
     for document, rows in zip(documents, tables, strict=True):
-        console.print(build_table(document["provider"], rows))
+        wide, narrow = (build_table(document["provider"], rows, narrow=narrow) for narrow in (False, True))
+        print_table(console, wide, narrow)
 
 
-def build_table(provider: str, rows: Sequence[Measurement]) -> Any:
-    """One provider's table; times are one way."""
+def build_table(provider: str, rows: Sequence[Measurement], *, narrow: bool) -> Any:
+    """One provider's table; times are one way. A narrow one has no borders, and headings of several lines."""
     from rich.table import Table
 
-    table = Table(title=f"{provider}: tagged ping-pong, one way", title_justify="left")
+    look: dict[str, Any] = {"box": None} if narrow else {}
+    table = Table(title=f"{provider}: tagged ping-pong, one way", title_justify="left", **look)
     for heading in ("bytes", "round trips", "µs mean", "µs median", "µs p99", "MB/s"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading.replace(" ", "\n") if narrow else heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
             shorten_bytes(row.bytes),

@@ -30,6 +30,9 @@ __all__ = [
     "status_console",
 ]
 
+# Most of what is printed comes from elsewhere: providers, systems, peers. A bracket in it is a bracket.
+_PLAIN: Any = {"markup": False, "emoji": False, "highlight": False}
+
 PIPE_WIDTH = 160  # columns of a table that goes into a file or a pipe, where no terminal sets a limit
 
 
@@ -57,14 +60,14 @@ def data_console() -> "Console":
     from rich.console import Console
 
     free = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-    return Console(width=PIPE_WIDTH if free else None, highlight=False)
+    return Console(width=PIPE_WIDTH if free else None, **_PLAIN)
 
 
 def status_console() -> "Console":
     """The console for progress and remarks."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, **_PLAIN)
 
 
 def print_json(document: Any) -> None:

@@ -30,6 +30,7 @@ void request_begin(struct request *request, struct poster *poster, PyObject *end
     request->peer = op->peer;
     request->tag = op->tag;
     request->ignore = op->ignore;
+    request->room = op->length;
     request->hold = *hold;
 }
 
@@ -481,6 +482,7 @@ static PyMemberDef request_members[] = {
     FIELD("_claimed", T_BOOL, claimed, READONLY),
     FIELD("_too_large", T_BOOL, too_large, READONLY),
     FIELD("_gone", T_BOOL, gone, 0),
+    FIELD("_room", T_ULONGLONG, room, READONLY),
     FIELD("_length", T_ULONGLONG, completion.length, 0),
     FIELD("_tag", T_ULONGLONG, completion.tag, READONLY),
     FIELD("_data", T_ULONGLONG, completion.data, READONLY),

@@ -115,6 +115,7 @@ struct request {
     ofp_request_t handle; /* 0: it is over */
     struct ofp_completion completion;
     uint64_t tag, ignore; /* MESSAGE: what it takes */
+    uint64_t room;        /* bytes, of a receive */
     uint32_t peer;
     uint16_t op;
     int awaiting; /* tasks */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every kind of memory that can be sent and received into, and what is refused."""
 
+import ctypes
 import gc
 import os
 import signal
@@ -131,6 +132,78 @@ def test_memory_that_is_refused(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     assert ep.stats().posted_receives == 0
 
 
+def object_memory() -> list[Any]:
+    """Memory whose bytes are pointers to Python objects, hidden as well as it can be."""
+    nested = np.dtype([("O", "u8"), ("inner", [("number", "f8"), ("thing", object, (2,))])])
+    plain = np.array([{}, "x"], object)
+    return [
+        plain,
+        np.zeros((2, 2), object),
+        np.zeros((4, 4), object)[::2, ::2],
+        np.zeros(3, nested),
+        np.zeros(6, nested)[::2],
+        np.zeros((), nested),
+        np.zeros(1, nested)[0],
+        np.zeros(2, object).view(np.recarray),
+        memoryview(plain),
+        memoryview(np.zeros(3, nested)),
+        (ctypes.py_object * 2)({}, "x"),
+    ]
+
+
+@pytest.mark.parametrize("number", range(len(object_memory())))
+def test_memory_of_python_objects_is_refused(ep: ofipy.Endpoint, me: ofipy.Peer, number: int) -> None:
+    memory = object_memory()[number]
+    calls: list[Callable[[], object]] = [
+        lambda: ep.tsend(memory, me, tag=1),
+        lambda: ep.tsend(memory, me, tag=1, complete="delivery"),
+        lambda: ep.tsend([b"fine", memory], me, tag=1),
+        lambda: ep.send(memory, me),
+        lambda: ep.trecv_into(memory, me, tag=1),
+        lambda: ep.trecv_into([bytearray(1), memory], me, tag=1),
+        lambda: ep.recv_into(memory),
+        lambda: ep.prepare_tsend(memory, me, tag=1),
+        lambda: ep.prepare_send(memory, me),
+        lambda: ep.prepare_trecv(memory, me, tag=1),
+        lambda: ep.prepare_recv(memory),
+        lambda: ep.register(memory),
+        lambda: ep.register(memory, access="send"),
+    ]
+    for call in calls:
+        with pytest.raises(ofipy.BufferTypeError, match="Python objects"):
+            call()
+    if ep.info.caps & ofipy.Cap.MULTI_RECV:
+        for call in (lambda: ep.recv_many(memory), lambda: ep.trecv_many(memory, tag=1)):
+            with pytest.raises(ofipy.BufferTypeError, match=r"Python objects|contiguous"):
+                call()
+    assert ep.stats().posted_receives == 0
+
+
+@pytest.mark.needs("rma")
+def test_remote_memory_and_python_objects(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    region = ep.register(bytearray(1000), access="remote_read|remote_write")
+    for memory in object_memory():
+        size = memoryview(memory).nbytes
+        remote = region.remote[:size]
+        calls: list[Callable[[], object]] = [
+            lambda memory=memory, remote=remote: ep.write(memory, me, remote),
+            lambda memory=memory, remote=remote: ep.read(memory, me, remote),
+            lambda memory=memory, remote=remote: ep.prepare_write(memory, me, remote),
+            lambda memory=memory, remote=remote: ep.prepare_read(memory, me, remote),
+        ]
+        for call in calls:
+            with pytest.raises(ofipy.BufferTypeError, match="Python objects"):
+                call()
+    assert not any(region.array)
+
+
+def test_fields_named_like_objects_are_memory(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    named = np.zeros(3, [("O", "u8"), ("O2", "f4", (2,))])
+    for source in (named, memoryview(named), named[0]):
+        size = memoryview(source).nbytes
+        assert carry(ep, me, source, bytearray(size)).length == size
+
+
 def test_wrong_numbers_are_refused(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     for options in ({"tag": -1}, {"tag": 2**64}, {"tag": "seven"}, {"data": 2**64}):
         with pytest.raises(ofipy.InvalidArgument, match=next(iter(options))):
@@ -138,6 +211,17 @@ def test_wrong_numbers_are_refused(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     for peer in (-1, 2**32, "peer"):
         with pytest.raises(ofipy.InvalidArgument, match="peer"):
             ep.trecv_into(bytearray(1), peer)
+    for address in ("localhost:1", ep.address, bytes(ep.address)):
+        for call in (
+            lambda address=address: ep.tsend(b"x", address),
+            lambda address=address: ep.trecv_into(bytearray(1), address),
+            lambda address=address: ep.av.remove(address),
+            lambda address=address: ep.av.address(address),
+        ):
+            with pytest.raises(ofipy.InvalidArgument, match=r"peer=.*a Peer is meant.*insert\("):
+                call()
+    with pytest.raises(ofipy.InvalidArgument, match=r"a Peer is meant$"):
+        ep.tsend(b"x", 1.5)  # type: ignore[arg-type]
     with pytest.raises(ofipy.InvalidArgument, match="send needs a Peer"):
         ep.tsend(b"x", None)
     with pytest.raises(ofipy.InvalidArgument, match="delivery"):

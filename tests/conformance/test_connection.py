@@ -185,6 +185,9 @@ def test_nobody_answers(listener: ofipy.PassiveEndpoint, open_domain: OpenDomain
     requests = sorted((listener.wait(timeout=TIMEOUT) for _ in clients), key=lambda request: request.data)
     with pytest.raises(ofipy.TimedOut):
         connections[0].wait(timeout=0.01)
+    for silent in (connections[0], listener):
+        with pytest.raises(ofipy.TimedOut, match=r"0\.01 s"):
+            silent.wait(0.01)
     # From an opened endpoint the answer is that one's, not the listener's.
     opened = listener.domain.endpoint(request=requests[1]).enable()
     accepted = requests[2].accept()
@@ -456,6 +459,9 @@ def test_wrong_uses(listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint, tar
     too_long = bytes(client.info.max_private_data + 1)
     with pytest.raises(ofipy.MessageTooLong, match="private data"):
         client.connect(listener.address, data=too_long)
+    for wrong in (5, "text", np.array([{}], object)):
+        with pytest.raises(ofipy.BufferTypeError, match=r"bytes are meant|Python objects"):
+            client.connect(listener.address, data=wrong)  # type: ignore[arg-type]
     with pytest.raises(ofipy.InvalidArgument, match="not opened from"):
         client.accept()
     with pytest.raises(ofipy.NotConnected):

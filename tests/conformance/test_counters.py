@@ -84,6 +84,10 @@ def test_failures_end_waits(open_endpoint: OpenEndpoint) -> None:
         counter.wait(1, timeout=TIMEOUT)
     with pytest.raises(ofipy.TimedOut):
         counter.wait(1, timeout=0.01)
+    with pytest.raises(ofipy.TimedOut, match=r"0\.01 s"):
+        counter.wait(1, 0.01)
+    with pytest.raises(ofipy.InvalidArgument, match=r"threshold=0\.5; a whole number is meant"):
+        counter.wait(0.5)  # type: ignore[arg-type]
     assert (counter.value, counter.errors) == (0, 1)
 
 

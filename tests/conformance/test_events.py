@@ -55,6 +55,8 @@ def test_events_of_ones_own(ep: ofipy.Endpoint) -> None:
     assert events.wait() == second
     with pytest.raises(ofipy.TimedOut):
         events.wait(timeout=0.01)
+    with pytest.raises(ofipy.TimedOut, match=r"0\.01 s"):
+        events.wait(0.01)
     with pytest.raises(ofipy.MessageTooLong):
         events.write(ofipy.Event(data=bytes(513)))
     with pytest.raises(ofipy.InvalidArgument):

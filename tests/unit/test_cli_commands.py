@@ -89,7 +89,7 @@ class TestInfo:
 
 class TestPingpong:
     def test_one_provider_is_one_document(self) -> None:
-        document = run_json("ofipy", "pingpong", "-I", "50", "-S", "l:8,65536", **HERE)
+        document = run_json("ofipy", "pingpong", "-I", "50", "-S", "8,64k", **HERE)
         assert (document["schema"], document["provider"]) == (1, "shm")
         assert [row["bytes"] for row in document["rows"]] == [8, 65536]
         assert set(document["rows"][0]) == {

@@ -168,3 +168,12 @@ def test_remote_memory_guide() -> None:
         )
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout == output
+
+
+def test_every_provider_of_ours_has_a_section_of_its_own() -> None:
+    page = (ROOT / "docs/reference/providers.md").read_text()
+    ours = {each.name for each in (ROOT / "providers").iterdir() if (each / "README.md").exists()}
+    assert set(re.findall(r"^## (\w+)$", page, re.MULTILINE)) == ours
+    debugging = (ROOT / "docs/how-to/debug.md").read_text()
+    (columns,) = re.findall(r"## What is special to the provider\?\n\n(.*)\n", debugging)
+    assert set(re.findall(r"\w+", columns)) == ours

@@ -59,6 +59,28 @@ def test_text_names_operation_peer_provider_and_remedy() -> None:
     assert str(ofipy.PeerLost("it is gone")) == "it is gone"
 
 
+def test_repr_names_the_peer() -> None:
+    error = ofipy.PeerLost("it is gone", operation="tsend", peer="shm://a:1", provider="shm")
+    assert repr(error) == "PeerLost('it is gone', operation='tsend', peer='shm://a:1', provider='shm')"
+    assert repr(ofipy.Canceled("over")) == "Canceled('over')"
+
+
+@pytest.mark.parametrize(
+    ("length", "room", "message"),
+    [
+        (10, 3, "the message of 10 bytes was longer than the receive buffer of 3 bytes"),
+        (10, None, "the message of 10 bytes was longer than the receive buffer"),
+        (0, 3, "the message was longer than the receive buffer of 3 bytes"),
+        (None, None, "the message was longer than the receive buffer"),
+    ],
+)
+def test_a_truncation_has_both_sizes(length: int | None, room: int | None, message: str) -> None:
+    error = failure(lib.OFP_ETRUNC, operation="trecv", length=length, room=room)
+    assert isinstance(error, ofipy.Truncated)
+    for each in (error, pickle.loads(pickle.dumps(error))):
+        assert (each.message, each.length, each.room) == (message, length or None, room)
+
+
 @pytest.mark.parametrize("kind", CLASSES)
 def test_pickle(kind: type[ofipy.FabricError]) -> None:
     error = kind(

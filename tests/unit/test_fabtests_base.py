@@ -17,6 +17,10 @@ from fabtests.base.sizes import ALL_SIZES, default_iterations, parse_sizes, shor
         ("0x40", (64,)),
         ("all", ALL_SIZES),
         ("l:8,1024,8", (8, 1024, 8)),
+        ("8,1m", (8, 1 << 20)),
+        ("64k", (64 << 10,)),
+        ("l:8, 2K,1G", (8, 2 << 10, 1 << 30)),
+        ("r:1k,1k,4k", (1024, 2048, 3072, 4096)),
         ("r:10,5,20", (10, 15, 20)),
         ("r:10,6,20", (10, 16)),
     ],
@@ -25,7 +29,26 @@ def test_sizes_are_read(text: str, sizes: tuple[int, ...]) -> None:
     assert parse_sizes(text) == sizes
 
 
-@pytest.mark.parametrize("text", ["", "x", "l:", "l:8,x", "r:1,2", "r:1,0,4", "r:9,1,4", "0", "-8", "q:1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "l:",
+        "l:8,x",
+        "k",
+        "1.5k",
+        "8,-1k",
+        "0k",
+        "1kk",
+        "r:1,2",
+        "r:1,0,4",
+        "r:9,1,4",
+        "0",
+        "-8",
+        "q:1",
+    ],
+)
 def test_bad_sizes_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"size|range"):
         parse_sizes(text)

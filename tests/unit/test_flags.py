@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Options as flags and as text; constants against the header."""
 
+import enum
+import operator
+import pickle
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import ofipy
@@ -71,3 +77,52 @@ def test_operation_flags_cover_what_callers_may_set() -> None:
     for flag in ofipy.Flag:
         total |= flag
     assert total == lib.OFP_OPERATION_FLAGS
+
+
+KINDS = [
+    kind
+    for name in ofipy.__all__
+    if isinstance(kind := getattr(ofipy, name), type) and issubclass(kind, enum.Flag)
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("operation", [operator.and_, operator.or_, operator.xor])
+def test_flags_and_integers_of_numpy(kind: type[enum.Flag], operation: Callable[[Any, Any], Any]) -> None:
+    flag = list(kind)[1]
+    for dtype in (np.uint64, np.int64):
+        number, array = dtype(2**33 + 5), np.array([0, flag.value, 7], dtype)
+        for result in (operation(number, flag), operation(flag, number)):
+            assert type(result) is dtype
+            assert int(result) == operation(2**33 + 5, flag.value)
+        for results in (operation(array, flag), operation(flag, array)):
+            assert results.dtype == dtype
+            assert results.tolist() == [operation(int(each), flag.value) for each in array]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_flags_compare_with_integers_of_numpy(kind: type[enum.Flag]) -> None:
+    flag = next(iter(kind))
+    assert np.uint64(flag.value) == flag
+    assert flag == np.uint64(flag.value)
+    assert np.uint64(0) != flag
+    assert kind(np.uint64(flag.value)) is flag
+    assert pickle.loads(pickle.dumps(flag)) is flag
+
+
+def test_there_are_flags() -> None:
+    assert {kind.__name__ for kind in KINDS} == {"Access", "Cap", "Completed", "Flag", "Order"}
+
+
+def test_fields_of_records() -> None:
+    rows = np.zeros(2, ofipy.COMPLETION_DTYPE)
+    rows["flags"][0] = ofipy.Completed.RECV | ofipy.Completed.TAGGED
+    assert rows[0]["flags"] & ofipy.Completed.TAGGED
+    assert not rows[1]["flags"] & ofipy.Completed.TAGGED
+    assert (rows["flags"] & ofipy.Completed.RECV != 0).tolist() == [True, False]
+    assert ofipy.Completed(rows[0]["flags"]) == ofipy.Completed.RECV | ofipy.Completed.TAGGED
+    operations = np.zeros(2, ofipy.OPERATION_DTYPE)
+    operations["flags"] |= ofipy.Flag.FENCE
+    operations["flags"] &= ~ofipy.Flag.MORE
+    assert operations["flags"].tolist() == [int(ofipy.Flag.FENCE)] * 2
+    assert np.bitwise_or(ofipy.Flag.FENCE, ofipy.Flag.MORE) == ofipy.Flag.FENCE | ofipy.Flag.MORE

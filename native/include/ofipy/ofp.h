@@ -150,6 +150,17 @@ int64_t ofp_cq_read(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
  */
 int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max, uint64_t min, int64_t timeout,
                     bool *expired);
+/*
+ * The same into a batch, whose count is what the call returns: for callers that may lose that to a signal handler which raises
+ * an exception as the call returns.
+ */
+struct ofp_cq_batch {
+    struct ofp_completion *rows;
+    uint64_t size; /* of `rows` */
+    int64_t count;
+};
+void ofp_cq_read_batch(struct ofp_cq *cq, struct ofp_cq_batch *batch);
+void ofp_cq_wait_batch(struct ofp_cq *cq, struct ofp_cq_batch *batch, uint64_t min, int64_t timeout, bool *expired);
 /* Wake one waiter, now or when it comes. */
 int ofp_cq_signal(struct ofp_cq *cq);
 /* The descriptor to sleep on, for select, epoll, asyncio. It stays the queue's. */
