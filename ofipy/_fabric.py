@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from ofipy import _providers
+from ofipy import _config, _providers
 from ofipy._atomics import AtomicKind, AtomicOp, Datatype, parse_datatype, parse_kind
 from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._counter import region_counters
@@ -74,6 +74,8 @@ class Fabric(Resource):
 
         Raises
         ------
+        ConfigError
+            When a variable of the environment has a value that its parameter cannot have.
         FabricError
             When the provider refuses, with its reason.
         """
@@ -94,6 +96,7 @@ class Domain(Resource):
         info = fabric.info
         fabric._pointer("domain")
         provider = _providers.load(info.provider)
+        _config.check_environment()
         record = ffi.new("struct ofp_info *")
         ffi.buffer(record)[:] = info._record
         attributes = ffi.new(

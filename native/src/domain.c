@@ -94,7 +94,7 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
         fail(error, "cannot make an eventfd", text, text_size);
         goto no_wait;
     }
-    error = provider->domain.open ? provider->domain.open(&domain->base) : 0;
+    error = provider->domain.open ? provider->domain.open(&domain->base, text, text_size) : 0;
     if (error) {
         fail(error, "the provider cannot open its domain", text, text_size);
         goto no_provider;

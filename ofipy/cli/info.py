@@ -110,16 +110,16 @@ def show_attributes(console: Console, explanations: Sequence[Explanation]) -> No
 
 
 def show_parameters(*, as_json: bool) -> None:
-    """Print every parameter: name, value in force, where it comes from, default, help."""
+    """Print every parameter: name, range, value in force, where it comes from, default, help."""
     ofipy.getinfo(explain=True)  # a provider declares its parameters when it is loaded
     parameters = ofipy.parameters()
     if as_json:
         print_json({"schema": SCHEMA, "parameters": [asdict(parameter) for parameter in parameters]})
         return
     table = Table()
-    for heading in ("parameter", "type", "value", "from", "default"):
+    for heading in ("parameter", "range", "value", "from", "default"):
         table.add_column(heading, no_wrap=True)
     table.add_column("help")
     for each in parameters:
-        table.add_row(each.name, each.type, each.value, each.source, each.default, each.help)
+        table.add_row(each.name, each.range or "text", each.value, each.source, each.default, each.help)
     data_console().print(table)
