@@ -248,6 +248,8 @@ def make_record(
             data=(data, 64),
             context=(context, 64),
             flags=(flags, 64),
+            offset=(offset, 64),
+            length=(length, 64),
         ) from None
     return ffi.from_buffer(_RECORDS, packed)
 
