@@ -232,7 +232,7 @@ uint32_t ofp_provider_version(struct ofp_provider *provider) { return provider->
 /* What the core adds to any transport. */
 static void add_emulated(struct ofp_info *info)
 {
-    uint64_t added = OFP_CAP_FENCE | OFP_CAP_ANY_INJECT;
+    uint64_t added = OFP_CAP_FENCE | OFP_CAP_ANY_INJECT | OFP_CAP_TRIGGER;
 
     if (!info->offloads_matching)
         added |= OFP_CAP_MULTI_RECV | OFP_CAP_SHARED_CONTEXT;
