@@ -15,7 +15,6 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -252,10 +251,14 @@ class Resource:
         core: Handle | None = getattr(self, "_core", None)
         if core is None or core.pointer is None or core.is_forked or sys.is_finalizing():
             return
+        # A finaliser has nobody to tell of a failure; the parent's close tries again.
         try:
-            if self._warns:
-                warnings.warn(f"unclosed {core.kind} {self!r}", ResourceWarning, source=self, stacklevel=2)
-        finally:
-            # A finaliser has nobody to tell of a failure; the parent's close tries again.
-            with suppress(FabricError):
+            try:
+                if self._warns:
+                    warnings.warn(
+                        f"unclosed {core.kind} {self!r}", ResourceWarning, source=self, stacklevel=2
+                    )
+            finally:
                 core.close()
+        except (FabricError, MemoryError):
+            pass

@@ -95,9 +95,7 @@ def part_length(region: "Region", offset: int, length: int | None, operation: st
     whole_number("offset", offset, 0, region._length, "bytes", operation=operation)
     if length is not None:
         whole_number("length", length, 0, region._length, "bytes", operation=operation)
-    raise InvalidArgument(
-        f"{length} bytes at {offset} of a region of {region._length}", operation=operation
-    )
+    raise InvalidArgument(f"{length} bytes at {offset} of a region of {region._length}", operation=operation)
 
 
 def _readable(bound: int) -> str:

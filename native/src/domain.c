@@ -100,11 +100,9 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
         goto no_provider;
     }
     if (attr->progress == OFP_PROGRESS_AUTO) {
-        error = ofpi_helper_start(domain);
-        if (error) {
-            fail(error, "cannot start the helper thread", text, text_size);
+        error = ofpi_helper_start(domain, text, text_size);
+        if (error)
             goto no_helper;
-        }
     }
     *result = &domain->base;
     return 0;
