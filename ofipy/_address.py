@@ -72,6 +72,8 @@ class Address:
         InvalidArgument
             When it is no such thing, cut off, or of a later version.
         """
+        if isinstance(blob, str):
+            raise InvalidArgument(f"{blob!r} as the bytes of an address")
         blob = bytes(blob)
         try:
             magic, version, count, host = _HEAD.unpack_from(blob)

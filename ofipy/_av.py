@@ -10,6 +10,7 @@ from ofipy._address import Address, counted, resolve
 from ofipy._binding import check, ffi, lib
 from ofipy._errors import Closed, FabricError, InvalidArgument
 from ofipy._lifetime import Handle, ProcessBound, Resource
+from ofipy._limits import UINT32_MAX, whole_number
 from ofipy._owner import foreign
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ PEER_ANY: int = lib.OFP_PEER_ANY
 PEER_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
 ONLY_PEER: int = PEER_UNKNOWN
 """Of a connected endpoint; what others take for nobody."""
+
+_RANGE_MAX = 2**20
 
 
 class Peer(ProcessBound, int):
@@ -174,11 +177,11 @@ class AddressVector(Resource):
         node : str or None
             The first host: a name that ends with a number, such as ``node08``, or an IP address. None: this one.
         nodes : int
-            Hosts; the number counts up.
+            Hosts, 1 to 2**20; the number counts up.
         service : int or str
             The first service of each host, a port or a name that ends with a number.
         services : int
-            Services of each host.
+            Services of each host, 1 to 2**20.
 
         Returns
         -------
@@ -192,6 +195,8 @@ class AddressVector(Resource):
         Unreachable
             When this provider cannot reach one of them.
         """
+        nodes = whole_number("nodes", nodes, 1, _RANGE_MAX, "hosts", operation="insert_range")
+        services = whole_number("services", services, 1, _RANGE_MAX, "services", operation="insert_range")
         if node is None and nodes != 1:
             raise InvalidArgument(
                 f"node=None with nodes={nodes}; there is one such host", operation="insert_range"
@@ -234,7 +239,9 @@ class AddressVector(Resource):
         InvalidArgument
             When it is a peer of another vector.
         """
-        number = own_peer(self._reference, peer, "remove")
+        number = whole_number(
+            "peer", own_peer(self._reference, peer, "remove"), 0, UINT32_MAX, operation="remove"
+        )
         result = lib.ofp_av_remove(self._pointer("remove"), number)
         check(result, operation="remove", provider=self._domain.provider)
         self._peers.pop(number, None)
@@ -252,6 +259,7 @@ class AddressVector(Resource):
         number = own_peer(self._reference, peer, "address")
         room, length = ffi.new("char[]", lib.OFP_ADDRESS_MAX), ffi.new("size_t *", lib.OFP_ADDRESS_MAX)
         provider = self._domain.provider
+        number = whole_number("peer", number, 0, UINT32_MAX, operation="address")
         result = lib.ofp_av_lookup(self._pointer("address"), number, room, length)
         check(result, operation="address", provider=provider)
         return Address(((provider, bytes(ffi.buffer(room, length[0]))),))

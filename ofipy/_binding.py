@@ -26,6 +26,8 @@ logging.getLogger("ofipy").addHandler(logging.NullHandler())
 
 _TEXT_TYPE = ffi.typeof("char[]")
 
+_LONGEST = 2.0**62 / 1e9  # seconds, 146 years
+
 _KINDS: dict[int, type[errors.FabricError]] = {
     codes.EINVAL: errors.InvalidArgument,
     codes.ERANGE: errors.InvalidArgument,
@@ -180,7 +182,7 @@ class Text:
 
 
 def nanoseconds(timeout: float | None) -> int:
-    """C's form of a time-out in seconds: nanoseconds, -1 for ever.
+    """C's form of a time-out in seconds: nanoseconds, -1 for ever. 146 years and more, infinity too, are 146 years.
 
     Raises
     ------
@@ -189,11 +191,14 @@ def nanoseconds(timeout: float | None) -> int:
     """
     if timeout is None:
         return -1
-    if not timeout >= 0:
-        raise errors.InvalidArgument(
-            f"a time-out of {timeout!r} seconds; 0 or more is meant, None waits for ever"
-        )
-    return min(int(timeout * 1e9), 2**62)
+    try:
+        if timeout >= 0:
+            return int(min(timeout, _LONGEST) * 1e9)
+    except (TypeError, ValueError):
+        pass  # no number, or an array
+    raise errors.InvalidArgument(
+        f"a time-out of {timeout!r} seconds; 0 or more is meant, None waits for ever"
+    )
 
 
 def drain_log() -> None:

@@ -13,6 +13,7 @@ from ofipy._av import wrong_peer
 from ofipy._binding import ffi, lib
 from ofipy._errors import BufferTypeError, InvalidArgument
 from ofipy._foreign import host_array
+from ofipy._limits import part_length
 from ofipy._objects import refuse_objects
 from ofipy._region import Region, own_region
 from ofipy._remote import RemoteMemory
@@ -130,11 +131,7 @@ def region_memory(
         When the region is closed.
     """
     own_region(region, domain, operation)
-    size = region._length - offset if length is None else length
-    if offset < 0 or size < 0 or offset + size > region._length:
-        raise InvalidArgument(
-            f"{size} bytes at {offset} of a region of {region._length}", operation=operation
-        )
+    size = part_length(region, offset, length, operation)
     return LocalMemory(region._id, region._offset + offset, size, None, 0, region)
 
 
@@ -249,6 +246,8 @@ def make_record(
             data=(data, 64),
             context=(context, 64),
             flags=(flags, 64),
+            offset=(offset, 64),
+            length=(length, 64),
         ) from None
     return ffi.from_buffer(_RECORDS, packed)
 

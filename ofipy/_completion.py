@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
-from ofipy._errors import FabricError, InvalidArgument, TimedOut
+from ofipy._errors import FabricError, TimedOut
 from ofipy._flags import Completed
 from ofipy._lifetime import Handle, ProcessBound, Resource
+from ofipy._limits import LIMITS, limit, whole_number
 from ofipy._operations import record_dtype
 from ofipy._requests import RequestBase
 
@@ -59,10 +60,8 @@ class CompletionQueue(Resource):
     _warns = False  # its domain does
 
     def __init__(self, domain: "Domain", *, size: int | None = None) -> None:
-        if size is not None and size < 1:
-            raise InvalidArgument(f"size={size}; 1 or more completions are meant")
         result = ffi.new("struct ofp_cq **")
-        attributes = ffi.new("struct ofp_cq_attr *", {"size": size or 0})
+        attributes = ffi.new("struct ofp_cq_attr *", {"size": limit("size", size, of="completions")})
         provider = domain.provider
         check(lib.ofp_cq_open(domain._pointer("cq"), attributes, result), operation="cq", provider=provider)
         self._domain = domain
@@ -86,9 +85,7 @@ class CompletionQueue(Resource):
 
     def batch(self, count: int) -> "CompletionBatch":
         """Room for `count` completions, allocated once, to read into again and again."""
-        if count < 1:
-            raise InvalidArgument(f"a batch of {count} completions; 1 or more are meant")
-        return CompletionBatch(self, count)
+        return CompletionBatch(self, whole_number("count", count, *LIMITS["completions"]))
 
     def read(self, max: int = 64) -> Rows:
         """Make progress, then take up to `max` completions.
@@ -269,8 +266,7 @@ class CompletionBatch(ProcessBound):
         TimedOut
             When the time was over and nothing at all had come.
         """
-        if not 1 <= min <= self._size:
-            raise InvalidArgument(f"min={min}; 1 to {self._size} completions fit the batch")
+        whole_number("min", min, 1, self._size, "completions")
         core = self._core
         left = nanoseconds(timeout)
         deadline = time.monotonic_ns() + left

@@ -10,14 +10,15 @@ the core and by each provider, so a value is handed over as soon as its declarer
 import logging
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ofipy._binding import check, ffi, lib
 from ofipy._errors import ConfigError
 
-__all__ = ["Parameter", "apply", "config_path", "parameters", "value"]
+__all__ = ["Parameter", "apply", "check_environment", "config_path", "parameters", "value"]
 
 _lock = threading.Lock()
 _waiting: dict[str, str] | None = None  # read from the file, not declared yet; None: the file was not read
@@ -32,6 +33,8 @@ class Parameter:
     """Of the environment variable, such as ``OFIPY_PROVIDER``."""
     type: str
     """``string``, ``bool``, ``size`` or ``int``."""
+    range: str
+    """What may be asked for, such as ``1 to 16m`` or ``yes or no``; empty: any text."""
     default: str
     """Value without any setting."""
     help: str
@@ -121,15 +124,31 @@ def apply(*, owners: Iterable[str] = (), complete: bool = False) -> None:
             result = lib.ofp_param_set(name.encode(), text.encode())
             if result == 0:
                 del _waiting[name]
-            elif _is_declared(name):
-                raise ConfigError(f"{_source}: {name.lower()} = {text!r} cannot be understood")
+            elif (known := _declared(name)) is not None:
+                raise ConfigError(f"{_source}: {name.lower()} = {text!r}; {known.range} is meant")
             elif not name.startswith(prefixes or "\0"):
                 del _waiting[name]
                 _warn_unknown(name)
 
 
-def _is_declared(name: str) -> bool:
-    return bool(lib.ofp_param_value(name.encode()) != ffi.NULL)
+def check_environment() -> None:
+    """Refuse what the environment says and cannot mean, of those parameters that are declared by now.
+
+    Raises
+    ------
+    ConfigError
+        That names variable, value and range.
+    """
+    for info in _infos():
+        if info.refused != ffi.NULL:
+            name, text, meant = (
+                ffi.string(field).decode(errors="replace") for field in (info.name, info.refused, info.range)
+            )
+            raise ConfigError(f"OFIPY_{name}={text!r} in the environment; {meant} is meant")
+
+
+def _declared(name: str) -> Parameter | None:
+    return next((each for each in parameters() if each.name == f"OFIPY_{name}"), None)
 
 
 def _warn_unknown(name: str) -> None:
@@ -149,18 +168,17 @@ def value(name: str) -> str | None:
 
 def parameters() -> list[Parameter]:
     """Every parameter declared so far."""
-    info = ffi.new("struct ofp_param_info *")
     result = []
-    for index in range(lib.ofp_param_count()):
-        check(lib.ofp_param_get(index, info), operation="parameters")
+    for info in _infos():
         text = {
-            field: ffi.string(getattr(info, field)).decode()
-            for field in ("name", "type", "default_value", "help", "value", "source")
+            field: ffi.string(getattr(info, field)).decode(errors="replace")
+            for field in ("name", "type", "range", "default_value", "help", "value", "source")
         }
         result.append(
             Parameter(
                 name=f"OFIPY_{text['name']}",
                 type=text["type"],
+                range=text["range"],
                 default=text["default_value"],
                 help=text["help"],
                 value=text["value"],
@@ -168,3 +186,11 @@ def parameters() -> list[Parameter]:
             )
         )
     return result
+
+
+def _infos() -> Iterator[Any]:
+    """Every parameter as C has it, in one record."""
+    info = ffi.new("struct ofp_param_info *")
+    for index in range(lib.ofp_param_count()):
+        check(lib.ofp_param_get(index, info), operation="parameters")
+        yield info

@@ -10,6 +10,7 @@ from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, NotSupported, TimedOut
 from ofipy._flags import Access, Cap
 from ofipy._lifetime import Handle, ProcessBound, Resource
+from ofipy._limits import UINT64_MAX, whole_number
 from ofipy._owner import check_owner
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = [
     "DeferredWork",
     "RegionClass",
     "counter_array",
+    "counter_reaching",
     "counter_value",
     "defer",
     "region_counters",
@@ -102,11 +104,31 @@ def region_counters(
 
 
 def counter_value(number: int, what: str) -> int:
+    """A value or a threshold of a counter.
+
+    Raises
+    ------
+    InvalidArgument
+        When it does not fit 64 bits.
+    """
     if not hasattr(number, "__index__"):
         raise InvalidArgument(f"{what}={number!r}; a whole number is meant, seconds are timeout=")
-    if not 0 <= number < 2**64:
-        raise InvalidArgument(f"{what}={number}; 0 to 2**64 - 1 is meant")
-    return number
+    return whole_number(what, number, 0, UINT64_MAX)
+
+
+def counter_reaching(after: "tuple[Counter, int]", operation: str) -> "tuple[Counter, int]":
+    """What work waits for: a counter, and a value of it.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is something else.
+    """
+    if not isinstance(after, tuple) or len(after) != 2 or not isinstance(after[0], Counter):
+        raise InvalidArgument(
+            f"after={after!r}; a counter and a value of it are meant: (counter, 10)", operation=operation
+        )
+    return after[0], counter_value(after[1], "threshold")
 
 
 class Counter(Resource):
@@ -337,12 +359,12 @@ def defer(
     record: Any = None,
 ) -> DeferredWork:
     """Queue work, from the bytes of an operation record when it is one."""
-    counter, threshold = after
+    counter, threshold = counter_reaching(after, "defer")
     check_owner(domain, counter, "after", "defer")
     check_owner(domain, target, "completes", "defer")
     work, number = ffi.new("struct ofp_deferred_work *"), ffi.new("uint64_t *")
     work.kind, work.value = kind, value
-    work.counter, work.threshold = counter._pointer("defer"), counter_value(threshold, "threshold")
+    work.counter, work.threshold = counter._pointer("defer"), threshold
     if target is not None:
         work.target = target._pointer("defer")
     if record is not None:

@@ -21,6 +21,7 @@ from ofipy._event import EventQueue
 from ofipy._flags import Access, Cap, EndpointType, Flag, complete_flags, parse_flags
 from ofipy._info import Info
 from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource
+from ofipy._limits import LIMITS, UINT64_MAX, limit, whole_number
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
 from ofipy._owner import check_owner
@@ -97,11 +98,12 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
     rx_flags : Flag or str, optional
         Of every posted receive: ``completion``, ``multi_recv``.
     tx_size : int, optional
-        Operations in flight before a raw post is told to try again. Default: ``info.tx_size``.
+        Operations in flight before a raw post is told to try again, 1 to 2**24. Default: ``info.tx_size``.
     unexpected_size : int, optional
-        Bytes of unexpected payload that it keeps. Default: ``OFIPY_UNEXPECTED_SIZE``.
+        Bytes of unexpected payload that it keeps, 1 to 2**40. Default: ``OFIPY_UNEXPECTED_SIZE``. A transport that
+        matches receives itself (``info.offloads_matching``) has bounds of its own.
     min_multi_recv : int, optional
-        Bytes: multi-receive buffers with less room left are released. Default: 64.
+        Bytes: multi-receive buffers with less room left are released, 1 to 2**40. Default: 64.
     selective_completion : bool or str
         Only posted operations with ``Flag.COMPLETION`` write queue entries: of sends (``transmit``), of receives
         (``receive``), or of both (True).
@@ -190,9 +192,9 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         self._options: dict[str, Any] = {
             "tx_flags": complete_flags(complete) | parse_flags(Flag, tx_flags).value,
             "rx_flags": parse_flags(Flag, rx_flags).value,
-            "tx_size": tx_size or 0,
-            "unexpected_limit": unexpected_size or 0,
-            "min_multi_recv": min_multi_recv or 0,
+            "tx_size": limit("tx_size", tx_size),
+            "unexpected_limit": limit("unexpected_size", unexpected_size),
+            "min_multi_recv": limit("min_multi_recv", min_multi_recv),
             "selective_completion": _selective_bits(selective_completion),
             "remote_events": remote_events,
             "service": str(service) if service is not None else None,
@@ -365,7 +367,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         name : str
             ``min_multi_recv``, ``tx_size``, ``tx_flags`` or ``rx_flags``.
         value : int
-            As :meth:`option` returns it.
+            As :meth:`option` returns it: ``min_multi_recv`` 1 to 2**40, ``tx_size`` 1 to 2**24.
 
         Raises
         ------
@@ -376,13 +378,9 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         InvalidArgument
             When the value does not fit.
         """
-        pointer = self._pointer("set_option")
-        try:
-            result = lib.ofp_endpoint_option_set(pointer, name.encode(), value)
-        except (OverflowError, TypeError):
-            raise InvalidArgument(
-                f"{name}={value!r}; 0 to 2**64 - 1 is meant", operation="set_option"
-            ) from None
+        range = LIMITS.get(name, (0, UINT64_MAX))
+        number = whole_number(name, value, *range, operation="set_option")
+        result = lib.ofp_endpoint_option_set(self._pointer("set_option"), name.encode(), number)
         check(result, operation=f"set_option {name}", provider=self.provider)
 
     def alias(

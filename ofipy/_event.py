@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ofipy._av import PEER_UNKNOWN
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
-from ofipy._errors import FabricError, InvalidArgument, TimedOut
+from ofipy._errors import FabricError, TimedOut
 from ofipy._lifetime import Handle, Resource
+from ofipy._limits import UINT32_MAX, UINT64_MAX, limit, whole_number
 from ofipy._objects import plain_bytes
 
 if TYPE_CHECKING:
@@ -70,7 +71,15 @@ class Event:
         )
 
 
-_NUMBERS = ("kind", "endpoint", "peer", "error", "provider_error", "context", "handle")
+_NUMBERS = {
+    "kind": (0, UINT32_MAX),
+    "endpoint": (0, UINT32_MAX),
+    "peer": (0, UINT32_MAX),
+    "error": (-(2**31), 2**31 - 1),
+    "provider_error": (-(2**31), 2**31 - 1),
+    "context": (0, UINT64_MAX),
+    "handle": (0, UINT64_MAX),
+}
 
 
 class EventQueue(Resource):
@@ -84,11 +93,9 @@ class EventQueue(Resource):
     _warns = False  # its domain does
 
     def __init__(self, domain: "Domain", *, size: int | None = None) -> None:
-        if size is not None and size < 1:
-            raise InvalidArgument(f"size={size}; 1 or more events are meant")
         provider = domain.provider
         result = ffi.new("struct ofp_eq **")
-        attributes = ffi.new("struct ofp_eq_attr *", {"size": size or 0})
+        attributes = ffi.new("struct ofp_eq_attr *", {"size": limit("size", size, of="events")})
         opened = lib.ofp_eq_open(domain._pointer("event_queue"), attributes, result)
         check(opened, operation="event_queue", provider=provider)
         self._domain = domain
@@ -190,12 +197,12 @@ class EventQueue(Resource):
         MessageTooLong
             When its data are longer than 512 bytes.
         """
-        fields = {name: int(getattr(event, name)) for name in _NUMBERS}
+        fields = {
+            name: whole_number(name, getattr(event, name), *range, operation="write")
+            for name, range in _NUMBERS.items()
+        }
         data = plain_bytes(event.data, "write")
-        try:
-            record = ffi.new("struct ofp_event *", {**fields, "data_length": len(data)})
-        except OverflowError as error:
-            raise InvalidArgument(f"{event}: {error}", operation="write") from None
+        record = ffi.new("struct ofp_event *", {**fields, "data_length": len(data)})
         written = lib.ofp_eq_write(self._pointer("write"), record, data)
         check(written, operation="write", provider=self._domain.provider)
 

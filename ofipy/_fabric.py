@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from ofipy import _providers
+from ofipy import _config, _providers
 from ofipy._atomics import AtomicKind, AtomicOp, Datatype, parse_datatype, parse_kind
 from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._counter import region_counters
@@ -18,6 +18,7 @@ from ofipy._flags import Access, Progress, Threading, parse_enum, parse_flags
 from ofipy._info import Info, from_record
 from ofipy._keywords import EndpointOptions, refuse_unknown
 from ofipy._lifetime import Handle, Resource
+from ofipy._limits import limit, whole_number
 from ofipy._memory import DomainMemory
 from ofipy._operations import OPERATION_DTYPE, operations
 from ofipy._region import Region, register
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from ofipy._receive_context import ReceiveContext
 
 __all__ = ["Domain", "Fabric"]
+
+_BYTES_MAX = 2**63 - 1
 
 
 class Fabric(Resource):
@@ -75,6 +78,8 @@ class Fabric(Resource):
 
         Raises
         ------
+        ConfigError
+            When a variable of the environment has a value that its parameter cannot have.
         FabricError
             When the provider refuses, with its reason.
         """
@@ -95,6 +100,7 @@ class Domain(Resource):
         info = fabric.info
         fabric._pointer("domain")
         provider = _providers.load(info.provider)
+        _config.check_environment()
         record = ffi.new("struct ofp_info *")
         ffi.buffer(record)[:] = info._record
         attributes = ffi.new(
@@ -133,7 +139,7 @@ class Domain(Resource):
         Parameters
         ----------
         size : int, optional
-            Completions that it holds before it allocates more memory; it never loses one. Default:
+            Completions that it holds before it allocates more memory, 1 to 2**24; it never loses one. Default:
             ``OFIPY_CQ_SIZE``.
         format : str
             ``context``, ``msg``, ``data`` or ``tagged``, as libfabric names them. Every queue writes whole
@@ -143,6 +149,7 @@ class Domain(Resource):
 
         if format not in ("context", "msg", "data", "tagged"):
             raise InvalidArgument(f"format={format!r}; known are context, msg, data and tagged")
+        limit("size", size, of="completions")
         return CompletionQueue(self, size=size)
 
     def av(self, *, auto_insert: bool = True) -> "AddressVector":
@@ -163,7 +170,8 @@ class Domain(Resource):
         Parameters
         ----------
         size : int, optional
-            Events up to which the program may write its own; those of the core go beyond. Default: 1024.
+            Events up to which the program may write its own, 1 to 2**24; those of the core go beyond. Default:
+            1024.
         """
         from ofipy._event import EventQueue
 
@@ -198,9 +206,9 @@ class Domain(Resource):
         av : AddressVector, optional
             The peers of all its endpoints. Default: one of its own.
         unexpected_size : int, optional
-            Bytes of unexpected payload that it keeps. Default: ``OFIPY_UNEXPECTED_SIZE``.
+            Bytes of unexpected payload that it keeps, 1 to 2**40. Default: ``OFIPY_UNEXPECTED_SIZE``.
         min_multi_recv : int, optional
-            Bytes: multi-receive buffers with less room left are released. Default: 64.
+            Bytes: multi-receive buffers with less room left are released, 1 to 2**40. Default: 64.
 
         Raises
         ------
@@ -313,10 +321,10 @@ class Domain(Resource):
         kind = np.dtype(dtype)
         if kind.hasobject:
             raise InvalidArgument(f"dtype {kind} holds Python objects, which cannot be sent")
-        dimensions = (shape,) if isinstance(shape, int) else tuple(shape)
-        if any(length < 0 for length in dimensions):
-            raise InvalidArgument(f"shape {shape} is negative")
+        sizes = shape if isinstance(shape, list | tuple) else (shape,)
+        dimensions = [whole_number("shape", size, 0, _BYTES_MAX, operation="empty") for size in sizes]
         count = math.prod(dimensions)
+        whole_number("size", count * kind.itemsize, 0, _BYTES_MAX, "bytes", operation="empty")
         self._pointer("empty")
         rights = parse_flags(Access, access)
         memory = self._memory.allocate(

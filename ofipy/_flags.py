@@ -120,6 +120,7 @@ class Cap(Flags):
     SOURCE = lib.OFP_CAP_SOURCE
     RMA_EVENT = lib.OFP_CAP_RMA_EVENT
     TRIGGER = lib.OFP_CAP_TRIGGER
+    """Operations wait for counters: ``ep.post(records, after=(counter, n))``, :meth:`Domain.defer`."""
     FENCE = lib.OFP_CAP_FENCE
     LOCAL_COMM = lib.OFP_CAP_LOCAL_COMM
     REMOTE_COMM = lib.OFP_CAP_REMOTE_COMM

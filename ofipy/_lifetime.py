@@ -6,6 +6,9 @@ in any order, end the interpreter with everything open, or fork. The choice: wha
 :class:`Handle`, and handles know each other without the objects around them. A parent's handle holds its
 children's handles strongly; an object holds its own handle and its parent object; a handle knows its object
 weakly, only to tell it that it is closed.
+
+Closing may take seconds, when a peer takes nothing. So each tree, that of a fabric, has a lock of its own, and a
+finaliser never waits for one: it runs in any thread, inside whatever that does.
 """
 
 import atexit
@@ -14,6 +17,7 @@ import sys
 import threading
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -27,10 +31,49 @@ __all__ = ["CLOSE_TIMEOUT", "Handle", "ProcessBound", "Resource"]
 # Seconds that closing an endpoint may take to finish what the transport has begun.
 CLOSE_TIMEOUT = 2.0
 
-# One close at a time; finalisers run inside others, so its holder may take it again.
-_lock = threading.RLock()
-
 _roots: "dict[int, Handle]" = {}  # open handles without a parent, in the order opened
+
+
+class _Tree:
+    """What all handles with one root share."""
+
+    __slots__ = ("late", "lock")
+
+    def __init__(self) -> None:
+        # One close at a time; finalisers run inside others, so its holder may take it again.
+        self.lock = threading.RLock()
+        self.late: deque[Handle] = deque()  # to be closed by whoever has the lock
+
+    def close(self, handle: "Handle") -> None:
+        """Close a handle of this tree; the lock is held."""
+        outer, _closing.tree = _closing.tree, self
+        try:
+            handle._close()
+        finally:
+            _closing.tree = outer
+
+    def close_late(self) -> None:
+        """Close what finalisers have left, unless somebody else does it."""
+        while self.late and self.lock.acquire(blocking=False):
+            try:
+                # Another finaliser may run anywhere in here, and take the last one.
+                with suppress(IndexError):
+                    while True:
+                        handle = self.late.popleft()
+                        with suppress(FabricError):
+                            self.close(handle)
+            finally:
+                self.lock.release()
+
+
+class _Closing(threading.local):
+    """Of each thread."""
+
+    tree: _Tree | None = None
+    """The one in which it closes something now."""
+
+
+_closing = _Closing()
 
 
 class Handle:
@@ -61,6 +104,7 @@ class Handle:
         "pid",
         "pointer",
         "shell",
+        "tree",
     )
 
     def __init__(
@@ -78,6 +122,7 @@ class Handle:
         self.shell = pointer
         self.close_pointer = close
         self.parents = parents
+        self.tree: _Tree = parents[0].tree if parents else _Tree()
         self.kind = kind
         self.last = last
         self.pid = os.getpid()
@@ -115,8 +160,19 @@ class Handle:
                 child.close()
             self._forget()
             return
-        with _lock:
-            self._close()
+        tree = self.tree
+        if _closing.tree not in (None, tree):
+            # The garbage collector runs this inside another close: two threads could wait for each other.
+            self.close_soon()
+            return
+        with tree.lock:
+            tree.close(self)
+        tree.close_late()
+
+    def close_soon(self) -> None:
+        """Close it without waiting for other threads: one that closes something in the tree does it, else this one."""
+        self.tree.late.append(self)
+        self.tree.close_late()
 
     def _close(self) -> None:
         # Held until the end: an owner that goes in the middle would close this a second time.
@@ -268,10 +324,14 @@ class Resource(ProcessBound):
         core: Handle | None = getattr(self, "_core", None)
         if core is None or core.pointer is None or core.is_forked or sys.is_finalizing():
             return
+        # A finaliser has nobody to tell of a failure; the parent's close tries again.
         try:
-            if self._warns:
-                warnings.warn(f"unclosed {core.kind} {self!r}", ResourceWarning, source=self, stacklevel=2)
-        finally:
-            # A finaliser has nobody to tell of a failure; the parent's close tries again.
-            with suppress(FabricError):
-                core.close()
+            try:
+                if self._warns:
+                    warnings.warn(
+                        f"unclosed {core.kind} {self!r}", ResourceWarning, source=self, stacklevel=2
+                    )
+            finally:
+                core.close_soon()
+        except (FabricError, MemoryError):
+            pass

@@ -8,6 +8,7 @@ with arrays alive is closed in C by whoever drops the last one.
 
 import bisect
 import os
+import sys
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +90,8 @@ class DomainMemory:
 
     def _drop(self, address: int) -> None:
         """The last user of a region is gone."""
-        if os.getpid() != self._pid:
+        # At the end of the interpreter a daemon thread may have stopped for good while it held the lock.
+        if sys.is_finalizing() or os.getpid() != self._pid:
             return
         with self._lock:
             self._starts.remove(address)

@@ -39,6 +39,7 @@ class _Library:
     OFP_ATOMIC_READ: int
     OFP_ATOMIC_SUM: int
     OFP_ATOMIC_WRITE: int
+    OFP_BYTES_MAX: int
     OFP_CAP_ANY_INJECT: int
     OFP_CAP_ATOMIC: int
     OFP_CAP_COLLECTIVE: int
@@ -91,6 +92,7 @@ class _Library:
     OFP_ENOKEY: int
     OFP_ENOREGION: int
     OFP_ENORX: int
+    OFP_ENTRIES_MAX: int
     OFP_EOVERRUN: int
     OFP_EPEERLOST: int
     OFP_EP_DGRAM: int

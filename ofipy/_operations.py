@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ofipy._binding import ffi, lib
+from ofipy._limits import whole_number
 
 __all__ = ["OPERATION_DTYPE", "RECORD_VERSION", "SEGMENT_DTYPE", "operations", "record_dtype"]
 
@@ -39,6 +40,7 @@ SEGMENT_DTYPE = record_dtype("struct ofp_segment", 24)
 
 def operations(count: int) -> np.ndarray[Any, np.dtype[np.void]]:
     """An array of `count` operation records, all zero, cache-line aligned in C memory."""
+    count = whole_number("count", count, 0, lib.OFP_ENTRIES_MAX, "records")
     memory = ffi.new("char[]", count * 128 + 64)
     skip = -int(ffi.cast("uintptr_t", memory)) % 64
     return np.frombuffer(ffi.buffer(memory), dtype=OPERATION_DTYPE, count=count, offset=skip)

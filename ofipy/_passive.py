@@ -11,6 +11,7 @@ from ofipy._errors import FabricError, InvalidArgument
 from ofipy._event import Event, EventKind, EventQueue
 from ofipy._keywords import EndpointOptions, refuse_unknown
 from ofipy._lifetime import Handle, ProcessBound, Resource
+from ofipy._limits import limit
 from ofipy._objects import plain_bytes
 from ofipy._owner import check_owner
 
@@ -132,7 +133,7 @@ class PassiveEndpoint(Resource):
         What gets the requests, as events of kind ``CONNREQ``: :meth:`request` reads them. Default: one of its own,
         which :meth:`wait`, :meth:`next` and ``async for`` read.
     backlog : int, optional
-        Requests unanswered at a time; what is beyond is refused. Default: 1024.
+        Requests unanswered at a time, 1 to 2**24; what is beyond is refused. Default: 1024.
     """
 
     __slots__ = ("_domain", "_eq", "_has_own_queue", "_owned")
@@ -147,8 +148,6 @@ class PassiveEndpoint(Resource):
         eq: EventQueue | None = None,
         backlog: int | None = None,
     ) -> None:
-        if backlog is not None and backlog < 1:
-            raise InvalidArgument(f"backlog={backlog}; 1 or more requests are meant")
         check_owner(domain, eq, "eq", "passive_endpoint")
         provider = domain.provider
         self._domain = domain
@@ -158,7 +157,11 @@ class PassiveEndpoint(Resource):
         name = ffi.new("char[]", str(service).encode()) if service is not None else ffi.NULL
         attributes = ffi.new(
             "struct ofp_passive_attr *",
-            {"eq": self._eq._pointer("passive_endpoint"), "service": name, "backlog": backlog or 0},
+            {
+                "eq": self._eq._pointer("passive_endpoint"),
+                "service": name,
+                "backlog": limit("backlog", backlog),
+            },
         )
         result, text = ffi.new("struct ofp_passive **"), Text()
         opened = lib.ofp_passive_open(

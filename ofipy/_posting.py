@@ -9,9 +9,10 @@ import numpy as np
 from ofipy._av import ONLY_PEER, PEER_ANY, own_peer
 from ofipy._binding import failure, ffi, lib
 from ofipy._buffers import make_record, region_memory
-from ofipy._counter import counter_value
+from ofipy._counter import counter_reaching
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
+from ofipy._limits import UINT64_MAX, whole_number
 from ofipy._operations import OPERATION_DTYPE
 from ofipy._owner import check_owner
 from ofipy._region import Region
@@ -73,7 +74,7 @@ class Posting:
             When the first record is refused.
         """
         if after is not None:
-            return self._post_after(operations, *after)
+            return self._post_after(operations, *counter_reaching(after, "post"))
         if operations.dtype is not OPERATION_DTYPE and operations.dtype != OPERATION_DTYPE:
             raise InvalidArgument(
                 f"records of dtype {operations.dtype}; OPERATION_DTYPE is meant", operation="post"
@@ -98,7 +99,7 @@ class Posting:
             _from_buffer(_RECORDS, operations),
             operations.size,
             counter._pointer("post"),
-            counter_value(threshold, "threshold"),
+            threshold,
         )
         if accepted < 0:
             raise failure(accepted, operation="post", provider=self._domain.provider)
@@ -192,7 +193,8 @@ class Posting:
         bool
             True: its completion says ECANCELED. False: there is none, or it is too late.
         """
-        result = lib.ofp_cancel(self._pointer("cancel"), context)
+        number = whole_number("context", context, 0, UINT64_MAX, operation="cancel")
+        result = lib.ofp_cancel(self._pointer("cancel"), number)
         if result == -codes.ENOENT:
             return False
         if result < 0:

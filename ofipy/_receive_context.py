@@ -10,6 +10,7 @@ from ofipy._completion import CompletionQueue
 from ofipy._errors import FabricError, NotSupported
 from ofipy._flags import EndpointType
 from ofipy._lifetime import Handle, Resource
+from ofipy._limits import limit
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
 from ofipy._owner import check_owner
@@ -73,8 +74,8 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
             {
                 "cq": self._cq._pointer("receive_context"),
                 "av": self._av._pointer("receive_context") if self._av is not None else ffi.NULL,
-                "unexpected_limit": unexpected_size or 0,
-                "min_multi_recv": min_multi_recv or 0,
+                "unexpected_limit": limit("unexpected_size", unexpected_size),
+                "min_multi_recv": limit("min_multi_recv", min_multi_recv),
             },
         )
         result = ffi.new("struct ofp_endpoint **")

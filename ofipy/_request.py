@@ -277,7 +277,7 @@ class PreparedRequest(Request):
         Closed
             When its endpoint is.
         """
-        if RequestBase._start((self,), 0) == 1:
+        if timeout is None and RequestBase._start((self,), 0) == 1:
             return self
         from ofipy import _together
 

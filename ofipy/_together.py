@@ -43,6 +43,8 @@ def start(
     Closed
         When the endpoint of one is closed.
     """
+    if timeout is not None:
+        nanoseconds(timeout)
     requests = (first,) if second is None else (first, second, *others)
     started = _start(requests, 0)
     if started != len(requests):

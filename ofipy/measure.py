@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ofipy._binding import check, ffi, lib
 from ofipy._endpoint import Endpoint
 from ofipy._errors import InvalidArgument
+from ofipy._limits import UINT32_MAX, UINT64_MAX, whole_number
 from ofipy._objects import refuse_objects
 from ofipy._remote import RemoteRegion
 
@@ -65,7 +66,7 @@ def pingpong(
         "send_buffer": outgoing,
         "receive_buffer": incoming,
         "length": len(outgoing),
-        "iterations": iterations,
+        "iterations": _count("iterations", iterations, "pingpong"),
         "nanoseconds": _times(nanoseconds, iterations, "pingpong"),
     }
     return _run(lib.ofp_measure_pingpong, "pingpong", endpoint, peer, first, tag, attributes)
@@ -98,7 +99,7 @@ def stream(endpoint: Endpoint, peer: int, *, first: bool, buffer: Any, messages:
     attributes = {
         "send_buffer" if first else "receive_buffer": memory,
         "length": len(memory),
-        "iterations": messages,
+        "iterations": _count("messages", messages, "stream"),
     }
     return _run(lib.ofp_measure_stream, "stream", endpoint, peer, first, tag, attributes)
 
@@ -158,7 +159,7 @@ def write(
         "send_buffer": outgoing,
         "receive_buffer": incoming,
         "length": _NUMBER_BYTES,
-        "iterations": iterations,
+        "iterations": _count("iterations", iterations, "write"),
         "nanoseconds": _times(nanoseconds, iterations, "write"),
         "remote_offset": remote.offset,
         "remote_key": remote.key,
@@ -213,7 +214,7 @@ def socket_pingpong(
         "send_buffer": outgoing,
         "receive_buffer": incoming,
         "length": len(outgoing),
-        "iterations": iterations,
+        "iterations": _count("iterations", iterations, "socket_pingpong"),
         "nanoseconds": _times(nanoseconds, iterations, "socket_pingpong"),
     }
     elapsed = lib.ofp_measure_socket_pingpong(ffi.new("struct ofp_measure_socket_attr *", attributes))
@@ -252,7 +253,7 @@ def socket_stream(connection: socket.socket, *, first: bool, buffer: Any, messag
         "first": first,
         "send_buffer" if first else "receive_buffer": memory,
         "length": len(memory),
-        "iterations": messages,
+        "iterations": _count("messages", messages, "socket_stream"),
     }
     elapsed = lib.ofp_measure_socket_stream(ffi.new("struct ofp_measure_socket_attr *", attributes))
     return check(elapsed, operation="socket_stream") / 1e9
@@ -266,6 +267,10 @@ def _readable(buffer: Any) -> Any:
 def _writable(buffer: Any) -> Any:
     refuse_objects(buffer)
     return ffi.from_buffer("char[]", buffer, require_writable=True)
+
+
+def _count(name: str, value: int, operation: str) -> int:
+    return whole_number(name, value, 1, 2**40, operation=operation)
 
 
 def _times(nanoseconds: npt.NDArray[np.int64] | None, iterations: int, operation: str) -> Any:
@@ -291,9 +296,9 @@ def _run(
     every = attributes | {
         "endpoint": endpoint._pointer(operation),
         "cq": endpoint.cq._pointer(operation),
-        "peer": peer,
+        "peer": whole_number("peer", peer, 0, UINT32_MAX, operation=operation),
         "first": first,
-        "tag": tag,
+        "tag": whole_number("tag", tag, 0, UINT64_MAX, operation=operation),
     }
     elapsed = loop(ffi.new("struct ofp_measure_attr *", every))
     return check(elapsed, operation=operation, provider=endpoint.provider) / 1e9
@@ -316,5 +321,7 @@ def match(mode: str, depth: int, *, iterations: int) -> float:
     float
         Nanoseconds of one match.
     """
+    depth = whole_number("depth", depth, 1, lib.OFP_ENTRIES_MAX, "entries", operation="match")
+    iterations = _count("iterations", iterations, "match")
     elapsed = check(lib.ofp_measure_match(mode.encode(), depth, iterations), operation="match")
     return elapsed / iterations

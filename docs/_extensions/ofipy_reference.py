@@ -50,14 +50,14 @@ class Parameters(Directive):
         rows = (
             (
                 nodes.literal(text=parameter.name),
-                nodes.Text(parameter.type),
+                nodes.Text(parameter.range or "text"),
                 nodes.literal(text=parameter.default) if parameter.default else nodes.Text("none"),
                 nodes.Text(parameter.help),
             )
             for parameter in ofipy.parameters()
             if parameter.name.startswith(prefix)
         )
-        return [make_table({"parameter": 24, "type": 8, "default": 10, "meaning": 58}, rows)]
+        return [make_table({"parameter": 24, "range": 12, "default": 10, "meaning": 54}, rows)]
 
 
 class Capabilities(Directive):

@@ -22,13 +22,16 @@ int ofp_cq_open(struct ofp_domain *handle, const struct ofp_cq_attr *attr, struc
 {
     struct ofpi_domain *domain = (struct ofpi_domain *)handle;
     uint64_t wanted = attr->size ? attr->size : ofpi_param_size("CQ_SIZE");
-    struct ofp_cq *cq = calloc(1, sizeof(*cq));
+    struct ofp_cq *cq;
     int error;
 
+    if (wanted > OFP_ENTRIES_MAX)
+        return -EINVAL;
+    cq = calloc(1, sizeof(*cq));
     if (!cq)
         return -ENOMEM;
     cq->size = 16;
-    while (cq->size < wanted && cq->size < (1u << 24))
+    while (cq->size < wanted)
         cq->size *= 2;
     cq->ring = malloc(cq->size * sizeof(*cq->ring));
     error = cq->ring ? ofpi_domain_enter(domain) : -ENOMEM;

@@ -95,17 +95,15 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
         fail(error, "cannot make an eventfd", text, text_size);
         goto no_wait;
     }
-    error = provider->domain.open ? provider->domain.open(&domain->base) : 0;
+    error = provider->domain.open ? provider->domain.open(&domain->base, text, text_size) : 0;
     if (error) {
         fail(error, "the provider cannot open its domain", text, text_size);
         goto no_provider;
     }
     if (attr->progress == OFP_PROGRESS_AUTO) {
-        error = ofpi_helper_start(domain);
-        if (error) {
-            fail(error, "cannot start the helper thread", text, text_size);
+        error = ofpi_helper_start(domain, text, text_size);
+        if (error)
             goto no_helper;
-        }
     }
     *result = &domain->base;
     return 0;

@@ -453,7 +453,7 @@ int ofpi_sleeper_fileno(const struct ofpi_domain *domain, struct ofpi_sleeper *s
 int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
                      const void *argument);
 
-int ofpi_helper_start(struct ofpi_domain *domain);
+int ofpi_helper_start(struct ofpi_domain *domain, char *text, size_t text_size);
 void ofpi_helper_stop(struct ofpi_domain *domain);
 /* The application becomes active: the helper must not sleep armed or parked. The lock is held. */
 void ofpi_helper_kick(struct ofpi_domain *domain);

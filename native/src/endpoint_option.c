@@ -27,6 +27,8 @@ static int set_min_multi_recv(struct ofpi_endpoint *endpoint, uint64_t value)
     /* A transport that matches is told when the endpoint opens. */
     if (!endpoint->receive_context)
         return -ENOPROTOOPT;
+    if (!value || value > OFP_BYTES_MAX)
+        return -EINVAL;
     ofpi_receive_context_set_min_multi_recv(endpoint->receive_context, value);
     return 0;
 }
@@ -39,7 +41,7 @@ static int get_tx_size(const struct ofpi_endpoint *endpoint, uint64_t *value)
 
 static int set_tx_size(struct ofpi_endpoint *endpoint, uint64_t value)
 {
-    if (!value)
+    if (!value || value > OFP_ENTRIES_MAX)
         return -EINVAL;
     endpoint->tx_size = value;
     return 0;

@@ -30,9 +30,13 @@ static int eq_enter(struct ofp_eq *eq)
 int ofp_eq_open(struct ofp_domain *handle, const struct ofp_eq_attr *attr, struct ofp_eq **result)
 {
     struct ofpi_domain *domain = (struct ofpi_domain *)handle;
-    struct ofp_eq *eq = calloc(1, sizeof(*eq));
-    int error = eq ? ofpi_domain_enter(domain) : -ENOMEM;
+    struct ofp_eq *eq;
+    int error;
 
+    if (attr->size > OFP_ENTRIES_MAX)
+        return -EINVAL;
+    eq = calloc(1, sizeof(*eq));
+    error = eq ? ofpi_domain_enter(domain) : -ENOMEM;
     if (error) {
         free(eq);
         return error;

@@ -10,7 +10,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "domain.h"
@@ -96,14 +98,46 @@ static void *helper_main(void *argument)
     return NULL;
 }
 
-int ofpi_helper_start(struct ofpi_domain *domain)
+static void write_limit(int resource, char *text, size_t size)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+
+    getrlimit(resource, &limit);
+    if (limit.rlim_cur == RLIM_INFINITY)
+        snprintf(text, size, "unlimited");
+    else
+        snprintf(text, size, "%llu", (unsigned long long)limit.rlim_cur);
+}
+
+/* What the system calls "try again" does not get better by trying: one of these limits is reached. */
+static int refuse_thread(int error, char *text, size_t text_size)
+{
+    char threads[24], memory[24];
+
+    if (error != EAGAIN && error != ENOMEM) {
+        snprintf(text, text_size, "cannot start the helper thread: %s", ofp_strerror(error));
+        return -error;
+    }
+    write_limit(RLIMIT_NPROC, threads, sizeof(threads));
+    write_limit(RLIMIT_AS, memory, sizeof(memory));
+    snprintf(text, text_size,
+             "cannot start the helper thread: a limit on threads (RLIMIT_NPROC %s, pids.max of the control group, "
+             "kernel.threads-max) or on memory (RLIMIT_AS %s) is reached; progress \"manual\" needs no thread",
+             threads, memory);
+    return -ENOMEM;
+}
+
+int ofpi_helper_start(struct ofpi_domain *domain, char *text, size_t text_size)
 {
     sigset_t all, before;
     int error;
 
     domain->helper_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (domain->helper_fd < 0)
-        return -errno;
+    if (domain->helper_fd < 0) {
+        error = errno;
+        snprintf(text, text_size, "cannot make the helper thread's eventfd: %s", ofp_strerror(error));
+        return -error;
+    }
     /* Signals are the application's affair: Python's handlers run in its own threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -113,7 +147,7 @@ int ofpi_helper_start(struct ofpi_domain *domain)
     if (error) {
         domain->helper_state = OFPI_HELPER_NONE;
         close(domain->helper_fd);
-        return -error;
+        return refuse_thread(error, text, text_size);
     }
     /* What top and a debugger show. */
     pthread_setname_np(domain->helper, "ofipy-helper");

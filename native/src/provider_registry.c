@@ -91,6 +91,7 @@ const struct ofp_core ofpi_core = {
     .abi = OFP_PROVIDER_ABI,
     .log = ofpi_log,
     .param_string = ofpi_param_string,
+    .param_int = ofpi_param_int,
     .param_size = ofpi_param_size,
     .param_bool = ofpi_param_bool,
     .now = ofpi_now,
@@ -153,6 +154,8 @@ static const char *missing_passive_entry(const struct ofp_passive_ops *ops, cons
 
 static int check(const struct ofp_provider *provider, char *text, size_t text_size)
 {
+    const char *wrong;
+
     if (!provider) {
         snprintf(text, text_size, "the provider cannot work with core ABI %d", OFP_PROVIDER_ABI);
         return -ENOTSUP;
@@ -165,6 +168,12 @@ static int check(const struct ofp_provider *provider, char *text, size_t text_si
     if (!provider->name || !provider->description || !provider->getinfo || !provider->resolve ||
         !provider->address_check || !provider->address_format || !provider->endpoint_ops) {
         snprintf(text, text_size, "the provider's table lacks a mandatory entry");
+        return -EINVAL;
+    }
+    wrong = provider->params ? ofpi_param_misdeclared(provider->params) : NULL;
+    if (wrong) {
+        snprintf(text, text_size, "provider %s declares OFIPY_%s with a default that is not in its range",
+                 provider->name, wrong);
         return -EINVAL;
     }
     return 0;
@@ -223,7 +232,7 @@ uint32_t ofp_provider_version(struct ofp_provider *provider) { return provider->
 /* What the core adds to any transport. */
 static void add_emulated(struct ofp_info *info)
 {
-    uint64_t added = OFP_CAP_FENCE | OFP_CAP_ANY_INJECT;
+    uint64_t added = OFP_CAP_FENCE | OFP_CAP_ANY_INJECT | OFP_CAP_TRIGGER;
 
     if (!info->offloads_matching)
         added |= OFP_CAP_MULTI_RECV | OFP_CAP_SHARED_CONTEXT;

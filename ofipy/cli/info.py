@@ -114,14 +114,14 @@ def show_attributes(console: Console, explanations: Sequence[Explanation]) -> No
 
 
 def show_parameters(*, as_json: bool) -> None:
-    """Print every parameter: name, value in force, where it comes from, default, help."""
+    """Print every parameter: name, range, value in force, where it comes from, default, help."""
     ofipy.getinfo(explain=True)  # a provider declares its parameters when it is loaded
     parameters = ofipy.parameters()
     if as_json:
         print_json({"schema": SCHEMA, "parameters": [asdict(parameter) for parameter in parameters]})
         return
     table = Table()
-    for heading in ("parameter", "type"):
+    for heading in ("parameter", "range"):
         table.add_column(heading, no_wrap=True)
     # A value may be a path, or an address: it is folded where it is longer than the rest.
     table.add_column("value", overflow="fold", min_width=WRAPPED_WIDTH)
@@ -129,5 +129,5 @@ def show_parameters(*, as_json: bool) -> None:
         table.add_column(heading, no_wrap=True)
     table.add_column("help", min_width=WRAPPED_WIDTH)
     for each in parameters:
-        table.add_row(each.name, each.type, each.value, each.source, each.default, each.help)
+        table.add_row(each.name, each.range or "text", each.value, each.source, each.default, each.help)
     print_table(data_console(), table)

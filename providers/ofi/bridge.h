@@ -159,7 +159,7 @@ int bridge_info_towards(const struct bridge_library *library, const struct ofp_i
 /* LF_…_COMPLETE of those levels that the provider has. */
 uint64_t bridge_completion_levels(const struct bridge_library *library, const struct ofp_info *info);
 /* domain.c */
-int bridge_domain_open(struct ofp_domain *domain);
+int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size);
 void bridge_domain_close(struct ofp_domain *domain);
 void bridge_opened_release(struct bridge_opened *opened);
 struct lf_cq *bridge_cq_open(struct bridge_domain *domain, bool waits, int *error);

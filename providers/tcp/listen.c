@@ -46,12 +46,12 @@ static int bind_in_range(int fd, union tcp_address *address, uint64_t low, uint6
 
 static int bind_any(int fd, union tcp_address *address, char *text, size_t text_size)
 {
-    uint64_t low = tcp_core->param_size("TCP_PORT_LOW"), high = tcp_core->param_size("TCP_PORT_HIGH");
+    uint64_t low = (uint64_t)tcp_core->param_int("TCP_PORT_LOW"), high = (uint64_t)tcp_core->param_int("TCP_PORT_HIGH");
     int error;
 
     if (!low && !high)
         return bind_port(fd, address, 0);
-    if (!low || low > high || high > UINT16_MAX) {
+    if (!low || low > high) {
         snprintf(text, text_size, "OFIPY_TCP_PORT_LOW=%llu, OFIPY_TCP_PORT_HIGH=%llu: no range of ports",
                  (unsigned long long)low, (unsigned long long)high);
         return -EINVAL;

@@ -24,35 +24,43 @@ _Static_assert(TCP_PROOF_SIZE == TCP_SHA256_SIZE, "a proof is one digest");
 
 /* -------------------------------------------------------------------------------------------------------------- keys */
 
-static int refuse_key(const char *path, const char *why)
+/* Nobody waits for a pipe's other end here: O_NONBLOCK. */
+static ssize_t read_file(const char *path, void *room, size_t size, struct stat *status)
 {
-    tcp_core->log(OFP_LOG_ERROR, TCP_NAME, "OFIPY_AUTH_KEY_FILE=%s: %s", path, why);
-    return -EACCES;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = 0;
+    ssize_t length = -1;
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, status) == 0)
+        length = read(fd, room, size);
+    if (length < 0)
+        error = -errno;
+    close(fd);
+    return error ? error : length;
 }
 
-int tcp_key_read(struct tcp_domain *domain)
+int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size)
 {
-    const char *path = tcp_core->param_string("AUTH_KEY_FILE");
+    const char *path = tcp_core->param_string("AUTH_KEY_FILE"), *why = NULL;
     struct stat status;
     ssize_t length;
-    int fd;
 
     if (!path || !path[0])
         return 0;
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &status) != 0) {
-        int error = errno;
-
-        if (fd >= 0)
-            close(fd);
-        return refuse_key(path, strerror(error));
+    length = read_file(path, domain->key, sizeof(domain->key), &status);
+    if (length == -ENOENT)
+        why = "the key file is missing";
+    else if (length < 0)
+        why = strerror((int)-length);
+    else if (status.st_mode & (S_IRWXG | S_IRWXO))
+        why = "others than its owner may use the key; chmod 600";
+    else if (length < KEY_MIN || status.st_size > (off_t)sizeof(domain->key))
+        why = "a key of 16 to 1024 bytes is meant";
+    if (why) {
+        snprintf(text, text_size, "OFIPY_AUTH_KEY_FILE=%s: %s", path, why);
+        return length < 0 ? (int)length : -EACCES;
     }
-    length = read(fd, domain->key, sizeof(domain->key));
-    close(fd);
-    if (status.st_mode & (S_IRWXG | S_IRWXO))
-        return refuse_key(path, "others than its owner may use it; chmod 600");
-    if (length < KEY_MIN || status.st_size > (off_t)sizeof(domain->key))
-        return refuse_key(path, "a key of 16 to 1024 bytes is meant");
     domain->key_length = (size_t)length;
     return 0;
 }

@@ -9,48 +9,43 @@
 #include "tcp.h"
 
 #define PROVIDER_VERSION 0x00010000u
+#define DAY_S 86400
 
 const struct ofp_core *tcp_core;
 
 static const struct ofp_param params[] = {
     {"TCP_INTERFACE", OFP_PARAM_STRING, "",
-     "Name or address of the interface to be reached by; default: the one that leads to the world"},
-    {"TCP_PORT_LOW", OFP_PARAM_SIZE, "0", "First port for endpoints that ask for none; 0: the system's choice"},
-    {"TCP_PORT_HIGH", OFP_PARAM_SIZE, "0", "Last port for endpoints that ask for none"},
-    {"TCP_USER_TIMEOUT", OFP_PARAM_INT, "30", "Seconds without an acknowledgement after which a connection is lost"},
+     "Name or address of the interface to be reached by; default: the one that leads to the world", 0, 0},
+    {"TCP_PORT_LOW", OFP_PARAM_INT, "0", "First port for endpoints that ask for none; 0: the system's choice", 0,
+     UINT16_MAX},
+    {"TCP_PORT_HIGH", OFP_PARAM_INT, "0", "Last port for endpoints that ask for none", 0, UINT16_MAX},
+    {"TCP_USER_TIMEOUT", OFP_PARAM_INT, "30", "Seconds without an acknowledgement after which a connection is lost", 1,
+     DAY_S},
     {"TCP_CONGESTION_CONTROL", OFP_PARAM_STRING, "",
-     "Congestion control of every connection; default: the system's, and reno between processes of one host"},
-    {"TCP_EXTENSION", OFP_PARAM_BOOL, "yes", "Speak to other ofipy peers in more than libfabric's wire can say"},
+     "Congestion control of every connection; default: the system's, and reno between processes of one host", 0, 0},
+    {"TCP_EXTENSION", OFP_PARAM_BOOL, "yes", "Speak to other ofipy peers in more than libfabric's wire can say", 0, 0},
     {"AUTH_KEY_FILE", OFP_PARAM_STRING, "",
-     "File with a key of 16 to 1024 bytes: peers over tcp that do not prove that they have it are refused"},
-    {NULL, OFP_PARAM_STRING, NULL, NULL},
+     "File with a key of 16 to 1024 bytes: peers over tcp that do not prove that they have it are refused", 0, 0},
+    {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 
 /* --------------------------------------------------------------------------------------------------------- domains */
 
-static uint64_t seconds(const char *name, uint64_t otherwise)
-{
-    const char *text = tcp_core->param_string(name);
-    uint64_t value = text ? strtoull(text, NULL, 10) : 0;
-
-    return value && value < 86400 ? value : otherwise;
-}
-
-static int domain_open(struct ofp_domain *base)
+static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
 {
     struct tcp_domain *domain = tcp_domain_of(base);
     int error;
 
     domain->base = base;
-    domain->connect_ns = seconds("CONNECT_TIMEOUT", 10) * TCP_SECOND;
-    domain->user_timeout_ms = (unsigned)seconds("TCP_USER_TIMEOUT", 30) * 1000;
+    domain->connect_ns = tcp_core->param_size("CONNECT_TIMEOUT") * TCP_SECOND;
+    domain->user_timeout_ms = (unsigned)tcp_core->param_int("TCP_USER_TIMEOUT") * 1000;
     domain->unexpected_size = tcp_core->param_size("UNEXPECTED_SIZE");
     domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);
     ofp_list_init(&domain->shared.members);
-    error = tcp_key_read(domain);
+    error = tcp_key_read(domain, text, text_size);
     domain->extension |= domain->key_length > 0;
-    return error ? error : tcp_congestion_control_read(domain);
+    return error ? error : tcp_congestion_control_read(domain, text, text_size);
 }
 
 static void domain_close(struct ofp_domain *base)

@@ -2,6 +2,7 @@
 /* Options of the sockets that carry connections. */
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -63,7 +64,7 @@ void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd, const void 
     set_congestion_control(endpoint, fd, &peer);
 }
 
-int tcp_congestion_control_read(struct tcp_domain *domain)
+int tcp_congestion_control_read(struct tcp_domain *domain, char *text, size_t text_size)
 {
     const char *name = tcp_core->param_string("TCP_CONGESTION_CONTROL");
     int fd, error = 0;
@@ -78,10 +79,10 @@ int tcp_congestion_control_read(struct tcp_domain *domain)
         error = -EINVAL;
     close(fd);
     if (error)
-        tcp_core->log(OFP_LOG_ERROR, TCP_NAME,
-                      "OFIPY_TCP_CONGESTION_CONTROL=%s: the kernel does not let this process use it; "
-                      "sysctl net.ipv4.tcp_allowed_congestion_control names those that it does",
-                      name);
+        snprintf(text, text_size,
+                 "OFIPY_TCP_CONGESTION_CONTROL=%s: the kernel does not let this process use it; "
+                 "sysctl net.ipv4.tcp_allowed_congestion_control names those that it does",
+                 name);
     else
         strcpy(domain->congestion_control, name);
     return error;

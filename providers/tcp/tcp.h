@@ -48,7 +48,7 @@ void tcp_accept(struct tcp_endpoint *endpoint);
 /* Of every connection; `address`: at its other end. */
 void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd, const void *address, socklen_t length);
 /* The parameter, which is tried out. */
-int tcp_congestion_control_read(struct tcp_domain *domain);
+int tcp_congestion_control_read(struct tcp_domain *domain, char *text, size_t text_size);
 
 /* ------------------------------------------------------------------------------------------------------- connection.c */
 
@@ -147,7 +147,7 @@ void tcp_heard(struct tcp_connection *connection);
 /* ------------------------------------------------------------------------------------------------------------ prove.c */
 
 /* The key of the configuration, if there is one. -EACCES: it cannot be used; the log says why. */
-int tcp_key_read(struct tcp_domain *domain);
+int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size);
 /* Into state TCP_PROVING. False: the connection is over. */
 bool tcp_prove_begin(struct tcp_connection *connection);
 /* A message of a connection in that state. True: the peer is who it says; false: not yet, or the connection is over. */

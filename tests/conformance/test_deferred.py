@@ -13,6 +13,8 @@ from sides import Side, Sides, Target
 
 import ofipy
 
+pytestmark = pytest.mark.needs("trigger")
+
 TIMEOUT = 20
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]

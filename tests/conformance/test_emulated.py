@@ -29,10 +29,10 @@ def test_multi_receive_is_refused_where_it_is_not_declared(target: Target, ep: o
             ep.recv_many(bytearray(10))
 
 
-@pytest.mark.needs("any_inject", "fence")
-def test_fence_and_inject_everywhere(target: Target) -> None:
+@pytest.mark.needs("any_inject", "fence", "trigger")
+def test_what_is_everywhere(target: Target) -> None:
     info = target.info()
-    assert ofipy.Cap.FENCE | ofipy.Cap.ANY_INJECT in info.caps
+    assert ofipy.Cap.FENCE | ofipy.Cap.ANY_INJECT | ofipy.Cap.TRIGGER in info.caps
     assert info.emulated_caps in info.caps
     assert (ofipy.Cap.ANY_INJECT in info.emulated_caps) is (info.inject_size < info.max_msg_size)
 

@@ -146,3 +146,32 @@ def test_receives_that_are_for_many_by_default(open_endpoint: Open) -> None:
 
 def test_level_completion_is_safe_under_another_name() -> None:
     assert ofipy.Threading.COMPLETION is ofipy.Threading.SAFE
+
+
+LIMITS = {"tx_size": 2**24, "unexpected_size": 2**40, "min_multi_recv": 2**40}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_limits_beyond_their_range(name: str, open_endpoint: Open) -> None:
+    for value in (0, -1, LIMITS[name] + 1, 2**64, 1.5, "many"):
+        with pytest.raises(
+            ofipy.InvalidArgument, match=rf"{name}=.*; 1 to 2\*\*\d+ (bytes|operations) are meant"
+        ):
+            open_endpoint(**{name: value})
+
+
+@pytest.mark.parametrize("most", [False, True])
+def test_messages_pass_at_the_bounds_of_every_limit(most: bool, open_endpoint: Open) -> None:
+    ep = open_endpoint(**{name: bound if most else 1 for name, bound in LIMITS.items()})
+    me, sizes = ep.insert(ep.address), (0, 8, 200, 5000, 100_000)
+    rooms = [bytearray(size) for size in sizes]
+    receives = [ep.trecv_into(room, tag=TAG) for room in rooms]
+    for size in sizes:
+        ep.tsend(b"x" * size, me, tag=TAG).wait(timeout=TIMEOUT)
+    ofipy.wait_all(receives, timeout=TIMEOUT)
+    assert rooms == [b"x" * size for size in sizes]
+    # One that nobody expects, and that is more than is kept.
+    sent, room = ep.tsend(b"y" * 200, me, tag=TAG), bytearray(200)
+    ep.trecv_into(room, tag=TAG).wait(timeout=TIMEOUT)
+    sent.wait(timeout=TIMEOUT)
+    assert room == b"y" * 200

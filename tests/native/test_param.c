@@ -14,11 +14,12 @@
 #include "parts.h"
 
 static const struct ofp_param declared[] = {
-    {"TEST_TEXT", OFP_PARAM_STRING, "plain", "a text"},
-    {"TEST_SIZE", OFP_PARAM_SIZE, "4k", "a size"},
-    {"TEST_INT", OFP_PARAM_INT, "-5", "a number"},
-    {"TEST_BOOL", OFP_PARAM_BOOL, "yes", "a truth value"},
-    {NULL, OFP_PARAM_STRING, NULL, NULL},
+    {"TEST_TEXT", OFP_PARAM_STRING, "plain", "a text", 0, 0},
+    {"TEST_SIZE", OFP_PARAM_SIZE, "4k", "a size", 0, INT64_MAX},
+    {"TEST_INT", OFP_PARAM_INT, "-5", "a number", -100, 4096},
+    {"TEST_BOOL", OFP_PARAM_BOOL, "yes", "a truth value", 0, 0},
+    {"TEST_BOUNDED", OFP_PARAM_SIZE, "64k", "a size with bounds", 4096, 1 << 20},
+    {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 
 static int level;
@@ -193,6 +194,45 @@ static void test_malformed_environment_is_named_once_and_the_default_holds(void 
     assert_int_equal(next_log(), 0);
 }
 
+static void test_bounds(void **state)
+{
+    static const char *const bad[] = {"4095", "0", "1025k", "1048577", "2m"};
+
+    (void)state;
+    assert_string_equal(info_of("TEST_BOUNDED").range, "4k to 1m");
+    assert_string_equal(info_of("TEST_INT").range, "-100 to 4096");
+    assert_string_equal(info_of("TEST_BOOL").range, "yes or no");
+    assert_string_equal(info_of("TEST_TEXT").range, "");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(ofp_param_set("TEST_BOUNDED", bad[i]), -EINVAL);
+        setenv("OFIPY_TEST_BOUNDED", bad[i], 1);
+        assert_int_equal(ofpi_param_size("TEST_BOUNDED"), 65536);
+        assert_string_equal(info_of("TEST_BOUNDED").refused, bad[i]);
+        assert_int_equal(next_log(), 1);
+        assert_non_null(strstr(text, "4k to 1m"));
+        assert_int_equal(next_log(), 0);
+    }
+    setenv("OFIPY_TEST_BOUNDED", "4k", 1);
+    assert_int_equal(ofpi_param_size("TEST_BOUNDED"), 4096);
+    assert_null(info_of("TEST_BOUNDED").refused);
+    unsetenv("OFIPY_TEST_BOUNDED");
+    assert_int_equal(ofp_param_set("TEST_BOUNDED", "1m"), 0);
+    assert_int_equal(ofpi_param_size("TEST_BOUNDED"), 1 << 20);
+    assert_int_equal(ofp_param_set("TEST_INT", "-101"), -EINVAL);
+    assert_int_equal(ofp_param_set("TEST_INT", "-100"), 0);
+}
+
+static void test_a_default_lies_within_its_range(void **state)
+{
+    struct ofp_param wrong[] = {declared[1], {"TEST_WRONG", OFP_PARAM_INT, "3", "", 4, 5}, declared[5]};
+
+    (void)state;
+    assert_null(ofpi_param_misdeclared(declared));
+    assert_string_equal(ofpi_param_misdeclared(wrong), "TEST_WRONG");
+    wrong[1].default_value = "4";
+    assert_null(ofpi_param_misdeclared(wrong));
+}
+
 static void test_second_declaration_is_harmless(void **state)
 {
     int before = ofp_param_count();
@@ -212,7 +252,8 @@ static void test_table_grows(void **state)
 
     (void)state;
     for (int i = 0; i < MANY; i++) {
-        struct ofp_param one[2] = {{names[i], OFP_PARAM_INT, "3", ""}, {NULL, OFP_PARAM_STRING, NULL, NULL}};
+        struct ofp_param one[2] = {{names[i], OFP_PARAM_INT, "3", "", 0, 9},
+                                   {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0}};
 
         snprintf(names[i], sizeof(names[i]), "MANY_%d", i);
         ofpi_param_declare(one);
@@ -233,6 +274,8 @@ int main(void)
         cmocka_unit_test_setup(test_unknown_names, fresh),
         cmocka_unit_test_setup(test_environment_wins_over_file_wins_over_default, fresh),
         cmocka_unit_test_setup(test_sizes, fresh),
+        cmocka_unit_test_setup(test_bounds, fresh),
+        cmocka_unit_test_setup(test_a_default_lies_within_its_range, fresh),
         cmocka_unit_test_setup(test_numbers_and_truth_values, fresh),
         cmocka_unit_test_setup(test_second_declaration_is_harmless, fresh),
         cmocka_unit_test_setup(test_table_grows, fresh),

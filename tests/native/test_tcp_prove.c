@@ -102,7 +102,13 @@ static void test_keys_that_cannot_be_used(void **state)
     static const struct {
         const char *key;
         mode_t mode;
-    } wrong[] = {{"short", 0600}, {"long enough to be a key", 0644}};
+        int error;
+        const char *said;
+    } wrong[] = {
+        {"short", 0600, -EACCES, "16 to 1024 bytes"},
+        {"long enough to be a key", 0644, -EACCES, "chmod 600"},
+        {NULL, 0, -ENOENT, "is missing"},
+    };
     struct ofp_info info = fake_info(false);
     struct ofp_domain_attr attr = {0};
     struct ofp_domain *domain;
@@ -112,10 +118,12 @@ static void test_keys_that_cannot_be_used(void **state)
     for (int i = 0; i < 3; i++) {
         char path[] = "/tmp/ofipy-key-XXXXXX";
 
-        if (i < 2)
+        if (wrong[i].key)
             write_key(path, wrong[i].key, wrong[i].mode);
-        setenv("OFIPY_AUTH_KEY_FILE", i < 2 ? path : "/nowhere/at/all", 1);
-        assert_int_equal(ofp_domain_open(fake_provider(), &info, &attr, &domain, text, sizeof(text)), -EACCES);
+        setenv("OFIPY_AUTH_KEY_FILE", path, 1);
+        assert_int_equal(ofp_domain_open(fake_provider(), &info, &attr, &domain, text, sizeof(text)), wrong[i].error);
+        assert_non_null(strstr(text, path));
+        assert_non_null(strstr(text, wrong[i].said));
         unsetenv("OFIPY_AUTH_KEY_FILE");
         unlink(path);
     }

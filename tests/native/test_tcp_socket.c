@@ -85,6 +85,7 @@ static void test_an_unknown_name_is_an_error(void **state)
     for (int i = 0; i < 2; i++) {
         setenv("OFIPY_TCP_CONGESTION_CONTROL", wrong[i], 1);
         assert_int_equal(ofp_domain_open(fake_provider(), &info, &attr, &domain, text, sizeof(text)), -EINVAL);
+        assert_non_null(strstr(text, wrong[i]));
     }
     unsetenv("OFIPY_TCP_CONGESTION_CONTROL");
 }

@@ -4,6 +4,7 @@
 import errno
 import inspect
 import pickle
+import re
 
 import pytest
 
@@ -131,7 +132,7 @@ def test_check() -> None:
 
 def test_every_error_code_of_the_header_has_a_text() -> None:
     for name in dir(lib):
-        if name.startswith("OFP_E") and not name.startswith("OFP_EP_"):
+        if re.fullmatch("OFP_E[A-Z]+", name):
             text = ffi.string(lib.ofp_strerror(getattr(lib, name))).decode()
             assert text
             assert "nknown" not in text, name

@@ -57,11 +57,14 @@ struct ofp_param_info {
     const char *type;
     const char *default_value;
     const char *help;
-    const char *value;  /* in force now */
-    const char *source; /* "default", "file" or "environment" */
+    const char *range;   /* what may be asked for: "1 to 16m", "yes or no"; empty: any text */
+    const char *value;   /* in force now */
+    const char *source;  /* "default", "file" or "environment" */
+    const char *refused; /* what the environment says and cannot mean, so that the default holds; NULL: nothing */
 };
 int ofp_param_count(void);
 int ofp_param_get(int index, struct ofp_param_info *info);
+/* -ENOENT: there is no such parameter; -EINVAL: the value is not in its range. */
 int ofp_param_set(const char *name, const char *value);
 /* Value in force of a declared parameter, NULL when there is none of that name. */
 const char *ofp_param_value(const char *name);
@@ -134,7 +137,8 @@ int ofp_region_close(struct ofp_domain *domain, uint32_t region);
 /* -------------------------------------------------------------------------------------------------- completion queue */
 
 struct ofp_cq_attr {
-    uint64_t size; /* completions that fit before the queue spills into memory it allocates; 0: default */
+    /* Completions that fit before the queue spills into memory it allocates, up to OFP_ENTRIES_MAX; 0: default. */
+    uint64_t size;
 };
 int ofp_cq_open(struct ofp_domain *domain, const struct ofp_cq_attr *attr, struct ofp_cq **cq);
 /* -EBUSY while an endpoint uses it. */
@@ -173,7 +177,8 @@ int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max
 /* ----------------------------------------------------------------------------------------------------- event queues */
 
 struct ofp_eq_attr {
-    uint64_t size; /* events up to which the program may write its own; the core's go beyond. 0: default */
+    /* Events up to which the program may write its own, up to OFP_ENTRIES_MAX; the core's go beyond. 0: default. */
+    uint64_t size;
 };
 int ofp_eq_open(struct ofp_domain *domain, const struct ofp_eq_attr *attr, struct ofp_eq **eq);
 /* -EBUSY while an endpoint uses it. */
@@ -265,10 +270,11 @@ struct ofp_endpoint_attr {
     const char *service;             /* NULL: any address */
     uint64_t tx_flags;               /* default flags of sends: OFP_INJECT, OFP_COMPLETION, OFP_TRANSMIT_COMPLETE … */
     uint64_t rx_flags;               /* of posted receives: OFP_COMPLETION, OFP_MULTI_RECV */
-    uint64_t tx_size;                /* 0: the info's */
-    uint64_t unexpected_limit;       /* bytes of unexpected payload; 0: default */
-    uint64_t min_multi_recv;         /* bytes; multi-receive buffers with less room left are released. 0: default */
-    uint32_t selective_completion;   /* OFP_SELECTIVE_…: only operations with OFP_COMPLETION write queue entries */
+    /* Up to OFP_ENTRIES_MAX and OFP_BYTES_MAX. */
+    uint64_t tx_size;              /* 0: the info's */
+    uint64_t unexpected_limit;     /* bytes of unexpected payload; 0: default */
+    uint64_t min_multi_recv;       /* bytes; multi-receive buffers with less room left are released. 0: default */
+    uint32_t selective_completion; /* OFP_SELECTIVE_…: only operations with OFP_COMPLETION write queue entries */
     uint32_t remote_events; /* 1: what peers read and write here writes entries to rx_cq, also without remote CQ data */
     struct ofp_counter *counters[OFP_COUNTER_CLASSES]; /* by enum ofp_counter_class; NULL: not counted */
     struct ofp_eq *eq;                                 /* hears of its peers; NULL: nobody */

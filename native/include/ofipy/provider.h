@@ -20,7 +20,7 @@
 #include "ofipy/list.h"
 #include "ofipy/types.h"
 
-#define OFP_PROVIDER_ABI 3
+#define OFP_PROVIDER_ABI 4
 
 struct ofp_core;
 struct ofp_provider;
@@ -186,20 +186,27 @@ enum ofp_log_level { OFP_LOG_DEBUG = 10, OFP_LOG_INFO = 20, OFP_LOG_WARNING = 30
 
 enum ofp_param_type { OFP_PARAM_STRING, OFP_PARAM_BOOL, OFP_PARAM_SIZE, OFP_PARAM_INT };
 
-/* A setting `OFIPY_<NAME>`, declared once. All strings are literals of the declarer. */
+/*
+ * A setting `OFIPY_<NAME>`, declared once. All strings are literals of the declarer. A size or a number has bounds, which the
+ * core holds in the environment and the file alike: what core->param_int and core->param_size return lies within.
+ */
 struct ofp_param {
     const char *name; /* upper case, e.g. "SHM_INLINE_SIZE" */
     enum ofp_param_type type;
     const char *default_value;
     const char *help;
+    int64_t least, most; /* OFP_PARAM_SIZE and OFP_PARAM_INT: both allowed */
 };
 
 /* ------------------------------------------------------------------------------------------------ provider's tables */
 
 struct ofp_domain_ops {
     size_t size; /* of struct ofp_domain.private */
-    /* Acquire what endpoints share. May block briefly (no lock is held: nobody else knows the domain yet). */
-    int (*open)(struct ofp_domain *domain);
+    /*
+     * Acquire what endpoints share. May block briefly (no lock is held: nobody else knows the domain yet). Reasons for refusal
+     * go into `text`.
+     */
+    int (*open)(struct ofp_domain *domain, char *text, size_t text_size);
     /* Every endpoint and region is closed already. Must not fail. */
     void (*close)(struct ofp_domain *domain);
     /*
@@ -389,6 +396,7 @@ struct ofp_core {
         __attribute__((format(printf, 3, 4)));
     /* Value of a declared parameter (environment, configuration file, default), or NULL; valid for ever. */
     const char *(*param_string)(const char *name);
+    int64_t (*param_int)(const char *name);
     uint64_t (*param_size)(const char *name); /* understands k, m, g */
     bool (*param_bool)(const char *name);
     /* CLOCK_MONOTONIC, nanoseconds. */

@@ -20,8 +20,8 @@ const struct ofp_core *fake_core;
 
 static const struct ofp_param params[] = {
     {"FAKE_EAGER_SIZE", OFP_PARAM_SIZE, "4k",
-     "Messages of the fake provider beyond this length (bytes) are announced, not sent"},
-    {NULL, OFP_PARAM_STRING, NULL, NULL},
+     "Messages of the fake provider beyond this length (bytes) are announced, not sent", 0, OFP_BYTES_MAX},
+    {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 
 static void fill_info(struct ofp_info *info, uint32_t ep_type, bool offloads_matching)
@@ -159,8 +159,10 @@ static int fake_address_format(const struct ofp_info *info, const void *blob, si
 
 /* ----------------------------------------------------------------------------------------------------------- domain */
 
-static int fake_domain_open(struct ofp_domain *domain)
+static int fake_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
 {
+    (void)text;
+    (void)text_size;
     ((struct fake_domain *)domain->private)->eager_size = fake_core->param_size("FAKE_EAGER_SIZE");
     return 0;
 }
