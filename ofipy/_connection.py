@@ -151,7 +151,7 @@ class Connecting:
         """
         pointer, provider = self._pointer("connect"), self._domain.provider
         self._refuse_other_types("connect")
-        raw = resolve(provider, address)
+        raw = resolve(provider, address, self._domain.info)
         said = bytes(data)
         result = lib.ofp_connect(pointer, raw, len(raw), said, len(said))
         return self._begun(result, "connect", len(said))

@@ -115,7 +115,7 @@ int ofp_connect(struct ofp_endpoint *handle, const void *address, size_t address
                 size_t length)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
-    int result = handle->domain->provider->address_check(&handle->info, address, address_length);
+    int result = ofpi_address_check(handle->domain, address, address_length);
 
     if (result)
         return result;

@@ -20,7 +20,7 @@
 #include "ofipy/list.h"
 #include "ofipy/types.h"
 
-#define OFP_PROVIDER_ABI 3
+#define OFP_PROVIDER_ABI 4
 
 struct ofp_core;
 struct ofp_provider;
@@ -364,6 +364,18 @@ struct ofp_provider {
     /* The address as the part of a URI behind "<name>://", zero-terminated. */
     int (*address_format)(const struct ofp_info *info, const void *address, size_t length, char *text,
                           size_t text_size);
+    /*
+     * Optional; without it a program that names a node is refused. Narrow an info to a name or address of this host:
+     * endpoints and listeners opened from it are there and nowhere else. -EHOSTUNREACH with a text when the node is not
+     * this host's, or not this info's. No lock is held; may block in name resolution.
+     */
+    int (*at_node)(struct ofp_info *info, const char *node, char *text, size_t text_size);
+    /*
+     * Optional; default: they do. Whether endpoints of this info can reach a well-formed address at all: 0, or
+     * -EHOSTUNREACH with a text, as for another address family. Whether anybody is there only connecting shows. Any
+     * thread, no lock; does not block.
+     */
+    int (*reaches)(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size);
     /*
      * Optional; default: what the core's executor can do. The largest vector, in elements, of an atomic operation towards
      * peers, or -EOPNOTSUPP. Any thread, no lock.
