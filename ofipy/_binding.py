@@ -24,6 +24,7 @@ ffi: Any = _ffi
 
 logging.getLogger("ofipy").addHandler(logging.NullHandler())
 
+_REASON: int = lib.OFP_REASON
 _TEXT_TYPE = ffi.typeof("char[]")
 
 _KINDS: dict[int, type[errors.FabricError]] = {
@@ -90,6 +91,10 @@ def failure(
     """Make the exception for an error code of either sign, and the provider's own code, 0 without one."""
     drain_log()
     code = abs(code)
+    said = _said(provider, provider_error)
+    if provider_error >= _REASON:
+        what, _, said = _reason(provider_error).partition("; ")
+        text, remedy, provider_error = text or what, remedy or said or _REMEDIES.get(code), 0
     kind = _KINDS.get(code, errors.FabricError)
     return kind(
         text or ffi.string(lib.ofp_strerror(code)).decode(),
@@ -97,15 +102,22 @@ def failure(
         provider=provider,
         peer=peer,
         operation=operation,
-        remedy=remedy or _said(provider, provider_error) or (_REMEDIES.get(code) if not text else None),
+        remedy=remedy or said or (_REMEDIES.get(code) if not text else None),
         length=length,
         provider_error=provider_error,
     )
 
 
+def _reason(code: int) -> str:
+    """The core's sentence about a failure: what happened; what to do. Empty when it is so old that it was forgotten."""
+    text = Text()
+    lib.ofp_reason(code, text.pointer, text.size)
+    return str(text)
+
+
 def _said(provider: str | None, code: int) -> str | None:
     """What a provider says about a code of its own, None without a code."""
-    if not code:
+    if not code or code >= _REASON:
         return None
     from ofipy import _providers
 
@@ -181,4 +193,5 @@ def drain_log() -> None:
         return
     level, provider, text = ffi.new("int *"), Text(32), Text()
     while lib.ofp_log_next(level, provider.pointer, provider.size, text.pointer, text.size) == 1:
-        logging.getLogger(f"ofipy.{provider}").log(level[0], "%s", text)
+        # A record may be read later, when the buffer holds another text.
+        logging.getLogger(f"ofipy.{provider}").log(level[0], "%s", str(text))

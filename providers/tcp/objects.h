@@ -45,6 +45,11 @@
 #define TCP_KEY_MAX 1024
 #define TCP_NONCE_WORDS 4
 #define TCP_PROOF_SIZE 32
+/* Length of the private data that the other protocol over tcp sends. */
+#define TCP_RXM_SIZE 24
+/* What to do about it. */
+#define TCP_RXM_REMEDY                                                                                                 \
+    "; use FI_PROVIDER=net there, or libfabric 1.18 or newer (1.17's provider tcp has no reliable datagrams of its own)"
 /* Connections that have not said who they are; beyond it the oldest goes. */
 #define TCP_UNPROVEN_MAX 256
 #define TCP_ACCEPT_BATCH 32
@@ -233,6 +238,7 @@ struct tcp_endpoint {
     struct ofp_timer listen_timer; /* out of descriptors: listen again */
     struct ofp_timer stall_timer;
     uint64_t stall_pause;
+    uint64_t refused_at;            /* when the log last said that somebody is; 0: never */
     bool connects;                  /* type MSG */
     struct ofp_passive *passive;    /* a listener's; then `base` is NULL */
     struct tcp_connection *request; /* that it was opened from, and has not answered */

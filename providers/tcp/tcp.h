@@ -65,6 +65,8 @@ void tcp_connection_discard(struct tcp_connection *connection);
 void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text);
 /* The peer broke the protocol. */
 void tcp_connection_violation(struct tcp_connection *connection, const char *what);
+/* Tell this side's operator of somebody who is refused: as a warning once a second at most. */
+void tcp_log_refusal(const struct tcp_connection *connection, const char *why);
 /* From within a call that cannot end it: progress does. */
 void tcp_connection_doom(struct tcp_connection *connection, int error);
 /* The stream is at its end, or broken (error positive). */
@@ -99,6 +101,8 @@ void tcp_meeting_free(struct tcp_connection *connection);
 int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size);
 /* A socket on its way to an address, from ours: 0, or a negative errno. */
 int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *fd);
+/* For the user, who wanted to connect. */
+void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, size_t text_size);
 /* End it at the deadline of its meeting. */
 void tcp_ask_until_deadline(struct tcp_connection *connection);
 /* TCP's handshake may be over. */
@@ -110,8 +114,6 @@ void tcp_begin_ours(struct tcp_connection *connection);
 /* ----------------------------------------------------------------------------------------------------------- answer.c */
 
 void tcp_requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
-/* It wants a proof, and cannot give one. */
-void tcp_refuse_unproven(struct tcp_connection *connection);
 /* It may be our peer; `control` and `rdm`: its request, NULL when that was answered before it was proven. */
 void tcp_admit(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm);
 
@@ -148,6 +150,12 @@ void tcp_heard(struct tcp_connection *connection);
 
 /* The key of the configuration, if there is one. -EACCES: it cannot be used; the log says why. */
 int tcp_key_read(struct tcp_domain *domain);
+/* Which side has a key and the other has not, or another one. */
+enum tcp_key_place { TCP_KEY_IS_HERE, TCP_KEY_IS_THERE, TCP_KEYS_DIFFER };
+/* For this side's operator. */
+void tcp_key_warning(const struct tcp_connection *connection, enum tcp_key_place place);
+/* The peer is refused, or refuses, since only one side has a key: the end of the connection. */
+void tcp_key_disagreement(struct tcp_connection *connection, int error);
 /* Into state TCP_PROVING. False: the connection is over. */
 bool tcp_prove_begin(struct tcp_connection *connection);
 /* A message of a connection in that state. True: the peer is who it says; false: not yet, or the connection is over. */

@@ -57,6 +57,10 @@ int ofp_provider_reaches(struct ofp_provider *provider, const struct ofp_info *i
 /* Text of the provider_error of a completion, NULL when the provider has none. */
 const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_error);
 
+/*
+ * The sentence behind a provider_error from OFP_REASON on. 1: it is in `text`; 0: it is none, or so old that it was forgotten.
+ */
+int ofp_reason(int provider_error, char *text, size_t text_size);
 /* English text of an errno or OFP_E… value, either sign. */
 const char *ofp_strerror(int error);
 

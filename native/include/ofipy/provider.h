@@ -412,7 +412,8 @@ struct ofp_core {
     void (*peer_up)(struct ofp_peer *peer);         /* operations kept for it are posted from the next progress on */
     /*
      * The way to the peer is gone. `error`: what its operations end with (ECONNREFUSED, ETIMEDOUT, OFP_EPEERLOST …);
-     * `process_gone`: its process is known dead or replaced, so receives directed at it end too. Calls peer_down.
+     * `process_gone`: its process is known dead or replaced, so receives directed at it end too. `text`, which
+     * may be NULL, is what the exceptions of its operations say: what happened; what to do. Calls peer_down.
      */
     void (*peer_lost)(struct ofp_peer *peer, int error, bool process_gone, const char *text);
 
