@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The provider's tables, parameters and domains. */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,9 @@ static const struct ofp_param params[] = {
     {"TCP_USER_TIMEOUT", OFP_PARAM_INT, "30", "Seconds without an acknowledgement after which a connection is lost"},
     {"TCP_CONGESTION_CONTROL", OFP_PARAM_STRING, "",
      "Congestion control of every connection; default: the system's, and reno between processes of one host"},
+    {"TCP_RENDEZVOUS_SIZE", OFP_PARAM_SIZE, "0",
+     "Bytes, header included, beyond which a tagged message to libfabric waits there for its receive; 0: as "
+     "FI_TCP_MAX_SAVED_SIZE says, else none"},
     {"TCP_EXTENSION", OFP_PARAM_BOOL, "yes", "Speak to other ofipy peers in more than libfabric's wire can say"},
     {"AUTH_KEY_FILE", OFP_PARAM_STRING, "",
      "File with a key of 16 to 1024 bytes: peers over tcp that do not prove that they have it are refused"},
@@ -36,6 +40,23 @@ static uint64_t seconds(const char *name, uint64_t otherwise)
     return value && value < 86400 ? value : otherwise;
 }
 
+/* Programs on libfabric that are run with its variable keep no longer message than that unexpected. */
+static uint64_t rendezvous_size(void)
+{
+    uint64_t size = tcp_core->param_size("TCP_RENDEZVOUS_SIZE");
+    const char *text = getenv("FI_TCP_MAX_SAVED_SIZE");
+    char *end;
+
+    if (size || !text || !text[0])
+        return size ? size : UINT64_MAX;
+    size = strtoull(text, &end, 10);
+    if (isdigit((unsigned char)text[0]) && !*end)
+        return size;
+    tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "FI_TCP_MAX_SAVED_SIZE=%s: a number of bytes is meant; it has no effect",
+                  text);
+    return UINT64_MAX;
+}
+
 static int domain_open(struct ofp_domain *base)
 {
     struct tcp_domain *domain = tcp_domain_of(base);
@@ -44,6 +65,7 @@ static int domain_open(struct ofp_domain *base)
     domain->base = base;
     domain->connect_ns = seconds("CONNECT_TIMEOUT", 10) * TCP_SECOND;
     domain->user_timeout_ms = (unsigned)seconds("TCP_USER_TIMEOUT", 30) * 1000;
+    domain->rendezvous_size = rendezvous_size();
     domain->unexpected_size = tcp_core->param_size("UNEXPECTED_SIZE");
     domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);

@@ -206,6 +206,8 @@ uint32_t tcp_iov_skip(struct iovec *to, uint32_t room, const struct iovec *iov, 
 
 /* ------------------------------------------------------------------------------------------------------------- send.c */
 
+/* Completion levels that end with an acknowledgement. */
+#define TCP_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
 int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
 /* Queue a header without payload, to leave with the next flush. */
 void tcp_send_header(struct tcp_connection *connection, const struct tcp_header *header);
