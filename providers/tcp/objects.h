@@ -196,6 +196,7 @@ struct tcp_connection {
     struct tcp_inbound in;
     char *stash; /* stalled: what was read and could not be handed on */
     size_t stash_length;
+    uint64_t stalled_at; /* stalled: since when the core has taken nothing of it */
 
     uint64_t credit;                   /* what our messages may still cost it */
     uint64_t allowance, owed;          /* what its messages may still cost us, and what it gets back */

@@ -17,6 +17,8 @@ int tcp_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length);
 int tcp_progress(struct ofp_endpoint *base);
 bool tcp_arm(struct ofp_endpoint *base);
 void tcp_disarm(struct ofp_endpoint *base);
+/* Let epoll tell again of the connection that it was taken out of. */
+void tcp_watch_again(struct tcp_poller *poller);
 /* Ask epoll which sockets are ready. Returns how many. */
 int tcp_poll(struct tcp_poller *poller);
 
@@ -199,6 +201,11 @@ static inline bool tcp_queue_is_choked(const struct tcp_connection *connection)
 {
     return TCP_UNLIKELY(connection->out_bytes > TCP_ANSWERS_MAX || connection->out_answers > TCP_ANSWER_ITEMS_MAX);
 }
+/* Who hangs up asks for no more, but what it said before counts. */
+static inline bool tcp_may_read(const struct tcp_connection *connection)
+{
+    return !connection->stalled && (!tcp_queue_is_choked(connection) || connection->hangup);
+}
 void tcp_flush(struct ofp_endpoint *base);
 void tcp_chunks_free(struct tcp_domain *domain);
 /* Copy `count` entries, without their first `offset` bytes, into `to`; returns how many are left. */
@@ -224,6 +231,10 @@ bool tcp_pending_acked(struct tcp_connection *connection, int error, int provide
 int tcp_receive(struct tcp_connection *connection);
 /* Hand on what was read before the core had no room. False: it still has none. */
 bool tcp_receive_again(struct tcp_connection *connection);
+/* The peer of a stalled connection has ended it, and nobody receives what it sent. */
+bool tcp_stall_is_hopeless(const struct tcp_connection *connection);
+/* So the rest of it is dropped. */
+void tcp_stall_end(struct tcp_connection *connection);
 /* The connection ends in the middle of something. */
 void tcp_inbound_drop(struct tcp_connection *connection);
 /* Begin with a payload: its place, or none. */
