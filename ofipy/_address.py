@@ -12,11 +12,14 @@ import struct
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ofipy import _providers
 from ofipy._binding import Text, check, ffi, lib
 from ofipy._errors import InvalidArgument, ProviderUnavailable, Unreachable
+
+if TYPE_CHECKING:
+    from ofipy._info import Info
 
 __all__ = ["Address", "counted", "host_id", "resolve"]
 
@@ -134,7 +137,9 @@ def _format(name: str, raw: bytes) -> str:
     return f"{scheme_of(name)}://{text}"
 
 
-def resolve(provider: str, where: Address | bytes | bytearray | memoryview | str) -> bytes:
+def resolve(
+    provider: str, where: Address | bytes | bytearray | memoryview | str, info: "Info | None" = None
+) -> bytes:
     """Raw address of what a person or a peer wrote.
 
     Parameters
@@ -144,25 +149,44 @@ def resolve(provider: str, where: Address | bytes | bytearray | memoryview | str
     where : Address, bytes or str
         An address, its bytes, a URI such as ``shm://localhost:7471``, ``host:port``, or the provider's raw
         address.
+    info : Info, optional
+        Of the domain that will use it: names mean what they mean there, and what cannot be reached from there is
+        refused. Default: the provider's first.
 
     Raises
     ------
     InvalidArgument
         When it cannot be understood.
     Unreachable
-        When this provider cannot reach it.
+        When this provider, or this domain, cannot reach it.
     """
+    record = ffi.from_buffer("struct ofp_info *", info._record) if info is not None else None
+    raw = _raw(provider, where, record)
+    if record is not None:
+        handle, why = _providers.load(provider).handle, Text()
+        result = lib.ofp_provider_reaches(handle, record, raw, len(raw), why.pointer, why.size)
+        check(result, text=why, operation="resolve", provider=provider, peer=_written(where))
+    return raw
+
+
+def _written(where: Address | bytes | bytearray | memoryview | str) -> str | None:
+    """What a person can read of it."""
+    return str(where) if isinstance(where, Address | str) else None
+
+
+def _raw(provider: str, where: Address | bytes | bytearray | memoryview | str, record: Any) -> bytes:
     if isinstance(where, Address):
         return where.raw(provider)
     if isinstance(where, str):
-        return _resolve_text(provider, where)
+        return _resolve_text(provider, where, record)
     if not isinstance(where, bytes | bytearray | memoryview):
         raise InvalidArgument(f"{where!r} as an address; an Address, its bytes, a URI or host:port is meant")
     blob = bytes(where)
     if blob.startswith(MAGIC):
         return Address.from_bytes(blob).raw(provider)
     handle = _providers.load(provider).handle
-    if lib.ofp_provider_address_check(handle, _providers.any_info(provider), blob, len(blob)) < 0:
+    known = record if record is not None else _providers.any_info(provider)
+    if lib.ofp_provider_address_check(handle, known, blob, len(blob)) < 0:
         raise InvalidArgument(
             f"{len(blob)} bytes that are not an address of provider {provider}", provider=provider
         )
@@ -207,7 +231,7 @@ def split_host_port(text: str) -> tuple[str | None, str]:
     return host or None, service
 
 
-def _resolve_text(provider: str, text: str) -> bytes:
+def _resolve_text(provider: str, text: str, record: Any) -> bytes:
     scheme, separator, rest = text.partition("://")
     if separator and scheme != scheme_of(provider):
         raise Unreachable(
@@ -224,8 +248,9 @@ def _resolve_text(provider: str, text: str) -> bytes:
     )
     node = host.encode() if host is not None else ffi.NULL
     handle = _providers.load(provider).handle
+    known = record if record is not None else _providers.any_info(provider)
     result = lib.ofp_provider_resolve(
-        handle, _providers.any_info(provider), node, service.encode(), address, length, why.pointer, why.size
+        handle, known, node, service.encode(), address, length, why.pointer, why.size
     )
     check(result, text=why, operation="resolve", provider=provider, peer=text)
     return bytes(ffi.buffer(address, length[0]))

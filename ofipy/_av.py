@@ -153,10 +153,10 @@ class AddressVector(Resource):
         InvalidArgument
             When the address cannot be understood.
         Unreachable
-            When this provider cannot reach it.
+            When this provider, or the network of this domain, cannot reach it.
         """
         provider = self._domain.provider
-        raw = resolve(provider, address)
+        raw = resolve(provider, address, self._domain.info)
         index = ffi.new("uint32_t *")
         result = lib.ofp_av_insert(self._pointer("insert"), raw, len(raw), index)
         check(
@@ -204,7 +204,7 @@ class AddressVector(Resource):
         hosts = counted(node or "", nodes) if nodes != 1 or node else [""]
         ports = counted(str(service), services)
         texts = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host in hosts for port in ports]
-        addresses = [resolve(self._domain.provider, text) for text in texts]
+        addresses = [resolve(self._domain.provider, text, self._domain.info) for text in texts]
         entered: list[Peer] = []
         peers = []
         try:
@@ -221,7 +221,7 @@ class AddressVector(Resource):
 
     def find(self, address: Address | bytes | str) -> Peer | None:
         """The peer of an address that is there, None otherwise."""
-        raw = resolve(self._domain.provider, address)
+        raw = resolve(self._domain.provider, address, self._domain.info)
         index = ffi.new("uint32_t *")
         result = lib.ofp_av_find(self._pointer("find"), raw, len(raw), index)
         if result == -codes.ENOENT:

@@ -24,6 +24,7 @@ ffi: Any = _ffi
 
 logging.getLogger("ofipy").addHandler(logging.NullHandler())
 
+_REASON: int = lib.OFP_REASON
 _TEXT_TYPE = ffi.typeof("char[]")
 
 _LONGEST = 2.0**62 / 1e9  # seconds, 146 years
@@ -100,6 +101,10 @@ def failure(
     """
     drain_log()
     code = abs(code)
+    said = _said(provider, provider_error)
+    if provider_error >= _REASON:
+        what, _, said = _reason(provider_error).partition("; ")
+        text, remedy, provider_error = text or what, remedy or said or _REMEDIES.get(code), 0
     kind = _KINDS.get(code, errors.FabricError)
     if kind is errors.Truncated:
         length = length or None  # a transport that does not tell says 0
@@ -109,7 +114,7 @@ def failure(
         provider=provider,
         peer=peer,
         operation=operation,
-        remedy=remedy or _said(provider, provider_error) or (_REMEDIES.get(code) if not text else None),
+        remedy=remedy or said or (_REMEDIES.get(code) if not text else None),
         length=length,
         provider_error=provider_error,
     )
@@ -127,9 +132,16 @@ def _both_sizes(kind: type[errors.FabricError], length: int | None, room: int | 
     return f"{message} was longer than {buffer}"
 
 
+def _reason(code: int) -> str:
+    """The core's sentence about a failure: what happened; what to do. Empty when it is so old that it was forgotten."""
+    text = Text()
+    lib.ofp_reason(code, text.pointer, text.size)
+    return str(text)
+
+
 def _said(provider: str | None, code: int) -> str | None:
     """What a provider says about a code of its own, None without a code."""
-    if not code:
+    if not code or code >= _REASON:
         return None
     from ofipy import _providers
 
@@ -208,4 +220,5 @@ def drain_log() -> None:
         return
     level, provider, text = ffi.new("int *"), Text(32), Text()
     while lib.ofp_log_next(level, provider.pointer, provider.size, text.pointer, text.size) == 1:
-        logging.getLogger(f"ofipy.{provider}").log(level[0], "%s", text)
+        # A record may be read later, when the buffer holds another text.
+        logging.getLogger(f"ofipy.{provider}").log(level[0], "%s", str(text))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ofipy._address import Address, resolve
 from ofipy._av import ONLY_PEER, Peer
 from ofipy._binding import Text, check, drain_log, failure, ffi, lib
-from ofipy._errors import Canceled, ConnectionRefused, NotConnected
+from ofipy._errors import Canceled, ConnectionRefused, FabricError, NotConnected
 from ofipy._flags import EndpointType
 from ofipy._objects import plain_bytes
 from ofipy._poster import Poster
@@ -66,9 +66,9 @@ class Connection(Request):
         if pointer is not None:
             room, text = ffi.new("char[]", lib.OFP_EVENT_DATA_MAX), Text()
             length = ffi.new("size_t *", lib.OFP_EVENT_DATA_MAX)
-            if lib.ofp_connection_status(pointer, room, length, text.pointer, text.size) != -codes.ECANCELED:
-                self._answer = bytes(ffi.buffer(room, length[0]))
-                self._reason = str(text) or None
+            lib.ofp_connection_status(pointer, room, length, text.pointer, text.size)
+            self._answer = bytes(ffi.buffer(room, length[0]))
+            self._reason = str(text) or None
 
     def _result(self) -> Any:
         if self._gone:
@@ -134,7 +134,7 @@ class Connecting:
         """
         pointer, provider = self._pointer("connect"), self._domain.provider
         self._refuse_other_types("connect")
-        raw = resolve(provider, address)
+        raw = resolve(provider, address, self._domain.info)
         said = plain_bytes(data, "connect")
         result = lib.ofp_connect(pointer, raw, len(raw), said, len(said))
         return self._begun(result, "connect", len(said))
@@ -176,16 +176,20 @@ class Connecting:
         -------
         Request
             Finished when all has left; to be waited for, or awaited, before the endpoint is closed. It ends as
-            :class:`~ofipy.PeerLost` when the other side went first.
+            :class:`~ofipy.PeerLost` when the other side went before that. When that side has shut down, too, and
+            nothing was left to send, it ends well, whoever was first.
 
         Raises
         ------
         NotConnected
-            When there is no connection, or no longer.
+            When there is no connection, or it was lost or ended here before.
         """
         pointer, provider = self._pointer("shutdown"), self._domain.provider
         self._refuse_other_types("shutdown")
-        check(lib.ofp_shutdown(pointer), operation="shutdown", provider=provider)
+        result = lib.ofp_shutdown(pointer)
+        if result == -codes.ENOTCONN:
+            raise self._not_connected(pointer)
+        check(result, operation="shutdown", provider=provider)
         handle = lib.ofp_shutdown_request(pointer)
         check(handle, operation="shutdown", provider=provider)
         drain_log()
@@ -228,6 +232,22 @@ class Connecting:
                 provider=self._domain.provider,
                 remedy="choose an info with ep_type='msg'",
             )
+
+    def _not_connected(self, pointer: Any) -> FabricError:
+        """Why there is nothing to shut down: there was no connection, or it has ended."""
+        provider = self._domain.provider
+        room, text = ffi.new("char[]", lib.OFP_EVENT_DATA_MAX), Text()
+        length = ffi.new("size_t *", lib.OFP_EVENT_DATA_MAX)
+        error = lib.ofp_connection_status(pointer, room, length, text.pointer, text.size)
+        if error == -codes.ENOTCONN:
+            return failure(error, operation="shutdown", provider=provider)
+        why = str(text) or ffi.string(lib.ofp_strerror(error)).decode()
+        return failure(
+            codes.ENOTCONN,
+            text=f"the connection has ended already: {why}",
+            operation="shutdown",
+            provider=provider,
+        )
 
     def _begun(self, result: int, operation: str, length: int) -> Connection:
         provider = self._domain.provider

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
 
 from ofipy import _config, _providers
-from ofipy._binding import Text, drain_log, ffi, lib
+from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._errors import ProviderUnavailable
 from ofipy._flags import Cap, EndpointType, Order, parse_enum, parse_flags
 
@@ -209,6 +209,24 @@ def _query(loaded: _providers.LoadedProvider) -> tuple[list[Info], str]:
     if count < 0 and not str(text):
         return infos, str(ffi.string(lib.ofp_strerror(count)).decode())
     return sorted(infos, key=lambda info: info.rank), str(text) or "the provider gives no reason"
+
+
+def at_node(info: Info, node: str) -> Info:
+    """The same, but what is opened from it is at this node of the host and nowhere else.
+
+    Raises
+    ------
+    Unreachable
+        When that is no name or address of this host, or not of this info's device.
+    NotSupported
+        When the provider cannot be told where to listen.
+    """
+    record, text = ffi.new("struct ofp_info *"), Text()
+    ffi.buffer(record)[:] = info._record
+    handle = _providers.load(info.provider).handle
+    result = lib.ofp_provider_at_node(handle, record, node.encode(), text.pointer, text.size)
+    check(result, text=text, operation=f"open at {node}", provider=info.provider)
+    return from_record(record[0])
 
 
 _TEXT_FIELDS = ("provider", "fabric", "domain", "protocol")

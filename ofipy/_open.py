@@ -5,12 +5,11 @@ import logging
 from collections.abc import Iterable
 from typing import Literal, Unpack
 
-from ofipy._address import resolve
 from ofipy._endpoint import Endpoint
-from ofipy._errors import ProviderUnavailable
+from ofipy._errors import FabricError, ProviderUnavailable
 from ofipy._fabric import Fabric
 from ofipy._flags import Cap, EndpointType, Progress, Threading
-from ofipy._info import Info, configured_providers, getinfo
+from ofipy._info import Info, at_node, configured_providers, getinfo
 from ofipy._keywords import OpenOptions, refuse_unknown
 from ofipy._passive import PassiveEndpoint
 from ofipy._providers import ordered_names
@@ -40,7 +39,8 @@ def open(
     provider : str, optional
         Provider by name. Default: ``OFIPY_PROVIDER``, else the best that is available.
     node : str, optional
-        Name or address of this host by which peers come. Default: any.
+        Name or address of this host at which the endpoint is, and nowhere else: over a network it listens at exactly
+        that address. Default: the provider's first, as ``ep.address`` tells.
     ep_type : EndpointType or str
         Kind of endpoint. One of type ``msg`` has one peer: :meth:`Endpoint.connect` it.
     caps : Cap or str
@@ -62,12 +62,13 @@ def open(
     ------
     ProviderUnavailable
         When no provider fits; the message says why for each.
+    Unreachable
+        When `node` is not this host, or none of the devices that fit has that address.
+    NotSupported
+        When the provider cannot be told where to be.
     """
     refuse_unknown(open, options, OpenOptions)
-    info = _choose(provider, ep_type, caps, "open")
-    if node is not None:
-        # Refuses a host that is not this one, or that the provider does not know.
-        resolve(info.provider, f"[{node}]:{service if service is not None else 0}")
+    info = _choose(provider, ep_type, caps, node, "open")
     fabric = Fabric(info)
     try:
         domain = fabric.domain(threading=threading, progress=progress)
@@ -113,10 +114,10 @@ def listen(
         When another one has the service.
     ProviderUnavailable
         When no provider fits; the message says why for each.
+    Unreachable, NotSupported
+        As of :func:`open`, when it cannot be at `node`.
     """
-    info = _choose(provider, EndpointType.MSG, caps, "listen")
-    if node is not None:
-        resolve(info.provider, f"[{node}]:{service if service is not None else 0}")
+    info = _choose(provider, EndpointType.MSG, caps, node, "listen")
     fabric = Fabric(info)
     try:
         domain = fabric.domain(threading=threading, progress=progress)
@@ -133,9 +134,10 @@ def _choose(
     provider: str | None,
     ep_type: EndpointType | str,
     caps: Cap | str | Iterable[Cap | str],
+    node: str | None,
     operation: str,
 ) -> Info:
-    """The preferred of what fits."""
+    """The preferred of what fits, and is at that node."""
     wanted = caps if isinstance(caps, Cap | str) else list(caps)
     infos: list[Info] = []
     # One after the other: looking into an installed libfabric takes long, and most programs do not need it.
@@ -147,8 +149,21 @@ def _choose(
         report = getinfo(provider=provider, ep_type=ep_type, caps=wanted, explain=True)
         reasons = "; ".join(f"{each.provider}: {each.reason}" for each in report if each.reason)
         raise ProviderUnavailable(f"no provider fits ({reasons or 'none is installed'})", operation=operation)
-    chosen = infos[0]
+    chosen = infos[0] if node is None else _first_at(node, infos)
     if provider is None and chosen.provider not in _told:
         _told.add(chosen.provider)
         logging.getLogger(f"ofipy.{chosen.provider}").info("provider %s was chosen", chosen.provider)
     return chosen
+
+
+def _first_at(node: str, infos: list[Info]) -> Info:
+    """The preferred of those that can be at this node."""
+    failures: list[FabricError] = []
+    for info in infos:
+        try:
+            return at_node(info, node)
+        except FabricError as error:
+            failures.append(error)
+    first = failures[0]
+    reasons = "; ".join(dict.fromkeys(str(each.message) for each in failures))
+    raise type(first)(reasons, provider=first.provider, operation=first.operation)

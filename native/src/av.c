@@ -81,8 +81,7 @@ static int tell_endpoints(struct ofp_av *av, uint32_t index)
 
 int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_t *index)
 {
-    const struct ofp_provider *provider = av->domain->base.provider;
-    int result = provider->address_check(&av->domain->base.info, address, length);
+    int result = ofpi_address_check(&av->domain->base, address, length);
 
     if (result)
         return result;

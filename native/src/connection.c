@@ -115,7 +115,7 @@ int ofp_connect(struct ofp_endpoint *handle, const void *address, size_t address
                 size_t length)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
-    int result = handle->domain->provider->address_check(&handle->info, address, address_length);
+    int result = ofpi_address_check(handle->domain, address, address_length);
 
     if (result)
         return result;
@@ -218,8 +218,15 @@ static void finish_requests(struct ofpi_endpoint *endpoint, struct ofp_list *req
 
 void ofpi_connection_up(struct ofpi_endpoint *endpoint)
 {
+    endpoint->connection->made = true;
     tell(endpoint, OFP_EVENT_CONNECTED, 0, true);
     finish_requests(endpoint, &endpoint->connection->waiting, 0);
+}
+
+/* Both sides wanted it to end, and nothing of ours was left: which of them went first does not matter. */
+static bool ends_for_both(const struct ofpi_connection *connection, int reason)
+{
+    return reason == ESHUTDOWN && !connection->peer->sending && ofp_list_empty(&connection->peer->backlog);
 }
 
 void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error, int reason, const char *text)
@@ -228,7 +235,10 @@ void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error
 
     endpoint->ending = false;
     connection->error = error ? error : ESHUTDOWN;
-    connection->end_error = endpoint->closing ? ECANCELED : reason;
+    if (endpoint->closing)
+        connection->end_error = ECANCELED;
+    else
+        connection->end_error = ends_for_both(connection, reason) ? 0 : reason;
     connection->text = text ? strdup(text) : NULL;
     ofpi_log(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, endpoint->base.info.provider,
              "endpoint %u: %s: %s", endpoint->base.id, was_up ? "connection lost" : "not connected",
@@ -266,9 +276,10 @@ ofp_request_t ofp_connection_request(struct ofp_endpoint *handle)
         return result;
     connection = endpoint->connection;
     result = -ENOTCONN;
+    /* It answers with what became of the question, not with what may have followed by now. */
     if (connection->peer)
         result = request_make(endpoint, &connection->waiting, connection->peer->base.state != OFP_PEER_CONNECTING,
-                              connection->error);
+                              connection->made ? 0 : connection->error);
     ofpi_domain_leave(endpoint->domain);
     return result;
 }
@@ -308,6 +319,7 @@ int ofp_connection_status(struct ofp_endpoint *handle, void *data, size_t *lengt
     int result = connection_enter(endpoint);
 
     text[0] = 0;
+    *length = 0;
     if (result)
         return result;
     connection = endpoint->connection;
@@ -407,6 +419,12 @@ void ofpi_connection_finish(struct ofpi_endpoint *endpoint)
         ofpi_peer_lost(&peer->base, ECANCELED, false, "shut down here");
 }
 
+/* The other side's orderly end came before ours. */
+static bool was_ended_there(const struct ofpi_connection *connection)
+{
+    return connection->peer && !connection->ending && connection->error == ESHUTDOWN;
+}
+
 int ofp_shutdown(struct ofp_endpoint *handle)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
@@ -416,7 +434,9 @@ int ofp_shutdown(struct ofp_endpoint *handle)
     if (result)
         return result;
     connection = endpoint->connection;
-    if (!takes_operations(connection)) {
+    if (was_ended_there(connection)) {
+        connection->ending = true;
+    } else if (!takes_operations(connection)) {
         result = -ENOTCONN;
     } else {
         connection->ending = true;

@@ -504,6 +504,8 @@ void ofpi_request_many_forget(struct ofp_request *request);
 
 extern const struct ofp_core ofpi_core;
 /* Check a table and enter it; what ofp_provider_load does after loading the object, and C programs that link one. */
+/* Of a peer of this domain, from outside: well-formed, and not out of reach. */
+int ofpi_address_check(const struct ofp_domain *domain, const void *address, size_t length);
 int ofpi_provider_register(ofp_provider_entry_fn *entry, struct ofp_provider **provider, char *text, size_t text_size);
 
 #endif

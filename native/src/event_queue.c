@@ -108,9 +108,13 @@ int ofpi_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *
     return 0;
 }
 
-void ofpi_eq_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error)
+void ofpi_eq_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error, int provider_error)
 {
-    struct ofp_event event = {.kind = kind, .endpoint = peer->endpoint->id, .peer = peer->index, .error = error};
+    struct ofp_event event = {.kind = kind,
+                              .endpoint = peer->endpoint->id,
+                              .peer = peer->index,
+                              .error = error,
+                              .provider_error = provider_error};
 
     if (ofpi_eq_write(eq, &event, NULL) != 0)
         ofpi_log(OFP_LOG_ERROR, "core", "event queue: out of memory, an event of peer %u is lost", peer->index);

@@ -19,6 +19,6 @@ struct ofp_eq {
 /* Write an event of the core's own, with event->data_length bytes. */
 int ofpi_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *data);
 /* Something happened to a peer. */
-void ofpi_eq_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error);
+void ofpi_eq_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error, int provider_error);
 
 #endif

@@ -84,6 +84,11 @@ bool ofpi_param_bool(const char *name);
 void ofpi_log(enum ofp_log_level level, const char *provider, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* ------------------------------------------------------------------------------------------------ reason.c
+ * Any thread; own lock. The provider_error that stands for a sentence.
+ */
+int ofpi_reason_keep(const char *text);
+
 /* ------------------------------------------------------------------------------------------------ clock.c */
 uint64_t ofpi_now(void); /* CLOCK_MONOTONIC, ns */
 

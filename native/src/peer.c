@@ -220,7 +220,7 @@ void ofpi_peer_up(struct ofp_peer *base)
     if (endpoint_of(base)->connection)
         ofpi_connection_up(endpoint_of(base));
     else if (endpoint_of(base)->eq)
-        ofpi_eq_peer(endpoint_of(base)->eq, base, OFP_EVENT_PEER_UP, 0);
+        ofpi_eq_peer(endpoint_of(base)->eq, base, OFP_EVENT_PEER_UP, 0, 0);
     backlog_ready(peer);
 }
 
@@ -230,7 +230,7 @@ static void fail_list(struct ofp_list *list, int error, int provider_error)
         ofpi_transfer_complete(OFP_CONTAINER_OF(list->next, struct ofp_pending, node), error, provider_error);
 }
 
-static void fail_sends(struct ofp_list *list, int error)
+static void fail_sends(struct ofp_list *list, int error, int provider_error)
 {
     struct ofp_list *node, *following;
 
@@ -238,7 +238,7 @@ static void fail_sends(struct ofp_list *list, int error)
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
 
         if (!ofpi_operation_is_receive(&pending->operation))
-            ofpi_transfer_complete(pending, error, 0);
+            ofpi_transfer_complete(pending, error, provider_error);
     }
 }
 
@@ -260,7 +260,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
     struct ofpi_endpoint *endpoint = endpoint_of(base);
     bool was_up = base->state == OFP_PEER_UP;
-    int reason = error;
+    int reason = error, why;
 
     if (base->state == OFP_PEER_LOST || !change_state(peer, OFP_PEER_LOST))
         return;
@@ -269,6 +269,8 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
         error = ECANCELED;
         process_gone = false;
     }
+    /* What is cancelled ends here, and needs no reason. */
+    why = text && error != ECANCELED ? ofpi_reason_keep(text) : 0;
     if (was_up)
         endpoint->statistics.peers_up--;
     endpoint->statistics.peers_lost++;
@@ -277,7 +279,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     } else {
         /* What is cancelled ends here, not there. */
         if (endpoint->eq && error != ECANCELED)
-            ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error);
+            ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error, why);
         ofpi_log(was_up ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info.provider, "endpoint %u lost peer %u: %s",
                  base->endpoint->id, base->index, text ? text : ofp_strerror(error));
     }
@@ -285,8 +287,8 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     if (ofp_list_linked(&peer->node))
         ofp_list_remove(&peer->node);
     peer->fenced = false;
-    fail_sends(&peer->pendings, error);
-    fail_list(&peer->backlog, error, 0);
+    fail_sends(&peer->pendings, error, why);
+    fail_list(&peer->backlog, error, why);
     if (process_gone)
         ofpi_receives_take_back(endpoint, &peer->pendings, error == ECANCELED ? ECANCELED : OFP_EPEERLOST);
     if (endpoint->receive_context)

@@ -122,19 +122,6 @@ void bridge_peer_close(struct ofp_peer *peer)
 
 /* ------------------------------------------------------------------------------------------------ texts and addresses */
 
-bool bridge_own_node(const struct lf_info *info, char *node, size_t size)
-{
-    const struct sockaddr *address = info->src_addr;
-
-    if (info->addr_format == LF_SOCKADDR_IN)
-        return address &&
-               inet_ntop(AF_INET, &((const struct sockaddr_in *)info->src_addr)->sin_addr, node, (socklen_t)size);
-    if (info->addr_format == LF_SOCKADDR_IN6)
-        return address &&
-               inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)info->src_addr)->sin6_addr, node, (socklen_t)size);
-    return false;
-}
-
 static int copy_address(const void *from, size_t from_length, void *address, size_t *length)
 {
     size_t room = *length;
@@ -230,7 +217,7 @@ int bridge_resolve(const struct ofp_info *info, const char *node, const char *se
 }
 
 /* Both kinds of IP address are the same provider's. */
-static sa_family_t ip_family(const struct ofp_info *info, const void *address, size_t length)
+sa_family_t bridge_ip_family(const struct ofp_info *info, const void *address, size_t length)
 {
     sa_family_t family;
 
@@ -247,7 +234,8 @@ int bridge_address_check(const struct ofp_info *info, const void *address, size_
 {
     if (!info || !length)
         return -EINVAL;
-    return info->address_format == OFP_ADDRESS_OPAQUE || ip_family(info, address, length) != AF_UNSPEC ? 0 : -EINVAL;
+    return info->address_format == OFP_ADDRESS_OPAQUE || bridge_ip_family(info, address, length) != AF_UNSPEC ? 0
+                                                                                                              : -EINVAL;
 }
 
 /* Text as it is, as far as it is text; anything else in hexadecimal. */
@@ -277,7 +265,7 @@ int bridge_address_format(const struct ofp_info *info, const void *address, size
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
     char host[INET6_ADDRSTRLEN] = "";
-    sa_family_t family = ip_family(info, address, length);
+    sa_family_t family = bridge_ip_family(info, address, length);
     int written;
 
     if (family == AF_INET) {

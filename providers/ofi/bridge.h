@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 
 #include "abi.h"
 #include "ofipy/provider.h"
@@ -228,8 +229,8 @@ int bridge_descriptors(struct ofp_endpoint *endpoint, const struct ofp_transfer 
 /* address.c */
 int bridge_resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
                    char *text, size_t text_size);
-/* The own IP address of an info as a node for getinfo; false where it has none. */
-bool bridge_own_node(const struct lf_info *info, char *node, size_t size);
+/* AF_UNSPEC: no IP address. */
+sa_family_t bridge_ip_family(const struct ofp_info *info, const void *address, size_t length);
 int bridge_address_check(const struct ofp_info *info, const void *address, size_t length);
 int bridge_address_format(const struct ofp_info *info, const void *address, size_t length, char *text,
                           size_t text_size);
@@ -237,5 +238,11 @@ int bridge_peer_open(struct ofp_peer *peer);
 void bridge_peer_close(struct ofp_peer *peer);
 void bridge_peer_down(struct ofp_peer *peer);
 struct ofp_peer *bridge_peer_find(const struct bridge_endpoint *endpoint, uint64_t address); /* NULL: unknown */
+
+/* node.c */
+/* The own IP address of an info as a node for getinfo; false where it has none. */
+bool bridge_own_node(const struct lf_info *info, char *node, size_t size);
+int bridge_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size);
+int bridge_reaches(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size);
 
 #endif

@@ -91,7 +91,7 @@ static bool is_own_name(const char *node)
     return strlen(node) == label && strncasecmp(node, name, label) == 0;
 }
 
-static int is_this_host(const char *node, char *text, size_t text_size)
+int shm_address_is_here(const char *node, char *text, size_t text_size)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL, *entry;
     int result;
@@ -119,7 +119,7 @@ int shm_address_resolve(const char *node, const char *service, void *address, si
                         size_t text_size)
 {
     struct shm_address built;
-    int result = is_this_host(node, text, text_size);
+    int result = shm_address_is_here(node, text, text_size);
 
     if (!result)
         result = shm_address_build(&built, service, text, text_size);

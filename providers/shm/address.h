@@ -39,6 +39,8 @@ int shm_address_build(struct shm_address *address, const char *service, char *te
 /* As the provider's table wants them. */
 int shm_address_resolve(const char *node, const char *service, void *address, size_t *length, char *text,
                         size_t text_size);
+/* 0: the node is this host, by name or address. */
+int shm_address_is_here(const char *node, char *text, size_t text_size);
 int shm_address_check(const void *address, size_t length);
 int shm_address_format(const void *address, size_t length, char *text, size_t text_size);
 /* The abstract socket of an address; returns the length of the socket address. */

@@ -174,6 +174,13 @@ static int resolve(const struct ofp_info *info, const char *node, const char *se
     return shm_address_resolve(node, service, address, length, text, text_size);
 }
 
+/* Who is told of a node of this host is told nothing new: nobody else ever gets here. */
+static int at_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
+{
+    (void)info;
+    return shm_address_is_here(node, text, text_size);
+}
+
 static int address_check(const struct ofp_info *info, const void *address, size_t length)
 {
     (void)info;
@@ -220,6 +227,7 @@ static const struct ofp_provider provider = {
     .resolve = resolve,
     .address_check = address_check,
     .address_format = address_format,
+    .at_node = at_node,
     .error_text = error_text,
     .domain =
         {

@@ -3,12 +3,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
 /* --------------------------------------------------------------------------------------------------------- as bytes */
 
@@ -20,6 +16,14 @@ const uint8_t *tcp_address_ip(const union tcp_address *address, size_t *length)
     }
     *length = sizeof(address->v4.sin_addr);
     return (const uint8_t *)&address->v4.sin_addr;
+}
+
+bool tcp_address_same_ip(const union tcp_address *a, const union tcp_address *b)
+{
+    size_t length_a, length_b;
+    const uint8_t *ip_a = tcp_address_ip(a, &length_a), *ip_b = tcp_address_ip(b, &length_b);
+
+    return a->any.sa_family == b->any.sa_family && memcmp(ip_a, ip_b, length_a) == 0;
 }
 
 bool tcp_address_is_loopback(const union tcp_address *address)
@@ -106,97 +110,4 @@ void tcp_info_address(const struct ofp_info *info, union tcp_address *address)
     address->any.sa_family = info->address_format == OFP_ADDRESS_IPV6 ? AF_INET6 : AF_INET;
     memcpy((uint8_t *)(uintptr_t)tcp_address_ip(address, &length), info->provider_data,
            address->any.sa_family == AF_INET6 ? 16 : 4);
-}
-
-/* -------------------------------------------------------------------------------------------------------- resolution */
-
-int tcp_service_port(const char *service, uint16_t *port, char *text, size_t text_size)
-{
-    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found;
-    char *end;
-    unsigned long number;
-
-    *port = 0;
-    if (!service)
-        return 0;
-    number = strtoul(service, &end, 10);
-    if (!*end && end != service && number <= UINT16_MAX) {
-        *port = (uint16_t)number;
-        return 0;
-    }
-    if (!*end || getaddrinfo(NULL, service, &hints, &found) != 0) {
-        snprintf(text, text_size, "the service %s: a port number of tcp is meant, or the name of one (services(5))",
-                 service);
-        return -EINVAL;
-    }
-    *port = ntohs(((struct sockaddr_in *)(void *)found->ai_addr)->sin_port);
-    freeaddrinfo(found);
-    return 0;
-}
-
-static bool is_this_host(const char *node)
-{
-    char host[256] = "";
-
-    if (!node || !node[0] || strcasecmp(node, "localhost") == 0)
-        return true;
-    return gethostname(host, sizeof(host) - 1) == 0 && strcasecmp(node, host) == 0;
-}
-
-static int look_up(const struct ofp_info *info, const char *node, union tcp_address *address, char *text,
-                   size_t text_size)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
-    int error;
-
-    hints.ai_family = info && info->address_format == OFP_ADDRESS_IPV6 ? AF_INET6 : AF_INET;
-    /* A literal of the other family is an address all the same. */
-    if (strchr(node, ':'))
-        hints.ai_family = AF_INET6;
-    error = getaddrinfo(node, NULL, &hints, &found);
-    if (error) {
-        snprintf(text, text_size, "%s: %s", node, error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
-        return -EHOSTUNREACH;
-    }
-    memcpy(address, found->ai_addr, found->ai_addrlen < sizeof(*address) ? found->ai_addrlen : sizeof(*address));
-    freeaddrinfo(found);
-    return 0;
-}
-
-static bool is_literal(const char *node)
-{
-    struct in6_addr ignored;
-
-    return inet_pton(AF_INET, node, &ignored) == 1 || inet_pton(AF_INET6, node, &ignored) == 1;
-}
-
-int tcp_address_resolve(const struct ofp_info *info, const char *node, const char *service, void *address,
-                        size_t *length, char *text, size_t text_size)
-{
-    union tcp_address own, found;
-    uint16_t port;
-    int error = tcp_service_port(service, &port, text, text_size);
-
-    if (error)
-        return error;
-    memset(&found, 0, sizeof(found));
-    if (info)
-        tcp_info_address(info, &own);
-    if (is_this_host(node) && info) {
-        found = own;
-    } else {
-        error = look_up(info, node ? node : "localhost", &found, text, text_size);
-        if (error)
-            return error;
-        /* A name of this host that /etc/hosts gives a loopback address: endpoints are at the interface's. */
-        if (info && !is_literal(node) && tcp_address_is_loopback(&found))
-            found = own;
-    }
-    tcp_address_set_port(&found, port);
-    tcp_address_clean(&found);
-    if (*length < tcp_address_length(&found))
-        return -OFP_ETOOSMALL;
-    *length = tcp_address_length(&found);
-    memcpy(address, &found, *length);
-    return 0;
 }

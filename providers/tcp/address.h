@@ -37,6 +37,7 @@ static inline void tcp_address_set_port(union tcp_address *address, uint16_t por
     else
         address->v4.sin_port = htons(port);
 }
+bool tcp_address_same_ip(const union tcp_address *a, const union tcp_address *b);
 bool tcp_address_is_loopback(const union tcp_address *address);
 /* Bytes of the IP in network order. */
 const uint8_t *tcp_address_ip(const union tcp_address *address, size_t *length);
@@ -66,10 +67,14 @@ int tcp_interfaces(struct tcp_interface interfaces[TCP_INTERFACES_MAX], const ch
 void tcp_info_set_address(struct ofp_info *info, const union tcp_address *address);
 void tcp_info_address(const struct ofp_info *info, union tcp_address *address);
 
+/* resolve.c */
+
 /* A port from a number or a name of a service; NULL: 0. -EINVAL with a text. */
 int tcp_service_port(const char *service, uint16_t *port, char *text, size_t text_size);
-/* See struct ofp_provider; `node` NULL, "localhost" or this host's name: where endpoints of this info are. */
+/* See struct ofp_provider. `node` NULL, "localhost" or this host's name: where endpoints of this info are. */
 int tcp_address_resolve(const struct ofp_info *info, const char *node, const char *service, void *address,
                         size_t *length, char *text, size_t text_size);
+int tcp_address_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size);
+int tcp_address_reaches(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size);
 
 #endif

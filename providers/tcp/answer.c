@@ -7,23 +7,19 @@
 
 #include "tcp.h"
 
-/* Length of the private data that the other protocol over tcp sends. */
-#define RXM_PRIVATE_SIZE 24
-
 static void refuse(struct tcp_connection *connection, const struct tcp_rdm *rdm)
 {
     tcp_send_rdm(connection, TCP_NACK, rdm);
     tcp_connection_discard(connection);
 }
 
-void tcp_refuse_unproven(struct tcp_connection *connection)
+static void refuse_for_its_key(struct tcp_connection *connection)
 {
-    /* One byte: what no endpoint of this kind says otherwise. */
+    /* One byte: what no endpoint of this kind says otherwise. Which side has a key each side knows by its own. */
     static const uint8_t reason = 0;
 
+    tcp_key_warning(connection, connection->endpoint->domain->key_length ? TCP_KEY_IS_HERE : TCP_KEY_IS_THERE);
     tcp_send_control(connection, TCP_NACK, &reason, sizeof(reason));
-    tcp_core->log(OFP_LOG_INFO, TCP_NAME, "endpoint %u: a peer without a key is refused",
-                  tcp_endpoint_id(connection->endpoint));
     tcp_connection_discard(connection);
 }
 
@@ -166,11 +162,13 @@ void tcp_requested(struct tcp_connection *connection, const struct tcp_control *
     union tcp_address address;
     struct tcp_rdm rdm;
 
+    if (control->type == TCP_CONNREQ && control->private_size == TCP_RXM_SIZE) {
+        tcp_log_refusal(connection, "it speaks ofi_rxm" TCP_RXM_REMEDY);
+        tcp_connection_discard(connection);
+        return;
+    }
     if (control->type != TCP_CONNREQ || control->private_size != TCP_RDM_SIZE) {
-        tcp_connection_violation(connection,
-                                 control->private_size == RXM_PRIVATE_SIZE
-                                     ? "the peer speaks ofi_rxm; use FI_PROVIDER=net there, or libfabric 1.18 or newer"
-                                     : "not the request of a reliable datagram endpoint");
+        tcp_connection_violation(connection, "not the request of a reliable datagram endpoint");
         return;
     }
     tcp_rdm_decode(private_data, &rdm);
@@ -179,8 +177,8 @@ void tcp_requested(struct tcp_connection *connection, const struct tcp_control *
         return;
     }
     connection->meeting->address = address;
-    if (endpoint->domain->key_length && !tcp_can_prove(control))
-        tcp_refuse_unproven(connection);
+    if (!endpoint->domain->key_length != !tcp_can_prove(control))
+        refuse_for_its_key(connection);
     else if (endpoint->domain->key_length && gives_way_to_ours(connection))
         refuse(connection, &rdm);
     else if (!endpoint->domain->key_length)

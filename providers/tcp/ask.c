@@ -16,6 +16,17 @@ static int open_socket(struct tcp_connection *connection, char *text, size_t tex
 
 /* ------------------------------------------------------------------------------------------------------------ timers */
 
+/* What may keep a peer from answering that TCP has reached, or not even that. */
+static const char *excuse(const struct tcp_connection *connection)
+{
+    if (tcp_descriptors_are_out())
+        return "; this process has no descriptors left for connections (ulimit -n)";
+    if (connection->state == TCP_CONNECTING)
+        return "";
+    return "; its host took the connection: its program may make no progress, have no descriptors left (ulimit -n), "
+           "or speak another protocol";
+}
+
 static void give_up(struct tcp_connection *connection)
 {
     char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT];
@@ -26,8 +37,8 @@ static void give_up(struct tcp_connection *connection)
         tcp_connection_end(connection, ECONNREFUSED, false, text);
         return;
     }
-    snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)", address,
-             (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND);
+    snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s", address,
+             (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, excuse(connection));
     tcp_connection_end(connection, ETIMEDOUT, false, text);
 }
 
@@ -84,13 +95,25 @@ int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, 
     return 0;
 }
 
-static void describe(const struct tcp_connection *connection, int error, char *text, size_t text_size)
+static const char *remedy(int error)
+{
+    switch (error) {
+    case ECONNREFUSED:
+        return "; start the peer first, or check its address";
+    case EMFILE:
+    case ENFILE:
+        return "; close some, or raise the limit (ulimit -n)";
+    default:
+        return "";
+    }
+}
+
+void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, size_t text_size)
 {
     char address[TCP_ADDRESS_TEXT] = "";
-    const struct ofp_peer *peer = connection->peer;
 
     tcp_address_format(peer->address, peer->address_length, address, sizeof(address));
-    snprintf(text, text_size, "cannot connect to %s: %s", address, strerror(error));
+    snprintf(text, text_size, "cannot connect to %s: %s%s", address, strerror(error), remedy(error));
 }
 
 static int open_socket(struct tcp_connection *connection, char *text, size_t text_size)
@@ -102,7 +125,7 @@ static int open_socket(struct tcp_connection *connection, char *text, size_t tex
     if (!error)
         error = tcp_connection_watch(connection);
     if (error) {
-        describe(connection, -error, text, text_size);
+        tcp_describe_refusal(connection->peer, -error, text, text_size);
         return error;
     }
     connection->meeting->have = 0;
@@ -154,7 +177,7 @@ void tcp_connected(struct tcp_connection *connection)
             return;
     }
     if (error) {
-        describe(connection, error, text, sizeof(text));
+        tcp_describe_refusal(connection->peer, error, text, sizeof(text));
         tcp_connection_end(connection, error, false, text);
         return;
     }
@@ -189,13 +212,12 @@ void tcp_answered(struct tcp_connection *connection, const struct tcp_control *c
     struct tcp_rdm rdm;
 
     if (control->private_size == 1 && control->type == TCP_NACK) {
-        tcp_connection_end(connection, ECONNREFUSED, false, "the peer wants a proof (OFIPY_AUTH_KEY_FILE)");
+        tcp_key_disagreement(connection, ECONNREFUSED);
         return;
     }
     if (control->private_size != TCP_RDM_SIZE || control->type == TCP_CONNREQ) {
         tcp_connection_end(connection, ECONNREFUSED, false,
-                           "the peer speaks another protocol over tcp, as ofi_rxm; use FI_PROVIDER=net there, or "
-                           "libfabric 1.18 or newer");
+                           "the peer speaks another protocol over tcp, as ofi_rxm" TCP_RXM_REMEDY);
         return;
     }
     tcp_rdm_decode(private_data, &rdm);
@@ -212,7 +234,7 @@ void tcp_answered(struct tcp_connection *connection, const struct tcp_control *c
         if (tcp_can_prove(control))
             tcp_prove_begin(connection);
         else
-            tcp_connection_end(connection, EACCES, false, "the peer has no key to prove (OFIPY_AUTH_KEY_FILE)");
+            tcp_key_disagreement(connection, EACCES);
         return;
     }
     if (connection->extended)

@@ -9,6 +9,9 @@
 
 #include "tcp.h"
 
+/* Who is refused may try again at once, for ever: so often the log says so. */
+#define REFUSAL_PAUSE TCP_SECOND
+
 static const char *const state_names[] = {
     [TCP_CONNECTING] = "connecting", [TCP_ASKING] = "asking",   [TCP_WAITING] = "waiting", [TCP_ACCEPTED] = "accepted",
     [TCP_REQUESTED] = "requested",   [TCP_PROVING] = "proving", [TCP_UP] = "up",           [TCP_KNOCKING] = "knocking",
@@ -170,19 +173,40 @@ void tcp_connection_doom(struct tcp_connection *connection, int error)
     tcp_connection_ready(connection);
 }
 
-void tcp_connection_violation(struct tcp_connection *connection, const char *what)
+static void name_of(const struct tcp_connection *connection, char text[TCP_ADDRESS_TEXT])
 {
-    char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT] = "somebody";
-    union tcp_address theirs;
+    union tcp_address theirs = {0};
     socklen_t length = sizeof(theirs);
 
+    strcpy(text, "somebody");
     if (connection->peer)
-        tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
+        tcp_address_format(connection->peer->address, connection->peer->address_length, text, TCP_ADDRESS_TEXT);
     else if (getpeername(connection->stream.fd, &theirs.any, &length) == 0)
-        tcp_address_text(&theirs, address);
+        tcp_address_text(&theirs, text);
+}
+
+void tcp_connection_violation(struct tcp_connection *connection, const char *what)
+{
+    char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT];
+
+    name_of(connection, address);
     snprintf(text, sizeof(text), "%s broke the protocol: %s", address, what);
     tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u: %s", tcp_endpoint_id(connection->endpoint), text);
     tcp_connection_end(connection, EPROTO, false, text);
+}
+
+void tcp_log_refusal(const struct tcp_connection *connection, const char *why)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+    char address[TCP_ADDRESS_TEXT];
+    uint64_t now = tcp_core->now();
+    bool often = endpoint->refused_at && now - endpoint->refused_at < REFUSAL_PAUSE;
+
+    name_of(connection, address);
+    if (!often)
+        endpoint->refused_at = now;
+    tcp_core->log(often ? OFP_LOG_DEBUG : OFP_LOG_WARNING, TCP_NAME, "endpoint %u refuses %s: %s",
+                  tcp_endpoint_id(endpoint), address, why);
 }
 
 void tcp_connection_lost(struct tcp_connection *connection, int error)

@@ -5,6 +5,8 @@
  */
 #include "descriptor.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -28,6 +30,16 @@ void tcp_descriptor_close(int fd)
     if (fd >= 0 && fd < DESCRIPTORS)
         ofp_clear_bits(&kept[fd / 64], UINT64_C(1) << fd % 64);
     close(fd);
+}
+
+bool tcp_descriptors_are_out(void)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno == EMFILE || errno == ENFILE;
+    close(fd);
+    return false;
 }
 
 /* In the child, whose only thread this is; nothing but calls that are safe in a signal handler. */

@@ -6,9 +6,13 @@
 #ifndef TCP_DESCRIPTOR_H
 #define TCP_DESCRIPTOR_H
 
+#include <stdbool.h>
+
 /* A new one, or -1, which is handed through with its errno. Close it with tcp_descriptor_close only. Any thread. */
 int tcp_descriptor_keep(int fd);
 void tcp_descriptor_close(int fd);
+/* Whether this process, or this host, has none left. */
+bool tcp_descriptors_are_out(void);
 /* Once, before the first. */
 void tcp_descriptors_watch_forks(void);
 

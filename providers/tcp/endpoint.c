@@ -132,7 +132,7 @@ static int read_one(struct tcp_connection *connection)
         return 0;
     }
     /* It becomes ready again when there is room. */
-    if (connection->stalled || tcp_queue_is_choked(connection)) {
+    if (!tcp_may_read(connection)) {
         if (ofp_list_linked(&connection->ready))
             ofp_list_remove(&connection->ready);
         if (!connection->stalled && !ofp_list_linked(&connection->stall))
@@ -170,9 +170,14 @@ static int retry_stalled(struct tcp_endpoint *endpoint)
     OFP_LIST_EACH(node, following, &endpoint->stalled) {
         struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_connection, stall);
 
+        if (connection->stalled && tcp_stall_is_hopeless(connection)) {
+            tcp_stall_end(connection);
+            /* Others may have gone with it. */
+            return events + 1;
+        }
         if (connection->stalled) {
             events += tcp_receive_again(connection);
-        } else if (!tcp_queue_is_choked(connection)) {
+        } else if (tcp_may_read(connection)) {
             ofp_list_remove(node);
             tcp_connection_ready(connection);
             events++;
@@ -205,7 +210,7 @@ static bool shall_look_around(const struct tcp_poller *poller)
  * What is read anyway in every call of progress needs no event: each packet would wake epoll's queue, at the sender's cost
  * where both share a machine. Until somebody sleeps, another connection is the hot one, or room to write is waited for.
  */
-static void watch_again(struct tcp_poller *poller)
+void tcp_watch_again(struct tcp_poller *poller)
 {
     struct tcp_connection *connection = poller->unwatched;
 
@@ -220,7 +225,7 @@ static void watch_no_longer(struct tcp_poller *poller, struct tcp_connection *ho
     if (poller->unwatched == hot && !hot->blocked)
         return;
     if (poller->unwatched) {
-        watch_again(poller);
+        tcp_watch_again(poller);
     } else if (!hot->blocked && !poller->armed && ++poller->hot_turns > HOT_TURNS) {
         epoll_ctl(poller->epoll_fd, EPOLL_CTL_DEL, hot->stream.fd, NULL);
         poller->unwatched = hot;
@@ -260,7 +265,7 @@ bool tcp_arm(struct ofp_endpoint *base)
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
 
     tcp_flush(base);
-    watch_again(endpoint->poller);
+    tcp_watch_again(endpoint->poller);
     if ((tcp_poller_is_asked_by(endpoint) && tcp_poll(endpoint->poller)) || !ofp_list_empty(&endpoint->ready) ||
         tcp_msg_may_quit(endpoint))
         return false;

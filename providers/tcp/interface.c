@@ -61,14 +61,6 @@ static bool is_usable(const struct ifaddrs *entry)
     return entry->ifa_addr->sa_family == AF_INET;
 }
 
-static bool same_ip(const union tcp_address *a, const union tcp_address *b)
-{
-    size_t length_a, length_b;
-    const uint8_t *ip_a = tcp_address_ip(a, &length_a), *ip_b = tcp_address_ip(b, &length_b);
-
-    return a->any.sa_family == b->any.sa_family && memcmp(ip_a, ip_b, length_a) == 0;
-}
-
 static bool is_wanted(const struct tcp_interface *interface, const char *wanted)
 {
     char text[INET6_ADDRSTRLEN];
@@ -86,7 +78,7 @@ static int rank(const struct tcp_interface *interface, const union tcp_address *
 {
     bool v6 = interface->address.any.sa_family == AF_INET6;
 
-    if (same_ip(&interface->address, v6 ? outward6 : outward4))
+    if (tcp_address_same_ip(&interface->address, v6 ? outward6 : outward4))
         return v6 ? 2 : 0;
     return (v6 ? 3 : 1) + (tcp_address_is_loopback(&interface->address) ? 4 : 0);
 }

@@ -43,6 +43,17 @@ bool tcp_can_prove(const struct tcp_control *control)
     return tcp_is_offer(control->offer) && control->capabilities & TCP_CAPABILITY_AUTHENTICATION;
 }
 
+/* The peer hung up in the middle, as it does when it finds that the keys differ. */
+static void hung_up(struct tcp_connection *connection, int error)
+{
+    if (connection->state == TCP_PROVING)
+        tcp_connection_end(connection, EACCES, false,
+                           "the peer ended the connection while keys were compared (OFIPY_AUTH_KEY_FILE)");
+    else
+        tcp_connection_end(connection, error ? error : ECONNREFUSED, false,
+                           "the peer ended the connection before it answered");
+}
+
 /* Up to `size` bytes of the control message. 1: they are here; 0: not yet; the connection may be over. */
 static int read_up_to(struct tcp_connection *connection, uint32_t size)
 {
@@ -55,8 +66,7 @@ static int read_up_to(struct tcp_connection *connection, uint32_t size)
         if (result == -EAGAIN)
             return 0;
         if (result <= 0) {
-            tcp_connection_end(connection, result ? (int)-result : ECONNREFUSED, false,
-                               "the peer ended the connection before it answered");
+            hung_up(connection, (int)-result);
             return 0;
         }
         meeting->have += (uint32_t)result;

@@ -85,7 +85,6 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
     struct tcp_connection *connection;
-    char address[TCP_ADDRESS_TEXT] = "";
     int error = 0;
 
     if (peer->private_data_length > TCP_PRIVATE_MAX)
@@ -110,8 +109,7 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
         tcp_ask_until_deadline(connection);
         return 0;
     }
-    tcp_address_format(peer->address, peer->address_length, address, sizeof(address));
-    snprintf(text, text_size, "cannot connect to %s: %s", address, strerror(-error));
+    tcp_describe_refusal(peer, -error, text, text_size);
     tcp_connection_discard(connection);
     return error;
 }
@@ -120,7 +118,7 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
 static void prove_to_listener(struct tcp_connection *connection, const struct tcp_control *control)
 {
     if (!tcp_can_prove(control)) {
-        tcp_connection_end(connection, EACCES, false, "the peer has no key to prove (OFIPY_AUTH_KEY_FILE)");
+        tcp_key_disagreement(connection, EACCES);
     } else if (control->type == TCP_NACK) {
         tcp_connection_end(connection, ECONNREFUSED, false, "the listener refused");
     } else {
@@ -144,7 +142,7 @@ void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_contro
         return;
     }
     if (control->type == TCP_NACK && tcp_can_prove(control) && !connection->proven) {
-        tcp_connection_end(connection, ECONNREFUSED, false, "the peer wants a proof (OFIPY_AUTH_KEY_FILE)");
+        tcp_key_disagreement(connection, ECONNREFUSED);
         return;
     }
     tcp_core->connection_answered(connection->peer, private_data, control->private_size);

@@ -45,6 +45,11 @@
 #define TCP_KEY_MAX 1024
 #define TCP_NONCE_WORDS 4
 #define TCP_PROOF_SIZE 32
+/* Length of the private data that the other protocol over tcp sends. */
+#define TCP_RXM_SIZE 24
+/* What to do about it. */
+#define TCP_RXM_REMEDY                                                                                                 \
+    "; use FI_PROVIDER=net there, or libfabric 1.18 or newer (1.17's provider tcp has no reliable datagrams of its own)"
 /* Connections that have not said who they are; beyond it the oldest goes. */
 #define TCP_UNPROVEN_MAX 256
 #define TCP_ACCEPT_BATCH 32
@@ -78,6 +83,7 @@ struct tcp_domain {
     struct tcp_poller shared;                            /* by endpoints of type MSG; open while it has members */
     uint64_t connect_ns;                                 /* until a peer must have answered */
     unsigned user_timeout_ms;                            /* until unacknowledged data ends a connection */
+    uint64_t rendezvous_size;                            /* tagged messages to stock peers with more bytes take it */
     uint64_t unexpected_size;                            /* bytes of unexpected payload that an endpoint keeps */
     char congestion_control[TCP_CONGESTION_CONTROL_MAX]; /* empty: the system's, and none that paces within the host */
     bool extension;                                      /* offer it to peers, and take theirs */
@@ -190,6 +196,7 @@ struct tcp_connection {
     struct tcp_inbound in;
     char *stash; /* stalled: what was read and could not be handed on */
     size_t stash_length;
+    uint64_t stalled_at; /* stalled: since when the core has taken nothing of it */
 
     uint64_t credit;                   /* what our messages may still cost it */
     uint64_t allowance, owed;          /* what its messages may still cost us, and what it gets back */
@@ -233,6 +240,7 @@ struct tcp_endpoint {
     struct ofp_timer listen_timer; /* out of descriptors: listen again */
     struct ofp_timer stall_timer;
     uint64_t stall_pause;
+    uint64_t refused_at;            /* when the log last said that somebody is; 0: never */
     bool connects;                  /* type MSG */
     struct ofp_passive *passive;    /* a listener's; then `base` is NULL */
     struct tcp_connection *request; /* that it was opened from, and has not answered */

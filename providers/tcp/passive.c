@@ -74,8 +74,7 @@ static void want_proof(struct tcp_connection *connection, const struct tcp_contr
     int error;
 
     if (!host->domain->key_length || !tcp_can_prove(control)) {
-        tcp_core->log(OFP_LOG_INFO, TCP_NAME, "endpoint %u: a peer %s is refused", tcp_endpoint_id(host),
-                      host->domain->key_length ? "without a key" : "that wants a proof, while no key is set,");
+        tcp_key_warning(connection, host->domain->key_length ? TCP_KEY_IS_HERE : TCP_KEY_IS_THERE);
         tcp_msg_refuse(connection, NULL, 0);
         return;
     }

@@ -65,6 +65,29 @@ int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size)
     return 0;
 }
 
+/* ----------------------------------------------------------------------------------------------------- disagreements */
+
+/* Nothing about the keys themselves. */
+static const char *const places[] = {
+    [TCP_KEY_IS_HERE] =
+        "this side has a key and the peer has none; set its OFIPY_AUTH_KEY_FILE to the same one, which libfabric's own "
+        "programs do not have",
+    [TCP_KEY_IS_THERE] = "the peer has a key and this side has none; set OFIPY_AUTH_KEY_FILE to the same one",
+    [TCP_KEYS_DIFFER] = "the peer has another key than this side; set OFIPY_AUTH_KEY_FILE to the same one",
+};
+
+void tcp_key_warning(const struct tcp_connection *connection, enum tcp_key_place place)
+{
+    tcp_log_refusal(connection, places[place]);
+}
+
+void tcp_key_disagreement(struct tcp_connection *connection, int error)
+{
+    bool is_here = connection->endpoint->domain->key_length > 0;
+
+    tcp_connection_end(connection, error, false, places[is_here ? TCP_KEY_IS_HERE : TCP_KEY_IS_THERE]);
+}
+
 /* ------------------------------------------------------------------------------------------------------------ proofs */
 
 static uint8_t *put(uint8_t *to, const void *bytes, size_t length)
@@ -166,8 +189,7 @@ bool tcp_prove_message(struct tcp_connection *connection, const struct tcp_heade
     if (header->op == TCP_PROOF && is_proof(connection, header))
         return true;
     if (!connection->peer)
-        tcp_core->log(OFP_LOG_INFO, TCP_NAME, "endpoint %u: a peer with another key is refused",
-                      tcp_endpoint_id(connection->endpoint));
-    tcp_connection_end(connection, EACCES, false, "the peer has another key (OFIPY_AUTH_KEY_FILE)");
+        tcp_key_warning(connection, TCP_KEYS_DIFFER);
+    tcp_connection_end(connection, EACCES, false, places[TCP_KEYS_DIFFER]);
     return false;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The provider's tables, parameters and domains. */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,10 @@ static const struct ofp_param params[] = {
      DAY_S},
     {"TCP_CONGESTION_CONTROL", OFP_PARAM_STRING, "",
      "Congestion control of every connection; default: the system's, and reno between processes of one host", 0, 0},
+    {"TCP_RENDEZVOUS_SIZE", OFP_PARAM_SIZE, "0",
+     "Bytes, header included, beyond which a tagged message to libfabric waits there for its receive; 0: as "
+     "FI_TCP_MAX_SAVED_SIZE says, else none",
+     0, OFP_BYTES_MAX},
     {"TCP_EXTENSION", OFP_PARAM_BOOL, "yes", "Speak to other ofipy peers in more than libfabric's wire can say", 0, 0},
     {"AUTH_KEY_FILE", OFP_PARAM_STRING, "",
      "File with a key of 16 to 1024 bytes: peers over tcp that do not prove that they have it are refused", 0, 0},
@@ -30,6 +35,23 @@ static const struct ofp_param params[] = {
 };
 
 /* --------------------------------------------------------------------------------------------------------- domains */
+
+/* Programs on libfabric that are run with its variable keep no longer message than that unexpected. */
+static uint64_t rendezvous_size(void)
+{
+    uint64_t size = tcp_core->param_size("TCP_RENDEZVOUS_SIZE");
+    const char *text = getenv("FI_TCP_MAX_SAVED_SIZE");
+    char *end;
+
+    if (size || !text || !text[0])
+        return size ? size : UINT64_MAX;
+    size = strtoull(text, &end, 10);
+    if (isdigit((unsigned char)text[0]) && !*end)
+        return size;
+    tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "FI_TCP_MAX_SAVED_SIZE=%s: a number of bytes is meant; it has no effect",
+                  text);
+    return UINT64_MAX;
+}
 
 static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
 {
@@ -39,6 +61,7 @@ static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
     domain->base = base;
     domain->connect_ns = tcp_core->param_size("CONNECT_TIMEOUT") * TCP_SECOND;
     domain->user_timeout_ms = (unsigned)tcp_core->param_int("TCP_USER_TIMEOUT") * 1000;
+    domain->rendezvous_size = rendezvous_size();
     domain->unexpected_size = tcp_core->param_size("UNEXPECTED_SIZE");
     domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);
@@ -197,6 +220,8 @@ static const struct ofp_provider provider = {
     .resolve = tcp_address_resolve,
     .address_check = address_check,
     .address_format = address_format,
+    .at_node = tcp_address_at_node,
+    .reaches = tcp_address_reaches,
     .error_text = tcp_error_text,
     .domain = {.size = sizeof(struct tcp_domain), .open = domain_open, .close = domain_close},
     .endpoint_ops = endpoint_ops,

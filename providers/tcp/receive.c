@@ -230,12 +230,54 @@ static void complain(struct tcp_connection *connection)
         endpoint->base->id, text);
 }
 
+/* So long what a peer sent before it hung up waits for receives, while none of it is received. */
+#define PATIENCE TCP_SECOND
+
+bool tcp_stall_is_hopeless(const struct tcp_connection *connection)
+{
+    return connection->hangup && tcp_core->now() - connection->stalled_at > PATIENCE;
+}
+
+static void stop_stalling(struct tcp_connection *connection)
+{
+    connection->stalled = false;
+    ofp_list_remove(&connection->stall);
+    free(connection->stash);
+    connection->stash = NULL;
+    connection->stash_length = 0;
+}
+
+void tcp_stall_end(struct tcp_connection *connection)
+{
+    char text[TCP_ADDRESS_TEXT] = "";
+
+    tcp_address_format(connection->peer->address, connection->peer->address_length, text, sizeof(text));
+    tcp_core->log(OFP_LOG_WARNING, TCP_NAME,
+                  "endpoint %u: %s has ended its connection; what it sent beyond OFIPY_UNEXPECTED_SIZE is lost",
+                  connection->endpoint->base->id, text);
+    stop_stalling(connection);
+    tcp_connection_lost(connection, ECONNRESET);
+}
+
+/* Nobody reads it now, so epoll has to tell of its end. */
+static void cool(struct tcp_connection *connection)
+{
+    struct tcp_poller *poller = connection->endpoint->poller;
+
+    if (poller->hot == connection)
+        poller->hot = NULL;
+    if (poller->unwatched == connection)
+        tcp_watch_again(poller);
+}
+
 /* Keep what cannot be handed on. */
 static void stall(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
 {
     struct tcp_endpoint *endpoint = connection->endpoint;
 
     complain(connection);
+    connection->stalled_at = tcp_core->now();
+    cool(connection);
     if (length) {
         char *stash = malloc(length);
 
@@ -273,6 +315,8 @@ bool tcp_receive_again(struct tcp_connection *connection)
     }
     connection->stash = stash;
     connection->stash_length = length - used;
+    if (used)
+        connection->stalled_at = tcp_core->now();
     return used > 0;
 }
 
@@ -320,7 +364,7 @@ int tcp_receive(struct tcp_connection *connection)
         read_into_nothing(connection);
         return 1;
     }
-    while (events < TCP_READ_TURNS && !connection->stalled && !tcp_queue_is_choked(connection)) {
+    while (events < TCP_READ_TURNS && tcp_may_read(connection)) {
         struct iovec iov[OFP_SEGMENT_LIMIT + 1];
         uint32_t count;
         uint64_t direct = direct_iov(&connection->in, iov, OFP_SEGMENT_LIMIT, &count), asked;
@@ -348,7 +392,8 @@ int tcp_receive(struct tcp_connection *connection)
         break;
     }
     if (events) {
-        connection->endpoint->poller->hot = connection;
+        if (!connection->stalled)
+            connection->endpoint->poller->hot = connection;
         if (connection->owed)
             tcp_credit_settle(connection);
     }

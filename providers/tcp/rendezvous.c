@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tagged rendezvous: the sender announces a message under an id of one byte, the receiver clears it when it is matched, the
- * payload follows. Ids are each direction's own. We begin one for match-complete; stock peers do for large messages,
- * if they are told to.
+ * payload follows. Ids are each direction's own. We begin one for match-complete, and for large messages where a
+ * parameter says so; stock peers do for large messages, if they are told to.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,17 +71,20 @@ int tcp_rendezvous_send(struct tcp_connection *connection, const struct ofp_tran
 
 void tcp_rendezvous_cleared(struct tcp_connection *connection, uint8_t id)
 {
-    struct tcp_header header = {.op = TCP_DATA, .op_data = id, .flags = TCP_FLAG_DELIVERY};
+    struct tcp_header header = {.op = TCP_DATA, .op_data = id};
     struct ofp_pending *pending = connection->rendezvous ? connection->rendezvous->sent[id] : NULL;
+    bool unacked;
 
     /* Stock peers may send one that belongs to an earlier connection. */
     if (!pending)
         return;
     connection->rendezvous->sent[id] = NULL;
-    if (pending->operation.flags & OFP_REMOTE_CQ_DATA)
-        header.flags |= TCP_FLAG_CQ_DATA;
+    unacked = pending->operation.flags & TCP_LEVELS;
+    /* Those of the announcement. */
+    header.flags =
+        (unacked ? TCP_FLAG_DELIVERY : 0) | (pending->operation.flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0);
     header.payload = pending->transfer.length;
-    if (tcp_send_payload(connection, &header, &pending->transfer, pending, true) < 0)
+    if (tcp_send_payload(connection, &header, &pending->transfer, pending, unacked) < 0)
         tcp_connection_doom(connection, ENOMEM);
 }
 

@@ -8,8 +8,6 @@
 /* Payload up to this is put behind its header before it is written. */
 #define SHORT_PAYLOAD 512
 
-#define LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
-
 /* ------------------------------------------------------------------------------------------------------------- ends */
 
 void tcp_pending_sent(struct ofp_pending *pending)
@@ -149,6 +147,15 @@ int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header 
 
 /* -------------------------------------------------------------------------------------------------------- messages */
 
+/* A stock peer would not keep that much of an unexpected message, and cease to read: counted as it counts. */
+static bool is_long(const struct tcp_connection *connection, const struct tcp_header *header)
+{
+    uint64_t head =
+        TCP_HEADER_BASE + sizeof(header->tag) + (header->flags & TCP_FLAG_CQ_DATA ? sizeof(header->data) : 0);
+
+    return connection->can_rendezvous && head + header->payload > connection->endpoint->domain->rendezvous_size;
+}
+
 static int post_message(struct tcp_connection *connection, const struct ofp_transfer *transfer)
 {
     const struct ofp_operation *op = transfer->op;
@@ -163,12 +170,12 @@ static int post_message(struct tcp_connection *connection, const struct ofp_tran
     header.payload = transfer->length;
     header.data = op->data;
     header.tag = op->tag;
-    if (op->flags & LEVELS)
+    if (op->flags & TCP_LEVELS)
         header.flags |= TCP_FLAG_DELIVERY;
     if (TCP_LIKELY(connection->extended)) {
         if (TCP_UNLIKELY(op->flags & OFP_MATCH_COMPLETE) || !tcp_credit_take(connection, transfer->length))
             return tcp_announce(connection, transfer, &header);
-        result = tcp_send_payload(connection, &header, transfer, NULL, op->flags & LEVELS);
+        result = tcp_send_payload(connection, &header, transfer, NULL, op->flags & TCP_LEVELS);
         if (TCP_UNLIKELY(result < 0))
             connection->credit += transfer->length + TCP_MESSAGE_COST;
         return result;
@@ -176,7 +183,9 @@ static int post_message(struct tcp_connection *connection, const struct ofp_tran
     /* Stock endpoints of this kind do not survive a tag. */
     if (tagged && connection->endpoint->connects)
         return -EOPNOTSUPP;
-    if (!(op->flags & LEVELS))
+    if (TCP_UNLIKELY(tagged && is_long(connection, &header)))
+        return tcp_rendezvous_send(connection, transfer, &header);
+    if (!(op->flags & TCP_LEVELS))
         return tcp_send_payload(connection, &header, transfer, NULL, false);
     /* Tagged messages are acknowledged before they are matched; a rendezvous is cleared when it is. */
     if (op->flags & OFP_MATCH_COMPLETE && tagged)

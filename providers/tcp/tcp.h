@@ -17,6 +17,8 @@ int tcp_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length);
 int tcp_progress(struct ofp_endpoint *base);
 bool tcp_arm(struct ofp_endpoint *base);
 void tcp_disarm(struct ofp_endpoint *base);
+/* Let epoll tell again of the connection that it was taken out of. */
+void tcp_watch_again(struct tcp_poller *poller);
 /* Ask epoll which sockets are ready. Returns how many. */
 int tcp_poll(struct tcp_poller *poller);
 
@@ -65,6 +67,8 @@ void tcp_connection_discard(struct tcp_connection *connection);
 void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text);
 /* The peer broke the protocol. */
 void tcp_connection_violation(struct tcp_connection *connection, const char *what);
+/* Tell this side's operator of somebody who is refused: as a warning once a second at most. */
+void tcp_log_refusal(const struct tcp_connection *connection, const char *why);
 /* From within a call that cannot end it: progress does. */
 void tcp_connection_doom(struct tcp_connection *connection, int error);
 /* The stream is at its end, or broken (error positive). */
@@ -99,6 +103,8 @@ void tcp_meeting_free(struct tcp_connection *connection);
 int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size);
 /* A socket on its way to an address, from ours: 0, or a negative errno. */
 int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *fd);
+/* For the user, who wanted to connect. */
+void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, size_t text_size);
 /* End it at the deadline of its meeting. */
 void tcp_ask_until_deadline(struct tcp_connection *connection);
 /* TCP's handshake may be over. */
@@ -110,8 +116,6 @@ void tcp_begin_ours(struct tcp_connection *connection);
 /* ----------------------------------------------------------------------------------------------------------- answer.c */
 
 void tcp_requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
-/* It wants a proof, and cannot give one. */
-void tcp_refuse_unproven(struct tcp_connection *connection);
 /* It may be our peer; `control` and `rdm`: its request, NULL when that was answered before it was proven. */
 void tcp_admit(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm);
 
@@ -148,6 +152,12 @@ void tcp_heard(struct tcp_connection *connection);
 
 /* The key of the configuration, if there is one. -EACCES: it cannot be used; the log says why. */
 int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size);
+/* Which side has a key and the other has not, or another one. */
+enum tcp_key_place { TCP_KEY_IS_HERE, TCP_KEY_IS_THERE, TCP_KEYS_DIFFER };
+/* For this side's operator. */
+void tcp_key_warning(const struct tcp_connection *connection, enum tcp_key_place place);
+/* The peer is refused, or refuses, since only one side has a key: the end of the connection. */
+void tcp_key_disagreement(struct tcp_connection *connection, int error);
 /* Into state TCP_PROVING. False: the connection is over. */
 bool tcp_prove_begin(struct tcp_connection *connection);
 /* A message of a connection in that state. True: the peer is who it says; false: not yet, or the connection is over. */
@@ -191,6 +201,11 @@ static inline bool tcp_queue_is_choked(const struct tcp_connection *connection)
 {
     return TCP_UNLIKELY(connection->out_bytes > TCP_ANSWERS_MAX || connection->out_answers > TCP_ANSWER_ITEMS_MAX);
 }
+/* Who hangs up asks for no more, but what it said before counts. */
+static inline bool tcp_may_read(const struct tcp_connection *connection)
+{
+    return !connection->stalled && (!tcp_queue_is_choked(connection) || connection->hangup);
+}
 void tcp_flush(struct ofp_endpoint *base);
 void tcp_chunks_free(struct tcp_domain *domain);
 /* Copy `count` entries, without their first `offset` bytes, into `to`; returns how many are left. */
@@ -198,6 +213,8 @@ uint32_t tcp_iov_skip(struct iovec *to, uint32_t room, const struct iovec *iov, 
 
 /* ------------------------------------------------------------------------------------------------------------- send.c */
 
+/* Completion levels that end with an acknowledgement. */
+#define TCP_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
 int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
 /* Queue a header without payload, to leave with the next flush. */
 void tcp_send_header(struct tcp_connection *connection, const struct tcp_header *header);
@@ -214,6 +231,10 @@ bool tcp_pending_acked(struct tcp_connection *connection, int error, int provide
 int tcp_receive(struct tcp_connection *connection);
 /* Hand on what was read before the core had no room. False: it still has none. */
 bool tcp_receive_again(struct tcp_connection *connection);
+/* The peer of a stalled connection has ended it, and nobody receives what it sent. */
+bool tcp_stall_is_hopeless(const struct tcp_connection *connection);
+/* So the rest of it is dropped. */
+void tcp_stall_end(struct tcp_connection *connection);
 /* The connection ends in the middle of something. */
 void tcp_inbound_drop(struct tcp_connection *connection);
 /* Begin with a payload: its place, or none. */

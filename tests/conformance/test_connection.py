@@ -310,6 +310,25 @@ def test_the_other_side_closes(listener: ofipy.PassiveEndpoint, client: ofipy.En
         server.tsend(b"answer", tag=1)
 
 
+def test_both_sides_shut_down(listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint) -> None:
+    """Whoever is second: an orderly end from both sides is no error."""
+    server = connect(listener, client)
+    client.shutdown().wait(timeout=TIMEOUT)
+    with pytest.raises(ofipy.PeerLost):
+        server.trecv_into(bytearray(8), tag=0).wait(timeout=TIMEOUT)
+    server.shutdown().wait(timeout=TIMEOUT)
+    with pytest.raises(ofipy.NotConnected, match="has ended already"):
+        server.shutdown()
+
+
+def test_both_sides_shut_down_at_once(open_domain: OpenDomain, listener: ofipy.PassiveEndpoint) -> None:
+    for _ in range(20):
+        client = open_domain().endpoint().enable()
+        server = connect(listener, client)
+        for left in (client.shutdown(), server.shutdown()):
+            left.wait(timeout=TIMEOUT)
+
+
 def test_an_end_that_does_not_come(listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint) -> None:
     server = connect(listener, client)
     unmatched = client.tsend(b"nobody receives it", tag=1, complete="match")

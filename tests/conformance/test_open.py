@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The short way: ``ofipy.open`` brings everything, and closes it."""
 
+import ipaddress
 import os
+import re
 import secrets
 import threading
 import time
@@ -111,10 +113,29 @@ def test_configured_provider(target: Target, tmp_path: Path) -> None:
     assert done.stdout.strip() == target.provider
 
 
+def host_of(address: ofipy.Address) -> str:
+    return str(address).rpartition("://")[2].rpartition(":")[0].strip("[]")
+
+
 def test_node(target: Target) -> None:
-    ofipy.open(provider=target.provider, node="localhost").close()
-    with pytest.raises(ofipy.Unreachable):
-        ofipy.open(provider=target.provider, node="host.invalid")
+    """An endpoint is where it was told to be, or it is refused; nobody is put elsewhere in silence."""
+    with ofipy.open(provider=target.provider, node="localhost") as ep:
+        over_ip = ep.info.address_format in (ofipy.AddressFormat.IPV4, ofipy.AddressFormat.IPV6)
+        assert not over_ip or ipaddress.ip_address(host_of(ep.address)).is_loopback
+    infos = ofipy.getinfo(provider=target.provider, ep_type="rdm")
+    for info in infos if over_ip else ():
+        with ofipy.Fabric(info) as fabric, fabric.domain() as domain, domain.endpoint().enable() as ep:
+            host = host_of(ep.address)
+        if ipaddress.ip_address(host).is_link_local:
+            continue
+        with ofipy.open(provider=target.provider, node=host) as ep:
+            assert host_of(ep.address) == host
+    # The second is reserved for documentation (RFC 5737): nobody's.
+    for node in ("host.invalid", "203.0.113.9"):
+        with pytest.raises((ofipy.Unreachable, ofipy.NotSupported), match=re.escape(node)):
+            ofipy.open(provider=target.provider, node=node)
+        with pytest.raises(ofipy.FabricError):
+            ofipy.listen(provider=target.provider, node=node)
 
 
 def test_wrong_options(target: Target) -> None:

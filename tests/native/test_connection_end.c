@@ -72,6 +72,41 @@ static void test_end_that_fails(void **state)
     free(data);
 }
 
+/* What the outcome was is told after the end, too, and who is second to shut down has done nothing wrong. */
+static void test_what_happened_first_comes_first(void **state)
+{
+    struct node server, client;
+    struct ofp_endpoint *here, *there;
+    ofp_request_t left;
+    char data[8] = "last", room[8], said[OFP_EVENT_DATA_MAX], text[OFP_TEXT_MAX];
+    size_t length = sizeof(said);
+
+    (void)state;
+    nodes_open(&server, &client);
+    connect_pair(&server, &client, &here, &there);
+    assert_int_equal(post(here, OFP_TSEND, 0, data, 8, 1), 1);
+    expect_completion(&server, 1, 0);
+    assert_int_equal(ofp_shutdown(here), 0);
+    expect_event(&client, OFP_EVENT_SHUTDOWN, 0, "");
+    /* Of both sides, although they ask late. */
+    assert_int_equal(request_take(ofp_connection_request(here), SECOND).error, 0);
+    assert_int_equal(request_take(ofp_connection_request(there), SECOND).error, 0);
+    assert_int_equal(ofp_connection_status(there, said, &length, text, sizeof(text)), -ESHUTDOWN);
+    assert_int_equal(length, 7);
+    assert_memory_equal(said, "welcome", 7);
+    assert_int_equal(post(there, OFP_TRECV, 0, room, 8, 2), 1);
+    expect_completion(&client, 2, 0);
+    assert_string_equal(room, "last");
+    assert_int_equal(ofp_shutdown(there), 0);
+    left = ofp_shutdown_request(there);
+    assert_int_equal(request_take(left, SECOND).error, 0);
+    assert_int_equal(ofp_shutdown(there), -ENOTCONN);
+    assert_int_equal(ofp_endpoint_close(here, 0), 0);
+    assert_int_equal(ofp_endpoint_close(there, 0), 0);
+    node_close(&client);
+    node_close(&server);
+}
+
 /* The other side closes: sends fail, receives end, except for what has come already. */
 static void test_loss(void **state)
 {
@@ -232,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BOTH_KINDS(test_orderly_end),
         BOTH_KINDS(test_end_that_fails),
+        BOTH_KINDS(test_what_happened_first_comes_first),
         BOTH_KINDS(test_loss),
         BOTH_KINDS(test_threads),
         cmocka_unit_test_setup(test_shared_receive_context, with_core_matching),

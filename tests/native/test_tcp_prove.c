@@ -129,8 +129,8 @@ static void test_keys_that_cannot_be_used(void **state)
     }
 }
 
-/* Whether a message gets through. */
-static int try_to_talk(struct side *from, struct side *to)
+/* Whether a message gets through, and the reason if it does not. */
+static int try_to_talk_or(struct side *from, struct side *to, char reason[OFP_TEXT_MAX])
 {
     uint8_t out = 1, in = 0;
     struct ofp_operation send = tagged(OFP_TSEND, from->peer, 1, &out, 1, 1);
@@ -144,7 +144,15 @@ static int try_to_talk(struct side *from, struct side *to)
         assert_int_equal(next_completion(to, from).context, 2);
         assert_int_equal(in, 1);
     }
+    ofp_reason(row.provider_error, reason, OFP_TEXT_MAX);
     return row.error;
+}
+
+static int try_to_talk(struct side *from, struct side *to)
+{
+    char ignored[OFP_TEXT_MAX];
+
+    return try_to_talk_or(from, to, ignored);
 }
 
 #define KEY "the key of these tests"
@@ -197,28 +205,46 @@ static void test_both_prove_at_once(void **state)
     }
 }
 
+/* A warning among what waits says this. */
+static bool is_warned_of(const char *words)
+{
+    char provider[32], text[OFP_TEXT_MAX];
+    bool found = false;
+    int level;
+
+    while (ofp_log_next(&level, provider, sizeof(provider), text, sizeof(text)))
+        found |= level == OFP_LOG_WARNING && strstr(text, words);
+    return found;
+}
+
+/* Each side is told who has what, and nothing about the key. */
 static void test_other_keys_and_none(void **state)
 {
     static const struct {
         const char *first, *second;
         int error;
+        const char *client, *server;
     } pairs[] = {
-        {KEY, "quite another key than that", EACCES},
-        {KEY, NULL, EACCES},
-        {NULL, KEY, ECONNREFUSED},
+        {KEY, "quite another key than that", EACCES, "the peer has another key", "the peer has another key"},
+        {KEY, NULL, ECONNREFUSED, "this side has a key", "the peer has a key and this side has none"},
+        {NULL, KEY, ECONNREFUSED, "the peer has a key and this side has none", "this side has a key"},
     };
 
     (void)state;
     for (int i = 0; i < 3; i++) {
         struct side a, b;
-        int error;
+        char reason[OFP_TEXT_MAX];
 
         open_with(&a, pairs[i].first);
         open_with(&b, pairs[i].second);
         sides_meet(&a, &b);
-        error = try_to_talk(&a, &b);
-        /* Who finds out first hangs up. */
-        assert_true(error == pairs[i].error || error == ECONNREFUSED);
+        is_warned_of("what was before");
+        assert_int_equal(try_to_talk_or(&a, &b, reason), pairs[i].error);
+        assert_non_null(strstr(reason, pairs[i].client));
+        assert_non_null(strstr(reason, "OFIPY_AUTH_KEY_FILE"));
+        assert_null(strstr(reason, KEY));
+        ofp_domain_progress(b.domain);
+        assert_true(is_warned_of(pairs[i].server));
         side_close(&a);
         side_close(&b);
     }

@@ -349,9 +349,80 @@ static void test_numbers_of_an_earlier_connection(void **state)
     close(second);
 }
 
+/* --------------------------------------------------------------------------------------------- long tagged messages */
+
+/* As stock senders count: all bytes of the message, the header's too. `variable` says what, or nothing does. */
+static void exchange_long(const char *variable, const char *value, bool understood, bool expected)
+{
+    struct side side;
+    struct tcp_control control;
+    struct tcp_rdm rdm;
+    struct tcp_header header;
+    struct ofp_operation send;
+    uint32_t peer;
+    int listener, fd;
+    static char data[20000], room[20000];
+
+    setenv(variable, value, 1);
+    tcp_side_open(&side);
+    unsetenv(variable);
+    listener = raw_listen(&side, true, &peer);
+    memset(data, 'x', sizeof(data));
+    post(&side, tagged(OFP_TSEND, peer, 1, data, 16360, 1));
+    post(&side, tagged(OFP_TSEND, peer, 2, data, 16361, 2));
+    send = tagged(OFP_TSEND, peer, 3, data, 16353, 3);
+    send.flags = OFP_REMOTE_CQ_DATA | OFP_DELIVERY_COMPLETE;
+    send.data = 77;
+    post(&side, send);
+    fd = raw_accept(&side, listener, &control, &rdm);
+    rdm.version = understood ? TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD : 0;
+    raw_answer(fd, TCP_CONNRESP, rdm, NULL);
+    header = raw_next(&side, fd, room);
+    assert_int_equal(header.op, TCP_TAG);
+    for (uint64_t tag = 2; tag <= 3; tag++) {
+        header = raw_next(&side, fd, room);
+        assert_int_equal(header.op, expected ? TCP_TAG_RTS : TCP_TAG);
+        assert_int_equal(header.tag, tag);
+        assert_int_equal(!!(header.flags & TCP_FLAG_DELIVERY), tag == 3);
+        if (!expected)
+            continue;
+        assert_int_equal(header.length, tag == 2 ? 16361 : 16353);
+        raw_send(fd, (struct tcp_header){.op = TCP_CTS, .op_data = header.op_data}, NULL, 0);
+    }
+    for (int i = 0; expected && i < 2; i++) {
+        uint16_t flags = i ? TCP_FLAG_DELIVERY | TCP_FLAG_CQ_DATA : 0;
+
+        header = raw_next(&side, fd, room);
+        assert_int_equal(header.op, TCP_DATA);
+        assert_int_equal(header.flags, flags);
+        assert_int_equal(header.payload, i ? 16353 : 16361);
+        assert_memory_equal(room, data, header.payload);
+    }
+    /* Only what asked for an acknowledgement waits for one. */
+    for (uint64_t context = 1; context <= 2; context++)
+        assert_int_equal(next_completion(&side, NULL).context, context);
+    raw_send(fd, (struct tcp_header){.op = TCP_MSG, .op_data = TCP_OP_DATA_ACK}, NULL, 0);
+    assert_int_equal(next_completion(&side, NULL).context, 3);
+    close(fd);
+    close(listener);
+    side_close(&side);
+}
+
+static void test_long_tagged_messages(void **state)
+{
+    (void)state;
+    exchange_long("OFIPY_TCP_RENDEZVOUS_SIZE", "16k", true, true);
+    exchange_long("FI_TCP_MAX_SAVED_SIZE", "16384", true, true);
+    /* Nobody says so, or nobody can, or the peer cannot. */
+    exchange_long("FI_TCP_MAX_SAVED_SIZE", "", true, false);
+    exchange_long("FI_TCP_MAX_SAVED_SIZE", "much", true, false);
+    exchange_long("FI_TCP_MAX_SAVED_SIZE", "16384", false, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_long_tagged_messages),
         cmocka_unit_test_setup_teardown(test_a_request_of_ours, setup, teardown),
         cmocka_unit_test_setup_teardown(test_both_ask_and_the_peer_wins, setup, teardown),
         cmocka_unit_test_setup_teardown(test_both_ask_and_we_win, setup, teardown),

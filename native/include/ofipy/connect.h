@@ -51,11 +51,15 @@ int ofp_accept(struct ofp_endpoint *endpoint, const void *data, size_t length);
  * where more is known. `data`: what the other side said when it answered; *length in: room, out: size.
  */
 int ofp_connection_status(struct ofp_endpoint *endpoint, void *data, size_t *length, char *text, size_t text_size);
-/* A request that finishes when the outcome of ofp_connect or ofp_accept is known, with its error. */
+/*
+ * A request that finishes when the outcome of ofp_connect or ofp_accept is known, with its error. A connection that was made
+ * is made, even if it has ended by now.
+ */
 ofp_request_t ofp_connection_request(struct ofp_endpoint *endpoint);
 /*
  * End the connection: what was posted still leaves, then the other side gets an event of kind SHUTDOWN. This side gets none;
- * what it posts from now on is refused with -ENOTCONN, and receives end as ECANCELED.
+ * what it posts from now on is refused with -ENOTCONN, and receives end as ECANCELED. No error where the other side has ended
+ * it in order already; -ENOTCONN where it is lost, or was not there.
  */
 int ofp_shutdown(struct ofp_endpoint *endpoint);
 /*

@@ -45,9 +45,22 @@ int ofp_provider_address_check(struct ofp_provider *provider, const struct ofp_i
                                size_t length);
 int ofp_provider_address_format(struct ofp_provider *provider, const struct ofp_info *info, const void *address,
                                 size_t length, char *text, size_t text_size);
+/*
+ * Narrow an info to a name or address of this host, so that what is opened from it is there and nowhere else.
+ * -EHOSTUNREACH: it is not this host's, or not this info's. -EOPNOTSUPP: the provider cannot be told.
+ */
+int ofp_provider_at_node(struct ofp_provider *provider, struct ofp_info *info, const char *node, char *text,
+                         size_t text_size);
+/* Whether endpoints of this info can reach that address at all; -EHOSTUNREACH: they cannot, and `text` says why. */
+int ofp_provider_reaches(struct ofp_provider *provider, const struct ofp_info *info, const void *address, size_t length,
+                         char *text, size_t text_size);
 /* Text of the provider_error of a completion, NULL when the provider has none. */
 const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_error);
 
+/*
+ * The sentence behind a provider_error from OFP_REASON on. 1: it is in `text`; 0: it is none, or so old that it was forgotten.
+ */
+int ofp_reason(int provider_error, char *text, size_t text_size);
 /* English text of an errno or OFP_E… value, either sign. */
 const char *ofp_strerror(int error);
 

@@ -372,6 +372,18 @@ struct ofp_provider {
     int (*address_format)(const struct ofp_info *info, const void *address, size_t length, char *text,
                           size_t text_size);
     /*
+     * Optional; without it a program that names a node is refused. Narrow an info to a name or address of this host:
+     * endpoints and listeners opened from it are there and nowhere else. -EHOSTUNREACH with a text when the node is not
+     * this host's, or not this info's. No lock is held; may block in name resolution.
+     */
+    int (*at_node)(struct ofp_info *info, const char *node, char *text, size_t text_size);
+    /*
+     * Optional; default: they do. Whether endpoints of this info can reach a well-formed address at all: 0, or
+     * -EHOSTUNREACH with a text, as for another address family. Whether anybody is there only connecting shows. Any
+     * thread, no lock; does not block.
+     */
+    int (*reaches)(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size);
+    /*
      * Optional; default: what the core's executor can do. The largest vector, in elements, of an atomic operation towards
      * peers, or -EOPNOTSUPP. Any thread, no lock.
      */
@@ -408,7 +420,8 @@ struct ofp_core {
     void (*peer_up)(struct ofp_peer *peer);         /* operations kept for it are posted from the next progress on */
     /*
      * The way to the peer is gone. `error`: what its operations end with (ECONNREFUSED, ETIMEDOUT, OFP_EPEERLOST …);
-     * `process_gone`: its process is known dead or replaced, so receives directed at it end too. Calls peer_down.
+     * `process_gone`: its process is known dead or replaced, so receives directed at it end too. `text`, which
+     * may be NULL, is what the exceptions of its operations say: what happened; what to do. Calls peer_down.
      */
     void (*peer_lost)(struct ofp_peer *peer, int error, bool process_gone, const char *text);
 

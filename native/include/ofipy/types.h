@@ -228,7 +228,7 @@ struct ofp_operation {
 
 /*
  * Completion record, 64 bytes. On an error `error` is a positive errno or OFP_E…, `provider_error` the provider's own
- * code. After truncation `length` is the message's true length.
+ * code, or one from OFP_REASON on. After truncation `length` is the message's true length.
  */
 struct ofp_completion {
     uint64_t context;
@@ -311,5 +311,7 @@ enum ofp_address_format { OFP_ADDRESS_SHM = 1, OFP_ADDRESS_IPV4 = 2, OFP_ADDRESS
 #define OFP_BYTES_MAX 0x10000000000
 /* Room for the text of a refusal or an error. */
 #define OFP_TEXT_MAX 512
+/* From here on a provider_error is no provider's code, but the number of a sentence that says what happened: ofp_reason. */
+#define OFP_REASON 0x40000000
 
 #endif

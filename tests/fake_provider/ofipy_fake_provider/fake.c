@@ -131,6 +131,15 @@ static int fake_resolve(const struct ofp_info *info, const char *node, const cha
     return 0;
 }
 
+static int fake_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
+{
+    (void)info;
+    if (is_this_host(node))
+        return 0;
+    snprintf(text, text_size, "the fake provider knows this host as localhost and by its name, not as %s", node);
+    return -EHOSTUNREACH;
+}
+
 static int fake_address_check(const struct ofp_info *info, const void *blob, size_t length)
 {
     struct fake_address address;
@@ -179,6 +188,7 @@ static const struct ofp_provider provider = {
     .resolve = fake_resolve,
     .address_check = fake_address_check,
     .address_format = fake_address_format,
+    .at_node = fake_at_node,
     .error_text = fake_error_text,
     .domain = {.size = sizeof(struct fake_domain), .open = fake_domain_open},
     .endpoint_ops = fake_endpoint_ops,
