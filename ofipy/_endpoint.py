@@ -100,7 +100,8 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
     tx_size : int, optional
         Operations in flight before a raw post is told to try again. Default: ``info.tx_size``.
     unexpected_size : int, optional
-        Bytes of unexpected payload that it keeps. Default: ``OFIPY_UNEXPECTED_SIZE``.
+        Bytes that it keeps of messages which nobody has received, 256 for each and payload above 64 bytes.
+        Default: ``OFIPY_UNEXPECTED_SIZE``.
     min_multi_recv : int, optional
         Bytes: multi-receive buffers with less room left are released. Default: 64.
     selective_completion : bool or str

@@ -197,7 +197,8 @@ class Domain(Resource):
         av : AddressVector, optional
             The peers of all its endpoints. Default: one of its own.
         unexpected_size : int, optional
-            Bytes of unexpected payload that it keeps. Default: ``OFIPY_UNEXPECTED_SIZE``.
+            Bytes that it keeps of messages which nobody has received, 256 for each and payload above 64
+            bytes. Default: ``OFIPY_UNEXPECTED_SIZE``.
         min_multi_recv : int, optional
             Bytes: multi-receive buffers with less room left are released. Default: 64.
 

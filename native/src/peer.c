@@ -50,6 +50,8 @@ static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index
         return NULL;
     ofp_list_init(&peer->backlog);
     ofp_list_init(&peer->pendings);
+    ofp_list_init(&peer->announced);
+    ofp_list_init(&peer->receives);
     peer->base.endpoint = &endpoint->base;
     peer->base.index = index;
     peer->base.private = tail;
@@ -112,10 +114,12 @@ static struct ofpi_peer *peer_make(struct ofpi_endpoint *endpoint, uint32_t inde
     if (index >= endpoint->peer_capacity && peers_grow(endpoint, index) != 0)
         return NULL;
     peer = adopt_stranger(endpoint, address, length);
-    if (peer)
+    if (peer) {
         peer->base.index = index;
-    else
+        peer->gone = false;
+    } else {
         peer = peer_new(endpoint, index, address, length);
+    }
     if (!peer)
         return NULL;
     endpoint->peers[index] = peer;
@@ -213,6 +217,7 @@ void ofpi_peer_up(struct ofp_peer *base)
 
     if (!change_state(peer, OFP_PEER_UP))
         return;
+    peer->gone = false;
     endpoint_of(base)->statistics.peers_up++;
     if (endpoint_of(base)->connection)
         ofpi_connection_up(endpoint_of(base));
@@ -252,6 +257,16 @@ void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *li
     }
 }
 
+/* Nothing more comes from it: what waits for that ends, as far as nothing came before. */
+static void end_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+{
+    ofpi_receives_take_back(endpoint, &peer->pendings, OFP_EPEERLOST);
+    /* In a shared context receives are posted that name it and not through this endpoint. */
+    if (endpoint->receive_context && (peer->named || endpoint->shared) && peer->base.index != OFP_PEER_UNKNOWN)
+        ofpi_receive_context_source_gone(endpoint->receive_context, peer->base.index);
+    peer->named = false;
+}
+
 void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const char *text)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
@@ -284,10 +299,12 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     peer->fenced = false;
     fail_sends(&peer->pendings, error);
     fail_list(&peer->backlog, error, 0);
-    if (process_gone)
-        ofpi_receives_take_back(endpoint, &peer->pendings, OFP_EPEERLOST);
     if (endpoint->receive_context)
-        ofpi_receive_context_peer_lost(endpoint->receive_context, base, error, process_gone);
+        ofpi_receive_context_peer_lost(endpoint->receive_context, peer, error);
+    /* Gone before, and not found again: what was posted while we looked has nothing to wait for either. */
+    peer->gone = process_gone || (peer->gone && error != ECANCELED);
+    if (peer->gone)
+        end_receives(endpoint, peer);
     if (endpoint->connection)
         ofpi_connection_end_receives(endpoint);
 }
@@ -461,6 +478,41 @@ static void peer_finish(struct ofpi_peer *peer, int error)
     fail_list(&peer->backlog, error, 0);
 }
 
+void ofpi_peer_expected(struct ofpi_endpoint *endpoint, uint32_t index)
+{
+    if (index < endpoint->peer_capacity && endpoint->peers[index])
+        endpoint->peers[index]->gone = false;
+}
+
+/* While it is connecting nobody knows. */
+static bool is_gone(const struct ofpi_peer *peer) { return peer->gone && peer->base.state == OFP_PEER_LOST; }
+
+void ofpi_peer_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+{
+    peer->named = true;
+    if (__builtin_expect(is_gone(peer), 0))
+        end_receives(endpoint, peer);
+}
+
+void ofpi_peer_named_in_shared(struct ofpi_endpoint *context, uint32_t index)
+{
+    struct ofp_list *node, *following;
+    bool gone = false;
+
+    OFP_LIST_EACH(node, following, &context->domain->endpoints) {
+        const struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+        const struct ofpi_peer *peer = index < endpoint->peer_capacity ? endpoint->peers[index] : NULL;
+
+        if (endpoint->shared != context || !peer)
+            continue;
+        if (peer->base.state == OFP_PEER_UP)
+            return;
+        gone |= is_gone(peer);
+    }
+    if (gone)
+        ofpi_receive_context_source_gone(context->receive_context, index);
+}
+
 void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
 {
     struct ofpi_peer *peer = index < endpoint->peer_capacity ? endpoint->peers[index] : NULL;
@@ -468,6 +520,7 @@ void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
     if (!peer)
         return;
     peer_finish(peer, ECANCELED);
+    end_receives(endpoint, peer);
     /* Messages that came from it may still name the object: it stays, out of the way, until the endpoint closes. */
     peer->base.index = OFP_PEER_UNKNOWN;
     endpoint->peers[index] = NULL;

@@ -35,9 +35,10 @@
 /* Reads of one socket in one call of progress, and small pieces of one write. */
 #define TCP_READ_TURNS 4
 #define TCP_IOV_MAX 64
-/* Bytes of eager payload that a peer of ours is granted at least, and what a message costs beside its payload. */
+/* Bytes of eager payload that a peer of ours is granted at least, and what a message costs beside its payload: as
+ * much as the core keeps of it. */
 #define TCP_WINDOW_MIN (UINT64_C(64) << 10)
-#define TCP_MESSAGE_COST 64
+#define TCP_MESSAGE_COST 256
 /* Bytes of the operands of an atomic. */
 #define TCP_ATOMIC_MAX (1u << 20)
 /* The kernel's bound on the name. */

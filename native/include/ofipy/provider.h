@@ -150,7 +150,7 @@ struct ofp_message {
  * receive_complete it is lent to the provider.
  */
 struct ofp_receive {
-    struct ofp_list node;       /* core: in the peer's list of receives under way */
+    struct ofp_list node;       /* core: among the receives under way */
     uint64_t id;                /* find it again with core->receive_find. Never 0 */
     struct ofp_message message; /* what it matched */
     const struct iovec *iov;    /* the user's memory */
