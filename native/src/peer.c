@@ -207,8 +207,11 @@ static void backlog_ready(struct ofpi_peer *peer)
 {
     struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
 
-    if (!ofp_list_empty(&peer->backlog) && !ofp_list_linked(&peer->node))
-        ofp_list_append(&endpoint->backlogged, &peer->node);
+    if (ofp_list_empty(&peer->backlog) || ofp_list_linked(&peer->node))
+        return;
+    ofp_list_append(&endpoint->backlogged, &peer->node);
+    /* Who sleeps has no deadline yet by which to try again. */
+    endpoint->domain->endpoints_armed = false;
 }
 
 void ofpi_peer_up(struct ofp_peer *base)
