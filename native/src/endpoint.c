@@ -50,6 +50,7 @@ int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpect
         .complete = ofpi_endpoint_complete,
     };
 
+    endpoint->base.unexpected_limit = context.unexpected_limit;
     return ofpi_receive_context_open(&context, &endpoint->receive_context);
 }
 
@@ -67,6 +68,7 @@ static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp
         return -EINVAL;
     endpoint->shared = shared;
     endpoint->receive_context = shared->receive_context;
+    endpoint->base.unexpected_limit = shared->base.unexpected_limit;
     shared->sharers++;
     return 0;
 }

@@ -79,7 +79,6 @@ struct tcp_domain {
     struct tcp_poller shared;                            /* by endpoints of type MSG; open while it has members */
     uint64_t connect_ns;                                 /* until a peer must have answered */
     unsigned user_timeout_ms;                            /* until unacknowledged data ends a connection */
-    uint64_t unexpected_size;                            /* bytes of unexpected payload that an endpoint keeps */
     char congestion_control[TCP_CONGESTION_CONTROL_MAX]; /* empty: the system's, and none that paces within the host */
     bool extension;                                      /* offer it to peers, and take theirs */
     size_t key_length;                                   /* bytes of `key`; 0: peers prove nothing */

@@ -44,7 +44,6 @@ static int domain_open(struct ofp_domain *base)
     domain->base = base;
     domain->connect_ns = seconds("CONNECT_TIMEOUT", 10) * TCP_SECOND;
     domain->user_timeout_ms = (unsigned)seconds("TCP_USER_TIMEOUT", 30) * 1000;
-    domain->unexpected_size = tcp_core->param_size("UNEXPECTED_SIZE");
     domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);
     ofp_list_init(&domain->shared.members);
