@@ -318,6 +318,10 @@ static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
 {
     return op->op == OFP_RECV || op->op == OFP_TRECV;
 }
+static inline bool ofpi_operation_is_tagged(const struct ofp_operation *op)
+{
+    return op->op == OFP_TSEND || op->op == OFP_TRECV;
+}
 /* What may be the default of an endpoint's operations. */
 #define OFPI_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
 #define OFPI_TX_DEFAULTS (OFP_INJECT | OFP_COMPLETION | OFPI_LEVELS)

@@ -249,6 +249,11 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
         endpoint->statistics.bytes_received += completion->length;
     }
     if (op_flags & OFPI_REQUEST) {
+        /* One that ends within its call has no completion, so no other of its kind may tell more: only receives do. */
+        if (!(completion->flags & OFP_COMPLETED_RECV)) {
+            completion->length = completion->data = completion->tag = 0;
+            completion->source = OFP_PEER_UNKNOWN;
+        }
         ofpi_request_finish((struct ofp_request *)(uintptr_t)completion->context, completion);
     } else {
         bool receive = completion->flags & OFPI_COMPLETED_AT_RECEIVER;
