@@ -100,8 +100,9 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
     tx_size : int, optional
         Operations in flight before a raw post is told to try again, 1 to 2**24. Default: ``info.tx_size``.
     unexpected_size : int, optional
-        Bytes of unexpected payload that it keeps, 1 to 2**40. Default: ``OFIPY_UNEXPECTED_SIZE``. A transport that
-        matches receives itself (``info.offloads_matching``) has bounds of its own.
+        Bytes that it keeps of messages which nobody has received, 256 for each and payload above 64 bytes; 1 to 2**40.
+        Default: ``OFIPY_UNEXPECTED_SIZE``. A transport that matches receives itself (``info.offloads_matching``) has
+        bounds of its own.
     min_multi_recv : int, optional
         Bytes: multi-receive buffers with less room left are released, 1 to 2**40. Default: 64.
     selective_completion : bool or str

@@ -206,7 +206,8 @@ class Domain(Resource):
         av : AddressVector, optional
             The peers of all its endpoints. Default: one of its own.
         unexpected_size : int, optional
-            Bytes of unexpected payload that it keeps, 1 to 2**40. Default: ``OFIPY_UNEXPECTED_SIZE``.
+            Bytes that it keeps of messages which nobody has received, 256 for each and payload above 64 bytes; 1 to
+            2**40. Default: ``OFIPY_UNEXPECTED_SIZE``.
         min_multi_recv : int, optional
             Bytes: multi-receive buffers with less room left are released, 1 to 2**40. Default: 64.
 

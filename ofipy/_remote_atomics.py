@@ -319,7 +319,7 @@ class RemoteAtomics:
         request = self._started(FetchRequest, PLAIN, record, keep, code, peer, timeout)
         if request is COMPLETED:
             request = FetchRequest()
-            request._over, request._length = True, memory.length
+            request._over = True
         request._fetched = fetched
         return request  # type: ignore[no-any-return]
 

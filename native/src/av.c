@@ -79,6 +79,18 @@ static int tell_endpoints(struct ofp_av *av, uint32_t index)
     return error;
 }
 
+static void expect_again(struct ofp_av *av, uint32_t index)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &av->domain->endpoints) {
+        struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+
+        if (endpoint->av == av)
+            ofpi_peer_expected(endpoint, index);
+    }
+}
+
 int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_t *index)
 {
     int result = ofpi_address_check(&av->domain->base, address, length);
@@ -89,7 +101,9 @@ int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_
     if (result)
         return result;
     result = ofpi_av_table_find(av->table, address, length, index);
-    if (result) {
+    if (!result) {
+        expect_again(av, *index);
+    } else {
         result = ofpi_av_table_insert(av->table, address, length, index);
         if (!result)
             result = tell_endpoints(av, *index);

@@ -175,8 +175,13 @@ struct ofpi_peer {
     struct ofp_list backlog;  /* operations in the order posted, until the transport takes them */
     struct ofp_list pendings; /* operations the provider has taken */
     struct ofp_list node;     /* in endpoint->backlogged */
-    uint32_t sending;         /* of `pendings`, those that are no receives */
-    bool fenced;              /* the head of the backlog waits until nothing is `sending`; `node` is in no list then */
+    /* What the receive context has of it, so that its loss costs by no more than that. */
+    struct ofp_list announced; /* kept messages whose payload it still holds: struct ofpi_unexpected.payload.of_peer */
+    struct ofp_list receives;  /* under way: struct ofpi_lent.of_peer */
+    uint32_t sending;          /* of `pendings`, those that are no receives */
+    bool fenced;               /* the head of the backlog waits until nothing is `sending`; `node` is in no list then */
+    bool named;                /* a receive has named it, and may be posted still */
+    bool gone; /* its process is known dead or replaced, it has not come up since, nor was its address inserted again */
 };
 
 /*
@@ -321,6 +326,10 @@ static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
 {
     return op->op == OFP_RECV || op->op == OFP_TRECV;
 }
+static inline bool ofpi_operation_is_tagged(const struct ofp_operation *op)
+{
+    return op->op == OFP_TSEND || op->op == OFP_TRECV;
+}
 /* What may be the default of an endpoint's operations. */
 #define OFPI_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
 #define OFPI_TX_DEFAULTS (OFP_INJECT | OFP_COMPLETION | OFPI_LEVELS)
@@ -377,6 +386,12 @@ int ofpi_peers_flush(struct ofpi_endpoint *endpoint);
 /* Lose every peer: what is pending ends as cancelled. The objects stay until ofpi_peers_free. */
 void ofpi_peers_close(struct ofpi_endpoint *endpoint);
 void ofpi_peers_free(struct ofpi_endpoint *endpoint);
+/* A receive that names the peer was posted: if it waits, and the peer is gone, it ends. */
+void ofpi_peer_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer);
+/* The same in a shared receive context, for the peers of the endpoints that share it. */
+void ofpi_peer_named_in_shared(struct ofpi_endpoint *context, uint32_t index);
+/* The address was inserted again: somebody is expected there. */
+void ofpi_peer_expected(struct ofpi_endpoint *endpoint, uint32_t index);
 /* The entry leaves the address vector: its operations end as cancelled. */
 void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index);
 /* Have the transport let go of these receives, and end those that it does with `error`. */

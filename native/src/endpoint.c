@@ -50,6 +50,7 @@ int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpect
         .complete = ofpi_endpoint_complete,
     };
 
+    endpoint->base.unexpected_limit = context.unexpected_limit;
     return ofpi_receive_context_open(&context, &endpoint->receive_context);
 }
 
@@ -67,6 +68,7 @@ static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp
         return -EINVAL;
     endpoint->shared = shared;
     endpoint->receive_context = shared->receive_context;
+    endpoint->base.unexpected_limit = shared->base.unexpected_limit;
     shared->sharers++;
     return 0;
 }
@@ -247,11 +249,17 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
     /* Looking for a message and setting one aside transfers nothing. */
     if (!(op_flags & OFP_PEEK) && !(completion->flags & OFP_COMPLETED_CLAIM))
         ofpi_counters_count(endpoint, completion->flags, completion->length, completion->error);
-    if (completion->flags & OFP_COMPLETED_RECV && !completion->error) {
+    if (completion->flags & OFP_COMPLETED_RECV && !completion->error && !(op_flags & (OFP_PEEK | OFP_DISCARD)) &&
+        !(completion->flags & OFP_COMPLETED_CLAIM)) {
         endpoint->statistics.receives++;
         endpoint->statistics.bytes_received += completion->length;
     }
     if (op_flags & OFPI_REQUEST) {
+        /* One that ends within its call has no completion, so no other of its kind may tell more: only receives do. */
+        if (!(completion->flags & OFP_COMPLETED_RECV)) {
+            completion->length = completion->data = completion->tag = 0;
+            completion->source = OFP_PEER_UNKNOWN;
+        }
         ofpi_request_finish((struct ofp_request *)(uintptr_t)completion->context, completion);
     } else {
         bool receive = completion->flags & OFPI_COMPLETED_AT_RECEIVER;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "domain.h"
 #include "lent.h"
 
 void ofpi_lent_open(struct ofpi_lent_receives *lent)
@@ -22,11 +23,18 @@ struct ofpi_lent *ofpi_lent_take(struct ofpi_lent_receives *lent, struct ofpi_re
     return receive;
 }
 
-void ofpi_lent_set(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
-                   const struct ofpi_receiver *receiver)
+void ofpi_lent_meet(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message)
 {
     receive->endpoint = endpoint;
     receive->base.message = *message;
+    if (message->peer)
+        ofp_list_append(&((struct ofpi_peer *)message->peer)->receives, &receive->of_peer);
+}
+
+void ofpi_lent_set(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                   const struct ofpi_receiver *receiver)
+{
+    ofpi_lent_meet(receive, endpoint, message);
     if (receiver) {
         uint64_t room = receiver->memory.iov_len;
 
@@ -48,5 +56,7 @@ void ofpi_lent_start(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, c
 void ofpi_lent_give(struct ofpi_lent_receives *lent, struct ofpi_lent *receive)
 {
     ofp_list_remove(&receive->base.node);
+    if (ofp_list_linked(&receive->of_peer))
+        ofp_list_remove(&receive->of_peer);
     ofpi_pool_give(&lent->pool, receive->base.id);
 }

@@ -14,6 +14,7 @@
 
 struct ofpi_lent {
     struct ofp_receive base; /* first: the provider's view */
+    struct ofp_list of_peer; /* in ofpi_peer.receives once its message is known; zero without a peer */
     struct ofpi_receive_context *context;
     struct ofp_endpoint *endpoint; /* where the message was announced */
     struct ofpi_receiver receiver;
@@ -39,6 +40,8 @@ struct ofpi_lent *ofpi_lent_take(struct ofpi_lent_receives *lent, struct ofpi_re
  */
 void ofpi_lent_start(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
                      const struct ofpi_receiver *receiver);
+/* Its message is known from now on. */
+void ofpi_lent_meet(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message);
 /* The same without the provider's receive_start: the payload is on its way. */
 void ofpi_lent_set(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
                    const struct ofpi_receiver *receiver);

@@ -249,9 +249,10 @@ int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer
 {
     const struct ofp_operation *op = transfer->op;
     struct ofpi_peer *peer = NULL;
+    bool shared = ofpi_endpoint_receives_only(endpoint);
     int error = 0;
 
-    if (__builtin_expect(ofpi_endpoint_receives_only(endpoint), 0)) {
+    if (__builtin_expect(shared, 0)) {
         size_t length;
 
         if (op->peer != OFP_PEER_ANY && !ofpi_av_table_lookup(endpoint->av->table, op->peer, &length))
@@ -265,8 +266,15 @@ int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer
             return error;
     }
     if (!endpoint->base.info.offloads_matching)
-        return ofpi_receive_post(endpoint->receive_context, &endpoint->base, transfer);
-    return endpoint->base.ops->post(&endpoint->base, peer ? &peer->base : NULL, transfer);
+        error = ofpi_receive_post(endpoint->receive_context, &endpoint->base, transfer);
+    else
+        error = endpoint->base.ops->post(&endpoint->base, peer ? &peer->base : NULL, transfer);
+    /* Messages that came before its end can be received, but no more come. */
+    if (peer && error >= 0)
+        ofpi_peer_named(endpoint, peer);
+    else if (__builtin_expect(shared && op->peer != OFP_PEER_ANY && error >= 0, 0))
+        ofpi_peer_named_in_shared(endpoint, op->peer);
+    return error;
 }
 
 int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)

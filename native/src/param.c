@@ -44,9 +44,11 @@ static const struct ofp_param core_params[] = {
     {"CQ_SIZE", OFP_PARAM_SIZE, "4096", "Completions that a queue holds before it allocates more memory", 1,
      OFP_ENTRIES_MAX},
     {"UNEXPECTED_SIZE", OFP_PARAM_SIZE, "64m",
-     "Bytes of unexpected payload that an endpoint keeps; beyond, the payload stays at the sender until it is matched",
+     "Bytes that an endpoint keeps of messages that nobody has received, 256 for each and payload above 64 bytes; beyond, the "
+     "payload stays at the sender until it is matched",
      1, OFP_BYTES_MAX},
-    {"ANNOUNCEMENTS", OFP_PARAM_SIZE, "1048576", "Announced messages that an endpoint keeps", 1, OFP_ENTRIES_MAX},
+    {"ANNOUNCEMENTS", OFP_PARAM_SIZE, "262144",
+     "Messages that an endpoint keeps whose payload is still at the sender, 256 bytes each", 1, OFP_ENTRIES_MAX},
     {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 

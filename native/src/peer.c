@@ -50,6 +50,8 @@ static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index
         return NULL;
     ofp_list_init(&peer->backlog);
     ofp_list_init(&peer->pendings);
+    ofp_list_init(&peer->announced);
+    ofp_list_init(&peer->receives);
     peer->base.endpoint = &endpoint->base;
     peer->base.index = index;
     peer->base.private = tail;
@@ -113,10 +115,12 @@ static struct ofpi_peer *peer_make(struct ofpi_endpoint *endpoint, uint32_t inde
     if (place >= endpoint->peer_capacity && peers_grow(endpoint, place) != 0)
         return NULL;
     peer = adopt_stranger(endpoint, address, length);
-    if (peer)
+    if (peer) {
         peer->base.index = index;
-    else
+        peer->gone = false;
+    } else {
         peer = peer_new(endpoint, index, address, length);
+    }
     if (!peer)
         return NULL;
     endpoint->peers[place] = peer;
@@ -206,8 +210,11 @@ static void backlog_ready(struct ofpi_peer *peer)
 {
     struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
 
-    if (!ofp_list_empty(&peer->backlog) && !ofp_list_linked(&peer->node))
-        ofp_list_append(&endpoint->backlogged, &peer->node);
+    if (ofp_list_empty(&peer->backlog) || ofp_list_linked(&peer->node))
+        return;
+    ofp_list_append(&endpoint->backlogged, &peer->node);
+    /* Who sleeps has no deadline yet by which to try again. */
+    endpoint->domain->endpoints_armed = false;
 }
 
 void ofpi_peer_up(struct ofp_peer *base)
@@ -216,6 +223,7 @@ void ofpi_peer_up(struct ofp_peer *base)
 
     if (!change_state(peer, OFP_PEER_UP))
         return;
+    peer->gone = false;
     endpoint_of(base)->statistics.peers_up++;
     if (endpoint_of(base)->connection)
         ofpi_connection_up(endpoint_of(base));
@@ -255,6 +263,16 @@ void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *li
     }
 }
 
+/* Nothing more comes from it: what waits for that ends, as far as nothing came before. */
+static void end_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+{
+    ofpi_receives_take_back(endpoint, &peer->pendings, OFP_EPEERLOST);
+    /* In a shared context receives are posted that name it and not through this endpoint. */
+    if (endpoint->receive_context && (peer->named || endpoint->shared) && peer->base.index != OFP_PEER_UNKNOWN)
+        ofpi_receive_context_end_directed(endpoint->receive_context, peer->base.index, OFP_EPEERLOST);
+    peer->named = false;
+}
+
 void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const char *text)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
@@ -289,10 +307,12 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     peer->fenced = false;
     fail_sends(&peer->pendings, error, why);
     fail_list(&peer->backlog, error, why);
-    if (process_gone)
-        ofpi_receives_take_back(endpoint, &peer->pendings, error == ECANCELED ? ECANCELED : OFP_EPEERLOST);
     if (endpoint->receive_context)
-        ofpi_receive_context_peer_lost(endpoint->receive_context, base, error, process_gone);
+        ofpi_receive_context_peer_lost(endpoint->receive_context, peer, error);
+    /* Gone before, and not found again: what was posted while we looked has nothing to wait for either. */
+    peer->gone = process_gone || (peer->gone && error != ECANCELED);
+    if (peer->gone)
+        end_receives(endpoint, peer);
     if (endpoint->connection)
         ofpi_connection_end_receives(endpoint);
 }
@@ -467,6 +487,43 @@ static void peer_finish(struct ofpi_peer *peer, int error)
     fail_list(&peer->backlog, error, 0);
 }
 
+void ofpi_peer_expected(struct ofpi_endpoint *endpoint, uint32_t index)
+{
+    struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+
+    if (peer)
+        peer->gone = false;
+}
+
+/* While it is connecting nobody knows. */
+static bool is_gone(const struct ofpi_peer *peer) { return peer->gone && peer->base.state == OFP_PEER_LOST; }
+
+void ofpi_peer_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+{
+    peer->named = true;
+    if (__builtin_expect(is_gone(peer), 0))
+        end_receives(endpoint, peer);
+}
+
+void ofpi_peer_named_in_shared(struct ofpi_endpoint *context, uint32_t index)
+{
+    struct ofp_list *node, *following;
+    bool gone = false;
+
+    OFP_LIST_EACH(node, following, &context->domain->endpoints) {
+        const struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+        const struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+
+        if (endpoint->shared != context || !peer)
+            continue;
+        if (peer->base.state == OFP_PEER_UP)
+            return;
+        gone |= is_gone(peer);
+    }
+    if (gone)
+        ofpi_receive_context_end_directed(context->receive_context, index, OFP_EPEERLOST);
+}
+
 void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
 {
     struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
@@ -476,6 +533,7 @@ void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
     if (endpoint->receive_context && !endpoint->shared)
         ofpi_receive_context_end_directed(endpoint->receive_context, index, ECANCELED);
     peer_finish(peer, ECANCELED);
+    end_receives(endpoint, peer);
     /* Messages that came from it may still name the object: it stays, out of the way, until the endpoint closes. */
     peer->base.index = OFP_PEER_UNKNOWN;
     endpoint->peers[ofpi_id_index(index)] = NULL;

@@ -254,12 +254,14 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
         [OFP_COMPARE_ATOMIC] = OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ,
     };
     const struct ofp_operation *op = transfer->op;
+    /* A receive ends here only without a message: what it tells is what receives that the core matches tell then. */
+    bool receive = ofpi_operation_is_receive(op);
     struct ofp_completion completion = {
         .context = op->context,
         .flags = kinds[op->op],
-        .length = transfer->length,
-        .tag = ofpi_operation_is_remote(op) ? 0 : op->tag,
-        .source = op->peer,
+        .length = receive ? 0 : transfer->length,
+        .tag = ofpi_operation_is_tagged(op) ? op->tag & ~(receive ? op->ignore : 0) : 0,
+        .source = op->peer == OFP_PEER_ANY ? OFP_PEER_UNKNOWN : op->peer,
         .error = error,
         .provider_error = provider_error,
     };

@@ -250,23 +250,17 @@ void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp
 }
 
 /* A claimed message is owed to somebody: it stays, and says what became of it when it is received. */
-static void lose_payloads(struct ofpi_receive_context *context, const struct ofp_peer *peer, int error)
+static void lose_payloads(struct ofpi_receive_context *context, struct ofpi_peer *peer, int error)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &context->unexpected.order) {
-        struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
+    OFP_LIST_EACH(node, following, &peer->announced) {
+        struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, payload.of_peer);
 
-        if (kept->announced && kept->peer == peer)
+        if (kept->set_aside)
+            ofpi_unexpected_lose(kept, error);
+        else
             drop_kept(context, kept);
-    }
-    OFP_LIST_EACH(node, following, &context->unexpected.set_aside) {
-        struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
-
-        if (kept->announced && kept->peer == peer) {
-            kept->error = error;
-            kept->peer = NULL;
-        }
     }
 }
 
@@ -282,18 +276,11 @@ void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uin
     }
 }
 
-void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofp_peer *peer, int error,
-                                    bool process_gone)
+void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, int error)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &context->lent.list) {
-        struct ofp_receive *receive = OFP_CONTAINER_OF(node, struct ofp_receive, node);
-
-        if (receive->message.peer == peer)
-            ofpi_receive_complete(receive, error, 0);
-    }
+    OFP_LIST_EACH(node, following, &peer->receives)
+        ofpi_receive_complete(&OFP_CONTAINER_OF(node, struct ofpi_lent, of_peer)->base, error, 0);
     lose_payloads(context, peer, error);
-    if (process_gone && peer->index != OFP_PEER_UNKNOWN)
-        ofpi_receive_context_end_directed(context, peer->index, OFP_EPEERLOST);
 }

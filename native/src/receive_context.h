@@ -18,11 +18,12 @@
 
 #include "ofipy/provider.h"
 
+struct ofpi_peer;
 struct ofpi_receive_context;
 
 struct ofpi_receive_context_attr {
-    uint64_t unexpected_limit;   /* bytes of unexpected payload kept */
-    uint64_t announcement_limit; /* messages kept that were announced or are short (64 bytes at most) */
+    uint64_t unexpected_limit;   /* bytes that unexpected messages take, payload and all else */
+    uint64_t announcement_limit; /* announced messages kept */
     uint64_t min_multi_recv;     /* multi-receive buffers with less room than this are released, bytes */
     /* Where completions go: ofpi_endpoint_complete. It must not call back into the context. */
     void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
@@ -83,12 +84,10 @@ struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id);
 void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_error);
 
 /*
- * The peer is gone: receives under way from it end with `error`, its announced messages that nobody matched are dropped
- * (their payload is unreachable), whole unexpected messages stay; with `process_gone` posted receives that name it end
- * with OFP_EPEERLOST.
+ * The way to the peer is lost: receives under way from it end with `error`, its announced messages that nobody matched are
+ * dropped (their payload is unreachable), whole unexpected messages stay. Costs by what there is of that peer.
  */
-void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofp_peer *peer, int error,
-                                    bool process_gone);
+void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, int error);
 
 void ofpi_receive_context_statistics(const struct ofpi_receive_context *context,
                                      struct ofpi_receive_context_statistics *statistics);

@@ -35,9 +35,8 @@ static bool begin_kept(struct ofpi_receive_context *context, struct ofpi_lent *l
         return false;
     kept->filling = lent;
     lent->kept = kept;
-    lent->endpoint = endpoint;
     lent->memory = (struct iovec){ofpi_unexpected_payload(kept), message->length};
-    lent->base.message = *message;
+    ofpi_lent_meet(lent, endpoint, message);
     lent->base.length = message->length;
     lent->base.iov = &lent->memory;
     lent->base.iov_count = 1;

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "unexpected.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Payload above OFPI_SHORT_PAYLOAD up to this comes from a slab, more from malloc. */
-#define SLAB_PAYLOAD 256
+#include "domain.h"
+#include "unexpected.h"
 
-int ofpi_unexpected_open(struct ofpi_unexpected_messages *unexpected, const uint64_t seed[2], uint64_t payload_limit,
-                         uint64_t count_limit)
+int ofpi_unexpected_open(struct ofpi_unexpected_messages *unexpected, const uint64_t seed[2], uint64_t memory_limit,
+                         uint64_t announcement_limit)
 {
     int result;
 
-    *unexpected = (struct ofpi_unexpected_messages){.payload_limit = payload_limit, .count_limit = count_limit};
+    *unexpected =
+        (struct ofpi_unexpected_messages){.memory_limit = memory_limit, .announcement_limit = announcement_limit};
     ofp_list_init(&unexpected->order);
     ofp_list_init(&unexpected->set_aside);
     ofpi_slab_open(&unexpected->slab, sizeof(struct ofpi_unexpected));
     ofpi_slab_open(&unexpected->extra_slab, sizeof(struct ofpi_extra_node));
-    ofpi_slab_open(&unexpected->payload_slab, SLAB_PAYLOAD);
     unexpected->classes[0].named = true;
     unexpected->class_count = 1;
     result = ofpi_match_index_open(&unexpected->classes[0].index, seed);
@@ -29,66 +27,65 @@ int ofpi_unexpected_open(struct ofpi_unexpected_messages *unexpected, const uint
     return result;
 }
 
-static void free_payload(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+static void free_payload(struct ofpi_unexpected *message)
 {
-    if (message->announced || message->length <= OFPI_SHORT_PAYLOAD)
-        return;
-    if (message->length <= SLAB_PAYLOAD)
-        ofpi_slab_give(&unexpected->payload_slab, message->payload.memory);
-    else
+    if (!message->announced && message->length > OFPI_SHORT_PAYLOAD)
         free(message->payload.memory);
 }
 
-static void free_payloads(struct ofpi_unexpected_messages *unexpected, struct ofp_list *list)
+static void free_payloads(struct ofp_list *list)
 {
     struct ofp_list *node, *following;
 
     OFP_LIST_EACH(node, following, list)
-        free_payload(unexpected, OFP_CONTAINER_OF(node, struct ofpi_unexpected, order));
+        free_payload(OFP_CONTAINER_OF(node, struct ofpi_unexpected, order));
 }
 
 void ofpi_unexpected_close(struct ofpi_unexpected_messages *unexpected)
 {
-    free_payloads(unexpected, &unexpected->order);
-    free_payloads(unexpected, &unexpected->set_aside);
+    free_payloads(&unexpected->order);
+    free_payloads(&unexpected->set_aside);
     for (uint32_t i = 0; i < unexpected->class_count; i++)
         ofpi_match_index_close(&unexpected->classes[i].index);
     ofpi_match_index_close(&unexpected->set_aside_index);
     ofpi_slab_close(&unexpected->slab);
     ofpi_slab_close(&unexpected->extra_slab);
-    ofpi_slab_close(&unexpected->payload_slab);
 }
 
 /* ---------------------------------------------------------------------------------------------- keeping and bounds */
 
-static bool bounded_by_number(const struct ofpi_unexpected *message)
+/*
+ * Of a message that is here. What masks cost beyond the inline nodes is not counted: it is the receiver's own choice, and
+ * bounded by OFPI_UNEXPECTED_CLASSES.
+ */
+static uint64_t memory_of(const struct ofpi_unexpected *message)
 {
-    return message->announced || message->length <= OFPI_SHORT_PAYLOAD;
+    return sizeof(*message) + (message->length > OFPI_SHORT_PAYLOAD ? message->length : 0);
 }
 
 static bool has_room(struct ofpi_unexpected_messages *unexpected, const struct ofpi_unexpected *message, bool wanted)
 {
-    uint64_t used = unexpected->bytes < unexpected->payload_limit ? unexpected->bytes : unexpected->payload_limit;
+    uint64_t used = unexpected->memory < unexpected->memory_limit ? unexpected->memory : unexpected->memory_limit;
+    uint64_t room = unexpected->memory_limit - used;
+    bool is_short = message->length <= OFPI_SHORT_PAYLOAD;
 
-    if (bounded_by_number(message))
-        return wanted || unexpected->counted < unexpected->count_limit;
-    if (message->length <= unexpected->payload_limit - used)
+    if (message->announced)
+        return wanted || unexpected->announced < unexpected->announcement_limit;
+    if (wanted && is_short)
+        return true;
+    /* Not by memory_of: the length is somebody else's, and the sum might be small again. */
+    if (room >= sizeof(*message) && (is_short || message->length <= room - sizeof(*message)))
         return true;
     /* One message that is too long for the bound by itself is no reason to throttle the others. */
-    if (used >= unexpected->payload_limit / 2)
+    if (used >= unexpected->memory_limit / 2)
         unexpected->announce_only = true;
     return false;
 }
 
-static bool copy_payload(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
-                         const void *payload)
+static bool copy_payload(struct ofpi_unexpected *message, const void *payload)
 {
-    void *memory = message->payload.bytes;
+    void *memory = message->length > OFPI_SHORT_PAYLOAD ? malloc(message->length) : message->payload.bytes;
 
-    if (message->length > SLAB_PAYLOAD)
-        memory = malloc(message->length);
-    else if (message->length > OFPI_SHORT_PAYLOAD)
-        memory = ofpi_slab_take(&unexpected->payload_slab);
     if (!memory)
         return false;
     if (message->length && payload)
@@ -96,18 +93,6 @@ static bool copy_payload(struct ofpi_unexpected_messages *unexpected, struct ofp
     if (message->length > OFPI_SHORT_PAYLOAD)
         message->payload.memory = memory;
     return true;
-}
-
-static void count_kept(struct ofpi_unexpected_messages *unexpected, const struct ofpi_unexpected *message)
-{
-    unexpected->messages++;
-    unexpected->counted += bounded_by_number(message);
-    unexpected->announced += message->announced;
-    if (message->announced)
-        return;
-    unexpected->bytes += message->length;
-    if (unexpected->bytes >= unexpected->payload_limit && message->length > OFPI_SHORT_PAYLOAD)
-        unexpected->announce_only = true;
 }
 
 static struct ofpi_unexpected *kept_new(struct ofpi_unexpected_messages *unexpected, struct ofp_endpoint *endpoint,
@@ -129,15 +114,27 @@ static struct ofpi_unexpected *kept_new(struct ofpi_unexpected_messages *unexpec
     kept->extra = NULL;
     kept->extra_count = 0;
     kept->error = 0;
-    if (announced)
+    if (announced) {
         memcpy(kept->payload.provider_data, message->provider_data, sizeof(kept->payload.provider_data));
+        kept->payload.of_peer = (struct ofp_list){0};
+    }
     return kept;
 }
 
 static struct ofpi_unexpected *enter(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *kept)
 {
     kept->first.sequence = unexpected->next_sequence++;
-    count_kept(unexpected, kept);
+    unexpected->messages++;
+    if (kept->announced) {
+        unexpected->announced++;
+        if (kept->peer)
+            ofp_list_append(&((struct ofpi_peer *)kept->peer)->announced, &kept->payload.of_peer);
+        return kept;
+    }
+    unexpected->bytes += kept->length;
+    unexpected->memory += memory_of(kept);
+    if (unexpected->memory >= unexpected->memory_limit)
+        unexpected->announce_only = true;
     return kept;
 }
 
@@ -149,7 +146,7 @@ struct ofpi_unexpected *ofpi_unexpected_keep(struct ofpi_unexpected_messages *un
 
     if (!kept)
         return NULL;
-    if (!has_room(unexpected, kept, wanted) || (!announced && !copy_payload(unexpected, kept, payload))) {
+    if (!has_room(unexpected, kept, wanted) || (!announced && !copy_payload(kept, payload))) {
         ofpi_slab_give(&unexpected->slab, kept);
         return NULL;
     }
@@ -163,25 +160,41 @@ struct ofpi_unexpected *ofpi_unexpected_keep_promised(struct ofpi_unexpected_mes
 
     if (!kept)
         return NULL;
-    if (!copy_payload(unexpected, kept, NULL)) {
+    if (!copy_payload(kept, NULL)) {
         ofpi_slab_give(&unexpected->slab, kept);
         return NULL;
     }
     return enter(unexpected, kept);
 }
 
+void ofpi_unexpected_lose(struct ofpi_unexpected *message, int error)
+{
+    ofp_list_remove(&message->payload.of_peer);
+    message->peer = NULL;
+    message->error = error;
+}
+
+static void leave(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+{
+    unexpected->messages--;
+    if (message->announced) {
+        unexpected->announced--;
+        if (message->peer)
+            ofp_list_remove(&message->payload.of_peer);
+        return;
+    }
+    unexpected->bytes -= message->length;
+    unexpected->memory -= memory_of(message);
+    if (unexpected->memory < unexpected->memory_limit / 2)
+        unexpected->announce_only = false;
+}
+
 void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
     struct ofpi_extra_node *extra = message->extra, *next;
 
-    unexpected->messages--;
-    unexpected->counted -= bounded_by_number(message);
-    unexpected->announced -= message->announced;
-    if (!message->announced)
-        unexpected->bytes -= message->length;
-    if (unexpected->bytes < unexpected->payload_limit / 2)
-        unexpected->announce_only = false;
-    free_payload(unexpected, message);
+    leave(unexpected, message);
+    free_payload(message);
     for (; extra; extra = next) {
         next = extra->next;
         ofpi_slab_give(&unexpected->extra_slab, extra);

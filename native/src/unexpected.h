@@ -13,7 +13,7 @@
 #include "selector.h"
 #include "slab.h"
 
-/* Payload up to this lies in the message itself; such messages are bounded by their number, as announcements are. */
+/* Payload up to this lies in the message itself. */
 #define OFPI_SHORT_PAYLOAD 64
 /* Masks beyond these have no index and cost a search in order of arrival. */
 #define OFPI_UNEXPECTED_CLASSES 16
@@ -44,8 +44,11 @@ struct ofpi_unexpected {
     int32_t error; /* announced: why the payload is lost; 0: it is not */
     union {
         char bytes[OFPI_SHORT_PAYLOAD];
-        void *memory;              /* longer payload */
-        uint64_t provider_data[6]; /* announced */
+        void *memory; /* longer payload */
+        struct {      /* announced */
+            uint64_t provider_data[6];
+            struct ofp_list of_peer; /* in ofpi_peer.announced; zero without a peer */
+        };
     } payload;
 };
 _Static_assert(sizeof(struct ofpi_unexpected) == 256, "the four groups are a cache line each");
@@ -64,23 +67,27 @@ struct ofpi_unexpected_messages {
     struct ofpi_match_index set_aside_index;
     uint64_t waiting; /* messages in `order` */
     uint64_t next_sequence;
-    struct ofpi_slab slab, extra_slab, payload_slab;
+    struct ofpi_slab slab, extra_slab;
 
-    uint64_t payload_limit, count_limit;
+    /*
+     * Two bounds, each for a kind of its own: on the memory of messages that are here, payload and all else that they take,
+     * and on the number of announced ones, whose size is always the same.
+     */
+    uint64_t memory_limit, announcement_limit;
+    uint64_t memory;                     /* bytes that the messages here take */
     uint64_t messages, bytes, announced; /* kept now, set aside included; bytes of payload */
-    uint64_t counted;                    /* of `messages`, those bounded by their number */
-    bool announce_only;                  /* payload has reached its bound and not fallen to half of it since */
+    bool announce_only;                  /* memory has reached its bound and not fallen to half of it since */
     uint64_t linear_searches;
 };
 
-int ofpi_unexpected_open(struct ofpi_unexpected_messages *unexpected, const uint64_t seed[2], uint64_t payload_limit,
-                         uint64_t count_limit);
+int ofpi_unexpected_open(struct ofpi_unexpected_messages *unexpected, const uint64_t seed[2], uint64_t memory_limit,
+                         uint64_t announcement_limit);
 void ofpi_unexpected_close(struct ofpi_unexpected_messages *unexpected);
 
 /*
  * Keep a whole message, whose payload is copied (NULL: it follows), or an announced one, which has none. It is neither
- * waiting nor set aside yet. `wanted`: a receive claims it, and the number of receives is a bound already, so that on the
- * number of messages does not apply. NULL: over a bound, or out of memory.
+ * waiting nor set aside yet. `wanted`: a receive claims it, and the number of receives is a bound already, so for what
+ * takes no memory beside its own there is no other. NULL: over a bound, or out of memory.
  */
 struct ofpi_unexpected *ofpi_unexpected_keep(struct ofpi_unexpected_messages *unexpected, struct ofp_endpoint *endpoint,
                                              const struct ofp_message *message, const void *payload, bool announced,
@@ -95,6 +102,8 @@ void ofpi_unexpected_set_aside(struct ofpi_unexpected_messages *unexpected, stru
                                const struct ofp_endpoint *endpoint, uint64_t op_context, bool request);
 /* From waiting or set aside back to neither. */
 void ofpi_unexpected_detach(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
+/* Its sender is gone, and the payload of an announced message with it: whoever receives it is told so. */
+void ofpi_unexpected_lose(struct ofpi_unexpected *message, int error);
 /* Free a message that is neither. */
 void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
 

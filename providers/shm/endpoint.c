@@ -35,7 +35,6 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     ofp_list_init(&endpoint->meetings);
     ofp_list_init(&endpoint->pulls);
     ofp_list_init(&endpoint->pushes);
-    ofp_list_init(&endpoint->kept);
     ofp_list_init(&endpoint->reaching);
     do {
         if (getrandom(&endpoint->incarnation, sizeof(endpoint->incarnation), 0) != sizeof(endpoint->incarnation))

@@ -35,11 +35,10 @@ static enum outcome keep_inline(struct shm_link *link, struct ofp_message *messa
 
     if (!kept)
         return STALLED;
-    kept->link = link;
     kept->length = content->length;
     memcpy(kept->payload, content->payload, content->length);
     /* Before the announcement: it may be matched, and freed, from within. */
-    ofp_list_append(&link->endpoint->kept, &kept->node);
+    ofp_list_append(&link->kept, &kept->node);
     message->provider_data[SHM_DATA_WAY] = SHM_WAY_KEPT;
     message->provider_data[SHM_DATA_ID] = (uint64_t)(uintptr_t)kept;
     if (shm_core->message_announced(link->endpoint->base, message) == 0)
@@ -68,16 +67,10 @@ static inline enum outcome take_inline(struct shm_link *link, const struct shm_s
 
 void shm_kept_drop(struct shm_link *link)
 {
-    struct ofp_list *node, *following;
+    struct ofp_list *node;
 
-    OFP_LIST_EACH(node, following, &link->endpoint->kept) {
-        struct shm_kept *kept = OFP_CONTAINER_OF(node, struct shm_kept, node);
-
-        if (kept->link != link)
-            continue;
-        ofp_list_remove(&kept->node);
-        free(kept);
-    }
+    while ((node = ofp_list_pop(&link->kept)))
+        free(OFP_CONTAINER_OF(node, struct shm_kept, node));
 }
 
 /* -------------------------------------------------------------------------------------------------- longer messages */
@@ -105,7 +98,9 @@ static enum outcome take_bounce(struct shm_link *link, const struct shm_content 
 
 static enum outcome take_announced(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
 {
+    struct ofp_endpoint *endpoint = link->endpoint->base;
     struct ofp_message message;
+    struct ofp_receive *receive;
     const struct shm_announced_fields *fields = &content->announced;
 
     content->announced.arena_offset = slot->content.announced.arena_offset;
@@ -119,7 +114,12 @@ static enum outcome take_announced(struct shm_link *link, const struct shm_slot 
     message.provider_data[SHM_DATA_ID] = fields->id;
     message.provider_data[SHM_DATA_ADDRESS] = fields->address;
     message.provider_data[SHM_DATA_ARENA_OFFSET] = fields->arena_offset;
-    return shm_core->message_announced(link->endpoint->base, &message) == 0 ? TAKEN : STALLED;
+    /* The sender waits until it is here. Beyond the core's bound that is when a receive has matched it. */
+    if (content->flags & SHM_FETCH && shm_core->message_begin(endpoint, &message, false, &receive) == 0) {
+        shm_receive_start(endpoint, receive);
+        return TAKEN;
+    }
+    return shm_core->message_announced(endpoint, &message) == 0 ? TAKEN : STALLED;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- slots */

@@ -97,6 +97,7 @@ enum shm_kind {
 #define SHM_TAGGED 1   /* the tagged channel */
 #define SHM_HAS_DATA 2 /* `data` is remote CQ data */
 #define SHM_ENDED 4    /* goodbye: the endpoint is closed, not only this connection */
+#define SHM_FETCH 4    /* announced: its sender waits for delivery, whether or not a receive has matched it */
 #define SHM_LAST 8     /* remote: the last part of its operation */
 
 /* Fields of the kinds, at the payload's place. */

@@ -178,6 +178,8 @@ static void fill_announcement(struct shm_content *content, struct shm_link *link
     uint64_t offset = 0;
 
     fill_envelope(content, SHM_ANNOUNCED, transfer->op, 0);
+    if ((transfer->op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)) == OFP_DELIVERY_COMPLETE)
+        content->flags |= SHM_FETCH;
     fields->length = transfer->length;
     fields->id = pending->id;
     fields->iov_count = transfer->iov_count;

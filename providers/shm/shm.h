@@ -103,6 +103,7 @@ struct shm_link {
     struct ofp_list busy;      /* in endpoint->busy while dying or with controls queued */
     struct ofp_list wake;      /* in endpoint->to_wake while its owner waits to be woken */
     struct ofp_list controls;  /* struct shm_control: waits for room in their ring */
+    struct ofp_list kept;      /* struct shm_kept: its messages that the core knows as announced */
     struct ofp_pending *reach; /* the one RMA or atomic operation that has not left whole; NULL: none */
     struct ofp_list reaching;  /* in endpoint->reaching while there is one */
     uint32_t unanswered;       /* operations that went by their ring, or have begun to */
@@ -149,7 +150,7 @@ struct shm_endpoint {
     struct ofp_list node; /* in shm_domain.endpoints */
     struct ofp_list busy; /* links, by shm_link.busy */
     struct ofp_list meetings;
-    struct ofp_list pulls, pushes, kept;
+    struct ofp_list pulls, pushes;
     struct ofp_list reaching; /* links, by shm_link.reaching */
     struct ofp_list to_wake;  /* links, by shm_link.wake: sleepers that are to know what was sent to them */
     bool in_progress;
@@ -300,8 +301,7 @@ enum shm_message_data {
 };
 /* A copy of a small message that the core would not keep as a whole. */
 struct shm_kept {
-    struct ofp_list node; /* in endpoint->kept */
-    struct shm_link *link;
+    struct ofp_list node; /* in link->kept */
     uint32_t length;
     uint8_t payload[SHM_INLINE_SIZE];
 };

@@ -21,6 +21,10 @@ int tcp_announce(struct tcp_connection *connection, const struct ofp_transfer *t
     header->op_data = header->op == TCP_TAG;
     header->op = TCP_ANNOUNCE;
     header->payload = 0;
+    /* Who waits for delivery and not for a match has it fetched before it is matched. */
+    header->flags &= (uint16_t)~TCP_FLAG_DELIVERY;
+    if ((transfer->op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)) == OFP_DELIVERY_COMPLETE)
+        header->flags |= TCP_FLAG_DELIVERY;
     header->length = transfer->length;
     header->words[0] = pending->id;
     tcp_send_header(connection, header);
@@ -57,6 +61,8 @@ bool tcp_pulled_at(struct tcp_connection *connection, const struct tcp_header *h
 
 int tcp_announced(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    struct ofp_endpoint *endpoint = connection->endpoint->base;
+    struct ofp_receive *receive;
     struct ofp_message message = {
         .peer = connection->peer,
         .source = connection->peer->index,
@@ -70,7 +76,11 @@ int tcp_announced(struct tcp_connection *connection, const struct tcp_header *he
                           [TCP_DATA_CONNECTION] = (uint64_t)(uintptr_t)connection},
     };
 
-    return tcp_core->message_announced(connection->endpoint->base, &message) == 0 ? 0 : -EAGAIN;
+    if (header->flags & TCP_FLAG_DELIVERY && tcp_core->message_begin(endpoint, &message, false, &receive) == 0) {
+        tcp_announced_start(receive);
+        return 0;
+    }
+    return tcp_core->message_announced(endpoint, &message) == 0 ? 0 : -EAGAIN;
 }
 
 void tcp_announced_start(struct ofp_receive *receive)

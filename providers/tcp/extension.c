@@ -11,12 +11,14 @@ enum { HELLO_WINDOW, HELLO_NONCE };
 /* What an endpoint with so many peers can promise each, if all of them send what nobody receives. */
 static uint64_t window_of(const struct tcp_endpoint *endpoint)
 {
+    /* A listener that has a key greets before there is an endpoint. */
+    uint64_t limit = endpoint->base ? endpoint->base->unexpected_limit : tcp_core->param_size("UNEXPECTED_SIZE");
     uint64_t peers = 16, window;
 
     for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections && peers < 1024;
          node = node->next)
         peers++;
-    window = endpoint->domain->unexpected_size / peers;
+    window = limit / peers;
     return window > TCP_WINDOW_MIN ? window : TCP_WINDOW_MIN;
 }
 

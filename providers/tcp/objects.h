@@ -35,9 +35,10 @@
 /* Reads of one socket in one call of progress, and small pieces of one write. */
 #define TCP_READ_TURNS 4
 #define TCP_IOV_MAX 64
-/* Bytes of eager payload that a peer of ours is granted at least, and what a message costs beside its payload. */
+/* Bytes of eager payload that a peer of ours is granted at least, and what a message costs beside its payload: as
+ * much as the core keeps of it. */
 #define TCP_WINDOW_MIN (UINT64_C(64) << 10)
-#define TCP_MESSAGE_COST 64
+#define TCP_MESSAGE_COST 256
 /* Bytes of the operands of an atomic. */
 #define TCP_ATOMIC_MAX (1u << 20)
 /* The kernel's bound on the name. */
@@ -84,7 +85,6 @@ struct tcp_domain {
     uint64_t connect_ns;                                 /* until a peer must have answered */
     unsigned user_timeout_ms;                            /* until unacknowledged data ends a connection */
     uint64_t rendezvous_size;                            /* tagged messages to stock peers with more bytes take it */
-    uint64_t unexpected_size;                            /* bytes of unexpected payload that an endpoint keeps */
     char congestion_control[TCP_CONGESTION_CONTROL_MAX]; /* empty: the system's, and none that paces within the host */
     bool extension;                                      /* offer it to peers, and take theirs */
     size_t key_length;                                   /* bytes of `key`; 0: peers prove nothing */

@@ -62,7 +62,6 @@ static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
     domain->connect_ns = tcp_core->param_size("CONNECT_TIMEOUT") * TCP_SECOND;
     domain->user_timeout_ms = (unsigned)tcp_core->param_int("TCP_USER_TIMEOUT") * 1000;
     domain->rendezvous_size = rendezvous_size();
-    domain->unexpected_size = tcp_core->param_size("UNEXPECTED_SIZE");
     domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);
     ofp_list_init(&domain->shared.members);

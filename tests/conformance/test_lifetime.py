@@ -406,8 +406,12 @@ def notice(side: Side) -> str:
     with pytest.raises(ofipy.PeerLost) as caught:
         pending.wait(timeout=10)
     assert caught.value.peer == str(side.peer.address)
+    with pytest.raises(ofipy.PeerLost):
+        side.ep.trecv_into(bytearray(8), side.peer, tag=5).wait(timeout=3)
     with pytest.raises(ofipy.FabricError):
         side.ep.tsend(np.zeros(1 << 20, np.uint8), side.peer, tag=7).wait(timeout=10)
+    with pytest.raises(ofipy.PeerLost):
+        side.ep.trecv_into(bytearray(8), side.peer, tag=5).wait(timeout=3)
     assert not anyone.done
     side.ep.tsend(b"to me", side.ep.insert(side.ep.address), tag=6).wait(timeout=10)
     assert anyone.wait(timeout=10).length == 5

@@ -323,3 +323,23 @@ def receive_deep(side: Side, depth: int) -> None:
 
 def test_many_posted_receives(sides: Sides) -> None:
     sides.run(send_deep, receive_deep, 10_000)
+
+
+@pytest.mark.needs("claim")
+def test_each_receive_counts_once(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    """Looking for a message, holding and dropping it transfers nothing."""
+    receives = 0
+    for late in (False, True):
+        for size in (5, 100_000):
+            request = None if late else ep.trecv(tag=1)
+            sent = ep.tsend(bytes(size), me, tag=1)
+            if request is None:
+                wait_unexpected(ep, 1)
+                request = ep.trecv(tag=1)
+            assert request.wait(timeout=TIMEOUT).length == size
+            sent.wait(timeout=TIMEOUT)
+            receives += size
+    finish(ep.tsend(b"dropped", me, tag=2))
+    wait_unexpected(ep, 2)
+    ep.probe(tag=2, discard=True)
+    assert (ep.stats().receives, ep.stats().bytes_received) == (4, receives)

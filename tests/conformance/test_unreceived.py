@@ -2,6 +2,7 @@
 """What nobody receives is in nobody's way: bounded memory at the target, and everything else goes on."""
 
 import resource
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -59,3 +60,27 @@ def leave_lying(side: Side, count: int) -> None:
 @pytest.mark.needs("claim", of="second")
 def test_a_gibibyte_that_nobody_receives(sides: Sides) -> None:
     sides.run(flood, leave_lying, 1024, progress="auto", timeout=120)
+
+
+# What a message takes of the bound beside payload of more than 64 bytes; and what tcp's senders have been granted
+# already when it is reached.
+ENTRY, GRANTED = 256, 1 << 16
+
+
+@pytest.mark.needs("claim")
+@pytest.mark.parametrize("size", [0, 1, 65])
+def test_short_messages_count_with_all_they_take(
+    open_endpoint: Callable[..., ofipy.Endpoint], size: int
+) -> None:
+    limit, count = 100_000, 2000
+    ep, target = open_endpoint(), open_endpoint(unexpected_size=limit)
+    peer, payload = ep.insert(target.address), bytes(size)
+    sends = [ep.tsend(payload, peer, tag=UNRECEIVED, data=number) for number in range(count)]
+    while target.stats().unexpected_messages < count:
+        target.domain.progress()
+    kept = count - target.stats().announced_messages
+    assert 1 <= kept * (ENTRY + (size if size > 64 else 0)) <= limit + GRANTED
+    into = bytearray(size)
+    for number in range(count):
+        assert target.trecv_into(into, tag=UNRECEIVED).wait(timeout=TIMEOUT).data == number
+    ofipy.wait_all(sends, timeout=TIMEOUT)

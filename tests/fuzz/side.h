@@ -131,8 +131,6 @@ static inline void side_open(struct side *side, bool connects, bool key, bool ex
     check(ofp_domain_open(provider, &info, &attr, &side->domain, text, sizeof(text)) == 0);
     domain = tcp_domain_of(side->domain);
     domain->extension = extension || key;
-    /* So that the credit of a peer comes to its end. */
-    domain->unexpected_size = 100000;
     domain->key_length = key ? sizeof(SIDE_KEY) : 0;
     memcpy(domain->key, SIDE_KEY, domain->key_length);
     check(ofp_cq_open(side->domain, &cq_attr, &side->cq) == 0);

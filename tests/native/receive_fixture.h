@@ -30,7 +30,7 @@ struct receive_fixture {
     struct ofpi_receive_context *context;
     struct ofpi_endpoint endpoints[2];
     struct ofp_endpoint_ops ops;
-    struct ofp_peer peers[PEERS]; /* of the first endpoint; the index is the place */
+    struct ofpi_peer peers[PEERS]; /* of the first endpoint; the index is the place */
     struct recorded completions[RECORDS];
     uint32_t completion_count, completion_next;
     struct ofp_receive *started[RECORDS];
@@ -76,8 +76,11 @@ static inline void receive_fixture_open(struct receive_fixture *fixture, uint64_
         fixture->endpoints[i].base = (struct ofp_endpoint){.ops = &fixture->ops, .private = fixture, .id = i + 1};
         fixture->endpoints[i].receive_context = fixture->context;
     }
-    for (uint32_t i = 0; i < PEERS; i++)
-        fixture->peers[i] = (struct ofp_peer){.endpoint = &fixture->endpoints[0].base, .index = i};
+    for (uint32_t i = 0; i < PEERS; i++) {
+        fixture->peers[i].base = (struct ofp_peer){.endpoint = &fixture->endpoints[0].base, .index = i};
+        ofp_list_init(&fixture->peers[i].announced);
+        ofp_list_init(&fixture->peers[i].receives);
+    }
 }
 
 static inline struct ofp_endpoint *endpoint_of(struct receive_fixture *fixture) { return &fixture->endpoints[0].base; }
@@ -118,7 +121,7 @@ static inline struct ofp_message message_from(struct receive_fixture *fixture, u
                                               uint64_t length)
 {
     return (struct ofp_message){
-        .peer = &fixture->peers[source], .source = source, .tagged = 1, .tag = tag, .length = length};
+        .peer = &fixture->peers[source].base, .source = source, .tagged = 1, .tag = tag, .length = length};
 }
 
 static inline int arrive(struct receive_fixture *fixture, uint32_t source, uint64_t tag, const void *payload,
@@ -136,6 +139,14 @@ static inline int announce(struct receive_fixture *fixture, uint32_t source, uin
     message.provider_data[0] = tag + 1000;
     message.provider_data[5] = length;
     return ofpi_message_announced(fixture->context, endpoint_of(fixture), &message);
+}
+
+/* As the core when it loses a peer; `gone`: its process too. */
+static inline void lose(struct receive_fixture *fixture, uint32_t source, int error, bool gone)
+{
+    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[source], error);
+    if (gone)
+        ofpi_receive_context_end_directed(fixture->context, source, OFP_EPEERLOST);
 }
 
 /* The next completion that was not asked for yet. */

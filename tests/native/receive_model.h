@@ -10,10 +10,11 @@
 
 #define DEPTH 400   /* entries of each list of the model */
 #define LONGEST 300 /* bytes of a payload */
-#define PAYLOAD_LIMIT 12000
-#define COUNT_LIMIT 200
+#define MEMORY_LIMIT 60000
+#define ANNOUNCEMENT_LIMIT 60
 #define SHORT 64
-#define MASKS 20 /* more than are indexed */
+#define ENTRY 256 /* what a message takes beside payload above SHORT */
+#define MASKS 20  /* more than are indexed */
 
 struct model_receive {
     struct posting posting;
@@ -45,7 +46,7 @@ static struct model_receive *posted[DEPTH];
 static struct model_message waiting[DEPTH], set_aside[DEPTH];
 static struct model_lent lent[DEPTH];
 static uint32_t posted_count, waiting_count, set_aside_count, lent_count;
-static uint64_t arrivals, kept_bytes, kept_counted;
+static uint64_t arrivals, kept_bytes, kept_memory, kept_announced;
 static bool throttled;
 static uint64_t random_state;
 
@@ -198,17 +199,24 @@ static void expect_lent(struct model_receive *receive, const struct model_messag
     lent[lent_count++] = (struct model_lent){receive, *message, real};
 }
 
+static uint64_t memory_of(const struct model_message *message)
+{
+    return ENTRY + (message->message.length > SHORT ? message->message.length : 0);
+}
+
 static void account(const struct model_message *message, int sign)
 {
     uint64_t amount = (uint64_t)(int64_t)sign;
 
-    if (message->announced || message->message.length <= SHORT)
-        kept_counted += amount;
-    if (!message->announced)
-        kept_bytes += amount * message->message.length;
-    if (sign > 0 && !message->announced && message->message.length > SHORT && kept_bytes >= PAYLOAD_LIMIT)
+    if (message->announced) {
+        kept_announced += amount;
+        return;
+    }
+    kept_bytes += amount * message->message.length;
+    kept_memory += amount * memory_of(message);
+    if (sign > 0 && kept_memory >= MEMORY_LIMIT)
         throttled = true;
-    if (sign < 0 && kept_bytes < PAYLOAD_LIMIT / 2)
+    if (sign < 0 && kept_memory < MEMORY_LIMIT / 2)
         throttled = false;
 }
 

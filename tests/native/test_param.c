@@ -75,7 +75,7 @@ static void test_core_parameters(void **state)
     assert_int_equal(ofpi_param_size("TX_QUEUE"), 4096);
     assert_int_equal(ofpi_param_size("CQ_SIZE"), 4096);
     assert_int_equal(ofpi_param_size("UNEXPECTED_SIZE"), 64 << 20);
-    assert_int_equal(ofpi_param_size("ANNOUNCEMENTS"), 1 << 20);
+    assert_int_equal(ofpi_param_size("ANNOUNCEMENTS"), 1 << 18);
     assert_string_equal(info_of("PROVIDER").type, "string");
     assert_string_equal(info_of("CONFIG").type, "string");
     assert_string_equal(info_of("LOG").default_value, "warning");

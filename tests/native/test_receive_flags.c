@@ -8,7 +8,7 @@ static int setup(void **state)
 
     if (!fixture)
         return -1;
-    receive_fixture_open(fixture, 1000, 4);
+    receive_fixture_open(fixture, 1000 + 4 * 256, 4);
     *state = fixture;
     return 0;
 }
@@ -178,7 +178,7 @@ static void test_discarding_an_announced_message_tells_the_sender_only(void **st
         assert_int_equal(receive->length, 0);
         assert_int_equal(message.length, 500);
         assert_int_equal(message.provider_data[0], tag + 1000);
-        assert_ptr_equal(ofpi_receive_find(&fixture->peers[1], receive->id), receive);
+        assert_ptr_equal(ofpi_receive_find(&fixture->peers[1].base, receive->id), receive);
         ofpi_receive_write(receive, 0, "x", 1);
         ofpi_receive_complete(receive, 0, 0);
         assert_int_equal(fixture->completion_next, fixture->completion_count);
@@ -189,7 +189,7 @@ static void test_discarding_an_announced_message_tells_the_sender_only(void **st
     assert_int_equal(act(fixture, OFP_PEEK | OFP_DISCARD, 8, 3), 0);
     assert_completed(fixture, 3, 0);
     assert_non_null(next_started(fixture));
-    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[1], EIO, true);
+    lose(fixture, 1, EIO, true);
     assert_quiet(fixture);
 }
 
@@ -331,7 +331,7 @@ static void test_claimed_message_whose_sender_is_gone(void **state)
         assert_int_equal(act(fixture, OFP_PEEK | OFP_CLAIM, 6, i), 0);
         assert_completed(fixture, i, 0);
     }
-    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[1], OFP_EPEERLOST, true);
+    lose(fixture, 1, OFP_EPEERLOST, true);
     assert_quiet(fixture);
     assert_int_equal(statistics_of(fixture).unexpected_messages, 3);
     assert_int_equal(act(fixture, OFP_CLAIM, 0, 0), 0);

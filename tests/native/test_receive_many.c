@@ -221,7 +221,7 @@ static void test_a_lost_message_leaves_the_buffer_posted(void **state)
     assert_int_equal(post_many(fixture, 7, 5, memory), 0);
     assert_int_equal(announce(fixture, 1, 5, 20), 0);
     (void)next_started(fixture);
-    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[1], OFP_EPEERLOST, true);
+    lose(fixture, 1, OFP_EPEERLOST, true);
     assert_completed(fixture, 7, OFP_EPEERLOST);
     assert_int_equal(arrive(fixture, 2, 5, "next", 4), 0);
     expect(fixture, 20, 4, false);

@@ -265,13 +265,13 @@ static struct model_message random_message(void)
 
 static bool model_has_room(const struct model_message *message, bool wanted)
 {
-    uint64_t length = message->message.length;
-
-    if (message->announced || length <= SHORT)
-        return wanted || kept_counted < COUNT_LIMIT;
-    if (kept_bytes + length <= PAYLOAD_LIMIT)
+    if (message->announced)
+        return wanted || kept_announced < ANNOUNCEMENT_LIMIT;
+    if (wanted && message->message.length <= SHORT)
         return true;
-    if (kept_bytes >= PAYLOAD_LIMIT / 2)
+    if (kept_memory + memory_of(message) <= MEMORY_LIMIT)
+        return true;
+    if (kept_memory >= MEMORY_LIMIT / 2)
         throttled = true;
     return false;
 }
@@ -362,10 +362,10 @@ static void step_move(void)
 
 static void step_peer_lost(void)
 {
-    struct ofp_peer *peer = &fixture.peers[draw(PEERS)];
+    const struct ofp_peer *peer = &fixture.peers[draw(PEERS)].base;
     bool process_gone = draw(2);
 
-    ofpi_receive_context_peer_lost(fixture.context, peer, OFP_EPEERLOST, process_gone);
+    lose(&fixture, peer->index, OFP_EPEERLOST, process_gone);
     for (uint32_t i = 0; i < lent_count;) {
         if (lent[i].message.message.peer != peer) {
             i++;
@@ -402,7 +402,7 @@ static void step_drain(void)
         if (lent[i].receive)
             expect_end(lent[i].receive, &lent[i].message, ECANCELED);
     lent_count = waiting_count = set_aside_count = 0;
-    kept_bytes = kept_counted = 0;
+    kept_bytes = kept_memory = kept_announced = 0;
     throttled = false;
 }
 
@@ -473,7 +473,7 @@ static void test_random_operations_agree_with_the_model(void **state)
     printf("OFIPY_TEST_SEED=%llu\n", (unsigned long long)seed);
     fflush(stdout);
     random_state = seed * 2 + 1;
-    receive_fixture_open(&fixture, PAYLOAD_LIMIT, COUNT_LIMIT);
+    receive_fixture_open(&fixture, MEMORY_LIMIT, ANNOUNCEMENT_LIMIT);
     for (uint64_t i = 0; i < steps; i++) {
         step(i / 1000 % 2);
         compare_statistics();

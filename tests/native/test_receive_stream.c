@@ -138,7 +138,7 @@ static void test_the_stream_breaks(void **state)
     want(fixture, 2, 2, memory, 100, 0);
     want(fixture, 3, 3, NULL, 0, OFP_PEEK | OFP_CLAIM);
     assert_completed(fixture, 3, 0);
-    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[1], ECONNRESET, false);
+    lose(fixture, 1, ECONNRESET, false);
     assert_completed(fixture, 1, ECONNRESET);
     assert_completed(fixture, 2, ECONNRESET);
     /* Claimed: its owner is told when it asks. */

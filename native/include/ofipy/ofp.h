@@ -285,7 +285,7 @@ struct ofp_endpoint_attr {
     uint64_t rx_flags;               /* of posted receives: OFP_COMPLETION, OFP_MULTI_RECV */
     /* Up to OFP_ENTRIES_MAX and OFP_BYTES_MAX. */
     uint64_t tx_size;              /* 0: the info's */
-    uint64_t unexpected_limit;     /* bytes of unexpected payload; 0: default */
+    uint64_t unexpected_limit;     /* bytes that unexpected messages take; 0: default */
     uint64_t min_multi_recv;       /* bytes; multi-receive buffers with less room left are released. 0: default */
     uint32_t selective_completion; /* OFP_SELECTIVE_…: only operations with OFP_COMPLETION write queue entries */
     uint32_t remote_events; /* 1: what peers read and write here writes entries to rx_cq, also without remote CQ data */

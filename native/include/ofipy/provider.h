@@ -46,6 +46,7 @@ struct ofp_endpoint {
     struct ofp_info info;
     uint64_t request;        /* type MSG: the connection request that it was opened from, until `accept`; 0: none */
     uint64_t min_multi_recv; /* offloads_matching: bytes; a multi-receive buffer with less room than this is released */
+    uint64_t unexpected_limit; /* core-matched: bytes that its receive context keeps of unexpected messages */
 };
 
 /* A listener of endpoints of type MSG. */
@@ -150,7 +151,7 @@ struct ofp_message {
  * receive_complete it is lent to the provider.
  */
 struct ofp_receive {
-    struct ofp_list node;       /* core: in the peer's list of receives under way */
+    struct ofp_list node;       /* core: among the receives under way */
     uint64_t id;                /* find it again with core->receive_find. Never 0 */
     struct ofp_message message; /* what it matched */
     const struct iovec *iov;    /* the user's memory */
@@ -294,6 +295,8 @@ struct ofp_endpoint_ops {
      *   another error: the operation is refused; nothing was sent.
      * On an endpoint with `offloads_matching` receives come here too (peer is NULL for any source).
      * OFP_INJECT: the memory is valid during the call only. OFP_MORE: a later post or `flush` may carry it.
+     * OFP_DELIVERY_COMPLETE of a message: it completes when the target's core has the payload in memory, in that of a receive or
+     * kept, and not before the target makes progress; above the target's bound on unexpected messages, when a receive has matched it.
      */
     int (*post)(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
     /* Optional. End of a batch: hand over what was held back because of OFP_MORE, or with core->flush_later. */
@@ -457,10 +460,12 @@ struct ofp_core {
      */
     int (*message_arrived)(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload);
     /*
-     * The first piece of a message is here and the rest follows in a stream: matched now. *receive says where the payload
+     * The first piece of a message is here and the rest follows in a stream, or it was announced by who waits for delivery
+     * and will be fetched: matched now. *receive says where the payload
      * goes: `length` bytes into `iov`, the posted buffer or memory in which the core keeps the message, in its place in the
      * order, while it fills. What is beyond `length` is the provider's to drop. Ended by receive_complete, or with the peer.
-     * -ENOBUFS: the bound on unexpected payload is reached and nothing was taken; cease to read, try again from progress.
+     * -ENOBUFS: the bound on unexpected messages is reached and nothing was taken; cease to read, try again from progress,
+     * or call message_announced.
      * `promised`: the sender was granted the room before, so the bound does not apply.
      */
     int (*message_begin)(struct ofp_endpoint *endpoint, const struct ofp_message *message, bool promised,

@@ -209,6 +209,7 @@ int fake_send(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct
         return -EAGAIN;
     }
     packet->pending_id = pending->id;
+    packet->only_delivery = (op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)) == OFP_DELIVERY_COMPLETE;
     to->waiting++;
     mailbox_put(to->target, packet);
     return OFP_POST_PENDING;

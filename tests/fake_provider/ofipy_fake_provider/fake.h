@@ -62,6 +62,7 @@ struct packet {
     uint16_t operation;     /* enum ofp_operation_code or packet_control */
     uint8_t atomic_op, datatype;
     bool tagged, has_data;
+    bool only_delivery; /* its sender waits until the target has it, no matter whether a receive has matched it */
     uint64_t tag, data, length;
     /* RMA and atomics. `payload` holds what is written, or room for what is read; comparing atomics: both operands. */
     uint32_t remote_count;
@@ -140,6 +141,8 @@ struct packet *packet_new(struct mailbox *source, struct mailbox *target, const 
 /* The target is done with it: back to the sender if that waits, else freed. */
 void packet_finish(struct packet *packet, int error);
 void packet_free(struct packet *packet);
+/* A copy of a message that nobody waits for any more. NULL: out of memory. */
+struct packet *packet_copy(const struct packet *packet);
 struct packet *packet_control_new(struct mailbox *source, enum packet_control what, const void *data, size_t length);
 /* A knock goes back to who sent it; `acceptor` NULL: refused. */
 void packet_answer(struct packet *packet, struct mailbox *acceptor, const void *data, size_t length);

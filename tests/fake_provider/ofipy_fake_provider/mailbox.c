@@ -345,6 +345,22 @@ struct packet *packet_new(struct mailbox *source, struct mailbox *target, const 
     return packet;
 }
 
+struct packet *packet_copy(const struct packet *packet)
+{
+    size_t size = sizeof(*packet) + packet->length;
+    struct packet *copy = malloc(size);
+
+    if (!copy)
+        return NULL;
+    memcpy(copy, packet, size);
+    copy->pending_id = 0;
+    copy->node = (struct ofp_list){0};
+    pthread_mutex_lock(&exchange_lock);
+    copy->source->references++;
+    pthread_mutex_unlock(&exchange_lock);
+    return copy;
+}
+
 void packet_finish(struct packet *packet, int error)
 {
     pthread_mutex_lock(&exchange_lock);

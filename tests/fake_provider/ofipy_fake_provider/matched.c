@@ -9,10 +9,10 @@ static int matched_deliver(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
     struct ofp_message message = fake_message(packet, peer);
     int result;
 
-    if (!packet->pending_id) {
+    if (!packet->pending_id || packet->only_delivery) {
         result = fake_core->message_arrived(endpoint, &message, packet->payload);
         if (result == 0)
-            packet_free(packet);
+            packet_finish(packet, 0);
         if (result != -EAGAIN)
             return result;
         /* Too much unexpected payload: the core still takes announcements. */

@@ -108,6 +108,14 @@ static int offload_deliver(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
             return 0;
         }
     }
+    if (packet->pending_id && packet->only_delivery) {
+        struct packet *kept = packet_copy(packet);
+
+        if (!kept)
+            return -ENOMEM;
+        packet_finish(packet, 0);
+        packet = kept;
+    }
     ofp_list_append(&self->unexpected, &packet->node);
     return 0;
 }
