@@ -102,9 +102,12 @@ static int packet_receive(int connection, struct shm_received *received)
     while (length < 0 && errno == EINTR);
     if (length < 0)
         return errno == EAGAIN ? -EAGAIN : 0;
-    if (length == 0)
-        return 0;
+    /* An empty packet, which looks like the end, may bring some too. */
     take_descriptors(received, &message);
+    if (length == 0) {
+        shm_received_close(received);
+        return 0;
+    }
     if (message.msg_flags & MSG_CTRUNC) {
         shm_received_close(received);
         return -EMFILE;

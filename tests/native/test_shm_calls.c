@@ -17,14 +17,14 @@ enum { WORD_HELD, WORD_OVER };
 
 static bool greets; /* the attacker's calls bring a HELLO each */
 
-/* A good HELLO: of an endpoint that could be there. */
-static void greet(struct side *side, int fd, const struct shm_packet *packet)
+/* With the descriptors of a good HELLO. */
+static void greet(struct side *side, int fd, const struct shm_packet *packet, size_t length)
 {
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(2 * sizeof(int))];
     } control = {0};
-    struct iovec iov = {(void *)(uintptr_t)packet, sizeof(*packet)};
+    struct iovec iov = {(void *)(uintptr_t)packet, length};
     struct msghdr message = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
     int fds[2] = {shm_endpoint_of(side->endpoint)->segment_fd, shm_domain_of(side->domain)->self.event_fd};
@@ -33,7 +33,7 @@ static void greet(struct side *side, int fd, const struct shm_packet *packet)
     control.header.cmsg_type = SCM_RIGHTS;
     control.header.cmsg_len = CMSG_LEN(sizeof(fds));
     memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
-    CHECK_EQUAL(sendmsg(fd, &message, MSG_NOSIGNAL), sizeof(*packet));
+    CHECK_EQUAL(sendmsg(fd, &message, MSG_NOSIGNAL), length);
 }
 
 static struct shm_address named(const char *name, uint32_t number)
@@ -57,7 +57,7 @@ static void hold_calls(struct side *side, struct shared *shared)
         fds[i] = connect_to(shared, VICTIM);
         packet.address = named("held", i);
         if (greets)
-            greet(side, fds[i], &packet);
+            greet(side, fds[i], &packet, sizeof(packet));
     }
     ofp_store_release(&shared->words[WORD_HELD], 1);
     wait_until(&shared->words[WORD_OVER], 1);
@@ -111,6 +111,41 @@ static void test_held_calls(void **state)
     run_processes(3, held_process, NULL);
 }
 
+/* ------------------------------------------------------------------------------------------------- empty packets */
+
+/* An empty packet looks like the end of a connection, and may bring descriptors all the same. */
+static void empty_process(struct shared *shared, uint32_t rank)
+{
+    struct shm_packet packet = {0};
+    struct side side;
+    uint32_t descriptors;
+
+    side_open(&side, shared, rank);
+    descriptors = open_descriptors();
+    meet_all(shared, 0);
+    if (rank == VICTIM) {
+        progress_until(&side, &shared->words[WORD_HELD], 1);
+        for (uint64_t until = now_ns() + SECONDS / 10; now_ns() < until;)
+            ofp_domain_progress(side.domain);
+        CHECK_EQUAL(open_descriptors(), descriptors);
+    } else {
+        for (unsigned i = 0; i < 20; i++) {
+            int fd = connect_to(shared, VICTIM);
+
+            greet(&side, fd, &packet, 0);
+            close(fd);
+        }
+        ofp_store_release(&shared->words[WORD_HELD], 1);
+    }
+    side_close(&side);
+}
+
+static void test_empty_packets(void **state)
+{
+    (void)state;
+    run_processes(2, empty_process, NULL);
+}
+
 /* ------------------------------------------------------------------------------------------------ in another's name */
 
 static void name_process(struct shared *shared, uint32_t rank)
@@ -136,7 +171,7 @@ static void name_process(struct shared *shared, uint32_t rank)
         for (unsigned i = 0; i < 5; i++) {
             int fd = connect_to(shared, VICTIM);
 
-            greet(&side, fd, &packet);
+            greet(&side, fd, &packet, sizeof(packet));
             CHECK_EQUAL(recv(fd, &answer, sizeof(answer), 0), sizeof(answer));
             CHECK_EQUAL(answer.type, SHM_LATER);
             close(fd);
@@ -169,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_held_calls),
+        cmocka_unit_test(test_empty_packets),
         cmocka_unit_test(test_another_name),
     };
 
