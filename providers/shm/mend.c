@@ -65,10 +65,21 @@ static const char *suspect(struct shm_endpoint *endpoint, uint64_t state)
     return now - endpoint->suspect_since > SHM_CLAIM_PATIENCE ? "a slot was claimed and is not filled" : NULL;
 }
 
+static const char impossible[] = "the state of a slot is none that there can be";
+
+/* Of a position that is the next for its slot. */
+static bool state_is_possible(const struct shm_ring *ring, uint64_t position)
+{
+    uint64_t state = shm_ring_peek(ring, position);
+
+    return state == shm_state(position >> ring->shift, 0, SHM_FREE) || shm_ring_is_claimed(ring, position, state) ||
+           shm_ring_is_ready(ring, position, state);
+}
+
 bool shm_head_mend(struct shm_endpoint *endpoint)
 {
     uint64_t lap = endpoint->head >> endpoint->ring.shift, state = shm_ring_peek(&endpoint->ring, endpoint->head);
-    const char *damage = "the state of a slot is none that there can be";
+    const char *damage = impossible;
 
     if (state == shm_state(lap, 0, SHM_FREE) || shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
         return true;
@@ -77,6 +88,20 @@ bool shm_head_mend(struct shm_endpoint *endpoint)
     if (damage)
         shm_segment_renew(endpoint, damage);
     return false;
+}
+
+/* The others: nobody gets past one that is damaged, from whatever side. Many lines, so not at every look. */
+static const char *look_at_slots(struct shm_endpoint *endpoint)
+{
+    uint64_t now = shm_core->now();
+
+    if (now - endpoint->slots_seen < SHM_LOOK_PAUSE)
+        return NULL;
+    endpoint->slots_seen = now;
+    for (uint64_t i = 0; i < UINT64_C(1) << endpoint->ring.shift; i++)
+        if (!state_is_possible(&endpoint->ring, endpoint->head + i))
+            return impossible;
+    return NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------- the header */
@@ -125,6 +150,8 @@ void shm_segment_mend(struct shm_endpoint *endpoint)
     else if (!shm_head_mend(endpoint))
         return;
     else
+        damage = look_at_slots(endpoint);
+    if (!damage)
         damage = mend_tail(endpoint);
     if (damage)
         shm_segment_renew(endpoint, damage);

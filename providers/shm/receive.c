@@ -129,7 +129,7 @@ static void take_unknown(struct shm_link *link, unsigned kind)
     struct shm_endpoint *endpoint = link->endpoint;
 
     if (!endpoint->complained_kind)
-        shm_core->log(OFP_LOG_ERROR, SHM_NAME, "endpoint %u: a slot of unknown kind %u arrived", endpoint->base->id,
+        shm_core->log(OFP_LOG_WARNING, SHM_NAME, "endpoint %u: a slot of unknown kind %u arrived", endpoint->base->id,
                       kind);
     endpoint->complained_kind = true;
     shm_link_violation(link, "a slot of unknown kind");

@@ -146,7 +146,7 @@ static inline bool shm_ring_is_taken(const struct shm_ring *ring, uint64_t posit
 {
     uint64_t state = shm_ring_peek(ring, position);
 
-    return shm_state_lap(state) == (uint32_t)(position >> ring->shift) && shm_state_phase(state) != SHM_FREE;
+    return shm_ring_is_claimed(ring, position, state) || shm_ring_is_ready(ring, position, state);
 }
 
 /* Reader: first position from `head` on that nobody has claimed. Walks the claimed ones: for rare occasions. */

@@ -159,6 +159,7 @@ struct shm_endpoint {
     uint64_t suspect, suspect_state, suspect_since;
     const struct shm_slot *suspect_asked; /* NULL: not yet */
     uint64_t suspect_asked_state;
+    uint64_t slots_seen;  /* when all slots were looked at */
     uint64_t renew_again; /* when, after a failure */
     struct shm_segment segment;
     int segment_fd;

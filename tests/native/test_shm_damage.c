@@ -100,6 +100,14 @@ static void states_zeroed(struct shm_link *link, uint32_t innocent)
         ofp_store_relaxed(&link->ring.slots[i].state, 0x7777);
 }
 
+/* Nobody gets past it, by a hint that lags so far. */
+static void last_state(struct shm_link *link, uint32_t innocent)
+{
+    (void)innocent;
+    ofp_store_relaxed(&shm_ring_slot(&link->ring, end_of(link) - 2)->state, UINT64_C(0xffc0000000000000));
+    ofp_store_relaxed(&link->ring.header->tail, end_of(link) - 2);
+}
+
 /* Garbage signed by somebody else. */
 static void forged(struct shm_link *link, uint32_t innocent, uint8_t kind)
 {
@@ -132,6 +140,7 @@ static const struct damage damages[] = {
     {"claimed for itself", claimed_for_itself, .heals = true, .silent = true},
     {"claimed for itself by a living one", claimed_for_itself, .renews = true, .survives = true},
     {"states", states_zeroed, .renews = true},
+    {"a state behind the head", last_state, .renews = true},
     {"forged garbage", forged_garbage, .heals = true},
     {"forged farewell", forged_farewell, .heals = true},
     {"forged message", forged_message, .heals = true, .survives = true},
