@@ -207,7 +207,7 @@ static void called_hello(struct shm_meeting *meeting, struct shm_received *recei
     const struct shm_packet *packet = &received->packet;
     struct ofp_peer *peer;
 
-    if (meeting->link || shm_address_check(&packet->address, sizeof(packet->address)) != 0 ||
+    if (shm_address_check(&packet->address, sizeof(packet->address)) != 0 ||
         packet->address.host != endpoint->address.host || packet->address.uid != endpoint->address.uid ||
         memcmp(&packet->address, &endpoint->address, sizeof(packet->address)) == 0) {
         refuse(meeting, SHM_REFUSED, EPROTO);
@@ -261,6 +261,10 @@ static void called(struct shm_meeting *meeting, struct shm_received *received)
 {
     struct shm_link *link = meeting->link;
 
+    if (link && received->packet.type != SHM_ACK) {
+        shm_meeting_failed(meeting, EPROTO, "no answer to a WELCOME");
+        return;
+    }
     switch (received->packet.type) {
     case SHM_HELLO:
         called_hello(meeting, received);

@@ -160,7 +160,7 @@ static void meeting_ready(struct ofp_watch *watch, uint32_t events)
         break;
     case -EMFILE:
         if (meeting->role == SHM_CALLED)
-            shm_meeting_free(meeting);
+            shm_meeting_hung_up(meeting);
         else
             shm_meeting_again(meeting, EMFILE);
         break;

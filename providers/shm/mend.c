@@ -16,6 +16,8 @@
 
 #define VISITOR_PATIENCE UINT64_C(2000000000)
 #define RENEW_AGAIN UINT64_C(1000000000)
+/* No hint falls so far back, and one that has is soon taken for one ahead. */
+#define LAG_LIMIT (INT64_C(1) << 32)
 
 /* ---------------------------------------------------------------------------------------------------- a claimed slot */
 
@@ -122,9 +124,9 @@ static const char *mend_tail(struct shm_endpoint *endpoint)
     /* As senders compare: laps have 32 bits. */
     int64_t ahead = (int64_t)((tail - end) << (32 - ring->shift)) >> (32 - ring->shift);
 
-    if (ahead <= 0)
+    if (ahead <= 0 && ahead > -LAG_LIMIT)
         return NULL;
-    for (uint64_t position = end; position != endpoint->head + (UINT64_C(1) << ring->shift); position++)
+    for (uint64_t position = end; ahead > 0 && position != endpoint->head + (UINT64_C(1) << ring->shift); position++)
         if (shm_ring_is_taken(ring, position))
             return "slots behind a free one are taken";
     endpoint->protocol_errors++;

@@ -146,6 +146,52 @@ static void test_empty_packets(void **state)
     run_processes(2, empty_process, NULL);
 }
 
+/* ------------------------------------------------------------------------------------------------- a wrong word */
+
+static enum shm_packet_type word;
+
+/* After WELCOME something comes that is no ACK: whoever that was, the endpoint of that name is called, and reached. */
+static void wrong_word_process(struct shared *shared, uint32_t rank)
+{
+    struct side side;
+
+    side_open(&side, shared, rank);
+    meet_all(shared, 0);
+    if (rank == VICTIM) {
+        progress_until(&side, &shared->words[WORD_HELD], 1);
+        post(&side, tagged(OFP_TSEND, insert_rank(&side, shared, BYSTANDER), 1, NULL, 0, 1));
+        completion_of(&side, 1);
+    } else if (rank == ATTACKER) {
+        struct shm_packet packet = shm_packet_of(shm_endpoint_of(side.endpoint), SHM_HELLO), answer;
+        int fd = connect_to(shared, VICTIM);
+
+        packet.address = named(shared->name, BYSTANDER);
+        packet.number = 1;
+        greet(&side, fd, &packet, sizeof(packet));
+        CHECK_EQUAL(recv(fd, &answer, sizeof(answer), 0), sizeof(answer));
+        CHECK_EQUAL(answer.type, SHM_WELCOME);
+        packet.type = (uint16_t)word;
+        CHECK_EQUAL(send(fd, &packet, sizeof(packet), 0), sizeof(packet));
+        ofp_store_release(&shared->words[WORD_HELD], 1);
+        close(fd);
+    } else {
+        post(&side, tagged(OFP_TRECV, OFP_PEER_ANY, 1, NULL, 0, 1));
+        completion_of(&side, 1);
+    }
+    side_close(&side);
+}
+
+static void test_wrong_word(void **state)
+{
+    static const enum shm_packet_type words[] = {SHM_HELLO, SHM_WELCOME, SHM_ARENA_QUESTION, SHM_FAREWELL, SHM_LATER};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        word = words[i];
+        run_processes(3, wrong_word_process, NULL);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------ in another's name */
 
 static void name_process(struct shared *shared, uint32_t rank)
@@ -205,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_held_calls),
         cmocka_unit_test(test_empty_packets),
+        cmocka_unit_test(test_wrong_word),
         cmocka_unit_test(test_another_name),
     };
 

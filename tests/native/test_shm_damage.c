@@ -45,6 +45,13 @@ static void tail_before_a_lap(struct shm_link *link, uint32_t innocent)
     ofp_store_release(&link->ring.header->tail, UINT64_MAX / 3);
 }
 
+/* Neither ahead nor behind. */
+static void tail_half_way(struct shm_link *link, uint32_t innocent)
+{
+    (void)innocent;
+    ofp_store_release(&link->ring.header->tail, end_of(link) + (UINT64_C(1) << (31 + link->ring.shift)));
+}
+
 /* The next message leaves a hole. */
 static void tail_ahead(struct shm_link *link, uint32_t innocent)
 {
@@ -129,6 +136,7 @@ static void forged_message(struct shm_link *link, uint32_t innocent) { forged(li
 static const struct damage damages[] = {
     {"tail far ahead", tail_far_ahead, .heals = true},
     {"tail anywhere", tail_before_a_lap, .heals = true},
+    {"tail half way round", tail_half_way, .heals = true},
     {"tail a little ahead", tail_ahead, .renews = true},
     {"closed", status_closed, .renews = true},
     {"status garbage", status_garbage, .renews = true},
