@@ -290,14 +290,12 @@ static void link_work_closing(struct shm_link *link)
 {
     uint64_t status = ofp_load_acquire(&link->ring.header->status);
 
-    if (status & ~SHM_STATUS_BITS)
-        /* Nonsense: its owner will find it, too. */
+    if (status & ~SHM_STATUS_BITS || (status & (SHM_CLOSING | SHM_CLOSED)) == SHM_CLOSING) {
+        /* Of nonsense its owner will hear, too. */
         shm_schedule_retry(link->endpoint);
-    else if (status & SHM_CLOSED)
+    } else if (status & SHM_CLOSED) {
         shm_link_dying(link, status & SHM_RENEWED ? SHM_END_RENEWED : SHM_END_CLOSED);
-    else if (status & SHM_CLOSING)
-        shm_schedule_retry(link->endpoint);
-    else {
+    } else {
         /* Nobody takes it back: the word had been overwritten. */
         link->closing = false;
         shm_link_lose(link, ECONNRESET, false, "its status word was damaged");

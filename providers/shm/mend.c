@@ -36,10 +36,12 @@ static void ask_owner(struct shm_endpoint *endpoint, struct shm_link *link)
     endpoint->suspect_asked = slot;
 }
 
+/* And has not published meanwhile, which it did before (acquire pairs with its shm_ring_free). */
 static bool owner_has_read(const struct shm_endpoint *endpoint)
 {
     return endpoint->suspect_asked &&
-           ofp_load_acquire(&endpoint->suspect_asked->state) != endpoint->suspect_asked_state;
+           ofp_load_acquire(&endpoint->suspect_asked->state) != endpoint->suspect_asked_state &&
+           shm_ring_peek(&endpoint->ring, endpoint->head) == endpoint->suspect_state;
 }
 
 /* The slot at the head stays claimed. What is wrong with that; NULL: nothing yet. */
