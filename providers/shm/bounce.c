@@ -65,6 +65,25 @@ void shm_bounce_reclaim(struct shm_link *link)
             shm_bounce_give(endpoint, i);
 }
 
+void shm_bounce_mend(struct shm_endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->segment.bounce_count; i++) {
+        const struct shm_bounce_buffer *buffer = &endpoint->bounce.buffers[i];
+
+        /* Acquire pairs with shm_ring_free, before which comes shm_bounce_free. */
+        if (buffer->holder && buffer->slot && ofp_load_acquire(&buffer->slot->state) != buffer->slot_state)
+            shm_bounce_give(endpoint, i);
+    }
+}
+
+void shm_bounce_renew(struct shm_endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->segment.bounce_count; i++)
+        if (endpoint->bounce.buffers[i].holder)
+            shm_bounce_give(endpoint, i);
+    endpoint->bounce.reserved = endpoint->bounce.refused = false;
+}
+
 /* True: the buffer is free, now or already. */
 static bool collect_one(struct shm_endpoint *endpoint, uint32_t index)
 {
@@ -156,6 +175,7 @@ int shm_bounce_take(struct shm_link *link, bool fragment)
     pool->buffers[index].holder = link;
     pool->buffers[index].fragment = fragment;
     pool->buffers[index].pending = 0;
+    pool->buffers[index].slot = NULL;
     if (fragment)
         link->fragments_held++;
     else

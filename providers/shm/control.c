@@ -44,7 +44,7 @@ void shm_control_send(struct shm_link *link, uint8_t kind, uint8_t flags, const 
     if (!queued) {
         /* It would wait for ever: better lose the peer than hang. */
         shm_core->log(OFP_LOG_ERROR, SHM_NAME, "out of memory: a peer is given up");
-        shm_link_dying(link, false);
+        shm_link_dying(link, SHM_END_DEAD);
         return;
     }
     *queued = control;

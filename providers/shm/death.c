@@ -60,6 +60,14 @@ int shm_peer_credentials(int connection, int32_t *pid)
     return credentials.uid == getuid() ? 0 : -EACCES;
 }
 
+bool shm_link_is_of(const struct shm_link *link, int connection)
+{
+    int32_t pid = 0;
+
+    shm_peer_credentials(connection, &pid);
+    return pid == link->remote->pid;
+}
+
 bool shm_process_is_same(const struct shm_link *link)
 {
     uint64_t word = 0;
@@ -130,7 +138,7 @@ static void links_die(struct shm_endpoint *endpoint, const struct shm_remote *re
 {
     for (uint32_t i = 1; i < endpoint->link_capacity; i++)
         if (endpoint->links[i] && endpoint->links[i]->remote == remote)
-            shm_link_dying(endpoint->links[i], false);
+            shm_link_dying(endpoint->links[i], SHM_END_DEAD);
 }
 
 static void remote_died(struct ofp_watch *watch, uint32_t events)

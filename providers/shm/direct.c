@@ -130,7 +130,7 @@ static int visit_and_move(struct shm_link *link, const struct ofp_transfer *tran
         link->attach = false;
         return NOT_DIRECT;
     case SHM_ATTACH_GONE:
-        shm_link_dying(link, false);
+        shm_link_dying(link, SHM_END_DEAD);
         return -EAGAIN;
     default:
         return -EFAULT;

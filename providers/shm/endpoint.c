@@ -13,11 +13,27 @@
 /* Farewells wait at most this long for room in a ring; a socket takes what found none. ns */
 #define FAREWELL_PATIENCE UINT64_C(50000000)
 
+uint64_t shm_draw(void)
+{
+    uint64_t drawn = 0;
+
+    /* So few bytes are never cut short; without a source of them the clock will do. */
+    if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn))
+        drawn = shm_core->now();
+    return drawn ? drawn : 1;
+}
+
 /* The retry timer only has to end the sleep: progress does the rest. */
 static void nothing(struct ofp_timer *timer, uint64_t now)
 {
     (void)timer;
     (void)now;
+}
+
+static void look(struct ofp_timer *timer, uint64_t now)
+{
+    (void)now;
+    shm_segment_mend(OFP_CONTAINER_OF(timer, struct shm_endpoint, look_timer));
 }
 
 int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
@@ -29,6 +45,7 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     endpoint->base = base;
     endpoint->domain = domain;
     endpoint->retry_timer.expired = nothing;
+    endpoint->look_timer.expired = look;
     endpoint->number_cursor = 1;
     ofp_list_init(&endpoint->busy);
     ofp_list_init(&endpoint->to_wake);
@@ -36,17 +53,14 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     ofp_list_init(&endpoint->pulls);
     ofp_list_init(&endpoint->pushes);
     ofp_list_init(&endpoint->reaching);
-    do {
-        if (getrandom(&endpoint->incarnation, sizeof(endpoint->incarnation), 0) != sizeof(endpoint->incarnation))
-            return -EIO;
-    } while (!endpoint->incarnation);
+    endpoint->incarnation = shm_draw();
     error = shm_segment_create(&endpoint->segment, domain->slot_shift, domain->bounce_size, domain->bounce_count,
                                endpoint->incarnation, &endpoint->segment_fd, text, text_size);
     if (error)
         return error;
     endpoint->ring = (struct shm_ring){endpoint->segment.header, endpoint->segment.slots, domain->slot_shift};
     if (base->remote_events)
-        ofp_store_relaxed(&endpoint->segment.header->status, SHM_EVENTS);
+        ofp_store_relaxed(&endpoint->segment.header->status, shm_own_status(endpoint));
     error = shm_bounce_open(endpoint);
     if (error)
         goto close_segment;
@@ -85,11 +99,20 @@ static bool has_work(struct shm_endpoint *endpoint)
     /* Stalled: the slot waits for a receive of our own, and whoever posts one makes progress. */
     if (shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
         return !endpoint->stalled;
-    if (!shm_ring_mend(endpoint))
+    if (!shm_head_mend(endpoint))
         shm_schedule_retry(endpoint);
     if (endpoint->work & SHM_WORK_LINKS && shm_links_work(endpoint))
         return true;
     return !ofp_list_empty(&endpoint->pulls) || shm_pushes_can_move(endpoint) || shm_reaching_can_move(endpoint);
+}
+
+/* Who has the segment may have taken the bit away by which it is to wake us. */
+static void look_later(struct shm_endpoint *endpoint)
+{
+    if (endpoint->look_timer.position || !endpoint->links)
+        return;
+    endpoint->look_timer.deadline = shm_core->now() + SHM_LOOK_PAUSE;
+    shm_core->timer_start(endpoint->domain->base, &endpoint->look_timer);
 }
 
 bool shm_endpoint_arm(struct ofp_endpoint *base)
@@ -102,6 +125,7 @@ bool shm_endpoint_arm(struct ofp_endpoint *base)
     if (has_work(endpoint))
         return false;
     shm_wake_sleepers(endpoint);
+    look_later(endpoint);
     /* What waits for room in a ring: nobody wakes us for that. */
     if (!ofp_list_empty(&endpoint->pushes) || !ofp_list_empty(&endpoint->reaching))
         shm_schedule_retry(endpoint);
@@ -178,6 +202,7 @@ void shm_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
             shm_link_free(endpoint->links[i]);
     ofp_set_bits(&endpoint->ring.header->status, SHM_CLOSED);
     shm_core->timer_stop(endpoint->domain->base, &endpoint->retry_timer);
+    shm_core->timer_stop(endpoint->domain->base, &endpoint->look_timer);
     ofp_list_remove(&endpoint->node);
     shm_bounce_close(endpoint);
     shm_segment_unmap(&endpoint->segment);

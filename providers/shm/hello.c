@@ -80,6 +80,7 @@ static void offer_accept(struct shm_link *link, const struct offer *offer, const
     link->remote = offer->remote;
     link->ring = (struct shm_ring){offer->segment.header, offer->segment.slots, offer->segment.slot_shift};
     link->number_there = packet->number;
+    link->stamp_out = packet->stamp;
     link->probe_address = packet->probe_address;
     /* Whether we may is found out by doing it. */
     link->attach = link->endpoint->domain->attach && shm_process_is_same(link);
@@ -99,7 +100,11 @@ static int greet(struct shm_meeting *meeting, enum shm_packet_type type, const s
     struct shm_packet packet = shm_packet_of(endpoint, type);
     int fds[2] = {endpoint->segment_fd, endpoint->domain->self.event_fd};
 
+    /* Damaged, and about to be given up: mend.c. */
+    if (!shm_segment_is_whole(&endpoint->segment))
+        return -EAGAIN;
     packet.number = link->number;
+    packet.stamp = link->stamp_in;
     packet.flags = keep ? SHM_KEEP : 0;
     return shm_packet_send(meeting, &packet, fds, 2);
 }
@@ -113,6 +118,27 @@ static bool hung_up(const struct shm_meeting *meeting)
     return recv(meeting->watch.fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+/* Somebody else has the name now, or says so: the one that we knew is gone, unless its process lives and knows nothing of it. */
+static void other_incarnation(const struct shm_meeting *meeting, struct shm_link *old)
+{
+    if (shm_link_is_of(old, meeting->watch.fd) || shm_remote_has_died(old->remote) ||
+        ofp_load_acquire(&old->ring.header->status) & SHM_CLOSED)
+        shm_link_dying(old, SHM_END_CLOSED);
+}
+
+/* It has let go of the link. What it sent before is read first, as a rule its farewell is there. */
+static void called_again(struct shm_link *old)
+{
+    struct shm_endpoint *endpoint = old->endpoint;
+
+    if (!old->calls) {
+        old->calls = true;
+        old->drain_until = shm_ring_end(&endpoint->ring, endpoint->head);
+    } else if (endpoint->head >= old->drain_until) {
+        shm_link_lose(old, ECONNRESET, false, "the peer dropped the connection without a word");
+    }
+}
+
 /* False: not now. *link: the one of an own call that is given up in favour of this one, or NULL. */
 static bool may_answer(struct shm_meeting *meeting, struct shm_link *old, const struct shm_packet *packet)
 {
@@ -124,9 +150,10 @@ static bool may_answer(struct shm_meeting *meeting, struct shm_link *old, const 
         shm_meetings_drop(meeting->endpoint, old);
         return true;
     }
-    /* Another incarnation has the name now: the one we knew is gone. */
-    if (old->state != SHM_LINK_DYING && old->segment.incarnation != packet->incarnation)
-        shm_link_dying(old, true);
+    if (old->segment.incarnation != packet->incarnation)
+        other_incarnation(meeting, old);
+    else if (old->state == SHM_LINK_UP && shm_link_is_of(old, meeting->watch.fd))
+        called_again(old);
     return false;
 }
 
@@ -180,7 +207,7 @@ static void called_hello(struct shm_meeting *meeting, struct shm_received *recei
     const struct shm_packet *packet = &received->packet;
     struct ofp_peer *peer;
 
-    if (meeting->link || shm_address_check(&packet->address, sizeof(packet->address)) != 0 ||
+    if (shm_address_check(&packet->address, sizeof(packet->address)) != 0 ||
         packet->address.host != endpoint->address.host || packet->address.uid != endpoint->address.uid ||
         memcmp(&packet->address, &endpoint->address, sizeof(packet->address)) == 0) {
         refuse(meeting, SHM_REFUSED, EPROTO);
@@ -223,8 +250,9 @@ static void called_farewell(struct shm_meeting *meeting, const struct shm_packet
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->state != SHM_LINK_ASKING && link->segment.incarnation == packet->incarnation)
-            shm_link_dying(link, true);
+        if (link && link->state != SHM_LINK_ASKING && link->segment.incarnation == packet->incarnation &&
+            shm_link_is_of(link, meeting->watch.fd))
+            shm_link_dying(link, SHM_END_CLOSED);
     }
     shm_meeting_free(meeting);
 }
@@ -233,6 +261,10 @@ static void called(struct shm_meeting *meeting, struct shm_received *received)
 {
     struct shm_link *link = meeting->link;
 
+    if (link && received->packet.type != SHM_ACK) {
+        shm_meeting_failed(meeting, EPROTO, "no answer to a WELCOME");
+        return;
+    }
     switch (received->packet.type) {
     case SHM_HELLO:
         called_hello(meeting, received);

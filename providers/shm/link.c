@@ -76,6 +76,7 @@ struct shm_link *shm_link_new(struct shm_endpoint *endpoint, struct ofp_peer *pe
     link->peer = peer;
     link->number = number;
     link->state = SHM_LINK_ASKING;
+    link->stamp_in = (uint32_t)shm_draw();
     ofp_list_init(&link->controls);
     ofp_list_init(&link->kept);
     endpoint->links[number] = link;
@@ -117,6 +118,7 @@ void shm_link_free(struct shm_link *link)
     if (link->remote)
         shm_remote_release(link->remote);
     endpoint->links[link->number] = NULL;
+    shm_suspicion_end(endpoint);
     /* All that it ever claimed lies before. */
     endpoint->retired_at[link->number] = endpoint->head + (UINT64_C(1) << endpoint->ring.shift);
     free(link);
@@ -139,13 +141,13 @@ void shm_link_up(struct shm_link *link)
     shm_core->peer_up(link->peer);
 }
 
-void shm_link_dying(struct shm_link *link, bool ended)
+void shm_link_dying(struct shm_link *link, enum shm_end end)
 {
     if (link->state == SHM_LINK_DYING)
         return;
     link->state = SHM_LINK_DYING;
     link->up = link->ready = false;
-    link->ended = ended;
+    link->end = (uint8_t)end;
     link->drain_until = shm_ring_end(&link->endpoint->ring, link->endpoint->head);
     shm_controls_drop(link);
     link_busy(link);
@@ -163,12 +165,18 @@ void shm_link_closing(struct shm_link *link)
 /* Dying, and nothing of it is left in the ring. */
 static void link_finish(struct shm_link *link)
 {
+    static const char *const ends[] = {
+        [SHM_END_DEAD] = "is dead",
+        [SHM_END_CLOSED] = "is closed",
+        [SHM_END_RENEWED] = "gave up its shared memory, which was damaged, and is met anew",
+    };
     char address[OFP_TEXT_MAX / 2] = "", text[OFP_TEXT_MAX];
+    bool gone = link->end != SHM_END_RENEWED;
 
     if (link->peer) {
         shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
-        snprintf(text, sizeof(text), "%s %s", address, link->ended ? "is closed" : "is dead");
-        shm_core->peer_lost(link->peer, OFP_EPEERLOST, true, text);
+        snprintf(text, sizeof(text), "%s %s", address, ends[link->end]);
+        shm_core->peer_lost(link->peer, gone ? OFP_EPEERLOST : ECONNRESET, gone, text);
     }
     shm_link_free(link);
 }
@@ -207,7 +215,7 @@ void shm_link_goodbye(struct shm_link *link, bool ended)
         /* Its last slot, so all before it has been read. */
         link->state = SHM_LINK_DYING;
         link->up = link->ready = false;
-        link->ended = true;
+        link->end = SHM_END_CLOSED;
         link_finish(link);
         return;
     }
@@ -225,7 +233,7 @@ void shm_link_unanswered(struct shm_link *link)
     struct shm_link *asking;
 
     link_detach(link);
-    shm_link_dying(link, true);
+    shm_link_dying(link, SHM_END_CLOSED);
     asking = peer ? shm_link_new(endpoint, peer) : NULL;
     if (asking && shm_meet_start(asking) == 0)
         return;
@@ -272,28 +280,27 @@ static int skip_dead_slots(struct shm_endpoint *endpoint)
     }
 }
 
-/*
- * Nobody who keeps the rules leaves the slot at the head in such a state; somebody we have parted with may. What is not of
- * this lap, its late store has to make way for; what it claims, it gets some time to publish.
- */
-bool shm_ring_mend(struct shm_endpoint *endpoint)
+/* What waits for room in their ring waits in vain. */
+static bool link_is_unread(const struct shm_link *link)
 {
-    uint64_t lap = endpoint->head >> endpoint->ring.shift, state = shm_ring_peek(&endpoint->ring, endpoint->head);
-    bool claimed = shm_ring_is_claimed(&endpoint->ring, endpoint->head, state);
+    return !ofp_list_empty(&link->controls) && ofp_load_relaxed(&link->ring.header->status) & SHM_CLOSED;
+}
 
-    if (state == shm_state(lap, 0, SHM_FREE) || shm_ring_is_ready(&endpoint->ring, endpoint->head, state) ||
-        (claimed && shm_link_find(endpoint, shm_state_owner(state))))
-        return true;
-    endpoint->protocol_errors++;
-    if (!claimed)
-        return ofp_claim(&shm_ring_slot(&endpoint->ring, endpoint->head)->state, &state, shm_state(lap, 0, SHM_FREE));
-    if (endpoint->suspect != endpoint->head + 1) {
-        endpoint->suspect = endpoint->head + 1;
-        endpoint->suspect_since = shm_core->now();
-    } else if (shm_core->now() - endpoint->suspect_since > SHM_SUSPICION) {
-        shm_ring_free(&endpoint->ring, endpoint->head++);
+/* Their status word said that they close: until it says that they have. */
+static void link_work_closing(struct shm_link *link)
+{
+    uint64_t status = ofp_load_acquire(&link->ring.header->status);
+
+    if (status & ~SHM_STATUS_BITS || (status & (SHM_CLOSING | SHM_CLOSED)) == SHM_CLOSING) {
+        /* Of nonsense its owner will hear, too. */
+        shm_schedule_retry(link->endpoint);
+    } else if (status & SHM_CLOSED) {
+        shm_link_dying(link, status & SHM_RENEWED ? SHM_END_RENEWED : SHM_END_CLOSED);
+    } else {
+        /* Nobody takes it back: the word had been overwritten. */
+        link->closing = false;
+        shm_link_lose(link, ECONNRESET, false, "its status word was damaged");
     }
-    return false;
 }
 
 int shm_links_work(struct shm_endpoint *endpoint)
@@ -309,11 +316,8 @@ int shm_links_work(struct shm_endpoint *endpoint)
                 continue;
             link_finish(link);
             events++;
-        } else if (link->closing) {
-            if (ofp_load_acquire(&link->ring.header->status) & SHM_CLOSED)
-                shm_link_dying(link, true);
-            else
-                shm_schedule_retry(endpoint);
+        } else if (link->closing || link_is_unread(link)) {
+            link_work_closing(link);
         } else if (shm_controls_flush(link)) {
             ofp_list_remove(&link->busy);
             link_settle(link);
@@ -323,6 +327,40 @@ int shm_links_work(struct shm_endpoint *endpoint)
     if (ofp_list_empty(&endpoint->busy))
         endpoint->work &= ~(uint32_t)SHM_WORK_LINKS;
     return events;
+}
+
+/* --------------------------------------------------------------------------------------------------------- renewal */
+
+void shm_links_part(struct shm_endpoint *endpoint)
+{
+    for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
+        struct shm_link *link = endpoint->links[i];
+
+        if (link && link->state == SHM_LINK_DYING) {
+            link_finish(link);
+        } else if (link && (link->state == SHM_LINK_UP || link->state == SHM_LINK_LEAVING)) {
+            /* It writes a ring that nobody reads: its own farewell is not waited for. */
+            link->goodbye_received = true;
+            if (!link_settle(link))
+                shm_link_lose(link, ECONNRESET, false, "the shared memory of this endpoint was damaged");
+        }
+    }
+}
+
+void shm_links_call_again(struct shm_endpoint *endpoint)
+{
+    for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
+        struct shm_link *link = endpoint->links[i];
+
+        if (link && link->state == SHM_LINK_ANSWERED) {
+            shm_link_unanswered(link);
+        } else if (link && link->state == SHM_LINK_ASKING) {
+            /* What it was told of is no more. */
+            shm_meetings_drop(endpoint, link);
+            if (shm_meet_start(link) != 0)
+                shm_link_lose(link, ENOMEM, false, NULL);
+        }
+    }
 }
 
 /* --------------------------------------------------------------------------------------------------------- connect */
@@ -335,6 +373,7 @@ static int connect_self(struct shm_link *link)
     link->segment = endpoint->segment;
     link->ring = endpoint->ring;
     link->number_there = link->number;
+    link->stamp_out = link->stamp_in;
     link->remote = &endpoint->domain->self;
     link->remote->uses++;
     link->probe_address = (uint64_t)(uintptr_t)&endpoint->incarnation;

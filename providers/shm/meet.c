@@ -18,6 +18,9 @@
 #define PAUSE_LONGEST UINT64_C(50000000)
 /* Connections accepted per call, so that a flood of them does not stop everything else. */
 #define ACCEPT_BATCH 32
+/* So long a call may take before others that wait push it out: until its HELLO, which comes at once, and until its ACK, ns. */
+#define HELLO_PATIENCE UINT64_C(100000000)
+#define ACK_PATIENCE UINT64_C(1000000000)
 
 /* -------------------------------------------------------------------------------------------------------- packets */
 
@@ -99,9 +102,12 @@ static int packet_receive(int connection, struct shm_received *received)
     while (length < 0 && errno == EINTR);
     if (length < 0)
         return errno == EAGAIN ? -EAGAIN : 0;
-    if (length == 0)
-        return 0;
+    /* An empty packet, which looks like the end, may bring some too. */
     take_descriptors(received, &message);
+    if (length == 0) {
+        shm_received_close(received);
+        return 0;
+    }
     if (message.msg_flags & MSG_CTRUNC) {
         shm_received_close(received);
         return -EMFILE;
@@ -154,7 +160,7 @@ static void meeting_ready(struct ofp_watch *watch, uint32_t events)
         break;
     case -EMFILE:
         if (meeting->role == SHM_CALLED)
-            shm_meeting_free(meeting);
+            shm_meeting_hung_up(meeting);
         else
             shm_meeting_again(meeting, EMFILE);
         break;
@@ -262,6 +268,7 @@ struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meet
     meeting->timer.expired = meeting_expired;
     meeting->deadline = shm_core->now() + endpoint->domain->connect_ns;
     meeting->pause = PAUSE_FIRST;
+    endpoint->calls += role == SHM_CALLED;
     ofp_list_append(&endpoint->meetings, &meeting->node);
     return meeting;
 }
@@ -272,6 +279,7 @@ void shm_meeting_free(struct shm_meeting *meeting)
     shm_core->timer_stop(domain_of(meeting), &meeting->timer);
     if (meeting->role == SHM_ASKER)
         shm_foreign_arena_arrived(meeting->link->remote, meeting->arena, -1);
+    meeting->endpoint->calls -= meeting->role == SHM_CALLED;
     ofp_list_remove(&meeting->node);
     free(meeting);
 }
@@ -332,7 +340,7 @@ void shm_meet_goodbye(struct shm_link *link)
 
 static void listener_pause(struct shm_endpoint *endpoint)
 {
-    /* Readable all the time otherwise: stop looking, and look again when descriptors may have been closed. */
+    /* Readable all the time otherwise: stop looking, and look again when descriptors, or calls, may be over. */
     shm_core->watch_remove(endpoint->domain->base, &endpoint->listener);
     endpoint->listener_timer.deadline = shm_core->now() + PAUSE_LONGEST;
     shm_core->timer_start(endpoint->domain->base, &endpoint->listener_timer);
@@ -347,6 +355,27 @@ static void listener_again(struct ofp_timer *timer, uint64_t now)
         endpoint->listener_timer.deadline = shm_core->now() + PAUSE_LONGEST;
         shm_core->timer_start(endpoint->domain->base, &endpoint->listener_timer);
     }
+}
+
+/*
+ * One more call than there may be under way: the longest that has had its time makes room. A caller that means it tries again,
+ * and whom we have answered we call ourselves. False: none has, and the others wait in the backlog.
+ */
+static bool make_room(struct shm_endpoint *endpoint)
+{
+    struct ofp_list *node, *following;
+    uint64_t now = shm_core->now();
+
+    OFP_LIST_EACH(node, following, &endpoint->meetings) {
+        struct shm_meeting *meeting = OFP_CONTAINER_OF(node, struct shm_meeting, node);
+        uint64_t began = meeting->deadline - endpoint->domain->connect_ns;
+
+        if (meeting->role != SHM_CALLED || now - began < (meeting->link ? ACK_PATIENCE : HELLO_PATIENCE))
+            continue;
+        shm_meeting_hung_up(meeting);
+        return true;
+    }
+    return false;
 }
 
 static void accept_one(struct shm_endpoint *endpoint, int fd)
@@ -379,8 +408,13 @@ static void listener_ready(struct ofp_watch *watch, uint32_t events)
 
     (void)events;
     for (int i = 0; i < ACCEPT_BATCH; i++) {
-        int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd;
 
+        if (endpoint->calls >= SHM_CALLS_MAX && !make_room(endpoint)) {
+            listener_pause(endpoint);
+            return;
+        }
+        fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
             accept_one(endpoint, fd);
             continue;

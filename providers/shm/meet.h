@@ -39,6 +39,8 @@ struct shm_packet {
     uint64_t probe_address; /* there lies `incarnation`: who can read it there may attach */
     uint32_t number;        /* what the receiver's slots in the sender's ring are to be signed with */
     uint32_t arena;
+    uint32_t stamp; /* where the series of those slots' stamps begins */
+    uint32_t reserved;
 };
 _Static_assert(offsetof(struct shm_packet, version) == 4, "layout");
 _Static_assert(offsetof(struct shm_packet, oldest) == 6, "layout");
@@ -52,7 +54,8 @@ _Static_assert(offsetof(struct shm_packet, start_time) == 96, "layout");
 _Static_assert(offsetof(struct shm_packet, probe_address) == 104, "layout");
 _Static_assert(offsetof(struct shm_packet, number) == 112, "layout");
 _Static_assert(offsetof(struct shm_packet, arena) == 116, "layout");
-_Static_assert(sizeof(struct shm_packet) == 120, "layout");
+_Static_assert(offsetof(struct shm_packet, stamp) == 120, "layout");
+_Static_assert(sizeof(struct shm_packet) == 128, "layout");
 #define SHM_PACKET_COMMON 12
 
 enum shm_meeting_role {

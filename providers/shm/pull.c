@@ -131,7 +131,7 @@ static void pull_end(const struct shm_pull *pull, enum progress result)
     int error = result == PULL_FAILED ? EFAULT : 0;
 
     if (result == PULL_LOST) {
-        shm_link_dying(link, false);
+        shm_link_dying(link, SHM_END_DEAD);
         return;
     }
     /*

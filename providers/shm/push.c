@@ -104,6 +104,8 @@ static int push_fragment(struct shm_push *push)
                                                       .receive = push->receive,
                                                       .offset = push->offset};
     push->offset += part;
+    endpoint->bounce.buffers[index].slot = slot;
+    endpoint->bounce.buffers[index].slot_state = state;
     shm_publish(link, slot, state);
     OFP_SHM_STEP(push_fragment);
     return 0;

@@ -129,7 +129,7 @@ static void take_unknown(struct shm_link *link, unsigned kind)
     struct shm_endpoint *endpoint = link->endpoint;
 
     if (!endpoint->complained_kind)
-        shm_core->log(OFP_LOG_ERROR, SHM_NAME, "endpoint %u: a slot of unknown kind %u arrived", endpoint->base->id,
+        shm_core->log(OFP_LOG_WARNING, SHM_NAME, "endpoint %u: a slot of unknown kind %u arrived", endpoint->base->id,
                       kind);
     endpoint->complained_kind = true;
     shm_link_violation(link, "a slot of unknown kind");
@@ -170,6 +170,13 @@ static enum outcome take_other(struct shm_link *link, const struct shm_slot *slo
         content->control = slot->content.control;
         valid = shm_notice_arrived(link, content);
         break;
+    case SHM_PROBE:
+        shm_control_send(link, SHM_ECHO, 0, &(struct shm_control_fields){.id = content->control.id});
+        break;
+    case SHM_ECHO:
+        /* In its turn, so nothing before it is missing. */
+        link->probe = 0;
+        break;
     case SHM_NOTHING:
         break;
     default:
@@ -180,18 +187,31 @@ static enum outcome take_other(struct shm_link *link, const struct shm_slot *slo
     return TAKEN;
 }
 
+/*
+ * Whoever wrote this slot, it is not who is named there: nobody is blamed for it. It may lie where a message of somebody was,
+ * though, so everybody is asked.
+ */
+static void take_foreign(struct shm_endpoint *endpoint)
+{
+    if (!endpoint->complained_owner)
+        shm_core->log(
+            OFP_LOG_WARNING, SHM_NAME,
+            "endpoint %u: a slot arrived that none of its peers wrote, and is dropped; a process that has its "
+            "memory mapped writes where it should not",
+            endpoint->base->id);
+    endpoint->complained_owner = true;
+    endpoint->protocol_errors++;
+    endpoint->work |= SHM_WORK_PROBE;
+}
+
 /* Slots of a link that is not up: it comes up by them, or only its farewell counts. */
 static bool link_listens(struct shm_endpoint *endpoint, struct shm_link *link, const struct shm_content *content)
 {
     /* Closed before our meeting was over, which then fails by itself. */
-    if (link && link->state == SHM_LINK_ASKING && content->kind == SHM_GOODBYE)
+    if (link->state == SHM_LINK_ASKING && content->kind == SHM_GOODBYE)
         return false;
-    if (!link || link->state == SHM_LINK_ASKING) {
-        if (!endpoint->complained_owner)
-            shm_core->log(OFP_LOG_WARNING, SHM_NAME, "endpoint %u: a slot of nobody known arrived and is dropped",
-                          endpoint->base->id);
-        endpoint->complained_owner = true;
-        endpoint->protocol_errors++;
+    if (link->state == SHM_LINK_ASKING) {
+        take_foreign(endpoint);
         return false;
     }
     if (link->state == SHM_LINK_ANSWERED)
@@ -203,18 +223,53 @@ static bool link_listens(struct shm_endpoint *endpoint, struct shm_link *link, c
     return false;
 }
 
+/* A slot with another stamp than the next one of the link that it names (NULL: of none). */
+static void take_out_of_turn(struct shm_endpoint *endpoint, struct shm_link *link, const struct shm_content *content)
+{
+    if (link && link->probe && content->kind == SHM_ECHO && content->control.id == link->probe)
+        shm_probe_failed(link);
+    else if (!link && content->kind == SHM_GOODBYE)
+        /* Of one that saw too late that the link was over. */
+        endpoint->work |= SHM_WORK_PROBE;
+    else
+        take_foreign(endpoint);
+}
+
 static inline enum outcome take(struct shm_endpoint *endpoint, const struct shm_slot *slot, uint64_t state)
 {
     struct shm_link *link = shm_link_find(endpoint, shm_state_owner(state));
     struct shm_content content;
+    enum outcome outcome;
+    uint32_t before, stamp;
 
     /* The first line; the second is copied where the kind has one. */
     memcpy(&content, &slot->content, SHM_CACHE_LINE - sizeof(slot->state));
-    if (SHM_UNLIKELY(!link || link->state != SHM_LINK_UP) && !link_listens(endpoint, link, &content))
+    before = link ? link->stamp_in : 0;
+    stamp = shm_stamp_next(before);
+    if (SHM_UNLIKELY(!link || content.stamp != shm_stamp_of(stamp))) {
+        take_out_of_turn(endpoint, link, &content);
         return TAKEN;
-    if (SHM_LIKELY(content.kind == SHM_INLINE))
-        return take_inline(link, slot, &content);
-    return take_other(link, slot, &content);
+    }
+    /* Now: the link may be gone behind the slot. */
+    link->stamp_in = stamp;
+    if (SHM_UNLIKELY(link->state != SHM_LINK_UP) && !link_listens(endpoint, link, &content))
+        return TAKEN;
+    outcome =
+        SHM_LIKELY(content.kind == SHM_INLINE) ? take_inline(link, slot, &content) : take_other(link, slot, &content);
+    if (SHM_UNLIKELY(outcome == STALLED))
+        link->stamp_in = before;
+    return outcome;
+}
+
+void shm_receive_rest(struct shm_endpoint *endpoint)
+{
+    for (uint64_t left = UINT64_C(1) << endpoint->ring.shift; left; left--, endpoint->head++) {
+        uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
+
+        if (shm_ring_is_ready(&endpoint->ring, endpoint->head, state) &&
+            take(endpoint, shm_ring_slot(&endpoint->ring, endpoint->head), state) == STALLED)
+            return;
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------- progress */
@@ -249,6 +304,8 @@ static int work(struct shm_endpoint *endpoint)
         events += shm_reaching_work(endpoint);
     if (endpoint->work & SHM_WORK_ANNOUNCE)
         update_announce_only(endpoint);
+    if (endpoint->work & SHM_WORK_PROBE)
+        shm_probe_all(endpoint);
     return events;
 }
 
@@ -288,7 +345,7 @@ int shm_progress(struct ofp_endpoint *base)
     if (SHM_LIKELY(events))
         update_announce_only(endpoint);
     else if (SHM_UNLIKELY(++endpoint->empty_polls % SHM_MEND_POLLS == 0))
-        shm_ring_mend(endpoint);
+        shm_segment_mend(endpoint);
     if (SHM_UNLIKELY(endpoint->work))
         events += work(endpoint);
     endpoint->in_progress = false;

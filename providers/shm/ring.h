@@ -8,7 +8,8 @@
  *     FREE(lap) -> CLAIMED(lap, owner) -> READY(lap, owner) -> FREE(lap + 1)
  *
  * is changed by the sender (first two) and the reader (last). `tail` is a hint that is never ahead of the first free
- * position: it is stored only after the slot before it was seen claimed. It may fall behind; who finds it so walks on.
+ * position: it is stored only after the slot before it was seen claimed (release, so that the owner may rely on it: mend.c).
+ * It may fall behind; who finds it so walks on.
  */
 #ifndef SHM_RING_H
 #define SHM_RING_H
@@ -79,14 +80,14 @@ static inline struct shm_slot *shm_ring_claim(const struct shm_ring *ring, uint3
             OFP_SHM_STEP(after_claim);
             /* Not an exchange: at worst the hint falls back, and somebody walks. Nothing is read through it. */
             if (ofp_load_relaxed(&ring->header->tail) == position)
-                ofp_store_relaxed(&ring->header->tail, position + 1);
+                ofp_store_release(&ring->header->tail, position + 1);
             OFP_SHM_STEP(after_tail);
             *state = shm_state(lap, owner, SHM_READY);
             return slot;
         }
         if (!shm_ring_step(ring, expected, &position))
             return NULL;
-        ofp_store_relaxed(&ring->header->tail, position);
+        ofp_store_release(&ring->header->tail, position);
     }
     return NULL;
 }
@@ -140,17 +141,21 @@ static inline void shm_ring_free(const struct shm_ring *ring, uint64_t head)
     OFP_SHM_STEP(after_slot_free);
 }
 
+/* Whether `position` has been claimed, and perhaps published. */
+static inline bool shm_ring_is_taken(const struct shm_ring *ring, uint64_t position)
+{
+    uint64_t state = shm_ring_peek(ring, position);
+
+    return shm_ring_is_claimed(ring, position, state) || shm_ring_is_ready(ring, position, state);
+}
+
 /* Reader: first position from `head` on that nobody has claimed. Walks the claimed ones: for rare occasions. */
 static inline uint64_t shm_ring_end(const struct shm_ring *ring, uint64_t head)
 {
     uint64_t limit = head + (UINT64_C(1) << ring->shift);
 
-    for (; head != limit; head++) {
-        uint64_t state = shm_ring_peek(ring, head);
-
-        if (shm_state_lap(state) != (uint32_t)(head >> ring->shift) || shm_state_phase(state) == SHM_FREE)
-            break;
-    }
+    while (head != limit && shm_ring_is_taken(ring, head))
+        head++;
     return head;
 }
 

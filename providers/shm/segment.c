@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -108,19 +107,34 @@ static void set_parts(struct shm_segment *segment, const struct layout *layout)
     segment->bounce_buffers = segment->base + layout->bounce_buffers;
 }
 
+#define CONSTANTS offsetof(struct shm_header, constants_pad)
+
+static struct shm_header constants_of(const struct shm_segment *segment)
+{
+    return (struct shm_header){.magic = SHM_SEGMENT_MAGIC,
+                               .version = SHM_VERSION,
+                               .oldest = SHM_OLDEST_VERSION,
+                               .slot_shift = segment->slot_shift,
+                               .bounce_size = segment->bounce_size,
+                               .bounce_count = segment->bounce_count,
+                               .incarnation = segment->incarnation,
+                               .size = segment->size};
+}
+
 static void write_constants(const struct shm_segment *segment)
 {
     struct shm_ring ring = {segment->header, segment->slots, segment->slot_shift};
+    struct shm_header constants = constants_of(segment);
 
-    segment->header->magic = SHM_SEGMENT_MAGIC;
-    segment->header->version = SHM_VERSION;
-    segment->header->oldest = SHM_OLDEST_VERSION;
-    segment->header->slot_shift = segment->slot_shift;
-    segment->header->bounce_size = segment->bounce_size;
-    segment->header->bounce_count = segment->bounce_count;
-    segment->header->incarnation = segment->incarnation;
-    segment->header->size = segment->size;
+    memcpy(segment->header, &constants, CONSTANTS);
     shm_ring_init(&ring, 0);
+}
+
+bool shm_segment_is_whole(const struct shm_segment *segment)
+{
+    struct shm_header constants = constants_of(segment);
+
+    return memcmp(segment->header, &constants, CONSTANTS) == 0;
 }
 
 int shm_segment_create(struct shm_segment *segment, uint32_t slot_shift, uint32_t bounce_size, uint32_t bounce_count,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Layout of an endpoint's segment, version 2. One memfd, sealed against a change of size, mapped by its owner and by every
+ * Layout of an endpoint's segment, version 3. One memfd, sealed against a change of size, mapped by its owner and by every
  * peer; little-endian.
  *
  *     0            header: constants | tail hint | status | visiting  one cache line each
@@ -9,19 +9,20 @@
  *     next page    bounce buffers                                     written by the owner, read by peers, who
  *                                                                     write there what the owner asked them for
  *
- *     slot, line 0   0 state | 8 kind, flags, length | 16 tag | 24 data | 32 payload 0 … 31, or the fields of the kind
+ *     slot, line 0   0 state | 8 kind, flags, stamp, length | 16 tag | 24 data | 32 payload 0 … 31, or the fields of the kind
  *           line 1   64 payload 32 … 95
  */
 #ifndef SHM_SEGMENT_H
 #define SHM_SEGMENT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define SHM_SEGMENT_MAGIC 0x314d4853504f464full /* "OFOPSHM1" in memory */
-#define SHM_VERSION 2                           /* of segment, region table and meeting together */
-#define SHM_OLDEST_VERSION 2                    /* the oldest that we still understand */
+#define SHM_VERSION 3                           /* of segment, region table and meeting together */
+#define SHM_OLDEST_VERSION 3                    /* the oldest that we still understand */
 
 #define SHM_CACHE_LINE 64
 #define SHM_RING_OFFSET 4096
@@ -42,6 +43,8 @@
 #define SHM_CLOSING UINT64_C(4)  /* its memory is the user's again, what is read from it now may be anything */
 #define SHM_CLOSED UINT64_C(8)   /* it reads and writes no ring any more */
 #define SHM_EVENTS UINT64_C(16)  /* tell it of every access to its memory; set before anybody knows the segment */
+#define SHM_RENEWED UINT64_C(32) /* with CLOSING: the owner lives on with another segment; meet it anew */
+#define SHM_STATUS_BITS UINT64_C(63)
 
 struct shm_header {
     /* Constants, written before the segment is handed out. */
@@ -90,7 +93,9 @@ enum shm_kind {
     SHM_NOTHING = 9,   /* claimed, then not needed */
     SHM_REMOTE = 10,   /* RMA or atomics, or a part of one: a struct shm_request in a bounce buffer of the sender */
     SHM_ANSWER = 11,   /* its end; what was read lies in that buffer, which is the initiator's again */
-    SHM_NOTICE = 12    /* the sender has read or written memory of ours by itself */
+    SHM_NOTICE = 12,   /* the sender has read or written memory of ours by itself */
+    SHM_PROBE = 13,    /* answer with ECHO: does all that you send arrive? */
+    SHM_ECHO = 14      /* the answer, with the id of the question */
 };
 
 /* Bits of shm_slot.flags. */
@@ -116,7 +121,8 @@ struct shm_announced_fields {
     uint64_t arena_offset;
 };
 struct shm_control_fields {
-    uint64_t id;      /* done, clear: the sender's operation; abort: the receiver's transfer; notice: the region's id */
+    uint64_t id;      /* done, clear: the sender's operation; abort: the receiver's transfer; notice: the region's id;
+                       * probe, echo: the question's */
     uint64_t receive; /* clear: the receiver's id of the transfer; answer: index << 32 | generation of the buffer */
     uint64_t length;  /* clear: bytes wanted; notice: bytes reached */
     int32_t error;    /* done, abort, answer */
@@ -155,7 +161,7 @@ static inline struct shm_remote_piece *shm_request_pieces(struct shm_request *re
 struct shm_content {
     uint8_t kind;
     uint8_t flags;
-    uint16_t reserved;
+    uint16_t stamp;  /* the next one of this sender; shm_stamp_next */
     uint32_t length; /* bytes in the slot or in the bounce buffer */
     uint64_t tag;
     uint64_t data;
@@ -174,6 +180,7 @@ struct shm_slot {
 _Static_assert(offsetof(struct shm_slot, state) == 0, "layout");
 _Static_assert(offsetof(struct shm_slot, content.kind) == 8, "layout");
 _Static_assert(offsetof(struct shm_slot, content.flags) == 9, "layout");
+_Static_assert(offsetof(struct shm_slot, content.stamp) == 10, "layout");
 _Static_assert(offsetof(struct shm_slot, content.length) == 12, "layout");
 _Static_assert(offsetof(struct shm_slot, content.tag) == 16, "layout");
 _Static_assert(offsetof(struct shm_slot, content.data) == 24, "layout");
@@ -199,6 +206,14 @@ struct shm_bounce_state {
 };
 _Static_assert(sizeof(struct shm_bounce_state) == SHM_CACHE_LINE, "layout");
 
+/*
+ * Stamps. Every slot carries the next number of a series that its sender and the ring's owner agreed on when they met. So the
+ * owner knows a slot that its signer never published, one that is missing, one that comes out of its turn. It is no secret
+ * from somebody who wants to know it, and need not be: the kernel trusts that user too.
+ */
+static inline uint32_t shm_stamp_next(uint32_t series) { return series * UINT32_C(747796405) + UINT32_C(2891336453); }
+static inline uint16_t shm_stamp_of(uint32_t series) { return (uint16_t)(series >> 16); }
+
 /* A mapped segment, own or foreign. The constants were copied out and checked; nothing is read twice. */
 struct shm_segment {
     char *base;
@@ -221,6 +236,8 @@ int shm_segment_reserve_bounce(const struct shm_segment *segment, int fd, char *
 /* Check a descriptor that came from outside, then map it. The descriptor stays the caller's. */
 int shm_segment_map(struct shm_segment *segment, int fd, char *text, size_t text_size);
 void shm_segment_unmap(struct shm_segment *segment);
+/* Whether the constants of a segment of our own are what shm_segment_create wrote. */
+bool shm_segment_is_whole(const struct shm_segment *segment);
 
 /* A sealed, empty memfd of this size. Returns the descriptor or a negative error. */
 int shm_memfd_create(const char *name, uint64_t size, char *text, size_t text_size);

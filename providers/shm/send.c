@@ -89,7 +89,7 @@ void shm_after_publish(struct shm_link *link, uint64_t status)
     } else if (status & SHM_SLEEPING) {
         wake(link);
     }
-    if (status & (SHM_CLOSING | SHM_CLOSED))
+    if (status & (SHM_CLOSING | SHM_CLOSED) && !(status & ~SHM_STATUS_BITS))
         shm_link_closing(link);
 }
 

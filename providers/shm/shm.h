@@ -32,10 +32,15 @@
 #define SHM_DRAIN 64
 /* Without an event to wait for (a full ring of somebody else): look again after this long, ns. */
 #define SHM_RETRY_PAUSE UINT64_C(200000)
-/* A slot that was claimed by nobody known is skipped after this long, ns. */
+/* So long may a slot be claimed by nobody known, and by a peer that does not say that it does not hold it, ns. */
 #define SHM_SUSPICION UINT64_C(200000000)
-/* Empty polls between two looks at whether the slot at the head is in order; a power of two. */
+#define SHM_CLAIM_PATIENCE UINT64_C(5000000000)
+/* Between two looks at the own segment while asleep, ns. */
+#define SHM_LOOK_PAUSE UINT64_C(1000000000)
+/* Empty polls between two looks at whether the own segment is in order; a power of two. */
 #define SHM_MEND_POLLS 4096u
+/* Calls of others under way at once, at an endpoint. */
+#define SHM_CALLS_MAX 64
 
 #define SHM_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define SHM_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
@@ -76,7 +81,14 @@ enum shm_link_state {
     SHM_LINK_ANSWERED, /* we sent WELCOME and have their segment; up at their ACK or first slot */
     SHM_LINK_UP,
     SHM_LINK_LEAVING, /* dropped here, still alive there: kept until their GOODBYE or death */
-    SHM_LINK_DYING    /* dead or closed there: lost once the ring is read up to `drain_until` */
+    SHM_LINK_DYING    /* over: lost once the ring is read up to `drain_until` */
+};
+
+/* Why a link is dying. */
+enum shm_end {
+    SHM_END_DEAD,   /* the process is */
+    SHM_END_CLOSED, /* the endpoint is, for good */
+    SHM_END_RENEWED /* it lives on and is met anew */
 };
 
 /* One remote endpoint. The first cache line is what a post reads. */
@@ -88,17 +100,21 @@ struct shm_link {
     uint8_t state;         /* enum shm_link_state */
     bool attach;           /* process_vm_readv from it works */
     bool goodbye_sent, goodbye_received;
+    bool calls;         /* UP, yet it called again: it has let go of the link */
+    uint32_t stamp_out; /* series of the slots in theirs */
     struct shm_endpoint *endpoint;
     struct ofp_peer *peer; /* NULL once the core has let go of it */
+    uint32_t stamp_in;     /* series of its slots in ours */
 
     uint32_t number;            /* ours for it: index in endpoint->links */
     uint32_t bounce_held;       /* our buffers with whole messages that it has not given back */
     uint32_t fragments_held;    /* and those with fragments */
     struct shm_segment segment; /* theirs */
     struct shm_remote *remote;
-    uint64_t probe_address; /* there lies its incarnation: proves that the process is still the same */
-    uint64_t drain_until;
-    bool ended;                /* dying: the endpoint is gone for good */
+    uint64_t probe_address;    /* there lies its incarnation: proves that the process is still the same */
+    uint64_t drain_until;      /* dying, or `calls`: what it sent before lies before */
+    uint64_t probe;            /* id of the PROBE that it has not answered; 0: none */
+    uint8_t end;               /* dying: enum shm_end */
     bool closing;              /* seen SHM_CLOSING */
     struct ofp_list busy;      /* in endpoint->busy while dying or with controls queued */
     struct ofp_list wake;      /* in endpoint->to_wake while its owner waits to be woken */
@@ -109,7 +125,8 @@ struct shm_link {
     uint32_t unanswered;       /* operations that went by their ring, or have begun to */
 };
 
-_Static_assert(offsetof(struct shm_link, peer) + sizeof(void *) <= SHM_CACHE_LINE, "a post reads one line of the link");
+_Static_assert(offsetof(struct shm_link, stamp_in) + sizeof(uint32_t) <= SHM_CACHE_LINE,
+               "a message reads one line of it");
 /* With a remote and a place in the table of numbers, and room for the core's own part of a peer. */
 _Static_assert(sizeof(struct shm_link) + sizeof(struct shm_remote) <= 640, "under 1 KiB for an idle peer");
 
@@ -139,7 +156,12 @@ struct shm_endpoint {
     bool armed, stalled, closed;
     bool complained_owner, complained_kind;
     uint64_t protocol_errors;
-    uint64_t suspect, suspect_since; /* head + 1 at which a slot claimed by nobody known was seen first, and when */
+    /* mend.c: head + 1 at which a claimed slot is watched, 0: none; its state, since when, and what its owner was asked. */
+    uint64_t suspect, suspect_state, suspect_since;
+    const struct shm_slot *suspect_asked; /* NULL: not yet */
+    uint64_t suspect_asked_state;
+    uint64_t slots_seen;  /* when all slots were looked at */
+    uint64_t renew_again; /* when, after a failure */
     struct shm_segment segment;
     int segment_fd;
     uint64_t incarnation; /* random; also what a peer reads to prove that it may attach */
@@ -150,6 +172,7 @@ struct shm_endpoint {
     struct ofp_list node; /* in shm_domain.endpoints */
     struct ofp_list busy; /* links, by shm_link.busy */
     struct ofp_list meetings;
+    uint32_t calls; /* of them, those that others began */
     struct ofp_list pulls, pushes;
     struct ofp_list reaching; /* links, by shm_link.reaching */
     struct ofp_list to_wake;  /* links, by shm_link.wake: sleepers that are to know what was sent to them */
@@ -157,8 +180,9 @@ struct shm_endpoint {
     uint64_t moved;       /* bytes that this call of progress has fetched */
     uint64_t moved_since; /* and those since sleepers were last woken */
     struct ofp_watch listener;
-    struct ofp_timer listener_timer; /* out of descriptors: listen again */
+    struct ofp_timer listener_timer; /* out of descriptors, or enough calls: listen again */
     struct ofp_timer retry_timer;
+    struct ofp_timer look_timer; /* asleep: look at the own segment all the same */
 };
 
 enum shm_work {
@@ -166,7 +190,8 @@ enum shm_work {
     SHM_WORK_PULLS = 2,
     SHM_WORK_PUSHES = 4,
     SHM_WORK_ANNOUNCE = 8,
-    SHM_WORK_REACHING = 16
+    SHM_WORK_REACHING = 16,
+    SHM_WORK_PROBE = 32 /* a slot of nobody was read: somebody's may be missing */
 };
 
 static inline struct shm_domain *shm_domain_of(const struct ofp_domain *domain) { return domain->private; }
@@ -178,6 +203,8 @@ static inline struct shm_link *shm_link_of(const struct ofp_peer *peer)
 
 /* --------------------------------------------------------------------------------------------------------- endpoint.c */
 
+/* A random number, never 0. */
+uint64_t shm_draw(void);
 int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size);
 void shm_endpoint_close(struct ofp_endpoint *base, uint64_t deadline);
 int shm_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length);
@@ -197,8 +224,8 @@ static inline struct shm_link *shm_link_find(const struct shm_endpoint *endpoint
 }
 /* Both sides have each other: tell the core. */
 void shm_link_up(struct shm_link *link);
-/* The other side is dead or closed: read what the ring holds from it, then lose it. */
-void shm_link_dying(struct shm_link *link, bool ended);
+/* The other side is dead, closed or made anew: read what the ring holds from it, then lose it. */
+void shm_link_dying(struct shm_link *link, enum shm_end end);
 /* The other side has begun to close: nothing more is posted, its farewell or SHM_CLOSED ends the link. */
 void shm_link_closing(struct shm_link *link);
 /* The way to the peer is lost for this reason; the link is gone, or leaving, afterwards. */
@@ -211,11 +238,29 @@ int shm_links_work(struct shm_endpoint *endpoint);
 void shm_link_unanswered(struct shm_link *link);
 /* Its GOODBYE arrived; the link may be gone afterwards. */
 void shm_link_goodbye(struct shm_link *link, bool ended);
-/* Whether the slot at the head is in a state that it may be in; false: look again soon. */
-bool shm_ring_mend(struct shm_endpoint *endpoint);
+/* Our segment is given up: part with everybody who has it; and with the fresh one go on with what was not over. */
+void shm_links_part(struct shm_endpoint *endpoint);
+void shm_links_call_again(struct shm_endpoint *endpoint);
 /* As the core's entries. */
 int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size);
 void shm_link_peer_down(struct ofp_peer *peer);
+
+/* ------------------------------------------------------------------------------------------------------------- mend.c */
+
+/* Whether the slot at the head is in a state that it may be in; false: look again soon. */
+bool shm_head_mend(struct shm_endpoint *endpoint);
+/* The same of the whole of our segment, as far as it is not payload. */
+void shm_segment_mend(struct shm_endpoint *endpoint);
+/* A link is freed, which may be the one that a claimed slot names. */
+static inline void shm_suspicion_end(struct shm_endpoint *endpoint) { endpoint->suspect = 0; }
+/* Ask every peer whether all that it sends arrives. */
+void shm_probe_all(struct shm_endpoint *endpoint);
+/* It answered out of its turn: some of its slots were lost. The link is dropped, and its peer met anew. */
+void shm_probe_failed(struct shm_link *link);
+/* Give the segment up for a fresh one. */
+void shm_segment_renew(struct shm_endpoint *endpoint, const char *why);
+/* What has its status set in our header, by us. */
+uint64_t shm_own_status(const struct shm_endpoint *endpoint);
 
 /* ------------------------------------------------------------------------------------------------------------- send.c */
 
@@ -232,8 +277,11 @@ void shm_wake_ahead(struct shm_link *link);
 void shm_flush(struct ofp_endpoint *base);
 static inline void shm_publish(struct shm_link *link, struct shm_slot *slot, uint64_t state)
 {
-    uint64_t status = shm_ring_publish(&link->ring, slot, state);
+    uint64_t status;
 
+    link->stamp_out = shm_stamp_next(link->stamp_out);
+    slot->content.stamp = shm_stamp_of(link->stamp_out);
+    status = shm_ring_publish(&link->ring, slot, state);
     if (SHM_UNLIKELY(status))
         shm_after_publish(link, status);
 }
@@ -263,6 +311,9 @@ struct shm_bounce_buffer {
     uint64_t pending; /* its id; 0: another use */
     uint64_t offset;
     uint32_t length, payload; /* bytes, and where in the buffer */
+    /* Of a fragment: who frees that slot has given back the buffer. Otherwise NULL. */
+    const struct shm_slot *slot;
+    uint64_t slot_state;
 };
 int shm_bounce_open(struct shm_endpoint *endpoint);
 void shm_bounce_close(struct shm_endpoint *endpoint);
@@ -278,6 +329,10 @@ bool shm_bounce_would_have(struct shm_link *link);
 void shm_bounce_give(struct shm_endpoint *endpoint, uint32_t index);
 /* The holder is gone. */
 void shm_bounce_reclaim(struct shm_link *link);
+/* Take back what was given back and does not look so, since its state word was overwritten. */
+void shm_bounce_mend(struct shm_endpoint *endpoint);
+/* All holders are, and the memory with them. */
+void shm_bounce_renew(struct shm_endpoint *endpoint);
 /* Whether a fields' buffer exists in the sender's segment and can hold that much. */
 bool shm_bounce_is_valid(const struct shm_link *link, const struct shm_bounce_fields *fields, uint64_t length);
 /* Receiver: the buffer is the sender's again. Wake it if it sleeps: it may wait for that. */
@@ -286,6 +341,8 @@ void shm_bounce_free(struct shm_link *link, const struct shm_bounce_fields *fiel
 /* ---------------------------------------------------------------------------------------------------------- receive.c */
 
 int shm_progress(struct ofp_endpoint *base);
+/* Before the ring is given up: handle every slot behind the head that is whole. */
+void shm_receive_rest(struct shm_endpoint *endpoint);
 
 /* What ofp_message.provider_data of an announced message holds. */
 enum shm_way {
@@ -365,6 +422,9 @@ bool shm_process_is_same(const struct shm_link *link);
 uint64_t shm_process_start_time(int32_t pid);
 /* The pid at the other end, as seen from here, and whether it is the same user's. */
 int shm_peer_credentials(int connection, int32_t *pid);
+
+/* Whether the process at the other end of a connection is the one of the link. */
+bool shm_link_is_of(const struct shm_link *link, int connection);
 
 /* ------------------------------------------------------------------------------------------------------------- meet.c */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Layout of a domain's region table, version 2: where peers find out by themselves what they may reach, and where it lies. A
+ * Layout of a domain's region table, version 3: where peers find out by themselves what they may reach, and where it lies. A
  * sealed memfd that peers map for reading, made when the first region is published.
  *
  * A region's entry stands at the place that follows from its key, or at one of the next few; where all of them are taken the

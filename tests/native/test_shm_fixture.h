@@ -27,6 +27,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -267,6 +269,23 @@ static inline uint32_t insert_rank(struct side *side, const struct shared *share
                 0);
     CHECK_EQUAL(ofp_av_insert(side->av, address, length, &index), 0);
     return index;
+}
+
+/* A connection to the socket of an endpoint, on which nothing has been said. */
+static inline int connect_to(const struct shared *shared, uint32_t rank)
+{
+    struct shm_address address;
+    struct sockaddr_un socket_address;
+    char service[40], text[OFP_TEXT_MAX];
+    size_t size = sizeof(address);
+    socklen_t length;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    service_of(shared, rank, service);
+    CHECK_EQUAL(shm_address_resolve(NULL, service, &address, &size, text, sizeof(text)), 0);
+    length = shm_address_socket(&address, &socket_address);
+    CHECK_EQUAL(connect(fd, (struct sockaddr *)&socket_address, length), 0);
+    return fd;
 }
 
 /* Lost is noticed within a second of progress; the rest is for slow machines. */

@@ -5,7 +5,6 @@
  */
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "meet.h"
 #include "shm.h"
@@ -191,6 +190,9 @@ static void throw_slot(struct shm_link *link, uint64_t *random, bool lies)
         content.length = (uint32_t)(next_random(random) % 3000);
         fill_request(link, content.bounce.index, random);
     }
+    /* Otherwise nobody would believe that it is ours. */
+    link->stamp_out = shm_stamp_next(link->stamp_out);
+    content.stamp = shm_stamp_of(link->stamp_out);
     memcpy(&slot->content, &content, sizeof(content));
     if (next_random(random) % 16 == 0)
         state = shm_state(state >> 32, 1000 + (uint32_t)(next_random(random) % 1000), SHM_READY);
@@ -375,22 +377,6 @@ static void test_vandal(void **state)
 
 /* ---------------------------------------------------------------------------------------------------------- sockets */
 
-static int connect_to(const struct shared *shared, uint32_t rank)
-{
-    struct shm_address address;
-    struct sockaddr_un socket_address;
-    char service[40], text[OFP_TEXT_MAX];
-    size_t size = sizeof(address);
-    socklen_t length;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-    service_of(shared, rank, service);
-    CHECK_EQUAL(shm_address_resolve(NULL, service, &address, &size, text, sizeof(text)), 0);
-    length = shm_address_socket(&address, &socket_address);
-    CHECK_EQUAL(connect(fd, (struct sockaddr *)&socket_address, length), 0);
-    return fd;
-}
-
 /* A packet with up to three descriptors, which is more than any packet has. */
 static void send_packet(int fd, const void *packet, size_t length, unsigned descriptors)
 {
@@ -444,7 +430,7 @@ static void packet_process(struct shared *shared, uint32_t rank)
                 bytes[k] = (uint8_t)(next_random(&random) >> 24);
             if (i % 2) {
                 packet.magic = SHM_PACKET_MAGIC;
-                packet.version = packet.oldest = (uint16_t)(i % 16 == 1 ? 9 : 1);
+                packet.version = packet.oldest = (uint16_t)(i % 16 == 1 ? 9 : SHM_VERSION);
                 packet.type = (uint16_t)(next_random(&random) % 10);
             }
             if (i % 4 == 3) {
