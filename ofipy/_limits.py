@@ -16,11 +16,11 @@ UINT32_MAX = 2**32 - 1
 UINT64_MAX = 2**64 - 1
 
 LIMITS: dict[str, tuple[int, int, str]] = {
-    "backlog": (1, lib.OFP_ENTRIES_MAX, "requests"),
-    "completions": (1, lib.OFP_ENTRIES_MAX, "completions"),
-    "events": (1, lib.OFP_ENTRIES_MAX, "events"),
+    "backlog": (1, lib.OFP_COUNT_MAX, "requests"),
+    "completions": (1, lib.OFP_COUNT_MAX, "completions"),
+    "events": (1, lib.OFP_COUNT_MAX, "events"),
     "min_multi_recv": (1, lib.OFP_BYTES_MAX, "bytes"),
-    "tx_size": (1, lib.OFP_ENTRIES_MAX, "operations"),
+    "tx_size": (1, lib.OFP_COUNT_MAX, "operations"),
     "unexpected_size": (1, lib.OFP_BYTES_MAX, "bytes"),
 }
 """Bounds, both allowed, and unit of what bounds an object."""

@@ -82,6 +82,7 @@ class _Library:
     OFP_COUNTER_REMOTE_WRITE: int
     OFP_COUNTER_SEND: int
     OFP_COUNTER_WRITE: int
+    OFP_COUNT_MAX: int
     OFP_DELIVERY_COMPLETE: int
     OFP_DISCARD: int
     OFP_DOUBLE: int
@@ -92,7 +93,6 @@ class _Library:
     OFP_ENOKEY: int
     OFP_ENOREGION: int
     OFP_ENORX: int
-    OFP_ENTRIES_MAX: int
     OFP_EOVERRUN: int
     OFP_EPEERLOST: int
     OFP_EP_DGRAM: int

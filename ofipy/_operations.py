@@ -40,7 +40,7 @@ SEGMENT_DTYPE = record_dtype("struct ofp_segment", 24)
 
 def operations(count: int) -> np.ndarray[Any, np.dtype[np.void]]:
     """An array of `count` operation records, all zero, cache-line aligned in C memory."""
-    count = whole_number("count", count, 0, lib.OFP_ENTRIES_MAX, "records")
+    count = whole_number("count", count, 0, lib.OFP_COUNT_MAX, "records")
     memory = ffi.new("char[]", count * 128 + 64)
     skip = -int(ffi.cast("uintptr_t", memory)) % 64
     return np.frombuffer(ffi.buffer(memory), dtype=OPERATION_DTYPE, count=count, offset=skip)

@@ -321,7 +321,7 @@ def match(mode: str, depth: int, *, iterations: int) -> float:
     float
         Nanoseconds of one match.
     """
-    depth = whole_number("depth", depth, 1, lib.OFP_ENTRIES_MAX, "entries", operation="match")
+    depth = whole_number("depth", depth, 1, lib.OFP_COUNT_MAX, "entries", operation="match")
     iterations = _count("iterations", iterations, "match")
     elapsed = check(lib.ofp_measure_match(mode.encode(), depth, iterations), operation="match")
     return elapsed / iterations

@@ -9,6 +9,7 @@ import rich_click as click
 
 from fabtests.base.side import DEFAULT_PORT
 from fabtests.base.sizes import DEFAULT_SIZES, parse_sizes
+from ofipy.cli.support import Seconds
 
 __all__ = ["Options", "Sizes", "common_options"]
 
@@ -116,7 +117,7 @@ OPTIONS = (
     click.option("--local", is_flag=True, help="Start both sides here, pinned to two cores."),
     click.option(
         "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Seconds(),
         metavar="SECONDS",
         help="End with exit code 124 after this time.",
     ),

@@ -25,7 +25,7 @@ int ofp_cq_open(struct ofp_domain *handle, const struct ofp_cq_attr *attr, struc
     struct ofp_cq *cq;
     int error;
 
-    if (wanted > OFP_ENTRIES_MAX)
+    if (wanted > OFP_COUNT_MAX)
         return -EINVAL;
     cq = calloc(1, sizeof(*cq));
     if (!cq)

@@ -103,9 +103,9 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         snprintf(text, text_size, "an endpoint needs queues, counters and an address vector of its own domain");
         return -EINVAL;
     }
-    if (attr->tx_size > OFP_ENTRIES_MAX || attr->unexpected_limit > OFP_BYTES_MAX ||
+    if (attr->tx_size > OFP_COUNT_MAX || attr->unexpected_limit > OFP_BYTES_MAX ||
         attr->min_multi_recv > OFP_BYTES_MAX) {
-        snprintf(text, text_size, "%d operations in flight and %lld bytes of memory are the most", OFP_ENTRIES_MAX,
+        snprintf(text, text_size, "%d operations in flight and %lld bytes of memory are the most", OFP_COUNT_MAX,
                  (long long)OFP_BYTES_MAX);
         return -EINVAL;
     }

@@ -41,7 +41,7 @@ static int get_tx_size(const struct ofpi_endpoint *endpoint, uint64_t *value)
 
 static int set_tx_size(struct ofpi_endpoint *endpoint, uint64_t value)
 {
-    if (!value || value > OFP_ENTRIES_MAX)
+    if (!value || value > OFP_COUNT_MAX)
         return -EINVAL;
     endpoint->tx_size = value;
     return 0;

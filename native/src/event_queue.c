@@ -33,7 +33,7 @@ int ofp_eq_open(struct ofp_domain *handle, const struct ofp_eq_attr *attr, struc
     struct ofp_eq *eq;
     int error;
 
-    if (attr->size > OFP_ENTRIES_MAX)
+    if (attr->size > OFP_COUNT_MAX)
         return -EINVAL;
     eq = calloc(1, sizeof(*eq));
     error = eq ? ofpi_domain_enter(domain) : -ENOMEM;

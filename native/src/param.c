@@ -40,15 +40,15 @@ static const struct ofp_param core_params[] = {
     {"CONNECT_TIMEOUT", OFP_PARAM_INT, "10", "Seconds until a peer must have answered a connection", 1, DAY_S},
     {"SPIN_TIME", OFP_PARAM_INT, "20", "Microseconds that a wait polls before it sleeps; 0: sleep at once", 0,
      SECOND_US},
-    {"TX_QUEUE", OFP_PARAM_SIZE, "4096", "Operations in flight before a post is told to try again", 1, OFP_ENTRIES_MAX},
+    {"TX_QUEUE", OFP_PARAM_SIZE, "4096", "Operations in flight before a post is told to try again", 1, OFP_COUNT_MAX},
     {"CQ_SIZE", OFP_PARAM_SIZE, "4096", "Completions that a queue holds before it allocates more memory", 1,
-     OFP_ENTRIES_MAX},
+     OFP_COUNT_MAX},
     {"UNEXPECTED_SIZE", OFP_PARAM_SIZE, "64m",
      "Bytes that an endpoint keeps of messages that nobody has received, 256 for each and payload above 64 bytes; beyond, the "
      "payload stays at the sender until it is matched",
      1, OFP_BYTES_MAX},
     {"ANNOUNCEMENTS", OFP_PARAM_SIZE, "262144",
-     "Messages that an endpoint keeps whose payload is still at the sender, 256 bytes each", 1, OFP_ENTRIES_MAX},
+     "Messages that an endpoint keeps whose payload is still at the sender, 256 bytes each", 1, OFP_COUNT_MAX},
     {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 

@@ -66,8 +66,8 @@ int ofp_passive_open(struct ofp_domain *handle, const struct ofp_passive_attr *a
         snprintf(text, text_size, "a listener needs an event queue of its own domain");
         return -EINVAL;
     }
-    if (attr->backlog > OFP_ENTRIES_MAX) {
-        snprintf(text, text_size, "a backlog of %u; %d requests are the most", attr->backlog, OFP_ENTRIES_MAX);
+    if (attr->backlog > OFP_COUNT_MAX) {
+        snprintf(text, text_size, "a backlog of %u; %d requests are the most", attr->backlog, OFP_COUNT_MAX);
         return -EINVAL;
     }
     error = ofpi_domain_enter(domain);

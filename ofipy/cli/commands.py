@@ -3,6 +3,8 @@
 
 import rich_click as click
 
+from ofipy.cli.support import Seconds
+
 __all__ = ["ofipy_command"]
 
 
@@ -63,7 +65,7 @@ def info(
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     metavar="SECONDS",
     help="End with exit code 124 after this time.",
 )

@@ -8,6 +8,7 @@ import contextlib
 import enum
 import json
 import logging
+import math
 import os
 import signal
 import sys
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CommandError",
     "ExitCode",
+    "Seconds",
     "data_console",
     "deadline",
     "print_json",
@@ -73,6 +75,20 @@ def status_console() -> "Console":
 def print_json(document: Any) -> None:
     """Write one JSON document to standard output."""
     click.echo(json.dumps(document, indent=2))
+
+
+class Seconds(click.FloatRange):
+    """Value of ``--timeout``: a time that a timer of the system can run for."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True, max=1e9)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Refuse what is not a number, too: it is neither below nor above."""
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value} is no time", param, ctx)
+        return seconds
 
 
 @contextlib.contextmanager

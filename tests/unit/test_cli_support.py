@@ -12,7 +12,7 @@ import click
 import pytest
 
 from ofipy import FabricError, ProviderUnavailable
-from ofipy.cli.support import CommandError, ExitCode, data_console, deadline, run_command
+from ofipy.cli.support import CommandError, ExitCode, Seconds, data_console, deadline, run_command
 
 
 def run(action: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
@@ -138,3 +138,15 @@ def test_an_unknown_log_level_is_a_usage_error() -> None:
     result = log_level(OFIPY_LOG="loud")
     assert result.returncode == 2
     assert "'loud'" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "-inf", "1e30", "soon", ""])
+def test_times_that_no_timer_runs_for(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"0<x<=1000000000\.0|no time|not a valid float"):
+        Seconds().convert(text, None, None)
+
+
+def test_times() -> None:
+    for seconds in (1e-6, 0.5, 1e9):
+        with deadline(Seconds().convert(str(seconds), None, None) + 1):
+            pass

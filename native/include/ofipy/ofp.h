@@ -150,7 +150,7 @@ int ofp_region_close(struct ofp_domain *domain, uint32_t region);
 /* -------------------------------------------------------------------------------------------------- completion queue */
 
 struct ofp_cq_attr {
-    /* Completions that fit before the queue spills into memory it allocates, up to OFP_ENTRIES_MAX; 0: default. */
+    /* Completions that fit before the queue spills into memory it allocates, up to OFP_COUNT_MAX; 0: default. */
     uint64_t size;
 };
 int ofp_cq_open(struct ofp_domain *domain, const struct ofp_cq_attr *attr, struct ofp_cq **cq);
@@ -190,7 +190,7 @@ int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max
 /* ----------------------------------------------------------------------------------------------------- event queues */
 
 struct ofp_eq_attr {
-    /* Events up to which the program may write its own, up to OFP_ENTRIES_MAX; the core's go beyond. 0: default. */
+    /* Events up to which the program may write its own, up to OFP_COUNT_MAX; the core's go beyond. 0: default. */
     uint64_t size;
 };
 int ofp_eq_open(struct ofp_domain *domain, const struct ofp_eq_attr *attr, struct ofp_eq **eq);
@@ -283,7 +283,7 @@ struct ofp_endpoint_attr {
     const char *service;             /* NULL: any address */
     uint64_t tx_flags;               /* default flags of sends: OFP_INJECT, OFP_COMPLETION, OFP_TRANSMIT_COMPLETE … */
     uint64_t rx_flags;               /* of posted receives: OFP_COMPLETION, OFP_MULTI_RECV */
-    /* Up to OFP_ENTRIES_MAX and OFP_BYTES_MAX. */
+    /* Up to OFP_COUNT_MAX and OFP_BYTES_MAX. */
     uint64_t tx_size;              /* 0: the info's */
     uint64_t unexpected_limit;     /* bytes that unexpected messages take; 0: default */
     uint64_t min_multi_recv;       /* bytes; multi-receive buffers with less room left are released. 0: default */

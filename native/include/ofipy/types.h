@@ -307,7 +307,7 @@ enum ofp_address_format { OFP_ADDRESS_SHM = 1, OFP_ADDRESS_IPV4 = 2, OFP_ADDRESS
 /* A multi-receive buffer with less room than this is released, unless the endpoint says otherwise; bytes. */
 #define OFP_MIN_MULTI_RECV 64
 /* The most that an option or a parameter may ask for: entries of a queue or table, bytes of memory. */
-#define OFP_ENTRIES_MAX 16777216
+#define OFP_COUNT_MAX 16777216
 #define OFP_BYTES_MAX 0x10000000000
 /* Room for the text of a refusal or an error. */
 #define OFP_TEXT_MAX 512
