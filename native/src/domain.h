@@ -152,6 +152,9 @@ struct ofpi_endpoint {
     struct ofp_list backlogged; /* peers with a backlog that can be posted now */
     struct ofp_list removed;    /* peers whose address left the vector, until the endpoint closes */
     struct ofp_list sourceless; /* pending receives from any source, where the transport matches */
+    uint64_t last_receive;      /* sequence of the last receive that the transport took */
+    void *spare_bounces;        /* receive_offloaded.c */
+    uint32_t spare_bounce_count;
     uint64_t tx_flags, rx_flags, tx_size;
     uint64_t in_flight; /* pending operations, backlog included */
     uint64_t backlog_count;
@@ -185,7 +188,9 @@ struct ofpi_peer {
 struct ofpi_pending {
     struct ofp_pending base;
     struct ofpi_endpoint *endpoint;
-    bool posted; /* the provider has it; otherwise it waits in the backlog */
+    bool posted;       /* the provider has it; otherwise it waits in the backlog */
+    bool recalled;     /* a receive: the provider was asked to take it back, to be posted again */
+    uint64_t sequence; /* a receive: its place among those of the endpoint */
     struct iovec iov_inline;
     struct ofp_region *region_inline;
     struct ofp_remote_segment remote_inline;
@@ -396,6 +401,8 @@ struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id);
 /* Keep an operation until its peer is up and the transport has room. */
 int ofpi_backlog_append(struct ofpi_peer *peer, const struct ofp_transfer *transfer);
 void ofpi_transfer_complete(struct ofp_pending *pending, int error, int provider_error);
+/* Without a word to anybody. */
+void ofpi_pending_free(struct ofpi_pending *pending);
 void ofpi_offloaded_receive_complete(struct ofp_pending *pending, const struct ofp_message *message,
                                      const struct ofp_offloaded *offloaded);
 /* Report a send-like operation that finished; `op_flags` as in ofpi_endpoint_complete. */

@@ -8,6 +8,7 @@
 #include "connection.h"
 #include "deferred.h"
 #include "event_queue.h"
+#include "receive_offloaded.h"
 
 static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
 {
@@ -35,6 +36,7 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     endpoint->base.remote_events =
         attr->remote_events || attr->counters[OFP_COUNTER_REMOTE_READ] || attr->counters[OFP_COUNTER_REMOTE_WRITE];
     endpoint->base.min_multi_recv = attr->min_multi_recv ? attr->min_multi_recv : OFP_MIN_MULTI_RECV;
+    endpoint->base.bounce_size = ofpi_param_size("BOUNCE_SIZE");
     ofp_list_init(&endpoint->backlogged);
     ofp_list_init(&endpoint->removed);
     ofp_list_init(&endpoint->sourceless);
@@ -57,8 +59,8 @@ static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp
 {
     struct ofpi_endpoint *shared = (struct ofpi_endpoint *)attr->rx_context;
 
-    if (endpoint->base.info.offloads_matching)
-        return shared ? -EOPNOTSUPP : 0;
+    if (shared && endpoint->base.info.offloads_matching)
+        return -EOPNOTSUPP;
     if (!shared)
         return ofpi_endpoint_open_context(endpoint, attr->unexpected_limit, attr->min_multi_recv);
     if (shared->closing)
@@ -80,6 +82,7 @@ static void endpoint_release(struct ofpi_endpoint *endpoint)
     endpoint->shared = NULL;
     endpoint->receive_context = NULL;
     ofpi_peers_free(endpoint);
+    ofpi_bounce_close(endpoint);
     ofpi_connection_free(endpoint);
 }
 
@@ -125,6 +128,7 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         return error;
     }
     ofpi_connection_opened(endpoint);
+    ofpi_bounce_open(endpoint);
     attr->tx_cq->uses++;
     attr->rx_cq->uses++;
     if (attr->av)
@@ -293,8 +297,8 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
     endpoint = endpoint->behind;
     if (endpoint->receive_context)
         ofpi_receive_context_statistics(endpoint->receive_context, &receive);
-    else
-        receive.posted_receives = offloaded_receives(endpoint);
+    if (endpoint->base.info.offloads_matching)
+        receive.posted_receives += offloaded_receives(endpoint);
     *statistics = endpoint->statistics;
     statistics->posted_receives = receive.posted_receives;
     statistics->unexpected_messages = receive.unexpected_messages;

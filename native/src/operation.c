@@ -5,6 +5,7 @@
 #include "atomic.h"
 #include "connection.h"
 #include "deferred.h"
+#include "receive_offloaded.h"
 
 static const uint64_t receive_flags = OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD |
                                       OFP_MULTI_RECV | OFPI_REQUEST | OFPI_DEFERRED;
@@ -266,7 +267,7 @@ int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer
     }
     if (!endpoint->base.info.offloads_matching)
         return ofpi_receive_post(endpoint->receive_context, &endpoint->base, transfer);
-    return endpoint->base.ops->post(&endpoint->base, peer ? &peer->base : NULL, transfer);
+    return ofpi_offloaded_post(endpoint, peer ? &peer->base : NULL, transfer);
 }
 
 int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)

@@ -37,6 +37,9 @@ static const struct ofp_param core_params[] = {
     {"CQ_SIZE", OFP_PARAM_SIZE, "4096", "Completions that a queue holds before it allocates more memory"},
     {"UNEXPECTED_SIZE", OFP_PARAM_SIZE, "64m",
      "Bytes of unexpected payload that an endpoint keeps; beyond, the payload stays at the sender until it is matched"},
+    {"BOUNCE_SIZE", OFP_PARAM_SIZE, "0",
+     "Longest message that a receive of unknown size takes where the transport matches messages itself (ofi:…), bytes; 0: "
+     "64 MiB, or 1 MiB where the transport registers the memory of each receive"},
     {"ANNOUNCEMENTS", OFP_PARAM_SIZE, "1048576", "Announced messages that an endpoint keeps"},
     {NULL, OFP_PARAM_STRING, NULL, NULL},
 };

@@ -26,6 +26,9 @@ const char *ofp_strerror(int error)
         return "the domain is bound to another thread";
     case OFP_EREMOTE:
         return "the peer refused the operation";
+    case OFP_ETOOLONG:
+        return "the message was longer than OFIPY_BOUNCE_SIZE, which bounds receives of unknown size where the transport "
+               "matches messages itself";
     default:
         /* glibc's strerror keeps known errors as constants; only unknown numbers share a buffer. */
         return strerror(error < 0 ? -error : error);

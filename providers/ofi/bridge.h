@@ -47,6 +47,7 @@ struct bridge_domain {
     struct lf_info *info;
     struct lf_fabric *fabric;
     struct lf_domain *domain;
+    bool peeks;                /* tells of unexpected tagged messages */
     bool confuses_sources;     /* receives for one source and for any must not be posted together; domain.c */
     uint64_t levels;           /* completion levels that there are, LF_…_COMPLETE */
     _Atomic uint64_t next_key; /* of registrations that no peer is told of */
@@ -211,6 +212,10 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
 int bridge_progress(struct ofp_endpoint *endpoint);
 /* Take back a receive; what else is heard of meanwhile is kept for progress. 0 or -EINPROGRESS. */
 int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending);
+/* Hear the answer to a peek at once where libfabric has it, so that what it tells of is still there. */
+void bridge_peek_read(struct ofp_endpoint *endpoint, const struct bridge_block *block);
+/* libfabric did not take the peek: that is its end. */
+void bridge_peek_failed(struct ofp_endpoint *endpoint, struct bridge_block *block, int error);
 
 /* memory.c */
 int bridge_region_open(struct ofp_region *region);

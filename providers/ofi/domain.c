@@ -56,6 +56,12 @@ static bool confuses_sources(const struct bridge_domain *domain)
     return false;
 }
 
+/* Before 1.19 shm takes a look for a message as a receive. */
+static bool peeks(const struct bridge_domain *domain)
+{
+    return domain->library->version >= LF_VERSION(1, 19) || strcmp(domain->info->fabric_attr->prov_name, "shm") != 0;
+}
+
 void bridge_opened_release(struct bridge_opened *opened)
 {
     if (atomic_fetch_sub_explicit(&opened->users, 1, memory_order_acq_rel) > 1)
@@ -114,6 +120,7 @@ int bridge_domain_open(struct ofp_domain *domain)
     self->domain = opened->domain;
     pthread_mutex_init(&self->lock, NULL);
     ofp_list_init(&self->regions);
+    self->peeks = peeks(self);
     self->confuses_sources = confuses_sources(self);
     self->levels = bridge_completion_levels(self->library, &domain->info);
     /* Only now some of the info shows; nobody else has seen this copy of it yet. */

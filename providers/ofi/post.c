@@ -252,13 +252,45 @@ static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     return OFP_POST_PENDING;
 }
 
+/* Of untagged messages libfabric does not tell. */
+static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    const struct ofp_operation *op = transfer->op;
+    struct lf_msg_tagged msg = {.address = address_of(peer), .tag = op->tag, .ignore = op->ignore};
+    struct bridge_block *block;
+    int result;
+
+    if (op->op != OFP_TRECV || !bridge_domain_of(endpoint->domain)->peeks)
+        return -EOPNOTSUPP;
+    block = bridge_block_take(self);
+    if (!block)
+        return -ENOMEM;
+    block->pending = bridge_core->transfer_retain(endpoint, peer, transfer);
+    if (!block->pending) {
+        bridge_block_give(self, block);
+        return -ENOMEM;
+    }
+    block->peer = peer;
+    block->id = block->pending->id;
+    msg.context = block;
+    result = bridge_error((int)self->ep->tagged->recvmsg(self->ep, &msg, LF_PEEK | LF_COMPLETION));
+    if (result)
+        bridge_peek_failed(endpoint, block, result);
+    else
+        bridge_peek_read(endpoint, block);
+    return OFP_POST_PENDING;
+}
+
 int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     uint16_t op = transfer->op->op;
 
-    if (is_receive(op) && transfer->op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV))
+    if (is_receive(op) && transfer->op->flags & OFP_MULTI_RECV)
         return -EOPNOTSUPP;
+    if (is_receive(op) && transfer->op->flags & OFP_PEEK)
+        return peek(endpoint, peer, transfer);
     if (is_receive(op) && is_confusing(endpoint, peer, transfer->op))
         return -EOPNOTSUPP;
     if (op >= OFP_ATOMIC) {

@@ -59,6 +59,11 @@ DEVIATIONS = (
         "no FI_MATCH_COMPLETE: fi_getinfo with it among tx_attr->op_flags answers -FI_ENODATA",
     ),
     Deviation(
+        BOTH,
+        ("test_probe_of_untagged_messages",),
+        "FI_PEEK is for tagged messages (fi_tagged(3))",
+    ),
+    Deviation(
         TCP,
         ("test_truncation_tells_the_true_length", "test_error_rows"),
         "len and olen of a truncated receive's error entry are 0 (prov/tcp/src/xnet_cq.c, xnet_report_error)",
@@ -158,7 +163,7 @@ DEVIATIONS = (
         "the same, since its wire has no other answer",
     ),
     Deviation(
-        FROM_LIBFABRIC,
+        TCP + PAIRS,
         ("test_a_gibibyte_that_nobody_receives",),
         "its wire cannot hold one message back: what is not kept stops the connection, so the test would wait in vain",
         run=False,

@@ -96,7 +96,6 @@ def send_sizes_without_waiting(side: Side, tagged: bool) -> None:
     side.sync()
 
 
-@pytest.mark.needs("claim", of="second")
 def test_unexpected_messages_of_every_size_in_reverse(sides: Sides) -> None:
     sides.run(send_sizes_without_waiting, receive_sizes_late, True)
 
@@ -116,7 +115,6 @@ def receive_unknown(side: Side, tagged: bool) -> None:
     side.sync()
 
 
-@pytest.mark.needs("claim", of="second")
 @pytest.mark.parametrize("tagged", [True, False], ids=["tagged", "plain"])
 def test_unknown_size(sides: Sides, tagged: bool) -> None:
     sides.run(send_sizes, receive_unknown, tagged)

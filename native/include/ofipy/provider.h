@@ -46,6 +46,8 @@ struct ofp_endpoint {
     struct ofp_info info;
     uint64_t request;        /* type MSG: the connection request that it was opened from, until `accept`; 0: none */
     uint64_t min_multi_recv; /* offloads_matching: bytes; a multi-receive buffer with less room than this is released */
+    uint64_t
+        bounce_size; /* offloads_matching: bytes that a receive of unknown size is posted with; 0: `open` may say */
 };
 
 /* A listener of endpoints of type MSG. */
@@ -285,7 +287,9 @@ struct ofp_endpoint_ops {
      *   OFP_POST_DONE, OFP_POST_PENDING,
      *   -EAGAIN: no room now; the core keeps the operation and posts it again from progress, order kept per peer,
      *   another error: the operation is refused; nothing was sent.
-     * On an endpoint with `offloads_matching` receives come here too (peer is NULL for any source).
+     * On an endpoint with `offloads_matching` receives come here too (peer is NULL for any source). With OFP_PEEK, whatever
+     * else is asked for, only tell of the first unexpected message that matches, or of ENOMSG, with
+     * core->offloaded_receive_complete; the core claims or drops it by a receive. Refuse it with -EOPNOTSUPP otherwise.
      * OFP_INJECT: the memory is valid during the call only. OFP_MORE: a later post or `flush` may carry it.
      */
     int (*post)(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);

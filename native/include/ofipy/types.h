@@ -28,6 +28,7 @@
 #define OFP_EFORKED 513       /* the object belongs to the parent process */
 #define OFP_ETHREAD 514       /* the domain is bound to another thread */
 #define OFP_EREMOTE 515       /* the peer refused the operation (key, bounds or rights) */
+#define OFP_ETOOLONG 516      /* the message was longer than OFIPY_BOUNCE_SIZE */
 
 /* What an operation record asks for. */
 enum ofp_operation_code {
