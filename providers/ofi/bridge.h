@@ -108,6 +108,8 @@ struct bridge_endpoint {
     struct lf_av *av;
     struct bridge_neighbour *neighbour; /* owned; NULL: its transport needs none */
     struct ofp_watch watch;             /* the queue's descriptor, -1: none */
+    bool takes_names;                   /* of senders, sender.c */
+    uint64_t name;                      /* in remote CQ data, 0: none; sender.c */
     size_t inject_size;                 /* libfabric's own bounds */
     size_t segment_limit;
     uint64_t sends;                       /* operations at libfabric that are no receives */
@@ -124,6 +126,7 @@ struct bridge_peer {
     uint64_t address; /* libfabric's number for it */
     uint64_t sends;   /* operations to it at libfabric */
     bool reached;     /* something went through: short messages need no completion of their own */
+    bool heard;       /* it knows this endpoint: it has sent something */
 };
 
 static inline struct bridge_domain *bridge_domain_of(const struct ofp_domain *domain) { return domain->private; }
@@ -193,6 +196,7 @@ struct bridge_call {
     struct lf_ep *ep;
     uint64_t address;
     void *context;
+    uint64_t data;
     void *descriptors[BRIDGE_DESCRIPTORS];
 };
 
@@ -216,6 +220,21 @@ int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending);
 void bridge_peek_read(struct ofp_endpoint *endpoint, const struct bridge_block *block);
 /* libfabric did not take the peek: that is its end. */
 void bridge_peek_failed(struct ofp_endpoint *endpoint, struct bridge_block *block, int error);
+
+/* sender.c; the endpoint is enabled */
+void bridge_sender_open(struct ofp_endpoint *endpoint);
+/* Who sent what has come, `address` by libfabric; NULL: unknown. A name is no longer the user's data then. */
+struct ofp_peer *bridge_sender(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address);
+/* Whether a message carries remote CQ data, its user's or the sender's name. */
+static inline bool bridge_sends_data(const struct bridge_endpoint *self, const struct ofp_peer *peer,
+                                     const struct ofp_operation *op, uint64_t *data)
+{
+    bool given = op->flags & OFP_REMOTE_CQ_DATA;
+    bool named = !given && self->name && (op->op == OFP_SEND || op->op == OFP_TSEND) && !bridge_peer_of(peer)->heard;
+
+    *data = named ? self->name : op->data;
+    return given || named;
+}
 
 /* memory.c */
 int bridge_region_open(struct ofp_region *region);

@@ -82,18 +82,15 @@ static void report_remote(struct ofp_endpoint *endpoint, struct ofp_peer *source
     bridge_core->remote_event(endpoint, source, NULL, flags, entry->data, entry->length);
 }
 
-static void handle(struct ofp_endpoint *endpoint, const struct lf_cq_entry *entry, uint64_t address, int error,
+static void handle(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address, int error,
                    int provider_error)
 {
     const uint64_t remote = LF_REMOTE_READ | LF_REMOTE_WRITE;
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct ofp_peer *source = NULL;
 
-    if (entry->flags & (LF_RECV | remote) && endpoint->info.caps & OFP_CAP_SOURCE) {
-        source = bridge_peer_find(self, address);
-        if (source)
-            bridge_peer_of(source)->reached = true;
-    }
+    if (entry->flags & (LF_RECV | remote) && endpoint->info.caps & OFP_CAP_SOURCE)
+        source = bridge_sender(endpoint, entry, address);
     if (__builtin_expect(entry->flags & remote && !error, 0))
         report_remote(endpoint, source, entry);
     else if (entry->op_context)

@@ -73,6 +73,7 @@ static int open_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
     if (error)
         return -bridge_error(error);
     bridge_regions_join(endpoint);
+    bridge_sender_open(endpoint);
     error = bridge_neighbour_join(endpoint);
     return error ? error : watch_queue(endpoint);
 }

@@ -67,16 +67,16 @@ static int inject(const struct bridge_endpoint *self, const struct ofp_peer *pee
     const struct iovec *iov = transfer->iov;
     uint64_t address = address_of(peer);
     struct lf_ep *ep = self->ep;
+    uint64_t data;
+    bool has_data = bridge_sends_data(self, peer, op, &data);
     ssize_t result;
 
     if (op->op == OFP_TSEND)
-        result = op->flags & OFP_REMOTE_CQ_DATA
-                     ? ep->tagged->injectdata(ep, iov->iov_base, iov->iov_len, op->data, address, op->tag)
-                     : ep->tagged->inject(ep, iov->iov_base, iov->iov_len, address, op->tag);
+        result = has_data ? ep->tagged->injectdata(ep, iov->iov_base, iov->iov_len, data, address, op->tag)
+                          : ep->tagged->inject(ep, iov->iov_base, iov->iov_len, address, op->tag);
     else
-        result = op->flags & OFP_REMOTE_CQ_DATA
-                     ? ep->msg->injectdata(ep, iov->iov_base, iov->iov_len, op->data, address)
-                     : ep->msg->inject(ep, iov->iov_base, iov->iov_len, address);
+        result = has_data ? ep->msg->injectdata(ep, iov->iov_base, iov->iov_len, data, address)
+                          : ep->msg->inject(ep, iov->iov_base, iov->iov_len, address);
     return result ? -bridge_error((int)result) : OFP_POST_DONE;
 }
 
@@ -89,7 +89,7 @@ static ssize_t call_message(const struct bridge_call *call, const struct ofp_tra
                          .iov_count = transfer->iov_count,
                          .address = call->address,
                          .context = call->context,
-                         .data = transfer->op->data};
+                         .data = call->data};
 
     if (transfer->op->op == OFP_RECV)
         return call->ep->msg->recvmsg(call->ep, &msg, LF_COMPLETION);
@@ -106,7 +106,7 @@ static ssize_t call_tagged(const struct bridge_call *call, const struct ofp_tran
                                 .tag = op->tag,
                                 .ignore = op->op == OFP_TRECV ? op->ignore : 0,
                                 .context = call->context,
-                                .data = op->data};
+                                .data = call->data};
 
     if (op->op == OFP_TRECV)
         return call->ep->tagged->recvmsg(call->ep, &msg, LF_COMPLETION);
@@ -168,7 +168,9 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
     static struct ofp_region *const no_region = NULL;
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct bridge_call call = {.ep = self->ep, .address = address_of(peer), .context = block};
-    uint64_t flags = flags_of(transfer->op->flags) | (injects_remote(self, transfer) ? LF_INJECT : 0);
+    bool has_data = peer && bridge_sends_data(self, peer, transfer->op, &call.data);
+    uint64_t flags = flags_of(transfer->op->flags) | (has_data ? LF_REMOTE_CQ_DATA : 0) |
+                     (injects_remote(self, transfer) ? LF_INJECT : 0);
     struct ofp_transfer copied = *transfer;
     struct iovec copy;
     int result;

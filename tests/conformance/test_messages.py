@@ -299,6 +299,20 @@ def test_unknown_sender_can_be_answered(open_endpoint: Callable[..., ofipy.Endpo
     assert answer == b"answer"
 
 
+@pytest.mark.pairs
+def test_data_of_a_sender_that_nobody_inserted(open_endpoint: Callable[..., ofipy.Endpoint]) -> None:
+    """A transport that has senders name themselves in remote CQ data takes the name off, and touches no other data."""
+    server, client = open_endpoint(), open_endpoint()
+    peer = client.insert(server.address)
+    data = [None, 7, None, 2**64 - 1, None]
+    for number, each in enumerate(data):
+        client.tsend(bytes(3000 * number), peer, tag=number, data=each)
+        client.send(b"plain", peer, data=each)
+    for number, each in enumerate(data):
+        assert server.trecv(tag=number).wait(timeout=TIMEOUT).remote_data == each
+        assert server.recv().wait(timeout=TIMEOUT).remote_data == each
+
+
 def test_meeting_by_service(target: Target, open_endpoint: Callable[..., ofipy.Endpoint]) -> None:
     name = target.free_service()
     server, client = open_endpoint(service=name), open_endpoint()
