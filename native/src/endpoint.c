@@ -10,6 +10,12 @@
 #include "event_queue.h"
 #include "receive_offloaded.h"
 
+/* Wants to hear of what peers read and write here. */
+static bool asks_for_traces(const struct ofp_endpoint_attr *attr)
+{
+    return attr->remote_events || attr->counters[OFP_COUNTER_REMOTE_READ] || attr->counters[OFP_COUNTER_REMOTE_WRITE];
+}
+
 static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
 {
     const struct ofp_endpoint_ops *ops = domain->base.provider->endpoint_ops(&domain->base.info);
@@ -33,8 +39,7 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     endpoint->tx_size = attr->tx_size ? attr->tx_size : endpoint->base.info.tx_size;
     endpoint->selective_completion = attr->selective_completion;
     endpoint->remote_events = attr->remote_events;
-    endpoint->base.remote_events =
-        attr->remote_events || attr->counters[OFP_COUNTER_REMOTE_READ] || attr->counters[OFP_COUNTER_REMOTE_WRITE];
+    endpoint->base.remote_events = asks_for_traces(attr);
     endpoint->base.min_multi_recv = attr->min_multi_recv ? attr->min_multi_recv : OFP_MIN_MULTI_RECV;
     endpoint->base.bounce_size = ofpi_param_size("BOUNCE_SIZE");
     ofp_list_init(&endpoint->backlogged);
@@ -103,6 +108,10 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         (attr->eq && attr->eq->domain != domain)) {
         snprintf(text, text_size, "an endpoint needs queues, counters and an address vector of its own domain");
         return -EINVAL;
+    }
+    if (!(domain->base.info.caps & OFP_CAP_RMA_EVENT) && asks_for_traces(attr)) {
+        snprintf(text, text_size, "peers read and write here without a trace, for events and counters alike");
+        return -EOPNOTSUPP;
     }
     error = ofpi_domain_enter(domain);
     if (error)
