@@ -48,6 +48,7 @@ struct bridge_domain {
     struct lf_fabric *fabric;
     struct lf_domain *domain;
     bool peeks;                /* tells of unexpected tagged messages */
+    bool misreads_atomics;     /* a fetching read brings nothing; remote.c */
     bool confuses_sources;     /* receives for one source and for any must not be posted together; domain.c */
     uint64_t levels;           /* completion levels that there are, LF_…_COMPLETE */
     _Atomic uint64_t next_key; /* of registrations that no peer is told of */

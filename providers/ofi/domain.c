@@ -121,6 +121,7 @@ int bridge_domain_open(struct ofp_domain *domain)
     pthread_mutex_init(&self->lock, NULL);
     ofp_list_init(&self->regions);
     self->peeks = peeks(self);
+    self->misreads_atomics = strcmp(self->info->fabric_attr->prov_name, "sm2") == 0;
     self->confuses_sources = confuses_sources(self);
     self->levels = bridge_completion_levels(self->library, &domain->info);
     /* Only now some of the info shows; nobody else has seen this copy of it yet. */
