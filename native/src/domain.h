@@ -78,6 +78,7 @@ struct ofpi_sleeper {
     bool armed;             /* its user sleeps on `epoll_fd` */
     bool event_set;         /* event_fd is readable */
     int event_fd, epoll_fd; /* -1 until the descriptor is first asked for */
+    int timer_fd;           /* looks by the clock; -1: the domain's descriptor tells of work */
 };
 
 struct ofp_cq {
@@ -439,7 +440,7 @@ void ofpi_sleeper_close(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper
 void ofpi_sleeper_rouse(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
 /* The user is awake: the descriptor need not stay readable. */
 void ofpi_sleeper_awake(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
-int ofpi_sleeper_fileno(const struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
+int ofpi_sleeper_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
 /* After fileno. 1: safe to sleep; 0: there is news, or something neither sleeps nor works. */
 int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
                      const void *argument);

@@ -150,6 +150,8 @@ int bridge_error(int error);
 
 /* getinfo.c. Any thread, no lock. */
 int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size);
+/* Whether it is ofi_rxm over another provider. */
+bool bridge_is_layered(const char *provider);
 /* Pieces of local memory that libfabric takes; with more the bridge copies. */
 uint64_t bridge_segment_limit(const struct lf_info *info);
 /*

@@ -53,7 +53,7 @@ static bool confuses_sources(const struct bridge_domain *domain)
     for (size_t i = 0; i < sizeof(built_on_it) / sizeof(built_on_it[0]); i++)
         if (strcmp(provider, built_on_it[i]) == 0)
             return true;
-    return false;
+    return bridge_is_layered(provider) && domain->library->version >= LF_VERSION(2, 0);
 }
 
 /* Before 1.19 shm takes a look for a message as a receive. */

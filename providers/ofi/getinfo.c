@@ -31,7 +31,7 @@ static const struct {
     (LF_MSG | LF_TAGGED | LF_RMA | LF_ATOMIC | LF_SEND | LF_RECV | LF_READ | LF_WRITE | LF_REMOTE_READ |               \
      LF_REMOTE_WRITE | LF_SOURCE | LF_DIRECTED_RECV)
 
-static bool is_layered(const char *provider)
+bool bridge_is_layered(const char *provider)
 {
     const char *layer = strchr(provider, ';');
 
@@ -168,6 +168,9 @@ static bool fill(const struct bridge_library *library, const struct lf_info *fro
         info->max_atomic_size = info->max_msg_size;
         info->atomic_order = byte_order(from, LF_ORDER_ATOMIC_RAR);
     }
+    /* A long message of its is read by the receiver, behind what came after it. */
+    if (bridge_is_layered(from->fabric_attr->prov_name))
+        info->msg_order &= OFP_ORDER_SAS;
     name_protocol(library, from->ep_attr->protocol, info->protocol, sizeof(info->protocol));
     return copy_name(info->provider, sizeof(info->provider), BRIDGE_NAME ":", from->fabric_attr->prov_name) &&
            copy_name(info->fabric, sizeof(info->fabric), "", from->fabric_attr->name) &&
@@ -225,7 +228,7 @@ static struct lf_info *hints_of(const struct bridge_library *library, const stru
         return NULL;
     hints->fabric_attr->prov_name = strdup(info->provider + strlen(BRIDGE_NAME ":"));
     hints->domain_attr->mr_mode = mr_modes_for(info->provider + strlen(BRIDGE_NAME ":"));
-    if (is_layered(info->provider) && info->caps & OFP_CAP_ATOMIC)
+    if (bridge_is_layered(info->provider) && info->caps & OFP_CAP_ATOMIC)
         hints->caps = ASKED_OF_LAYERED;
     hints->fabric_attr->name = strdup(info->fabric);
     hints->domain_attr->name = strdup(info->domain);
@@ -327,7 +330,7 @@ static bool describe(const struct bridge_library *library, const struct lf_info 
 
     if (!fill(library, each, info) || !(info->caps & (OFP_CAP_MSG | OFP_CAP_TAGGED)))
         return false;
-    if (!is_layered(info->provider))
+    if (!bridge_is_layered(info->provider))
         return true;
     for (; asked; asked = asked->next)
         if (fill(library, asked, &other) && same(&other, info)) {

@@ -134,7 +134,7 @@ def lacks(target: Target, need: str, config: pytest.Config, of: tuple[int, ...] 
     if need == "connections":
         return None if target.connected() else "has no endpoints of type msg"
     if need == "descriptor":
-        return None if info.wait_fd else "has no descriptor to sleep on"
+        return None if info.wait_fd else "has no descriptor that tells of work"
     if need == "processes":
         return "lives in one process" if target.in_process else None
     before, is_order, name = need.rpartition("order_")

@@ -13,8 +13,6 @@ from sides import Side, Sides
 
 import ofipy
 
-pytestmark = pytest.mark.needs("descriptor")
-
 TIMEOUT = 30
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]
