@@ -268,8 +268,6 @@ class Counter(Resource):
             As of :meth:`wait`.
         Canceled
             When the counter is closed meanwhile.
-        NotSupported
-            When the provider has no descriptor to sleep on (``info.wait_fd``), unless it is reached already.
         """
         from ofipy import _aio_counter
 

@@ -204,6 +204,12 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         self._counters = dict(counters or {})
         counter_array(domain, self._counters)
 
+    def _asks_for_traces(self) -> str | None:
+        """Which option wants to hear of what peers do to memory here."""
+        if self._options["remote_events"]:
+            return "remote_events=True"
+        return next((f"counters[{name!r}]" for name in self._counters if name.startswith("remote_")), None)
+
     def enable(self) -> Self:
         """Open it: peers can reach it when this returns. A second call does nothing.
 
@@ -211,6 +217,9 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         ------
         AddressInUse
             When another endpoint has the service.
+        NotSupported
+            For ``remote_events``, and counters of what peers read and write, where they do that without a trace: over a
+            provider without :attr:`Cap.RMA_EVENT`.
         FabricError
             When the provider refuses, with its reason.
         """
@@ -218,9 +227,9 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             self._pointer("enable")
             return self
         domain, provider = self._domain, self._domain.provider
-        if self._options["remote_events"] and not self.info.caps & Cap.RMA_EVENT:
+        if (what := self._asks_for_traces()) and not self.info.caps & Cap.RMA_EVENT:
             raise NotSupported(
-                "remote_events=True; peers access this memory without a trace",
+                f"{what}; peers access this memory without a trace",
                 operation="enable",
                 provider=provider,
                 remedy="choose a provider with the capability rma_event",

@@ -59,7 +59,7 @@ class Info:
     """Private data of a connection request."""
     address_format: AddressFormat
     wait_fd: bool
-    """Completion queues have a descriptor to sleep on."""
+    """The transport has a descriptor that tells of work; without, whoever sleeps on a queue looks by the clock."""
     offloads_matching: bool
     """The transport matches receives itself."""
     rank: int

@@ -100,6 +100,7 @@ class _Library:
     OFP_EP_RDM: int
     OFP_EREMOTE: int
     OFP_ETHREAD: int
+    OFP_ETOOLONG: int
     OFP_ETOOSMALL: int
     OFP_ETRUNC: int
     OFP_EVENT_CONNECTED: int

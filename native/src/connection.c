@@ -396,7 +396,7 @@ void ofpi_connection_end_receives(struct ofpi_endpoint *endpoint)
 {
     int error = endpoint->connection->error;
 
-    if (!endpoint->receive_context)
+    if (endpoint->base.info.offloads_matching)
         ofpi_receives_take_back(endpoint, &endpoint->sourceless, error);
     else
         /* In a shared context nothing is posted under this endpoint's name. */

@@ -78,6 +78,7 @@ struct ofpi_sleeper {
     bool armed;             /* its user sleeps on `epoll_fd` */
     bool event_set;         /* event_fd is readable */
     int event_fd, epoll_fd; /* -1 until the descriptor is first asked for */
+    int timer_fd;           /* looks by the clock; -1: the domain's descriptor tells of work */
 };
 
 struct ofp_cq {
@@ -152,6 +153,9 @@ struct ofpi_endpoint {
     struct ofp_list backlogged; /* peers with a backlog that can be posted now */
     struct ofp_list removed;    /* peers whose address left the vector, until the endpoint closes */
     struct ofp_list sourceless; /* pending receives from any source, where the transport matches */
+    uint64_t last_receive;      /* sequence of the last receive that the transport took */
+    void *spare_bounces;        /* receive_offloaded.c */
+    uint32_t spare_bounce_count;
     uint64_t tx_flags, rx_flags, tx_size;
     bool posts_beyond;  /* the post under way may wait here although the transmit queue is full; request.c */
     uint64_t in_flight; /* pending operations, backlog included */
@@ -191,7 +195,9 @@ struct ofpi_peer {
 struct ofpi_pending {
     struct ofp_pending base;
     struct ofpi_endpoint *endpoint;
-    bool posted; /* the provider has it; otherwise it waits in the backlog */
+    bool posted;       /* the provider has it; otherwise it waits in the backlog */
+    bool recalled;     /* a receive: the provider was asked to take it back, to be posted again */
+    uint64_t sequence; /* a receive: its place among those of the endpoint */
     struct iovec iov_inline;
     struct ofp_region *region_inline;
     struct ofp_remote_segment remote_inline;
@@ -427,6 +433,8 @@ struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id);
 /* Keep an operation until its peer is up and the transport has room. */
 int ofpi_backlog_append(struct ofpi_peer *peer, const struct ofp_transfer *transfer);
 void ofpi_transfer_complete(struct ofp_pending *pending, int error, int provider_error);
+/* Without a word to anybody. */
+void ofpi_pending_free(struct ofpi_pending *pending);
 void ofpi_offloaded_receive_complete(struct ofp_pending *pending, const struct ofp_message *message,
                                      const struct ofp_offloaded *offloaded);
 /* Report a send-like operation that finished; `op_flags` as in ofpi_endpoint_complete. */
@@ -463,7 +471,7 @@ void ofpi_sleeper_close(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper
 void ofpi_sleeper_rouse(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
 /* The user is awake: the descriptor need not stay readable. */
 void ofpi_sleeper_awake(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
-int ofpi_sleeper_fileno(const struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
+int ofpi_sleeper_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
 /* After fileno. 1: safe to sleep; 0: there is news, or something neither sleeps nor works. */
 int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
                      const void *argument);
@@ -499,6 +507,8 @@ static inline bool ofpi_request_is_finished(const struct ofp_request *request)
 {
     return ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED;
 }
+/* It has finished, and nobody wants its completion; request_end.c. */
+void ofpi_request_end_released(struct ofp_request *request);
 /* Wait until this run of it is over; as ofpi_wait. */
 int ofpi_request_await(struct ofp_request *request, int64_t timeout);
 

@@ -8,6 +8,13 @@
 #include "connection.h"
 #include "deferred.h"
 #include "event_queue.h"
+#include "receive_offloaded.h"
+
+/* Wants to hear of what peers read and write here. */
+static bool asks_for_traces(const struct ofp_endpoint_attr *attr)
+{
+    return attr->remote_events || attr->counters[OFP_COUNTER_REMOTE_READ] || attr->counters[OFP_COUNTER_REMOTE_WRITE];
+}
 
 static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
 {
@@ -32,9 +39,9 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     endpoint->tx_size = attr->tx_size ? attr->tx_size : endpoint->base.info.tx_size;
     endpoint->selective_completion = attr->selective_completion;
     endpoint->remote_events = attr->remote_events;
-    endpoint->base.remote_events =
-        attr->remote_events || attr->counters[OFP_COUNTER_REMOTE_READ] || attr->counters[OFP_COUNTER_REMOTE_WRITE];
+    endpoint->base.remote_events = asks_for_traces(attr);
     endpoint->base.min_multi_recv = attr->min_multi_recv ? attr->min_multi_recv : OFP_MIN_MULTI_RECV;
+    endpoint->base.bounce_size = ofpi_param_size("BOUNCE_SIZE");
     ofp_list_init(&endpoint->backlogged);
     ofp_list_init(&endpoint->removed);
     ofp_list_init(&endpoint->sourceless);
@@ -58,8 +65,8 @@ static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp
 {
     struct ofpi_endpoint *shared = (struct ofpi_endpoint *)attr->rx_context;
 
-    if (endpoint->base.info.offloads_matching)
-        return shared ? -EOPNOTSUPP : 0;
+    if (shared && endpoint->base.info.offloads_matching)
+        return -EOPNOTSUPP;
     if (!shared)
         return ofpi_endpoint_open_context(endpoint, attr->unexpected_limit, attr->min_multi_recv);
     if (shared->closing)
@@ -82,6 +89,7 @@ static void endpoint_release(struct ofpi_endpoint *endpoint)
     endpoint->shared = NULL;
     endpoint->receive_context = NULL;
     ofpi_peers_free(endpoint);
+    ofpi_bounce_close(endpoint);
     ofpi_connection_free(endpoint);
 }
 
@@ -109,6 +117,10 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
                  (long long)OFP_BYTES_MAX);
         return -EINVAL;
     }
+    if (!(domain->base.info.caps & OFP_CAP_RMA_EVENT) && asks_for_traces(attr)) {
+        snprintf(text, text_size, "peers read and write here without a trace, for events and counters alike");
+        return -EOPNOTSUPP;
+    }
     error = ofpi_domain_enter(domain);
     if (error)
         return error;
@@ -133,6 +145,7 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         return error;
     }
     ofpi_connection_opened(endpoint);
+    ofpi_bounce_open(endpoint);
     attr->tx_cq->uses++;
     attr->rx_cq->uses++;
     if (attr->av)
@@ -307,8 +320,8 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
     endpoint = endpoint->behind;
     if (endpoint->receive_context)
         ofpi_receive_context_statistics(endpoint->receive_context, &receive);
-    else
-        receive.posted_receives = offloaded_receives(endpoint);
+    if (endpoint->base.info.offloads_matching)
+        receive.posted_receives += offloaded_receives(endpoint);
     *statistics = endpoint->statistics;
     statistics->posted_receives = receive.posted_receives;
     statistics->unexpected_messages = receive.unexpected_messages;

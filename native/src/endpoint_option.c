@@ -17,15 +17,15 @@ static int get_min_multi_recv(const struct ofpi_endpoint *endpoint, uint64_t *va
 {
     if (!(endpoint->base.info.caps & OFP_CAP_MULTI_RECV))
         return -ENOPROTOOPT;
-    *value = endpoint->receive_context ? ofpi_receive_context_min_multi_recv(endpoint->receive_context)
-                                       : endpoint->base.min_multi_recv;
+    *value = endpoint->base.info.offloads_matching ? endpoint->base.min_multi_recv
+                                                   : ofpi_receive_context_min_multi_recv(endpoint->receive_context);
     return 0;
 }
 
 static int set_min_multi_recv(struct ofpi_endpoint *endpoint, uint64_t value)
 {
     /* A transport that matches is told when the endpoint opens. */
-    if (!endpoint->receive_context)
+    if (endpoint->base.info.offloads_matching)
         return -ENOPROTOOPT;
     if (!value || value > OFP_BYTES_MAX)
         return -EINVAL;

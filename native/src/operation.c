@@ -5,6 +5,7 @@
 #include "atomic.h"
 #include "connection.h"
 #include "deferred.h"
+#include "receive_offloaded.h"
 
 static const uint64_t receive_flags = OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD |
                                       OFP_MULTI_RECV | OFPI_REQUEST | OFPI_DEFERRED;
@@ -268,7 +269,7 @@ int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer
     if (!endpoint->base.info.offloads_matching)
         error = ofpi_receive_post(endpoint->receive_context, &endpoint->base, transfer);
     else
-        error = endpoint->base.ops->post(&endpoint->base, peer ? &peer->base : NULL, transfer);
+        error = ofpi_offloaded_post(endpoint, peer ? &peer->base : NULL, transfer);
     /* Messages that came before its end can be received, but no more come. */
     if (peer && error >= 0)
         ofpi_peer_named(endpoint, peer);

@@ -47,6 +47,10 @@ static const struct ofp_param core_params[] = {
      "Bytes that an endpoint keeps of messages that nobody has received, 256 for each and payload above 64 bytes; beyond, the "
      "payload stays at the sender until it is matched",
      1, OFP_BYTES_MAX},
+    {"BOUNCE_SIZE", OFP_PARAM_SIZE, "0",
+     "Longest message that a receive of unknown size takes where the transport matches messages itself (ofi:…), bytes; 0: "
+     "64 MiB, or 1 MiB where the transport registers the memory of each receive",
+     0, OFP_BYTES_MAX},
     {"ANNOUNCEMENTS", OFP_PARAM_SIZE, "262144",
      "Messages that an endpoint keeps whose payload is still at the sender, 256 bytes each", 1, OFP_COUNT_MAX},
     {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},

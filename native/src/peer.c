@@ -452,7 +452,10 @@ static int cancel_offloaded(struct ofpi_endpoint *endpoint, struct ofp_list *lis
 
         if (ofpi_operation_is_receive(&pending->operation) && pending->operation.context == context &&
             !((pending->operation.flags ^ op_flags) & OFPI_REQUEST)) {
-            int result = endpoint->base.ops->cancel ? endpoint->base.ops->cancel(&endpoint->base, pending) : -ENOENT;
+            int result;
+
+            ((struct ofpi_pending *)pending)->recalled = false;
+            result = endpoint->base.ops->cancel ? endpoint->base.ops->cancel(&endpoint->base, pending) : -ENOENT;
 
             if (!result)
                 ofpi_transfer_complete(pending, ECANCELED, 0);

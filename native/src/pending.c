@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "domain.h"
+#include "receive_offloaded.h"
 
 /*
  * The payload of an inject belongs to the caller again when its post returns. Of one that is too long for the transport's
@@ -159,7 +159,9 @@ struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *handle, struct ofp
         return NULL;
     pending->posted = true;
     pending->base.peer = peer;
-    if (peer && !ofpi_operation_is_receive(&pending->base.operation))
+    if (ofpi_operation_is_receive(&pending->base.operation))
+        pending->sequence = ++endpoint->last_receive;
+    else if (peer)
         ((struct ofpi_peer *)peer)->sending++;
     ofp_list_append(peer ? &((struct ofpi_peer *)peer)->pendings : &endpoint->sourceless, &pending->base.node);
     return &pending->base;
@@ -188,11 +190,13 @@ struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id)
     return &pending->base;
 }
 
-static void pending_free(struct ofpi_pending *pending)
+void ofpi_pending_free(struct ofpi_pending *pending)
 {
     struct ofpi_endpoint *endpoint = pending->endpoint;
     struct ofpi_peer *peer = (struct ofpi_peer *)pending->base.peer;
 
+    if (__builtin_expect(pending->base.operation.flags & OFPI_HELD, 0))
+        ofpi_bounce_give(endpoint, pending->base.transfer.iov->iov_base, pending->base.transfer.length);
     for (uint32_t i = 0; i < pending->base.transfer.iov_count; i++)
         ofpi_region_release(pending->base.transfer.regions[i]);
     if (ofpi_operation_is_atomic(&pending->base.operation)) {
@@ -293,13 +297,17 @@ void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_er
 {
     struct ofpi_pending *pending = (struct ofpi_pending *)base;
 
+    if (__builtin_expect(pending->recalled, 0) && error == ECANCELED && !pending->endpoint->closing) {
+        ofpi_offloaded_post_again(pending);
+        return;
+    }
     if (__builtin_expect(base->operation.flags & OFP_MULTI_RECV, 0)) {
         report_release(pending->endpoint, &base->operation, error, provider_error);
-        pending_free(pending);
+        ofpi_pending_free(pending);
         return;
     }
     ofpi_transfer_report(pending->endpoint, &base->transfer, error, provider_error);
-    pending_free(pending);
+    ofpi_pending_free(pending);
 }
 
 void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_message *message,
@@ -308,30 +316,35 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
     struct ofpi_pending *pending = (struct ofpi_pending *)base;
     struct ofpi_endpoint *endpoint = pending->endpoint;
     const struct ofp_operation *op = &base->operation;
+    bool recalled = pending->recalled;
+    struct ofp_offloaded end = *offloaded;
     struct ofp_completion completion;
 
-    if (__builtin_expect(!message, 0)) {
+    if (__builtin_expect(!message || end.error == ECANCELED, 0)) {
         ofpi_transfer_complete(base, offloaded->error, offloaded->provider_error);
         return;
     }
+    if (__builtin_expect(op->flags & (OFPI_HELD | OFP_PEEK), 0) && ofpi_offloaded_found(pending, message, &end))
+        return;
     completion = (struct ofp_completion){
         .context = op->context,
-        .flags =
-            OFP_COMPLETED_RECV | offloaded->flags | (op->op == OFP_TRECV ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG),
+        .flags = OFP_COMPLETED_RECV | end.flags | (op->op == OFP_TRECV ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG),
         .length = message->length,
-        .buffer_offset = offloaded->buffer_offset,
+        .buffer_offset = end.buffer_offset,
         .tag = message->tag,
         .source = message->source,
-        .error = offloaded->error,
-        .provider_error = offloaded->provider_error,
+        .error = end.error,
+        .provider_error = end.provider_error,
     };
     if (message->has_data) {
         completion.flags |= OFP_COMPLETED_REMOTE_CQ_DATA;
         completion.data = message->data;
     }
-    if (op->flags & OFP_MULTI_RECV && !offloaded->more)
+    if (op->flags & OFP_MULTI_RECV && !end.more)
         completion.flags |= OFP_COMPLETED_MULTI_RECV;
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
-    if (!offloaded->more)
-        pending_free(pending);
+    if (!end.more)
+        ofpi_pending_free(pending);
+    if (__builtin_expect(recalled, 0))
+        ofpi_offloaded_offer(endpoint);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "receive_many.h"
+#include "receive_offloaded.h"
 
 #define ACTION_FLAGS (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
 
@@ -184,5 +185,7 @@ int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoi
     result = ofpi_unexpected_wait(unexpected, kept);
     if (result)
         ofpi_unexpected_set_aside(unexpected, kept, endpoint, op_context, request);
+    else
+        ofpi_offloaded_returned(endpoint, kept);
     return result;
 }

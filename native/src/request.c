@@ -17,7 +17,7 @@ void ofpi_request_finish(struct ofp_request *request, const struct ofp_completio
     /* Pairs with the load-acquire in ofp_request_finished: the completion is there when the state says so. */
     ofp_store_release(&request->state, OFPI_REQUEST_FINISHED);
     if (request->released) {
-        ofpi_request_give(request);
+        ofpi_request_end_released(request);
     } else if (request->notify) {
         struct ofp_cq *cq = request->endpoint->rx_cq ? request->endpoint->rx_cq : request->endpoint->tx_cq;
 

@@ -128,6 +128,13 @@ int ofp_request_unclaim(ofp_request_t handle)
     return result;
 }
 
+void ofpi_request_end_released(struct ofp_request *request)
+{
+    /* It was asked back, and a message was set aside for it all the same. */
+    if (!holds_message(request) || unclaim(request) != 0)
+        ofpi_request_give(request);
+}
+
 static int abandon(struct ofp_request *request, ofp_request_t handle, bool take_back)
 {
     if (holds_message(request) && unclaim(request) == 0)

@@ -1,24 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The descriptor of a queue: readable when the domain has work, or somebody else's progress put something into the queue. */
+/*
+ * The descriptor of a queue: readable when the domain has work, or somebody else's progress put something into the queue.
+ *
+ * Some transports have no descriptor that tells of work, and those of others are nested so deep already that the kernel lets
+ * nobody sleep on one above them. There a timer makes the queue's descriptor readable, for a look.
+ */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "domain.h"
 
-void ofpi_sleeper_init(struct ofpi_sleeper *sleeper) { sleeper->event_fd = sleeper->epoll_fd = -1; }
+/* Between two looks by the clock (ns). */
+#define LOOK_PAUSE 1000000
 
+void ofpi_sleeper_init(struct ofpi_sleeper *sleeper) { sleeper->event_fd = sleeper->epoll_fd = sleeper->timer_fd = -1; }
+
+static bool looks_by_clock(const struct ofpi_sleeper *sleeper) { return sleeper->timer_fd >= 0; }
+
+/* 0: not at all. */
+static void set_timer(const struct ofpi_sleeper *sleeper, long pause)
+{
+    struct itimerspec setting = {.it_value.tv_nsec = pause};
+
+    timerfd_settime(sleeper->timer_fd, 0, &setting, NULL);
+}
+
+/* Whoever looks by the clock needs no armed endpoints. */
 static void set_armed(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, bool armed)
 {
     if (sleeper->armed == armed)
         return;
     sleeper->armed = armed;
-    domain->armed_queues += armed ? 1 : -1u;
+    if (looks_by_clock(sleeper))
+        set_timer(sleeper, armed ? LOOK_PAUSE : 0);
+    else
+        domain->armed_queues += armed ? 1 : -1u;
 }
 
 void ofpi_sleeper_close(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
     set_armed(domain, sleeper, false);
+    if (looks_by_clock(sleeper))
+        close(sleeper->timer_fd);
     if (sleeper->epoll_fd >= 0) {
         close(sleeper->epoll_fd);
         close(sleeper->event_fd);
@@ -42,33 +67,61 @@ void ofpi_sleeper_awake(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper
         sleeper->event_set = false;
 }
 
-static int open_descriptor(const struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+static bool add(int epoll_fd, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
-    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-    if (epoll_fd < 0 || event_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, event_fd, &event) != 0 ||
-        epoll_ctl(epoll_fd, EPOLL_CTL_ADD, domain->reactor.epoll_fd, &event) != 0) {
-        int error = errno;
-
-        if (epoll_fd >= 0)
-            close(epoll_fd);
-        if (event_fd >= 0)
-            close(event_fd);
-        return -error;
-    }
-    sleeper->epoll_fd = epoll_fd;
-    sleeper->event_fd = event_fd;
-    return 0;
+    return fd >= 0 && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-int ofpi_sleeper_fileno(const struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+/* Whether a program can wait for the descriptor in an epoll descriptor of its own: the kernel nests five. */
+static bool can_be_watched(int epoll_fd)
+{
+    int above = epoll_create1(EPOLL_CLOEXEC);
+    bool result = above >= 0 && add(above, epoll_fd);
+
+    if (above >= 0)
+        close(above);
+    return result;
+}
+
+/* What makes the descriptor readable beside its event. */
+static bool add_source(const struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+{
+    int reactor = domain->reactor.epoll_fd;
+
+    if (domain->base.info.wait_fd && add(sleeper->epoll_fd, reactor)) {
+        if (can_be_watched(sleeper->epoll_fd))
+            return true;
+        epoll_ctl(sleeper->epoll_fd, EPOLL_CTL_DEL, reactor, NULL);
+    }
+    sleeper->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    return add(sleeper->epoll_fd, sleeper->timer_fd);
+}
+
+static int open_descriptor(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+{
+    int error;
+
+    sleeper->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    sleeper->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (sleeper->epoll_fd >= 0 && add(sleeper->epoll_fd, sleeper->event_fd) && add_source(domain, sleeper))
+        return 0;
+    error = errno;
+    if (sleeper->epoll_fd >= 0)
+        close(sleeper->epoll_fd);
+    if (sleeper->event_fd >= 0)
+        close(sleeper->event_fd);
+    if (looks_by_clock(sleeper))
+        close(sleeper->timer_fd);
+    ofpi_sleeper_init(sleeper);
+    return -error;
+}
+
+int ofpi_sleeper_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
     int result = 0;
 
-    if (!domain->base.info.wait_fd)
-        return -EOPNOTSUPP;
     if (sleeper->epoll_fd < 0)
         result = open_descriptor(domain, sleeper);
     return result ? result : sleeper->epoll_fd;
@@ -81,7 +134,7 @@ int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, o
     /* Descriptors that are readable for what was handled already would wake the sleeper for nothing. */
     ofpi_progress(domain, true);
     while (!news(argument)) {
-        if (ofpi_arm(domain)) {
+        if (looks_by_clock(sleeper) || ofpi_arm(domain)) {
             set_armed(domain, sleeper, true);
             return 1;
         }

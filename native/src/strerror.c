@@ -30,6 +30,9 @@ const char *ofp_strerror(int error)
         return "no region of this domain has this id: it is closed, or another domain's";
     case OFP_EEXHAUSTED:
         return "every entry of the table is in use, or used up";
+    case OFP_ETOOLONG:
+        return "the message was longer than OFIPY_BOUNCE_SIZE, which bounds receives of unknown size where the transport "
+               "matches messages itself";
     default:
         /* glibc's strerror keeps known errors as constants; only unknown numbers share a buffer. */
         return strerror(error < 0 ? -error : error);

@@ -48,6 +48,8 @@ struct bridge_domain {
     struct lf_info *info;
     struct lf_fabric *fabric;
     struct lf_domain *domain;
+    bool peeks;                /* tells of unexpected tagged messages */
+    bool misreads_atomics;     /* a fetching read brings nothing; remote.c */
     bool confuses_sources;     /* receives for one source and for any must not be posted together; domain.c */
     uint64_t levels;           /* completion levels that there are, LF_…_COMPLETE */
     _Atomic uint64_t next_key; /* of registrations that no peer is told of */
@@ -108,6 +110,8 @@ struct bridge_endpoint {
     struct lf_av *av;
     struct bridge_neighbour *neighbour; /* owned; NULL: its transport needs none */
     struct ofp_watch watch;             /* the queue's descriptor, -1: none */
+    bool takes_names;                   /* of senders, sender.c */
+    uint64_t name;                      /* in remote CQ data, 0: none; sender.c */
     size_t inject_size;                 /* libfabric's own bounds */
     size_t segment_limit;
     uint64_t sends;                       /* operations at libfabric that are no receives */
@@ -124,6 +128,7 @@ struct bridge_peer {
     uint64_t address; /* libfabric's number for it */
     uint64_t sends;   /* operations to it at libfabric */
     bool reached;     /* something went through: short messages need no completion of their own */
+    bool heard;       /* it knows this endpoint: it has sent something */
 };
 
 static inline struct bridge_domain *bridge_domain_of(const struct ofp_domain *domain) { return domain->private; }
@@ -146,6 +151,8 @@ int bridge_error(int error);
 
 /* getinfo.c. Any thread, no lock. */
 int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size);
+/* Whether it is ofi_rxm over another provider. */
+bool bridge_is_layered(const char *provider);
 /* Pieces of local memory that libfabric takes; with more the bridge copies. */
 uint64_t bridge_segment_limit(const struct lf_info *info);
 /*
@@ -193,6 +200,7 @@ struct bridge_call {
     struct lf_ep *ep;
     uint64_t address;
     void *context;
+    uint64_t data;
     void *descriptors[BRIDGE_DESCRIPTORS];
 };
 
@@ -212,6 +220,25 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
 int bridge_progress(struct ofp_endpoint *endpoint);
 /* Take back a receive; what else is heard of meanwhile is kept for progress. 0 or -EINPROGRESS. */
 int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending);
+/* Hear the answer to a peek at once where libfabric has it, so that what it tells of is still there. */
+void bridge_peek_read(struct ofp_endpoint *endpoint, const struct bridge_block *block);
+/* libfabric did not take the peek: that is its end. */
+void bridge_peek_failed(struct ofp_endpoint *endpoint, struct bridge_block *block, int error);
+
+/* sender.c; the endpoint is enabled */
+void bridge_sender_open(struct ofp_endpoint *endpoint);
+/* Who sent what has come, `address` by libfabric; NULL: unknown. A name is no longer the user's data then. */
+struct ofp_peer *bridge_sender(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address);
+/* Whether a message carries remote CQ data, its user's or the sender's name. */
+static inline bool bridge_sends_data(const struct bridge_endpoint *self, const struct ofp_peer *peer,
+                                     const struct ofp_operation *op, uint64_t *data)
+{
+    bool given = op->flags & OFP_REMOTE_CQ_DATA;
+    bool named = !given && self->name && (op->op == OFP_SEND || op->op == OFP_TSEND) && !bridge_peer_of(peer)->heard;
+
+    *data = named ? self->name : op->data;
+    return given || named;
+}
 
 /* memory.c */
 int bridge_region_open(struct ofp_region *region);

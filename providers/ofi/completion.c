@@ -63,7 +63,7 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
     } else {
         struct ofp_message message = message_of(pending, source, entry);
         /* A receive of no bytes was posted with one. */
-        bool truncated = !error && entry->length > pending->transfer.length;
+        bool truncated = !error && entry->length > pending->transfer.length && !(pending->operation.flags & OFP_PEEK);
         struct ofp_offloaded offloaded = {.error = truncated ? OFP_ETRUNC : error, .provider_error = provider_error};
 
         bridge_core->offloaded_receive_complete(pending, &message, &offloaded);
@@ -82,18 +82,15 @@ static void report_remote(struct ofp_endpoint *endpoint, struct ofp_peer *source
     bridge_core->remote_event(endpoint, source, NULL, flags, entry->data, entry->length);
 }
 
-static void handle(struct ofp_endpoint *endpoint, const struct lf_cq_entry *entry, uint64_t address, int error,
+static void handle(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address, int error,
                    int provider_error)
 {
     const uint64_t remote = LF_REMOTE_READ | LF_REMOTE_WRITE;
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct ofp_peer *source = NULL;
 
-    if (entry->flags & (LF_RECV | remote) && endpoint->info.caps & OFP_CAP_SOURCE) {
-        source = bridge_peer_find(self, address);
-        if (source)
-            bridge_peer_of(source)->reached = true;
-    }
+    if (entry->flags & (LF_RECV | remote) && endpoint->info.caps & OFP_CAP_SOURCE)
+        source = bridge_sender(endpoint, entry, address);
     if (__builtin_expect(entry->flags & remote && !error, 0))
         report_remote(endpoint, source, entry);
     else if (entry->op_context)
@@ -187,6 +184,27 @@ int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending)
         self->deferred[self->deferred_count++] = event;
     }
     return -EINPROGRESS;
+}
+
+void bridge_peek_failed(struct ofp_endpoint *endpoint, struct bridge_block *block, int error)
+{
+    const struct lf_cq_entry none = {.op_context = block, .tag = block->pending->operation.tag};
+
+    finish(bridge_endpoint_of(endpoint), block, NULL, &none, error, 0);
+}
+
+void bridge_peek_read(struct ofp_endpoint *endpoint, const struct bridge_block *block)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct bridge_event event;
+
+    while (reserve(self) && read_one(endpoint, &event)) {
+        if (event.entry.op_context == block) {
+            handle(endpoint, &event.entry, event.source, event.error, event.provider_error);
+            return;
+        }
+        self->deferred[self->deferred_count++] = event;
+    }
 }
 
 /* --------------------------------------------------------------------------------------------------------- progress */

@@ -53,7 +53,13 @@ static bool confuses_sources(const struct bridge_domain *domain)
     for (size_t i = 0; i < sizeof(built_on_it) / sizeof(built_on_it[0]); i++)
         if (strcmp(provider, built_on_it[i]) == 0)
             return true;
-    return false;
+    return bridge_is_layered(provider) && domain->library->version >= LF_VERSION(2, 0);
+}
+
+/* Before 1.19 shm takes a look for a message as a receive. */
+static bool peeks(const struct bridge_domain *domain)
+{
+    return domain->library->version >= LF_VERSION(1, 19) || strcmp(domain->info->fabric_attr->prov_name, "shm") != 0;
 }
 
 void bridge_opened_release(struct bridge_opened *opened)
@@ -113,6 +119,8 @@ int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
     self->domain = opened->domain;
     pthread_mutex_init(&self->lock, NULL);
     ofp_list_init(&self->regions);
+    self->peeks = peeks(self);
+    self->misreads_atomics = strcmp(self->info->fabric_attr->prov_name, "sm2") == 0;
     self->confuses_sources = confuses_sources(self);
     self->levels = bridge_completion_levels(self->library, &domain->info);
     /* Only now some of the info shows; nobody else has seen this copy of it yet. */

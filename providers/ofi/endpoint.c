@@ -26,6 +26,9 @@ static void woken(struct ofp_watch *watch, uint32_t events)
     (void)events;
 }
 
+/* Of receives of unknown size whose memory is registered, and pinned, for each. */
+#define PINNED_BOUNCE_SIZE (1 << 20)
+
 /* -------------------------------------------------------------------------------------------------------- opening */
 
 static int watch_queue(struct ofp_endpoint *endpoint)
@@ -70,6 +73,7 @@ static int open_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
     if (error)
         return -bridge_error(error);
     bridge_regions_join(endpoint);
+    bridge_sender_open(endpoint);
     error = bridge_neighbour_join(endpoint);
     return error ? error : watch_queue(endpoint);
 }
@@ -132,6 +136,8 @@ int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, cha
     info->tx_attr->op_flags = 0;
     info->rx_attr->op_flags = 0;
     self->inject_size = info->tx_attr->inject_size;
+    if (!endpoint->bounce_size && info->domain_attr->mr_mode & LF_MR_LOCAL)
+        endpoint->bounce_size = PINNED_BOUNCE_SIZE;
     self->segment_limit = bridge_segment_limit(info);
     error = open_objects(endpoint, info);
     domain->library->freeinfo(info);

@@ -23,6 +23,21 @@ static const struct {
     {LF_REMOTE_COMM, OFP_CAP_REMOTE_COMM},
 };
 
+/*
+ * ofi_rxm leaves out atomics and directed receives unless they are asked for, and with atomics it promises less order. It
+ * is asked: what a program calls should be there, and which order it has, the info says.
+ */
+#define ASKED_OF_LAYERED                                                                                               \
+    (LF_MSG | LF_TAGGED | LF_RMA | LF_ATOMIC | LF_SEND | LF_RECV | LF_READ | LF_WRITE | LF_REMOTE_READ |               \
+     LF_REMOTE_WRITE | LF_SOURCE | LF_DIRECTED_RECV)
+
+bool bridge_is_layered(const char *provider)
+{
+    const char *layer = strchr(provider, ';');
+
+    return layer && strcmp(layer, ";ofi_rxm") == 0;
+}
+
 int bridge_error(int error)
 {
     int positive = error < 0 ? -error : error;
@@ -153,6 +168,9 @@ static bool fill(const struct bridge_library *library, const struct lf_info *fro
         info->max_atomic_size = info->max_msg_size;
         info->atomic_order = byte_order(from, LF_ORDER_ATOMIC_RAR);
     }
+    /* A long message of its is read by the receiver, behind what came after it. */
+    if (bridge_is_layered(from->fabric_attr->prov_name))
+        info->msg_order &= OFP_ORDER_SAS;
     name_protocol(library, from->ep_attr->protocol, info->protocol, sizeof(info->protocol));
     return copy_name(info->provider, sizeof(info->provider), BRIDGE_NAME ":", from->fabric_attr->prov_name) &&
            copy_name(info->fabric, sizeof(info->fabric), "", from->fabric_attr->name) &&
@@ -210,6 +228,8 @@ static struct lf_info *hints_of(const struct bridge_library *library, const stru
         return NULL;
     hints->fabric_attr->prov_name = strdup(info->provider + strlen(BRIDGE_NAME ":"));
     hints->domain_attr->mr_mode = mr_modes_for(info->provider + strlen(BRIDGE_NAME ":"));
+    if (bridge_is_layered(info->provider) && info->caps & OFP_CAP_ATOMIC)
+        hints->caps = ASKED_OF_LAYERED;
     hints->fabric_attr->name = strdup(info->fabric);
     hints->domain_attr->name = strdup(info->domain);
     if (hints->fabric_attr->prov_name && hints->fabric_attr->name && hints->domain_attr->name)
@@ -289,24 +309,55 @@ uint64_t bridge_completion_levels(const struct bridge_library *library, const st
     return offered;
 }
 
+static int ask(const struct bridge_library *library, uint64_t capabilities_wanted, struct lf_info **list)
+{
+    struct lf_info *hints = base_hints(library);
+    int error;
+
+    if (!hints)
+        return -ENOMEM;
+    hints->caps = capabilities_wanted;
+    error = library->getinfo(library->api, NULL, NULL, 0, hints, list);
+    library->freeinfo(hints);
+    return error;
+}
+
+/* One of libfabric's as one of ours; of a layered one the same in `asked`, if that is there. */
+static bool describe(const struct bridge_library *library, const struct lf_info *each, const struct lf_info *asked,
+                     struct ofp_info *info)
+{
+    struct ofp_info other;
+
+    if (!fill(library, each, info) || !(info->caps & (OFP_CAP_MSG | OFP_CAP_TAGGED)))
+        return false;
+    if (!bridge_is_layered(info->provider))
+        return true;
+    for (; asked; asked = asked->next)
+        if (fill(library, asked, &other) && same(&other, info)) {
+            *info = other;
+            return true;
+        }
+    return true;
+}
+
 int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
     const struct bridge_library *library = bridge_library_get(text, text_size);
-    struct lf_info *hints, *list = NULL;
+    struct lf_info *list = NULL, *asked = NULL;
     int error, count = 0;
 
     if (!library)
         return 0;
-    hints = base_hints(library);
-    if (!hints)
-        return -ENOMEM;
-    error = library->getinfo(library->api, NULL, NULL, 0, hints, &list);
-    library->freeinfo(hints);
+    error = ask(library, 0, &list);
+    if (error == -ENOMEM)
+        return error;
     if (error) {
         snprintf(text, text_size, "libfabric %u.%u offers nothing here: %s", library->version >> 16,
                  library->version & 0xffff, library->strerror(-error));
         return 0;
     }
+    if (ask(library, ASKED_OF_LAYERED, &asked) != 0)
+        asked = NULL;
     for (struct lf_info *each = list; each && count < max; each = each->next) {
         if (each->domain_attr->mr_key_size > sizeof(uint64_t)) {
             bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME,
@@ -314,13 +365,14 @@ int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size
                              each->fabric_attr->prov_name, 8 * each->domain_attr->mr_key_size);
             continue;
         }
-        if (!fill(library, each, &infos[count]) || !(infos[count].caps & (OFP_CAP_MSG | OFP_CAP_TAGGED)) ||
-            known(infos, count, &infos[count]))
+        if (!describe(library, each, asked, &infos[count]) || known(infos, count, &infos[count]))
             continue;
         infos[count].rank = (uint32_t)count;
         count++;
     }
     library->freeinfo(list);
+    if (asked)
+        library->freeinfo(asked);
     if (!count)
         snprintf(text, text_size, "libfabric has no provider here with reliable messages (see fi_info -t FI_EP_RDM)");
     return count;

@@ -67,16 +67,16 @@ static int inject(const struct bridge_endpoint *self, const struct ofp_peer *pee
     const struct iovec *iov = transfer->iov;
     uint64_t address = address_of(peer);
     struct lf_ep *ep = self->ep;
+    uint64_t data;
+    bool has_data = bridge_sends_data(self, peer, op, &data);
     ssize_t result;
 
     if (op->op == OFP_TSEND)
-        result = op->flags & OFP_REMOTE_CQ_DATA
-                     ? ep->tagged->injectdata(ep, iov->iov_base, iov->iov_len, op->data, address, op->tag)
-                     : ep->tagged->inject(ep, iov->iov_base, iov->iov_len, address, op->tag);
+        result = has_data ? ep->tagged->injectdata(ep, iov->iov_base, iov->iov_len, data, address, op->tag)
+                          : ep->tagged->inject(ep, iov->iov_base, iov->iov_len, address, op->tag);
     else
-        result = op->flags & OFP_REMOTE_CQ_DATA
-                     ? ep->msg->injectdata(ep, iov->iov_base, iov->iov_len, op->data, address)
-                     : ep->msg->inject(ep, iov->iov_base, iov->iov_len, address);
+        result = has_data ? ep->msg->injectdata(ep, iov->iov_base, iov->iov_len, data, address)
+                          : ep->msg->inject(ep, iov->iov_base, iov->iov_len, address);
     return result ? -bridge_error((int)result) : OFP_POST_DONE;
 }
 
@@ -89,7 +89,7 @@ static ssize_t call_message(const struct bridge_call *call, const struct ofp_tra
                          .iov_count = transfer->iov_count,
                          .address = call->address,
                          .context = call->context,
-                         .data = transfer->op->data};
+                         .data = call->data};
 
     if (transfer->op->op == OFP_RECV)
         return call->ep->msg->recvmsg(call->ep, &msg, LF_COMPLETION);
@@ -106,7 +106,7 @@ static ssize_t call_tagged(const struct bridge_call *call, const struct ofp_tran
                                 .tag = op->tag,
                                 .ignore = op->op == OFP_TRECV ? op->ignore : 0,
                                 .context = call->context,
-                                .data = op->data};
+                                .data = call->data};
 
     if (op->op == OFP_TRECV)
         return call->ep->tagged->recvmsg(call->ep, &msg, LF_COMPLETION);
@@ -168,7 +168,9 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
     static struct ofp_region *const no_region = NULL;
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct bridge_call call = {.ep = self->ep, .address = address_of(peer), .context = block};
-    uint64_t flags = flags_of(transfer->op->flags) | (injects_remote(self, transfer) ? LF_INJECT : 0);
+    bool has_data = peer && bridge_sends_data(self, peer, transfer->op, &call.data);
+    uint64_t flags = flags_of(transfer->op->flags) | (has_data ? LF_REMOTE_CQ_DATA : 0) |
+                     (injects_remote(self, transfer) ? LF_INJECT : 0);
     struct ofp_transfer copied = *transfer;
     struct iovec copy;
     int result;
@@ -252,13 +254,45 @@ static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     return OFP_POST_PENDING;
 }
 
+/* Of untagged messages libfabric does not tell. */
+static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    const struct ofp_operation *op = transfer->op;
+    struct lf_msg_tagged msg = {.address = address_of(peer), .tag = op->tag, .ignore = op->ignore};
+    struct bridge_block *block;
+    int result;
+
+    if (op->op != OFP_TRECV || !bridge_domain_of(endpoint->domain)->peeks)
+        return -EOPNOTSUPP;
+    block = bridge_block_take(self);
+    if (!block)
+        return -ENOMEM;
+    block->pending = bridge_core->transfer_retain(endpoint, peer, transfer);
+    if (!block->pending) {
+        bridge_block_give(self, block);
+        return -ENOMEM;
+    }
+    block->peer = peer;
+    block->id = block->pending->id;
+    msg.context = block;
+    result = bridge_error((int)self->ep->tagged->recvmsg(self->ep, &msg, LF_PEEK | LF_COMPLETION));
+    if (result)
+        bridge_peek_failed(endpoint, block, result);
+    else
+        bridge_peek_read(endpoint, block);
+    return OFP_POST_PENDING;
+}
+
 int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     uint16_t op = transfer->op->op;
 
-    if (is_receive(op) && transfer->op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV))
+    if (is_receive(op) && transfer->op->flags & OFP_MULTI_RECV)
         return -EOPNOTSUPP;
+    if (is_receive(op) && transfer->op->flags & OFP_PEEK)
+        return peek(endpoint, peer, transfer);
     if (is_receive(op) && is_confusing(endpoint, peer, transfer->op))
         return -EOPNOTSUPP;
     if (op >= OFP_ATOMIC) {

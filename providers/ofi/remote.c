@@ -76,6 +76,9 @@ static int query(const struct bridge_domain *domain, uint32_t operation_code, ui
     static const uint64_t kinds[] = {[OFP_FETCH_ATOMIC] = LF_FETCH_ATOMIC, [OFP_COMPARE_ATOMIC] = LF_COMPARE_ATOMIC};
     struct lf_atomic_attr attr = {0};
 
+    /* sm2_atomic_format compares the wrong field with FI_ATOMIC_READ, so an answer of no bytes is asked for. */
+    if (domain->misreads_atomics && operation_code == OFP_FETCH_ATOMIC && atomic_op == OFP_ATOMIC_READ)
+        return -EOPNOTSUPP;
     if (!LF_HAS(domain->domain->ops, struct lf_domain_ops, query_atomic) ||
         domain->domain->ops->query_atomic(domain->domain, (int)datatype, (int)atomic_op, &attr,
                                           kinds[operation_code]) != 0 ||
@@ -99,6 +102,9 @@ int bridge_atomic_check(const struct ofp_endpoint *endpoint, const struct ofp_tr
     uint64_t limit;
     int result = query(bridge_domain_of(endpoint->domain), op->op, op->atomic_op, op->datatype, &limit);
 
+    if (result && bridge_domain_of(endpoint->domain)->misreads_atomics && op->atomic_op == OFP_ATOMIC_READ)
+        bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s of libfabric answers fetching reads with arbitrary bytes",
+                         endpoint->info.provider);
     if (result)
         return result;
     return transfer->length / sizes[op->datatype] > limit ? -EMSGSIZE : 0;

@@ -2,6 +2,7 @@
 /* What each kind of message means. */
 #include <errno.h>
 
+#include "ofipy/sender.h"
 #include "tcp.h"
 
 void tcp_acknowledge(struct tcp_connection *connection, uint16_t flags)
@@ -12,13 +13,23 @@ void tcp_acknowledge(struct tcp_connection *connection, uint16_t flags)
         tcp_send_header(connection, &ack);
 }
 
+bool tcp_has_data(const struct tcp_connection *connection, const struct tcp_header *header)
+{
+    const struct sockaddr *address = connection->peer->address;
+    uint64_t who = header->flags & TCP_FLAG_CQ_DATA && !connection->extended ? ofp_sender_of(header->data) : 0;
+
+    if (who && address->sa_family == AF_INET && who == ofp_sender_of_ipv4((const struct sockaddr_in *)address))
+        return false;
+    return header->flags & TCP_FLAG_CQ_DATA;
+}
+
 static inline void fill_message(struct ofp_message *message, const struct tcp_connection *connection,
                                 const struct tcp_header *header)
 {
     message->peer = connection->peer;
     message->source = connection->peer->index;
     message->tagged = header->op == TCP_TAG;
-    message->has_data = header->flags & TCP_FLAG_CQ_DATA;
+    message->has_data = header->flags & TCP_FLAG_CQ_DATA && tcp_has_data(connection, header);
     message->tag = header->tag;
     message->data = header->data;
     message->length = header->payload;

@@ -244,6 +244,12 @@ void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_hea
 /* ---------------------------------------------------------------------------------------------------------- deliver.c */
 
 /*
+ * Whether remote CQ data came along that are the user's: a sender over libfabric may have named itself there for peers that
+ * are not told who it is, which we are. The connection has its peer.
+ */
+bool tcp_has_data(const struct tcp_connection *connection, const struct tcp_header *header);
+
+/*
  * A whole header, with `available` bytes of payload behind it. Returns how many of them were used; what of the payload is
  * missing goes where connection->in says. -EAGAIN: no room, nothing has happened; -ECONNABORTED: the connection is over.
  */

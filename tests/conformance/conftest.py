@@ -62,9 +62,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "needs(*names): capabilities, orders ('order_saw', 'rma_order_waw', 'atomic_order_raw'), or 'claim', "
-        "'large', 'descriptor', 'processes', 'default', 'connections', of the provider; with of='second' of that side "
-        "of a pair only",
+        "needs(*names): capabilities, orders ('order_saw', 'rma_order_waw', 'atomic_order_raw'), or 'large', "
+        "'descriptor', 'processes', 'default', 'connections', 'core_matching', of the provider; with of='second' of "
+        "that side of a pair only",
     )
     config.addinivalue_line(
         "markers", "connected: tests of two sides run over connected endpoints (type msg) too"
@@ -126,15 +126,15 @@ def lacks(target: Target, need: str, config: pytest.Config, of: tuple[int, ...] 
     info = target.info()
     if need == "large":
         return lacks_large(info, config)
-    if need == "claim":
-        return "offloads matching, so it sets no message aside" if info.offloads_matching else None
+    if need == "core_matching":
+        return "matches messages itself" if info.offloads_matching else None
     if need == "default":
         first = ofipy.getinfo(provider=target.provider)[0]
         return None if first.domain == target.domain else "is not what open() takes"
     if need == "connections":
         return None if target.connected() else "has no endpoints of type msg"
     if need == "descriptor":
-        return None if info.wait_fd else "has no descriptor to sleep on"
+        return None if info.wait_fd else "has no descriptor that tells of work"
     if need == "processes":
         return "lives in one process" if target.in_process else None
     before, is_order, name = need.rpartition("order_")

@@ -140,7 +140,6 @@ def test_closing_it_leaves_the_endpoint(ep: ofipy.Endpoint, me: ofipy.Peer) -> N
     assert repr(alias) == "<EndpointAlias closed>"
 
 
-@pytest.mark.needs("claim")
 def test_messages_set_aside_outlive_it(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     alias = ep.alias()
     held, dropped = alias.trecv(me, tag=1), alias.trecv(me, tag=2)

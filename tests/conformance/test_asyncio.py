@@ -13,8 +13,6 @@ from sides import Side, Sides
 
 import ofipy
 
-pytestmark = pytest.mark.needs("descriptor")
-
 TIMEOUT = 30
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]
@@ -126,7 +124,6 @@ def test_two_event_loops_one_after_the_other(ep: ofipy.Endpoint, me: ofipy.Peer)
 # ------------------------------------------------------------------------------------------------------- unknown sizes
 
 
-@pytest.mark.needs("claim")
 def test_iteration(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     async def send() -> None:
         for number in range(300):
@@ -147,7 +144,6 @@ def test_iteration(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     run(main())
 
 
-@pytest.mark.needs("claim")
 @pytest.mark.parametrize("seed", range(3))
 def test_cancellation_loses_no_message(ep: ofipy.Endpoint, me: ofipy.Peer, seed: int) -> None:
     """Receives are cancelled at random moments; every message still comes out once."""
@@ -180,7 +176,6 @@ def test_cancellation_loses_no_message(ep: ofipy.Endpoint, me: ofipy.Peer, seed:
     assert ep.stats().posted_receives == 0
 
 
-@pytest.mark.needs("claim")
 def test_timeout_of_a_receive(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     async def main() -> None:
         with pytest.raises(TimeoutError):

@@ -13,8 +13,6 @@ from test_asyncio import run
 
 import ofipy
 
-pytestmark = pytest.mark.needs("descriptor")
-
 TIMEOUT = 20
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]

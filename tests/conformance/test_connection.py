@@ -415,7 +415,6 @@ async def serve_and_ask(listener: ofipy.PassiveEndpoint, clients: list[ofipy.End
     return list(answers)
 
 
-@pytest.mark.needs("descriptor")
 @pytest.mark.parametrize("progress", ["auto", "manual"])
 def test_asyncio(open_domain: OpenDomain, progress: str) -> None:
     # One domain for all: one loop drives it whatever it waits for.
@@ -431,7 +430,6 @@ def test_asyncio(open_domain: OpenDomain, progress: str) -> None:
     assert asyncio.run(main()) == [b"not you", *(b"welcome %d: FROM CLIENT" % number for number in (1, 2, 3))]
 
 
-@pytest.mark.needs("descriptor")
 def test_cancelling_an_awaited_request_loses_none(
     listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint
 ) -> None:

@@ -200,6 +200,23 @@ def test_accesses_of_peers_are_counted_by_region(sides: Sides) -> None:
     sides.run(use_counted_memory, count_in_memory, 200, progress="auto")
 
 
+@pytest.mark.needs("rma")
+@pytest.mark.parametrize("name", ["remote_read", "remote_write"])
+def test_a_counter_of_what_peers_do_counts_or_is_refused(open_endpoint: OpenEndpoint, name: str) -> None:
+    domain = open_endpoint().domain
+    counter = domain.counter()
+    if ofipy.Cap.RMA_EVENT not in domain.info.caps:
+        with pytest.raises(ofipy.NotSupported, match=name):
+            open_endpoint(domain, counters={name: counter})
+        return
+    ep = open_endpoint(domain, counters={name: counter})
+    me, region = ep.insert(ep.address), ep.register(bytearray(8), access=BOTH)
+    ep.write(b"written!", me, region.remote, complete="delivery").wait(timeout=TIMEOUT)
+    ep.read(bytearray(8), me, region.remote).wait(timeout=TIMEOUT)
+    counter.wait(1, timeout=TIMEOUT)
+    assert counter.value == 1
+
+
 @pytest.mark.needs("rma", "rma_event", "atomic")
 def test_atomics_are_counted_by_region(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     reads, writes = ep.domain.counter(), ep.domain.counter()

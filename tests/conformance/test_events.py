@@ -63,7 +63,6 @@ def test_events_of_ones_own(ep: ofipy.Endpoint) -> None:
         events.write(ofipy.Event(context=2**64))
 
 
-@pytest.mark.needs("descriptor")
 def test_the_descriptor_wakes(ep: ofipy.Endpoint) -> None:
     events = ep.domain.event_queue()
     while not events.arm():
@@ -142,7 +141,6 @@ def test_a_killed_process_is_told_of(
     assert events.read() is None
 
 
-@pytest.mark.needs("descriptor")
 def test_events_can_be_awaited(ep: ofipy.Endpoint) -> None:
     events = ep.domain.event_queue()
 
@@ -166,7 +164,6 @@ def test_events_can_be_awaited(ep: ofipy.Endpoint) -> None:
     assert sorted(asyncio.run(main())) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.needs("descriptor")
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in a thread"])
 def test_closing_ends_an_awaited_event(ep: ofipy.Endpoint, elsewhere: bool) -> None:
     events = ep.domain.event_queue()

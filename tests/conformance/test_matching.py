@@ -201,7 +201,6 @@ def wait_unexpected(ep: ofipy.Endpoint, tag: int) -> None:
 SIZES = [5, 3000, 400_000]
 
 
-@pytest.mark.needs("claim")
 @pytest.mark.parametrize("size", SIZES)
 def test_peek_claim_and_receive(ep: ofipy.Endpoint, me: ofipy.Peer, size: int) -> None:
     data = np.arange(size, dtype=np.uint32).astype(np.uint8)
@@ -224,7 +223,6 @@ def test_peek_claim_and_receive(ep: ofipy.Endpoint, me: ofipy.Peer, size: int) -
     finish(*sends)
 
 
-@pytest.mark.needs("claim")
 @pytest.mark.parametrize("size", SIZES)
 def test_discard(ep: ofipy.Endpoint, me: ofipy.Peer, size: int) -> None:
     sends = [ep.tsend(bytes(size), me, tag=7) for _ in range(2)] + [ep.tsend(b"kept", me, tag=7)]
@@ -240,7 +238,6 @@ def test_discard(ep: ofipy.Endpoint, me: ofipy.Peer, size: int) -> None:
     assert ep.stats().unexpected_messages == 0
 
 
-@pytest.mark.needs("claim")
 def test_claim_of_nothing_is_refused(ep: ofipy.Endpoint) -> None:
     operation = ep.domain.operations(1)
     operation["op"], operation["flags"], operation["context"] = Op.TRECV, int(Flag.CLAIM), 1
@@ -248,7 +245,6 @@ def test_claim_of_nothing_is_refused(ep: ofipy.Endpoint) -> None:
         ep.post(operation)
 
 
-@pytest.mark.needs("claim")
 def test_hold_keeps_its_place_in_the_order(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     first, room = ep.trecv(tag=3), bytearray(8)
     second = ep.trecv_into(room, tag=3)
@@ -257,7 +253,6 @@ def test_hold_keeps_its_place_in_the_order(ep: ofipy.Endpoint, me: ofipy.Peer) -
     assert (message.data, received(room)) == (b"one", b"two")
 
 
-@pytest.mark.needs("claim")
 @pytest.mark.parametrize("size", SIZES)
 def test_cancelled_receive_of_unknown_size_puts_the_message_back(
     ep: ofipy.Endpoint, me: ofipy.Peer, size: int
@@ -274,7 +269,64 @@ def test_cancelled_receive_of_unknown_size_puts_the_message_back(
     finish(*sends)
 
 
-@pytest.mark.needs("claim")
+@pytest.mark.parametrize("posted", ["buffer", "unknown size"])
+def test_message_given_back_is_for_the_oldest_receive_that_matches(
+    ep: ofipy.Endpoint, me: ofipy.Peer, posted: str
+) -> None:
+    held, rooms = ep.trecv(tag=3), [bytearray(4) for _ in range(3)]
+    other = ep.trecv_into(rooms[0], tag=4)
+    if posted == "buffer":
+        first: Any = ep.trecv_into(rooms[1], me, tag=3)
+    else:
+        first = ep.trecv(me, tag=2, ignore=1)
+    second = ep.trecv_into(rooms[2], tag=3)
+    finish(ep.tsend(b"one!", me, tag=3))
+    while ep.stats().posted_receives > 3:
+        ep.domain.progress()
+    assert held.cancel()
+    got = finish(first)[0]
+    assert bytes(rooms[1] if posted == "buffer" else got.data) == b"one!"
+    assert ep.stats().posted_receives == 2
+    finish(ep.tsend(b"two!", me, tag=3), ep.tsend(b"four", me, tag=4), second, other)
+    assert rooms[2] == b"two!"
+    assert rooms[0] == b"four"
+
+
+def test_message_given_back_stays_ahead_of_later_ones(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    held = ep.trecv(tag=3)
+    finish(ep.tsend(b"one", me, tag=3), ep.tsend(b"two", me, tag=3), ep.tsend(b"three", me, tag=3))
+    while ep.stats().posted_receives:
+        ep.domain.progress()
+    assert held.cancel()
+    found = ep.probe(tag=3)
+    assert found is not None
+    assert found.length == 3
+    room = bytearray(5)
+    finish(ep.trecv_into(room, tag=3))
+    assert received(room) == b"one"
+    assert [ep.trecv(me, tag=3).wait(timeout=TIMEOUT).data for _ in range(2)] == [b"two", b"three"]
+
+
+def test_unknown_size_has_a_bound_where_the_transport_matches(
+    open_endpoint: Callable[..., ofipy.Endpoint], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OFIPY_BOUNCE_SIZE", "1000")
+    ep = open_endpoint()
+    me = ep.insert(ep.address)
+    for size in (0, 999, 1000):
+        finish(ep.tsend(bytes(size), me, tag=1))
+        assert finish(ep.trecv(tag=1))[0].length == size
+    long, short = ep.trecv(tag=1), ep.trecv(tag=1)
+    sends = [ep.tsend(bytes(size), me, tag=1) for size in (1001, 4)]
+    if ep.info.offloads_matching:
+        with pytest.raises(ofipy.Truncated, match="OFIPY_BOUNCE_SIZE"):
+            long.wait(timeout=TIMEOUT)
+    else:
+        assert finish(long)[0].length == 1001
+    assert finish(short)[0].length == 4
+    finish(*sends)
+
+
 def test_dropped_receive_of_unknown_size_takes_no_message(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     held, never = ep.trecv(tag=3), ep.trecv(tag=4)
     finish(ep.tsend(b"precious", me, tag=3))
@@ -285,19 +337,30 @@ def test_dropped_receive_of_unknown_size_takes_no_message(ep: ofipy.Endpoint, me
     assert ep.stats().posted_receives == 0
 
 
-@pytest.mark.needs("claim")
 def test_probe(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     assert ep.probe(tag=1) is None
-    finish(ep.tsend(b"tagged", me, tag=1, data=5), ep.send(b"plain", me))
+    finish(ep.tsend(b"tagged", me, tag=1, data=5), ep.tsend(b"other", me, tag=2))
     wait_unexpected(ep, 1)
-    found = ep.probe(tag=0, ignore=1)
-    assert found is not None
-    assert (found.length, found.tag, found.source, found.data) == (6, 1, me, 5)
+    for _ in range(2):
+        found = ep.probe(tag=0, ignore=1)
+        assert found is not None
+        assert (found.length, found.tag, found.source, found.data) == (6, 1, me, 5)
+    dropped = ep.probe(tag=2, discard=True)
+    assert dropped is not None
+    assert dropped.length == 5
+    assert ep.probe(tag=2) is None
+    assert ep.trecv(tag=1).wait(timeout=TIMEOUT).data == b"tagged"
+    assert ep.probe(tag=0, ignore=3) is None
+
+
+def test_probe_of_untagged_messages(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    assert ep.probe(tagged=False) is None
+    finish(ep.send(b"plain", me), ep.tsend(b"tagged", me, tag=1))
+    wait_unexpected(ep, 1)
     plain = ep.probe(tagged=False, discard=True)
     assert plain is not None
     assert plain.length == 5
     assert ep.probe(tagged=False) is None
-    assert ep.trecv(tag=1).wait(timeout=TIMEOUT).data == b"tagged"
 
 
 # ------------------------------------------------------------------------------------------- depth, across processes

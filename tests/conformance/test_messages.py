@@ -96,7 +96,6 @@ def send_sizes_without_waiting(side: Side, tagged: bool) -> None:
     side.sync()
 
 
-@pytest.mark.needs("claim", of="second")
 def test_unexpected_messages_of_every_size_in_reverse(sides: Sides) -> None:
     sides.run(send_sizes_without_waiting, receive_sizes_late, True)
 
@@ -116,7 +115,6 @@ def receive_unknown(side: Side, tagged: bool) -> None:
     side.sync()
 
 
-@pytest.mark.needs("claim", of="second")
 @pytest.mark.parametrize("tagged", [True, False], ids=["tagged", "plain"])
 def test_unknown_size(sides: Sides, tagged: bool) -> None:
     sides.run(send_sizes, receive_unknown, tagged)
@@ -299,6 +297,20 @@ def test_unknown_sender_can_be_answered(open_endpoint: Callable[..., ofipy.Endpo
     server.tsend(b"answer", request.source, tag=2).wait(timeout=TIMEOUT)
     receive.wait(timeout=TIMEOUT)
     assert answer == b"answer"
+
+
+@pytest.mark.pairs
+def test_data_of_a_sender_that_nobody_inserted(open_endpoint: Callable[..., ofipy.Endpoint]) -> None:
+    """A transport that has senders name themselves in remote CQ data takes the name off, and touches no other data."""
+    server, client = open_endpoint(), open_endpoint()
+    peer = client.insert(server.address)
+    data = [None, 7, None, 2**64 - 1, None]
+    for number, each in enumerate(data):
+        client.tsend(bytes(3000 * number), peer, tag=number, data=each)
+        client.send(b"plain", peer, data=each)
+    for number, each in enumerate(data):
+        assert server.trecv(tag=number).wait(timeout=TIMEOUT).remote_data == each
+        assert server.recv().wait(timeout=TIMEOUT).remote_data == each
 
 
 def test_meeting_by_service(target: Target, open_endpoint: Callable[..., ofipy.Endpoint]) -> None:

@@ -15,6 +15,7 @@ import pytest
 from sides import Side, Sides, Target
 
 import ofipy
+from ofipy._address import scheme_of
 
 TIMEOUT = 30
 
@@ -48,7 +49,7 @@ def test_everything_is_there_and_closes(target: Target) -> None:
         assert ep.domain.fabric is ep.fabric
         assert ep.cq.domain is ep.av.domain is ep.domain
         assert helpers() == 1
-        assert str(ep.address).startswith(f"{target.provider.replace(':', '+')}://")
+        assert str(ep.address).startswith(f"{scheme_of(target.provider)}://")
         assert ofipy.Address.from_bytes(bytes(ep.address)) == ep.address
     assert ep.closed
     assert ep.domain.closed

@@ -45,7 +45,7 @@ def test_unknown_options(ep: ofipy.Endpoint) -> None:
         ep.option("tx_size")
 
 
-@pytest.mark.needs("multi_recv", "claim")
+@pytest.mark.needs("multi_recv", "core_matching")
 def test_the_minimum_counts_for_buffers_posted_later(open_endpoint: Open) -> None:
     ep = open_endpoint(min_multi_recv=50)
     me = ep.insert(ep.address)

@@ -121,7 +121,6 @@ def test_wait_any(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
         ofipy.wait_any([])
 
 
-@pytest.mark.needs("claim")
 def test_wait_any_of_unknown_sizes(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     receives = [ep.trecv(tag=1), ep.trecv(tag=2)]
     send = ep.tsend(bytes(300_000), me, tag=2)
@@ -251,7 +250,6 @@ def test_many_threads_on_one_endpoint(ep: ofipy.Endpoint, me: ofipy.Peer) -> Non
     assert not any(thread.is_alive() for thread in threads)
 
 
-@pytest.mark.needs("claim")
 def test_one_thread_sends_while_others_sleep(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     got: list[int] = []
 

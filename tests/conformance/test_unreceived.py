@@ -57,7 +57,6 @@ def leave_lying(side: Side, count: int) -> None:
 
 
 @pytest.mark.needs("rma")
-@pytest.mark.needs("claim", of="second")
 def test_a_gibibyte_that_nobody_receives(sides: Sides) -> None:
     sides.run(flood, leave_lying, 1024, progress="auto", timeout=120)
 

@@ -101,6 +101,7 @@ def test_pickle(kind: type[ofipy.FabricError]) -> None:
         (errno.EADDRINUSE, ofipy.AddressInUse),
         (errno.ENXIO, ofipy.FabricError),
         (lib.OFP_ETRUNC, ofipy.Truncated),
+        (lib.OFP_ETOOLONG, ofipy.Truncated),
         (lib.OFP_EPEERLOST, ofipy.PeerLost),
         (lib.OFP_EFORKED, ofipy.ForkedError),
         (lib.OFP_ETHREAD, ofipy.ThreadingError),

@@ -47,6 +47,8 @@ struct ofp_endpoint {
     uint64_t request;        /* type MSG: the connection request that it was opened from, until `accept`; 0: none */
     uint64_t min_multi_recv; /* offloads_matching: bytes; a multi-receive buffer with less room than this is released */
     uint64_t unexpected_limit; /* core-matched: bytes that its receive context keeps of unexpected messages */
+    /* offloads_matching: bytes that a receive of unknown size is posted with; 0: `open` may say */
+    uint64_t bounce_size;
 };
 
 /* A listener of endpoints of type MSG. */
@@ -293,7 +295,9 @@ struct ofp_endpoint_ops {
      *   OFP_POST_DONE, OFP_POST_PENDING,
      *   -EAGAIN: no room now; the core keeps the operation and posts it again from progress, order kept per peer,
      *   another error: the operation is refused; nothing was sent.
-     * On an endpoint with `offloads_matching` receives come here too (peer is NULL for any source).
+     * On an endpoint with `offloads_matching` receives come here too (peer is NULL for any source). With OFP_PEEK, whatever
+     * else is asked for, only tell of the first unexpected message that matches, or of ENOMSG, with
+     * core->offloaded_receive_complete; the core claims or drops it by a receive. Refuse it with -EOPNOTSUPP otherwise.
      * OFP_INJECT: the memory is valid during the call only. OFP_MORE: a later post or `flush` may carry it.
      * OFP_DELIVERY_COMPLETE of a message: it completes when the target's core has the payload in memory, in that of a receive or
      * kept, and not before the target makes progress; above the target's bound on unexpected messages, when a receive has matched it.

@@ -30,6 +30,7 @@
 #define OFP_EREMOTE 515       /* the peer refused the operation (key, bounds or rights) */
 #define OFP_ENOREGION 516     /* no open region of the domain has this id */
 #define OFP_EEXHAUSTED 517    /* the table has given out all its ids */
+#define OFP_ETOOLONG 518      /* the message was longer than OFIPY_BOUNCE_SIZE */
 
 /* What an operation record asks for. */
 enum ofp_operation_code {

@@ -146,8 +146,6 @@ static int post_receive(struct ofp_endpoint *endpoint, struct ofp_peer *peer, co
     struct fake_endpoint *self = private_of(endpoint);
     struct ofp_pending *receive;
 
-    if (transfer->op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD))
-        return -EOPNOTSUPP;
     if (receives_reserve(self) != 0)
         return -ENOMEM;
     receive = fake_core->transfer_retain(endpoint, peer, transfer);
@@ -158,11 +156,36 @@ static int post_receive(struct ofp_endpoint *endpoint, struct ofp_peer *peer, co
     return OFP_POST_PENDING;
 }
 
+/* Tell of the first unexpected packet that it matches, and leave that where it is. */
+static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct ofp_pending *receive = fake_core->transfer_retain(endpoint, peer, transfer);
+    struct ofp_message message = {.source = OFP_PEER_UNKNOWN, .tag = transfer->op->tag};
+    struct ofp_offloaded offloaded = {.error = ENOMSG};
+    struct ofp_list *node, *following;
+
+    if (!receive)
+        return -ENOMEM;
+    OFP_LIST_EACH(node, following, &private_of(endpoint)->unexpected) {
+        struct packet *packet = OFP_CONTAINER_OF(node, struct packet, node);
+
+        if (!matches(receive, packet))
+            continue;
+        message = fake_message(packet, fake_sender(endpoint, packet));
+        offloaded.error = 0;
+        break;
+    }
+    fake_core->offloaded_receive_complete(receive, &message, &offloaded);
+    return OFP_POST_PENDING;
+}
+
 static int offload_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
-    if (transfer->op->op == OFP_RECV || transfer->op->op == OFP_TRECV)
-        return post_receive(endpoint, peer, transfer);
-    return fake_send(endpoint, peer, transfer);
+    if (transfer->op->op != OFP_RECV && transfer->op->op != OFP_TRECV)
+        return fake_send(endpoint, peer, transfer);
+    if (transfer->op->flags & OFP_PEEK)
+        return peek(endpoint, peer, transfer);
+    return post_receive(endpoint, peer, transfer);
 }
 
 static int offload_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending)

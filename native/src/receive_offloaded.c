@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "receive_offloaded.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define DEFAULT_BOUNCE_SIZE (64ull << 20)
+/* Of a longer message the pages that it touched go back to the system, not into the next receive. */
+#define RESIDENT_SIZE (256 << 10)
+#define SPARE_LIMIT 8
+
+#define ACTION_FLAGS (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
+
+/* -------------------------------------------------------------------------------------------------- bounce buffers */
+
+void ofpi_bounce_open(struct ofpi_endpoint *endpoint)
+{
+    struct ofp_endpoint *base = &endpoint->base;
+
+    if (!base->bounce_size)
+        base->bounce_size = DEFAULT_BOUNCE_SIZE;
+    if (base->bounce_size > base->info.max_msg_size)
+        base->bounce_size = base->info.max_msg_size;
+}
+
+/* Spare buffers are a list through their first bytes. */
+static void *bounce_take(struct ofpi_endpoint *endpoint, uint64_t size)
+{
+    void **memory = size == endpoint->base.bounce_size ? endpoint->spare_bounces : NULL;
+
+    if (!memory)
+        return malloc(size < sizeof(void *) ? sizeof(void *) : size);
+    endpoint->spare_bounces = *memory;
+    endpoint->spare_bounce_count--;
+    return memory;
+}
+
+void ofpi_bounce_give(struct ofpi_endpoint *endpoint, void *memory, uint64_t size)
+{
+    if (size != endpoint->base.bounce_size || endpoint->spare_bounce_count == SPARE_LIMIT) {
+        free(memory);
+        return;
+    }
+    *(void **)memory = endpoint->spare_bounces;
+    endpoint->spare_bounces = memory;
+    endpoint->spare_bounce_count++;
+}
+
+void ofpi_bounce_close(struct ofpi_endpoint *endpoint)
+{
+    while (endpoint->spare_bounces)
+        free(bounce_take(endpoint, endpoint->base.bounce_size));
+}
+
+/* The whole pages behind the first RESIDENT_SIZE bytes; a hint, whose failure changes nothing. */
+static void give_pages_back(char *memory, uint64_t length)
+{
+    const uintptr_t page = 4096;
+    uintptr_t first = ((uintptr_t)memory + RESIDENT_SIZE + page - 1) & ~(page - 1);
+    uintptr_t end = ((uintptr_t)memory + length) & ~(page - 1);
+
+    if (end > first)
+        madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
+/* --------------------------------------------------------------------------------------------------------- posting */
+
+/* An ordinary receive to the transport. What else the operation says of the message is done once that is here. */
+static int post_held(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_operation *operation,
+                     uint64_t size)
+{
+    static struct ofp_region *const no_region = NULL;
+    struct ofp_operation op = *operation;
+    struct iovec memory = {bounce_take(endpoint, size), size};
+    struct ofp_transfer bounced = {
+        .op = &op, .iov = &memory, .regions = &no_region, .iov_count = 1, .length = memory.iov_len};
+    int result;
+
+    if (!memory.iov_base)
+        return -ENOMEM;
+    op.flags = (op.flags & ~ACTION_FLAGS) | OFPI_HELD;
+    if (operation->flags & OFP_DISCARD)
+        op.flags |= OFPI_DISCARDED;
+    else if (!(operation->flags & OFP_CLAIM))
+        op.flags |= OFPI_PEEKED;
+    result = endpoint->base.ops->post(&endpoint->base, peer, &bounced);
+    if (result < 0)
+        ofpi_bounce_give(endpoint, memory.iov_base, size);
+    return result;
+}
+
+/* Whether a receive is for a message that the core has. */
+static bool concerns_kept(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    struct ofpi_unexpected_messages *unexpected = &endpoint->receive_context->unexpected;
+    struct ofpi_selector selector = ofpi_selector_of(op);
+
+    if (__builtin_expect(!unexpected->messages, 1))
+        return false;
+    if ((op->flags & (OFP_CLAIM | OFP_PEEK | OFP_HOLD)) == OFP_CLAIM)
+        return ofpi_unexpected_find_set_aside(unexpected, &endpoint->base, op->context, op->flags & OFPI_REQUEST);
+    return unexpected->waiting && !(op->flags & OFP_MULTI_RECV) && ofpi_unexpected_find(unexpected, &selector);
+}
+
+int ofpi_offloaded_post(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    if (concerns_kept(endpoint, transfer->op))
+        return ofpi_receive_post(endpoint->receive_context, &endpoint->base, transfer);
+    if ((transfer->op->flags & ACTION_FLAGS) == (OFP_HOLD | OFP_CLAIM))
+        return post_held(endpoint, peer, transfer->op, endpoint->base.bounce_size);
+    if ((transfer->op->flags & (OFP_CLAIM | OFP_PEEK)) == OFP_CLAIM)
+        return -ENOENT;
+    return endpoint->base.ops->post(&endpoint->base, peer, transfer);
+}
+
+/* --------------------------------------------------------------------------------------------------------- holding */
+
+/* The message in a bounce buffer as one of the context's: neither waiting nor set aside yet. */
+static struct ofpi_unexpected *keep(struct ofpi_pending *pending, const struct ofp_message *message)
+{
+    char *memory = pending->base.transfer.iov->iov_base;
+    struct ofpi_unexpected *kept = ofpi_unexpected_keep_promised(&pending->endpoint->receive_context->unexpected,
+                                                                 &pending->endpoint->base, message);
+
+    if (kept && message->length)
+        memcpy(ofpi_unexpected_payload(kept), memory, message->length);
+    give_pages_back(memory, message->length);
+    return kept;
+}
+
+static int hold(struct ofpi_pending *pending, const struct ofp_message *message)
+{
+    struct ofpi_unexpected_messages *unexpected = &pending->endpoint->receive_context->unexpected;
+    const struct ofp_operation *op = &pending->base.operation;
+    struct ofpi_unexpected *kept = keep(pending, message);
+
+    if (!kept)
+        return ENOMEM;
+    if (!(op->flags & OFPI_PEEKED)) {
+        ofpi_unexpected_set_aside(unexpected, kept, &pending->endpoint->base, op->context, op->flags & OFPI_REQUEST);
+    } else if (ofpi_unexpected_wait(unexpected, kept)) {
+        ofpi_unexpected_free(unexpected, kept);
+        return ENOMEM;
+    }
+    return 0;
+}
+
+/* To claim a message, to drop it, and to learn its source where the transport only says that there is one. */
+static bool must_receive(const struct ofpi_pending *pending, const struct ofp_message *message)
+{
+    return pending->base.operation.flags & (OFP_CLAIM | OFP_DISCARD) ||
+           (message->source == OFP_PEER_UNKNOWN && pending->endpoint->base.info.caps & OFP_CAP_SOURCE);
+}
+
+bool ofpi_offloaded_found(struct ofpi_pending *pending, const struct ofp_message *message,
+                          struct ofp_offloaded *offloaded)
+{
+    struct ofp_operation *op = &pending->base.operation;
+
+    if (op->flags & OFP_PEEK) {
+        if (offloaded->error || !must_receive(pending, message))
+            return false;
+        offloaded->error = -post_held(pending->endpoint, pending->base.peer, op, message->length);
+        if (offloaded->error)
+            return false;
+        ofpi_pending_free(pending);
+        return true;
+    }
+    if (offloaded->error == OFP_ETRUNC)
+        offloaded->error = OFP_ETOOLONG;
+    if (!offloaded->error && !(op->flags & OFPI_DISCARDED))
+        offloaded->error = hold(pending, message);
+    if (op->flags & (OFPI_DISCARDED | OFPI_PEEKED))
+        op->flags |= OFP_PEEK; /* it transfers nothing */
+    else if (!offloaded->error)
+        offloaded->flags |= OFP_COMPLETED_CLAIM;
+    return false;
+}
+
+/* --------------------------------------------------------------------------------------------------------- recalling */
+
+/* Whether a receive that the transport has would take a message that was given back. */
+static bool takes(const struct ofpi_pending *receive, const struct ofpi_unexpected *kept)
+{
+    const struct ofp_operation *op = &receive->base.operation;
+
+    if (!receive->posted || op->op != (kept->tagged ? OFP_TRECV : OFP_RECV) ||
+        op->flags & (ACTION_FLAGS | OFPI_DISCARDED | OFPI_PEEKED))
+        return false;
+    return !kept->tagged || !((op->tag ^ kept->tag) & ~op->ignore);
+}
+
+/* The oldest in a list that takes it and was posted after `sequence`. */
+static struct ofpi_pending *next_in(const struct ofp_list *list, const struct ofpi_unexpected *kept, uint64_t sequence)
+{
+    for (struct ofp_list *node = list->next; node != list; node = node->next) {
+        struct ofpi_pending *receive = OFP_CONTAINER_OF(node, struct ofpi_pending, base.node);
+
+        if (receive->sequence > sequence && takes(receive, kept))
+            return receive;
+    }
+    return NULL;
+}
+
+static struct ofpi_pending *next_that_takes(const struct ofpi_endpoint *endpoint, const struct ofpi_unexpected *kept,
+                                            uint64_t sequence)
+{
+    struct ofpi_pending *any = next_in(&endpoint->sourceless, kept, sequence), *directed = NULL;
+
+    if (kept->source < endpoint->peer_capacity && endpoint->peers[kept->source])
+        directed = next_in(&endpoint->peers[kept->source]->pendings, kept, sequence);
+    if (!any || !directed)
+        return any ? any : directed;
+    return any->sequence < directed->sequence ? any : directed;
+}
+
+void ofpi_offloaded_post_again(struct ofpi_pending *receive)
+{
+    struct ofpi_endpoint *endpoint = receive->endpoint;
+    struct ofp_operation op = receive->base.operation;
+    struct ofp_transfer transfer = receive->base.transfer;
+    int result;
+
+    transfer.op = &op;
+    if (op.flags & OFPI_HELD)
+        op.flags = (op.flags & ~OFPI_HELD) | OFP_HOLD | OFP_CLAIM;
+    result = ofpi_offloaded_post(endpoint, receive->base.peer, &transfer);
+    if (result < 0)
+        ofpi_transfer_complete(&receive->base, -result, 0);
+    else
+        ofpi_pending_free(receive);
+}
+
+void ofpi_offloaded_returned(struct ofp_endpoint *handle, const struct ofpi_unexpected *kept)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_pending *receive = NULL;
+    int result = -ENOENT;
+
+    if (!handle->info.offloads_matching || !handle->ops->cancel || endpoint->closing)
+        return;
+    /* Those that cannot be taken back any more have met a message that came before. */
+    while (result == -ENOENT && (receive = next_that_takes(endpoint, kept, receive ? receive->sequence : 0)))
+        result = handle->ops->cancel(handle, &receive->base);
+    if (result == -EINPROGRESS)
+        receive->recalled = true;
+    if (!result)
+        ofpi_offloaded_post_again(receive);
+}
+
+void ofpi_offloaded_offer(struct ofpi_endpoint *endpoint)
+{
+    struct ofp_list *order = &endpoint->receive_context->unexpected.order, *node = order->next;
+
+    while (node != order) {
+        struct ofp_list *following = node->next;
+
+        ofpi_offloaded_returned(&endpoint->base, OFP_CONTAINER_OF(node, struct ofpi_unexpected, order));
+        node = following;
+    }
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who a message is from.
+ *
+ * libfabric does not tell of a sender that is not in the receiver's address vector (only a few providers know
+ * FI_SOURCE_ERR), so nobody could answer a client that begins to talk. Therefore an endpoint names itself in the remote CQ
+ * data of its messages, where the user has put none, until it has heard from the peer, which then has its address. IPv4
+ * addresses and shm's own names fit there. Like everything in a message the name is what the sender says.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bridge.h"
+#include "ofipy/sender.h"
+
+#define SHM_INDEX_BITS 16
+
+/* As shm calls an endpoint without a service. */
+static size_t shm_name(uint64_t who, char *name, size_t size)
+{
+    return (size_t)snprintf(name, size, "fi_shm://%u:%u:%u", (unsigned)(who >> SHM_INDEX_BITS), (unsigned)getuid(),
+                            (unsigned)(who & ((1 << SHM_INDEX_BITS) - 1))) +
+           1;
+}
+
+static uint64_t who_of_shm(const char *address, size_t length)
+{
+    char again[OFP_ADDRESS_MAX];
+    unsigned process, index;
+    uint64_t who;
+
+    if (address[length - 1] || sscanf(address, "fi_shm://%u:%*u:%u", &process, &index) != 2)
+        return 0;
+    who = (uint64_t)process << SHM_INDEX_BITS | index;
+    return shm_name(who, again, sizeof(again)) == length && strcmp(again, address) == 0 ? who : 0;
+}
+
+/* 48 bits that stand for an address of the endpoint's kind; 0: it does not fit. */
+static uint64_t who_is(const struct ofp_endpoint *endpoint, const void *address, size_t length)
+{
+    struct sockaddr_in ipv4;
+
+    if (endpoint->info.address_format == OFP_ADDRESS_OPAQUE)
+        return length ? who_of_shm(address, length) : 0;
+    if (endpoint->info.address_format != OFP_ADDRESS_IPV4 || length != sizeof(ipv4))
+        return 0;
+    memcpy(&ipv4, address, sizeof(ipv4));
+    return ipv4.sin_addr.s_addr == INADDR_ANY ? 0 : ofp_sender_of_ipv4(&ipv4);
+}
+
+void bridge_sender_open(struct ofp_endpoint *endpoint)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    char address[OFP_ADDRESS_MAX];
+    size_t length = sizeof(address);
+    uint64_t who;
+
+    if (!bridge_core->param_bool("OFI_NAME_SENDERS") || !(endpoint->info.caps & OFP_CAP_SOURCE) ||
+        endpoint->info.cq_data_size < sizeof(uint64_t) || bridge_endpoint_name(endpoint, address, &length) != 0)
+        return;
+    self->takes_names = true;
+    who = who_is(endpoint, address, length);
+    self->name = who ? ofp_sender_name(who) : 0;
+}
+
+/* The peer behind a name, which the core may meet here for the first time. NULL: out of memory. */
+static struct ofp_peer *named(struct ofp_endpoint *endpoint, uint64_t who)
+{
+    struct sockaddr_in ipv4 = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)(who >> 32)), .sin_addr.s_addr = htonl((uint32_t)who)};
+    char name[OFP_ADDRESS_MAX];
+
+    if (endpoint->info.address_format == OFP_ADDRESS_IPV4)
+        return bridge_core->peer_by_address(endpoint, &ipv4, sizeof(ipv4));
+    return bridge_core->peer_by_address(endpoint, name, shm_name(who, name, sizeof(name)));
+}
+
+struct ofp_peer *bridge_sender(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct ofp_peer *source = bridge_peer_find(self, address);
+    uint64_t who = entry->flags & LF_REMOTE_CQ_DATA && self->takes_names ? ofp_sender_of(entry->data) : 0;
+
+    if (who && !source) {
+        source = named(endpoint, who);
+        entry->flags &= ~LF_REMOTE_CQ_DATA;
+    } else if (who && who_is(endpoint, source->address, source->address_length) == who) {
+        entry->flags &= ~LF_REMOTE_CQ_DATA;
+    }
+    if (source)
+        bridge_peer_of(source)->reached = bridge_peer_of(source)->heard = true;
+    return source;
+}
