@@ -13,20 +13,6 @@
 #define FAR_ROOM (256u << 10)
 #define FAR_KEPT 16
 
-/* What the input says next; zeros when it has ended. */
-struct input {
-    const uint8_t *data;
-    size_t size;
-};
-
-static inline uint8_t take(struct input *input)
-{
-    if (!input->size)
-        return 0;
-    input->size--;
-    return *input->data++;
-}
-
 /* A direction of a stream, message by message. */
 struct far_reader {
     uint8_t bytes[TCP_HEADER_MAX];

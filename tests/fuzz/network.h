@@ -13,12 +13,12 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "input.h"
 
 #define NETWORK_SOCKETS 1024
 #define NETWORK_QUEUE 16
@@ -43,15 +43,6 @@ static struct {
     int buffer; /* bytes of a socket's send buffer; 0: the system's choice */
     uint64_t now, random;
 } network;
-
-/* What must hold, whatever the input. */
-#define check(condition) ((condition) ? (void)0 : network_failed(#condition, __FILE__, __LINE__))
-
-static inline void network_failed(const char *condition, const char *file, int line)
-{
-    fprintf(stderr, "%s:%d: it does not hold that %s\n", file, line, condition);
-    abort();
-}
 
 static inline void network_begin(void)
 {
