@@ -27,8 +27,8 @@ const char *ofp_strerror(int error)
     case OFP_EREMOTE:
         return "the peer refused the operation";
     case OFP_ETOOLONG:
-        return "the message was longer than OFIPY_BOUNCE_SIZE, which bounds receives without a buffer where the transport "
-               "matches messages itself";
+        return "the message was longer than OFIPY_BOUNCE_SIZE, which bounds receives without a buffer where the "
+               "transport matches messages itself";
     default:
         /* glibc's strerror keeps known errors as constants; only unknown numbers share a buffer. */
         return strerror(error < 0 ? -error : error);
