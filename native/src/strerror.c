@@ -31,8 +31,8 @@ const char *ofp_strerror(int error)
     case OFP_EEXHAUSTED:
         return "every entry of the table is in use, or used up";
     case OFP_ETOOLONG:
-        return "the message was longer than OFIPY_BOUNCE_SIZE, which bounds receives of unknown size where the transport "
-               "matches messages itself";
+        return "the message was longer than OFIPY_BOUNCE_SIZE, which bounds receives without a buffer where the "
+               "transport matches messages itself";
     default:
         /* glibc's strerror keeps known errors as constants; only unknown numbers share a buffer. */
         return strerror(error < 0 ? -error : error);

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the bridge knows of single providers of libfabric's."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ofipy
+
+TIMEOUT = 20
+
+
+def offered(provider: str) -> ofipy.Info:
+    """What an installed libfabric, the system's or that of a wheel, says of a provider."""
+    for report in ofipy.getinfo(explain=True, provider=provider):
+        for info in report.infos:
+            if info.provider == provider:
+                return info
+    pytest.skip(f"a libfabric with {provider} is not installed")
+
+
+def test_a_fetching_read_over_sm2_is_refused() -> None:
+    offered("ofi:sm2")
+    table = Path("/dev/shm/fi_sm2_mmaps")
+    was_there = table.exists()
+    with ofipy.open(provider="ofi:sm2") as a, ofipy.open(provider="ofi:sm2") as b:
+        peer, memory = a.insert(b.address), np.array([5], np.int64)
+        remote = b.register(memory, access="remote_read|remote_write").remote
+        with pytest.raises(ofipy.NotSupported, match="ofi:sm2"):
+            a.fetch_atomic(np.int64(0), peer, remote, op="read").wait(timeout=TIMEOUT)
+        # Another operation that reads answers right.
+        assert a.fetch_atomic(np.int64(3), peer, remote, op="sum").wait(timeout=TIMEOUT) == 5
+        assert a.fetch_atomic(np.int64(0), peer, remote, op="sum").wait(timeout=TIMEOUT) == 8
+    if not was_there:
+        table.unlink(missing_ok=True)
+
+
+def test_ofi_rxm_has_atomics() -> None:
+    caps = offered("ofi:tcp;ofi_rxm").caps
+    assert ofipy.Cap.ATOMIC in caps
+    assert ofipy.Cap.DIRECTED_RECV in caps
