@@ -34,16 +34,14 @@ def main() -> None:
     sys.unraisablehook = lambda what: ignored.append(f"{what.exc_value!r} in {what.object!r}")
     Pair(target).close()  # what is made once and stays
     leftovers = Leftovers()
-    storm = Storm()
-    scene = Scene(storm, target, Pair(target, case.options), random.Random(seed))
-    begin = time.monotonic()
-    rounds = 0
-    for _ in case.rounds(scene):
-        rounds += 1
-        past = time.monotonic() - begin
-        if (past > seconds and storm.interrupts >= LEAST) or past > LONGEST * seconds:
-            break
-    storm.stop()
+    begin, rounds = time.monotonic(), 0
+    with Storm() as storm:
+        scene = Scene(storm, target, Pair(target, case.options), random.Random(seed))
+        for _ in case.rounds(scene):
+            rounds += 1
+            past = time.monotonic() - begin
+            if (past > seconds and storm.interrupts >= LEAST) or past > LONGEST * seconds:
+                break
     scene.close()
     del scene
     leftovers.check()

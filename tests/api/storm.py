@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 from pair import PATIENCE
 
@@ -32,7 +32,7 @@ INTERRUPTED = object()
 
 
 class Storm:
-    """Sends from its making until :meth:`stop`."""
+    """Sends from its making to the end of its block."""
 
     def __init__(self) -> None:
         self.attempts = 0
@@ -74,8 +74,11 @@ class Storm:
                 raise AssertionError(f"not finished within {PATIENCE:g} s, and many interrupts")
         return result
 
-    def stop(self) -> None:
-        """End it; the handler stays, so that a late signal does no harm."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         self._sender.kill()
         self._sender.wait()
+        # The handler stays, so that a late signal does no harm.
         time.sleep(0.01)
