@@ -11,43 +11,23 @@ What a sanitizer finds is printed with the stacks of C and of Python, and ends t
 import os
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
-TREE = Path(__file__).resolve().parent.parent
+from .builds import TREE, install, make_environment
+
 ENVIRONMENT = TREE / "build" / "sanitized"
-# The fake provider too: it is one of the providers that a suite runs over.
-PACKAGES = {"ofipy": TREE, "fake": TREE / "tests" / "fake_provider"}
 OPTIONS = ("-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized", "-Db_lundef=false")
 
 
-def make_environment() -> Path:
-    """The environment's interpreter."""
-    python = ENVIRONMENT / "bin" / "python"
-    if not python.exists():
-        venv.create(ENVIRONMENT, symlinks=True)
-    # A path alone: files like that of an editable ofipy, which would come first, are not read there.
-    host = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    site = next(ENVIRONMENT.glob("lib/python*/site-packages"))
-    (site / "host.pth").write_text("".join(f"{path}\n" for path in host))
+def build() -> Path:
+    """Build this tree, and the fake provider as one that a suite runs over. Returns the interpreter."""
+    python, builds = make_environment(ENVIRONMENT), ENVIRONMENT / "build"
+    install(python, TREE, build=builds / "ofipy", options=OPTIONS)
+    # Its build imports ofipy, to ask where the headers are.
+    variables = {"LD_PRELOAD": runtime("libasan.so"), "ASAN_OPTIONS": "detect_leaks=0"}
+    fake = TREE / "tests" / "fake_provider"
+    install(python, fake, build=builds / "fake", options=OPTIONS, variables=variables)
     return python
-
-
-def build(python: Path) -> None:
-    """Install this tree, with sanitizers, into the environment."""
-    pip = [sys.executable, "-P", "-m", "pip", "--python", str(python), "install", "-q"]
-    how = ["--no-build-isolation", "--no-deps", "--no-index", "--force-reinstall"]
-    # Beside the caller's interpreter are the tools that build.
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    }
-    for name, source in PACKAGES.items():
-        folder = f"-Cbuild-dir={ENVIRONMENT / 'build' / name}"
-        settings = [f"-Csetup-args={option}" for option in OPTIONS]
-        subprocess.run([*pip, *how, folder, *settings, str(source)], check=True, env=environment)
-        # What follows imports ofipy, to ask where its headers are.
-        environment |= {"LD_PRELOAD": runtime("libasan.so"), "ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def runtime(name: str) -> str:
@@ -76,8 +56,7 @@ def environment_variables() -> dict[str, str]:
 
 
 def main() -> None:
-    python = make_environment()
-    build(python)
+    python = build()
     if len(sys.argv) > 1:
         os.execve(python, [str(python), *sys.argv[1:]], environment_variables())
 
