@@ -44,8 +44,9 @@ def environment_variables() -> dict[str, str]:
     settings = {
         # The interpreter itself is not built with the sanitizer, so its runtime has to be there first.
         "LD_PRELOAD": runtime("libasan.so"),
-        # Python keeps much until the end; what a core leaks is for the native tests.
-        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=0",
+        # Python keeps much until the end; what a core leaks is for the native tests. A wild access is reported with the
+        # stack of C, and then, at the abort that follows, by Python's fault handler with its own.
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allow_user_segv_handler=0",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:abort_on_error=1",
         # Its own allocator would hide the use of objects that are gone.
         "PYTHONMALLOC": "malloc",

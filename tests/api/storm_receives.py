@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numbered import SIZES, WrongContents, canary, is_untouched, number_of
 from pair import PATIENCE, eventually
 from storm import INTERRUPTED
@@ -127,7 +128,7 @@ receives("trecv_into-directed", lambda s, b: s.a.trecv_into(b, s.pair.to_b, tag=
 receives("trecv_into-ignore", lambda s, buffer: s.a.trecv_into(buffer, tag=TAG | 0xFF00, ignore=0xFF00))
 receives(
     "trecv_into-list",
-    lambda s, b: s.a.trecv_into([memoryview(b)[:16], memoryview(b)[16:]], tag=TAG),
+    lambda s, b: s.a.trecv_into(np.split(np.frombuffer(b, np.uint8), [16]), tag=TAG),
 )
 receives("recv_into", lambda s, buffer: s.a.recv_into(buffer), tagged=False)
 early_receives("trecv-early", lambda s, _: s.a.trecv(tag=TAG))
