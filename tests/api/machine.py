@@ -210,7 +210,7 @@ def draw_machine(targets: list[str], side: Side) -> type[RuleBasedStateMachine]:
 
         @rule(
             operation=mostly(pick("operation")),
-            way=st.sampled_from(("wait", "test", "done", "all", "any", "await")),
+            way=st.sampled_from(("wait", "test", "done", "all", "any")),
             after=ALARMS,
         )
         def wait(self, operation: Any, way: str, after: float | None) -> None:

@@ -39,6 +39,7 @@ class Storm:
         self.interrupts = 0
         self.signals = 0
         self._armed = False
+        self._strike: Callable[[], Any] | None = None
         # A shell's background job inherits SIGINT ignored.
         signal.signal(signal.SIGINT, self._handle)
         self._sender = subprocess.Popen([sys.executable, "-S", "-c", _SENDER, str(os.getpid())])
@@ -47,10 +48,15 @@ class Storm:
         self.signals += 1
         if self._armed:
             self._armed = False
-            raise KeyboardInterrupt
+            if self._strike is None:
+                raise KeyboardInterrupt
+            self.interrupts += 1
+            self._strike()
 
-    def attempt(self, call: Callable[[], Any]) -> Any:
+    def attempt(self, call: Callable[[], Any], strike: Callable[[], Any] | None = None) -> Any:
         """What the call returns, or INTERRUPTED. Whatever else it raises comes out.
+
+        With `strike` the handler calls that, and raises nothing.
 
         A lambda's result, and a method's that is written in Python, is not lost on its way to the caller: the
         interpreter looks for signals after calls of C and at jumps, not at a return.
@@ -58,7 +64,7 @@ class Storm:
         self.attempts += 1
         try:
             try:
-                self._armed = True
+                self._strike, self._armed = strike, True
                 return call()
             finally:
                 self._armed = False

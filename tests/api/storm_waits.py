@@ -114,20 +114,21 @@ def wait_any(scene: Scene) -> Rounds:
 # --------------------------------------------------------------------------------------------------------- asyncio
 
 
-def run(scene: Scene, loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """What a task returns; INTERRUPTED when the loop was left by Ctrl-C, and the task was cancelled then."""
-    task = loop.create_task(work())
-    result = scene.storm.attempt(lambda: loop.run_until_complete(task))
-    if result is INTERRUPTED and not task.done():
+def run(scene: Scene, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> Any:
+    """What a task returns; INTERRUPTED when it was cancelled by Ctrl-C, as :func:`asyncio.run` does it.
+
+    An exception that comes up anywhere would break the loop itself.
+    """
+    task = loop.create_task(work)
+
+    def strike() -> None:
         task.cancel()
-        loop.run_until_complete(asyncio.wait([task], timeout=PATIENCE))
-        assert task.done(), "a task that was cancelled goes on"
-    if result is INTERRUPTED and not task.cancelled():
-        # It was finished already, or the interrupt came out of it.
-        failure = task.exception()
-        assert failure is None or isinstance(failure, KeyboardInterrupt), failure
-        return INTERRUPTED if failure else task.result()
-    return result
+        loop.call_soon_threadsafe(lambda: None)
+
+    try:
+        return scene.storm.attempt(lambda: loop.run_until_complete(task), strike)
+    except asyncio.CancelledError:
+        return INTERRUPTED
 
 
 @case("await")
@@ -145,7 +146,7 @@ def await_request(scene: Scene) -> Rounds:
             into = scene.random.random() < 0.5
             request = scene.a.trecv_into(buffer, tag=TAG) if into else scene.a.trecv(tag=TAG)
             sending = send_later(scene, [number], size)
-            if run(scene, loop, lambda: result(request)) is INTERRUPTED:  # noqa: B023
+            if run(scene, loop, result(request)) is INTERRUPTED:
                 request.cancel()
             try:
                 answer = request.wait(timeout=PATIENCE)
@@ -165,11 +166,12 @@ def await_request(scene: Scene) -> Rounds:
 def messages(scene: Scene) -> Rounds:
     """Messages that nobody has got yet come out of the next loop, in order."""
     loop = asyncio.new_event_loop()
-    came: list[int] = []
+    came: list[ofipy.Message] = []
 
     async def take(count: int) -> None:
         async for message in scene.a.messages(tag=TAG):
-            came.append(number_of(message.data))
+            # At once: what follows may be interrupted too.
+            came.append(message)
             if len(came) >= count:
                 return
 
@@ -179,10 +181,10 @@ def messages(scene: Scene) -> Rounds:
             size = scene.new()[1]
             numbers = [next(scene.numbers) for _ in range(4)]
             sending = send_later(scene, numbers, size)
-            run(scene, loop, lambda: take(len(numbers)))  # noqa: B023
+            run(scene, loop, take(len(numbers)))
             while len(came) < len(numbers):
-                came.append(number_of(scene.a.trecv(tag=TAG).wait(timeout=PATIENCE).data))
-            assert came == numbers
+                came.append(scene.a.trecv(tag=TAG).wait(timeout=PATIENCE))
+            assert [number_of(message.data) for message in came] == numbers
             sending.result(PATIENCE)
             loop.run_until_complete(loop.shutdown_asyncgens())
             posted_are(scene, 0)

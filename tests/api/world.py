@@ -161,8 +161,6 @@ class World:
             (result,) = ofipy.wait_all([request], timeout=SHORT)
         elif way == "any":
             result = ofipy.wait_any([request], timeout=SHORT).wait(timeout=SHORT)
-        elif way == "await":
-            result = asyncio.run(asyncio.wait_for(_awaits(request), SHORT))
         else:
             result = request.wait(timeout=SHORT)
         self.took(what, result)

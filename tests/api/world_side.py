@@ -26,6 +26,8 @@ import ofipy
 
 # Seconds until a call that waits for ever is interrupted, as by Ctrl-C.
 LONGEST = 0.2
+# An exception that comes up anywhere breaks an event loop, whatever the library does; these wait a moment only.
+UNINTERRUPTED = frozenset({"tasks"})
 PACKAGE = str(Path(ofipy.__file__).parent)
 
 
@@ -111,7 +113,7 @@ class Player:
         try:
             verb = getattr(self._world, step.verb)
             after = LONGEST if step.after is None else step.after
-            if alone:
+            if alone and step.verb not in UNINTERRUPTED:
                 result = self._alarm.guard(lambda: verb(*arguments, **options), after)
             else:
                 result = verb(*arguments, **options)
