@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Time this tree beside a commit of its history: ``python -m tests.paired BASE``.
+
+Both are built alike, into ``build/paired``, and live for the whole run, pinned to the same two cores. Rounds of
+``fabtests compare`` alternate between them, and each round of the one is divided by its neighbour of the other, so what
+slows the machine down slows both. Printed are the median of these ratios and an interval that holds the true median
+with 95 % confidence (order statistics, which assume nothing about the distribution). The exit code is 1 when an
+interval lies above the bound, whole.
+"""
+
+import argparse
+import contextlib
+import json
+import math
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from .builds import TREE, install, make_environment
+
+FOLDER = TREE / "build" / "paired"
+SIDE = Path(__file__).with_name("paired_side.py")
+CONFIDENCE = 0.95
+
+
+def git(*arguments: str) -> str:
+    """What git says about this tree."""
+    command = ["git", "-C", str(TREE), *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def commit_of(base: str) -> str:
+    """The commit of that name.
+
+    Raises
+    ------
+    SystemExit
+        When the history here does not have it, with the command that fetches it.
+    """
+    with contextlib.suppress(subprocess.CalledProcessError):
+        return git("rev-parse", "--quiet", "--verify", f"{base}^{{commit}}")
+    shallow = git("rev-parse", "--is-shallow-repository") == "true"
+    remedy = "git fetch --unshallow origin" if shallow else f"git fetch origin {base}"
+    sys.exit(f"the history here has no {base}; `{remedy}` fetches it")
+
+
+def check_out(commit: str) -> Path:
+    """The files of a commit, in a folder of their own."""
+    tree = FOLDER / commit / "tree"
+    if not tree.exists():
+        partial = tree.with_name("partial")
+        partial.mkdir(parents=True, exist_ok=True)
+        archive = subprocess.Popen(["git", "-C", str(TREE), "archive", commit], stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "-C", str(partial)], stdin=archive.stdout, check=True)
+        archive.wait()
+        partial.rename(tree)
+    return tree
+
+
+def build(name: str, source: Path) -> Path:
+    """Build a tree as it is shipped. Returns the interpreter that has it."""
+    print(f"building {name}", file=sys.stderr)
+    python = make_environment(FOLDER / name / "environment")
+    install(python, source, build=FOLDER / name / "build")
+    return python
+
+
+class Side:
+    """One of the two builds, in a process of its own."""
+
+    def __init__(self, python: Path) -> None:
+        command = [str(python), "-P", str(SIDE)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    def take(self, order: dict[str, Any]) -> dict[str, Any]:
+        """One round."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(order), file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        if not answer:
+            sys.exit(f"a side ended with {self._process.wait()}")
+        result: dict[str, Any] = json.loads(answer)
+        return result
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def interval(ratios: Sequence[float]) -> tuple[float, float]:
+    """What holds their true median with the confidence above; all of them where there are too few."""
+    ordered, below = sorted(ratios), 0
+    # So many of n are below the median with a binomial distribution.
+    beyond = tail = 0.5 ** len(ordered)
+    while 2 * tail < 1 - CONFIDENCE and below < len(ordered) // 2:
+        below += 1
+        beyond = math.comb(len(ordered), below) * 0.5 ** len(ordered)
+        tail += beyond
+    below = max(below - 1, 0)
+    return ordered[below], ordered[-1 - below]
+
+
+def measure(sides: tuple[Side, Side], order: dict[str, Any], rounds: int) -> list[tuple[float, float]]:
+    """Values of both sides, round by round; they take turns in who goes first."""
+    # Both repeat as often as the first one found right.
+    order = order | {"count": sides[0].take(order)["count"]}
+    for side in sides:
+        side.take(order)
+    values = []
+    for number in range(rounds):
+        first = number % 2
+        taken = {place: sides[place].take(order)["value"] for place in (first, 1 - first)}
+        values.append((taken[0], taken[1]))
+    return values
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.paired", description=__doc__)
+    add = parser.add_argument
+    add("base", metavar="BASE", help="commit, branch or tag to compare with")
+    add("--case", default="shm-latency,tcp-latency", help="of fabtests compare (default: %(default)s)")
+    add("--mode", default="native,prepared,blocking", help="default: %(default)s")
+    add("--bytes", type=int, default=8, help="default: %(default)s")
+    add("--rounds", type=int, default=31, help="of each row (default: %(default)s)")
+    add("--bound", type=float, default=1.05, help="of the ratio (default: %(default)s)")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = parse()
+    commit = commit_of(options.base)
+    pythons = build(commit, check_out(commit)), build("present", TREE)
+    exceeded = False
+    with Side(pythons[0]) as before, Side(pythons[1]) as now:
+        for case in options.case.split(","):
+            for mode in options.mode.split(","):
+                order = {"case": case, "mode": mode, "bytes": options.bytes}
+                values = measure((before, now), order, options.rounds)
+                old, new = (statistics.median(side) for side in zip(*values, strict=True))
+                ratios = [present / base for base, present in values]
+                low, high = interval(ratios)
+                exceeded |= low > options.bound
+                print(
+                    f"{case} {mode} {options.bytes} B: {old:.4g} before, {new:.4g} now; "
+                    f"ratio {statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}] over {options.rounds} rounds"
+                    f"{f', above {options.bound:g}' if low > options.bound else ''}",
+                    flush=True,
+                )
+    sys.exit(1 if exceeded else 0)
+
+
+if __name__ == "__main__":
+    main()
