@@ -216,9 +216,12 @@ static uint32_t ask(struct side *side, uint32_t peer, uint64_t question)
                 continue;
             }
             if (row.context == question) {
-                /* An answer to an earlier attempt is one to the same question. */
-                CHECK_EQUAL(answer, question);
-                answered = over = true;
+                /* Of a question that was asked twice, since its asker was told that the victim had gone, both are answered. */
+                CHECK(answer <= question);
+                if (answer < question)
+                    post(side, tagged(OFP_TRECV, peer, ANSWER, &answer, sizeof(answer), question));
+                else
+                    answered = over = true;
             }
         }
     }
