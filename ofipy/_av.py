@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ofipy._address import Address, counted, resolve
 from ofipy._binding import check, ffi, lib
 from ofipy._errors import Closed, FabricError, InvalidArgument
-from ofipy._lifetime import Handle, ProcessBound, Resource
+from ofipy._lifetime import Handle, ProcessBound, Resource, uninterrupted
 from ofipy._limits import UINT32_MAX, whole_number
 from ofipy._owner import foreign
 
@@ -116,6 +116,7 @@ class AddressVector(Resource):
 
     _warns = False  # its domain does
 
+    @uninterrupted
     def __init__(self, domain: "Domain", *, auto_insert: bool = True) -> None:
         result = ffi.new("struct ofp_av **")
         attributes = ffi.new("struct ofp_av_attr *", {"auto_insert": auto_insert})

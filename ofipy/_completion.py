@@ -13,7 +13,7 @@ import numpy as np
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, TimedOut
 from ofipy._flags import Completed
-from ofipy._lifetime import Handle, ProcessBound, Resource
+from ofipy._lifetime import Handle, ProcessBound, Resource, uninterrupted
 from ofipy._limits import LIMITS, limit, whole_number
 from ofipy._operations import record_dtype
 from ofipy._requests import RequestBase
@@ -59,6 +59,7 @@ class CompletionQueue(Resource):
 
     _warns = False  # its domain does
 
+    @uninterrupted
     def __init__(self, domain: "Domain", *, size: int | None = None) -> None:
         result = ffi.new("struct ofp_cq **")
         attributes = ffi.new("struct ofp_cq_attr *", {"size": limit("size", size, of="completions")})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, NotSupported, TimedOut
 from ofipy._flags import Access, Cap
-from ofipy._lifetime import Handle, ProcessBound, Resource
+from ofipy._lifetime import Handle, ProcessBound, Resource, uninterrupted
 from ofipy._limits import UINT64_MAX, whole_number
 from ofipy._owner import check_owner
 
@@ -143,6 +143,7 @@ class Counter(Resource):
 
     _warns = False  # its domain does
 
+    @uninterrupted
     def __init__(self, domain: "Domain", *, events: Literal["completions", "bytes"] = "completions") -> None:
         if events not in _EVENTS:
             raise InvalidArgument(f"events={events!r}; known are {', '.join(_EVENTS)}")

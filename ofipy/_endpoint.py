@@ -20,7 +20,7 @@ from ofipy._errors import FabricError, InvalidArgument, NotSupported
 from ofipy._event import EventQueue
 from ofipy._flags import Access, Cap, EndpointType, Flag, complete_flags, parse_flags
 from ofipy._info import Info
-from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource
+from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource, uninterrupted
 from ofipy._limits import LIMITS, UINT64_MAX, limit, whole_number
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
@@ -210,6 +210,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             return "remote_events=True"
         return next((f"counters[{name!r}]" for name in self._counters if name.startswith("remote_")), None)
 
+    @uninterrupted
     def enable(self) -> Self:
         """Open it: peers can reach it when this returns. A second call does nothing.
 
@@ -393,6 +394,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         result = lib.ofp_endpoint_option_set(self._pointer("set_option"), name.encode(), number)
         check(result, operation=f"set_option {name}", provider=self.provider)
 
+    @uninterrupted
     def alias(
         self,
         *,

@@ -3,7 +3,6 @@
 
 import errno as codes
 import time
-from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ofipy._av import PEER_UNKNOWN
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, TimedOut
-from ofipy._lifetime import Handle, Resource
+from ofipy._lifetime import Handle, Resource, uninterrupted
 from ofipy._limits import UINT32_MAX, UINT64_MAX, limit, whole_number
 from ofipy._objects import plain_bytes
 
@@ -88,10 +87,11 @@ class EventQueue(Resource):
     :mod:`select` takes it as it is. The events of the core are never lost.
     """
 
-    __slots__ = ("_domain", "_interrupted", "_watches")
+    __slots__ = ("_domain", "_taken", "_watches")
 
     _warns = False  # its domain does
 
+    @uninterrupted
     def __init__(self, domain: "Domain", *, size: int | None = None) -> None:
         provider = domain.provider
         result = ffi.new("struct ofp_eq **")
@@ -100,7 +100,7 @@ class EventQueue(Resource):
         check(opened, operation="event_queue", provider=provider)
         self._domain = domain
         self._watches: dict[int, Watch] = {}  # by id of the event loop
-        self._interrupted: deque[Event] = deque()
+        self._taken: list[Event] = []
 
         def close(pointer: Any) -> None:
             check(lib.ofp_eq_retire(pointer), operation="close an event queue", provider=provider)
@@ -114,11 +114,23 @@ class EventQueue(Resource):
 
     def read(self) -> Event | None:
         """Make progress, then take the oldest event; None when there is none."""
-        return self._interrupted.popleft() if self._interrupted else self._look(lib.ofp_eq_read)
+        if not self._taken:
+            self._take()
+        if not self._taken:
+            return None
+        event = self._taken[0]
+        # Python runs no signal handler from here to the caller's next instruction.
+        del self._taken[0]
+        return event
 
     def peek(self) -> Event | None:
         """As :meth:`read`, but the event stays."""
-        return self._interrupted[0] if self._interrupted else self._look(lib.ofp_eq_peek)
+        if self._taken:
+            return self._taken[0]
+        record, data = _room()
+        found = lib.ofp_eq_peek(self._pointer("peek"), record, data)
+        check(found, operation="peek", provider=self._domain.provider)
+        return _event(record, data) if found else None
 
     def wait(self, timeout: float | None = None) -> Event:
         """Wait for an event and take it.
@@ -135,24 +147,32 @@ class EventQueue(Resource):
         Canceled
             When the queue is closed meanwhile.
         """
-        if self._interrupted:
-            return self._interrupted.popleft()
-        record, data = _room()
-        try:
-            return self._wait(record, data, timeout)
-        except BaseException:
-            self._leave(record, data)
-            raise
+        while not self._taken:
+            self._wait(timeout)
+            self._take()
+        event = self._taken[0]
+        del self._taken[0]  # as in read()
+        return event
 
-    def _wait(self, record: Any, data: Any, timeout: float | None) -> Event:
+    @uninterrupted
+    def _take(self) -> None:
+        """Move the oldest event from C to here, where an interrupted call leaves it for the next one."""
+        record, data = _room()
+        found = lib.ofp_eq_read(self._pointer("read"), record, data)
+        check(found, operation="read", provider=self._domain.provider)
+        if found:
+            self._taken.append(_event(record, data))
+
+    def _wait(self, timeout: float | None) -> None:
+        """Wait until there is an event, which stays."""
         provider = self._domain.provider
         expired = ffi.new("bool *")
         left = nanoseconds(timeout)
         deadline = time.monotonic_ns() + left
         while True:
-            result = lib.ofp_eq_wait(self._pointer("wait"), record, data, left, expired)
+            result = lib.ofp_eq_await(self._pointer("wait"), left, expired)
             if result == 1:
-                return _event(record, data)
+                return
             if result < 0 and result != -codes.EINTR:
                 raise failure(result, operation="wait", provider=provider)
             if lib.ofp_log_waiting():
@@ -215,22 +235,6 @@ class EventQueue(Resource):
         """Whether it is safe to sleep on the descriptor; if not, read first (fi_trywait(3))."""
         armed = lib.ofp_eq_arm(self._pointer("arm"))
         return bool(check(armed, operation="arm", provider=self._domain.provider))
-
-    def _look(self, look: Any) -> Event | None:
-        record, data = _room()
-        try:
-            found = look(self._pointer("read"), record, data)
-            check(found, operation="read", provider=self._domain.provider)
-            return _event(record, data) if found else None
-        except BaseException:
-            if look is not lib.ofp_eq_peek:
-                self._leave(record, data)
-            raise
-
-    def _leave(self, record: Any, data: Any) -> None:
-        """An event that an interrupted call has taken comes with the next one."""
-        if record.kind:
-            self._interrupted.append(_event(record, data))
 
     def _closing(self) -> None:
         for watch in list(self._watches.values()):

@@ -17,7 +17,7 @@ from ofipy._errors import InvalidArgument
 from ofipy._flags import Access, Progress, Threading, parse_enum, parse_flags
 from ofipy._info import Info, from_record
 from ofipy._keywords import EndpointOptions, refuse_unknown
-from ofipy._lifetime import Handle, Resource
+from ofipy._lifetime import Handle, Resource, uninterrupted
 from ofipy._limits import limit, whole_number
 from ofipy._memory import DomainMemory
 from ofipy._operations import OPERATION_DTYPE, operations
@@ -96,6 +96,7 @@ class Domain(Resource):
 
     __slots__ = ("_fabric", "_info", "_memory", "_threading")
 
+    @uninterrupted
     def __init__(self, fabric: Fabric, *, threading: Threading, progress: Progress) -> None:
         info = fabric.info
         fabric._pointer("domain")

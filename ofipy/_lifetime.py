@@ -12,7 +12,9 @@ finaliser never waits for one: it runs in any thread, inside whatever that does.
 """
 
 import atexit
+import functools
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -21,15 +23,27 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 from ofipy._binding import drain_log
 from ofipy._errors import Closed, FabricError, ForkedError, InvalidArgument
 
-__all__ = ["CLOSE_TIMEOUT", "Handle", "ProcessBound", "Resource"]
+__all__ = ["CLOSE_TIMEOUT", "Handle", "ProcessBound", "Resource", "uninterrupted"]
 
 # Seconds that closing an endpoint may take to finish what the transport has begun.
 CLOSE_TIMEOUT = 2.0
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+# Those that a program may have handlers for, less those of its own faults.
+_SIGNALS = signal.valid_signals() - {
+    signal.SIGSEGV,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGILL,
+    signal.SIGABRT,
+}
 
 _roots: "dict[int, Handle]" = {}  # open handles without a parent, in the order opened
 
@@ -74,6 +88,24 @@ class _Closing(threading.local):
 
 
 _closing = _Closing()
+
+
+def uninterrupted(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Let signal handlers wait until the function is over: for what takes from C, or opens there, and then owns it.
+
+    Ctrl-C in between would leave what nobody owns. It has to be short. Where other threads of Python run, a signal may
+    be theirs to notice, and comes up all the same: then closing the parent says that it is busy.
+    """
+
+    @functools.wraps(function)
+    def run(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            return function(*arguments, **keywords)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    return run
 
 
 class Handle:

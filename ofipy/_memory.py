@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ofipy._binding import Text, check, ffi, lib
 from ofipy._flags import Access
+from ofipy._lifetime import uninterrupted
 
 __all__ = ["Allocation", "DomainMemory"]
 
@@ -56,6 +57,7 @@ class DomainMemory:
     def __bool__(self) -> bool:
         return bool(self._starts)
 
+    @uninterrupted
     def allocate(self, length: int, access: Access, counters: dict[str, Any]) -> npt.NDArray[np.uint8]:
         """New memory of `length` bytes, all zero, as a region of its own; `counters` as C has them.
 

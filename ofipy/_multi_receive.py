@@ -119,12 +119,15 @@ class MultiReceive(RequestBase, ProcessBound):
         bool
             False: it is full, or released already.
         """
+        # Before the call: Ctrl-C may come up as it returns.
+        before, self._canceled = self._canceled, True
         result = self._cancel()
+        if result != 0:
+            self._canceled = before
         if result in (-codes.ENOENT, -codes.ECANCELED):
             return False
         if result < 0:
             raise failure(result, **self._context())
-        self._canceled = True
         return True
 
     def __enter__(self) -> Self:

@@ -10,7 +10,7 @@ from ofipy._binding import Text, check, failure, ffi, lib
 from ofipy._errors import FabricError, InvalidArgument
 from ofipy._event import Event, EventKind, EventQueue
 from ofipy._keywords import EndpointOptions, refuse_unknown
-from ofipy._lifetime import Handle, ProcessBound, Resource
+from ofipy._lifetime import Handle, ProcessBound, Resource, uninterrupted
 from ofipy._limits import limit
 from ofipy._objects import plain_bytes
 from ofipy._owner import check_owner
@@ -140,6 +140,7 @@ class PassiveEndpoint(Resource):
 
     _instead = "send listener.address; the other process connects to it"
 
+    @uninterrupted
     def __init__(
         self,
         domain: "Domain",

@@ -9,7 +9,7 @@ from ofipy._binding import check, ffi, lib
 from ofipy._completion import CompletionQueue
 from ofipy._errors import FabricError, NotSupported
 from ofipy._flags import EndpointType
-from ofipy._lifetime import Handle, Resource
+from ofipy._lifetime import Handle, Resource, uninterrupted
 from ofipy._limits import limit
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
@@ -47,6 +47,7 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
 
     _warns = False  # its domain does
 
+    @uninterrupted
     def __init__(
         self,
         domain: "Domain",

@@ -12,7 +12,7 @@ from ofipy._counter import region_counters
 from ofipy._errors import BufferTypeError, Closed, FabricError, InvalidArgument
 from ofipy._flags import Access, parse_flags
 from ofipy._foreign import host_array
-from ofipy._lifetime import Handle, ProcessBound
+from ofipy._lifetime import Handle, ProcessBound, uninterrupted
 from ofipy._objects import refuse_objects
 from ofipy._owner import foreign
 from ofipy._remote import REMOTE, RemoteRegion
@@ -186,6 +186,7 @@ class Region(ProcessBound):
                 raise
 
 
+@uninterrupted
 def register(
     domain: "Domain",
     buffer: Any,

@@ -178,6 +178,17 @@ static bool has_news(const void *argument)
     return eq->count || eq->closing;
 }
 
+/* With the lock held. 1: there is an event. */
+static int await_news(struct ofp_eq *eq, int64_t timeout, bool *expired)
+{
+    int result;
+
+    eq->waiting++;
+    result = ofpi_wait(eq->domain, has_news, eq, timeout, expired);
+    eq->waiting--;
+    return result > 0 && eq->closing ? -ECANCELED : result;
+}
+
 int ofp_eq_wait(struct ofp_eq *eq, struct ofp_event *event, void *data, int64_t timeout, bool *expired)
 {
     struct ofpi_domain *domain = eq->domain;
@@ -187,11 +198,23 @@ int ofp_eq_wait(struct ofp_eq *eq, struct ofp_event *event, void *data, int64_t 
     if (result)
         return result;
     ofpi_sleeper_awake(domain, &eq->sleeper);
-    eq->waiting++;
-    result = ofpi_wait(domain, has_news, eq, timeout, expired);
-    eq->waiting--;
+    result = await_news(eq, timeout, expired);
     if (result > 0)
-        result = eq->closing ? -ECANCELED : first(eq, event, data, true);
+        result = first(eq, event, data, true);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+int ofp_eq_await(struct ofp_eq *eq, int64_t timeout, bool *expired)
+{
+    struct ofpi_domain *domain = eq->domain;
+    int result = eq_enter(eq);
+
+    *expired = false;
+    if (result)
+        return result;
+    ofpi_sleeper_awake(domain, &eq->sleeper);
+    result = await_news(eq, timeout, expired);
     ofpi_domain_leave(domain);
     return result;
 }

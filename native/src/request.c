@@ -18,7 +18,8 @@ void ofpi_request_finish(struct ofp_request *request, const struct ofp_completio
     ofp_store_release(&request->state, OFPI_REQUEST_FINISHED);
     if (request->released) {
         ofpi_request_end_released(request);
-    } else if (request->notify) {
+    } else if (request->notify && !ofp_list_linked(&request->node)) {
+        /* One that has finished before, such as with a message set aside, may still be in the list. */
         struct ofp_cq *cq = request->endpoint->rx_cq ? request->endpoint->rx_cq : request->endpoint->tx_cq;
 
         ofp_list_append(&cq->finished, &request->node);

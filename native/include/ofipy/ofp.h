@@ -203,6 +203,8 @@ int ofp_eq_read(struct ofp_eq *eq, struct ofp_event *event, void *data);
 int ofp_eq_peek(struct ofp_eq *eq, struct ofp_event *event, void *data);
 /* Wait for an event and take it: 1. 0 and *expired as ofp_cq_wait; -EINTR on a signal. */
 int ofp_eq_wait(struct ofp_eq *eq, struct ofp_event *event, void *data, int64_t timeout, bool *expired);
+/* The same, but the event stays. */
+int ofp_eq_await(struct ofp_eq *eq, int64_t timeout, bool *expired);
 /* Write an event with event->data_length bytes. -EAGAIN: the queue is full. */
 int ofp_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *data);
 /* As ofp_cq_fileno and ofp_cq_arm. */
