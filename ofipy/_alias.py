@@ -10,7 +10,7 @@ from ofipy._binding import check, lib
 from ofipy._connection import Connection
 from ofipy._counter import Counter
 from ofipy._endpoint import Endpoint
-from ofipy._lifetime import Handle, Resource
+from ofipy._lifetime import Handle, Opening, Resource
 from ofipy._poster import make_poster
 from ofipy._request import Request
 
@@ -30,7 +30,7 @@ class EndpointAlias(Endpoint):
 
     _warns = False  # its endpoint does
 
-    def __init__(self, endpoint: Endpoint, pointer: Any) -> None:
+    def __init__(self, endpoint: Endpoint, pointer: Any, opening: Opening) -> None:
         if isinstance(endpoint, EndpointAlias):
             endpoint = endpoint.endpoint
         self._endpoint: Endpoint = endpoint
@@ -45,7 +45,7 @@ class EndpointAlias(Endpoint):
         def close(pointer: Any) -> None:
             check(lib.ofp_endpoint_retire(pointer, 0), operation="close an alias", provider=provider)
 
-        self._own(Handle(pointer, close, (endpoint._core,), "endpoint alias"))
+        self._own(Handle(pointer, close, (endpoint._core,), "endpoint alias", opening=opening))
 
     @property
     def _handle(self) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ofipy._address import Address, counted, resolve
 from ofipy._binding import check, ffi, lib
 from ofipy._errors import Closed, FabricError, InvalidArgument
-from ofipy._lifetime import Handle, ProcessBound, Resource, uninterrupted
+from ofipy._lifetime import Handle, Opening, ProcessBound, Resource
 from ofipy._limits import UINT32_MAX, whole_number
 from ofipy._owner import foreign
 
@@ -116,20 +116,30 @@ class AddressVector(Resource):
 
     _warns = False  # its domain does
 
-    @uninterrupted
     def __init__(self, domain: "Domain", *, auto_insert: bool = True) -> None:
         result = ffi.new("struct ofp_av **")
         attributes = ffi.new("struct ofp_av_attr *", {"auto_insert": auto_insert})
         provider = domain.provider
-        check(lib.ofp_av_open(domain._pointer("av"), attributes, result), operation="av", provider=provider)
-        self._domain = domain
-        self._peers: dict[int, Peer] = {}
-        self._reference = weakref.ref(self)
+        with Opening(lambda: result[0], lib.ofp_av_retire) as opening:
+            check(
+                lib.ofp_av_open(domain._pointer("av"), attributes, result), operation="av", provider=provider
+            )
+            self._domain = domain
+            self._peers: dict[int, Peer] = {}
+            self._reference = weakref.ref(self)
 
-        def close(pointer: Any) -> None:
-            check(lib.ofp_av_retire(pointer), operation="close an address vector", provider=provider)
+            def close(pointer: Any) -> None:
+                check(lib.ofp_av_retire(pointer), operation="close an address vector", provider=provider)
 
-        self._own(Handle(ffi.gc(result[0], lib.ofp_av_free), close, (domain._core,), "address vector"))
+            self._own(
+                Handle(
+                    ffi.gc(result[0], lib.ofp_av_free),
+                    close,
+                    (domain._core,),
+                    "address vector",
+                    opening=opening,
+                )
+            )
 
     @property
     def domain(self) -> "Domain":

@@ -13,7 +13,7 @@ import numpy as np
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, TimedOut
 from ofipy._flags import Completed
-from ofipy._lifetime import Handle, ProcessBound, Resource, uninterrupted
+from ofipy._lifetime import Handle, Opening, ProcessBound, Resource
 from ofipy._limits import LIMITS, limit, whole_number
 from ofipy._operations import record_dtype
 from ofipy._requests import RequestBase
@@ -59,25 +59,35 @@ class CompletionQueue(Resource):
 
     _warns = False  # its domain does
 
-    @uninterrupted
     def __init__(self, domain: "Domain", *, size: int | None = None) -> None:
         result = ffi.new("struct ofp_cq **")
         attributes = ffi.new("struct ofp_cq_attr *", {"size": limit("size", size, of="completions")})
         provider = domain.provider
-        check(lib.ofp_cq_open(domain._pointer("cq"), attributes, result), operation="cq", provider=provider)
-        self._domain = domain
-        self._endpoints: weakref.WeakValueDictionary[int, Endpoint | ReceiveContext] = (
-            weakref.WeakValueDictionary()
-        )
-        # Requests that somebody watches, by handle. Who was dropped meanwhile is of no interest any more.
-        self._notified: weakref.WeakValueDictionary[int, RequestBase] = weakref.WeakValueDictionary()
-        self._readers: dict[int, Reader] = {}  # by id of the event loop
-        self._interrupted: deque[CompletionBatch] = deque()
+        with Opening(lambda: result[0], lib.ofp_cq_retire) as opening:
+            check(
+                lib.ofp_cq_open(domain._pointer("cq"), attributes, result), operation="cq", provider=provider
+            )
+            self._domain = domain
+            self._endpoints: weakref.WeakValueDictionary[int, Endpoint | ReceiveContext] = (
+                weakref.WeakValueDictionary()
+            )
+            # Requests that somebody watches, by handle. Who was dropped meanwhile is of no interest any more.
+            self._notified: weakref.WeakValueDictionary[int, RequestBase] = weakref.WeakValueDictionary()
+            self._readers: dict[int, Reader] = {}  # by id of the event loop
+            self._interrupted: deque[CompletionBatch] = deque()
 
-        def close(pointer: Any) -> None:
-            check(lib.ofp_cq_retire(pointer), operation="close a queue", provider=provider)
+            def close(pointer: Any) -> None:
+                check(lib.ofp_cq_retire(pointer), operation="close a queue", provider=provider)
 
-        self._own(Handle(ffi.gc(result[0], lib.ofp_cq_free), close, (domain._core,), "completion queue"))
+            self._own(
+                Handle(
+                    ffi.gc(result[0], lib.ofp_cq_free),
+                    close,
+                    (domain._core,),
+                    "completion queue",
+                    opening=opening,
+                )
+            )
 
     @property
     def domain(self) -> "Domain":

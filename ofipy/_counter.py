@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, NotSupported, TimedOut
 from ofipy._flags import Access, Cap
-from ofipy._lifetime import Handle, ProcessBound, Resource, uninterrupted
+from ofipy._lifetime import Handle, Opening, ProcessBound, Resource
 from ofipy._limits import UINT64_MAX, whole_number
 from ofipy._owner import check_owner
 
@@ -143,23 +143,31 @@ class Counter(Resource):
 
     _warns = False  # its domain does
 
-    @uninterrupted
     def __init__(self, domain: "Domain", *, events: Literal["completions", "bytes"] = "completions") -> None:
         if events not in _EVENTS:
             raise InvalidArgument(f"events={events!r}; known are {', '.join(_EVENTS)}")
         provider = domain.provider
         result = ffi.new("struct ofp_counter **")
         attributes = ffi.new("struct ofp_counter_attr *", {"events": _EVENTS[events]})
-        opened = lib.ofp_counter_open(domain._pointer("counter"), attributes, result)
-        check(opened, operation="counter", provider=provider)
-        self._domain = domain
-        self._known = 0  # the error value that the program has seen
-        self._waits: Waits | None = None  # while somebody awaits it
+        with Opening(lambda: result[0], lib.ofp_counter_retire) as opening:
+            opened = lib.ofp_counter_open(domain._pointer("counter"), attributes, result)
+            check(opened, operation="counter", provider=provider)
+            self._domain = domain
+            self._known = 0  # the error value that the program has seen
+            self._waits: Waits | None = None  # while somebody awaits it
 
-        def close(pointer: Any) -> None:
-            check(lib.ofp_counter_retire(pointer), operation="close a counter", provider=provider)
+            def close(pointer: Any) -> None:
+                check(lib.ofp_counter_retire(pointer), operation="close a counter", provider=provider)
 
-        self._own(Handle(ffi.gc(result[0], lib.ofp_counter_free), close, (domain._core,), "counter"))
+            self._own(
+                Handle(
+                    ffi.gc(result[0], lib.ofp_counter_free),
+                    close,
+                    (domain._core,),
+                    "counter",
+                    opening=opening,
+                )
+            )
 
     @property
     def domain(self) -> "Domain":

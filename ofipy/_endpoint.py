@@ -20,7 +20,7 @@ from ofipy._errors import FabricError, InvalidArgument, NotSupported
 from ofipy._event import EventQueue
 from ofipy._flags import Access, Cap, EndpointType, Flag, complete_flags, parse_flags
 from ofipy._info import Info
-from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Resource, uninterrupted
+from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Opening, Resource
 from ofipy._limits import LIMITS, UINT64_MAX, limit, whole_number
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
@@ -210,7 +210,6 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             return "remote_events=True"
         return next((f"counters[{name!r}]" for name in self._counters if name.startswith("remote_")), None)
 
-    @uninterrupted
     def enable(self) -> Self:
         """Open it: peers can reach it when this returns. A second call does nothing.
 
@@ -252,24 +251,27 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             },
         )
         result, text = ffi.new("struct ofp_endpoint **"), Text()
-        opened = lib.ofp_endpoint_open(domain._pointer("enable"), attributes, result, text.pointer, text.size)
-        if opened == -codes.ENOENT and self._request is not None:
-            raise answered("enable", provider)
-        check(opened, text=text, operation="open an endpoint", provider=provider)
+        with Opening(lambda: result[0], lambda pointer: lib.ofp_endpoint_retire(pointer, 0)) as opening:
+            opened = lib.ofp_endpoint_open(
+                domain._pointer("enable"), attributes, result, text.pointer, text.size
+            )
+            if opened == -codes.ENOENT and self._request is not None:
+                raise answered("enable", provider)
+            check(opened, text=text, operation="open an endpoint", provider=provider)
 
-        def close(pointer: Any) -> None:
-            result = lib.ofp_endpoint_retire(pointer, int(CLOSE_TIMEOUT * 1e9))
-            check(result, operation="close an endpoint", provider=provider)
+            def close(pointer: Any) -> None:
+                result = lib.ofp_endpoint_retire(pointer, int(CLOSE_TIMEOUT * 1e9))
+                check(result, operation="close an endpoint", provider=provider)
 
-        counters = (counter._core for counter in self._counters.values())
-        events = () if self._eq is None else (self._eq._core,)
-        parents = dict.fromkeys((domain._core, self._cq._core, self._send_cq._core, *counters, *events))
-        if self._av is not None:
-            parents[self._av._core] = None
-        if self._rx is not None:
-            parents[self._rx._core] = None
-        self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
-        self._own(Handle(self._handle, close, tuple(parents), "endpoint"))
+            counters = (counter._core for counter in self._counters.values())
+            events = () if self._eq is None else (self._eq._core,)
+            parents = dict.fromkeys((domain._core, self._cq._core, self._send_cq._core, *counters, *events))
+            if self._av is not None:
+                parents[self._av._core] = None
+            if self._rx is not None:
+                parents[self._rx._core] = None
+            self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
+            self._own(Handle(self._handle, close, tuple(parents), "endpoint", opening=opening))
         self._poster = make_poster(self._handle, domain, self._vector)
         number = lib.ofp_endpoint_id(self._handle)
         self._cq._endpoints[number] = self._send_cq._endpoints[number] = self
@@ -394,7 +396,6 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         result = lib.ofp_endpoint_option_set(self._pointer("set_option"), name.encode(), number)
         check(result, operation=f"set_option {name}", provider=self.provider)
 
-    @uninterrupted
     def alias(
         self,
         *,
@@ -433,9 +434,10 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             sends = complete_flags(complete) | parse_flags(Flag, tx_flags).value
         receives = self.option("rx_flags") if rx_flags is None else parse_flags(Flag, rx_flags).value
         result = ffi.new("struct ofp_endpoint **")
-        made = lib.ofp_endpoint_alias(pointer, sends, receives, result)
-        check(made, operation="alias", provider=self.provider)
-        return EndpointAlias(self, ffi.gc(result[0], lib.ofp_endpoint_free))
+        with Opening(lambda: result[0], lambda alias: lib.ofp_endpoint_retire(alias, 0)) as opening:
+            made = lib.ofp_endpoint_alias(pointer, sends, receives, result)
+            check(made, operation="alias", provider=self.provider)
+            return EndpointAlias(self, ffi.gc(result[0], lib.ofp_endpoint_free), opening)
 
     # ---------------------------------------------------------------------------------------------- peers and
     # memory

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ofipy._av import PEER_UNKNOWN
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._errors import FabricError, TimedOut
-from ofipy._lifetime import Handle, Resource, uninterrupted
+from ofipy._lifetime import Handle, Opening, Resource
 from ofipy._limits import UINT32_MAX, UINT64_MAX, limit, whole_number
 from ofipy._objects import plain_bytes
 
@@ -91,21 +91,25 @@ class EventQueue(Resource):
 
     _warns = False  # its domain does
 
-    @uninterrupted
     def __init__(self, domain: "Domain", *, size: int | None = None) -> None:
         provider = domain.provider
         result = ffi.new("struct ofp_eq **")
         attributes = ffi.new("struct ofp_eq_attr *", {"size": limit("size", size, of="events")})
-        opened = lib.ofp_eq_open(domain._pointer("event_queue"), attributes, result)
-        check(opened, operation="event_queue", provider=provider)
-        self._domain = domain
-        self._watches: dict[int, Watch] = {}  # by id of the event loop
-        self._taken: list[Event] = []
+        with Opening(lambda: result[0], lib.ofp_eq_retire) as opening:
+            opened = lib.ofp_eq_open(domain._pointer("event_queue"), attributes, result)
+            check(opened, operation="event_queue", provider=provider)
+            self._domain = domain
+            self._watches: dict[int, Watch] = {}  # by id of the event loop
+            self._taken: list[Event] = []
 
-        def close(pointer: Any) -> None:
-            check(lib.ofp_eq_retire(pointer), operation="close an event queue", provider=provider)
+            def close(pointer: Any) -> None:
+                check(lib.ofp_eq_retire(pointer), operation="close an event queue", provider=provider)
 
-        self._own(Handle(ffi.gc(result[0], lib.ofp_eq_free), close, (domain._core,), "event queue"))
+            self._own(
+                Handle(
+                    ffi.gc(result[0], lib.ofp_eq_free), close, (domain._core,), "event queue", opening=opening
+                )
+            )
 
     @property
     def domain(self) -> "Domain":
@@ -154,14 +158,20 @@ class EventQueue(Resource):
         del self._taken[0]  # as in read()
         return event
 
-    @uninterrupted
     def _take(self) -> None:
         """Move the oldest event from C to here, where an interrupted call leaves it for the next one."""
         record, data = _room()
-        found = lib.ofp_eq_read(self._pointer("read"), record, data)
-        check(found, operation="read", provider=self._domain.provider)
-        if found:
-            self._taken.append(_event(record, data))
+        try:
+            found = lib.ofp_eq_read(self._pointer("read"), record, data)
+            check(found, operation="read", provider=self._domain.provider)
+            if found:
+                event = _event(record, data)
+                self._taken += [event]
+                record.kind = 0  # no call since: it was not moved twice
+        except BaseException:
+            if record.kind:
+                self._taken += [_event(record, data)]
+            raise
 
     def _wait(self, timeout: float | None) -> None:
         """Wait until there is an event, which stays."""

@@ -17,7 +17,7 @@ from ofipy._errors import InvalidArgument
 from ofipy._flags import Access, Progress, Threading, parse_enum, parse_flags
 from ofipy._info import Info, from_record
 from ofipy._keywords import EndpointOptions, refuse_unknown
-from ofipy._lifetime import Handle, Resource, uninterrupted
+from ofipy._lifetime import Handle, Opening, Resource
 from ofipy._limits import limit, whole_number
 from ofipy._memory import DomainMemory
 from ofipy._operations import OPERATION_DTYPE, operations
@@ -96,7 +96,6 @@ class Domain(Resource):
 
     __slots__ = ("_fabric", "_info", "_memory", "_threading")
 
-    @uninterrupted
     def __init__(self, fabric: Fabric, *, threading: Threading, progress: Progress) -> None:
         info = fabric.info
         fabric._pointer("domain")
@@ -109,15 +108,16 @@ class Domain(Resource):
         )
         result, text = ffi.new("struct ofp_domain **"), Text()
         drain_log()
-        opened = lib.ofp_domain_open(provider.handle, record, attributes, result, text.pointer, text.size)
-        check(opened, text=text, operation="open a domain", provider=info.provider)
-        self._fabric = fabric
-        self._threading = threading
-        pointer = ffi.gc(result[0], lib.ofp_domain_free)
-        found = from_record(lib.ofp_domain_info(pointer)[0])
-        self._info = info if found == info else found
-        self._memory = DomainMemory(pointer, info.provider)
-        self._own(Handle(pointer, self._memory.close_domain, (fabric._core,), "domain"))
+        with Opening(lambda: result[0], lib.ofp_domain_retire) as opening:
+            opened = lib.ofp_domain_open(provider.handle, record, attributes, result, text.pointer, text.size)
+            check(opened, text=text, operation="open a domain", provider=info.provider)
+            self._fabric = fabric
+            self._threading = threading
+            pointer = ffi.gc(result[0], lib.ofp_domain_free)
+            found = from_record(lib.ofp_domain_info(pointer)[0])
+            self._info = info if found == info else found
+            self._memory = DomainMemory(pointer, info.provider)
+            self._own(Handle(pointer, self._memory.close_domain, (fabric._core,), "domain", opening=opening))
 
     @property
     def fabric(self) -> Fabric:

@@ -12,9 +12,7 @@ finaliser never waits for one: it runs in any thread, inside whatever that does.
 """
 
 import atexit
-import functools
 import os
-import signal
 import sys
 import threading
 import warnings
@@ -23,27 +21,16 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Self
 
 from ofipy._binding import drain_log
 from ofipy._errors import Closed, FabricError, ForkedError, InvalidArgument
 
-__all__ = ["CLOSE_TIMEOUT", "Handle", "ProcessBound", "Resource", "uninterrupted"]
+__all__ = ["CLOSE_TIMEOUT", "Handle", "Opening", "ProcessBound", "Resource"]
 
 # Seconds that closing an endpoint may take to finish what the transport has begun.
 CLOSE_TIMEOUT = 2.0
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
-# Those that a program may have handlers for, less those of its own faults.
-_SIGNALS = signal.valid_signals() - {
-    signal.SIGSEGV,
-    signal.SIGBUS,
-    signal.SIGFPE,
-    signal.SIGILL,
-    signal.SIGABRT,
-}
 
 _roots: "dict[int, Handle]" = {}  # open handles without a parent, in the order opened
 
@@ -90,22 +77,34 @@ class _Closing(threading.local):
 _closing = _Closing()
 
 
-def uninterrupted(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Let signal handlers wait until the function is over: for what takes from C, or opens there, and then owns it.
+class Opening:
+    """The time between a C object's opening and its :class:`Handle`: Ctrl-C in between leaves nothing that nobody owns.
 
-    Ctrl-C in between would leave what nobody owns. It has to be short. Where other threads of Python run, a signal may
-    be theirs to notice, and comes up all the same: then closing the parent says that it is busy.
+    Parameters
+    ----------
+    find : callable
+        What C has opened, or something false before it has.
+    close : callable
+        Called with that when an exception comes up before a handle owns it.
     """
 
-    @functools.wraps(function)
-    def run(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        try:
-            return function(*arguments, **keywords)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    __slots__ = ("close", "find", "owned")
 
-    return run
+    def __init__(self, find: Callable[[], Any], close: Callable[[Any], object]) -> None:
+        self.find = find
+        self.close = close
+        self.owned = False  # set right behind what makes the handle known, with no call in between
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None and not self.owned:
+            opened = self.find()
+            if opened:
+                self.close(opened)
 
 
 class Handle:
@@ -123,6 +122,8 @@ class Handle:
         For messages.
     last : bool
         Close it after those of its parent's children that are not so, since they use it.
+    opening : Opening, optional
+        Told when this owns the object.
     """
 
     __slots__ = (
@@ -147,6 +148,7 @@ class Handle:
         kind: str,
         *,
         last: bool = False,
+        opening: Opening | None = None,
     ) -> None:
         self.pointer = pointer
         # Other threads may be on their way into a call with the pointer when it is closed. They hold the object that
@@ -160,8 +162,13 @@ class Handle:
         self.pid = os.getpid()
         self.owner: weakref.ref[Resource] | None = None
         self.children: dict[int, Handle] = {}
-        for parent in parents:
-            parent.children[id(self)] = self
+        number = id(self)
+        if parents:
+            parents[0].children[number] = self
+            if opening is not None:
+                opening.owned = True
+        for parent in parents[1:]:
+            parent.children[number] = self
         if not parents:
             _watch_exit()
             _roots[id(self)] = self

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ofipy._binding import Text, check, ffi, lib
 from ofipy._flags import Access
-from ofipy._lifetime import uninterrupted
+from ofipy._lifetime import Opening
 
 __all__ = ["Allocation", "DomainMemory"]
 
@@ -57,7 +57,6 @@ class DomainMemory:
     def __bool__(self) -> bool:
         return bool(self._starts)
 
-    @uninterrupted
     def allocate(self, length: int, access: Access, counters: dict[str, Any]) -> npt.NDArray[np.uint8]:
         """New memory of `length` bytes, all zero, as a region of its own; `counters` as C has them.
 
@@ -70,16 +69,31 @@ class DomainMemory:
             "struct ofp_region_attr *", {"length": length, "access": access.value, **counters}
         )
         handle, text = ffi.new("struct ofp_region_handle *"), Text()
-        result = lib.ofp_region_allocate(self._pointer, attributes, handle, text.pointer, text.size)
-        check(result, text=text, operation="empty", provider=self._provider)
+        with Opening(lambda: handle.id, lambda _: self._give_back(handle)) as opening:
+            result = lib.ofp_region_allocate(self._pointer, attributes, handle, text.pointer, text.size)
+            check(result, text=text, operation="empty", provider=self._provider)
+            address = int(ffi.cast("uintptr_t", handle.base))
+            with self._lock:
+                bisect.insort(self._starts, address)
+                self._allocations[address] = Allocation(
+                    handle.id, handle.key, handle.remote_base, address, length, access
+                )
+            start = ffi.cast("char *", handle.base)
+            opening.owned = True
+            memory = ffi.gc(start, lambda _: self._drop(address), length)
+        return np.frombuffer(ffi.buffer(memory, length), dtype=np.uint8)
+
+    def _give_back(self, handle: Any) -> None:
+        """An interrupted call has allocated it; maybe it was entered already."""
         address = int(ffi.cast("uintptr_t", handle.base))
         with self._lock:
-            bisect.insort(self._starts, address)
-            self._allocations[address] = Allocation(
-                handle.id, handle.key, handle.remote_base, address, length, access
-            )
-        memory = ffi.gc(ffi.cast("char *", handle.base), lambda _: self._drop(address), length)
-        return np.frombuffer(ffi.buffer(memory, length), dtype=np.uint8)
+            entered = address in self._allocations
+            if not entered and address in self._starts:
+                self._starts.remove(address)
+        if entered:
+            self._drop(address)
+        else:
+            lib.ofp_region_close(self._pointer, handle.id)
 
     def find(self, address: int, length: int) -> Allocation | None:
         """The region that holds `length` bytes at `address`; None when they are other memory."""

@@ -11,7 +11,6 @@ from ofipy._fabric import Fabric
 from ofipy._flags import Cap, EndpointType, Progress, Threading
 from ofipy._info import Info, at_node, configured_providers, getinfo
 from ofipy._keywords import OpenOptions, refuse_unknown
-from ofipy._lifetime import uninterrupted
 from ofipy._passive import PassiveEndpoint
 from ofipy._providers import ordered_names
 
@@ -70,20 +69,15 @@ def open(
     """
     refuse_unknown(open, options, OpenOptions)
     info = _choose(provider, ep_type, caps, node, "open")
-
-    @uninterrupted
-    def opened() -> Endpoint:
-        fabric = Fabric(info)
-        try:
-            domain = fabric.domain(threading=threading, progress=progress)
-            endpoint = domain.endpoint(service=service, **options).enable()
-        except BaseException:
-            fabric.close()
-            raise
-        endpoint._owned = fabric
-        return endpoint
-
-    return opened()
+    fabric = Fabric(info)
+    try:
+        domain = fabric.domain(threading=threading, progress=progress)
+        endpoint = domain.endpoint(service=service, **options).enable()
+    except BaseException:
+        fabric.close()
+        raise
+    endpoint._owned = fabric
+    return endpoint
 
 
 def listen(
@@ -124,21 +118,16 @@ def listen(
         As of :func:`open`, when it cannot be at `node`.
     """
     info = _choose(provider, EndpointType.MSG, caps, node, "listen")
-
-    @uninterrupted
-    def opened() -> PassiveEndpoint:
-        fabric = Fabric(info)
-        try:
-            domain = fabric.domain(threading=threading, progress=progress)
-            listener = domain.passive_endpoint(service=service, backlog=backlog)
-            listener.listen()
-        except BaseException:
-            fabric.close()
-            raise
-        listener._owned = fabric
-        return listener
-
-    return opened()
+    fabric = Fabric(info)
+    try:
+        domain = fabric.domain(threading=threading, progress=progress)
+        listener = domain.passive_endpoint(service=service, backlog=backlog)
+        listener.listen()
+    except BaseException:
+        fabric.close()
+        raise
+    listener._owned = fabric
+    return listener
 
 
 def _choose(

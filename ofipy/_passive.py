@@ -10,7 +10,7 @@ from ofipy._binding import Text, check, failure, ffi, lib
 from ofipy._errors import FabricError, InvalidArgument
 from ofipy._event import Event, EventKind, EventQueue
 from ofipy._keywords import EndpointOptions, refuse_unknown
-from ofipy._lifetime import Handle, ProcessBound, Resource, uninterrupted
+from ofipy._lifetime import Handle, Opening, ProcessBound, Resource
 from ofipy._limits import limit
 from ofipy._objects import plain_bytes
 from ofipy._owner import check_owner
@@ -82,8 +82,12 @@ class ConnectionRequest(ProcessBound):
         if len(said) > self.info.max_private_data:
             text = f"{len(said)} bytes of private data; {self.info.max_private_data} at most"
             raise failure(codes.EMSGSIZE, text=text, operation="accept", provider=self.info.provider)
-        endpoint = self._listener.domain.endpoint(request=self, **options).enable()
-        endpoint.accept(data=said)
+        endpoint = self._listener.domain.endpoint(request=self, **options)
+        try:
+            endpoint.enable().accept(data=said)
+        except BaseException:
+            endpoint.close()
+            raise
         return endpoint
 
     def reject(self, *, data: bytes = b"") -> None:
@@ -140,7 +144,6 @@ class PassiveEndpoint(Resource):
 
     _instead = "send listener.address; the other process connects to it"
 
-    @uninterrupted
     def __init__(
         self,
         domain: "Domain",
@@ -165,16 +168,19 @@ class PassiveEndpoint(Resource):
             },
         )
         result, text = ffi.new("struct ofp_passive **"), Text()
-        opened = lib.ofp_passive_open(
-            domain._pointer("passive_endpoint"), attributes, result, text.pointer, text.size
-        )
-        check(opened, text=text, operation="open a listener", provider=provider)
+        with Opening(lambda: result[0], lib.ofp_passive_retire) as opening:
+            opened = lib.ofp_passive_open(
+                domain._pointer("passive_endpoint"), attributes, result, text.pointer, text.size
+            )
+            check(opened, text=text, operation="open a listener", provider=provider)
 
-        def close(pointer: Any) -> None:
-            check(lib.ofp_passive_retire(pointer), operation="close a listener", provider=provider)
+            def close(pointer: Any) -> None:
+                check(lib.ofp_passive_retire(pointer), operation="close a listener", provider=provider)
 
-        parents = (domain._core, self._eq._core)
-        self._own(Handle(ffi.gc(result[0], lib.ofp_passive_free), close, parents, "listener"))
+            parents = (domain._core, self._eq._core)
+            self._own(
+                Handle(ffi.gc(result[0], lib.ofp_passive_free), close, parents, "listener", opening=opening)
+            )
 
     def listen(self) -> None:
         """Take requests from now on. A second call does nothing.

@@ -9,7 +9,7 @@ from ofipy._binding import check, ffi, lib
 from ofipy._completion import CompletionQueue
 from ofipy._errors import FabricError, NotSupported
 from ofipy._flags import EndpointType
-from ofipy._lifetime import Handle, Resource, uninterrupted
+from ofipy._lifetime import Handle, Opening, Resource
 from ofipy._limits import limit
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
@@ -47,7 +47,6 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
 
     _warns = False  # its domain does
 
-    @uninterrupted
     def __init__(
         self,
         domain: "Domain",
@@ -80,21 +79,22 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
             },
         )
         result = ffi.new("struct ofp_endpoint **")
-        opened = lib.ofp_receive_context_open(domain._pointer("receive_context"), attributes, result)
-        check(opened, operation="open a receive context", provider=provider)
+        with Opening(lambda: result[0], lib.ofp_receive_context_retire) as opening:
+            opened = lib.ofp_receive_context_open(domain._pointer("receive_context"), attributes, result)
+            check(opened, operation="open a receive context", provider=provider)
 
-        def close(pointer: Any) -> None:
-            check(
-                lib.ofp_receive_context_retire(pointer),
-                operation="close a receive context",
-                provider=provider,
-            )
+            def close(pointer: Any) -> None:
+                check(
+                    lib.ofp_receive_context_retire(pointer),
+                    operation="close a receive context",
+                    provider=provider,
+                )
 
-        self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
-        parents = dict.fromkeys((domain._core, self._cq._core))
-        if self._av is not None:
-            parents[self._av._core] = None
-        self._own(Handle(self._handle, close, tuple(parents), "receive context"))
+            self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
+            parents = dict.fromkeys((domain._core, self._cq._core))
+            if self._av is not None:
+                parents[self._av._core] = None
+            self._own(Handle(self._handle, close, tuple(parents), "receive context", opening=opening))
         self._poster = make_poster(self._handle, domain, self._vector)
         self._cq._endpoints[self.id] = self
 

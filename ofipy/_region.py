@@ -12,7 +12,7 @@ from ofipy._counter import region_counters
 from ofipy._errors import BufferTypeError, Closed, FabricError, InvalidArgument
 from ofipy._flags import Access, parse_flags
 from ofipy._foreign import host_array
-from ofipy._lifetime import Handle, ProcessBound, uninterrupted
+from ofipy._lifetime import Handle, Opening, ProcessBound
 from ofipy._objects import refuse_objects
 from ofipy._owner import foreign
 from ofipy._remote import REMOTE, RemoteRegion
@@ -186,7 +186,6 @@ class Region(ProcessBound):
                 raise
 
 
-@uninterrupted
 def register(
     domain: "Domain",
     buffer: Any,
@@ -222,22 +221,23 @@ def register(
             **counted,
         },
     )
-    result = lib.ofp_region_register(pointer, attributes, handle)
-    if key is not None and result == -lib.OFP_ENOKEY:
-        raise InvalidArgument(
-            f"key={key:#x} is in use in this domain, or its transport makes the keys itself",
-            operation="register",
-            provider=domain.provider,
-            remedy="leave `key` out",
-        )
-    check(result, operation="register", provider=domain.provider)
-    provider = domain.provider
+    with Opening(lambda: handle.id, lambda region: lib.ofp_region_close(pointer, region)) as opening:
+        result = lib.ofp_region_register(pointer, attributes, handle)
+        if key is not None and result == -lib.OFP_ENOKEY:
+            raise InvalidArgument(
+                f"key={key:#x} is in use in this domain, or its transport makes the keys itself",
+                operation="register",
+                provider=domain.provider,
+                remedy="leave `key` out",
+            )
+        check(result, operation="register", provider=domain.provider)
+        provider = domain.provider
 
-    def close(region: int, keep: Any = memory) -> None:
-        # Until then the memory stays, also when nobody has the Region any more: peers may be in it, and records.
-        check(lib.ofp_region_close(pointer, region), operation="close a region", provider=provider)
+        def close(region: int, keep: Any = memory) -> None:
+            # Until then the memory stays, also when nobody has the Region any more: peers may be in it, and records.
+            check(lib.ofp_region_close(pointer, region), operation="close a region", provider=provider)
 
-    core = Handle(handle.id, close, (domain._core,), "region", last=True)
+        core = Handle(handle.id, close, (domain._core,), "region", last=True, opening=opening)
     return Region(
         domain,
         handle.id,
