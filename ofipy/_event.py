@@ -161,15 +161,16 @@ class EventQueue(Resource):
     def _take(self) -> None:
         """Move the oldest event from C to here, where an interrupted call leaves it for the next one."""
         record, data = _room()
+        record.kind = _NOTHING
         try:
             found = lib.ofp_eq_read(self._pointer("read"), record, data)
             check(found, operation="read", provider=self._domain.provider)
             if found:
                 event = _event(record, data)
                 self._taken += [event]
-                record.kind = 0  # no call since: it was not moved twice
+                record.kind = _NOTHING  # no call since: it was not moved twice
         except BaseException:
-            if record.kind:
+            if record.kind != _NOTHING:
                 self._taken += [_event(record, data)]
             raise
 
@@ -252,6 +253,9 @@ class EventQueue(Resource):
 
     def __repr__(self) -> str:
         return f"<EventQueue of {self._domain.provider}{' closed' if self.closed else ''}>"
+
+
+_NOTHING = UINT32_MAX  # the kind of no event
 
 
 def _room() -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ import bisect
 import os
 import sys
 import threading
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,7 @@ class DomainMemory:
         self._lock = threading.RLock()
         self._starts: list[int] = []  # addresses of the regions, ascending
         self._allocations: dict[int, Allocation] = {}  # by address
+        self._users: dict[int, weakref.ref[Any]] = {}  # what lives as long as an array of it, by address
         self._unclosed: list[int] = []  # C refused to close them yet
         self._domain_closed = False
 
@@ -81,6 +83,7 @@ class DomainMemory:
             start = ffi.cast("char *", handle.base)
             opening.owned = True
             memory = ffi.gc(start, lambda _: self._drop(address), length)
+            self._users[address] = weakref.ref(memory)
         return np.frombuffer(ffi.buffer(memory, length), dtype=np.uint8)
 
     def _give_back(self, handle: Any) -> None:
@@ -110,19 +113,31 @@ class DomainMemory:
         if sys.is_finalizing() or os.getpid() != self._pid:
             return
         with self._lock:
-            self._starts.remove(address)
-            self._close_region(self._allocations.pop(address).number)
+            allocation = self._allocations.get(address)
+            if allocation is None:
+                return
+            # First, so that what Ctrl-C leaves undone is found by close_domain; closing again does no harm.
+            self._close_region(allocation.number)
+            self._users.pop(address, None)
+            if address in self._starts:
+                self._starts.remove(address)
+            del self._allocations[address]
             if self._domain_closed and not self._starts and not self._unclosed:
                 lib.ofp_domain_retire(self._pointer)
 
     def _close_region(self, number: int) -> None:
         # Refused while a raw operation uses it, or from a thread that is not the domain's.
-        if lib.ofp_region_close(self._pointer, number) < 0:
+        if lib.ofp_region_close(self._pointer, number) not in (0, -lib.OFP_ENOREGION):
             self._unclosed.append(number)
 
     def close_domain(self, pointer: Any) -> None:
         """Close the domain in C, now or when the last array is gone."""
         with self._lock:
+            # Ctrl-C may have come up in the finaliser of an array.
+            for address in [
+                each for each in self._allocations if each in self._users and not self._users[each]()
+            ]:
+                self._drop(address)
             unclosed, self._unclosed = self._unclosed, []
             for number in unclosed:
                 self._close_region(number)

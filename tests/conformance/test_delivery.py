@@ -53,7 +53,7 @@ def receive_later(side: Side, size: int, tagged: bool) -> None:
     side.sync()
 
 
-@pytest.mark.needs("claim")
+@pytest.mark.needs("core_matching")
 def test_what_was_delivered_outlives_its_sender(open_endpoint: OpenEndpoint) -> None:
     ep, other = open_endpoint(), open_endpoint()
     me = other.insert(ep.address)
@@ -84,7 +84,7 @@ def test_a_target_that_makes_no_progress_delivers_nothing(open_endpoint: OpenEnd
         sent.wait(timeout=TIMEOUT)
 
 
-@pytest.mark.needs("claim")
+@pytest.mark.needs("core_matching")
 def test_above_its_bound_it_waits_for_a_receive(open_endpoint: OpenEndpoint) -> None:
     ep, target = open_endpoint(), open_endpoint(unexpected_size=5 * LONG)
     peer = ep.insert(target.address)
@@ -102,7 +102,7 @@ def test_above_its_bound_it_waits_for_a_receive(open_endpoint: OpenEndpoint) -> 
         sends[tag].wait(timeout=TIMEOUT)
 
 
-@pytest.mark.needs("claim")
+@pytest.mark.needs("core_matching")
 @pytest.mark.parametrize("claims", [True, False])
 def test_receives_of_unknown_size_and_drops(open_endpoint: OpenEndpoint, claims: bool) -> None:
     """While it is being fetched a message can be found, claimed and dropped like any other."""

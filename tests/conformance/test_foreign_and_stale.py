@@ -118,7 +118,7 @@ def named(*tables: dict[str, Way]) -> Any:
         for name, way in table.items():
             marks = [pytest.mark.needs(needs[id(table)])] if id(table) in needs else []
             if name in claims:
-                marks.append(pytest.mark.needs("claim"))
+                marks.append(pytest.mark.needs("core_matching"))
             if "many" in name:
                 marks.append(pytest.mark.needs("multi_recv"))
             yield pytest.param(way, id=name, marks=marks)

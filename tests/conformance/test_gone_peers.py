@@ -60,7 +60,7 @@ def test_it_ends_at_once_after_what_had_come(open_endpoint: OpenEndpoint) -> Non
     assert ep.stats().posted_receives == 0
 
 
-@pytest.mark.needs("claim")
+@pytest.mark.needs("core_matching")
 def test_of_unknown_size(open_endpoint: OpenEndpoint) -> None:
     ep = open_endpoint()
     peer = lose(ep, open_endpoint())

@@ -388,7 +388,7 @@ def test_many_posted_receives(sides: Sides) -> None:
     sides.run(send_deep, receive_deep, 10_000)
 
 
-@pytest.mark.needs("claim")
+@pytest.mark.needs("core_matching")
 def test_each_receive_counts_once(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     """Looking for a message, holding and dropping it transfers nothing."""
     receives = 0

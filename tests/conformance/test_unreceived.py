@@ -66,7 +66,7 @@ def test_a_gibibyte_that_nobody_receives(sides: Sides) -> None:
 ENTRY, GRANTED = 256, 1 << 16
 
 
-@pytest.mark.needs("claim")
+@pytest.mark.needs("core_matching")
 @pytest.mark.parametrize("size", [0, 1, 65])
 def test_short_messages_count_with_all_they_take(
     open_endpoint: Callable[..., ofipy.Endpoint], size: int

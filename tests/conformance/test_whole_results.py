@@ -145,7 +145,7 @@ def unexpected_messages(two: Two) -> Iterator[Any]:
 
 
 @program(
-    "claim",
+    "core_matching",
     gives=[Result(5, TAG, "A", DATA), Result(LONG, TAG, "A"), Result(5, 0, "A")],
 )
 def messages_of_unknown_size(two: Two) -> Iterator[Any]:
@@ -223,7 +223,7 @@ def raw_messages(two: Two) -> Iterator[Any]:
 
 
 @program(
-    "claim",
+    "core_matching",
     gives=[
         [Row(1, TRECV, 0, TAG, None, error="NoMessage")],
         [Row(2, TRECV | HAS_DATA, 5, TAG, "A", DATA)],
