@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ofipy._binding import drain_log
-from ofipy._errors import Closed, FabricError, ForkedError, InvalidArgument
+from ofipy._errors import Canceled, Closed, FabricError, ForkedError, InvalidArgument
 
 __all__ = ["CLOSE_TIMEOUT", "Handle", "Opening", "ProcessBound", "Resource"]
 
@@ -130,6 +130,7 @@ class Handle:
         "__weakref__",
         "children",
         "close_pointer",
+        "interrupted",
         "kind",
         "last",
         "owner",
@@ -160,6 +161,7 @@ class Handle:
         self.kind = kind
         self.last = last
         self.pid = os.getpid()
+        self.interrupted = False  # in the middle of closing
         self.owner: weakref.ref[Resource] | None = None
         self.children: dict[int, Handle] = {}
         number = id(self)
@@ -235,8 +237,14 @@ class Handle:
         self.pointer = None
         try:
             self.close_pointer(pointer)
-        except FabricError:
+        except (Canceled, Closed):
+            # What C says of an object that it has closed: in a call that was interrupted as it returned.
+            if not self.interrupted:
+                self.pointer = pointer
+                raise
+        except BaseException as error:
             self.pointer = pointer
+            self.interrupted = not isinstance(error, FabricError)
             raise
         self._forget()
 

@@ -76,7 +76,9 @@ class DomainMemory:
             check(result, text=text, operation="empty", provider=self._provider)
             address = int(ffi.cast("uintptr_t", handle.base))
             with self._lock:
-                bisect.insort(self._starts, address)
+                # It is there still where Ctrl-C came up in the finaliser of an array that was there before.
+                if address not in self._starts:
+                    bisect.insort(self._starts, address)
                 self._allocations[address] = Allocation(
                     handle.id, handle.key, handle.remote_base, address, length, access
                 )
@@ -134,10 +136,9 @@ class DomainMemory:
         """Close the domain in C, now or when the last array is gone."""
         with self._lock:
             # Ctrl-C may have come up in the finaliser of an array.
-            for address in [
-                each for each in self._allocations if each in self._users and not self._users[each]()
-            ]:
-                self._drop(address)
+            for address in list(self._allocations):
+                if address not in self._users or not self._users[address]():
+                    self._drop(address)
             unclosed, self._unclosed = self._unclosed, []
             for number in unclosed:
                 self._close_region(number)
