@@ -389,7 +389,7 @@ FOREIGN: set[tuple[str, str]] = {
     # Entries of a provider's tables in C.
     *((SEAMS, name) for name in ("domain.open", "endpoint.open")),
     # Planned, and marked so in the page's tables.
-    *((SEAMS, name) for name in ("ofp_endpoint_setup", "ofp_join", "ofp_leave", "ofp_packet_ops")),
+    *((SEAMS, name) for name in ("ofp_join", "ofp_leave", "ofp_packet_ops")),
     *(
         (SEAMS, name)
         for name in ("ofp_provider_counter", "OFP_INTERNAL_SEND", "OFP_INTERNAL_RECV", "native/rdm")
@@ -400,6 +400,11 @@ FOREIGN: set[tuple[str, str]] = {
     (SEAMS, "providers/fi_peer.h"),
     # Of the tests' own provider, which need not be installed.
     ("docs/how-to/write-a-provider.md", "OFIPY_FAKE_EAGER_SIZE"),
+    # Of the tests themselves.
+    *(
+        ("docs/how-to/work-on-ofipy.md", f"OFIPY_{name}")
+        for name in ("STORM_SECONDS", "RACES", "FUZZ_SECONDS", "SEED")
+    ),
     # Docker's and pytest's.
     ("docs/how-to/containers-and-limits.md", "--network"),
     ("docs/how-to/containers-and-limits.md", "--cap-add"),
