@@ -22,7 +22,9 @@ __all__ = ["Text", "check", "drain_log", "failure", "ffi", "lib", "nanoseconds"]
 lib: Any = _lib
 ffi: Any = _ffi
 
-logging.getLogger("ofipy").addHandler(logging.NullHandler())
+# Looked up once: Ctrl-C inside getLogger() leaves logging's own lock taken for good.
+_log = logging.getLogger("ofipy")
+_log.addHandler(logging.NullHandler())
 
 _REASON: int = lib.OFP_REASON
 _TEXT_TYPE = ffi.typeof("char[]")
@@ -217,7 +219,7 @@ def nanoseconds(timeout: float | None) -> int:
 
 def drain_log() -> None:
     """Hand the core's waiting log records to :mod:`logging`."""
-    lib.ofp_log_set_level(logging.getLogger("ofipy").getEffectiveLevel())
+    lib.ofp_log_set_level(_log.getEffectiveLevel())
     if not lib.ofp_log_waiting():
         return
     level, provider, text = ffi.new("int *"), Text(32), Text()

@@ -535,6 +535,8 @@ void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
         return;
     if (endpoint->receive_context && !endpoint->shared)
         ofpi_receive_context_end_directed(endpoint->receive_context, index, ECANCELED);
+    /* Before it is lost, which would end them as that. */
+    ofpi_receives_take_back(endpoint, &peer->pendings, ECANCELED);
     peer_finish(peer, ECANCELED);
     end_receives(endpoint, peer);
     /* Messages that came from it may still name the object: it stays, out of the way, until the endpoint closes. */
