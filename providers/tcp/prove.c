@@ -70,8 +70,8 @@ int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size)
 /* Nothing about the keys themselves. */
 static const char *const places[] = {
     [TCP_KEY_IS_HERE] =
-        "this side has a key and the peer has none; set its OFIPY_AUTH_KEY_FILE to the same one, which libfabric's own "
-        "programs do not have",
+        ("this side has a key and the peer has none; set its OFIPY_AUTH_KEY_FILE to the same one, which libfabric's own "
+         "programs do not have"),
     [TCP_KEY_IS_THERE] = "the peer has a key and this side has none; set OFIPY_AUTH_KEY_FILE to the same one",
     [TCP_KEYS_DIFFER] = "the peer has another key than this side; set OFIPY_AUTH_KEY_FILE to the same one",
 };
