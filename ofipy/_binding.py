@@ -113,7 +113,7 @@ def failure(
     if kind is errors.Truncated:
         length = length or None  # a transport that does not tell says 0
     error = kind(
-        text or _both_sizes(kind, length, room) or ffi.string(lib.ofp_strerror(code)).decode(),
+        text or _both_sizes(code, length, room) or ffi.string(lib.ofp_strerror(code)).decode(),
         errno=code,
         provider=provider,
         peer=peer,
@@ -127,9 +127,9 @@ def failure(
     return error
 
 
-def _both_sizes(kind: type[errors.FabricError], length: int | None, room: int | None) -> str | None:
+def _both_sizes(code: int, length: int | None, room: int | None) -> str | None:
     """What a truncation is told as, as far as its sizes are known."""
-    if kind is not errors.Truncated or (length is None and room is None):
+    if code != lib.OFP_ETRUNC or (length is None and room is None):
         return None
     message = "the message" if length is None else f"the message of {length} bytes"
     buffer = "the receive buffer" if room is None else f"the receive buffer of {room} bytes"

@@ -67,7 +67,7 @@ class Request(RequestBase, ProcessBound):
             raise failure(
                 self._error,
                 length=self._length,
-                room=self._room,
+                room=self._room or None,
                 provider_error=self._provider_error,
                 **self._context(),
             )

@@ -204,11 +204,16 @@ DEVIATIONS = (
         (
             "test_a_peer_that_lies",
             "test_closing_revokes",
-            "test_revocation_meets_local_threads",
             "test_what_a_program_sees[*-reads-and-writes]",
         ),
         "a request whose key, bounds or rights are wrong ends the connection, and what is under way on it with "
         "ECANCELED (prov/tcp/src/xnet_progress.c: xnet_handle_write, xnet_handle_read_req, ofi_mr_verify)",
+    ),
+    Deviation(
+        TCP + LAYERED + PAIRS,
+        ("test_revocation_meets_local_threads",),
+        "the same, where a write meets the moment in which there is no region: depends on timing",
+        run=False,
     ),
     Deviation(
         FROM_LIBFABRIC,
