@@ -7,6 +7,7 @@ from ofipy import _requests
 from ofipy._binding import drain_log, ffi, lib, nanoseconds
 from ofipy._region import Region
 from ofipy._request import COMPLETED, Request, loop_is_running
+from ofipy._together import start_all
 
 if TYPE_CHECKING:
     import weakref
@@ -27,6 +28,7 @@ _requests.bind(
             "Region": Region,
             "Request": Request,
             "COMPLETED": COMPLETED,
+            "start_all": start_all,
         }[name]
         for name in _requests.HOOKS
     ),

@@ -15,7 +15,7 @@ from ofipy._binding import failure, lib
 from ofipy._errors import Again, Canceled, Closed, FabricError, NoMemory, TimedOut
 from ofipy._flags import Op
 from ofipy._lifetime import ProcessBound
-from ofipy._requests import RequestBase
+from ofipy._requests import RequestBase, start
 
 if TYPE_CHECKING:
     from ofipy._av import Peer
@@ -277,11 +277,7 @@ class PreparedRequest(Request):
         Closed
             When its endpoint is.
         """
-        if timeout is None and RequestBase._start((self,), 0) == 1:
-            return self
-        from ofipy import _together
-
-        _together.start_all((self,), timeout)
+        start(self, timeout=timeout)
         return self
 
     def _not_started(self, error: int) -> FabricError:

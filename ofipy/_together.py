@@ -9,46 +9,12 @@ from typing import Any
 from ofipy._binding import drain_log, failure, lib, nanoseconds
 from ofipy._errors import FabricError, InvalidArgument, TimedOut
 from ofipy._request import PreparedRequest, Request, loop_is_running, no_room, queue_is_full
-from ofipy._requests import RequestBase
+from ofipy._requests import start, start_some
 
 __all__ = ["start", "start_all", "wait_all", "wait_any"]
 
-_start = RequestBase._start
 _NOT_YET = (-codes.EAGAIN, -codes.EINTR)
 _BEYOND = -2  # a time-out: what exceeds the transmit queue waits in the core
-
-
-def start(
-    first: PreparedRequest,
-    second: PreparedRequest | None = None,
-    /,
-    *others: PreparedRequest,
-    timeout: float | None = None,
-) -> None:
-    """Start prepared operations, several with one call, in the order given.
-
-    Parameters
-    ----------
-    first, second, *others : PreparedRequest
-        Idle ones.
-    timeout : float, optional
-        As of :meth:`PreparedRequest.start`.
-
-    Raises
-    ------
-    Busy
-        When one is running; those before it have been started.
-    Again, TimedOut
-        When there was no room, as :meth:`PreparedRequest.start` says; those before have been started.
-    Closed
-        When the endpoint of one is closed.
-    """
-    if timeout is not None:
-        nanoseconds(timeout)
-    requests = (first,) if second is None else (first, second, *others)
-    started = _start(requests, 0)
-    if started != len(requests):
-        start_all(requests[max(started, 0) :], timeout)
 
 
 def start_all(requests: tuple[PreparedRequest, ...], timeout: float | None) -> None:
@@ -56,11 +22,11 @@ def start_all(requests: tuple[PreparedRequest, ...], timeout: float | None) -> N
     left = nanoseconds(timeout)
     deadline = time.monotonic_ns() + left
     while requests:
-        started = _start(requests, 0)
+        started = start_some(requests, 0)
         if started in _NOT_YET:
             first = requests[0]
             looping = loop_is_running()
-            started = _start((first,), _BEYOND if looping else left)
+            started = start_some((first,), _BEYOND if looping else left)
             if looping and started == -codes.EAGAIN:
                 raise queue_is_full(first._endpoint, first._operation)
         if started < 0 and started not in _NOT_YET:
