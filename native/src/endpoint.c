@@ -8,6 +8,7 @@
 #include "connection.h"
 #include "deferred.h"
 #include "event_queue.h"
+#include "provider_tables.h"
 #include "receive_offloaded.h"
 
 /* Wants to hear of what peers read and write here. */
@@ -18,7 +19,7 @@ static bool asks_for_traces(const struct ofp_endpoint_attr *attr)
 
 static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
 {
-    const struct ofp_endpoint_ops *ops = domain->base.provider->endpoint_ops(&domain->info);
+    const struct ofp_endpoint_ops *ops = ofpi_endpoint_ops(domain->base.provider, &domain->info);
     struct ofpi_endpoint *endpoint = calloc(1, sizeof(*endpoint) + ops->endpoint_size);
 
     if (!endpoint)

@@ -140,7 +140,7 @@ struct ofpi_region {
     struct ofp_region base;                         /* first: the provider's view */
     uint32_t uses;                                  /* operations in flight that point into it */
     bool open;                                      /* false while it is being closed */
-    bool has_key;                                   /* peers may find it, by base.key */
+    bool has_key;                                   /* peers may find it, by base.device[0].key */
     struct ofp_list reached;                        /* struct ofp_remote_access: peers inside */
     struct ofp_counter *remote_read, *remote_write; /* what counts peers' accesses; NULL: nothing. Not held */
     struct ofpi_region *next_by_key;
@@ -159,7 +159,7 @@ void ofpi_regions_fini(struct ofpi_regions *regions);
  * numbers), -OFP_EEXHAUSTED.
  */
 struct ofpi_region *ofpi_regions_add(struct ofpi_regions *regions, uint32_t access, int *error);
-/* Enter it under its base.key. -OFP_ENOKEY: another one has that key. */
+/* Enter it under its base.device[0].key. -OFP_ENOKEY: another one has that key. */
 int ofpi_regions_enter_key(struct ofpi_regions *regions, struct ofpi_region *region);
 void ofpi_regions_remove_key(struct ofpi_regions *regions, struct ofpi_region *region);
 struct ofpi_region *ofpi_regions_find_key(const struct ofpi_regions *regions, uint64_t key); /* NULL: none */

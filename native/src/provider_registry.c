@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "connection.h"
+#include "provider_tables.h"
 
 #define PROVIDERS_MAX 64
 
@@ -48,6 +49,7 @@ static struct ofp_region *region_by_id(struct ofp_domain *domain, uint32_t id)
 
 const struct ofp_core ofpi_core = {
     .abi = OFP_PROVIDER_ABI,
+    .size = sizeof(struct ofp_core),
     .log = ofpi_log,
     .param_string = ofpi_param_string,
     .param_int = ofpi_param_int,
@@ -104,7 +106,7 @@ static int check(const struct ofp_provider *provider, char *text, size_t text_si
         return -ENOTSUP;
     }
     if (!provider->name || !provider->description || !provider->getinfo || !provider->resolve ||
-        !provider->address_check || !provider->address_format || !provider->endpoint_ops) {
+        !provider->address_check || !provider->address_format || !provider->domain_ops || !provider->endpoint_ops) {
         snprintf(text, text_size, "the provider's table lacks a mandatory entry");
         return -EINVAL;
     }
@@ -125,6 +127,9 @@ int ofpi_provider_register(ofp_provider_entry_fn *entry, struct ofp_provider **r
 
     if (error)
         return error;
+    provider = ofpi_provider_whole(provider);
+    if (!provider)
+        return -ENOMEM;
     if (provider->params)
         ofpi_param_declare(provider->params);
     pthread_mutex_lock(&registry_lock);
@@ -187,9 +192,9 @@ int ofp_provider_getinfo(struct ofp_provider *provider, struct ofp_info *infos, 
 
     text[0] = 0;
     memset(infos, 0, sizeof(*infos) * (size_t)max);
-    count = provider->getinfo(infos, max, text, text_size);
+    count = ofpi_provider_infos(provider, infos, max, text, text_size);
     for (int i = 0; i < count; i++) {
-        const char *missing = missing_endpoint_entry(provider->endpoint_ops(&infos[i]), &infos[i]);
+        const char *missing = missing_endpoint_entry(ofpi_endpoint_ops(provider, &infos[i]), &infos[i]);
 
         if (!missing)
             missing = missing_passive_entry(provider->passive_ops, &infos[i]);

@@ -241,8 +241,8 @@ static inline bool bridge_sends_data(const struct bridge_endpoint *self, const s
 }
 
 /* memory.c */
-int bridge_region_open(struct ofp_region *region);
-void bridge_region_close(struct ofp_region *region);
+int bridge_region_open(struct ofp_domain *domain, struct ofp_region *region);
+void bridge_region_close(struct ofp_domain *domain, struct ofp_region *region);
 /* The endpoint opens; it closes, and with it every registration that is bound to it. */
 void bridge_regions_join(struct ofp_endpoint *endpoint);
 void bridge_regions_leave(struct ofp_endpoint *endpoint);

@@ -196,6 +196,7 @@ static int address_format(const struct ofp_info *info, const void *address, size
 /* ---------------------------------------------------------------------------------------------------------- tables */
 
 static const struct ofp_endpoint_ops rdm_ops = {
+    .size = sizeof(struct ofp_endpoint_ops),
     .endpoint_size = sizeof(struct shm_endpoint),
     .peer_size = sizeof(struct shm_peer),
     .open = shm_endpoint_open,
@@ -217,8 +218,21 @@ static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
     return &rdm_ops;
 }
 
+static const struct ofp_domain_ops domain_ops = {
+    .size = sizeof(struct ofp_domain_ops),
+    .domain_size = sizeof(struct shm_domain),
+    .open = domain_open,
+    .close = domain_close,
+    .region_publish = shm_region_publish,
+    .region_withdraw = shm_region_withdraw,
+    .memory_allocate = shm_arena_allocate,
+    .memory_free = shm_arena_free,
+};
+
 static const struct ofp_provider provider = {
     .abi = OFP_PROVIDER_ABI,
+    .size = sizeof(struct ofp_provider),
+    .info_size = sizeof(struct ofp_info),
     .version = PROVIDER_VERSION,
     .name = SHM_NAME,
     .description = "shared memory between processes of one host and user",
@@ -229,16 +243,7 @@ static const struct ofp_provider provider = {
     .address_format = address_format,
     .at_node = at_node,
     .error_text = error_text,
-    .domain =
-        {
-            .size = sizeof(struct shm_domain),
-            .open = domain_open,
-            .close = domain_close,
-            .region_publish = shm_region_publish,
-            .region_withdraw = shm_region_withdraw,
-            .memory_allocate = shm_arena_allocate,
-            .memory_free = shm_arena_free,
-        },
+    .domain_ops = &domain_ops,
     .endpoint_ops = endpoint_ops,
 };
 

@@ -385,8 +385,8 @@ void shm_pushes_drop(struct shm_link *link);
 
 /* ------------------------------------------------------------------------------------------------------------ arena.c */
 
-int shm_arena_allocate(struct ofp_region *region, char *text, size_t text_size);
-void shm_arena_free(struct ofp_region *region);
+int shm_arena_allocate(struct ofp_domain *domain, struct ofp_region *region, char *text, size_t text_size);
+void shm_arena_free(struct ofp_domain *domain, struct ofp_region *region);
 void shm_arenas_close(struct shm_domain *domain);
 /* Where in which arena this memory lies; arena 0: in none. */
 uint32_t shm_arena_locate(const struct shm_domain *domain, const void *memory, uint64_t length, uint64_t *offset);
