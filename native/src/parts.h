@@ -89,6 +89,11 @@ void ofpi_log(enum ofp_log_level level, const char *provider, const char *format
  */
 int ofpi_reason_keep(const char *text);
 
+/* ------------------------------------------------------------------------------------------------ host.c
+ * ofp_host_id of the contents of one file and the inode of another. Any thread.
+ */
+int ofpi_host_id_of(const char *boot_path, const char *space_path, uint64_t *id, char *text, size_t text_size);
+
 /* ------------------------------------------------------------------------------------------------ clock.c */
 uint64_t ofpi_now(void); /* CLOCK_MONOTONIC, ns */
 

@@ -95,6 +95,7 @@ const struct ofp_core ofpi_core = {
     .param_size = ofpi_param_size,
     .param_bool = ofpi_param_bool,
     .now = ofpi_now,
+    .host_id = ofp_host_id,
     .peer_by_address = ofpi_peer_by_address,
     .peer_connecting = ofpi_peer_connecting,
     .peer_up = ofpi_peer_up,

@@ -140,8 +140,12 @@ static void fill_info(struct ofp_info *info, bool ordered)
 
 static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
-    int fd = shm_memfd_create("ofipy-probe", 4096, text, text_size), count = max < 2 ? max : 2;
+    int fd, count = max < 2 ? max : 2;
+    uint64_t host;
 
+    if (shm_core->host_id(&host, text, text_size) != 0)
+        return 0;
+    fd = shm_memfd_create("ofipy-probe", 4096, text, text_size);
     if (fd < 0)
         return 0;
     close(fd);

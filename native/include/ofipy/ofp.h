@@ -64,6 +64,12 @@ int ofp_reason(int provider_error, char *text, size_t text_size);
 /* English text of an errno or OFP_E… value, either sign. */
 const char *ofp_strerror(int error);
 
+/*
+ * The same number for two processes only if they share boot and network namespace. A negative errno: there is none, since
+ * one of the two cannot be read, as `text` says.
+ */
+int ofp_host_id(uint64_t *id, char *text, size_t text_size);
+
 /* Parameters: declared by core and providers; `set` takes values from the configuration file, before first use. */
 struct ofp_param_info {
     const char *name;

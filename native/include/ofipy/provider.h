@@ -420,6 +420,8 @@ struct ofp_core {
     bool (*param_bool)(const char *name);
     /* CLOCK_MONOTONIC, nanoseconds. */
     uint64_t (*now)(void);
+    /* The same for two processes only if they share boot and network namespace; a negative errno with a text: not known. */
+    int (*host_id)(uint64_t *id, char *text, size_t text_size);
 
     /* Peers. `peer_by_address` finds the entry or makes one (auto_insert); NULL: unknown and not to be inserted, or -ENOMEM. */
     struct ofp_peer *(*peer_by_address)(struct ofp_endpoint *endpoint, const void *address, size_t length);
