@@ -322,5 +322,7 @@ int ofpi_address_check(const struct ofp_domain *domain, const void *address, siz
 
 const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_error)
 {
-    return provider->error_text ? provider->error_text(provider_error) : NULL;
+    const char *own = provider->error_text ? provider->error_text(provider_error) : NULL;
+
+    return own ? own : ofpi_refusal_text(provider_error);
 }

@@ -154,20 +154,6 @@ static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size
     return count;
 }
 
-static const char *error_text(int provider_error)
-{
-    switch (provider_error) {
-    case OFP_ENOKEY:
-        return "no region of the peer has this key; it may have been closed";
-    case ERANGE:
-        return "the peer's region does not reach so far";
-    case EACCES:
-        return "the peer's region does not grant this";
-    default:
-        return NULL;
-    }
-}
-
 /* --------------------------------------------------------------------------------------------------------- addresses */
 
 /* There is one kind of address, whatever the info. */
@@ -232,7 +218,6 @@ static const struct ofp_provider provider = {
     .address_check = address_check,
     .address_format = address_format,
     .at_node = at_node,
-    .error_text = error_text,
     .domain =
         {
             .size = sizeof(struct shm_domain),

@@ -54,7 +54,7 @@ int ofp_provider_at_node(struct ofp_provider *provider, struct ofp_info *info, c
 /* Whether endpoints of this info can reach that address at all; -EHOSTUNREACH: they cannot, and `text` says why. */
 int ofp_provider_reaches(struct ofp_provider *provider, const struct ofp_info *info, const void *address, size_t length,
                          char *text, size_t text_size);
-/* Text of the provider_error of a completion, NULL when the provider has none. */
+/* Text of the provider_error of a completion, NULL when there is none. */
 const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_error);
 
 /*

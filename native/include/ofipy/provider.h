@@ -396,7 +396,10 @@ struct ofp_provider {
      */
     int (*atomic_query)(const struct ofp_info *info, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
                         uint64_t *count);
-    /* Optional. English text of a provider_error in a completion; static, any thread, no lock. */
+    /*
+     * Optional. English text of a provider_error in a completion; static, any thread, no lock. Of the codes that
+     * core->remote_access returns at the peer the core has texts, for a provider that reports them as they are.
+     */
     const char *(*error_text)(int provider_error);
     struct ofp_domain_ops domain;
     /* One table per kind of endpoint, chosen by the info the domain was opened with. */

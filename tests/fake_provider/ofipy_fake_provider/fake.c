@@ -189,7 +189,6 @@ static const struct ofp_provider provider = {
     .address_check = fake_address_check,
     .address_format = fake_address_format,
     .at_node = fake_at_node,
-    .error_text = fake_error_text,
     .domain = {.size = sizeof(struct fake_domain), .open = fake_domain_open},
     .endpoint_ops = fake_endpoint_ops,
     .passive_ops = &fake_passive_ops,
