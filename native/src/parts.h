@@ -89,6 +89,16 @@ void ofpi_log(enum ofp_log_level level, const char *provider, const char *format
  */
 int ofpi_reason_keep(const char *text);
 
+/* ------------------------------------------------------------------------------------------------ strerror.c
+ * What the initiator reads of the codes with which its peer's ofpi_remote_access refused; NULL: none of them.
+ */
+const char *ofpi_refusal_text(int code);
+
+/* ------------------------------------------------------------------------------------------------ host.c
+ * ofp_host_id of the contents of one file and the inode of another. Any thread.
+ */
+int ofpi_host_id_of(const char *boot_path, const char *space_path, uint64_t *id, char *text, size_t text_size);
+
 /* ------------------------------------------------------------------------------------------------ clock.c */
 uint64_t ofpi_now(void); /* CLOCK_MONOTONIC, ns */
 

@@ -56,6 +56,7 @@ const struct ofp_core ofpi_core = {
     .param_size = ofpi_param_size,
     .param_bool = ofpi_param_bool,
     .now = ofpi_now,
+    .host_id = ofp_host_id,
     .connection_requested = ofpi_connection_requested,
     .remote_release = ofpi_remote_release,
     .atomic_execute = ofpi_remote_atomic,
@@ -106,7 +107,7 @@ static int check(const struct ofp_provider *provider, char *text, size_t text_si
         return -ENOTSUP;
     }
     if (!provider->name || !provider->description || !provider->getinfo || !provider->resolve ||
-        !provider->address_check || !provider->address_format || !provider->domain_ops || !provider->endpoint_ops) {
+        !provider->address_check || !provider->address_format || !provider->endpoint_ops) {
         snprintf(text, text_size, "the provider's table lacks a mandatory entry");
         return -EINVAL;
     }
@@ -264,5 +265,7 @@ int ofpi_address_check(const struct ofp_domain *domain, const void *address, siz
 
 const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_error)
 {
-    return provider->error_text ? provider->error_text(provider_error) : NULL;
+    const char *own = provider->error_text ? provider->error_text(provider_error) : NULL;
+
+    return own ? own : ofpi_refusal_text(provider_error);
 }

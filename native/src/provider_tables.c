@@ -14,6 +14,8 @@ struct completed {
     max_align_t whole[];
 };
 
+static const struct ofp_domain_ops no_domain_ops = {.size = sizeof(no_domain_ops)};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct completed *tables;
 
@@ -55,12 +57,12 @@ const struct ofp_endpoint_ops *ofpi_endpoint_ops(const struct ofp_provider *prov
 const struct ofp_provider *ofpi_provider_whole(const struct ofp_provider *given)
 {
     const struct ofp_provider *whole = ofpi_table_whole(given, given->size, sizeof(*given));
-    const struct ofp_domain_ops *domain_ops = whole ? whole->domain_ops : NULL;
+    const struct ofp_domain_ops *domain_ops = whole && whole->domain_ops ? whole->domain_ops : &no_domain_ops;
     const struct ofp_passive_ops *passive_ops = whole ? whole->passive_ops : NULL;
     struct ofp_provider *mended;
 
-    if (!whole || !domain_ops)
-        return whole;
+    if (!whole)
+        return NULL;
     domain_ops = ofpi_table_whole(domain_ops, domain_ops->size, sizeof(*domain_ops));
     passive_ops = passive_ops ? ofpi_table_whole(passive_ops, passive_ops->size, sizeof(*passive_ops)) : NULL;
     if (domain_ops == whole->domain_ops && passive_ops == whole->passive_ops)

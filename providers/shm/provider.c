@@ -140,28 +140,18 @@ static void fill_info(struct ofp_info *info, bool ordered)
 
 static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
-    int fd = shm_memfd_create("ofipy-probe", 4096, text, text_size), count = max < 2 ? max : 2;
+    int fd, count = max < 2 ? max : 2;
+    uint64_t host;
 
+    if (shm_core->host_id(&host, text, text_size) != 0)
+        return 0;
+    fd = shm_memfd_create("ofipy-probe", 4096, text, text_size);
     if (fd < 0)
         return 0;
     close(fd);
     for (int i = 0; i < count; i++)
         fill_info(&infos[i], i == 1);
     return count;
-}
-
-static const char *error_text(int provider_error)
-{
-    switch (provider_error) {
-    case OFP_ENOKEY:
-        return "no region of the peer has this key; it may have been closed";
-    case ERANGE:
-        return "the peer's region does not reach so far";
-    case EACCES:
-        return "the peer's region does not grant this";
-    default:
-        return NULL;
-    }
 }
 
 /* --------------------------------------------------------------------------------------------------------- addresses */
@@ -242,7 +232,6 @@ static const struct ofp_provider provider = {
     .address_check = address_check,
     .address_format = address_format,
     .at_node = at_node,
-    .error_text = error_text,
     .domain_ops = &domain_ops,
     .endpoint_ops = endpoint_ops,
 };

@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 #include "address.h"
-#include "ofipy/services.h"
+#include "core.h"
 #include "ring.h"
 #include "segment.h"
 
@@ -44,8 +44,6 @@
 
 #define SHM_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define SHM_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-
-extern const struct ofp_core *shm_core; /* set once, when the provider is loaded */
 
 /* A foreign domain. Counted by its links; death.c. */
 struct shm_remote {

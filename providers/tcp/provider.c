@@ -232,7 +232,6 @@ static const struct ofp_provider provider = {
     .address_format = address_format,
     .at_node = tcp_address_at_node,
     .reaches = tcp_address_reaches,
-    .error_text = tcp_error_text,
     .domain_ops = &domain_ops,
     .endpoint_ops = endpoint_ops,
     .passive_ops = &tcp_passive_ops,

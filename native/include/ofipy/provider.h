@@ -433,9 +433,12 @@ struct ofp_provider {
      */
     int (*atomic_query)(const struct ofp_info *info, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
                         uint64_t *count);
-    /* Optional. English text of a provider_error in a completion; static, any thread, no lock. */
+    /*
+     * Optional. English text of a provider_error in a completion; static, any thread, no lock. Of the codes that
+     * core->remote_access returns at the peer the core has texts, for a provider that reports them as they are.
+     */
     const char *(*error_text)(int provider_error);
-    const struct ofp_domain_ops *domain_ops;
+    const struct ofp_domain_ops *domain_ops; /* NULL: every entry is its default */
     /* One table per kind of endpoint, chosen by the info the domain was opened with. */
     const struct ofp_endpoint_ops *(*endpoint_ops)(const struct ofp_info *info);
     /* Only with infos of type MSG, and mandatory for those. */
@@ -458,6 +461,8 @@ struct ofp_core {
     bool (*param_bool)(const char *name);
     /* CLOCK_MONOTONIC, nanoseconds. */
     uint64_t (*now)(void);
+    /* The same for two processes only if they share boot and network namespace; a negative errno with a text: not known. */
+    int (*host_id)(uint64_t *id, char *text, size_t text_size);
 
     /*
      * Type MSG. Somebody asks a listener for a connection: `request` is the provider's name for it, not 0, `address` that of

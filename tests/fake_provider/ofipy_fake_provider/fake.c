@@ -197,7 +197,6 @@ static const struct ofp_provider provider = {
     .address_check = fake_address_check,
     .address_format = fake_address_format,
     .at_node = fake_at_node,
-    .error_text = fake_error_text,
     .domain_ops = &domain_ops,
     .endpoint_ops = fake_endpoint_ops,
     .passive_ops = &fake_passive_ops,
