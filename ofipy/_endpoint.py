@@ -21,7 +21,7 @@ from ofipy._event import EventQueue
 from ofipy._flags import Access, Cap, EndpointType, Flag, complete_flags, parse_flags
 from ofipy._info import Info
 from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Opening, Resource
-from ofipy._limits import LIMITS, UINT64_MAX, limit, whole_number
+from ofipy._limits import LIMITS, UINT64_MAX, limit, service_text, whole_number
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
 from ofipy._owner import check_owner
@@ -198,7 +198,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             "min_multi_recv": limit("min_multi_recv", min_multi_recv),
             "selective_completion": _selective_bits(selective_completion),
             "remote_events": remote_events,
-            "service": str(service) if service is not None else None,
+            "service": service_text(service, "endpoint") if service is not None else None,
         }
         self._eq = eq
         self._counters = dict(counters or {})
