@@ -197,7 +197,9 @@ def close_region(stage: Stage) -> None:
             into = canary(SIZE)
             try:
                 stage.ep.read(into, stage.me, remote).wait(timeout=PATIENCE)
-            except ofipy.RemoteAccessError:
+            except (ofipy.RemoteAccessError, ofipy.Canceled) as error:
+                # libfabric's tcp has no answer but the end of the connection (tests/conformance/deviations.py).
+                assert isinstance(error, ofipy.RemoteAccessError) or "ofi:tcp" in stage.ep.provider
                 assert is_untouched(into)
                 return True
             assert into == source
