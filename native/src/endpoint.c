@@ -105,7 +105,10 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
 
     text[0] = 0;
     if (attr->tx_flags & ~(uint64_t)OFPI_TX_DEFAULTS || attr->rx_flags & ~(uint64_t)OFPI_RX_DEFAULTS) {
-        snprintf(text, text_size, "flags that cannot be the default of every operation");
+        snprintf(
+            text, text_size,
+            "flags that cannot be the default of every operation: of sends inject, completion and the levels can, of "
+            "receives completion and multi_recv");
         return -EINVAL;
     }
     if (!attr->tx_cq || !attr->rx_cq || attr->tx_cq->domain != domain || attr->rx_cq->domain != domain ||

@@ -254,6 +254,8 @@ int bridge_descriptors(struct ofp_endpoint *endpoint, const struct ofp_transfer 
                        void **descriptors);
 
 /* address.c */
+/* -EINVAL with a text: a number that is no port, which libfabric would take for another one. */
+int bridge_service_check(const struct ofp_info *info, const char *service, char *text, size_t text_size);
 int bridge_resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
                    char *text, size_t text_size);
 /* AF_UNSPEC: no IP address. */
