@@ -19,7 +19,7 @@ static const struct ofp_domain_ops no_domain_ops = {.size = sizeof(no_domain_ops
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct completed *tables;
 
-static struct completed *complete(const void *table, uint32_t known, size_t size)
+static struct completed *complete(const void *table, size_t known, size_t size)
 {
     struct completed *made = calloc(1, sizeof(*made) + size);
 
@@ -32,19 +32,23 @@ static struct completed *complete(const void *table, uint32_t known, size_t size
     return made;
 }
 
-const void *ofpi_table_whole(const void *table, uint32_t known, size_t size)
+/* The same copy each time. NULL: out of memory. */
+static void *copy_of(const void *table, size_t known, size_t size)
 {
     struct completed *found;
 
-    if (!table || known >= size)
-        return table;
     pthread_mutex_lock(&lock);
     for (found = tables; found && found->given != table; found = found->next)
         ;
     if (!found)
-        found = complete(table, known, size);
+        found = complete(table, known < size ? known : size, size);
     pthread_mutex_unlock(&lock);
     return found ? found->whole : NULL;
+}
+
+const void *ofpi_table_whole(const void *table, uint32_t known, size_t size)
+{
+    return !table || known >= size ? table : copy_of(table, known, size);
 }
 
 const struct ofp_endpoint_ops *ofpi_endpoint_ops(const struct ofp_provider *provider, const struct ofp_info *info)
@@ -67,12 +71,11 @@ const struct ofp_provider *ofpi_provider_whole(const struct ofp_provider *given)
     passive_ops = passive_ops ? ofpi_table_whole(passive_ops, passive_ops->size, sizeof(*passive_ops)) : NULL;
     if (domain_ops == whole->domain_ops && passive_ops == whole->passive_ops)
         return whole;
-    mended = malloc(sizeof(*mended));
-    if (!mended)
-        return NULL;
-    *mended = *whole;
-    mended->domain_ops = domain_ops;
-    mended->passive_ops = passive_ops;
+    mended = domain_ops ? copy_of(given, given->size, sizeof(*given)) : NULL;
+    if (mended) {
+        mended->domain_ops = domain_ops;
+        mended->passive_ops = passive_ops;
+    }
     return mended;
 }
 
