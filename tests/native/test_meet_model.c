@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The table of native/meet, as two sides that follow it: all interleavings of their requests, answers, timers and ends of
+ * connections, with everything that may go wrong a few times. Either both end with the same one connection, or both with none;
+ * nobody waits for ever; never are two connections used; each end of each connection is closed exactly once.
+ *
+ * A connection carries packets in order, both ways; its end is one of them, unless it is broken, which drops the rest. A packet
+ * for an end that is closed is lost. A process that starts anew closes all that it had, and knows nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "meet/meet.h"
+
+#define CONNECTIONS 6
+#define QUEUE 3
+#define NONE 0xff
+
+enum packet { NO_PACKET, REQUEST, ACCEPTANCE, LATER, REJECTION, CONFIRMATION, END };
+
+/* What tells one transport from another. */
+struct transport {
+    enum ofpi_meet_winner winner[2]; /* as each side believes */
+    bool confirms;                   /* an acceptance counts when its answer is here */
+    bool drains;                     /* what came by a connection is read to its end before it is lost */
+    bool withdraws;                  /* a request whose sender has hung up is seen to be void */
+    bool persists;                   /* a request that ends without an answer is made again */
+    bool probes;                     /* an end is looked into before it is believed */
+};
+
+/* How often each may happen. */
+struct faults {
+    uint8_t wants[2], restarts, breaks, shortages, rejections, deadlines, disconnects;
+};
+
+struct connection {
+    uint8_t opener;          /* NONE: unused */
+    uint8_t open[2];         /* of each side's end */
+    uint8_t queue[2][QUEUE]; /* to each side */
+    uint8_t incarnation;     /* of who opened it */
+};
+
+struct side {
+    uint8_t state;
+    uint8_t request; /* the connection of our own request; NONE */
+    uint8_t used;    /* that is accepted, up, doubted or drained */
+    uint8_t incarnation, theirs;
+    uint8_t wanted; /* operations wait */
+    uint8_t probing;
+};
+
+struct world {
+    struct side side[2];
+    struct connection connection[CONNECTIONS];
+    struct faults left;
+    uint8_t faulted; /* something went wrong on the way here */
+};
+
+/* ------------------------------------------------------------------------------------------------------- the search */
+
+#define WORLDS_MAX (1u << 20)
+#define STEPS_MAX (6u * WORLDS_MAX)
+static struct world *worlds;
+static uint32_t *places; /* by hash: 1 + index of a world */
+static uint32_t world_count;
+static uint32_t (*steps)[2]; /* from, to: those that nothing has to go wrong for */
+static uint32_t step_count;
+static uint32_t origin; /* the world whose steps are taken */
+static const struct transport *transport;
+static bool row_used[256];
+static const char *violation;
+
+static void violated(const char *what)
+{
+    if (!violation)
+        violation = what;
+}
+
+static uint32_t remember(const struct world *world)
+{
+    const uint8_t *bytes = (const uint8_t *)world;
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < sizeof(*world); i++)
+        hash = (hash ^ bytes[i]) * 16777619u;
+    for (hash %= 2 * WORLDS_MAX; places[hash]; hash = (hash + 1) % (2 * WORLDS_MAX))
+        if (memcmp(&worlds[places[hash] - 1], world, sizeof(*world)) == 0)
+            return places[hash] - 1;
+    assert_true(world_count < WORLDS_MAX);
+    worlds[world_count++] = *world;
+    places[hash] = world_count;
+    return world_count - 1;
+}
+
+/* Unused connections all look alike, and those in use stand in one order. */
+static void tidy(struct world *world)
+{
+    for (int i = 0; i < CONNECTIONS; i++) {
+        struct connection *each = &world->connection[i];
+
+        if (each->opener != NONE && !each->open[0] && !each->open[1])
+            *each = (struct connection){.opener = NONE};
+    }
+    for (int i = 0, to = 0; i < CONNECTIONS; i++) {
+        if (world->connection[i].opener == NONE)
+            continue;
+        if (i != to) {
+            world->connection[to] = world->connection[i];
+            world->connection[i] = (struct connection){.opener = NONE};
+            for (int who = 0; who < 2; who++) {
+                struct side *side = &world->side[who];
+
+                side->request = side->request == i ? (uint8_t)to : side->request;
+                side->used = side->used == i ? (uint8_t)to : side->used;
+            }
+        }
+        to++;
+    }
+}
+
+static bool in_use(const struct side *side) { return side->state == OFPI_MEET_UP || side->state == OFPI_MEET_DOUBTED; }
+
+static bool has_end(const struct connection *connection, int to)
+{
+    for (int i = 0; i < QUEUE; i++)
+        if (connection->queue[to][i] == END)
+            return true;
+    return false;
+}
+
+static bool is_whole(const struct connection *connection)
+{
+    return connection->open[0] && connection->open[1] && !has_end(connection, 0) && !has_end(connection, 1);
+}
+
+static void check(const struct world *world)
+{
+    const struct side *sides = world->side;
+
+    for (int who = 0; who < 2; who++) {
+        const struct side *side = &sides[who];
+        bool has = side->state == OFPI_MEET_ACCEPTED || in_use(side) || side->state == OFPI_MEET_DRAINING;
+
+        if ((side->state == OFPI_MEET_CONNECTING) != (side->request != NONE) || has != (side->used != NONE))
+            violated("a side that is not where its connections are");
+        if (side->wanted && side->state == OFPI_MEET_IDLE)
+            violated("operations wait for nothing");
+    }
+    if (in_use(&sides[0]) && in_use(&sides[1]) && sides[0].used != sides[1].used &&
+        is_whole(&world->connection[sides[0].used]) && is_whole(&world->connection[sides[1].used]))
+        violated("two connections are used");
+}
+
+static void go(struct world next, bool fault)
+{
+    uint32_t to;
+
+    next.faulted |= fault;
+    tidy(&next);
+    check(&next);
+    to = remember(&next);
+    if (fault)
+        return;
+    assert_true(step_count < STEPS_MAX);
+    steps[step_count][0] = origin;
+    steps[step_count++][1] = to;
+}
+
+/* ------------------------------------------------------------------------------------------------- what a side does */
+
+static void send_packet(struct world *world, int from, uint8_t which, enum packet packet)
+{
+    struct connection *connection = &world->connection[which];
+    uint8_t *queue = connection->queue[!from];
+    int last = 0;
+
+    if (!connection->open[!from])
+        return;
+    while (last < QUEUE && queue[last])
+        last++;
+    assert_true(last < QUEUE);
+    queue[last] = (uint8_t)packet;
+}
+
+static void close_end(struct world *world, int who, uint8_t which)
+{
+    struct connection *connection = &world->connection[which];
+
+    if (!connection->open[who])
+        violated("an end is closed twice");
+    send_packet(world, who, which, END);
+    connection->open[who] = false;
+    memset(connection->queue[who], 0, QUEUE);
+}
+
+static uint8_t open_connection(struct world *world, int who)
+{
+    for (uint8_t i = 0; i < CONNECTIONS; i++) {
+        struct connection *connection = &world->connection[i];
+
+        if (connection->opener != NONE)
+            continue;
+        *connection =
+            (struct connection){.opener = (uint8_t)who, .open = {1, 1}, .incarnation = world->side[who].incarnation};
+        return i;
+    }
+    fail_msg("more connections at once than the model has");
+    return NONE;
+}
+
+static void drop(struct world *world, int who, uint8_t *which)
+{
+    if (*which != NONE)
+        close_end(world, who, *which);
+    *which = NONE;
+}
+
+static void happen(struct world world, int who, enum ofpi_meet_event event, unsigned facts, uint8_t request,
+                   bool fault);
+
+/* What may lack something goes on in two ways. */
+static void try_to_connect(struct world world, int who, bool fault)
+{
+    struct side *side = &world.side[who];
+
+    if (world.left.shortages) {
+        struct world lacking = world;
+
+        lacking.left.shortages--;
+        happen(lacking, who, OFPI_MEET_SHORTAGE, 0, NONE, true);
+        if (lacking.left.deadlines) {
+            lacking.left.deadlines--;
+            happen(lacking, who, OFPI_MEET_SHORTAGE, OFPI_MEET_LATE, NONE, true);
+        }
+    }
+    side->request = open_connection(&world, who);
+    send_packet(&world, who, side->request, REQUEST);
+    go(world, fault);
+}
+
+static void try_to_accept(struct world world, int who, uint8_t request, bool fault)
+{
+    struct side *side = &world.side[who];
+    uint8_t theirs = world.connection[request].incarnation;
+    unsigned wanted = side->wanted ? OFPI_MEET_WANTED : 0;
+
+    side->used = request;
+    if (world.left.shortages) {
+        struct world lacking = world;
+
+        lacking.left.shortages--;
+        happen(lacking, who, OFPI_MEET_SHORTAGE, wanted, NONE, true);
+    }
+    side->theirs = theirs;
+    side->wanted = true;
+    send_packet(&world, who, request, ACCEPTANCE);
+    if (transport->confirms)
+        go(world, fault);
+    else
+        happen(world, who, OFPI_MEET_CONFIRM, 0, NONE, fault);
+}
+
+static void happen(struct world world, int who, enum ofpi_meet_event event, unsigned facts, uint8_t request, bool fault)
+{
+    struct side *side = &world.side[who];
+    struct ofpi_meet_decision decision = ofpi_meet_decide((enum ofpi_meet_state)side->state, event, facts);
+    unsigned acts = decision.acts;
+
+    assert_true(decision.row < ofpi_meet_rows);
+    row_used[decision.row] = true;
+    side->state = decision.next;
+    if (acts & OFPI_MEET_DO_CLOSE) {
+        drop(&world, who, &side->request);
+        drop(&world, who, &side->used);
+    }
+    if (acts & (OFPI_MEET_DO_LOSE | OFPI_MEET_DO_LEAVE)) {
+        drop(&world, who, &side->used);
+        side->wanted = side->probing = false;
+    }
+    if (event == OFPI_MEET_DISCONNECT) {
+        drop(&world, who, &side->used);
+        side->wanted = false;
+    }
+    if (acts & OFPI_MEET_DO_PROBE)
+        side->probing = true;
+    if (acts & OFPI_MEET_DO_DRAIN)
+        side->wanted = false;
+    if (acts & OFPI_MEET_DO_PUT_OFF) {
+        send_packet(&world, who, request, LATER);
+        close_end(&world, who, request);
+    }
+    if (acts & OFPI_MEET_DO_USE) {
+        if (side->request != NONE) {
+            side->used = side->request;
+            side->request = NONE;
+            if (transport->confirms)
+                send_packet(&world, who, side->used, CONFIRMATION);
+        }
+        side->wanted = false;
+    }
+    if (acts & OFPI_MEET_DO_ACCEPT)
+        try_to_accept(world, who, request, fault);
+    else if (acts & OFPI_MEET_DO_CONNECT)
+        try_to_connect(world, who, fault);
+    else
+        go(world, fault);
+}
+
+/* --------------------------------------------------------------------------------------------------- what can happen */
+
+static void requested(struct world world, int who, uint8_t which)
+{
+    const struct side *side = &world.side[who];
+    unsigned facts = ofpi_meet_crossing(transport->winner[who], who ? -1 : 1);
+
+    if (transport->withdraws && has_end(&world.connection[which], who)) {
+        close_end(&world, who, which);
+        go(world, false);
+        return;
+    }
+    if (world.left.rejections) {
+        struct world rejecting = world;
+
+        rejecting.left.rejections--;
+        send_packet(&rejecting, who, which, REJECTION);
+        close_end(&rejecting, who, which);
+        go(rejecting, true);
+    }
+    if (side->used != NONE) {
+        facts |= world.connection[which].incarnation != side->theirs ? OFPI_MEET_RENEWED : 0;
+        facts |= !transport->drains && world.connection[side->used].opener == who ? OFPI_MEET_OPENED : 0;
+    }
+    /* Once doubted, it is read sooner or later. */
+    if (transport->drains && side->state == OFPI_MEET_DOUBTED)
+        happen(world, who, OFPI_MEET_REQUEST, facts, which, false);
+    happen(world, who, OFPI_MEET_REQUEST, facts | (transport->drains ? OFPI_MEET_UNREAD : 0), which, false);
+}
+
+static void ended(struct world world, int who, uint8_t which)
+{
+    const struct side *side = &world.side[who];
+    unsigned unread = transport->drains ? OFPI_MEET_UNREAD : 0;
+
+    if (which == side->request) {
+        happen(world, who, transport->persists ? OFPI_MEET_LATER : OFPI_MEET_REJECT, 0, NONE, false);
+    } else if (which == side->used) {
+        /* Who it was may be known otherwise than by the connection. */
+        if (side->state == OFPI_MEET_ACCEPTED || transport->probes)
+            happen(world, who, OFPI_MEET_BROKEN, 0, NONE, false);
+        happen(world, who, OFPI_MEET_CLOSED, unread, NONE, false);
+    } else {
+        /* A request that was not looked at. */
+        close_end(&world, who, which);
+        go(world, false);
+    }
+}
+
+static void put_off(struct world world, int who)
+{
+    happen(world, who, OFPI_MEET_LATER, 0, NONE, false);
+    if (!world.left.deadlines)
+        return;
+    world.left.deadlines--;
+    happen(world, who, OFPI_MEET_LATER, OFPI_MEET_LATE, NONE, true);
+}
+
+static void arrive(struct world world, int who, uint8_t which)
+{
+    struct connection *connection = &world.connection[which];
+    uint8_t *queue = connection->queue[who], packet = queue[0];
+
+    if (connection->opener == NONE || !connection->open[who] || !packet)
+        return;
+    memmove(queue, queue + 1, QUEUE - 1);
+    queue[QUEUE - 1] = NO_PACKET;
+    switch ((enum packet)packet) {
+    case REQUEST:
+        requested(world, who, which);
+        break;
+    case ACCEPTANCE:
+        world.side[who].theirs = world.side[!who].incarnation;
+        happen(world, who, OFPI_MEET_ACCEPT, 0, NONE, false);
+        break;
+    case LATER:
+        put_off(world, who);
+        break;
+    case REJECTION:
+        happen(world, who, OFPI_MEET_REJECT, 0, NONE, false);
+        break;
+    case CONFIRMATION:
+        if (world.side[who].state == OFPI_MEET_ACCEPTED)
+            happen(world, who, OFPI_MEET_CONFIRM, 0, NONE, false);
+        else
+            go(world, false);
+        break;
+    case NO_PACKET:
+    case END:
+        ended(world, who, which);
+        break;
+    }
+}
+
+static void timers(const struct world *world, int who)
+{
+    const struct side *side = &world->side[who];
+    struct world late = *world;
+
+    if (side->state == OFPI_MEET_BACKOFF)
+        happen(*world, who, OFPI_MEET_TIMER, 0, NONE, false);
+    if (side->probing)
+        happen(*world, who, OFPI_MEET_CLOSED, 0, NONE, false);
+    if (side->state == OFPI_MEET_DRAINING)
+        happen(*world, who, OFPI_MEET_DRAINED, 0, NONE, false);
+    if (!late.left.deadlines)
+        return;
+    late.left.deadlines--;
+    if (side->state == OFPI_MEET_BACKOFF || side->state == OFPI_MEET_CONNECTING)
+        happen(late, who, OFPI_MEET_TIMER, OFPI_MEET_LATE, NONE, true);
+    if (side->state == OFPI_MEET_ACCEPTED)
+        happen(late, who, OFPI_MEET_BROKEN, 0, NONE, true);
+}
+
+static void restart(struct world world, int who)
+{
+    if (!world.left.restarts)
+        return;
+    world.left.restarts--;
+    for (uint8_t i = 0; i < CONNECTIONS; i++)
+        if (world.connection[i].opener != NONE && world.connection[i].open[who])
+            close_end(&world, who, i);
+    world.side[who] =
+        (struct side){.request = NONE, .used = NONE, .incarnation = (uint8_t)(world.side[who].incarnation + 1)};
+    go(world, true);
+}
+
+static void breaks(struct world world, uint8_t which)
+{
+    struct connection *connection = &world.connection[which];
+
+    if (!world.left.breaks || connection->opener == NONE)
+        return;
+    world.left.breaks--;
+    for (int who = 0; who < 2; who++) {
+        memset(connection->queue[who], 0, QUEUE);
+        connection->queue[who][0] = connection->open[who] ? END : NO_PACKET;
+    }
+    go(world, true);
+}
+
+static void wishes(struct world world, int who)
+{
+    struct side *side = &world.side[who];
+    struct world leaving = world;
+
+    if (side->state == OFPI_MEET_IDLE && world.left.wants[who]) {
+        world.left.wants[who]--;
+        side->wanted = true;
+        happen(world, who, OFPI_MEET_CONNECT, 0, NONE, false);
+    }
+    if (leaving.left.disconnects && side->state != OFPI_MEET_IDLE) {
+        leaving.left.disconnects--;
+        happen(leaving, who, OFPI_MEET_DISCONNECT, 0, NONE, true);
+    }
+}
+
+static void explore(const struct world *world)
+{
+    for (int who = 0; who < 2; who++) {
+        for (uint8_t i = 0; i < CONNECTIONS; i++)
+            arrive(*world, who, i);
+        timers(world, who);
+        wishes(*world, who);
+        restart(*world, who);
+    }
+    for (uint8_t i = 0; i < CONNECTIONS; i++)
+        breaks(*world, i);
+}
+
+/* ------------------------------------------------------------------------------------------------------- the verdict */
+
+static bool is_at_rest(const struct world *world)
+{
+    const struct side *sides = world->side;
+    int open = 0;
+
+    for (int i = 0; i < CONNECTIONS; i++)
+        open += world->connection[i].opener != NONE;
+    if (sides[0].state == OFPI_MEET_IDLE && sides[1].state == OFPI_MEET_IDLE)
+        return !open && world->faulted;
+    return in_use(&sides[0]) && in_use(&sides[1]) && sides[0].used == sides[1].used && open == 1;
+}
+
+/* Where nothing can happen any more all is well; and from everywhere such a place is reached without any luck or mishap. */
+static void check_ends(void)
+{
+    bool *moves = calloc(world_count, sizeof(*moves)), *ends = calloc(world_count, sizeof(*ends)), changed = true;
+
+    for (uint32_t i = 0; i < step_count; i++)
+        moves[steps[i][0]] = true;
+    for (uint32_t i = 0; i < world_count; i++) {
+        ends[i] = !moves[i];
+        if (!moves[i] && !is_at_rest(&worlds[i]))
+            violated("it ends otherwise than with one connection, or none");
+    }
+    while (changed) {
+        changed = false;
+        for (uint32_t i = step_count; i-- > 0;)
+            if (ends[steps[i][1]] && !ends[steps[i][0]])
+                ends[steps[i][0]] = changed = true;
+    }
+    for (uint32_t i = 0; i < world_count; i++)
+        if (!ends[i])
+            violated("somebody waits for ever");
+    free(moves);
+    free(ends);
+}
+
+/* NULL: all is as it should be. */
+static const char *outcome(const struct transport *of, const struct faults *faults)
+{
+    struct world start;
+
+    worlds = malloc(WORLDS_MAX * sizeof(*worlds));
+    places = calloc(2 * WORLDS_MAX, sizeof(*places));
+    steps = malloc(STEPS_MAX * sizeof(*steps));
+    assert_true(worlds && places && steps);
+    memset(&start, 0, sizeof(start));
+    for (int who = 0; who < 2; who++)
+        start.side[who].request = start.side[who].used = NONE;
+    for (int i = 0; i < CONNECTIONS; i++)
+        start.connection[i].opener = NONE;
+    start.left = *faults;
+    transport = of;
+    violation = NULL;
+    world_count = step_count = 0;
+    remember(&start);
+    for (origin = 0; origin < world_count && !violation; origin++) {
+        struct world world = worlds[origin];
+
+        explore(&world);
+    }
+    if (!violation)
+        check_ends();
+    free(worlds);
+    free(places);
+    free(steps);
+    return violation;
+}
+
+static const struct transport tcp = {.winner = {OFPI_MEET_LARGER_WINS, OFPI_MEET_LARGER_WINS}, .probes = true};
+static const struct transport shm = {.winner = {OFPI_MEET_SMALLER_WINS, OFPI_MEET_SMALLER_WINS},
+                                     .confirms = true,
+                                     .drains = true,
+                                     .withdraws = true,
+                                     .persists = true};
+
+static void expect_good(struct faults faults)
+{
+    const char *wrong = outcome(&tcp, &faults);
+
+    if (wrong)
+        fail_msg("as tcp: %s", wrong);
+    wrong = outcome(&shm, &faults);
+    if (wrong)
+        fail_msg("as shm: %s", wrong);
+}
+
+static void test_both_want_and_nothing_goes_wrong(void **state)
+{
+    (void)state;
+    expect_good((struct faults){.wants = {1, 1}});
+    expect_good((struct faults){.wants = {1, 0}});
+}
+
+static void test_one_mishap_after_the_other(void **state)
+{
+    static const struct faults mishaps[] = {
+        {.restarts = 3}, {.breaks = 3}, {.shortages = 4}, {.rejections = 3}, {.deadlines = 3}, {.disconnects = 3},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(mishaps) / sizeof(mishaps[0]); i++) {
+        struct faults faults = mishaps[i];
+
+        faults.wants[0] = faults.wants[1] = 2;
+        expect_good(faults);
+    }
+}
+
+static void test_all_mishaps_together(void **state)
+{
+    (void)state;
+    expect_good((struct faults){.wants = {2, 1},
+                                .restarts = 1,
+                                .breaks = 1,
+                                .shortages = 1,
+                                .rejections = 1,
+                                .deadlines = 1,
+                                .disconnects = 1});
+}
+
+/* A row that no interleaving uses says nothing. Behind the tests above. */
+static void test_every_row_is_used(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < ofpi_meet_rows; i++)
+        if (!row_used[i])
+            fail_msg("row %u: state %u, event %u", i, ofpi_meet_table[i].state, ofpi_meet_table[i].event);
+}
+
+/* Which also says that the model notices what is wrong. */
+static void test_both_sides_must_know_one_winner(void **state)
+{
+    const struct transport yields = {.winner = {OFPI_MEET_LARGER_WINS, OFPI_MEET_SMALLER_WINS}};
+
+    (void)state;
+    assert_non_null(outcome(&yields, &(struct faults){.wants = {1, 1}}));
+}
+
+static void test_back_off(void **state)
+{
+    struct ofpi_backoff backoff = ofpi_backoff_begin(1000, 10, 50);
+    uint64_t now = 0;
+
+    (void)state;
+    for (const uint64_t *pause = (const uint64_t[]){10, 20, 40, 50, 50, 0}; *pause; pause++) {
+        assert_int_equal(ofpi_backoff_next(&backoff, now), now + *pause);
+        now += *pause;
+    }
+    assert_int_equal(ofpi_backoff_lateness(&backoff, now), 0);
+    assert_int_equal(ofpi_backoff_next(&backoff, 980), 1000);
+    assert_int_equal(ofpi_backoff_lateness(&backoff, 1000), OFPI_MEET_LATE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_both_want_and_nothing_goes_wrong),
+        cmocka_unit_test(test_one_mishap_after_the_other),
+        cmocka_unit_test(test_all_mishaps_together),
+        cmocka_unit_test(test_every_row_is_used),
+        cmocka_unit_test(test_both_sides_must_know_one_winner),
+        cmocka_unit_test(test_back_off),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
