@@ -8,7 +8,6 @@
 #define NOTHING 0
 #define CLOSE OFPI_MEET_DO_CLOSE
 #define LOSE OFPI_MEET_DO_LOSE
-#define LEAVE OFPI_MEET_DO_LEAVE
 #define DRAIN OFPI_MEET_DO_DRAIN
 #define PROBE OFPI_MEET_DO_PROBE
 #define PUT_OFF OFPI_MEET_DO_PUT_OFF
@@ -42,13 +41,11 @@ const struct ofpi_meet_row ofpi_meet_table[] = {
     IF(CONNECTING, SHORTAGE, LATE, CLOSE | LOSE, IDLE),
     ALWAYS(CONNECTING, SHORTAGE, CLOSE | WAIT, BACKOFF),
     IF(CONNECTING, TIMER, LATE, CLOSE | LOSE, IDLE),
-    ALWAYS(CONNECTING, DISCONNECT, CLOSE, IDLE),
 
     /* Nothing of ours is out, so nothing crosses: whoever wins, theirs is welcome. */
     ALWAYS(BACKOFF, REQUEST, ACCEPT, ACCEPTED),
     IF(BACKOFF, TIMER, LATE, LOSE, IDLE),
     ALWAYS(BACKOFF, TIMER, CONNECT, CONNECTING),
-    ALWAYS(BACKOFF, DISCONNECT, NOTHING, IDLE),
 
     /* Operations that waited for a request of ours, which gave way, wait for the next one. So they do once the core was told. */
     ALWAYS(ACCEPTED, CONFIRM, USE, UP),
@@ -58,7 +55,6 @@ const struct ofpi_meet_row ofpi_meet_table[] = {
     IF(ACCEPTED, REQUEST, RENEWED, DRAIN | PUT_OFF, DRAINING),
     ALWAYS(ACCEPTED, REQUEST, PUT_OFF, ACCEPTED),
     ALWAYS(ACCEPTED, CLOSED, DRAIN, DRAINING),
-    ALWAYS(ACCEPTED, DISCONNECT, LEAVE, IDLE),
 
     /* Who requests although we are connected has lost the connection, unless the request crossed it. */
     IF(UP, REQUEST, RENEWED | UNREAD, DRAIN | PUT_OFF, DRAINING),
@@ -69,7 +65,6 @@ const struct ofpi_meet_row ofpi_meet_table[] = {
     ALWAYS(UP, BROKEN, PROBE, DOUBTED),
     IF(UP, CLOSED, UNREAD, DRAIN, DRAINING),
     ALWAYS(UP, CLOSED, LOSE, IDLE),
-    ALWAYS(UP, DISCONNECT, LEAVE, IDLE),
 
     IF(DOUBTED, REQUEST, RENEWED | UNREAD, DRAIN | PUT_OFF, DRAINING),
     IF(DOUBTED, REQUEST, UNREAD, PUT_OFF, DOUBTED),
@@ -77,12 +72,10 @@ const struct ofpi_meet_row ofpi_meet_table[] = {
     ALWAYS(DOUBTED, BROKEN, PROBE, DOUBTED),
     IF(DOUBTED, CLOSED, UNREAD, DRAIN, DRAINING),
     ALWAYS(DOUBTED, CLOSED, LOSE, IDLE),
-    ALWAYS(DOUBTED, DISCONNECT, LEAVE, IDLE),
 
     ALWAYS(DRAINING, REQUEST, PUT_OFF, DRAINING),
     ALWAYS(DRAINING, DRAINED, LOSE, IDLE),
     ALWAYS(DRAINING, CLOSED, NOTHING, DRAINING),
-    ALWAYS(DRAINING, DISCONNECT, NOTHING, IDLE),
 };
 const uint32_t ofpi_meet_rows = sizeof(ofpi_meet_table) / sizeof(ofpi_meet_table[0]);
 

@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is between an endpoint and one of its peers. 0 is the beginning, as zeroed memory has it. */
+/*
+ * What is between an endpoint and one of its peers. 0 is the beginning, as zeroed memory has it, and the end: who lets go of a
+ * peer decides nothing.
+ */
 enum ofpi_meet_state {
     OFPI_MEET_IDLE,       /* nothing */
     OFPI_MEET_CONNECTING, /* our request is under way */
@@ -20,23 +23,20 @@ enum ofpi_meet_state {
     OFPI_MEET_DOUBTED, /* up, but the peer may not have this connection any more */
     OFPI_MEET_DRAINING /* over: what came by it is still read */
 };
-#define OFPI_MEET_STATES (OFPI_MEET_DRAINING + 1)
 
 enum ofpi_meet_event {
-    OFPI_MEET_CONNECT,   /* operations wait for a connection */
-    OFPI_MEET_REQUEST,   /* the peer requests one */
-    OFPI_MEET_ACCEPT,    /* it accepts ours, */
-    OFPI_MEET_LATER,     /* puts it off, */
-    OFPI_MEET_REJECT,    /* or rejects it; nobody is there */
-    OFPI_MEET_CONFIRM,   /* our acceptance reached it, as far as the transport wants to know */
-    OFPI_MEET_SHORTAGE,  /* what was decided last lacked descriptors, memory, room: ofpi_meet_is_shortage */
-    OFPI_MEET_TIMER,     /* the time of the back-off, or the deadline */
-    OFPI_MEET_BROKEN,    /* the connection ended without a word */
-    OFPI_MEET_CLOSED,    /* the peer's end of it, or the peer, is known to be gone */
-    OFPI_MEET_DRAINED,   /* what came by it is read */
-    OFPI_MEET_DISCONNECT /* this side lets go of the peer */
+    OFPI_MEET_CONNECT,  /* operations wait for a connection */
+    OFPI_MEET_REQUEST,  /* the peer requests one */
+    OFPI_MEET_ACCEPT,   /* it accepts ours, */
+    OFPI_MEET_LATER,    /* puts it off, */
+    OFPI_MEET_REJECT,   /* or rejects it; nobody is there */
+    OFPI_MEET_CONFIRM,  /* our acceptance reached it, as far as the transport wants to know */
+    OFPI_MEET_SHORTAGE, /* what was decided last lacked descriptors, memory, room: ofpi_meet_is_shortage */
+    OFPI_MEET_TIMER,    /* the time of the back-off, or the deadline */
+    OFPI_MEET_BROKEN,   /* the connection ended without a word */
+    OFPI_MEET_CLOSED,   /* the peer's end of it, or the peer, is known to be gone */
+    OFPI_MEET_DRAINED   /* what came by it is read */
 };
-#define OFPI_MEET_EVENTS (OFPI_MEET_DISCONNECT + 1)
 
 /* Bits: what else is known when it happens. */
 enum ofpi_meet_fact {
@@ -52,7 +52,6 @@ enum ofpi_meet_fact {
 enum ofpi_meet_act {
     OFPI_MEET_DO_CLOSE = 1,     /* close the connection that we requested, or accepted and cannot use */
     OFPI_MEET_DO_LOSE = 2,      /* the core hears that the peer is lost, and the connection that was up is closed */
-    OFPI_MEET_DO_LEAVE = 4,     /* take leave by the connection, then close it */
     OFPI_MEET_DO_DRAIN = 8,     /* read what is left of it, then tell of DRAINED */
     OFPI_MEET_DO_PROBE = 16,    /* find out whether the peer is there, then tell of CLOSED */
     OFPI_MEET_DO_PUT_OFF = 32,  /* answer their request "later", and close what it came by */
@@ -78,6 +77,15 @@ struct ofpi_meet_decision {
     uint32_t row; /* ofpi_meet_rows: none, and nothing changes */
 };
 struct ofpi_meet_decision ofpi_meet_decide(enum ofpi_meet_state state, enum ofpi_meet_event event, unsigned facts);
+
+/* Decide, and be in the state that follows: what is to be done. */
+static inline unsigned ofpi_meet_event(uint8_t *state, enum ofpi_meet_event event, unsigned facts)
+{
+    struct ofpi_meet_decision decision = ofpi_meet_decide((enum ofpi_meet_state) * state, event, facts);
+
+    *state = decision.next;
+    return decision.acts;
+}
 
 /* ------------------------------------------------------------------------------------------------- crossing requests */
 

@@ -59,8 +59,7 @@ static int packet_send(int connection, const struct shm_packet *packet, const in
     }
     if (sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*packet))
         return 0;
-    /* ETOOMANYREFS: descriptors on their way count against the limit of open files too. */
-    return errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM || errno == EINTR ? -EAGAIN : -errno;
+    return -errno;
 }
 
 int shm_packet_send(struct shm_meeting *meeting, const struct shm_packet *packet, const int *fds, int fd_count)
@@ -185,12 +184,6 @@ static int meeting_watch(struct shm_meeting *meeting, int fd)
     return error;
 }
 
-static bool may_be_cured(int error)
-{
-    return error == EAGAIN || error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
-           error == EINTR;
-}
-
 /* One attempt to connect and say what we want. */
 static int attempt(struct shm_meeting *meeting)
 {
@@ -215,44 +208,54 @@ static int attempt(struct shm_meeting *meeting)
 
 static void meeting_timer(struct shm_meeting *meeting, uint64_t deadline)
 {
-    meeting->timer.deadline = deadline < meeting->deadline ? deadline : meeting->deadline;
+    meeting->timer.deadline = deadline;
     shm_core->timer_start(domain_of(meeting), &meeting->timer);
+}
+
+static void try_to_meet(struct shm_meeting *meeting);
+
+static void go_on(struct shm_meeting *meeting, enum ofpi_meet_event event)
+{
+    uint64_t now = shm_core->now();
+    unsigned acts = ofpi_meet_event(meeting->state, event, ofpi_backoff_lateness(&meeting->backoff, now));
+
+    if (acts & OFPI_MEET_DO_CONNECT)
+        try_to_meet(meeting);
+    else if (acts & OFPI_MEET_DO_WAIT)
+        meeting_timer(meeting, ofpi_backoff_next(&meeting->backoff, now));
+    else
+        shm_meeting_failed(meeting, meeting->lack ? meeting->lack : ETIMEDOUT, NULL);
 }
 
 void shm_meeting_again(struct shm_meeting *meeting, int reason)
 {
     disconnect(meeting);
-    if (shm_core->now() >= meeting->deadline) {
-        shm_meeting_failed(meeting, may_be_cured(reason) && reason != EAGAIN ? reason : ETIMEDOUT, NULL);
-        return;
-    }
-    meeting_timer(meeting, shm_core->now() + meeting->pause);
-    meeting->pause = meeting->pause * 2 < PAUSE_LONGEST ? meeting->pause * 2 : PAUSE_LONGEST;
+    meeting->lack = ofpi_meet_is_shortage(reason) ? reason : 0;
+    go_on(meeting, meeting->lack ? OFPI_MEET_SHORTAGE : OFPI_MEET_LATER);
 }
 
 /* An attempt, and what follows from its outcome. Later attempts end here too. */
 static void try_to_meet(struct shm_meeting *meeting)
 {
-    int error = attempt(meeting);
+    int error = -attempt(meeting);
 
     if (!error)
-        meeting_timer(meeting, meeting->deadline);
-    else if (may_be_cured(-error))
-        shm_meeting_again(meeting, -error);
-    else if (error == -EPIPE || error == -ECONNRESET)
-        shm_meeting_again(meeting, EAGAIN);
+        meeting_timer(meeting, meeting->backoff.deadline);
+    else if (ofpi_meet_is_shortage(error) || error == EAGAIN || error == EINTR || error == EPIPE || error == ECONNRESET)
+        shm_meeting_again(meeting, error);
     else
-        shm_meeting_failed(meeting, -error, NULL);
+        shm_meeting_failed(meeting, error, NULL);
 }
 
 static void meeting_expired(struct ofp_timer *timer, uint64_t now)
 {
     struct shm_meeting *meeting = OFP_CONTAINER_OF(timer, struct shm_meeting, timer);
 
-    if (now >= meeting->deadline)
+    (void)now;
+    if (meeting->role == SHM_CALLED)
         shm_meeting_failed(meeting, ETIMEDOUT, NULL);
-    else if (meeting->role != SHM_CALLED && meeting->watch.fd < 0)
-        try_to_meet(meeting);
+    else
+        go_on(meeting, OFPI_MEET_TIMER);
 }
 
 struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link)
@@ -264,10 +267,10 @@ struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meet
     meeting->endpoint = endpoint;
     meeting->role = role;
     meeting->link = link;
+    meeting->state = role == SHM_CALLER ? &link->state : &meeting->own_state;
     meeting->watch.fd = -1;
     meeting->timer.expired = meeting_expired;
-    meeting->deadline = shm_core->now() + endpoint->domain->connect_ns;
-    meeting->pause = PAUSE_FIRST;
+    meeting->backoff = ofpi_backoff_begin(shm_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
     endpoint->calls += role == SHM_CALLED;
     ofp_list_append(&endpoint->meetings, &meeting->node);
     return meeting;
@@ -313,6 +316,7 @@ int shm_meet_ask_arena(struct shm_link *link, uint32_t number)
     if (!meeting)
         return -ENOMEM;
     meeting->arena = number;
+    ofpi_meet_event(meeting->state, OFPI_MEET_CONNECT, 0);
     try_to_meet(meeting);
     OFP_SHM_STEP(arena_asked);
     return 0;
@@ -368,7 +372,7 @@ static bool make_room(struct shm_endpoint *endpoint)
 
     OFP_LIST_EACH(node, following, &endpoint->meetings) {
         struct shm_meeting *meeting = OFP_CONTAINER_OF(node, struct shm_meeting, node);
-        uint64_t began = meeting->deadline - endpoint->domain->connect_ns;
+        uint64_t began = meeting->backoff.deadline - endpoint->domain->connect_ns;
 
         if (meeting->role != SHM_CALLED || now - began < (meeting->link ? ACK_PATIENCE : HELLO_PATIENCE))
             continue;
@@ -397,7 +401,7 @@ static void accept_one(struct shm_endpoint *endpoint, int fd)
         shm_meeting_free(meeting);
         return;
     }
-    meeting_timer(meeting, meeting->deadline);
+    meeting_timer(meeting, meeting->backoff.deadline);
     /* The packet is there as a rule. */
     meeting_ready(&meeting->watch, EPOLLIN);
 }

@@ -281,13 +281,9 @@ static void happen(struct world world, int who, enum ofpi_meet_event event, unsi
         drop(&world, who, &side->request);
         drop(&world, who, &side->used);
     }
-    if (acts & (OFPI_MEET_DO_LOSE | OFPI_MEET_DO_LEAVE)) {
+    if (acts & OFPI_MEET_DO_LOSE) {
         drop(&world, who, &side->used);
         side->wanted = side->probing = false;
-    }
-    if (event == OFPI_MEET_DISCONNECT) {
-        drop(&world, who, &side->used);
-        side->wanted = false;
     }
     if (acts & OFPI_MEET_DO_PROBE)
         side->probing = true;
@@ -467,7 +463,11 @@ static void wishes(struct world world, int who)
     }
     if (leaving.left.disconnects && side->state != OFPI_MEET_IDLE) {
         leaving.left.disconnects--;
-        happen(leaving, who, OFPI_MEET_DISCONNECT, 0, NONE, true);
+        side = &leaving.side[who];
+        drop(&leaving, who, &side->request);
+        drop(&leaving, who, &side->used);
+        *side = (struct side){.request = NONE, .used = NONE, .incarnation = side->incarnation};
+        go(leaving, true);
     }
 }
 
