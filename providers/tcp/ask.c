@@ -12,7 +12,7 @@
 #define PAUSE_FIRST (10 * TCP_MILLISECOND)
 #define PAUSE_LONGEST (500 * TCP_MILLISECOND)
 
-static int open_socket(struct tcp_connection *connection, char *text, size_t text_size);
+static int ask(struct tcp_connection *connection, char *text, size_t text_size);
 
 /* ------------------------------------------------------------------------------------------------------------ timers */
 
@@ -29,35 +29,22 @@ static const char *excuse(const struct tcp_connection *connection)
 
 static void give_up(struct tcp_connection *connection)
 {
+    const struct tcp_meeting *meeting = connection->meeting;
+    int error = meeting->error ? meeting->error : ETIMEDOUT;
     char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT];
 
     tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
-    if (connection->state == TCP_WAITING) {
+    if (error == ETIMEDOUT)
+        snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s", address,
+                 (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, excuse(connection));
+    else if (error == ECONNREFUSED)
         snprintf(text, sizeof(text), "%s refuses connections", address);
-        tcp_connection_end(connection, ECONNREFUSED, false, text);
-        return;
-    }
-    snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s", address,
-             (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, excuse(connection));
-    tcp_connection_end(connection, ETIMEDOUT, false, text);
+    else
+        tcp_describe_refusal(connection->peer, error, text, sizeof(text));
+    tcp_connection_end(connection, error, false, text);
 }
 
-static void expired(struct ofp_timer *timer, uint64_t now)
-{
-    struct tcp_connection *connection = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection;
-    char text[OFP_TEXT_MAX] = "";
-    int error;
-
-    if (connection->state != TCP_WAITING || now >= connection->meeting->deadline) {
-        give_up(connection);
-        return;
-    }
-    /* The peer's own request has not come: ask again. */
-    tcp_connection_state(connection, TCP_CONNECTING);
-    error = open_socket(connection, text, sizeof(text));
-    if (error)
-        tcp_connection_end(connection, -error, false, text[0] ? text : NULL);
-}
+static void expired(struct ofp_timer *timer, uint64_t now);
 
 static void set_timer(struct tcp_connection *connection, uint64_t deadline)
 {
@@ -68,7 +55,41 @@ static void set_timer(struct tcp_connection *connection, uint64_t deadline)
     tcp_core->timer_start(connection->endpoint->domain->base, timer);
 }
 
-void tcp_ask_until_deadline(struct tcp_connection *connection) { set_timer(connection, connection->meeting->deadline); }
+void tcp_ask_until_deadline(struct tcp_connection *connection)
+{
+    set_timer(connection, connection->meeting->backoff.deadline);
+}
+
+/* Our request cannot go on as it is. `error`: why, positive; 0: its time is over. */
+static void go_on(struct tcp_connection *connection, enum ofpi_meet_event event, int error)
+{
+    struct tcp_meeting *meeting = connection->meeting;
+    char text[OFP_TEXT_MAX] = "";
+    uint64_t now = tcp_core->now();
+    unsigned acts =
+        ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, event, ofpi_backoff_lateness(&meeting->backoff, now));
+
+    if (error)
+        meeting->error = error;
+    if (acts & OFPI_MEET_DO_LOSE) {
+        give_up(connection);
+    } else if (acts & OFPI_MEET_DO_CONNECT) {
+        error = ask(connection, text, sizeof(text));
+        if (error)
+            tcp_connection_end(connection, -error, false, text);
+    } else if (acts & OFPI_MEET_DO_WAIT) {
+        if (connection->stream.fd >= 0)
+            tcp_connection_hang_up(connection);
+        connection->hangup = connection->blocked = false;
+        set_timer(connection, ofpi_backoff_next(&meeting->backoff, now));
+    }
+}
+
+static void expired(struct ofp_timer *timer, uint64_t now)
+{
+    (void)now;
+    go_on(OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection, OFPI_MEET_TIMER, 0);
+}
 
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
@@ -116,7 +137,8 @@ void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, si
     snprintf(text, text_size, "cannot connect to %s: %s%s", address, strerror(error), remedy(error));
 }
 
-static int open_socket(struct tcp_connection *connection, char *text, size_t text_size)
+/* What lacks something is tried again. A negative errno: that will not help, and `text` says why. */
+static int ask(struct tcp_connection *connection, char *text, size_t text_size)
 {
     struct ofp_peer *peer = connection->peer;
     int error =
@@ -124,16 +146,20 @@ static int open_socket(struct tcp_connection *connection, char *text, size_t tex
 
     if (!error)
         error = tcp_connection_watch(connection);
-    if (error) {
-        tcp_describe_refusal(connection->peer, -error, text, text_size);
-        return error;
+    if (!error) {
+        connection->meeting->have = 0;
+        connection->meeting->error = 0;
+        tcp_ask_until_deadline(connection);
+    } else if (ofpi_meet_is_shortage(-error)) {
+        go_on(connection, OFPI_MEET_SHORTAGE, -error);
+        error = 0;
+    } else {
+        tcp_describe_refusal(peer, -error, text, text_size);
     }
-    connection->meeting->have = 0;
-    set_timer(connection, connection->meeting->deadline);
-    return 0;
+    return error;
 }
 
-int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
+int tcp_ask(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
     struct tcp_connection *connection = tcp_connection_new(endpoint, -1, TCP_CONNECTING);
@@ -143,13 +169,19 @@ int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
         return -ENOMEM;
     connection->peer = peer;
     connection->connector = true;
-    connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
-    connection->meeting->pause = PAUSE_FIRST;
+    connection->meeting->backoff =
+        ofpi_backoff_begin(tcp_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
     tcp_peer_of(peer)->connection = connection;
-    error = open_socket(connection, text, text_size);
+    error = ask(connection, text, text_size);
     if (error)
         tcp_connection_discard(connection);
     return error;
+}
+
+int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
+    return tcp_ask(peer, text, text_size);
 }
 
 static int send_request(struct tcp_connection *connection)
@@ -185,23 +217,12 @@ void tcp_connected(struct tcp_connection *connection)
     tcp_connection_state(connection, TCP_ASKING);
 }
 
-/* Refused: its own request is on the way, or it still believes in an earlier connection. */
-static void wait_for_theirs(struct tcp_connection *connection)
-{
-    struct tcp_meeting *meeting = connection->meeting;
-    uint64_t again = tcp_core->now() + meeting->pause;
-
-    tcp_connection_hang_up(connection);
-    connection->hangup = connection->blocked = false;
-    tcp_connection_state(connection, TCP_WAITING);
-    meeting->pause = meeting->pause * 2 < PAUSE_LONGEST ? meeting->pause * 2 : PAUSE_LONGEST;
-    set_timer(connection, again < meeting->deadline ? again : meeting->deadline);
-}
-
 void tcp_begin_ours(struct tcp_connection *connection)
 {
     tcp_meeting_free(connection);
     tcp_connection_state(connection, TCP_UP);
+    ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, connection->connector ? OFPI_MEET_ACCEPT : OFPI_MEET_CONFIRM,
+                    0);
     connection->peer->incarnation = connection->pid;
     tcp_core->peer_up(connection->peer);
     tcp_connection_ready(connection);
@@ -222,7 +243,9 @@ void tcp_answered(struct tcp_connection *connection, const struct tcp_control *c
     }
     tcp_rdm_decode(private_data, &rdm);
     if (control->type == TCP_NACK) {
-        wait_for_theirs(connection);
+        /* Its own request is on the way, or it still believes in an earlier connection. */
+        tcp_connection_state(connection, TCP_CONNECTING);
+        go_on(connection, OFPI_MEET_LATER, ECONNREFUSED);
         return;
     }
     connection->swapped = control->swapped;

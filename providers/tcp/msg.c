@@ -96,10 +96,11 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     connection->peer = peer;
     connection->connector = true;
     tcp_peer_of(peer)->connection = connection;
+    ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
     if (peer->private_data_length)
         memcpy(connection->meeting->said, peer->private_data, peer->private_data_length);
     connection->meeting->said_length = (uint16_t)peer->private_data_length;
-    connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
+    connection->meeting->backoff.deadline = tcp_core->now() + endpoint->domain->connect_ns;
     tcp_socket_options(endpoint, connection->stream.fd, peer->address, (socklen_t)peer->address_length);
     if (connect(connection->stream.fd, peer->address, (socklen_t)peer->address_length) != 0 && errno != EINPROGRESS)
         error = -errno;
@@ -181,6 +182,7 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
     endpoint->request = NULL;
     connection->peer = peer;
     tcp_peer_of(peer)->connection = connection;
+    ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_REQUEST, 0);
     if (connection->extended && !connection->proven)
         tcp_extension_begin(connection);
     tcp_begin_ours(connection);
