@@ -68,16 +68,11 @@ static void begin_theirs(struct tcp_connection *connection, struct ofp_peer *pee
 static void ask_instead(struct ofp_peer *peer)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
-    char text[OFP_TEXT_MAX] = "";
-    int error;
+    unsigned facts = peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0;
 
     self->meet = OFPI_MEET_ACCEPTED;
-    if (!(ofpi_meet_event(&self->meet, OFPI_MEET_SHORTAGE, peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0) &
-          OFPI_MEET_DO_CONNECT))
-        return;
-    error = tcp_ask(peer, text, sizeof(text));
-    if (error)
-        tcp_core->peer_lost(peer, -error, false, text[0] ? text : NULL);
+    if (ofpi_meet_event(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT && tcp_ask(peer) != 0)
+        tcp_core->peer_lost(peer, ENOMEM, false, NULL);
 }
 
 /* Whether a request by that process is accepted: then no other connection to that peer is left. */

@@ -12,7 +12,8 @@
 #define PAUSE_FIRST (10 * TCP_MILLISECOND)
 #define PAUSE_LONGEST (500 * TCP_MILLISECOND)
 
-static int ask(struct tcp_connection *connection, char *text, size_t text_size);
+static void begin(struct tcp_connection *connection);
+static void expired(struct ofp_timer *timer, uint64_t now);
 
 /* ------------------------------------------------------------------------------------------------------------ timers */
 
@@ -27,24 +28,30 @@ static const char *excuse(const struct tcp_connection *connection)
            "or speak another protocol";
 }
 
-static void give_up(struct tcp_connection *connection)
+static void fail(struct tcp_connection *connection, int error)
 {
-    const struct tcp_meeting *meeting = connection->meeting;
-    int error = meeting->error ? meeting->error : ETIMEDOUT;
-    char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT];
+    char text[OFP_TEXT_MAX];
 
-    tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
-    if (error == ETIMEDOUT)
-        snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s", address,
-                 (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, excuse(connection));
-    else if (error == ECONNREFUSED)
-        snprintf(text, sizeof(text), "%s refuses connections", address);
-    else
-        tcp_describe_refusal(connection->peer, error, text, sizeof(text));
+    tcp_describe_refusal(connection->peer, error, text, sizeof(text));
     tcp_connection_end(connection, error, false, text);
 }
 
-static void expired(struct ofp_timer *timer, uint64_t now);
+static void give_up(struct tcp_connection *connection, int error)
+{
+    char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT];
+
+    if (ofpi_meet_is_shortage(error)) {
+        fail(connection, error);
+        return;
+    }
+    tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
+    if (error)
+        snprintf(text, sizeof(text), "%s refuses connections", address);
+    else
+        snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s", address,
+                 (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, excuse(connection));
+    tcp_connection_end(connection, error ? error : ETIMEDOUT, false, text);
+}
 
 static void set_timer(struct tcp_connection *connection, uint64_t deadline)
 {
@@ -60,23 +67,18 @@ void tcp_ask_until_deadline(struct tcp_connection *connection)
     set_timer(connection, connection->meeting->backoff.deadline);
 }
 
-/* Our request cannot go on as it is. `error`: why, positive; 0: its time is over. */
-static void go_on(struct tcp_connection *connection, enum ofpi_meet_event event, int error)
+/* Our request cannot go on as it is; meeting->error says why. */
+static void go_on(struct tcp_connection *connection, enum ofpi_meet_event event)
 {
     struct tcp_meeting *meeting = connection->meeting;
-    char text[OFP_TEXT_MAX] = "";
     uint64_t now = tcp_core->now();
     unsigned acts =
         ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, event, ofpi_backoff_lateness(&meeting->backoff, now));
 
-    if (error)
-        meeting->error = error;
     if (acts & OFPI_MEET_DO_LOSE) {
-        give_up(connection);
+        give_up(connection, meeting->error);
     } else if (acts & OFPI_MEET_DO_CONNECT) {
-        error = ask(connection, text, sizeof(text));
-        if (error)
-            tcp_connection_end(connection, -error, false, text);
+        begin(connection);
     } else if (acts & OFPI_MEET_DO_WAIT) {
         if (connection->stream.fd >= 0)
             tcp_connection_hang_up(connection);
@@ -88,7 +90,7 @@ static void go_on(struct tcp_connection *connection, enum ofpi_meet_event event,
 static void expired(struct ofp_timer *timer, uint64_t now)
 {
     (void)now;
-    go_on(OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection, OFPI_MEET_TIMER, 0);
+    go_on(OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection, OFPI_MEET_TIMER);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- asking */
@@ -137,33 +139,29 @@ void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, si
     snprintf(text, text_size, "cannot connect to %s: %s%s", address, strerror(error), remedy(error));
 }
 
-/* What lacks something is tried again. A negative errno: that will not help, and `text` says why. */
-static int ask(struct tcp_connection *connection, char *text, size_t text_size)
+static void begin(struct tcp_connection *connection)
 {
-    struct ofp_peer *peer = connection->peer;
+    struct tcp_meeting *meeting = connection->meeting;
+    const struct ofp_peer *peer = connection->peer;
     int error =
         tcp_start_connect(connection->endpoint, peer->address, (socklen_t)peer->address_length, &connection->stream.fd);
 
     if (!error)
         error = tcp_connection_watch(connection);
-    if (!error) {
-        connection->meeting->have = 0;
-        connection->meeting->error = 0;
+    meeting->have = 0;
+    meeting->error = -error;
+    if (!error)
         tcp_ask_until_deadline(connection);
-    } else if (ofpi_meet_is_shortage(-error)) {
-        go_on(connection, OFPI_MEET_SHORTAGE, -error);
-        error = 0;
-    } else {
-        tcp_describe_refusal(peer, -error, text, text_size);
-    }
-    return error;
+    else if (ofpi_meet_is_shortage(-error))
+        go_on(connection, OFPI_MEET_SHORTAGE);
+    else
+        fail(connection, -error);
 }
 
-int tcp_ask(struct ofp_peer *peer, char *text, size_t text_size)
+int tcp_ask(struct ofp_peer *peer)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
     struct tcp_connection *connection = tcp_connection_new(endpoint, -1, TCP_CONNECTING);
-    int error;
 
     if (!connection)
         return -ENOMEM;
@@ -172,16 +170,16 @@ int tcp_ask(struct ofp_peer *peer, char *text, size_t text_size)
     connection->meeting->backoff =
         ofpi_backoff_begin(tcp_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
     tcp_peer_of(peer)->connection = connection;
-    error = ask(connection, text, text_size);
-    if (error)
-        tcp_connection_discard(connection);
-    return error;
+    begin(connection);
+    return 0;
 }
 
 int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
+    (void)text;
+    (void)text_size;
     ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
-    return tcp_ask(peer, text, text_size);
+    return tcp_ask(peer);
 }
 
 static int send_request(struct tcp_connection *connection)
@@ -197,7 +195,6 @@ static int send_request(struct tcp_connection *connection)
 
 void tcp_connected(struct tcp_connection *connection)
 {
-    char text[OFP_TEXT_MAX];
     socklen_t length = sizeof(int);
     int error = 0;
 
@@ -209,8 +206,7 @@ void tcp_connected(struct tcp_connection *connection)
             return;
     }
     if (error) {
-        tcp_describe_refusal(connection->peer, error, text, sizeof(text));
-        tcp_connection_end(connection, error, false, text);
+        fail(connection, error);
         return;
     }
     connection->meeting->have = 0;
@@ -245,7 +241,8 @@ void tcp_answered(struct tcp_connection *connection, const struct tcp_control *c
     if (control->type == TCP_NACK) {
         /* Its own request is on the way, or it still believes in an earlier connection. */
         tcp_connection_state(connection, TCP_CONNECTING);
-        go_on(connection, OFPI_MEET_LATER, ECONNREFUSED);
+        connection->meeting->error = ECONNREFUSED;
+        go_on(connection, OFPI_MEET_LATER);
         return;
     }
     connection->swapped = control->swapped;

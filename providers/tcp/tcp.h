@@ -102,7 +102,7 @@ void tcp_meeting_free(struct tcp_connection *connection);
 
 int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size);
 /* The same, when that is decided. */
-int tcp_ask(struct ofp_peer *peer, char *text, size_t text_size);
+int tcp_ask(struct ofp_peer *peer);
 /* A socket on its way to an address, from ours: 0, or a negative errno. */
 int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *fd);
 /* For the user, who wanted to connect. */
