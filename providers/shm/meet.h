@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Meeting: exchanges over Unix sockets, version 1. One packet each way carries everything, so that no packet is ever read
- * in parts. meet.c moves packets, hello.c knows what they mean.
+ * in parts. listen.c lets callers in, meet.c moves packets, hello.c knows what they mean.
  */
 #ifndef SHM_MEET_H
 #define SHM_MEET_H
@@ -90,6 +90,8 @@ struct shm_received {
 void shm_received_close(struct shm_received *received);
 
 struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link);
+/* Somebody has connected to our listener. Takes `fd` over. */
+void shm_meeting_called(struct shm_endpoint *endpoint, int fd);
 void shm_meeting_free(struct shm_meeting *meeting);
 /* The attempt failed for now, for this reason (positive; EAGAIN: the other side says so, or says nothing). */
 void shm_meeting_again(struct shm_meeting *meeting, int reason);

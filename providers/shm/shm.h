@@ -422,10 +422,13 @@ int shm_peer_credentials(int connection, int32_t *pid);
 /* Whether the process at the other end of a connection is the one of the link. */
 bool shm_link_is_of(const struct shm_link *link, int connection);
 
-/* ------------------------------------------------------------------------------------------------------------- meet.c */
+/* ----------------------------------------------------------------------------------------------------------- listen.c */
 
 int shm_listen(struct shm_endpoint *endpoint, const char *service, char *text, size_t text_size);
 void shm_listen_close(struct shm_endpoint *endpoint);
+
+/* ------------------------------------------------------------------------------------------------------------- meet.c */
+
 /* Begin to reach the peer of a link in state CONNECTING. */
 int shm_meet_start(struct shm_link *link);
 /* Ask the owner of a link for an arena. */
