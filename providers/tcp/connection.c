@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections: made, changed, ended. meet.c leads them to TCP_UP. */
+/* Connections: made, changed, ended. handshake.c leads them to TCP_UP. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 static const char *const state_names[] = {
     [TCP_CONNECTING] = "connecting", [TCP_ASKING] = "asking",   [TCP_ACCEPTED] = "accepted",
     [TCP_REQUESTED] = "requested",   [TCP_PROVING] = "proving", [TCP_UP] = "up",
-    [TCP_KNOCKING] = "knocking",     [TCP_LEAVING] = "leaving", [TCP_OVER] = "over",
+    [TCP_PROBING] = "probing",       [TCP_LEAVING] = "leaving", [TCP_OVER] = "over",
 };
 
 /* Row: from; column: to. Everything may be over. */
@@ -25,7 +25,7 @@ static const bool allowed[TCP_OVER + 1][TCP_OVER + 1] = {
     [TCP_PROVING] = {[TCP_UP] = true, [TCP_ASKING] = true, [TCP_ACCEPTED] = true},
     [TCP_ACCEPTED] = {[TCP_UP] = true, [TCP_PROVING] = true, [TCP_REQUESTED] = true},
     [TCP_REQUESTED] = {[TCP_UP] = true},
-    [TCP_UP] = {[TCP_KNOCKING] = true, [TCP_LEAVING] = true},
+    [TCP_UP] = {[TCP_PROBING] = true, [TCP_LEAVING] = true},
 };
 
 void tcp_connection_state(struct tcp_connection *connection, enum tcp_state state)
@@ -221,7 +221,7 @@ void tcp_connection_lost(struct tcp_connection *connection, int error)
                            connection->ended ? "its endpoint was closed" : "it ended the connection");
     else if (peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing &&
              ofpi_meet_event(&peer->meet, OFPI_MEET_BROKEN, 0) & OFPI_MEET_DO_PROBE)
-        tcp_knock(connection, error ? error : ECONNRESET);
+        tcp_probe(connection, error ? error : ECONNRESET);
     else
         tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
 }

@@ -107,7 +107,7 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     if (!error)
         error = tcp_connection_watch(connection);
     if (!error) {
-        tcp_ask_until_deadline(connection);
+        tcp_connect_until_deadline(connection);
         return 0;
     }
     tcp_describe_refusal(peer, -error, text, text_size);
@@ -124,7 +124,7 @@ static void prove_to_listener(struct tcp_connection *connection, const struct tc
         tcp_connection_end(connection, ECONNREFUSED, false, "the listener refused");
     } else {
         tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
-        tcp_prove_begin(connection);
+        tcp_auth_begin(connection);
     }
 }
 

@@ -101,8 +101,8 @@ enum tcp_state {
     TCP_REQUESTED,  /* type MSG: it said what it wants, and the program has to answer */
     TCP_PROVING,    /* it said so, and has to prove it */
     TCP_UP,
-    TCP_KNOCKING, /* it ended without a word: is anybody there still? */
-    TCP_LEAVING,  /* the core has let go of it: what is queued still leaves */
+    TCP_PROBING, /* it ended without a word: is anybody there still? */
+    TCP_LEAVING, /* the core has let go of it: what is queued still leaves */
     TCP_OVER
 };
 
@@ -147,16 +147,16 @@ struct tcp_inbound {
     uint8_t header[TCP_HEADER_MAX];
 };
 
-/* While a connection is not up; meet.c. */
+/* While a connection is not up; handshake.c. */
 struct tcp_meeting {
     struct tcp_connection *connection;
     struct ofp_timer timer;
     struct ofpi_backoff backoff;
     union tcp_address address;                                     /* where it listens */
-    uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* prove.c */
+    uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* auth.c */
     uint32_t have;                                                 /* bytes of `bytes` */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
-    int error;            /* what ended the connection, knock.c; or the last attempt, ask.c */
+    int error;            /* what ended the connection, probe.c; or the last attempt, connect.c */
     bool answered, again; /* there: somebody opened; and this is the second time that he is asked */
     uint16_t said_length; /* type MSG, who asks: its private data */
     uint8_t said[TCP_PRIVATE_MAX];

@@ -62,7 +62,7 @@ static void set_timer(struct tcp_connection *connection, uint64_t deadline)
     tcp_core->timer_start(connection->endpoint->domain->base, timer);
 }
 
-void tcp_ask_until_deadline(struct tcp_connection *connection)
+void tcp_connect_until_deadline(struct tcp_connection *connection)
 {
     set_timer(connection, connection->meeting->backoff.deadline);
 }
@@ -151,14 +151,14 @@ static void begin(struct tcp_connection *connection)
     meeting->have = 0;
     meeting->error = -error;
     if (!error)
-        tcp_ask_until_deadline(connection);
+        tcp_connect_until_deadline(connection);
     else if (ofpi_meet_is_shortage(-error))
         go_on(connection, OFPI_MEET_SHORTAGE);
     else
         fail(connection, -error);
 }
 
-int tcp_ask(struct ofp_peer *peer)
+int tcp_connect_anew(struct ofp_peer *peer)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
     struct tcp_connection *connection = tcp_connection_new(endpoint, -1, TCP_CONNECTING);
@@ -179,7 +179,7 @@ int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
     (void)text;
     (void)text_size;
     ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
-    return tcp_ask(peer);
+    return tcp_connect_anew(peer);
 }
 
 static int send_request(struct tcp_connection *connection)
@@ -252,7 +252,7 @@ void tcp_answered(struct tcp_connection *connection, const struct tcp_control *c
     if (connection->endpoint->domain->key_length) {
         tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
         if (tcp_can_prove(control))
-            tcp_prove_begin(connection);
+            tcp_auth_begin(connection);
         else
             tcp_key_disagreement(connection, EACCES);
         return;

@@ -71,7 +71,7 @@ static void ask_instead(struct ofp_peer *peer)
     unsigned facts = peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0;
 
     self->meet = OFPI_MEET_ACCEPTED;
-    if (ofpi_meet_event(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT && tcp_ask(peer) != 0)
+    if (ofpi_meet_event(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT && tcp_connect_anew(peer) != 0)
         tcp_core->peer_lost(peer, ENOMEM, false, NULL);
 }
 
@@ -184,5 +184,5 @@ void tcp_requested(struct tcp_connection *connection, const struct tcp_control *
     else if (!endpoint->domain->key_length)
         tcp_admit(connection, control, &rdm);
     else if (answer_request(connection, control, &rdm))
-        tcp_prove_begin(connection);
+        tcp_auth_begin(connection);
 }
