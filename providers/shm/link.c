@@ -137,7 +137,7 @@ void shm_link_up(struct shm_link *link, enum ofpi_meet_event event)
     ofpi_meet_event(&link->state, event, 0);
     link->up = link->ready = true;
     link->peer->incarnation = link->segment.incarnation;
-    shm_core->peer_up(link->peer);
+    ofp_peer_up(link->peer);
 }
 
 void shm_link_dying(struct shm_link *link, enum shm_end end)
@@ -182,7 +182,7 @@ static void link_finish(struct shm_link *link)
     if (link->peer) {
         shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
         snprintf(text, sizeof(text), "%s %s", address, ends[link->end]);
-        shm_core->peer_lost(link->peer, gone ? OFP_EPEERLOST : ECONNRESET, gone, text);
+        ofp_peer_lost(link->peer, gone ? OFP_EPEERLOST : ECONNRESET, gone, text);
     }
     shm_link_free(link);
 }
@@ -199,7 +199,7 @@ static bool link_settle(struct shm_link *link)
 void shm_link_lose(struct shm_link *link, int error, bool process_gone, const char *text)
 {
     if (link->peer)
-        shm_core->peer_lost(link->peer, error, process_gone, text);
+        ofp_peer_lost(link->peer, error, process_gone, text);
 }
 
 void shm_link_violation(struct shm_link *link, const char *what)
@@ -243,7 +243,7 @@ void shm_link_unanswered(struct shm_link *link)
     shm_link_dying(link, SHM_END_CLOSED);
     calling = shm_link_new(link->endpoint, peer);
     if (!calling) {
-        shm_core->peer_lost(peer, ENOMEM, false, NULL);
+        ofp_peer_lost(peer, ENOMEM, false, NULL);
         return;
     }
     calling->state = decision.next;

@@ -58,7 +58,7 @@ static void begin_theirs(struct tcp_connection *connection, struct ofp_peer *pee
         return;
     }
     if (peer->state == OFP_PEER_UNUSED || peer->state == OFP_PEER_LOST)
-        tcp_core->peer_connecting(peer);
+        ofp_peer_connecting(peer);
     self->connection = connection;
     self->meet = OFPI_MEET_ACCEPTED;
     tcp_begin_ours(connection);
@@ -72,7 +72,7 @@ static void ask_instead(struct ofp_peer *peer)
 
     self->meet = OFPI_MEET_ACCEPTED;
     if (ofpi_meet_event(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT && tcp_connect_anew(peer) != 0)
-        tcp_core->peer_lost(peer, ENOMEM, false, NULL);
+        ofp_peer_lost(peer, ENOMEM, false, NULL);
 }
 
 /* Whether a request by that process is accepted: then no other connection to that peer is left. */
@@ -136,7 +136,7 @@ void tcp_admit(struct tcp_connection *connection, const struct tcp_control *cont
     const union tcp_address address = connection->meeting->address;
     uint32_t pid = rdm ? rdm->pid : connection->pid;
     int order = tcp_address_compare(&address, &endpoint->address);
-    struct ofp_peer *peer = tcp_core->peer_by_address(endpoint->base, &address, tcp_address_length(&address));
+    struct ofp_peer *peer = ofp_peer_by_address(endpoint->base, &address, tcp_address_length(&address));
 
     /* Without a connection of ours to ourselves somebody pretends to be us. */
     if (!peer || (order == 0 && (!tcp_peer_of(peer)->connection || tcp_peer_of(peer)->inbound))) {

@@ -220,7 +220,7 @@ void tcp_begin_ours(struct tcp_connection *connection)
     ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, connection->connector ? OFPI_MEET_ACCEPT : OFPI_MEET_CONFIRM,
                     0);
     connection->peer->incarnation = connection->pid;
-    tcp_core->peer_up(connection->peer);
+    ofp_peer_up(connection->peer);
     tcp_connection_ready(connection);
 }
 
