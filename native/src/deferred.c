@@ -187,7 +187,7 @@ static int copy_memory(struct ofpi_work *work, const struct ofpi_resolved *resol
     size_t payload = inject ? resolved->transfer.length : 0;
     char *copy;
 
-    if (op->segment_count && (op->op == OFP_FETCH_ATOMIC || op->op == OFP_COMPARE_ATOMIC))
+    if (op->segment_count && ofpi_operation_is_atomic(op) && ofpi_operation_is(op, OFP_READS))
         return -EOPNOTSUPP;
     if (op->remote_segment_count > OFP_SEGMENT_LIMIT)
         return -E2BIG;
@@ -229,7 +229,7 @@ static int take_operation(struct ofpi_work *work, struct ofpi_endpoint *handle, 
     work->kind = OFP_WORK_OPERATION;
     work->endpoint = endpoint;
     work->operation = *operation;
-    if (operation->flags & (~(uint64_t)OFP_OPERATION_FLAGS | refused_flags))
+    if (!ofpi_operation_is_known(operation) || operation->flags & refused_flags)
         return -EINVAL;
     /* Nobody knows what comes next when it starts. */
     work->operation.flags &= ~(uint64_t)OFP_MORE;

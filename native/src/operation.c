@@ -7,23 +7,6 @@
 #include "deferred.h"
 #include "receive_offloaded.h"
 
-static const uint64_t receive_flags =
-    OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV | OFPI_OWNER_BITS;
-static const uint64_t send_flags = OFP_COMPLETION | OFP_MORE | OFP_INJECT | OFP_REMOTE_CQ_DATA | OFP_FENCE |
-                                   OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE | OFPI_OWNER_BITS;
-
-/* What an operation does with local memory, as the right that a region must grant (fi_mr(3)). */
-static uint32_t local_access(const struct ofp_operation *op)
-{
-    static const uint8_t needed[] = {
-        [OFP_SEND] = OFP_ACCESS_SEND,    [OFP_RECV] = OFP_ACCESS_RECV,          [OFP_TSEND] = OFP_ACCESS_SEND,
-        [OFP_TRECV] = OFP_ACCESS_RECV,   [OFP_READ] = OFP_ACCESS_READ,          [OFP_WRITE] = OFP_ACCESS_WRITE,
-        [OFP_ATOMIC] = OFP_ACCESS_WRITE, [OFP_FETCH_ATOMIC] = OFP_ACCESS_WRITE, [OFP_COMPARE_ATOMIC] = OFP_ACCESS_WRITE,
-    };
-
-    return needed[op->op];
-}
-
 static int resolve_segment(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
                            uint64_t length, struct iovec *iov, struct ofp_region **region)
 {
@@ -51,7 +34,7 @@ static int resolve_segment(struct ofpi_domain *domain, uint32_t access, uint32_t
 static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, struct ofpi_resolved *resolved)
 {
     const struct ofp_segment *segments = (const struct ofp_segment *)(uintptr_t)op->segments;
-    uint32_t access = local_access(op);
+    uint32_t access = ofpi_operation_row(op)->local_access;
     uint64_t total = 0;
 
     if (!segments)
@@ -125,12 +108,12 @@ static int resolve_atomic(struct ofpi_endpoint *endpoint, const struct ofp_opera
     transfer->result = NULL;
     transfer->compare = NULL;
     transfer->result_region = transfer->compare_region = NULL;
-    if (op->op != OFP_ATOMIC) {
+    if (ofpi_operation_is(op, OFP_READS)) {
         result = resolve_segment(endpoint->domain, OFP_ACCESS_READ, op->result_region, op->result_offset,
                                  transfer->length, &memory, &transfer->result_region);
         transfer->result = memory.iov_base;
     }
-    if (!result && op->op == OFP_COMPARE_ATOMIC) {
+    if (!result && ofpi_operation_is(op, OFP_COMPARES)) {
         result = resolve_segment(endpoint->domain, OFP_ACCESS_WRITE, (uint32_t)op->compare_region, op->compare_offset,
                                  transfer->length, &memory, &transfer->compare_region);
         transfer->compare = memory.iov_base;
@@ -142,8 +125,6 @@ static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_
 {
     uint64_t mode = op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD);
 
-    if (op->flags & ~receive_flags)
-        return -EINVAL;
     if (op->flags & OFP_MULTI_RECV) {
         if (!(endpoint->base.info.caps & OFP_CAP_MULTI_RECV))
             return -EOPNOTSUPP;
@@ -163,47 +144,24 @@ static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_
     }
 }
 
-static int check_remote(const struct ofp_operation *op)
-{
-    bool reads = op->op == OFP_READ || op->op == OFP_FETCH_ATOMIC || op->op == OFP_COMPARE_ATOMIC;
-
-    if (op->flags & OFP_REMOTE_CQ_DATA && op->op != OFP_WRITE)
-        return -EINVAL;
-    /* What comes back needs memory that stays. */
-    if (op->flags & OFP_INJECT && reads)
-        return -EINVAL;
-    if (ofpi_operation_is_atomic(op) && !ofpi_atomic_is_valid(op->op, op->atomic_op, op->datatype))
-        return -EOPNOTSUPP;
-    return op->flags & OFP_MATCH_COMPLETE ? -EINVAL : 0;
-}
-
 static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
-    static const uint64_t needed[] = {
-        [OFP_SEND] = OFP_CAP_MSG,
-        [OFP_RECV] = OFP_CAP_MSG,
-        [OFP_TSEND] = OFP_CAP_TAGGED,
-        [OFP_TRECV] = OFP_CAP_TAGGED,
-        [OFP_READ] = OFP_CAP_RMA,
-        [OFP_WRITE] = OFP_CAP_RMA,
-        [OFP_ATOMIC] = OFP_CAP_ATOMIC,
-        [OFP_FETCH_ATOMIC] = OFP_CAP_ATOMIC,
-        [OFP_COMPARE_ATOMIC] = OFP_CAP_ATOMIC,
-    };
+    const struct ofp_operation_row *row = ofpi_operation_row(op);
+    bool receives = row->traits & OFP_RECEIVES;
 
-    if (op->op == 0 || op->op >= sizeof(needed) / sizeof(needed[0]))
+    if (!(endpoint->base.info.caps & row->capability))
+        return -EOPNOTSUPP;
+    if (__builtin_expect(!receives && ofpi_endpoint_receives_only(endpoint), 0))
+        return -EOPNOTSUPP;
+    if (op->flags & OFP_OPERATION_FLAGS & ~row->flags)
         return -EINVAL;
-    if (!(endpoint->base.info.caps & needed[op->op]))
-        return -EOPNOTSUPP;
-    if (ofpi_operation_is_receive(op))
+    if (receives)
         return check_receive(endpoint, op);
-    if (__builtin_expect(ofpi_endpoint_receives_only(endpoint), 0))
-        return -EOPNOTSUPP;
     if (op->flags & OFP_FENCE && !(endpoint->base.info.caps & OFP_CAP_FENCE))
         return -EOPNOTSUPP;
-    if (op->flags & ~send_flags)
-        return -EINVAL;
-    return ofpi_operation_is_remote(op) ? check_remote(op) : 0;
+    if (row->traits & OFP_ATOMIC_KIND && !ofpi_atomic_is_valid(op->op, op->atomic_op, op->datatype))
+        return -EOPNOTSUPP;
+    return 0;
 }
 
 static uint64_t longest(const struct ofp_info *info, const struct ofp_operation *op)
@@ -224,8 +182,8 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
     resolved->transfer.iov = resolved->iov;
     resolved->transfer.regions = resolved->regions;
     if (op->segment_count == 0) {
-        result = resolve_segment(endpoint->domain, local_access(op), op->region, op->offset, op->length,
-                                 &resolved->iov[0], &resolved->regions[0]);
+        result = resolve_segment(endpoint->domain, ofpi_operation_row(op)->local_access, op->region, op->offset,
+                                 op->length, &resolved->iov[0], &resolved->regions[0]);
         resolved->transfer.iov_count = 1;
         resolved->transfer.length = op->length;
     } else {
@@ -333,7 +291,7 @@ int64_t ofp_post(struct ofp_endpoint *base, const struct ofp_operation *operatio
     while (accepted < count) {
         struct ofp_operation op = operations[accepted];
 
-        if (op.flags & ~(uint64_t)OFP_OPERATION_FLAGS) {
+        if (!ofpi_operation_is_known(&op)) {
             result = -EINVAL;
             break;
         }

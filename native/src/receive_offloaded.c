@@ -186,7 +186,7 @@ static bool takes(const struct ofpi_pending *receive, const struct ofpi_unexpect
 {
     const struct ofp_operation *op = &receive->base.operation;
 
-    if (!receive->posted || op->op != (kept->tagged ? OFP_TRECV : OFP_RECV) ||
+    if (!receive->posted || ofpi_operation_row(op)->channel != kept->tagged ||
         op->flags & (ACTION_FLAGS | OFPI_DISCARDED | OFPI_PEEKED))
         return false;
     return !kept->tagged || !((op->tag ^ kept->tag) & ~op->ignore);

@@ -19,7 +19,7 @@ struct ofpi_selector {
 
 static inline struct ofpi_selector ofpi_selector_of(const struct ofp_operation *op)
 {
-    if (op->op == OFP_TRECV)
+    if (ofp_operation_rows[op->op].channel == OFP_CHANNEL_TAGGED)
         return (struct ofpi_selector){op->tag & ~op->ignore, op->ignore, op->peer, true};
     return (struct ofpi_selector){0, 0, op->peer, false};
 }

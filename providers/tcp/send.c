@@ -201,7 +201,7 @@ int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_
     /* It is about to be lost: the core keeps the operation until then. */
     if (TCP_UNLIKELY(!connection || connection->state != TCP_UP || connection->shut || connection->doom))
         return -EAGAIN;
-    if (TCP_LIKELY(transfer->op->op == OFP_TSEND || transfer->op->op == OFP_SEND))
+    if (TCP_LIKELY(!ofp_operation_is(transfer->op->op, OFP_REMOTE)))
         return post_message(connection, transfer);
     return tcp_rma_post(connection, transfer);
 }

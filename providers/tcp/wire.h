@@ -12,7 +12,7 @@
 #ifndef TCP_WIRE_H
 #define TCP_WIRE_H
 
-#include "ofipy/types.h"
+#include "ofipy/operation.h"
 
 #define TCP_WIRE_VERSION 3
 
@@ -125,7 +125,7 @@ static inline bool tcp_is_ack(const struct tcp_header *header)
 /* Operands of an atomic on `length` bytes. */
 static inline uint64_t tcp_atomic_payload(const struct tcp_header *header)
 {
-    return header->op_data == OFP_COMPARE_ATOMIC ? header->length * 2 : header->length;
+    return ofp_operation_is(header->op_data, OFP_COMPARES) ? header->length * 2 : header->length;
 }
 
 /* Length of the header that these values need. */

@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 
 #include "ofipy/list.h"
+#include "ofipy/operation.h"
 #include "ofipy/types.h"
 
 #define OFP_PROVIDER_ABI 4

@@ -184,7 +184,7 @@ extern const struct ofp_passive_ops fake_passive_ops;
 static inline bool packet_is_control(const struct packet *packet) { return packet->operation >= FAKE_KNOCK; }
 static inline bool packet_is_remote(const struct packet *packet)
 {
-    return packet->operation >= OFP_READ && !packet_is_control(packet);
+    return ofp_operation_is(packet->operation, OFP_REMOTE);
 }
 void fake_remote_request(struct packet *packet, const struct ofp_transfer *transfer);
 void fake_remote_serve(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct packet *packet);

@@ -16,7 +16,7 @@ static bool matches(const struct ofp_pending *receive, const struct packet *pack
     const struct ofp_operation *op = &receive->operation;
     const struct fake_address *source = &packet->source->address;
 
-    if (packet->tagged != (op->op == OFP_TRECV))
+    if (packet->tagged != (ofp_operation_row(op->op)->channel == OFP_CHANNEL_TAGGED))
         return false;
     if (packet->tagged && (packet->tag ^ op->tag) & ~op->ignore)
         return false;
@@ -181,7 +181,7 @@ static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
 
 static int offload_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
-    if (transfer->op->op != OFP_RECV && transfer->op->op != OFP_TRECV)
+    if (!ofp_operation_is(transfer->op->op, OFP_RECEIVES))
         return fake_send(endpoint, peer, transfer);
     if (transfer->op->flags & OFP_PEEK)
         return peek(endpoint, peer, transfer);
