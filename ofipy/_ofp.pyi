@@ -121,6 +121,8 @@ class _Library:
     OFP_INT32: int
     OFP_INT64: int
     OFP_INT8: int
+    OFP_INTERNAL_RECV: int
+    OFP_INTERNAL_SEND: int
     OFP_MATCH_COMPLETE: int
     OFP_MIN_MULTI_RECV: int
     OFP_MORE: int

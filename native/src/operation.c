@@ -144,12 +144,18 @@ static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_
     }
 }
 
+/* What needs no capability of the application's kind. */
+static bool carries(const struct ofpi_endpoint *endpoint, const struct ofp_operation_row *row)
+{
+    return row->channel == OFP_CHANNEL_INTERNAL && endpoint->base.ops->internal_channel;
+}
+
 static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     const struct ofp_operation_row *row = ofpi_operation_row(op);
     bool receives = row->traits & OFP_RECEIVES;
 
-    if (!(endpoint->base.info.caps & row->capability))
+    if (!(endpoint->base.info.caps & row->capability) && !carries(endpoint, row))
         return -EOPNOTSUPP;
     if (__builtin_expect(!receives && ofpi_endpoint_receives_only(endpoint), 0))
         return -EOPNOTSUPP;

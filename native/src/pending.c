@@ -219,16 +219,18 @@ void ofpi_pending_free(struct ofpi_pending *pending)
     ofpi_pool_give(&endpoint->domain->pendings, pending->base.id);
 }
 
-/* Receives are counted where they complete. */
-static void count(struct ofp_endpoint_statistics *statistics, uint32_t traits, uint64_t length)
+/* `completed`: what its completion says. Receives are counted where they complete. */
+static void count(struct ofp_endpoint_statistics *statistics, uint32_t completed, uint64_t length)
 {
-    if (!(traits & (OFP_RECEIVES | OFP_REMOTE))) {
+    if (completed & OFP_COMPLETED_SEND) {
         statistics->sends++;
         statistics->bytes_sent += length;
-    } else if (traits & OFP_ATOMIC_KIND) {
+    } else if (completed & OFP_COMPLETED_ATOMIC) {
         statistics->atomics++;
-    } else if (traits & OFP_REMOTE) {
-        ++*(traits & OFP_READS ? &statistics->reads : &statistics->writes);
+    } else if (completed & OFP_COMPLETED_READ) {
+        statistics->reads++;
+    } else if (completed & OFP_COMPLETED_WRITE) {
+        statistics->writes++;
     }
 }
 
@@ -243,7 +245,7 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
         .context = op->context,
         .flags = row->completed,
         .length = receive ? 0 : transfer->length,
-        .tag = row->channel == OFP_CHANNEL_TAGGED ? op->tag & ~(receive ? op->ignore : 0) : 0,
+        .tag = row->channel != OFP_CHANNEL_MESSAGE ? op->tag & ~(receive ? op->ignore : 0) : 0,
         .source = op->peer == OFP_PEER_ANY ? OFP_PEER_UNKNOWN : op->peer,
         .error = error,
         .provider_error = provider_error,
@@ -252,7 +254,7 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
     if (error) {
         endpoint->statistics.errors++;
     } else {
-        count(&endpoint->statistics, row->traits, transfer->length);
+        count(&endpoint->statistics, row->completed, transfer->length);
     }
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
 }

@@ -6,7 +6,7 @@
  * that matched an announced message is lent to the provider until ofpi_receive_complete.
  *
  * Rules of matching (fi_tagged(3), fi_msg(3)):
- * - channel (messages / tagged), source (exact or OFP_PEER_ANY), (tag ^ message tag) & ~ignore == 0;
+ * - channel (messages, tagged, internal), source (exact or OFP_PEER_ANY), (tag ^ message tag) & ~ignore == 0;
  * - of the posted receives that match a message the one posted first wins, whatever mix of exact, masked and any-source;
  * - of the unexpected messages that match a receive the one that arrived first wins;
  * - a receive that was matched completes at the endpoint where its message arrived.

@@ -186,10 +186,10 @@ static bool takes(const struct ofpi_pending *receive, const struct ofpi_unexpect
 {
     const struct ofp_operation *op = &receive->base.operation;
 
-    if (!receive->posted || ofpi_operation_row(op)->channel != kept->tagged ||
+    if (!receive->posted || ofpi_operation_row(op)->channel != kept->channel ||
         op->flags & (ACTION_FLAGS | OFPI_DISCARDED | OFPI_PEEKED))
         return false;
-    return !kept->tagged || !((op->tag ^ kept->tag) & ~op->ignore);
+    return kept->channel == OFP_CHANNEL_MESSAGE || !((op->tag ^ kept->tag) & ~op->ignore);
 }
 
 /* The oldest in a list that takes it and was posted after `sequence`. */

@@ -66,7 +66,7 @@ static int peek(struct ofpi_receive_context *context, struct ofp_endpoint *endpo
     struct ofpi_selector selector = ofpi_selector_of(op);
     struct ofpi_unexpected *kept = ofpi_unexpected_find(&context->unexpected, &selector);
     struct ofpi_receive_result result = {0};
-    struct ofp_message message = {.source = OFP_PEER_UNKNOWN, .tagged = selector.tagged, .tag = selector.tag};
+    struct ofp_message message = {.source = OFP_PEER_UNKNOWN, .channel = selector.channel, .tag = selector.tag};
 
     if (kept && op->flags & OFP_DISCARD)
         return discard(context, endpoint, op, kept);
@@ -178,7 +178,7 @@ int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoi
         ofpi_unexpected_free(unexpected, kept);
         return 0;
     }
-    posted = ofpi_receive_match(context, kept->tagged, kept->tag, kept->source, kept->length);
+    posted = ofpi_receive_match(context, kept->channel, kept->tag, kept->source, kept->length);
     if (posted)
         return give_posted(context, kept, posted);
     ofpi_unexpected_detach(unexpected, kept);

@@ -30,7 +30,8 @@ struct ofpi_extra_node {
 struct ofpi_unexpected {
     struct ofpi_match_node first; /* in the index of class 0; of the set-aside ones while set aside */
     uint32_t source;
-    bool tagged, has_data, announced, set_aside;
+    uint8_t channel;
+    bool has_data, announced, set_aside;
     struct ofpi_match_node second; /* in the index of class 1 */
     struct ofpi_extra_node *extra; /* as many as extra_count, also while set aside */
     struct ofp_list order;         /* in ofpi_unexpected_messages.order or .set_aside */

@@ -60,7 +60,7 @@ static struct ofpi_unexpected *message_of(struct ofpi_match_node *node, uint32_t
 static void insert_node(struct ofpi_unexpected_class *class, const struct ofpi_unexpected *message,
                         struct ofpi_match_node *node)
 {
-    node->key = ofpi_message_key(message->tagged, message->tag, message->source, class->ignore, class->named);
+    node->key = ofpi_message_key(message->channel, message->tag, message->source, class->ignore, class->named);
     node->sequence = message->first.sequence;
     ofpi_match_index_insert(&class->index, node);
 }
@@ -127,7 +127,7 @@ static struct ofpi_unexpected *search(struct ofpi_unexpected_messages *unexpecte
     OFP_LIST_EACH(node, following, &unexpected->order) {
         struct ofpi_unexpected *message = of_order(node);
         struct ofpi_match_key key =
-            ofpi_message_key(message->tagged, message->tag, message->source, selector->ignore, named);
+            ofpi_message_key(message->channel, message->tag, message->source, selector->ignore, named);
 
         if (key.tag == wanted.tag && key.origin == wanted.origin)
             return message;

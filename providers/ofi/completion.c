@@ -19,7 +19,7 @@ static struct ofp_message message_of(const struct ofp_pending *pending, struct o
     return (struct ofp_message){
         .peer = peer,
         .source = peer ? peer->index : OFP_PEER_UNKNOWN,
-        .tagged = tagged,
+        .channel = ofp_operation_row(pending->operation.op)->channel,
         .has_data = (entry->flags & LF_REMOTE_CQ_DATA) != 0,
         .tag = tagged ? entry->tag : 0,
         .data = entry->data,

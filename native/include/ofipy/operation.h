@@ -11,7 +11,8 @@
 /* Where a message travels. Receives match messages of their own channel only. */
 enum ofp_channel {
     OFP_CHANNEL_MESSAGE = 0, /* knows no tags */
-    OFP_CHANNEL_TAGGED = 1
+    OFP_CHANNEL_TAGGED = 1,
+    OFP_CHANNEL_INTERNAL = 2 /* the core's own, with tags */
 };
 
 /* Traits of an operation. */
@@ -26,10 +27,10 @@ struct ofp_operation_row {
     uint8_t traits;         /* OFP_RECEIVES … */
     uint8_t channel;        /* enum ofp_channel; means nothing with OFP_REMOTE */
     uint32_t local_access;  /* OFP_ACCESS_…: the right that its local memory must grant (fi_mr(3)) */
-    uint64_t capability;    /* OFP_CAP_…: what its endpoint needs */
+    uint64_t capability;    /* OFP_CAP_…: what its endpoint needs; 0: only the core posts it */
     uint32_t remote_access; /* and the target's; ask ofp_operation_remote_access */
     uint32_t flags;         /* OFP_INJECT …: those it may have, be it by default of its endpoint */
-    uint32_t completed;     /* OFP_COMPLETED_…: what its completion says */
+    uint32_t completed;     /* OFP_COMPLETED_…: what its completion says; 0: it counts nowhere */
     uint32_t event;         /* and what the target of a remote operation is told */
 };
 
@@ -62,6 +63,8 @@ static const struct ofp_operation_row ofp_operation_rows[] = {
     {OFP_COMPARE_ATOMIC, OFP_REMOTE | OFP_ATOMIC_KIND | OFP_READS | OFP_COMPARES, 0, OFP_ACCESS_WRITE, OFP_CAP_ATOMIC,
      OFP_REMOTE_BOTH, OFP_TRANSMIT_FLAGS, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ,
      OFP_COMPLETED_ATOMIC | OFP_COMPLETED_REMOTE_READ},
+    {OFP_INTERNAL_SEND, 0, OFP_CHANNEL_INTERNAL, OFP_ACCESS_SEND, 0, 0, OFP_SEND_FLAGS, 0, 0},
+    {OFP_INTERNAL_RECV, OFP_RECEIVES, OFP_CHANNEL_INTERNAL, OFP_ACCESS_RECV, 0, 0, OFP_RECEIVE_FLAGS, 0, 0},
 };
 #define OFP_OPERATION_COUNT (sizeof(ofp_operation_rows) / sizeof(ofp_operation_rows[0]))
 

@@ -61,7 +61,8 @@ struct packet {
     int provider_error;     /* and the target's reason */
     uint16_t operation;     /* enum ofp_operation_code or packet_control */
     uint8_t atomic_op, datatype;
-    bool tagged, has_data;
+    uint8_t channel; /* enum ofp_channel */
+    bool has_data;
     bool only_delivery; /* its sender waits until the target has it, no matter whether a receive has matched it */
     uint64_t tag, data, length;
     /* RMA and atomics. `payload` holds what is written, or room for what is read; comparing atomics: both operands. */
