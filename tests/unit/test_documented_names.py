@@ -390,10 +390,7 @@ FOREIGN: set[tuple[str, str]] = {
     *((SEAMS, name) for name in ("domain.open", "endpoint.open")),
     # Planned, and marked so in the page's tables.
     *((SEAMS, name) for name in ("ofp_join", "ofp_leave", "ofp_packet_ops")),
-    *(
-        (SEAMS, name)
-        for name in ("ofp_provider_counter", "OFP_INTERNAL_SEND", "OFP_INTERNAL_RECV", "native/rdm")
-    ),
+    *((SEAMS, name) for name in ("ofp_provider_counter", "native/rdm")),
     *((SEAMS, f"(*{name})") for name in ("join", "option_get", "peer_find")),
     # libfabric's.
     (SEAMS, "fi_triggered_context()"),
