@@ -167,6 +167,7 @@ class _Library:
     OFP_WORK_COUNTER_ADD: int
     OFP_WORK_COUNTER_SET: int
     OFP_WORK_OPERATION: int
+    OFP_WORK_REDUCE: int
     OFP_WRITE: int
     def ofp_accept(self, _0: Any, _1: Any, _2: int, /) -> int: ...
     def ofp_atomic_query(self, _0: Any, _1: int, _2: int, _3: int, _4: Any, /) -> int: ...

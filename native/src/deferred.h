@@ -19,11 +19,11 @@ struct ofpi_work {
     uint64_t threshold;
     uint32_t kind;                  /* enum ofp_work_kind */
     struct ofp_counter *trigger;    /* NULL: due, or under way */
-    struct ofp_counter *target;     /* counter to change; may be NULL with an operation */
+    struct ofp_counter *target;     /* counter to change; may be NULL with an operation or a reduction */
     uint64_t value;                 /* for the target */
     struct ofpi_endpoint *endpoint; /* operations only */
-    struct ofp_operation operation;
-    void *copy; /* owned: what the record pointed to */
+    struct ofp_operation operation; /* and reductions */
+    void *copy;                     /* owned: what the record pointed to */
 };
 
 /* Enter by threshold, behind its equals. */

@@ -323,6 +323,9 @@ struct ofpi_resolved {
     struct ofp_region *regions[OFP_SEGMENT_LIMIT];
     struct ofp_remote_segment remote[OFP_SEGMENT_LIMIT];
 };
+/* A part of a region, or of the process's memory: 0, -OFP_ENOREGION, -EACCES, -ERANGE, -EFAULT. */
+int ofpi_segment_resolve(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
+                         uint64_t length, struct iovec *iov, struct ofp_region **region);
 /* Check a record whole and resolve its segments: 0, -EINVAL, -EOPNOTSUPP, -EMSGSIZE, -ENOKEY-like errors of a bad region. */
 int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
                            struct ofpi_resolved *resolved);

@@ -7,8 +7,8 @@
 #include "deferred.h"
 #include "receive_offloaded.h"
 
-static int resolve_segment(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
-                           uint64_t length, struct iovec *iov, struct ofp_region **region)
+int ofpi_segment_resolve(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
+                         uint64_t length, struct iovec *iov, struct ofp_region **region)
 {
     struct ofpi_region *found;
 
@@ -42,8 +42,8 @@ static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operati
     if (op->segment_count > OFP_SEGMENT_LIMIT || op->segment_count > endpoint->base.info.segment_limit)
         return -E2BIG;
     for (uint32_t i = 0; i < op->segment_count; i++) {
-        int result = resolve_segment(endpoint->domain, access, segments[i].region, segments[i].offset,
-                                     segments[i].length, &resolved->iov[i], &resolved->regions[i]);
+        int result = ofpi_segment_resolve(endpoint->domain, access, segments[i].region, segments[i].offset,
+                                          segments[i].length, &resolved->iov[i], &resolved->regions[i]);
 
         if (result)
             return result;
@@ -109,13 +109,13 @@ static int resolve_atomic(struct ofpi_endpoint *endpoint, const struct ofp_opera
     transfer->compare = NULL;
     transfer->result_region = transfer->compare_region = NULL;
     if (ofpi_operation_is(op, OFP_READS)) {
-        result = resolve_segment(endpoint->domain, OFP_ACCESS_READ, op->result_region, op->result_offset,
-                                 transfer->length, &memory, &transfer->result_region);
+        result = ofpi_segment_resolve(endpoint->domain, OFP_ACCESS_READ, op->result_region, op->result_offset,
+                                      transfer->length, &memory, &transfer->result_region);
         transfer->result = memory.iov_base;
     }
     if (!result && ofpi_operation_is(op, OFP_COMPARES)) {
-        result = resolve_segment(endpoint->domain, OFP_ACCESS_WRITE, (uint32_t)op->compare_region, op->compare_offset,
-                                 transfer->length, &memory, &transfer->compare_region);
+        result = ofpi_segment_resolve(endpoint->domain, OFP_ACCESS_WRITE, (uint32_t)op->compare_region,
+                                      op->compare_offset, transfer->length, &memory, &transfer->compare_region);
         transfer->compare = memory.iov_base;
     }
     return result;
@@ -188,8 +188,8 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
     resolved->transfer.iov = resolved->iov;
     resolved->transfer.regions = resolved->regions;
     if (op->segment_count == 0) {
-        result = resolve_segment(endpoint->domain, ofpi_operation_row(op)->local_access, op->region, op->offset,
-                                 op->length, &resolved->iov[0], &resolved->regions[0]);
+        result = ofpi_segment_resolve(endpoint->domain, ofpi_operation_row(op)->local_access, op->region, op->offset,
+                                      op->length, &resolved->iov[0], &resolved->regions[0]);
         resolved->transfer.iov_count = 1;
         resolved->transfer.length = op->length;
     } else {
