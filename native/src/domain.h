@@ -350,10 +350,10 @@ static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
 {
     return ofpi_operation_is(op, OFP_RECEIVES);
 }
-/* The first check of what a caller asks for: a code and flags that an application may use. */
+/* The first check of what a caller asks for: there is such an operation, and it may have these flags. */
 static inline bool ofpi_operation_is_known(const struct ofp_operation *op)
 {
-    return ofp_operation_row(op->op)->capability && !(op->flags & ~(uint64_t)OFP_OPERATION_FLAGS);
+    return op->op < OFP_OPERATION_COUNT && !(op->flags & ~(uint64_t)ofpi_operation_row(op)->flags);
 }
 /* What may be the default of an endpoint's operations. */
 #define OFPI_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)

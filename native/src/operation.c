@@ -144,25 +144,27 @@ static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_
     }
 }
 
-/* What needs no capability of the application's kind. */
-static bool carries(const struct ofpi_endpoint *endpoint, const struct ofp_operation_row *row)
+/* What needs no capability is the core's own, with an owner that no caller can give it, or no operation at all. */
+static int check_internal(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
-    return row->channel == OFP_CHANNEL_INTERNAL && endpoint->base.ops->internal_channel;
+    if (!(op->flags & OFPI_OWNED) || ofpi_operation_row(op)->channel != OFP_CHANNEL_INTERNAL)
+        return -EINVAL;
+    return endpoint->base.ops->internal_channel ? 0 : -EOPNOTSUPP;
 }
 
-static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
+                      const struct ofp_operation_row *row)
 {
-    const struct ofp_operation_row *row = ofpi_operation_row(op);
-    bool receives = row->traits & OFP_RECEIVES;
+    if (!(endpoint->base.info.caps & row->capability)) {
+        int result = row->capability ? -EOPNOTSUPP : check_internal(endpoint, op);
 
-    if (!(endpoint->base.info.caps & row->capability) && !carries(endpoint, row))
-        return -EOPNOTSUPP;
-    if (__builtin_expect(!receives && ofpi_endpoint_receives_only(endpoint), 0))
-        return -EOPNOTSUPP;
-    if (op->flags & OFP_OPERATION_FLAGS & ~row->flags)
-        return -EINVAL;
-    if (receives)
+        if (result)
+            return result;
+    }
+    if (row->traits & OFP_RECEIVES)
         return check_receive(endpoint, op);
+    if (__builtin_expect(ofpi_endpoint_receives_only(endpoint), 0))
+        return -EOPNOTSUPP;
     if (op->flags & OFP_FENCE && !(endpoint->base.info.caps & OFP_CAP_FENCE))
         return -EOPNOTSUPP;
     if (row->traits & OFP_ATOMIC_KIND && !ofpi_atomic_is_valid(op->op, op->atomic_op, op->datatype))
@@ -170,17 +172,18 @@ static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_ope
     return 0;
 }
 
-static uint64_t longest(const struct ofp_info *info, const struct ofp_operation *op)
+static uint64_t longest(const struct ofp_info *info, uint32_t traits)
 {
-    if (ofpi_operation_is_atomic(op))
+    if (traits & OFP_ATOMIC_KIND)
         return info->max_atomic_size;
-    return ofpi_operation_is_remote(op) ? info->max_rma_size : info->max_msg_size;
+    return traits & OFP_REMOTE ? info->max_rma_size : info->max_msg_size;
 }
 
 int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
                            struct ofpi_resolved *resolved)
 {
-    int result = check_kind(endpoint, op);
+    const struct ofp_operation_row *row = ofpi_operation_row(op);
+    int result = check_kind(endpoint, op, row);
 
     if (result)
         return result;
@@ -188,8 +191,8 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
     resolved->transfer.iov = resolved->iov;
     resolved->transfer.regions = resolved->regions;
     if (op->segment_count == 0) {
-        result = ofpi_segment_resolve(endpoint->domain, ofpi_operation_row(op)->local_access, op->region, op->offset,
-                                      op->length, &resolved->iov[0], &resolved->regions[0]);
+        result = ofpi_segment_resolve(endpoint->domain, row->local_access, op->region, op->offset, op->length,
+                                      &resolved->iov[0], &resolved->regions[0]);
         resolved->transfer.iov_count = 1;
         resolved->transfer.length = op->length;
     } else {
@@ -197,15 +200,15 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
     }
     if (result)
         return result;
-    if (ofpi_operation_is_receive(op))
+    if (row->traits & OFP_RECEIVES)
         return 0;
     resolved->transfer.remote_count = 0;
-    if (resolved->transfer.length > longest(&endpoint->base.info, op))
+    if (resolved->transfer.length > longest(&endpoint->base.info, row->traits))
         return -EMSGSIZE;
-    if (__builtin_expect(!ofpi_operation_is_remote(op), 1))
+    if (__builtin_expect(!(row->traits & OFP_REMOTE), 1))
         return 0;
     result = resolve_remote(endpoint, op, resolved);
-    return result || !ofpi_operation_is_atomic(op) ? result : resolve_atomic(endpoint, op, resolved);
+    return result || !(row->traits & OFP_ATOMIC_KIND) ? result : resolve_atomic(endpoint, op, resolved);
 }
 
 /* A receive may name a source that has no peer object yet; the transport that matches itself needs one. */
