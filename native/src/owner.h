@@ -23,7 +23,8 @@
 struct ofpi_owner {
     /*
      * The operation has ended; one with OFP_MULTI_RECV in op_flags only if the completion says OFP_COMPLETED_MULTI_RECV. The
-     * endpoint has counted it. The domain's lock is held, a provider's callback may be running: nothing may be posted.
+     * endpoint has counted it, once, whoever passes it on. The domain's lock is held, and a walk of the receive context or a
+     * callback of the provider may be under way: `finish` posts nothing, cancels nothing and loses no peer.
      */
     void (*finish)(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
                    struct ofp_completion *completion);
