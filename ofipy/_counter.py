@@ -26,6 +26,8 @@ __all__ = [
     "counter_reaching",
     "counter_value",
     "defer",
+    "new_work",
+    "queue_work",
     "region_counters",
 ]
 
@@ -329,7 +331,10 @@ class Counter(Resource):
 
 
 class DeferredWork(ProcessBound):
-    """Work that waits for a counter; made by :meth:`Domain.defer` and :meth:`Counter.add`."""
+    """Work that waits for a counter.
+
+    Made by :meth:`Domain.defer`, :meth:`Domain.defer_reduce` and :meth:`Counter.add`.
+    """
 
     __slots__ = ("_domain", "_number")
 
@@ -366,16 +371,30 @@ def defer(
     record: Any = None,
 ) -> DeferredWork:
     """Queue work, from the bytes of an operation record when it is one."""
-    counter, threshold = counter_reaching(after, "defer")
-    check_owner(domain, counter, "after", "defer")
-    check_owner(domain, target, "completes", "defer")
-    work, number = ffi.new("struct ofp_deferred_work *"), ffi.new("uint64_t *")
-    work.kind, work.value = kind, value
-    work.counter, work.threshold = counter._pointer("defer"), threshold
-    if target is not None:
-        work.target = target._pointer("defer")
+    work = new_work(domain, kind, after, target, "defer")
+    work.value = value
     if record is not None:
         ffi.buffer(ffi.addressof(work, "operation"))[:] = record
-    queued = lib.ofp_work_queue(domain._pointer("defer"), work, number)
-    check(queued, operation="defer", provider=domain.provider)
+    return queue_work(domain, work, "defer")
+
+
+def new_work(
+    domain: "Domain", kind: int, after: tuple[Counter, int], target: Counter | None, operation: str
+) -> Any:
+    """Work that waits for a counter; what it does is to be filled in."""
+    counter, threshold = counter_reaching(after, operation)
+    check_owner(domain, counter, "after", operation)
+    check_owner(domain, target, "completes", operation)
+    work = ffi.new("struct ofp_deferred_work *")
+    work.kind, work.counter, work.threshold = kind, counter._pointer(operation), threshold
+    if target is not None:
+        work.target = target._pointer(operation)
+    return work
+
+
+def queue_work(domain: "Domain", work: Any, operation: str) -> DeferredWork:
+    """Hand it to C."""
+    number = ffi.new("uint64_t *")
+    queued = lib.ofp_work_queue(domain._pointer(operation), work, number)
+    check(queued, operation=operation, provider=domain.provider)
     return DeferredWork(domain, int(number[0]))

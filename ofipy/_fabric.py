@@ -13,6 +13,7 @@ from ofipy import _config, _providers
 from ofipy._atomics import AtomicKind, AtomicOp, Datatype, parse_datatype, parse_kind
 from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._counter import region_counters
+from ofipy._deferred import DeferredParts
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Access, Progress, Threading, parse_enum, parse_flags
 from ofipy._info import Info, from_record
@@ -20,13 +21,13 @@ from ofipy._keywords import EndpointOptions, refuse_unknown
 from ofipy._lifetime import Handle, Opening, Resource
 from ofipy._limits import limit, whole_number
 from ofipy._memory import DomainMemory
-from ofipy._operations import OPERATION_DTYPE, operations
+from ofipy._operations import operations
 from ofipy._region import Region, register
 
 if TYPE_CHECKING:
     from ofipy._av import AddressVector
     from ofipy._completion import CompletionQueue
-    from ofipy._counter import Counter, DeferredWork, RegionClass
+    from ofipy._counter import Counter, RegionClass
     from ofipy._endpoint import Endpoint
     from ofipy._event import EventQueue
     from ofipy._passive import ConnectionRequest, PassiveEndpoint
@@ -91,7 +92,7 @@ class Fabric(Resource):
         return f"<Fabric {self._info.fabric} of {self._info.provider}>"
 
 
-class Domain(Resource):
+class Domain(Resource, DeferredParts):
     """The use of one device, made by :meth:`Fabric.domain`; endpoints, queues and memory belong to it."""
 
     __slots__ = ("_fabric", "_info", "_memory", "_threading")
@@ -405,41 +406,6 @@ class Domain(Resource):
     def operations(self, count: int) -> np.ndarray[Any, np.dtype[np.void]]:
         """Make an array of `count` operation records in C memory, all zero, of dtype OPERATION_DTYPE."""
         return operations(count)
-
-    def defer(
-        self,
-        operation: np.ndarray[Any, np.dtype[np.void]],
-        *,
-        after: "tuple[Counter, int]",
-        completes: "Counter | None" = None,
-    ) -> "DeferredWork":
-        """Post a record when a counter reaches a value (fi_trigger(3), deferred work).
-
-        Parameters
-        ----------
-        operation : ndarray of OPERATION_DTYPE, one record
-            Its ``endpoint`` is the id of an endpoint of this domain. It is copied; the memory that it names stays the
-            program's to keep.
-        after : (Counter, int)
-            The counter, and the value that starts it.
-        completes : Counter, optional
-            Gets 1 added when the operation has finished, or 1 error when it failed.
-
-        Raises
-        ------
-        InvalidArgument, NotSupported and other FabricError
-            When the record is refused.
-        """
-        from ofipy._counter import defer
-
-        if operation.dtype != OPERATION_DTYPE or operation.size != 1:
-            raise InvalidArgument("one record of OPERATION_DTYPE is meant", operation="defer")
-        return defer(self, lib.OFP_WORK_OPERATION, after, completes, 0, operation.tobytes())
-
-    def flush_work(self) -> int:
-        """Cancel all deferred work that has not started, posts with `after` too. Returns how much."""
-        flushed = lib.ofp_work_flush(self._pointer("flush_work"))
-        return check(flushed, operation="flush_work", provider=self.provider)
 
     def adopt(self) -> None:
         """Bind the domain to the calling thread (``threading="domain"``), away from the one before."""

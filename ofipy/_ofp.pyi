@@ -121,6 +121,8 @@ class _Library:
     OFP_INT32: int
     OFP_INT64: int
     OFP_INT8: int
+    OFP_INTERNAL_RECV: int
+    OFP_INTERNAL_SEND: int
     OFP_MATCH_COMPLETE: int
     OFP_MIN_MULTI_RECV: int
     OFP_MORE: int
@@ -165,6 +167,7 @@ class _Library:
     OFP_WORK_COUNTER_ADD: int
     OFP_WORK_COUNTER_SET: int
     OFP_WORK_OPERATION: int
+    OFP_WORK_REDUCE: int
     OFP_WRITE: int
     def ofp_accept(self, _0: Any, _1: Any, _2: int, /) -> int: ...
     def ofp_atomic_query(self, _0: Any, _1: int, _2: int, _3: int, _4: Any, /) -> int: ...

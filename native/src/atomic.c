@@ -7,6 +7,7 @@
 
 #include "atomic_kernels.h"
 #include "lock.h"
+#include "ofipy/operation.h"
 
 /* ----------------------------------------------------------------------------------------------------------- matrix */
 
@@ -52,16 +53,13 @@ static const struct {
 
 static unsigned kind_of(uint32_t operation_code)
 {
-    switch (operation_code) {
-    case OFP_ATOMIC:
-        return BASE;
-    case OFP_FETCH_ATOMIC:
-        return FETCH;
-    case OFP_COMPARE_ATOMIC:
-        return COMPARE;
-    default:
+    uint32_t traits = ofp_operation_row(operation_code)->traits;
+
+    if (!(traits & OFP_ATOMIC_KIND))
         return 0;
-    }
+    if (traits & OFP_COMPARES)
+        return COMPARE;
+    return traits & OFP_READS ? FETCH : BASE;
 }
 
 size_t ofpi_datatype_size(uint32_t datatype)
@@ -117,9 +115,9 @@ int ofpi_atomic_execute(uint32_t operation_code, uint32_t atomic_op, uint32_t da
                         const void *operand, const void *compare, void *result, uint64_t count)
 {
     /* What an operation does not look at is pointed at the target, so that one loop serves all. */
-    bool reads = atomic_op == OFP_ATOMIC_READ, compares = operation_code == OFP_COMPARE_ATOMIC;
+    bool reads = atomic_op == OFP_ATOMIC_READ, compares = ofp_operation_is(operation_code, OFP_COMPARES);
     const char *in = reads ? target : operand, *with = compares ? compare : target;
-    char *at = target, *out = operation_code == OFP_ATOMIC ? NULL : result;
+    char *at = target, *out = ofp_operation_is(operation_code, OFP_READS) ? result : NULL;
     size_t size = ofpi_datatype_size(datatype);
 
     if (!ofpi_atomic_is_valid(operation_code, atomic_op, datatype))

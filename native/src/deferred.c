@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "atomic.h"
+
 /* What belongs to a message set aside, or finishes more than once, cannot be told from outside the operation. */
 static const uint64_t refused_flags = OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV;
 
@@ -43,28 +45,30 @@ static void work_free(struct ofpi_domain *domain, struct ofpi_work *work)
     ofpi_pool_give(&domain->works, work->id);
 }
 
-uint64_t ofpi_work_finished(uint64_t context, int error)
+static void finish(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
+                   struct ofp_completion *completion)
 {
-    struct ofpi_work *work = (struct ofpi_work *)(uintptr_t)context;
+    struct ofpi_work *work = OFP_CONTAINER_OF(owner, struct ofpi_work, owner);
 
-    context = work->operation.context;
     if (work->target)
-        ofpi_counter_count(work->target, 1, error);
+        ofpi_counter_count(work->target, 1, completion->error);
+    ofpi_owner_pass_on(owner, endpoint, op_flags, completion);
     work_free(work->endpoint->domain, work);
-    return context;
 }
 
 /* The record as it goes into the endpoint. */
-static struct ofp_operation own_record(const struct ofpi_work *work)
+static struct ofp_operation own_record(struct ofpi_work *work)
 {
     struct ofp_operation op = work->operation;
 
-    op.flags |= OFPI_DEFERRED;
-    op.context = (uint64_t)(uintptr_t)work;
+    work->owner.finish = finish;
+    ofpi_owner_enter(&work->owner, &op);
     return op;
 }
 
-/* It has not begun, and does not. */
+static bool changes_counter(uint32_t kind) { return kind == OFP_WORK_COUNTER_ADD || kind == OFP_WORK_COUNTER_SET; }
+
+/* It has not begun, and does not; or a reduction is over, with or without error. */
 static void work_end(struct ofpi_domain *domain, struct ofpi_work *work, int error)
 {
     if (work->kind == OFP_WORK_OPERATION) {
@@ -73,6 +77,8 @@ static void work_end(struct ofpi_domain *domain, struct ofpi_work *work, int err
 
         ofpi_transfer_report(work->endpoint, &transfer, error, 0);
     } else {
+        if (work->kind == OFP_WORK_REDUCE && work->target)
+            ofpi_counter_count(work->target, 1, error);
         work_free(domain, work);
     }
 }
@@ -99,7 +105,7 @@ void ofpi_works_leave_counter(struct ofp_counter *counter)
     while ((work = ofpi_pool_next(&domain->works, &cursor))) {
         if (work->target == counter)
             work->target = NULL;
-        if (work->trigger == counter || (work->kind != OFP_WORK_OPERATION && !work->target))
+        if (work->trigger == counter || (changes_counter(work->kind) && !work->target))
             work_end(domain, work, ECANCELED);
     }
 }
@@ -109,23 +115,51 @@ int ofpi_works_cancel(struct ofpi_endpoint *endpoint, uint64_t context)
     struct ofpi_domain *domain = endpoint->domain;
     struct ofpi_work *work;
     uint32_t cursor = 0;
-    int result = -ENOENT;
 
-    while (result == -ENOENT && (work = ofpi_pool_next(&domain->works, &cursor))) {
-        uint64_t own = (uint64_t)(uintptr_t)work;
-
-        if (work->endpoint != endpoint || work->operation.context != context)
-            continue;
-        if (!has_begun(work)) {
+    while ((work = ofpi_pool_next(&domain->works, &cursor))) {
+        if (work->endpoint == endpoint && work->operation.context == context && !has_begun(work)) {
             work_end(domain, work, ECANCELED);
             return 0;
         }
-        if (endpoint->receive_context)
-            result = ofpi_receive_cancel(endpoint->receive_context, &endpoint->base, own, 0);
-        if (result == -ENOENT)
-            result = ofpi_peer_cancel(endpoint, own, 0);
     }
-    return result;
+    return -ENOENT;
+}
+
+/* ------------------------------------------------------------------------------------------------------- reductions */
+
+/* Both memories, or why not. */
+static int check_reduction(struct ofpi_domain *domain, const struct ofp_operation *op, struct iovec *source,
+                           struct iovec *target)
+{
+    struct ofp_region *region;
+    uintptr_t one, other;
+    int result;
+
+    if (!ofpi_atomic_is_valid(OFP_ATOMIC, op->atomic_op, op->datatype))
+        return -EOPNOTSUPP;
+    if (op->length % ofpi_datatype_size(op->datatype) || op->segment_count)
+        return -EINVAL;
+    result = ofpi_segment_resolve(domain, OFP_ACCESS_WRITE, op->region, op->offset, op->length, source, &region);
+    if (!result)
+        result = ofpi_segment_resolve(domain, OFP_ACCESS_READ, op->result_region, op->result_offset, op->length, target,
+                                      &region);
+    if (result)
+        return result;
+    one = (uintptr_t)source->iov_base;
+    other = (uintptr_t)target->iov_base;
+    return one != other && one < other + op->length && other < one + op->length ? -EINVAL : 0;
+}
+
+/* Checked again: a region may have been closed since it was queued. */
+static int reduce(struct ofpi_domain *domain, const struct ofp_operation *op)
+{
+    struct iovec source, target;
+    int result = check_reduction(domain, op, &source, &target);
+
+    if (result)
+        return result;
+    return ofpi_atomic_execute(OFP_ATOMIC, op->atomic_op, op->datatype, target.iov_base, source.iov_base, NULL, NULL,
+                               op->length / ofpi_datatype_size(op->datatype));
 }
 
 /* --------------------------------------------------------------------------------------------------------- starting */
@@ -136,6 +170,10 @@ static int work_start(struct ofpi_domain *domain, struct ofpi_work *work)
     struct ofp_operation op;
     int result;
 
+    if (work->kind == OFP_WORK_REDUCE) {
+        work_end(domain, work, -reduce(domain, &work->operation));
+        return 0;
+    }
     if (work->kind != OFP_WORK_OPERATION) {
         ofpi_counter_change(work->target, (work->kind == OFP_WORK_COUNTER_ADD ? work->target->value : 0) + work->value);
         work_free(domain, work);
@@ -196,7 +234,7 @@ static int copy_memory(struct ofpi_work *work, const struct ofpi_resolved *resol
     size_t payload = inject ? resolved->transfer.length : 0;
     char *copy;
 
-    if (op->segment_count && (op->op == OFP_FETCH_ATOMIC || op->op == OFP_COMPARE_ATOMIC))
+    if (op->segment_count && ofpi_operation_is_atomic(op) && ofpi_operation_is(op, OFP_READS))
         return -EOPNOTSUPP;
     if (op->remote_segment_count > OFP_SEGMENT_LIMIT)
         return -E2BIG;
@@ -238,7 +276,7 @@ static int take_operation(struct ofpi_work *work, struct ofpi_endpoint *handle, 
     work->kind = OFP_WORK_OPERATION;
     work->endpoint = endpoint;
     work->operation = *operation;
-    if (operation->flags & (~(uint64_t)OFP_OPERATION_FLAGS | refused_flags))
+    if (!ofpi_operation_is_known(operation) || operation->flags & refused_flags)
         return -EINVAL;
     /* Nobody knows what comes next when it starts. */
     work->operation.flags &= ~(uint64_t)OFP_MORE;
@@ -312,16 +350,20 @@ static struct ofpi_endpoint *find_endpoint(const struct ofpi_domain *domain, uin
 static int take_work(struct ofpi_domain *domain, struct ofpi_work *work, const struct ofp_deferred_work *asked)
 {
     struct ofpi_endpoint *endpoint;
-    bool operation = asked->kind == OFP_WORK_OPERATION;
+    struct iovec source, target;
 
-    if (!ofpi_counter_serves(domain, asked->counter) || asked->kind > OFP_WORK_COUNTER_SET ||
-        ((asked->target || !operation) && !ofpi_counter_serves(domain, asked->target)))
+    if (!ofpi_counter_serves(domain, asked->counter) || asked->kind > OFP_WORK_REDUCE ||
+        ((asked->target || changes_counter(asked->kind)) && !ofpi_counter_serves(domain, asked->target)))
         return -EINVAL;
     work->kind = asked->kind;
     work->target = asked->target;
     work->value = asked->value;
-    if (!operation)
+    if (changes_counter(asked->kind))
         return 0;
+    if (asked->kind == OFP_WORK_REDUCE) {
+        work->operation = asked->operation;
+        return check_reduction(domain, &work->operation, &source, &target);
+    }
     endpoint = find_endpoint(domain, asked->operation.endpoint);
     return endpoint ? take_operation(work, endpoint, &asked->operation) : -ENOENT;
 }

@@ -322,35 +322,46 @@ struct ofpi_resolved {
     struct ofp_region *regions[OFP_SEGMENT_LIMIT];
     struct ofp_remote_segment remote[OFP_SEGMENT_LIMIT];
 };
+/* A part of a region, or of the process's memory: 0, -OFP_ENOREGION, -EACCES, -ERANGE, -EFAULT. */
+int ofpi_segment_resolve(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
+                         uint64_t length, struct iovec *iov, struct ofp_region **region);
 /* Check a record whole and resolve its segments: 0, -EINVAL, -EOPNOTSUPP, -EMSGSIZE, -ENOKEY-like errors of a bad region. */
 int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
                            struct ofpi_resolved *resolved);
-static inline bool ofpi_operation_is_remote(const struct ofp_operation *op) { return op->op >= OFP_READ; }
-static inline bool ofpi_operation_is_atomic(const struct ofp_operation *op) { return op->op >= OFP_ATOMIC; }
+/* Of an operation that has been checked: its code has a row. */
+static inline const struct ofp_operation_row *ofpi_operation_row(const struct ofp_operation *op)
+{
+    return &ofp_operation_rows[op->op];
+}
+static inline bool ofpi_operation_is(const struct ofp_operation *op, uint32_t traits)
+{
+    return ofpi_operation_row(op)->traits & traits;
+}
+static inline bool ofpi_operation_is_remote(const struct ofp_operation *op)
+{
+    return ofpi_operation_is(op, OFP_REMOTE);
+}
+static inline bool ofpi_operation_is_atomic(const struct ofp_operation *op)
+{
+    return ofpi_operation_is(op, OFP_ATOMIC_KIND);
+}
 static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
 {
-    return op->op == OFP_RECV || op->op == OFP_TRECV;
+    return ofpi_operation_is(op, OFP_RECEIVES);
 }
-static inline bool ofpi_operation_is_tagged(const struct ofp_operation *op)
+/* The first check of what a caller asks for: there is such an operation, and it may have these flags. */
+static inline bool ofpi_operation_is_known(const struct ofp_operation *op)
 {
-    return op->op == OFP_TSEND || op->op == OFP_TRECV;
+    return op->op < OFP_OPERATION_COUNT && !(op->flags & ~(uint64_t)ofpi_operation_row(op)->flags);
 }
 /* What may be the default of an endpoint's operations. */
 #define OFPI_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
 #define OFPI_TX_DEFAULTS (OFP_INJECT | OFP_COMPLETION | OFPI_LEVELS)
 #define OFPI_RX_DEFAULTS (OFP_COMPLETION | OFP_MULTI_RECV)
-/* Which of the endpoint's defaults a send-like operation may have. */
-static inline uint64_t ofpi_send_defaults(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
-{
-    bool reads = op->op == OFP_READ || op->op == OFP_FETCH_ATOMIC || op->op == OFP_COMPARE_ATOMIC;
-
-    return endpoint->tx_flags &
-           ~(uint64_t)((ofpi_operation_is_remote(op) ? OFP_MATCH_COMPLETE : 0) | (reads ? OFP_INJECT : 0));
-}
-/* Its flags with them; its own completion level wins. */
+/* The flags of a send-like operation with the defaults that it may have; its own completion level wins. */
 static inline uint64_t ofpi_send_flags(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
-    uint64_t flags = op->flags, defaults = ofpi_send_defaults(endpoint, op);
+    uint64_t flags = op->flags, defaults = endpoint->tx_flags & ofpi_operation_row(op)->flags;
 
     return flags | (flags & OFPI_LEVELS ? defaults & ~(uint64_t)OFPI_LEVELS : defaults);
 }

@@ -86,7 +86,7 @@ static int arrive(struct match_loop *loop, uint64_t place)
     struct ofp_message message = {
         .peer = &loop->peer,
         .source = SOURCE,
-        .tagged = 1,
+        .channel = OFP_CHANNEL_TAGGED,
         .tag = tag_of(loop, place) | (place & loop->mode->ignore),
         .length = MESSAGE_BYTES,
     };

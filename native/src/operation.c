@@ -7,26 +7,8 @@
 #include "deferred.h"
 #include "receive_offloaded.h"
 
-static const uint64_t receive_flags = OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD |
-                                      OFP_MULTI_RECV | OFPI_REQUEST | OFPI_DEFERRED;
-static const uint64_t send_flags = OFP_COMPLETION | OFP_MORE | OFP_INJECT | OFP_REMOTE_CQ_DATA | OFP_FENCE |
-                                   OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE | OFPI_REQUEST |
-                                   OFPI_DEFERRED;
-
-/* What an operation does with local memory, as the right that a region must grant (fi_mr(3)). */
-static uint32_t local_access(const struct ofp_operation *op)
-{
-    static const uint8_t needed[] = {
-        [OFP_SEND] = OFP_ACCESS_SEND,    [OFP_RECV] = OFP_ACCESS_RECV,          [OFP_TSEND] = OFP_ACCESS_SEND,
-        [OFP_TRECV] = OFP_ACCESS_RECV,   [OFP_READ] = OFP_ACCESS_READ,          [OFP_WRITE] = OFP_ACCESS_WRITE,
-        [OFP_ATOMIC] = OFP_ACCESS_WRITE, [OFP_FETCH_ATOMIC] = OFP_ACCESS_WRITE, [OFP_COMPARE_ATOMIC] = OFP_ACCESS_WRITE,
-    };
-
-    return needed[op->op];
-}
-
-static int resolve_segment(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
-                           uint64_t length, struct iovec *iov, struct ofp_region **region)
+int ofpi_segment_resolve(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
+                         uint64_t length, struct iovec *iov, struct ofp_region **region)
 {
     struct ofpi_region *found;
 
@@ -52,7 +34,7 @@ static int resolve_segment(struct ofpi_domain *domain, uint32_t access, uint32_t
 static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, struct ofpi_resolved *resolved)
 {
     const struct ofp_segment *segments = (const struct ofp_segment *)(uintptr_t)op->segments;
-    uint32_t access = local_access(op);
+    uint32_t access = ofpi_operation_row(op)->local_access;
     uint64_t total = 0;
 
     if (!segments)
@@ -60,8 +42,8 @@ static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operati
     if (op->segment_count > OFP_SEGMENT_LIMIT || op->segment_count > endpoint->info.segment_limit)
         return -E2BIG;
     for (uint32_t i = 0; i < op->segment_count; i++) {
-        int result = resolve_segment(endpoint->domain, access, segments[i].region, segments[i].offset,
-                                     segments[i].length, &resolved->iov[i], &resolved->regions[i]);
+        int result = ofpi_segment_resolve(endpoint->domain, access, segments[i].region, segments[i].offset,
+                                          segments[i].length, &resolved->iov[i], &resolved->regions[i]);
 
         if (result)
             return result;
@@ -126,14 +108,14 @@ static int resolve_atomic(struct ofpi_endpoint *endpoint, const struct ofp_opera
     transfer->result = NULL;
     transfer->compare = NULL;
     transfer->result_region = transfer->compare_region = NULL;
-    if (op->op != OFP_ATOMIC) {
-        result = resolve_segment(endpoint->domain, OFP_ACCESS_READ, op->result_region, op->result_offset,
-                                 transfer->length, &memory, &transfer->result_region);
+    if (ofpi_operation_is(op, OFP_READS)) {
+        result = ofpi_segment_resolve(endpoint->domain, OFP_ACCESS_READ, op->result_region, op->result_offset,
+                                      transfer->length, &memory, &transfer->result_region);
         transfer->result = memory.iov_base;
     }
-    if (!result && op->op == OFP_COMPARE_ATOMIC) {
-        result = resolve_segment(endpoint->domain, OFP_ACCESS_WRITE, (uint32_t)op->compare_region, op->compare_offset,
-                                 transfer->length, &memory, &transfer->compare_region);
+    if (!result && ofpi_operation_is(op, OFP_COMPARES)) {
+        result = ofpi_segment_resolve(endpoint->domain, OFP_ACCESS_WRITE, (uint32_t)op->compare_region,
+                                      op->compare_offset, transfer->length, &memory, &transfer->compare_region);
         transfer->compare = memory.iov_base;
     }
     return result;
@@ -143,8 +125,6 @@ static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_
 {
     uint64_t mode = op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD);
 
-    if (op->flags & ~receive_flags)
-        return -EINVAL;
     if (op->flags & OFP_MULTI_RECV) {
         if (!(endpoint->info.caps & OFP_CAP_MULTI_RECV))
             return -EOPNOTSUPP;
@@ -164,60 +144,46 @@ static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_
     }
 }
 
-static int check_remote(const struct ofp_operation *op)
+/* What needs no capability is the core's own, with an owner that no caller can give it, or no operation at all. */
+static int check_internal(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
-    bool reads = op->op == OFP_READ || op->op == OFP_FETCH_ATOMIC || op->op == OFP_COMPARE_ATOMIC;
-
-    if (op->flags & OFP_REMOTE_CQ_DATA && op->op != OFP_WRITE)
+    if (!(op->flags & OFPI_OWNED) || ofpi_operation_row(op)->channel != OFP_CHANNEL_INTERNAL)
         return -EINVAL;
-    /* What comes back needs memory that stays. */
-    if (op->flags & OFP_INJECT && reads)
-        return -EINVAL;
-    if (ofpi_operation_is_atomic(op) && !ofpi_atomic_is_valid(op->op, op->atomic_op, op->datatype))
-        return -EOPNOTSUPP;
-    return op->flags & OFP_MATCH_COMPLETE ? -EINVAL : 0;
+    return endpoint->base.ops->internal_channel ? 0 : -EOPNOTSUPP;
 }
 
-static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
+                      const struct ofp_operation_row *row)
 {
-    static const uint64_t needed[] = {
-        [OFP_SEND] = OFP_CAP_MSG,
-        [OFP_RECV] = OFP_CAP_MSG,
-        [OFP_TSEND] = OFP_CAP_TAGGED,
-        [OFP_TRECV] = OFP_CAP_TAGGED,
-        [OFP_READ] = OFP_CAP_RMA,
-        [OFP_WRITE] = OFP_CAP_RMA,
-        [OFP_ATOMIC] = OFP_CAP_ATOMIC,
-        [OFP_FETCH_ATOMIC] = OFP_CAP_ATOMIC,
-        [OFP_COMPARE_ATOMIC] = OFP_CAP_ATOMIC,
-    };
+    if (!(endpoint->info.caps & row->capability)) {
+        int result = row->capability ? -EOPNOTSUPP : check_internal(endpoint, op);
 
-    if (op->op == 0 || op->op >= sizeof(needed) / sizeof(needed[0]))
-        return -EINVAL;
-    if (!(endpoint->info.caps & needed[op->op]))
-        return -EOPNOTSUPP;
-    if (ofpi_operation_is_receive(op))
+        if (result)
+            return result;
+    }
+    if (row->traits & OFP_RECEIVES)
         return check_receive(endpoint, op);
     if (__builtin_expect(ofpi_endpoint_receives_only(endpoint), 0))
         return -EOPNOTSUPP;
     if (op->flags & OFP_FENCE && !(endpoint->info.caps & OFP_CAP_FENCE))
         return -EOPNOTSUPP;
-    if (op->flags & ~send_flags)
-        return -EINVAL;
-    return ofpi_operation_is_remote(op) ? check_remote(op) : 0;
+    if (row->traits & OFP_ATOMIC_KIND && !ofpi_atomic_is_valid(op->op, op->atomic_op, op->datatype))
+        return -EOPNOTSUPP;
+    return 0;
 }
 
-static uint64_t longest(const struct ofp_info *info, const struct ofp_operation *op)
+static uint64_t longest(const struct ofp_info *info, uint32_t traits)
 {
-    if (ofpi_operation_is_atomic(op))
+    if (traits & OFP_ATOMIC_KIND)
         return info->max_atomic_size;
-    return ofpi_operation_is_remote(op) ? info->max_rma_size : info->max_msg_size;
+    return traits & OFP_REMOTE ? info->max_rma_size : info->max_msg_size;
 }
 
 int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
                            struct ofpi_resolved *resolved)
 {
-    int result = check_kind(endpoint, op);
+    const struct ofp_operation_row *row = ofpi_operation_row(op);
+    int result = check_kind(endpoint, op, row);
 
     if (result)
         return result;
@@ -225,8 +191,8 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
     resolved->transfer.iov = resolved->iov;
     resolved->transfer.regions = resolved->regions;
     if (op->segment_count == 0) {
-        result = resolve_segment(endpoint->domain, local_access(op), op->region, op->offset, op->length,
-                                 &resolved->iov[0], &resolved->regions[0]);
+        result = ofpi_segment_resolve(endpoint->domain, row->local_access, op->region, op->offset, op->length,
+                                      &resolved->iov[0], &resolved->regions[0]);
         resolved->transfer.iov_count = 1;
         resolved->transfer.length = op->length;
     } else {
@@ -234,15 +200,15 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
     }
     if (result)
         return result;
-    if (ofpi_operation_is_receive(op))
+    if (row->traits & OFP_RECEIVES)
         return 0;
     resolved->transfer.remote_count = 0;
-    if (resolved->transfer.length > longest(&endpoint->info, op))
+    if (resolved->transfer.length > longest(&endpoint->info, row->traits))
         return -EMSGSIZE;
-    if (__builtin_expect(!ofpi_operation_is_remote(op), 1))
+    if (__builtin_expect(!(row->traits & OFP_REMOTE), 1))
         return 0;
     result = resolve_remote(endpoint, op, resolved);
-    return result || !ofpi_operation_is_atomic(op) ? result : resolve_atomic(endpoint, op, resolved);
+    return result || !(row->traits & OFP_ATOMIC_KIND) ? result : resolve_atomic(endpoint, op, resolved);
 }
 
 /* A receive may name a source that has no peer object yet; the transport that matches itself needs one. */
@@ -334,7 +300,7 @@ int64_t ofp_post(struct ofp_endpoint *base, const struct ofp_operation *operatio
     while (accepted < count) {
         struct ofp_operation op = operations[accepted];
 
-        if (op.flags & ~(uint64_t)OFP_OPERATION_FLAGS) {
+        if (!ofpi_operation_is_known(&op)) {
             result = -EINVAL;
             break;
         }

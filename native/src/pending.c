@@ -220,52 +220,33 @@ void ofpi_pending_free(struct ofpi_pending *pending)
     ofpi_pool_give(&endpoint->domain->pendings, pending->base.id);
 }
 
-static void count(struct ofp_endpoint_statistics *statistics, uint16_t op, uint64_t length)
+/* `completed`: what its completion says. Receives are counted where they complete. */
+static void count(struct ofp_endpoint_statistics *statistics, uint32_t completed, uint64_t length)
 {
-    switch (op) {
-    case OFP_SEND:
-    case OFP_TSEND:
+    if (completed & OFP_COMPLETED_SEND) {
         statistics->sends++;
         statistics->bytes_sent += length;
-        break;
-    case OFP_READ:
-        statistics->reads++;
-        break;
-    case OFP_WRITE:
-        statistics->writes++;
-        break;
-    case OFP_ATOMIC:
-    case OFP_FETCH_ATOMIC:
-    case OFP_COMPARE_ATOMIC:
+    } else if (completed & OFP_COMPLETED_ATOMIC) {
         statistics->atomics++;
-        break;
-    default: /* receives are counted where they complete */
-        break;
+    } else if (completed & OFP_COMPLETED_READ) {
+        statistics->reads++;
+    } else if (completed & OFP_COMPLETED_WRITE) {
+        statistics->writes++;
     }
 }
 
 void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
                           int provider_error)
 {
-    static const uint64_t kinds[] = {
-        [OFP_SEND] = OFP_COMPLETED_SEND | OFP_COMPLETED_MSG,
-        [OFP_RECV] = OFP_COMPLETED_RECV | OFP_COMPLETED_MSG,
-        [OFP_TSEND] = OFP_COMPLETED_SEND | OFP_COMPLETED_TAGGED,
-        [OFP_TRECV] = OFP_COMPLETED_RECV | OFP_COMPLETED_TAGGED,
-        [OFP_READ] = OFP_COMPLETED_READ | OFP_COMPLETED_RMA,
-        [OFP_WRITE] = OFP_COMPLETED_WRITE | OFP_COMPLETED_RMA,
-        [OFP_ATOMIC] = OFP_COMPLETED_ATOMIC | OFP_COMPLETED_WRITE,
-        [OFP_FETCH_ATOMIC] = OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ,
-        [OFP_COMPARE_ATOMIC] = OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ,
-    };
     const struct ofp_operation *op = transfer->op;
+    const struct ofp_operation_row *row = ofpi_operation_row(op);
     /* A receive ends here only without a message: what it tells is what receives that the core matches tell then. */
-    bool receive = ofpi_operation_is_receive(op);
+    bool receive = row->traits & OFP_RECEIVES;
     struct ofp_completion completion = {
         .context = op->context,
-        .flags = kinds[op->op],
+        .flags = row->completed,
         .length = receive ? 0 : transfer->length,
-        .tag = ofpi_operation_is_tagged(op) ? op->tag & ~(receive ? op->ignore : 0) : 0,
+        .tag = row->channel != OFP_CHANNEL_MESSAGE ? op->tag & ~(receive ? op->ignore : 0) : 0,
         .source = op->peer == OFP_PEER_ANY ? OFP_PEER_UNKNOWN : op->peer,
         .error = error,
         .provider_error = provider_error,
@@ -274,7 +255,7 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
     if (error) {
         endpoint->statistics.errors++;
     } else {
-        count(&endpoint->statistics, op->op, transfer->length);
+        count(&endpoint->statistics, row->completed, transfer->length);
     }
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
 }
@@ -329,7 +310,7 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
         return;
     completion = (struct ofp_completion){
         .context = op->context,
-        .flags = OFP_COMPLETED_RECV | end.flags | (op->op == OFP_TRECV ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG),
+        .flags = ofpi_operation_row(op)->completed | end.flags,
         .length = message->length,
         .buffer_offset = end.buffer_offset,
         .tag = message->tag,

@@ -103,22 +103,22 @@ static inline struct ofpi_match_node *older(const struct ofpi_posted_class *clas
     return node && (!best || node->sequence < best->sequence) ? node : best;
 }
 
-struct ofpi_posted *ofpi_posted_match(const struct ofpi_posted_receives *posted, bool tagged, uint64_t tag,
+struct ofpi_posted *ofpi_posted_match(const struct ofpi_posted_receives *posted, uint32_t channel, uint64_t tag,
                                       uint32_t source)
 {
     const struct ofpi_posted_class *classes = posted->classes;
     struct ofpi_match_node *best = NULL;
 
     if (classes[OFPI_CLASS_NAMED].index.count)
-        best = older(&classes[OFPI_CLASS_NAMED], NULL, ofpi_message_key(tagged, tag, source, 0, true));
+        best = older(&classes[OFPI_CLASS_NAMED], NULL, ofpi_message_key(channel, tag, source, 0, true));
     if (classes[OFPI_CLASS_ANY].index.count)
-        best = older(&classes[OFPI_CLASS_ANY], best, ofpi_message_key(tagged, tag, source, 0, false));
+        best = older(&classes[OFPI_CLASS_ANY], best, ofpi_message_key(channel, tag, source, 0, false));
     if (posted->masked) {
         for (uint32_t i = OFPI_CLASS_MASKED; i < posted->class_count; i++) {
             const struct ofpi_posted_class *class = &classes[i];
 
             if (class->index.count)
-                best = older(class, best, ofpi_message_key(tagged, tag, source, class->ignore, class->named));
+                best = older(class, best, ofpi_message_key(channel, tag, source, class->ignore, class->named));
         }
     }
     return best ? OFP_CONTAINER_OF(best, struct ofpi_posted, node) : NULL;

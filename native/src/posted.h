@@ -45,7 +45,7 @@ void ofpi_posted_close(struct ofpi_posted_receives *posted);
 int ofpi_posted_add(struct ofpi_posted_receives *posted, struct ofp_endpoint *endpoint,
                     const struct ofpi_selector *selector, const struct ofpi_receiver *receiver);
 /* The receive posted first among those that match, or NULL. It stays posted. */
-struct ofpi_posted *ofpi_posted_match(const struct ofpi_posted_receives *posted, bool tagged, uint64_t tag,
+struct ofpi_posted *ofpi_posted_match(const struct ofpi_posted_receives *posted, uint32_t channel, uint64_t tag,
                                       uint32_t source);
 /* Out of the order and the index; the object is still the caller's to use, until it is given back. */
 void ofpi_posted_remove(struct ofpi_posted_receives *posted, struct ofpi_posted *receive);
@@ -54,7 +54,10 @@ static inline void ofpi_posted_give(struct ofpi_posted_receives *posted, struct 
     ofpi_slab_give(&posted->slab, receive);
 }
 
-static inline bool ofpi_posted_tagged(const struct ofpi_posted *receive) { return receive->node.key.origin >> 32; }
+static inline uint8_t ofpi_posted_channel(const struct ofpi_posted *receive)
+{
+    return (uint8_t)(receive->node.key.origin >> 32);
+}
 /* The source it names, or OFP_PEER_ANY. */
 static inline uint32_t ofpi_posted_source(const struct ofpi_posted *receive)
 {

@@ -18,12 +18,12 @@ ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operatio
         return result;
     }
     *record = *operation;
-    if (!ofpi_operation_is_receive(record))
+    result = ofpi_operation_is_known(record) && !(record->flags & OFP_MULTI_RECV) ? 0 : -EINVAL;
+    if (!result && !ofpi_operation_is_receive(record))
         record->flags = ofpi_send_flags(endpoint, record);
     endpoint = endpoint->behind;
-    result = record->flags & ~(uint64_t)OFP_OPERATION_FLAGS || record->flags & OFP_MULTI_RECV
-                 ? -EINVAL
-                 : ofpi_operation_resolve(endpoint, record, &resolved);
+    if (!result)
+        result = ofpi_operation_resolve(endpoint, record, &resolved);
     if (!result) {
         request = ofpi_request_take(endpoint);
         result = request ? 0 : -ENOMEM;

@@ -101,7 +101,7 @@ void ofpi_receive_hold(struct ofpi_receive_context *context, struct ofp_endpoint
 {
     ofpi_posted_remove(&context->posted, posted);
     ofpi_unexpected_set_aside(&context->unexpected, kept, posted->endpoint, posted->receiver.op_context,
-                              posted->receiver.op_flags & OFPI_REQUEST);
+                              posted->receiver.op_flags);
     ofpi_receive_finish(context, endpoint, &posted->receiver, message,
                         (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
     ofpi_posted_give(&context->posted, posted);
@@ -124,7 +124,7 @@ int ofpi_message_arrived(struct ofpi_receive_context *context, struct ofp_endpoi
                          const struct ofp_message *message, const void *payload)
 {
     struct ofpi_posted *posted =
-        ofpi_receive_match(context, message->tagged, message->tag, message->source, message->length);
+        ofpi_receive_match(context, message->channel, message->tag, message->source, message->length);
     struct ofpi_receiver piece;
 
     if (!posted)
@@ -146,7 +146,7 @@ int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endp
                            const struct ofp_message *message)
 {
     struct ofpi_posted *posted =
-        ofpi_receive_match(context, message->tagged, message->tag, message->source, message->length);
+        ofpi_receive_match(context, message->channel, message->tag, message->source, message->length);
     struct ofpi_receiver receiver;
     struct ofpi_lent *lent;
 

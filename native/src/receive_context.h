@@ -6,7 +6,7 @@
  * that matched an announced message is lent to the provider until ofpi_receive_complete.
  *
  * Rules of matching (fi_tagged(3), fi_msg(3)):
- * - channel (messages / tagged), source (exact or OFP_PEER_ANY), (tag ^ message tag) & ~ignore == 0;
+ * - channel (messages, tagged, internal), source (exact or OFP_PEER_ANY), (tag ^ message tag) & ~ignore == 0;
  * - of the posted receives that match a message the one posted first wins, whatever mix of exact, masked and any-source;
  * - of the unexpected messages that match a receive the one that arrived first wins;
  * - a receive that was matched completes at the endpoint where its message arrived.
@@ -63,7 +63,7 @@ void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uin
 int ofpi_receive_post(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                       const struct ofp_transfer *transfer);
 /*
- * Cancel the newest posted receive with this context value (and the same OFPI_REQUEST bit): it completes with ECANCELED.
+ * Cancel the newest posted receive with this context value (and the same owner bits): it completes with ECANCELED.
  * Constant time by a hash of contexts is not needed; newest first is. -ENOENT: none.
  */
 int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,

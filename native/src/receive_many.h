@@ -50,15 +50,15 @@ int ofpi_receive_post_many(struct ofpi_receive_context *context, struct ofp_endp
                            const struct ofp_transfer *transfer);
 
 /* The posted receive that a message belongs to, with room for it; or NULL. */
-static inline struct ofpi_posted *ofpi_receive_match(struct ofpi_receive_context *context, bool tagged, uint64_t tag,
-                                                     uint32_t source, uint64_t length)
+static inline struct ofpi_posted *ofpi_receive_match(struct ofpi_receive_context *context, uint32_t channel,
+                                                     uint64_t tag, uint32_t source, uint64_t length)
 {
-    struct ofpi_posted *posted = ofpi_posted_match(&context->posted, tagged, tag, source);
+    struct ofpi_posted *posted = ofpi_posted_match(&context->posted, channel, tag, source);
 
     while (posted && __builtin_expect(posted->receiver.op_flags & OFP_MULTI_RECV, 0) &&
            !ofpi_many_fits(&posted->receiver, length)) {
         ofpi_receive_fail(context, posted, 0);
-        posted = ofpi_posted_match(&context->posted, tagged, tag, source);
+        posted = ofpi_posted_match(&context->posted, channel, tag, source);
     }
     return posted;
 }

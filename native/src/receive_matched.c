@@ -6,14 +6,19 @@
 void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
                          uint64_t op_flags, const struct ofp_message *message, struct ofpi_receive_result result)
 {
+    /* As the rows of the operations say, which are not at hand. */
+    static const uint64_t completed[] = {
+        [OFP_CHANNEL_MESSAGE] = OFP_COMPLETED_RECV | OFP_COMPLETED_MSG,
+        [OFP_CHANNEL_TAGGED] = OFP_COMPLETED_RECV | OFP_COMPLETED_TAGGED,
+        [OFP_CHANNEL_INTERNAL] = 0,
+    };
     struct ofp_completion completion = {
         .context = op_context,
-        .flags = OFP_COMPLETED_RECV | (message->tagged ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG) |
-                 (message->has_data ? OFP_COMPLETED_REMOTE_CQ_DATA : 0) | result.flags,
+        .flags = completed[message->channel] | (message->has_data ? OFP_COMPLETED_REMOTE_CQ_DATA : 0) | result.flags,
         .length = result.error && result.error != OFP_ETRUNC ? 0 : message->length,
         .buffer_offset = result.buffer_offset,
         .data = message->has_data ? message->data : 0,
-        .tag = message->tagged ? message->tag : 0,
+        .tag = message->channel != OFP_CHANNEL_MESSAGE ? message->tag : 0,
         .source = message->source,
         .error = result.error,
         .provider_error = result.provider_error,
@@ -48,7 +53,7 @@ void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted 
     uint32_t source = ofpi_posted_source(posted);
     struct ofp_message none = {
         .source = source == OFP_PEER_ANY ? OFP_PEER_UNKNOWN : source,
-        .tagged = ofpi_posted_tagged(posted),
+        .channel = ofpi_posted_channel(posted),
         .tag = posted->node.key.tag,
     };
 
@@ -78,8 +83,7 @@ struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, stru
 static void set_aside(struct ofpi_receive_context *context, struct ofp_endpoint *poster, struct ofpi_unexpected *kept,
                       struct ofpi_receiver *receiver, const struct ofp_message *message)
 {
-    ofpi_unexpected_set_aside(&context->unexpected, kept, poster, receiver->op_context,
-                              receiver->op_flags & OFPI_REQUEST);
+    ofpi_unexpected_set_aside(&context->unexpected, kept, poster, receiver->op_context, receiver->op_flags);
     ofpi_receive_finish(context, kept->endpoint, receiver, message,
                         (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
 }

@@ -47,7 +47,7 @@ int ofpi_message_begin(struct ofpi_receive_context *context, struct ofp_endpoint
                        const struct ofp_message *message, bool promised, struct ofp_receive **receive)
 {
     struct ofpi_posted *posted =
-        ofpi_receive_match(context, message->tagged, message->tag, message->source, message->length);
+        ofpi_receive_match(context, message->channel, message->tag, message->source, message->length);
     struct ofpi_lent *lent = ofpi_lent_take(&context->lent, context);
     struct ofpi_receiver receiver;
 

@@ -43,7 +43,7 @@ struct ofp_region *const *ofpi_receiver_regions(const struct ofpi_receiver *rece
 
 static inline bool ofpi_receiver_is(const struct ofpi_receiver *receiver, uint64_t op_context, uint64_t op_flags)
 {
-    return receiver->op_context == op_context && !((receiver->op_flags ^ op_flags) & OFPI_REQUEST);
+    return ofpi_owner_is(receiver->op_context, receiver->op_flags, op_context, op_flags);
 }
 
 #endif

@@ -98,7 +98,7 @@ ofp_request_t ofp_request_start(struct ofp_endpoint *base, const struct ofp_oper
     struct ofp_operation op = *operation;
     ofp_request_t result;
 
-    if (op.flags & ~(uint64_t)OFP_OPERATION_FLAGS)
+    if (!ofpi_operation_is_known(&op))
         return -EINVAL;
     if (!ofpi_operation_is_receive(&op))
         op.flags = ofpi_send_flags(handle, &op);

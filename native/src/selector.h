@@ -13,28 +13,30 @@
 
 struct ofpi_selector {
     uint64_t tag, ignore;
-    uint32_t source; /* OFP_PEER_ANY: any */
-    bool tagged;     /* the channel; the message channel knows no tags */
+    uint32_t source;  /* OFP_PEER_ANY: any */
+    uint32_t channel; /* the message channel knows no tags */
 };
 
 static inline struct ofpi_selector ofpi_selector_of(const struct ofp_operation *op)
 {
-    if (op->op == OFP_TRECV)
-        return (struct ofpi_selector){op->tag & ~op->ignore, op->ignore, op->peer, true};
-    return (struct ofpi_selector){0, 0, op->peer, false};
+    uint32_t channel = ofp_operation_rows[op->op].channel;
+
+    if (channel != OFP_CHANNEL_MESSAGE)
+        return (struct ofpi_selector){op->tag & ~op->ignore, op->ignore, op->peer, channel};
+    return (struct ofpi_selector){0, 0, op->peer, channel};
 }
 
 static inline struct ofpi_match_key ofpi_selector_key(const struct ofpi_selector *selector)
 {
-    return (struct ofpi_match_key){selector->tag, ofpi_match_origin(selector->tagged, selector->source)};
+    return (struct ofpi_match_key){selector->tag, ofpi_match_origin(selector->channel, selector->source)};
 }
 
 /* The key under which a class with this mask knows a message. */
-static inline struct ofpi_match_key ofpi_message_key(bool tagged, uint64_t tag, uint32_t source, uint64_t ignore,
+static inline struct ofpi_match_key ofpi_message_key(uint32_t channel, uint64_t tag, uint32_t source, uint64_t ignore,
                                                      bool named)
 {
-    return (struct ofpi_match_key){tagged ? tag & ~ignore : 0,
-                                   ofpi_match_origin(tagged, named ? source : OFP_PEER_ANY)};
+    return (struct ofpi_match_key){channel != OFP_CHANNEL_MESSAGE ? tag & ~ignore : 0,
+                                   ofpi_match_origin(channel, named ? source : OFP_PEER_ANY)};
 }
 
 #endif

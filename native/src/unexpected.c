@@ -103,7 +103,7 @@ static struct ofpi_unexpected *kept_new(struct ofpi_unexpected_messages *unexpec
     if (!kept)
         return NULL;
     kept->source = message->source;
-    kept->tagged = message->tagged;
+    kept->channel = message->channel;
     kept->has_data = message->has_data;
     kept->announced = announced;
     kept->tag = message->tag;
@@ -207,7 +207,7 @@ struct ofp_message ofpi_unexpected_message(const struct ofpi_unexpected *message
     struct ofp_message result = {
         .peer = message->announced ? message->peer : NULL,
         .source = message->source,
-        .tagged = message->tagged,
+        .channel = message->channel,
         .has_data = message->has_data,
         .tag = message->tag,
         .data = message->data,

@@ -234,7 +234,8 @@ static inline bool bridge_sends_data(const struct bridge_endpoint *self, const s
                                      const struct ofp_operation *op, uint64_t *data)
 {
     bool given = op->flags & OFP_REMOTE_CQ_DATA;
-    bool named = !given && self->name && (op->op == OFP_SEND || op->op == OFP_TSEND) && !bridge_peer_of(peer)->heard;
+    bool named =
+        !given && self->name && !ofp_operation_is(op->op, OFP_RECEIVES | OFP_REMOTE) && !bridge_peer_of(peer)->heard;
 
     *data = named ? self->name : op->data;
     return given || named;

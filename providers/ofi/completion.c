@@ -11,15 +11,17 @@
 static struct ofp_message message_of(const struct ofp_pending *pending, struct ofp_peer *peer,
                                      const struct lf_cq_entry *entry)
 {
+    bool tagged = ofp_operation_row(pending->operation.op)->channel == OFP_CHANNEL_TAGGED;
+
     /* A provider that does not tell sources has matched the one that was asked for. */
     if (!peer)
         peer = pending->peer;
     return (struct ofp_message){
         .peer = peer,
         .source = peer ? peer->index : OFP_PEER_UNKNOWN,
-        .tagged = pending->operation.op == OFP_TRECV,
+        .channel = ofp_operation_row(pending->operation.op)->channel,
         .has_data = (entry->flags & LF_REMOTE_CQ_DATA) != 0,
-        .tag = pending->operation.op == OFP_TRECV ? entry->tag : 0,
+        .tag = tagged ? entry->tag : 0,
         .data = entry->data,
         .length = entry->length,
     };

@@ -200,9 +200,9 @@ int bridge_descriptors(struct ofp_endpoint *endpoint, const struct ofp_transfer 
 
     for (uint32_t i = 0; !result && i < transfer->iov_count; i++)
         result = describe(endpoint, &transfer->iov[i], transfer->regions[i], block, &descriptors[i]);
-    if (!result && transfer->op->op >= OFP_FETCH_ATOMIC)
+    if (!result && ofp_operation_is(transfer->op->op, OFP_ATOMIC_KIND) && transfer->result)
         result = describe(endpoint, &result_memory, transfer->result_region, block, &descriptors[BRIDGE_RESULT]);
-    if (!result && transfer->op->op == OFP_COMPARE_ATOMIC)
+    if (!result && ofp_operation_is(transfer->op->op, OFP_COMPARES))
         result = describe(endpoint, &compare, transfer->compare_region, block, &descriptors[BRIDGE_COMPARE]);
     return result;
 }

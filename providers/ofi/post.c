@@ -34,12 +34,16 @@ static uint64_t address_of(const struct ofp_peer *peer)
     return peer ? bridge_peer_of(peer)->address : LF_ADDR_UNSPEC;
 }
 
-static bool is_receive(uint16_t op) { return op == OFP_RECV || op == OFP_TRECV; }
+static bool is_receive(uint16_t op) { return ofp_operation_is(op, OFP_RECEIVES); }
 
-static bool is_remote(uint16_t op) { return op >= OFP_READ; }
+static bool is_remote(uint16_t op) { return ofp_operation_is(op, OFP_REMOTE); }
+
+static bool is_atomic(uint16_t op) { return ofp_operation_is(op, OFP_ATOMIC_KIND); }
+
+static bool is_tagged(uint16_t op) { return ofp_operation_row(op)->channel == OFP_CHANNEL_TAGGED; }
 
 /* The operation writes into the local memory. */
-static bool takes_in(uint16_t op) { return is_receive(op) || op == OFP_READ; }
+static bool takes_in(uint16_t op) { return is_receive(op) || (ofp_operation_is(op, OFP_READS) && !is_atomic(op)); }
 
 static bool registers(const struct ofp_endpoint *endpoint)
 {
@@ -71,7 +75,7 @@ static int inject(const struct bridge_endpoint *self, const struct ofp_peer *pee
     bool has_data = bridge_sends_data(self, peer, op, &data);
     ssize_t result;
 
-    if (op->op == OFP_TSEND)
+    if (is_tagged(op->op))
         result = has_data ? ep->tagged->injectdata(ep, iov->iov_base, iov->iov_len, data, address, op->tag)
                           : ep->tagged->inject(ep, iov->iov_base, iov->iov_len, address, op->tag);
     else
@@ -91,7 +95,7 @@ static ssize_t call_message(const struct bridge_call *call, const struct ofp_tra
                          .context = call->context,
                          .data = call->data};
 
-    if (transfer->op->op == OFP_RECV)
+    if (is_receive(transfer->op->op))
         return call->ep->msg->recvmsg(call->ep, &msg, LF_COMPLETION);
     return call->ep->msg->sendmsg(call->ep, &msg, flags);
 }
@@ -104,11 +108,11 @@ static ssize_t call_tagged(const struct bridge_call *call, const struct ofp_tran
                                 .iov_count = transfer->iov_count,
                                 .address = call->address,
                                 .tag = op->tag,
-                                .ignore = op->op == OFP_TRECV ? op->ignore : 0,
+                                .ignore = is_receive(op->op) ? op->ignore : 0,
                                 .context = call->context,
                                 .data = call->data};
 
-    if (op->op == OFP_TRECV)
+    if (is_receive(op->op))
         return call->ep->tagged->recvmsg(call->ep, &msg, LF_COMPLETION);
     return call->ep->tagged->sendmsg(call->ep, &msg, flags);
 }
@@ -119,9 +123,7 @@ static ssize_t call_libfabric(const struct bridge_call *call, const struct ofp_t
 
     if (is_remote(op))
         return bridge_call_remote(call, transfer, flags);
-    if (op == OFP_SEND || op == OFP_RECV)
-        return call_message(call, transfer, flags);
-    return call_tagged(call, transfer, flags);
+    return is_tagged(op) ? call_tagged(call, transfer, flags) : call_message(call, transfer, flags);
 }
 
 /*
@@ -155,7 +157,7 @@ static bool injects_remote(const struct bridge_endpoint *self, const struct ofp_
 
 static bool needs_copy(const struct bridge_endpoint *self, const struct ofp_transfer *transfer)
 {
-    uint32_t limit = transfer->op->op >= OFP_ATOMIC ? 1 : self->segment_limit;
+    uint32_t limit = is_atomic(transfer->op->op) ? 1 : self->segment_limit;
 
     if (transfer->iov_count > limit)
         return true;
@@ -202,14 +204,14 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
  */
 static bool is_endangered(const struct ofp_operation *op)
 {
-    return op->op == OFP_RECV || (op->tag | op->ignore) >> 48 == 0xffff;
+    return !is_tagged(op->op) || (op->tag | op->ignore) >> 48 == 0xffff;
 }
 
 /* Whether a receive must not be posted beside those that are. */
 static bool is_confusing(const struct ofp_endpoint *endpoint, const struct ofp_peer *peer,
                          const struct ofp_operation *op)
 {
-    const uint32_t *receives = bridge_endpoint_of(endpoint)->receives[op->op == OFP_TRECV];
+    const uint32_t *receives = bridge_endpoint_of(endpoint)->receives[is_tagged(op->op)];
 
     if (!bridge_domain_of(endpoint->domain)->confuses_sources)
         return false;
@@ -238,7 +240,7 @@ static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     block->is_send = !is_receive(transfer->op->op);
     block->peer = peer;
     if (!block->is_send) {
-        block->tagged = transfer->op->op == OFP_TRECV;
+        block->tagged = is_tagged(transfer->op->op);
         block->sources = !peer ? BRIDGE_FOR_ANY : is_endangered(transfer->op) ? BRIDGE_ENDANGERED : BRIDGE_FOR_ONE;
         self->receives[block->tagged][block->sources]++;
     } else {
@@ -263,7 +265,7 @@ static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     struct bridge_block *block;
     int result;
 
-    if (op->op != OFP_TRECV || !bridge_domain_of(endpoint->domain)->peeks)
+    if (!is_tagged(op->op) || !bridge_domain_of(endpoint->domain)->peeks)
         return -EOPNOTSUPP;
     block = bridge_block_take(self);
     if (!block)
@@ -295,7 +297,7 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
         return peek(endpoint, peer, transfer);
     if (is_receive(op) && is_confusing(endpoint, peer, transfer->op))
         return -EOPNOTSUPP;
-    if (op >= OFP_ATOMIC) {
+    if (is_atomic(op)) {
         int result = bridge_atomic_check(endpoint, transfer);
 
         if (result)
@@ -303,7 +305,7 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     }
     if (flags_of(transfer->op->flags) & LEVELS & ~bridge_domain_of(endpoint->domain)->levels)
         return -EOPNOTSUPP;
-    if ((op == OFP_SEND || op == OFP_TSEND) && injectable(self, peer, transfer))
+    if (!is_receive(op) && !is_remote(op) && injectable(self, peer, transfer))
         return inject(self, peer, transfer);
     return post(endpoint, peer, transfer);
 }

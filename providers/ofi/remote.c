@@ -67,7 +67,8 @@ static ssize_t call_atomic(const struct bridge_call *call, const struct ofp_tran
 
 ssize_t bridge_call_remote(const struct bridge_call *call, const struct ofp_transfer *transfer, uint64_t flags)
 {
-    return transfer->op->op >= OFP_ATOMIC ? call_atomic(call, transfer, flags) : call_rma(call, transfer, flags);
+    return ofp_operation_is(transfer->op->op, OFP_ATOMIC_KIND) ? call_atomic(call, transfer, flags)
+                                                               : call_rma(call, transfer, flags);
 }
 
 static int query(const struct bridge_domain *domain, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
@@ -116,8 +117,9 @@ uint64_t bridge_atomic_longest(const struct bridge_domain *domain)
 
     for (uint32_t op = OFP_ATOMIC_MIN; op <= OFP_ATOMIC_DIFF; op++)
         for (uint32_t type = 0; type < sizeof(sizes) / sizeof(sizes[0]); type++)
-            for (uint32_t code = OFP_ATOMIC; code <= OFP_COMPARE_ATOMIC; code++)
-                if (sizes[type] && query(domain, code, op, type, &count) == 0 && count * sizes[type] > longest)
+            for (uint32_t code = 0; code < OFP_OPERATION_COUNT; code++)
+                if (sizes[type] && ofp_operation_is(code, OFP_ATOMIC_KIND) &&
+                    query(domain, code, op, type, &count) == 0 && count * sizes[type] > longest)
                     longest = count * sizes[type];
     return longest;
 }

@@ -52,7 +52,7 @@ static bool locate(struct shm_link *link, const struct ofp_transfer *transfer, s
     char *memory;
 
     if (!table || !shm_table_find(table, transfer->remote[0].key, target) ||
-        shm_rights_of(transfer->op->op, 0) & ~target->access)
+        ofp_operation_remote_access(transfer->op->op, 0) & ~target->access)
         return false;
     memory = reach_region(link, target, &place->mapped);
     if (!memory)
@@ -209,7 +209,7 @@ int shm_post_remote(struct ofp_endpoint *base, struct shm_link *link, const stru
     bool may = !link->unanswered && !(base->info->msg_order & (OFP_ORDER_WAS | OFP_ORDER_RAS));
     int result = NOT_DIRECT;
 
-    if (may && transfer->op->op <= OFP_WRITE)
+    if (may && !ofp_operation_is(transfer->op->op, OFP_ATOMIC_KIND))
         result = post_direct(base, link, transfer);
     return result == NOT_DIRECT ? shm_request_post(base, link, transfer) : result;
 }

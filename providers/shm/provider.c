@@ -194,6 +194,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .name = shm_endpoint_name,
     .connect = shm_link_connect,
     .peer_down = shm_link_peer_down,
+    .internal_channel = true,
     .post = shm_post,
     .receive_start = shm_receive_start,
     .flush = shm_flush,

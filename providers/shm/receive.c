@@ -14,12 +14,16 @@ enum outcome {
     STALLED /* the core is full: the slot stays, and is tried again */
 };
 
+_Static_assert(SHM_TAGGED == OFP_CHANNEL_TAGGED, "the bit is the channel");
+
 static inline void fill_message(struct ofp_message *message, const struct shm_link *link,
                                 const struct shm_content *content, uint64_t length)
 {
     message->peer = link->peer;
     message->source = link->peer->index;
-    message->tagged = (content->flags & SHM_TAGGED) != 0;
+    message->channel = content->flags & SHM_TAGGED;
+    if (SHM_UNLIKELY(content->flags & SHM_INTERNAL))
+        message->channel = OFP_CHANNEL_INTERNAL;
     message->extras = 0;
     message->has_data = (content->flags & SHM_HAS_DATA) != 0;
     message->tag = content->tag;

@@ -37,27 +37,10 @@ bool shm_request_arrived(struct shm_link *link, const struct shm_content *conten
 /* stream.c: copy to memory that this core does not read next. */
 void shm_stream(void *to, const void *from, uint64_t length);
 
-/* What a region must grant. A value that comes back is a read. */
-static inline uint32_t shm_rights_of(uint32_t operation_code, uint32_t atomic_op)
-{
-    switch (operation_code) {
-    case OFP_READ:
-        return OFP_ACCESS_REMOTE_READ;
-    case OFP_WRITE:
-    case OFP_ATOMIC:
-        return OFP_ACCESS_REMOTE_WRITE;
-    default:
-        return OFP_ACCESS_REMOTE_READ | (atomic_op == OFP_ATOMIC_READ ? 0 : OFP_ACCESS_REMOTE_WRITE);
-    }
-}
-
 /* What the target is told. */
 static inline uint64_t shm_event_of(uint32_t operation_code, bool has_data)
 {
-    bool writes = operation_code == OFP_WRITE || operation_code == OFP_ATOMIC;
-
-    return (writes ? OFP_COMPLETED_REMOTE_WRITE : OFP_COMPLETED_REMOTE_READ) |
-           (operation_code >= OFP_ATOMIC ? OFP_COMPLETED_ATOMIC : 0) | (has_data ? OFP_COMPLETED_REMOTE_CQ_DATA : 0);
+    return ofp_operation_row(operation_code)->event | (has_data ? OFP_COMPLETED_REMOTE_CQ_DATA : 0);
 }
 
 #endif

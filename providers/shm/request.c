@@ -21,7 +21,7 @@ static uint64_t room_for(const struct shm_endpoint *endpoint, const struct ofp_t
 {
     uint64_t room = endpoint->segment.bounce_size - payload_of(transfer->remote_count);
 
-    if (transfer->op->op == OFP_COMPARE_ATOMIC)
+    if (ofp_operation_is(transfer->op->op, OFP_COMPARES))
         room /= 2;
     return room / 16 * 16;
 }
@@ -43,10 +43,10 @@ static void fill_part(struct shm_request *request, const struct ofp_transfer *tr
     for (uint32_t i = 0; i < transfer->remote_count; i++)
         shm_request_pieces(request)[i] =
             (struct shm_remote_piece){transfer->remote[i].offset, transfer->remote[i].length, transfer->remote[i].key};
-    if (op->op == OFP_READ || (op->op == OFP_FETCH_ATOMIC && op->atomic_op == OFP_ATOMIC_READ))
+    if (!(ofp_operation_remote_access(op->op, op->atomic_op) & OFP_ACCESS_REMOTE_WRITE))
         return;
     shm_gather(payload, transfer->iov, transfer->iov_count, offset, length);
-    if (op->op == OFP_COMPARE_ATOMIC && length)
+    if (ofp_operation_is(op->op, OFP_COMPARES) && length)
         memcpy(payload + length, (const char *)transfer->compare + offset, length);
 }
 
@@ -83,7 +83,7 @@ static int send_part(struct shm_link *link, struct ofp_pending *pending)
     slot->content.kind = SHM_REMOTE;
     slot->content.flags = (uint8_t)((*sent == transfer->length ? SHM_LAST : 0) |
                                     (transfer->op->flags & OFP_REMOTE_CQ_DATA ? SHM_HAS_DATA : 0));
-    slot->content.length = buffer->payload + length * (transfer->op->op == OFP_COMPARE_ATOMIC ? 2 : 1);
+    slot->content.length = buffer->payload + length * (ofp_operation_is(transfer->op->op, OFP_COMPARES) ? 2 : 1);
     slot->content.data = transfer->op->data;
     slot->content.bounce = (struct shm_bounce_fields){.index = (uint32_t)index, .generation = buffer->generation};
     shm_publish(link, slot, state);

@@ -118,7 +118,8 @@ static struct shm_header constants_of(const struct shm_segment *segment)
                                .bounce_size = segment->bounce_size,
                                .bounce_count = segment->bounce_count,
                                .incarnation = segment->incarnation,
-                               .size = segment->size};
+                               .size = segment->size,
+                               .knows = segment->knows};
 }
 
 static void write_constants(const struct shm_segment *segment)
@@ -148,7 +149,8 @@ int shm_segment_create(struct shm_segment *segment, uint32_t slot_shift, uint32_
                                     .slot_shift = slot_shift,
                                     .bounce_size = bounce_size,
                                     .bounce_count = bounce_count,
-                                    .incarnation = incarnation};
+                                    .incarnation = incarnation,
+                                    .knows = SHM_KNOWS_INTERNAL};
     *fd = shm_memfd_create("ofipy-shm", layout.size, text, text_size);
     if (*fd < 0)
         return *fd;
@@ -216,7 +218,8 @@ int shm_segment_map(struct shm_segment *segment, int fd, char *text, size_t text
                                     .slot_shift = header.slot_shift,
                                     .bounce_size = header.bounce_size,
                                     .bounce_count = header.bounce_count,
-                                    .incarnation = header.incarnation};
+                                    .incarnation = header.incarnation,
+                                    .knows = header.knows};
     if (header.magic != SHM_SEGMENT_MAGIC || header.version < SHM_OLDEST_VERSION || header.oldest > SHM_VERSION ||
         !geometry_is_possible(segment)) {
         snprintf(text, text_size, "the peer's segment (version %u) has no layout that version %u knows", header.version,

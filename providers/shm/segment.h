@@ -46,6 +46,9 @@
 #define SHM_RENEWED UINT64_C(32) /* with CLOSING: the owner lives on with another segment; meet it anew */
 #define SHM_STATUS_BITS UINT64_C(63)
 
+/* What an owner understands beyond what its version says: bits of shm_header.knows. */
+#define SHM_KNOWS_INTERNAL UINT64_C(1) /* SHM_INTERNAL in a slot */
+
 struct shm_header {
     /* Constants, written before the segment is handed out. */
     uint64_t magic;
@@ -56,7 +59,8 @@ struct shm_header {
     uint32_t bounce_count;
     uint64_t incarnation;
     uint64_t size;
-    uint8_t constants_pad[24];
+    uint64_t knows; /* SHM_KNOWS_…; 0 from owners before there were any */
+    uint8_t constants_pad[16];
     /* Where the next free slot is likely to be; never ahead of it. Written by senders. */
     _Atomic uint64_t tail;
     uint8_t tail_pad[56];
@@ -75,6 +79,7 @@ _Static_assert(offsetof(struct shm_header, bounce_size) == 16, "layout");
 _Static_assert(offsetof(struct shm_header, bounce_count) == 20, "layout");
 _Static_assert(offsetof(struct shm_header, incarnation) == 24, "layout");
 _Static_assert(offsetof(struct shm_header, size) == 32, "layout");
+_Static_assert(offsetof(struct shm_header, knows) == 40, "layout");
 _Static_assert(offsetof(struct shm_header, tail) == 64, "layout: a line of its own");
 _Static_assert(offsetof(struct shm_header, status) == 128, "layout: a line of its own");
 _Static_assert(offsetof(struct shm_header, visiting) == 192, "layout: a line of its own");
@@ -99,11 +104,12 @@ enum shm_kind {
 };
 
 /* Bits of shm_slot.flags. */
-#define SHM_TAGGED 1   /* the tagged channel */
-#define SHM_HAS_DATA 2 /* `data` is remote CQ data */
-#define SHM_ENDED 4    /* goodbye: the endpoint is closed, not only this connection */
-#define SHM_FETCH 4    /* announced: its sender waits for delivery, whether or not a receive has matched it */
-#define SHM_LAST 8     /* remote: the last part of its operation */
+#define SHM_TAGGED 1    /* the tagged channel */
+#define SHM_HAS_DATA 2  /* `data` is remote CQ data */
+#define SHM_ENDED 4     /* goodbye: the endpoint is closed, not only this connection */
+#define SHM_FETCH 4     /* announced: its sender waits for delivery, whether or not a receive has matched it */
+#define SHM_LAST 8      /* remote: the last part of its operation */
+#define SHM_INTERNAL 16 /* the internal channel, whatever SHM_TAGGED says; only to owners that know it */
 
 /* Fields of the kinds, at the payload's place. */
 struct shm_bounce_fields {
@@ -226,6 +232,7 @@ struct shm_segment {
     uint32_t bounce_size;
     uint32_t bounce_count;
     uint64_t incarnation;
+    uint64_t knows;
 };
 
 /* Make and map a segment of this geometry, its bounce buffers not yet backed by memory; `fd` gets its descriptor. */

@@ -117,9 +117,12 @@ void shm_flush(struct ofp_endpoint *base) { shm_wake_sleepers(shm_endpoint_of(ba
 static inline void fill_envelope(struct shm_content *content, enum shm_kind kind, const struct ofp_operation *op,
                                  uint64_t length)
 {
+    static const uint8_t channels[] = {
+        [OFP_CHANNEL_MESSAGE] = 0, [OFP_CHANNEL_TAGGED] = SHM_TAGGED, [OFP_CHANNEL_INTERNAL] = SHM_INTERNAL};
+
     content->kind = (uint8_t)kind;
     content->flags =
-        (uint8_t)((op->op == OFP_TSEND ? SHM_TAGGED : 0) | (op->flags & OFP_REMOTE_CQ_DATA ? SHM_HAS_DATA : 0));
+        (uint8_t)(channels[ofp_operation_rows[op->op].channel] | (op->flags & OFP_REMOTE_CQ_DATA ? SHM_HAS_DATA : 0));
     content->length = (uint32_t)length;
     content->tag = op->tag;
     content->data = op->data;
@@ -247,6 +250,8 @@ int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_
         return -EAGAIN;
     if (SHM_UNLIKELY(transfer->remote_count))
         return shm_post_remote(base, link, transfer);
+    if (SHM_UNLIKELY(transfer->op->op == OFP_INTERNAL_SEND && !(link->segment.knows & SHM_KNOWS_INTERNAL)))
+        return -EOPNOTSUPP;
     if (SHM_LIKELY(transfer->length <= SHM_INLINE_SIZE &&
                    !(transfer->op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))))
         return post_inline(link, transfer);

@@ -27,13 +27,13 @@ static bool read_part(struct shm_link *link, const struct shm_content *content, 
         return false;
     shared = (struct shm_request *)(void *)shm_bounce_memory(&link->segment, content->bounce.index);
     memcpy(request, shared, sizeof(*request));
-    if (request->piece_count < 1 || request->piece_count > OFP_SEGMENT_LIMIT || request->op < OFP_READ ||
-        request->op > OFP_COMPARE_ATOMIC)
+    if (request->piece_count < 1 || request->piece_count > OFP_SEGMENT_LIMIT ||
+        !ofp_operation_is(request->op, OFP_REMOTE))
         return false;
     header = sizeof(*request) + request->piece_count * sizeof(part->pieces[0]);
     header = (header + SHM_CACHE_LINE - 1) / SHM_CACHE_LINE * SHM_CACHE_LINE;
     room = content->length < header ? 0 : content->length - header;
-    if (content->length < header || request->length > (request->op == OFP_COMPARE_ATOMIC ? room / 2 : room))
+    if (content->length < header || request->length > (ofp_operation_is(request->op, OFP_COMPARES) ? room / 2 : room))
         return false;
     memcpy(part->pieces, shm_request_pieces(shared), request->piece_count * sizeof(part->pieces[0]));
     part->payload = shm_bounce_memory(&link->segment, content->bounce.index) + header;
@@ -94,7 +94,7 @@ static int serve(struct shm_endpoint *endpoint, const struct part *part, struct 
 {
     const struct shm_request *request = &part->request;
     struct ofp_remote_access accesses[OFP_SEGMENT_LIMIT];
-    uint32_t rights = shm_rights_of(request->op, request->atomic_op), held = 0;
+    uint32_t rights = ofp_operation_remote_access(request->op, request->atomic_op), held = 0;
     int result = 0;
 
     while (!result && held < request->piece_count) {

@@ -31,7 +31,7 @@ static bool answer_request(struct tcp_connection *connection, const struct tcp_c
     /* A stock sender of the other byte order would write wrong lengths in a rendezvous. */
     if (rdm->version && !control->swapped)
         answer.version = TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD;
-    connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control->offer);
+    tcp_extension_agree(connection, control);
     connection->swapped = control->swapped;
     connection->can_rendezvous = answer.version;
     connection->pid = rdm->pid;

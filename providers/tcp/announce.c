@@ -18,7 +18,7 @@ int tcp_announce(struct tcp_connection *connection, const struct ofp_transfer *t
         return -EAGAIN;
     tcp_pending_of(pending)->announced = true;
     connection->announced++;
-    header->op_data = header->op == TCP_TAG;
+    header->op_data = ofp_operation_row(transfer->op->op)->channel;
     header->op = TCP_ANNOUNCE;
     header->payload = 0;
     /* Who waits for delivery and not for a match has it fetched before it is matched. */
@@ -66,7 +66,7 @@ int tcp_announced(struct tcp_connection *connection, const struct tcp_header *he
     struct ofp_message message = {
         .peer = connection->peer,
         .source = connection->peer->index,
-        .tagged = header->op_data != 0,
+        .channel = header->op_data,
         .has_data = header->flags & TCP_FLAG_CQ_DATA,
         .tag = header->tag,
         .data = header->data,

@@ -11,7 +11,7 @@
 int tcp_atomic_post(struct tcp_connection *connection, const struct ofp_transfer *transfer)
 {
     const struct ofp_operation *op = transfer->op;
-    bool fetches = op->op != OFP_ATOMIC;
+    bool fetches = ofp_operation_is(op->op, OFP_READS);
     struct tcp_header header = {.op = TCP_ATOMIC, .op_data = (uint8_t)op->op, .data = op->data};
     struct ofp_pending *pending;
     bool good = true;
@@ -31,7 +31,7 @@ int tcp_atomic_post(struct tcp_connection *connection, const struct ofp_transfer
     header.payload = tcp_atomic_payload(&header);
     tcp_send_header(connection, &header);
     good = tcp_queue_iov(connection, transfer->iov, transfer->iov_count, 0);
-    if (good && op->op == OFP_COMPARE_ATOMIC)
+    if (good && ofp_operation_is(op->op, OFP_COMPARES))
         good = tcp_queue_bytes(connection, transfer->compare, transfer->length);
     if (!good)
         tcp_connection_doom(connection, ENOMEM);
@@ -44,14 +44,6 @@ int tcp_atomic_post(struct tcp_connection *connection, const struct ofp_transfer
 }
 
 /* ------------------------------------------------------------------------------------------------- requests of peers */
-
-/* A value that comes back is a read. */
-static uint32_t rights_of(const struct tcp_header *header)
-{
-    if (header->op_data == OFP_ATOMIC)
-        return OFP_ACCESS_REMOTE_WRITE;
-    return OFP_ACCESS_REMOTE_READ | (TCP_ATOMIC_OP(header->flags) == OFP_ATOMIC_READ ? 0 : OFP_ACCESS_REMOTE_WRITE);
-}
 
 static int execute(const struct tcp_accesses *accesses, struct tcp_operands *operands)
 {
@@ -73,8 +65,7 @@ static int execute(const struct tcp_accesses *accesses, struct tcp_operands *ope
 
 static void tell(struct tcp_connection *connection, const struct tcp_header *header, struct ofp_region *region)
 {
-    uint64_t flags = OFP_COMPLETED_ATOMIC |
-                     (header->op_data == OFP_ATOMIC ? OFP_COMPLETED_REMOTE_WRITE : OFP_COMPLETED_REMOTE_READ) |
+    uint64_t flags = ofp_operation_row(header->op_data)->event |
                      (header->flags & TCP_FLAG_CQ_DATA ? OFP_COMPLETED_REMOTE_CQ_DATA : 0);
 
     ofp_remote_event(connection->endpoint->base, connection->peer, region, flags, header->data, header->length);
@@ -83,7 +74,7 @@ static void tell(struct tcp_connection *connection, const struct tcp_header *hea
 static void answer(struct tcp_connection *connection, const struct tcp_operands *operands, int error)
 {
     struct tcp_header fetched = {.op = TCP_FETCHED, .payload = operands->header.length};
-    bool fetches = operands->header.op_data != OFP_ATOMIC;
+    bool fetches = ofp_operation_is(operands->header.op_data, OFP_READS);
 
     if (error) {
         tcp_send_refusal(connection, fetches ? TCP_REFUSED_ANSWER : TCP_REFUSED_ACK, -error);
@@ -98,18 +89,20 @@ static void answer(struct tcp_connection *connection, const struct tcp_operands 
 
 void tcp_atomic_execute(struct tcp_connection *connection, struct tcp_operands *operands)
 {
+    const struct tcp_header *header = &operands->header;
+    uint32_t rights = ofp_operation_remote_access(header->op_data, TCP_ATOMIC_OP(header->flags));
     struct tcp_accesses *accesses;
     struct ofp_region *region = NULL;
     int error;
 
-    accesses = tcp_access_all(connection, &operands->header, rights_of(&operands->header), &error);
+    accesses = tcp_access_all(connection, header, rights, &error);
     if (accesses) {
         region = accesses->access[0].region;
         error = execute(accesses, operands);
         tcp_accesses_free(accesses);
     }
     if (!error)
-        tell(connection, &operands->header, region);
+        tell(connection, header, region);
     answer(connection, operands, error);
     free(operands);
 }
@@ -120,7 +113,7 @@ ssize_t tcp_atomic_requested(struct tcp_connection *connection, const struct tcp
     struct tcp_inbound *in = &connection->in;
     struct tcp_operands *operands;
 
-    if (header->op_data < OFP_ATOMIC || header->op_data > OFP_COMPARE_ATOMIC || header->length > TCP_ATOMIC_MAX) {
+    if (!ofp_operation_is(header->op_data, OFP_ATOMIC_KIND) || header->length > TCP_ATOMIC_MAX) {
         tcp_connection_violation(connection, "an atomic that cannot be");
         return -ECONNABORTED;
     }

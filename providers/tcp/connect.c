@@ -260,7 +260,7 @@ void tcp_answered(struct tcp_connection *connection, const struct tcp_control *c
     }
     connection->swapped = control->swapped;
     connection->can_rendezvous = rdm.version == (TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD) && !control->swapped;
-    connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control->offer);
+    tcp_extension_agree(connection, control);
     connection->pid = rdm.pid;
     if (connection->endpoint->domain->key_length) {
         tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);

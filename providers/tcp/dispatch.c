@@ -28,7 +28,7 @@ static inline void fill_message(struct ofp_message *message, const struct tcp_co
 {
     message->peer = connection->peer;
     message->source = connection->peer->index;
-    message->tagged = header->op == TCP_TAG;
+    message->channel = tcp_channel_of(header->op);
     message->extras = 0;
     message->has_data = header->flags & TCP_FLAG_CQ_DATA && tcp_has_data(connection, header);
     message->tag = header->tag;
@@ -115,6 +115,7 @@ ssize_t tcp_dispatch(struct tcp_connection *connection, const struct tcp_header 
     }
     switch (header->op) {
     case TCP_TAG:
+    case TCP_INTERNAL:
         return deliver_message(connection, header, payload, available);
     case TCP_MSG:
         if (tcp_is_ack(header))

@@ -22,6 +22,12 @@ static uint64_t window_of(const struct tcp_endpoint *endpoint)
     return window > TCP_WINDOW_MIN ? window : TCP_WINDOW_MIN;
 }
 
+void tcp_extension_agree(struct tcp_connection *connection, const struct tcp_control *control)
+{
+    connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control->offer);
+    connection->knows_internal = connection->extended && control->capabilities & TCP_CAPABILITY_INTERNAL;
+}
+
 void tcp_extension_begin(struct tcp_connection *connection)
 {
     struct tcp_header hello = {.op = TCP_HELLO};

@@ -19,7 +19,9 @@ int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type ty
     /* Stock peers ignore it in a request; in an answer it is only for those that offered it. */
     if (type == TCP_CONNREQ ? connection->endpoint->domain->extension : connection->extended) {
         control.offer = TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION;
-        control.capabilities = connection->endpoint->domain->key_length ? TCP_CAPABILITY_AUTHENTICATION : 0;
+        control.capabilities = TCP_CAPABILITY_INTERNAL;
+        if (connection->endpoint->domain->key_length)
+            control.capabilities |= TCP_CAPABILITY_AUTHENTICATION;
     }
     tcp_control_encode(&control, bytes);
     if (length)

@@ -137,7 +137,7 @@ void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_contro
         return;
     }
     connection->swapped = control->swapped;
-    connection->extended = endpoint->domain->extension && tcp_is_offer(control->offer);
+    tcp_extension_agree(connection, control);
     if (endpoint->domain->key_length && !connection->proven) {
         prove_to_listener(connection, control);
         return;

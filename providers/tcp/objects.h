@@ -173,6 +173,7 @@ struct tcp_connection {
     uint8_t state;         /* enum tcp_state; connection.c has the allowed changes */
     bool swapped;          /* its data headers are in the other byte order */
     bool extended;         /* it agreed to the extension */
+    bool knows_internal;   /* and knows the internal channel */
     bool can_rendezvous;
     bool connector; /* we opened it */
     bool hangup;    /* the end of the stream, or an error, is near: read until it shows */

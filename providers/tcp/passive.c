@@ -99,7 +99,7 @@ void tcp_passive_requested(struct tcp_connection *connection, const struct tcp_c
     }
     tcp_address_clean(address);
     connection->swapped = control->swapped;
-    connection->extended = host->domain->extension && tcp_is_offer(control->offer);
+    tcp_extension_agree(connection, control);
     if (!connection->proven && (host->domain->key_length || tcp_can_prove(control))) {
         want_proof(connection, control);
         return;
@@ -131,7 +131,7 @@ static void turn_away(struct tcp_connection *connection)
         return;
     if (connection->state == TCP_ACCEPTED && connection->meeting->have >= TCP_CONTROL_SIZE &&
         tcp_control_decode(connection->meeting->bytes, &control) == 0 && control.type == TCP_CONNREQ) {
-        connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control.offer);
+        tcp_extension_agree(connection, &control);
         tcp_msg_refuse(connection, NULL, 0);
     } else {
         connection->stream.ops->shutdown(&connection->stream);

@@ -57,7 +57,7 @@ static uint32_t read_iov(const struct tcp_inbound *in, struct iovec *iov, uint32
     const struct ofp_transfer *transfer = &in->pending->transfer;
     struct iovec result = {transfer->result, transfer->length};
 
-    if (in->pending->operation.op >= OFP_ATOMIC)
+    if (ofp_operation_is(in->pending->operation.op, OFP_ATOMIC_KIND))
         return tcp_iov_skip(iov, room, &result, 1, in->offset);
     return tcp_iov_skip(iov, room, transfer->iov, transfer->iov_count, in->offset);
 }

@@ -96,7 +96,7 @@ int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp
     struct ofp_message message = {
         .peer = connection->peer,
         .source = connection->peer->index,
-        .tagged = true,
+        .channel = OFP_CHANNEL_TAGGED,
         .has_data = tcp_has_data(connection, header),
         .tag = header->tag,
         .data = header->data,

@@ -72,7 +72,7 @@ bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *
     }
     pending = tcp_pending_base(first);
     if (header->payload != pending->transfer.length ||
-        (header->op == TCP_FETCHED) != (pending->operation.op >= OFP_ATOMIC)) {
+        (header->op == TCP_FETCHED) != ofp_operation_is(pending->operation.op, OFP_ATOMIC_KIND)) {
         tcp_connection_violation(connection, "an answer of another length than was read");
         return false;
     }

@@ -158,12 +158,17 @@ static bool is_long(const struct tcp_connection *connection, const struct tcp_he
 
 static int post_message(struct tcp_connection *connection, const struct ofp_transfer *transfer)
 {
+    static const uint8_t ops[] = {
+        [OFP_CHANNEL_MESSAGE] = TCP_MSG, [OFP_CHANNEL_TAGGED] = TCP_TAG, [OFP_CHANNEL_INTERNAL] = TCP_INTERNAL};
     const struct ofp_operation *op = transfer->op;
-    bool tagged = op->op == OFP_TSEND;
+    uint8_t channel = ofp_operation_row(op->op)->channel;
+    bool tagged = channel == OFP_CHANNEL_TAGGED;
     struct tcp_header header;
     int result;
 
-    header.op = tagged ? TCP_TAG : TCP_MSG;
+    if (TCP_UNLIKELY(channel == OFP_CHANNEL_INTERNAL && !connection->knows_internal))
+        return -EOPNOTSUPP;
+    header.op = ops[channel];
     header.op_data = 0;
     header.remote_count = 0;
     header.flags = op->flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0;
@@ -201,7 +206,7 @@ int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_
     /* It is about to be lost: the core keeps the operation until then. */
     if (TCP_UNLIKELY(!connection || connection->state != TCP_UP || connection->shut || connection->doom))
         return -EAGAIN;
-    if (TCP_LIKELY(transfer->op->op == OFP_TSEND || transfer->op->op == OFP_SEND))
+    if (TCP_LIKELY(!ofp_operation_is(transfer->op->op, OFP_REMOTE)))
         return post_message(connection, transfer);
     return tcp_rma_post(connection, transfer);
 }

@@ -265,6 +265,8 @@ void tcp_acknowledge(struct tcp_connection *connection, uint16_t flags);
 /* -------------------------------------------------------------------------------------------------------- extension.c */
 
 /* Both sides speak the extension: greet, first of all. */
+/* What the other side offers, as far as we do too. */
+void tcp_extension_agree(struct tcp_connection *connection, const struct tcp_control *control);
 void tcp_extension_begin(struct tcp_connection *connection);
 /* Hello and the like. False: the connection is over. */
 bool tcp_extension_deliver(struct tcp_connection *connection, const struct tcp_header *header);

@@ -117,6 +117,7 @@ static const struct parts {
     [TCP_FETCHED] = {.payload = true},
     [TCP_CREDIT] = {.words = 1},
     [TCP_GOODBYE] = {0},
+    [TCP_INTERNAL] = {.data = true, .tag = true, .payload = true},
 };
 
 static bool has_data(const struct tcp_header *header)
@@ -198,6 +199,8 @@ static const char *decode_base(const uint8_t *bytes, bool swapped, bool extended
         return "an unknown operation";
     if (header->op == TCP_MSG && header->op_data && !tcp_is_ack(header))
         return "an unknown kind of message";
+    if (header->op == TCP_ANNOUNCE && header->op_data > OFP_CHANNEL_INTERNAL)
+        return "an announcement on an unknown channel";
     /* Elsewhere the byte is what its sender last had in that place. */
     if (parts[header->op].remote) {
         header->remote_count = bytes[5];

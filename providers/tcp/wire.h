@@ -12,7 +12,7 @@
 #ifndef TCP_WIRE_H
 #define TCP_WIRE_H
 
-#include "ofipy/types.h"
+#include "ofipy/operation.h"
 
 #define TCP_WIRE_VERSION 3
 
@@ -41,6 +41,7 @@ int tcp_control_decode(const uint8_t bytes[TCP_CONTROL_SIZE], struct tcp_control
 static inline bool tcp_is_offer(uint64_t offer) { return (offer ^ TCP_OFFER_MAGIC) >> 8 == 0 && offer & 0xff; }
 /* Bits of `capabilities`. */
 #define TCP_CAPABILITY_AUTHENTICATION 0x1 /* the sender has a key, and wants a proof */
+#define TCP_CAPABILITY_INTERNAL 0x2       /* it knows TCP_INTERNAL, and announcements on that channel */
 
 /* The private data of reliable datagram endpoints. */
 #define TCP_RDM_SIZE 8
@@ -77,7 +78,7 @@ enum tcp_op {
     /* The extension, only to and from a peer that agreed to it. */
     TCP_HELLO = 8,     /* words: further bytes of eager payload that it takes, nonce × 4 */
     TCP_PROOF = 9,     /* words: proof × 4 */
-    TCP_ANNOUNCE = 10, /* a message that stays with its sender; op_data 1: tagged; words: its id there */
+    TCP_ANNOUNCE = 10, /* a message that stays with its sender; op_data: enum ofp_channel; words: its id there */
     TCP_PULL = 11,     /* words: its id there, id here, bytes wanted */
     TCP_PULLED = 12,   /* words: the id that asked; payload: the message */
     TCP_REFUSED = 13,  /* in place of an answer, op_data: enum tcp_refused; words: errno or OFP_E… */
@@ -85,7 +86,8 @@ enum tcp_op {
     TCP_FETCHED = 15,  /* the answer to a fetching one; payload: what was there */
     TCP_CREDIT = 16,   /* words: further bytes of eager payload */
     TCP_GOODBYE = 17,  /* nothing more comes; op_data 1: the endpoint closes */
-    TCP_OPS = 18
+    TCP_INTERNAL = 18, /* a message on the internal channel, else as TCP_TAG; to those with TCP_CAPABILITY_INTERNAL */
+    TCP_OPS = 19
 };
 #define TCP_STOCK_OPS 8
 
@@ -122,10 +124,18 @@ static inline bool tcp_is_ack(const struct tcp_header *header)
     return header->op == TCP_MSG && header->op_data == TCP_OP_DATA_ACK;
 }
 
+/* Of a message's op. */
+static inline uint8_t tcp_channel_of(uint8_t op)
+{
+    if (op == TCP_TAG)
+        return OFP_CHANNEL_TAGGED;
+    return op == TCP_INTERNAL ? OFP_CHANNEL_INTERNAL : OFP_CHANNEL_MESSAGE;
+}
+
 /* Operands of an atomic on `length` bytes. */
 static inline uint64_t tcp_atomic_payload(const struct tcp_header *header)
 {
-    return header->op_data == OFP_COMPARE_ATOMIC ? header->length * 2 : header->length;
+    return ofp_operation_is(header->op_data, OFP_COMPARES) ? header->length * 2 : header->length;
 }
 
 /* Length of the header that these values need. */

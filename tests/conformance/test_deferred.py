@@ -204,3 +204,107 @@ def test_thresholds_as_the_model_says(domain: ofipy.Domain, steps: list[tuple[st
                     expected += amount
                     del waiting[index]
             assert target.value == expected
+
+
+def add_up_what_comes(side: Side, rounds: int) -> None:
+    """Each receive that has finished is added to the sum; the next send waits for that."""
+    domain = side.ep.domain
+    total, room = np.zeros(100, np.int64), np.zeros((rounds, 100), np.int64)
+    into, parts = side.ep.register(total), side.ep.register(room)
+    received, added = domain.counter(), domain.counter()
+    for number in range(rounds):
+        part = parts[number * 800 : (number + 1) * 800]
+        domain.defer(
+            record(side.ep, ofipy.Op.TRECV, side.peer, part, number, number),
+            after=(received, 0),
+            completes=received,
+        )
+        domain.defer_reduce(
+            into, part, op="sum", dtype=np.int64, after=(received, number + 1), completes=added
+        )
+    side.ep.post(record(side.ep, ofipy.Op.TSEND, side.peer, into, rounds, rounds), after=(added, rounds))
+    side.sync()
+    added.wait(rounds, timeout=TIMEOUT)
+    assert (total == room.sum(0)).all()
+    assert total[3] == sum(3 * (number + 1) for number in range(rounds))
+    side.sync()
+
+
+def send_and_get_the_sum(side: Side, rounds: int) -> None:
+    side.sync()
+    for number in range(rounds):
+        side.ep.tsend(np.arange(100) * (number + 1), side.peer, tag=number).wait(timeout=TIMEOUT)
+    answer = np.zeros(100, np.int64)
+    side.ep.trecv_into(answer, side.peer, tag=rounds).wait(timeout=TIMEOUT)
+    assert (answer == np.arange(100) * sum(range(1, rounds + 1))).all()
+    side.sync()
+
+
+def test_receives_are_added_up(sides: Sides) -> None:
+    sides.run(add_up_what_comes, send_and_get_the_sum, 5)
+
+
+@pytest.mark.parametrize("op", ["sum", "prod", "min", "max", "bor", "band", "bxor", "write", "diff"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64])
+def test_reduces_as_numpy_does(ep: ofipy.Endpoint, op: str, dtype: type) -> None:
+    meaning: dict[str, Any] = {
+        "sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum, "bor": np.bitwise_or,
+        "band": np.bitwise_and, "bxor": np.bitwise_xor, "write": lambda _, right: right, "diff": np.subtract,
+    }  # fmt: skip
+    left, right = np.arange(100, dtype=dtype), np.arange(7, 107, dtype=dtype)
+    expected = meaning[op](left, right)
+    start, done = ep.domain.counter(), ep.domain.counter()
+    target, source = ep.register(left), ep.register(right)
+    ep.domain.defer_reduce(target, source, op=op, dtype=dtype, after=(start, 1), completes=done)
+    assert left[1] == 1
+    start.add(1)
+    done.wait(1, timeout=TIMEOUT)
+    assert (left == expected).all()
+    assert right[0] == 7
+
+
+def test_a_reduction_that_does_not_start(ep: ofipy.Endpoint) -> None:
+    start, done = ep.domain.counter(), ep.domain.counter()
+    values = np.ones(8, np.int32)
+    region = ep.register(values)
+    work = ep.domain.defer_reduce(region, region, op="sum", dtype="i4", after=(start, 1), completes=done)
+    assert work.cancel()
+    assert not work.cancel()
+    assert done.errors == 1
+    ep.domain.defer_reduce(region, region, op="sum", dtype="i4", after=(start, 1), completes=done)
+    region.close()
+    start.add(1)
+    assert done.errors == 2
+    assert done.value == 0
+    assert (values == 1).all()
+
+
+def test_reductions_that_are_refused(ep: ofipy.Endpoint) -> None:
+    start = ep.domain.counter()
+    region = ep.register(bytearray(32))
+
+    def reduce(
+        target: ofipy.Region, source: ofipy.Region, op: str = "sum", dtype: Any = "i4", threshold: int = 1
+    ) -> None:
+        ep.domain.defer_reduce(target, source, op=op, dtype=dtype, after=(start, threshold))
+
+    with pytest.raises(ofipy.InvalidArgument, match="8 bytes to combine with 16"):
+        reduce(region[:16], region[16:24])
+    with pytest.raises(ofipy.InvalidArgument):
+        reduce(region[:16], region[8:24])
+    with pytest.raises(ofipy.InvalidArgument):
+        reduce(region[:6], region[16:22])
+    with pytest.raises(ofipy.InvalidArgument):
+        reduce(region[:8], region[16:24], threshold=-1)
+    with pytest.raises(ofipy.InvalidArgument):
+        reduce(region[:8], region[16:24], op="add")
+    with pytest.raises(ofipy.NotSupported):
+        reduce(region[:8], region[16:24], op="cswap")
+    with pytest.raises(ofipy.NotSupported):
+        reduce(region[:8], region[16:24], op="bor", dtype="f4")
+    with pytest.raises(ofipy.BufferTypeError):
+        reduce(region[:8], region[16:24], dtype="O")
+    region.close()
+    with pytest.raises(ofipy.Closed):
+        reduce(region[:8], region[16:24])
+    assert ep.domain.flush_work() == 0

@@ -439,6 +439,7 @@ def test_queues_vectors_and_counters_of_another_domain(domains: tuple[ofipy.Doma
     ep = own.endpoint().enable()
     ops = record(ep, 0, ep.insert(ep.address))
     ops["length"], ops["endpoint"] = 0, ep.id
+    memory = own.register(bytearray(8))
     calls: list[Callable[[], Any]] = [
         lambda: own.endpoint(cq=other.cq()),
         lambda: own.endpoint(av=other.av()),
@@ -448,6 +449,9 @@ def test_queues_vectors_and_counters_of_another_domain(domains: tuple[ofipy.Doma
         lambda: ep.post(ops, after=(theirs, 1)),
         lambda: own.defer(ops, after=(theirs, 1)),
         lambda: own.defer(ops, after=(mine, 1), completes=theirs),
+        lambda: own.defer_reduce(memory, memory, op="sum", dtype="u1", after=(theirs, 1)),
+        lambda: own.defer_reduce(memory, memory, op="sum", dtype="u1", after=(mine, 1), completes=theirs),
+        lambda: other.defer_reduce(memory, memory, op="sum", dtype="u1", after=(theirs, 1)),
         lambda: mine.add(1, after=(theirs, 1)),
         lambda: mine.set(1, after=(theirs, 1)),
     ]

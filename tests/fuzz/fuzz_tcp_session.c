@@ -269,6 +269,7 @@ static void fill(struct session *self, struct tcp_header *header)
         header->payload = tcp_is_ack(header) ? 0 : some_length(self);
         break;
     case TCP_TAG:
+    case TCP_INTERNAL:
         header->payload = some_length(self);
         break;
     case TCP_WRITE:
@@ -296,7 +297,7 @@ static void fill(struct session *self, struct tcp_header *header)
         header->words[0] = some_length(self);
         break;
     case TCP_ANNOUNCE:
-        header->op_data = take(&self->input) & 1;
+        header->op_data = take(&self->input) % 3;
         header->length = some_length(self);
         header->words[0] = ++far->announced;
         far_remember(&far->ours, header->words[0], header->length);

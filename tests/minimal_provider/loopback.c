@@ -76,7 +76,7 @@ static struct ofp_message describe(struct ofp_peer *peer, const struct ofp_trans
     return (struct ofp_message){
         .peer = peer,
         .source = peer->index,
-        .tagged = transfer->op->op == OFP_TSEND,
+        .channel = ofp_operation_row(transfer->op->op)->channel,
         .has_data = (transfer->op->flags & OFP_REMOTE_CQ_DATA) != 0,
         .tag = transfer->op->tag,
         .data = transfer->op->data,

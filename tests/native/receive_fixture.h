@@ -121,8 +121,11 @@ static inline int post(struct receive_fixture *fixture, struct posting posting)
 static inline struct ofp_message message_from(struct receive_fixture *fixture, uint32_t source, uint64_t tag,
                                               uint64_t length)
 {
-    return (struct ofp_message){
-        .peer = &fixture->peers[source].base, .source = source, .tagged = 1, .tag = tag, .length = length};
+    return (struct ofp_message){.peer = &fixture->peers[source].base,
+                                .source = source,
+                                .channel = OFP_CHANNEL_TAGGED,
+                                .tag = tag,
+                                .length = length};
 }
 
 static inline int arrive(struct receive_fixture *fixture, uint32_t source, uint64_t tag, const void *payload,

@@ -72,7 +72,7 @@ static void payload_of(const struct model_message *message, char *bytes)
 
 static bool matches(const struct posting *posting, const struct ofp_message *message)
 {
-    if (posting->untagged == message->tagged)
+    if (posting->untagged == message->channel)
         return false;
     if (posting->peer != OFP_PEER_ANY && posting->peer != message->source)
         return false;
@@ -93,10 +93,10 @@ static void expect_completion(const struct posting *posting, const struct ofp_me
     if (!message)
         return;
     assert_int_equal(record.completion.flags & ~(OFP_COMPLETED_CLAIM | OFP_COMPLETED_MULTI_RECV),
-                     OFP_COMPLETED_RECV | (message->tagged ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG) |
+                     OFP_COMPLETED_RECV | (message->channel ? OFP_COMPLETED_TAGGED : OFP_COMPLETED_MSG) |
                          (message->has_data ? OFP_COMPLETED_REMOTE_CQ_DATA : 0));
     assert_int_equal(record.completion.source, message->source);
-    assert_int_equal(record.completion.tag, message->tagged ? message->tag : 0);
+    assert_int_equal(record.completion.tag, message->channel ? message->tag : 0);
     assert_int_equal(record.completion.data, message->has_data ? message->data : 0);
     assert_int_equal(record.completion.length, error && error != OFP_ETRUNC ? 0 : message->length);
 }

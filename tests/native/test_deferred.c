@@ -320,6 +320,153 @@ static void test_refusals(void **state)
     side_close(&side);
 }
 
+/* ------------------------------------------------------------------------------------------------------- reductions */
+
+static struct ofp_deferred_work reduction(struct ofp_counter *counter, struct ofp_counter *done, void *target,
+                                          const void *source, uint64_t length)
+{
+    return (struct ofp_deferred_work){
+        .kind = OFP_WORK_REDUCE,
+        .counter = counter,
+        .threshold = 1,
+        .target = done,
+        .operation = {.atomic_op = OFP_ATOMIC_SUM,
+                      .datatype = OFP_INT32,
+                      .offset = (uint64_t)(uintptr_t)source,
+                      .length = length,
+                      .result_offset = (uint64_t)(uintptr_t)target},
+    };
+}
+
+static void test_reduces_at_the_threshold(void **state)
+{
+    enum { COUNT = 1000 };
+    static int32_t target[COUNT], source[COUNT];
+    struct side side;
+    struct ofp_counter *counter, *done;
+    struct ofp_deferred_work work;
+    uint64_t id;
+
+    (void)state;
+    side_open(&side, false, OFP_PROGRESS_MANUAL, 64);
+    counter = counter_open(&side);
+    done = counter_open(&side);
+    for (int32_t i = 0; i < COUNT; i++) {
+        target[i] = i;
+        source[i] = 3 * i;
+    }
+    work = reduction(counter, done, target, source, sizeof(target));
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), 0);
+    /* Chained: onto itself, when the first is done. */
+    work = reduction(done, NULL, target, target, sizeof(target));
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), 0);
+    ofp_domain_progress(side.domain);
+    assert_int_equal(target[5], 5);
+    assert_int_equal(ofp_counter_add(counter, 1), 0);
+    assert_int_equal(value_of(done), 1);
+    for (int32_t i = 0; i < COUNT; i++)
+        assert_int_equal(target[i], 8 * i);
+    assert_int_equal(ofp_work_cancel(side.domain, id), -ENOENT);
+    assert_int_equal(ofp_counter_close(done), 0);
+    assert_int_equal(ofp_counter_close(counter), 0);
+    side_close(&side);
+}
+
+static void test_a_reduction_that_ends_otherwise(void **state)
+{
+    struct side side;
+    struct ofp_counter *counter, *done;
+    struct ofp_deferred_work work;
+    int32_t target = 1, source = 2;
+    uint64_t id, errors;
+
+    (void)state;
+    side_open(&side, false, OFP_PROGRESS_MANUAL, 64);
+    counter = counter_open(&side);
+    done = counter_open(&side);
+    work = reduction(counter, done, &target, &source, 4);
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), 0);
+    assert_int_equal(ofp_work_cancel(side.domain, id), 0);
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), 0);
+    assert_int_equal(ofp_work_flush(side.domain), 1);
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), 0);
+    assert_int_equal(ofp_counter_close(counter), 0);
+    assert_int_equal(ofp_counter_read_error(done, &errors), 0);
+    assert_int_equal(errors, 3);
+    /* The counter that it tells may go before. */
+    counter = counter_open(&side);
+    work.counter = counter;
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), 0);
+    assert_int_equal(ofp_counter_close(done), 0);
+    assert_int_equal(target, 1);
+    assert_int_equal(ofp_counter_add(counter, 1), 0);
+    assert_int_equal(target, 3);
+    assert_int_equal(ofp_counter_close(counter), 0);
+    side_close(&side);
+}
+
+/* The same checks at the start as at the call: the memory may have gone. */
+static void test_a_region_that_is_closed_before_the_start(void **state)
+{
+    struct side side;
+    struct ofp_counter *counter, *done;
+    struct ofp_deferred_work work;
+    struct ofp_region_attr attr = {.access = OFP_ACCESS_READ | OFP_ACCESS_WRITE};
+    struct ofp_region_handle region;
+    int32_t target[2] = {1, 2}, source = 2;
+    uint64_t id, errors;
+
+    (void)state;
+    side_open(&side, false, OFP_PROGRESS_MANUAL, 64);
+    counter = counter_open(&side);
+    done = counter_open(&side);
+    attr.base = target;
+    attr.length = sizeof(target);
+    assert_int_equal(ofp_region_register(side.domain, &attr, &region), 0);
+    work = reduction(counter, done, NULL, &source, 4);
+    work.operation.result_region = region.id;
+    work.operation.result_offset = 4;
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), 0);
+    assert_int_equal(ofp_region_close(side.domain, region.id), 0);
+    assert_int_equal(ofp_counter_add(counter, 1), 0);
+    assert_int_equal(target[1], 2);
+    assert_int_equal(ofp_counter_read_error(done, &errors), 0);
+    assert_int_equal(errors, 1);
+    assert_int_equal(ofp_counter_close(done), 0);
+    assert_int_equal(ofp_counter_close(counter), 0);
+    side_close(&side);
+}
+
+static void test_reductions_that_are_refused(void **state)
+{
+    struct side side;
+    struct ofp_counter *counter;
+    struct ofp_deferred_work work;
+    int32_t memory[8] = {0};
+    uint64_t id;
+
+    (void)state;
+    side_open(&side, false, OFP_PROGRESS_MANUAL, 64);
+    counter = counter_open(&side);
+    work = reduction(counter, NULL, &memory[0], &memory[4], 7);
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), -EINVAL);
+    work = reduction(counter, NULL, &memory[0], &memory[1], 8);
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), -EINVAL);
+    work = reduction(counter, NULL, NULL, &memory[4], 8);
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), -EFAULT);
+    work = reduction(counter, NULL, &memory[0], &memory[4], 8);
+    work.operation.datatype = 99;
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), -EOPNOTSUPP);
+    work = reduction(counter, NULL, &memory[0], &memory[4], 8);
+    work.operation.atomic_op = OFP_ATOMIC_CSWAP;
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), -EOPNOTSUPP);
+    work = reduction(counter, NULL, &memory[0], &memory[4], 8);
+    work.operation.region = 12345;
+    assert_int_equal(ofp_work_queue(side.domain, &work, &id), -OFP_ENOREGION);
+    assert_int_equal(ofp_counter_close(counter), 0);
+    side_close(&side);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +477,10 @@ int main(void)
         cmocka_unit_test(test_ends_before_the_start),
         cmocka_unit_test(test_under_way),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_reduces_at_the_threshold),
+        cmocka_unit_test(test_a_reduction_that_ends_otherwise),
+        cmocka_unit_test(test_a_region_that_is_closed_before_the_start),
+        cmocka_unit_test(test_reductions_that_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ static void test_channels_are_apart_and_messages_have_no_tag(void **state)
     struct ofp_message message = message_from(fixture, 1, 55, 2);
     struct ofp_completion completion;
 
-    message.tagged = 0;
+    message.channel = OFP_CHANNEL_MESSAGE;
     assert_int_equal(post(fixture, (struct posting){.peer = 1, .tag = 55, .context = 1}), 0);
     assert_int_equal(
         post(fixture,

@@ -256,7 +256,7 @@ static struct model_message random_message(void)
     struct model_message message = {.arrival = arrivals, .announced = draw(4) == 0};
 
     message.message = message_from(&fixture, source, draw(32), draw(3) ? draw(SHORT + 8) : draw(LONGEST));
-    message.message.tagged = draw(8) != 0;
+    message.message.channel = draw(8) ? OFP_CHANNEL_TAGGED : OFP_CHANNEL_MESSAGE;
     message.message.has_data = draw(2) != 0;
     message.message.data = draw(1000);
     message.message.provider_data[0] = arrivals;

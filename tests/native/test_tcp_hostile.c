@@ -240,6 +240,7 @@ static void test_what_ends_a_connection(void **state)
         {.op = TCP_WRITE, .remote_count = 1, .payload = 8, .remote = {{0, 8, 12345}}},
         {.op = TCP_HELLO},
         {.op = TCP_ANNOUNCE, .length = 5},
+        {.op = TCP_INTERNAL, .payload = 8},
         {.op = TCP_ATOMIC, .op_data = OFP_ATOMIC, .remote_count = 1, .payload = 8, .remote = {{0, 8, 1}}},
     };
     uint8_t garbage[256];

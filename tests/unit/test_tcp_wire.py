@@ -53,14 +53,15 @@ uint8_t *wire_end_of_memory(void);
 # -------------------------------------------------------------------------------------------------- the model
 
 MSG, TAG, READ, ANSWER, WRITE, RTS, CTS, DATA = range(8)
-HELLO, PROOF, ANNOUNCE, PULL, PULLED, REFUSED, ATOMIC, FETCHED, CREDIT, GOODBYE = range(8, 18)
-WITH_DATA = {MSG, TAG, WRITE, RTS, ANNOUNCE, ATOMIC}  # remote cq data, with flag 1
-WITH_TAG = {TAG, RTS, ANNOUNCE}
+HELLO, PROOF, ANNOUNCE, PULL, PULLED, REFUSED, ATOMIC, FETCHED, CREDIT, GOODBYE, INTERNAL = range(8, 19)
+WITH_DATA = {MSG, TAG, WRITE, RTS, ANNOUNCE, ATOMIC, INTERNAL}  # remote cq data, with flag 1
+WITH_TAG = {TAG, RTS, ANNOUNCE, INTERNAL}
 WITH_LENGTH = {RTS, ANNOUNCE}
 WITH_REMOTE = {READ, WRITE, ATOMIC}
-WITH_PAYLOAD = {MSG, TAG, ANSWER, WRITE, DATA, PULLED, ATOMIC, FETCHED}
+WITH_PAYLOAD = {MSG, TAG, ANSWER, WRITE, DATA, PULLED, ATOMIC, FETCHED, INTERNAL}
 WORDS = {HELLO: 5, PROOF: 4, ANNOUNCE: 1, PULL: 3, PULLED: 1, REFUSED: 1, CREDIT: 1}
 ACK = 2
+CHANNELS = 3  # of an announcement: messages, tagged, internal
 CQ_DATA = 1
 COMPARE_ATOMIC = 9
 LONGEST = 2**63 - 1
@@ -108,7 +109,9 @@ def encode(header: Header, order: str = "<", *, identifier: int = 0, count: int 
 def decode(raw: bytes, order: str, *, extended: bool) -> Header | None:
     """What the bytes say; None: nothing that can be."""
     _, op, flags, op_data, count, size, _, total = struct.unpack(order + "BBHBBBBQ", raw[:16])
-    if op >= (18 if extended else 8) or (op == MSG and op_data not in (0, ACK)):
+    if op > (INTERNAL if extended else DATA) or (op == MSG and op_data not in (0, ACK)):
+        return None
+    if op == ANNOUNCE and op_data >= CHANNELS:
         return None
     count = count if op in WITH_REMOTE else 0
     if (op in WITH_REMOTE and not 1 <= count <= 4) or not size <= total <= LONGEST:
@@ -218,7 +221,7 @@ def codec(tmp_path_factory: pytest.TempPathFactory) -> Codec:
 
 # ------------------------------------------------------------------------------------------------- strategies
 
-OPS = st.integers(0, GOODBYE)
+OPS = st.integers(0, INTERNAL)
 BYTE = st.integers(0, 0xFF)
 NUMBER = st.integers(0, 2**64 - 1)
 LENGTH = st.one_of(st.integers(0, 2**20), st.sampled_from([LONGEST - 200, 2**32, 2**40]))
@@ -230,7 +233,8 @@ NATIVE = "<" if struct.pack("=H", 1) == struct.pack("<H", 1) else ">"
 def headers(draw: st.DrawFn, ops: st.SearchStrategy[int] = OPS) -> Header:
     """Any that can be."""
     op = draw(ops)
-    op_data = draw(st.sampled_from([0, ACK]) if op == MSG else BYTE)
+    kinds = {MSG: st.sampled_from([0, ACK]), ANNOUNCE: st.integers(0, CHANNELS - 1)}
+    op_data = draw(kinds.get(op, BYTE))
     header = Header(
         op, op_data, draw(st.integers(0, 0xFFFF)), words=tuple(draw(NUMBER) for _ in range(WORDS.get(op, 0)))
     )
@@ -323,10 +327,17 @@ def test_an_impossible_size_is_refused(codec: Codec, header: Header, order: str,
 
 
 @settings(deadline=None)
-@given(header=headers(), op=st.integers(GOODBYE + 1, 255))
+@given(header=headers(), op=st.integers(INTERNAL + 1, 255))
 def test_an_unknown_operation_is_refused(codec: Codec, header: Header, op: int) -> None:
     raw = encode(header)
     assert codec.decode(bytes([raw[0], op, *raw[2:]]), swapped=NATIVE != "<") == "an unknown operation"
+
+
+@settings(deadline=None)
+@given(header=headers(st.just(ANNOUNCE)), channel=st.integers(CHANNELS, 255))
+def test_an_announcement_on_an_unknown_channel_is_refused(codec: Codec, header: Header, channel: int) -> None:
+    raw = encode(replace(header, op_data=channel))
+    assert codec.decode(raw, swapped=NATIVE != "<") == "an announcement on an unknown channel"
 
 
 @settings(deadline=None)

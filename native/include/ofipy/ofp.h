@@ -381,14 +381,21 @@ int ofp_endpoint_statistics(struct ofp_endpoint *endpoint, struct ofp_endpoint_s
 int64_t ofp_post_after(struct ofp_endpoint *endpoint, const struct ofp_operation *operations, uint64_t count,
                        struct ofp_counter *counter, uint64_t threshold);
 
-enum ofp_work_kind { OFP_WORK_OPERATION = 0, OFP_WORK_COUNTER_ADD = 1, OFP_WORK_COUNTER_SET = 2 };
+enum ofp_work_kind { OFP_WORK_OPERATION = 0, OFP_WORK_COUNTER_ADD = 1, OFP_WORK_COUNTER_SET = 2, OFP_WORK_REDUCE = 3 };
+/*
+ * A reduction is of local memory: target[i] = target[i] op source[i], each element in one step, as an atomic of `atomic_op` and
+ * `datatype` would do it. The record's local segment is the source (OFP_ACCESS_WRITE), result_region and result_offset say
+ * where the target is (OFP_ACCESS_READ), as long as it; they are the same memory or have none in common. All of it is done
+ * with the domain's lock held, within the call or the round of progress that finds it due. It has no completion.
+ */
 struct ofp_deferred_work {
     uint32_t kind;               /* enum ofp_work_kind */
     struct ofp_counter *counter; /* starts it on reaching `threshold` */
     uint64_t threshold;
-    struct ofp_counter *target;     /* operation: gets 1 added when it has finished, NULL: none; else what is changed */
+    /* Operation and reduction: gets 1 added when it has finished, 1 error when it has not; NULL: none. Else what is changed. */
+    struct ofp_counter *target;
     uint64_t value;                 /* added to the target, or set */
-    struct ofp_operation operation; /* its `endpoint` says of which endpoint of the domain */
+    struct ofp_operation operation; /* of an operation `endpoint` says of which endpoint of the domain */
 };
 int ofp_work_queue(struct ofp_domain *domain, const struct ofp_deferred_work *work, uint64_t *id);
 /* End it before it starts; an operation completes as ECANCELED. -ENOENT: it has started. Closing a counter does the same

@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 
 #include "ofipy/list.h"
+#include "ofipy/operation.h"
 #include "ofipy/types.h"
 
 /*
@@ -163,7 +164,7 @@ struct ofp_pending {
 struct ofp_message {
     struct ofp_peer *peer; /* NULL only where the transport has no peers */
     uint32_t source;       /* = peer->index */
-    uint8_t tagged;        /* 0: message channel, 1: tagged channel */
+    uint8_t channel;       /* enum ofp_channel */
     uint8_t has_data;      /* `data` is valid */
     uint8_t extras;        /* 0; later versions say here which of the spare words mean something */
     uint64_t tag;
@@ -323,6 +324,11 @@ struct ofp_endpoint_ops {
     int (*peer_open)(struct ofp_peer *peer);
     void (*peer_close)(struct ofp_peer *peer);
     bool eager_peers;
+    /*
+     * Messages of OFP_CHANNEL_INTERNAL travel too, and come in with that channel; `post` answers -EOPNOTSUPP towards a peer that
+     * does not know it. False: the core refuses them.
+     */
+    bool internal_channel;
 
     /*
      * Start one send-like operation towards a peer in state UP. Returns

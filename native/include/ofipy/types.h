@@ -42,7 +42,10 @@ enum ofp_operation_code {
     OFP_WRITE = 6,
     OFP_ATOMIC = 7,
     OFP_FETCH_ATOMIC = 8,
-    OFP_COMPARE_ATOMIC = 9
+    OFP_COMPARE_ATOMIC = 9,
+    /* The core's own, on a channel that no receive of an application sees; no caller may post them. */
+    OFP_INTERNAL_SEND = 10,
+    OFP_INTERNAL_RECV = 11
 };
 
 /* What an atomic operation does to its target (fi_atomic(3)). The numbers are those of libfabric's `enum fi_op`. */

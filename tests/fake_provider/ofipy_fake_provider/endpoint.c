@@ -246,7 +246,7 @@ struct ofp_message fake_message(const struct packet *packet, struct ofp_peer *pe
     return (struct ofp_message){
         .peer = peer,
         .source = peer ? peer->index : OFP_PEER_UNKNOWN,
-        .tagged = packet->tagged,
+        .channel = packet->channel,
         .has_data = packet->has_data,
         .tag = packet->tag,
         .data = packet->data,

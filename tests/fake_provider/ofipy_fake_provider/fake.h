@@ -61,7 +61,8 @@ struct packet {
     int provider_error;     /* and the target's reason */
     uint16_t operation;     /* enum ofp_operation_code or packet_control */
     uint8_t atomic_op, datatype;
-    bool tagged, has_data;
+    uint8_t channel; /* enum ofp_channel */
+    bool has_data;
     bool only_delivery; /* its sender waits until the target has it, no matter whether a receive has matched it */
     uint64_t tag, data, length;
     /* RMA and atomics. `payload` holds what is written, or room for what is read; comparing atomics: both operands. */
@@ -184,7 +185,7 @@ extern const struct ofp_passive_ops fake_passive_ops;
 static inline bool packet_is_control(const struct packet *packet) { return packet->operation >= FAKE_KNOCK; }
 static inline bool packet_is_remote(const struct packet *packet)
 {
-    return packet->operation >= OFP_READ && !packet_is_control(packet);
+    return ofp_operation_is(packet->operation, OFP_REMOTE);
 }
 void fake_remote_request(struct packet *packet, const struct ofp_transfer *transfer);
 void fake_remote_serve(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct packet *packet);

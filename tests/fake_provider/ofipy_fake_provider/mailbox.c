@@ -319,7 +319,7 @@ void mailboxes_forget(void)
 
 struct packet *packet_new(struct mailbox *source, struct mailbox *target, const struct ofp_transfer *transfer)
 {
-    bool compares = transfer->op->op == OFP_COMPARE_ATOMIC;
+    bool compares = ofp_operation_is(transfer->op->op, OFP_COMPARES);
     struct packet *packet = calloc(1, sizeof(*packet) + transfer->length * (compares ? 2 : 1));
 
     if (!packet)
@@ -333,8 +333,8 @@ struct packet *packet_new(struct mailbox *source, struct mailbox *target, const 
     packet->operation = transfer->op->op;
     if (packet_is_remote(packet))
         fake_remote_request(packet, transfer);
-    packet->tagged = transfer->op->op == OFP_TSEND;
-    packet->tag = packet->tagged ? transfer->op->tag : 0;
+    packet->channel = ofp_operation_row(transfer->op->op)->channel;
+    packet->tag = packet->channel != OFP_CHANNEL_MESSAGE ? transfer->op->tag : 0;
     packet->has_data = transfer->op->flags & OFP_REMOTE_CQ_DATA;
     packet->data = packet->has_data ? transfer->op->data : 0;
     pthread_mutex_lock(&exchange_lock);

@@ -58,6 +58,7 @@ const struct ofp_endpoint_ops fake_matched_ops = {
     .accept = fake_accept,
     .shutdown = fake_shutdown,
     .peer_down = fake_peer_down,
+    .internal_channel = true,
     .post = fake_send,
     .receive_start = matched_receive_start,
     .progress = matched_progress,

@@ -16,9 +16,9 @@ static bool matches(const struct ofp_pending *receive, const struct packet *pack
     const struct ofp_operation *op = &receive->operation;
     const struct fake_address *source = &packet->source->address;
 
-    if (packet->tagged != (op->op == OFP_TRECV))
+    if (packet->channel != ofp_operation_row(op->op)->channel)
         return false;
-    if (packet->tagged && (packet->tag ^ op->tag) & ~op->ignore)
+    if (packet->channel != OFP_CHANNEL_MESSAGE && (packet->tag ^ op->tag) & ~op->ignore)
         return false;
     return !receive->peer || memcmp(receive->peer->address, source, sizeof(*source)) == 0;
 }
@@ -181,7 +181,7 @@ static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
 
 static int offload_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
-    if (transfer->op->op != OFP_RECV && transfer->op->op != OFP_TRECV)
+    if (!ofp_operation_is(transfer->op->op, OFP_RECEIVES))
         return fake_send(endpoint, peer, transfer);
     if (transfer->op->flags & OFP_PEEK)
         return peek(endpoint, peer, transfer);
@@ -214,6 +214,7 @@ const struct ofp_endpoint_ops fake_offload_ops = {
     .accept = fake_accept,
     .shutdown = fake_shutdown,
     .peer_down = fake_peer_down,
+    .internal_channel = true,
     .post = offload_post,
     .cancel = offload_cancel,
     .progress = offload_progress,
