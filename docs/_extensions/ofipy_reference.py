@@ -13,8 +13,8 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 import ofipy
-from ofipy import _binding, _errors
-from ofipy._binding import ffi, lib
+from ofipy._base import binding, errors
+from ofipy._base.binding import ffi, lib
 from ofipy.cli.info import plain
 
 Row = Iterable[nodes.Node]
@@ -138,7 +138,7 @@ class Exceptions(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        kinds = [kind for kind in vars(_errors).values() if isinstance(kind, type)]
+        kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
         rows = (
             (
                 nodes.literal(text=kind.__name__),
@@ -169,9 +169,9 @@ class Codes(Directive):
                 nodes.literal(text=own.get(code) or errno.errorcode[code]),
                 nodes.literal(text=kind.__name__),
                 nodes.Text(ffi.string(lib.ofp_strerror(code)).decode()),
-                nodes.Text(_binding._REMEDIES.get(code, "")),
+                nodes.Text(binding._REMEDIES.get(code, "")),
             )
-            for code, kind in sorted(_binding._KINDS.items())
+            for code, kind in sorted(binding._KINDS.items())
         )
         return [make_table({"code": 8, "name": 18, "exception": 20, "message": 27, "remedy": 27}, rows)]
 

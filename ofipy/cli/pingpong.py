@@ -10,9 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
-from rich.text import Text
-
-import ofipy
 from fabtests.base.local import measure_local
 from fabtests.base.machine import StealClock, describe_machine
 from fabtests.base.pair import PairError, pick_cores
@@ -20,7 +17,10 @@ from fabtests.base.pingpong import measure
 from fabtests.base.plan import Measurement, Plan
 from fabtests.base.side import Side
 from fabtests.base.sizes import DEFAULT_SIZES, parse_sizes, shorten_bytes
-from ofipy._info import configured_providers
+from rich.text import Text
+
+import ofipy
+from ofipy._discovery.info import configured_providers
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json, status_console
 from ofipy.cli.tables import print_table
 

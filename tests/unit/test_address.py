@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ofipy
-from ofipy._address import counted, host_id, resolve, split_host_port
+from ofipy._discovery.address import counted, host_id, resolve, split_host_port
 
 ENTRIES = st.lists(
     st.tuples(st.text(min_size=1, max_size=20), st.binary(min_size=1, max_size=256)), min_size=1, max_size=5

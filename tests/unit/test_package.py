@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ofipy
-from ofipy._binding import ffi, lib
+from ofipy._base.binding import ffi, lib
 
 
 def test_all_is_complete() -> None:
@@ -108,7 +108,7 @@ def test_dtypes_are_the_layout_of_c(dtype: np.dtype, name: str, size: int) -> No
 
 
 def test_operation_arrays() -> None:
-    from ofipy._operations import operations
+    from ofipy._memory.records import operations
 
     ops = operations(3)
     assert ops.dtype == ofipy.OPERATION_DTYPE

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Posters: what an endpoint, an alias or a receive context posts its operations with; C, in ``ofipy/requests``."""
+
+from typing import TYPE_CHECKING, Any
+
+from ofipy import _requests
+from ofipy._base.binding import drain_log, ffi, lib, nanoseconds
+from ofipy._completion.request import COMPLETED, Request, loop_is_running
+from ofipy._memory.region import Region
+
+if TYPE_CHECKING:
+    import weakref
+
+    from ofipy._objects.fabric import Domain
+
+__all__ = ["CLOSED", "Poster", "make_poster"]
+
+Poster = _requests.Poster
+
+_requests.bind(
+    tuple(int(ffi.cast("uintptr_t", ffi.addressof(lib, name))) for name in _requests.CALLS),
+    tuple(
+        {
+            "nanoseconds": nanoseconds,
+            "drain_log": drain_log,
+            "loop_is_running": loop_is_running,
+            "Region": Region,
+            "Request": Request,
+            "COMPLETED": COMPLETED,
+        }[name]
+        for name in _requests.HOOKS
+    ),
+)
+
+CLOSED = Poster(0, None, None, lambda address, length: None, [])
+"""The poster of what is not enabled: it posts nothing, and the general way says why."""
+
+
+def make_poster(pointer: Any, domain: "Domain", vector: "weakref.ref[Any]") -> Poster:
+    """The poster of an open handle in C, for peers that refer to `vector`."""
+    return Poster(
+        int(ffi.cast("uintptr_t", pointer)),
+        domain,
+        vector,
+        domain._memory.find,
+        domain._memory._starts,
+    )
