@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Self
 
-from fabtests.base.leftovers import mapped_by, remove_leftovers
+from ofipy.pingpong.leftovers import mapped_by, remove_leftovers
 
 __all__ = ["Pair", "PairError", "PairTimeout", "pick_cores"]
 
@@ -111,7 +111,7 @@ class Pair:
         self, count: int, cores: tuple[int, int], launcher: Sequence[str], environment: dict[str, str]
     ) -> list[Connection]:
         address = f"fabtests-{secrets.token_hex(16)}"
-        worker = [sys.executable, "-P", "-m", "fabtests.base.worker", address, f"{cores[0]},{cores[1]}"]
+        worker = [sys.executable, "-P", "-m", "ofipy.pingpong.worker", address, f"{cores[0]},{cores[1]}"]
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind("\0" + address)
             listener.listen(count)

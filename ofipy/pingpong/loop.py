@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 import ofipy
-from fabtests.base.plan import Measurement, Plan
-from fabtests.base.side import Side
+from ofipy.pingpong.plan import Measurement, Plan
+from ofipy.pingpong.side import Side
 
 __all__ = ["PingPong", "VerificationError", "measure"]
 

@@ -4,7 +4,7 @@
 import json
 from dataclasses import asdict, dataclass
 
-from fabtests.base.sizes import default_iterations
+from ofipy.pingpong.sizes import default_iterations
 
 __all__ = ["Measurement", "Plan"]
 

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 import ofipy
-from fabtests.base.plan import Plan
+from ofipy.pingpong.plan import Plan
 
 __all__ = ["DEFAULT_PORT", "Side"]
 

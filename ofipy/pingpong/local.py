@@ -4,10 +4,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from fabtests.base.pair import Pair, pick_cores
-from fabtests.base.pingpong import measure
-from fabtests.base.plan import Measurement, Plan
-from fabtests.base.side import Side
+from ofipy.pingpong.loop import measure
+from ofipy.pingpong.pair import Pair, pick_cores
+from ofipy.pingpong.plan import Measurement, Plan
+from ofipy.pingpong.side import Side
 
 __all__ = ["LocalSide", "measure_local"]
 
@@ -44,10 +44,10 @@ def measure_local(
 
     Raises
     ------
-    fabtests.base.pair.PairError
+    ofipy.pingpong.pair.PairError
         When a side fails.
     """
-    with Pair("fabtests.base.local:LocalSide", cores=cores or pick_cores(), provider=provider) as pair:
+    with Pair("ofipy.pingpong.local:LocalSide", cores=cores or pick_cores(), provider=provider) as pair:
         offers = pair.call("offer")
         pair.call_each("meet", [(offers[1],), (offers[0],)])
         for size in plan.sizes:

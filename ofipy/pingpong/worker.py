@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The program of a worker process: obeys the calls that come over its control connection.
 
-Started by :mod:`fabtests.base.pair` as ``python -m fabtests.base.worker ADDRESS CORES``, directly or under
+Started by :mod:`ofipy.pingpong.pair` as ``python -m ofipy.pingpong.worker ADDRESS CORES``, directly or under
 ``mpiexec``.
 """
 
