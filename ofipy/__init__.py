@@ -54,12 +54,12 @@ from ofipy._discovery.providers import Provider
 from ofipy._memory.records import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
 from ofipy._memory.region import Region
 from ofipy._memory.remote import RemoteRegion
-from ofipy._objects.alias import EndpointAlias
-from ofipy._objects.endpoint import Endpoint, EndpointStatistics
+from ofipy._objects.endpoint import Endpoint, EndpointAlias
 from ofipy._objects.fabric import Domain, Fabric
 from ofipy._objects.open import listen, open
 from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
 from ofipy._objects.receive_context import ReceiveContext
+from ofipy._objects.statistics import EndpointStatistics
 from ofipy._operations.connection import Connection
 from ofipy._operations.multi_receive import MessageView, MultiReceive
 

@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:
         "elsewhere, or with -P, so that the installed package is found, or install it editable"
     ) from error
 
-__all__ = ["Text", "check", "drain_log", "failure", "ffi", "lib", "nanoseconds"]
+__all__ = ["Text", "check", "drain_log", "failure", "ffi", "lib", "nanoseconds", "provider_handles"]
 
 # Untyped on purpose: what leaves this layer is typed by the classes above it.
 lib: Any = _lib
@@ -28,6 +28,9 @@ _log.addHandler(logging.NullHandler())
 
 _REASON: int = lib.OFP_REASON
 _TEXT_TYPE = ffi.typeof("char[]")
+
+provider_handles: dict[str, Any] = {}
+"""Of the providers that are loaded, by the names of their entry points: each explains codes of its own."""
 
 _LONGEST = 2.0**62 / 1e9  # seconds, 146 years
 
@@ -147,10 +150,15 @@ def _said(provider: str | None, code: int) -> str | None:
     """What a provider says about a code of its own, None without a code."""
     if not code or code >= _REASON:
         return None
-    from ofipy._discovery import providers
-
-    said = providers.error_text(provider, code) if provider is not None else None
+    said = _error_text(provider, code) if provider is not None else None
     return f"{said}; provider code {code}" if said else f"provider code {code}"
+
+
+def _error_text(provider: str, code: int) -> str | None:
+    """What a provider that is loaded says about a code of its own, None when it says nothing."""
+    handle = provider_handles.get(provider.partition(":")[0])
+    said = lib.ofp_provider_error_text(handle, code) if handle is not None else ffi.NULL
+    return None if said == ffi.NULL else ffi.string(said).decode()
 
 
 def check(

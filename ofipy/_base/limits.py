@@ -2,15 +2,12 @@
 """Sizes, counts and other whole numbers that calls take: each is in its range, or refused with it."""
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ofipy._base.binding import lib
 from ofipy._base.errors import InvalidArgument
 
-if TYPE_CHECKING:
-    from ofipy._memory.region import Region
-
-__all__ = ["LIMITS", "UINT32_MAX", "UINT64_MAX", "limit", "part_length", "whole_number"]
+__all__ = ["LIMITS", "UINT32_MAX", "UINT64_MAX", "limit", "whole_number"]
 
 UINT32_MAX = 2**32 - 1
 UINT64_MAX = 2**64 - 1
@@ -76,26 +73,6 @@ def whole_number(
             f"{name}={value!r}; {meant} {'are' if unit else 'is'} meant", operation=operation
         )
     return number
-
-
-def part_length(region: "Region", offset: int, length: int | None, operation: str) -> int:
-    """Bytes of a part of a region; no length means up to its end.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is not within the region.
-    """
-    try:
-        size = region._length - offset if length is None else length
-        if offset >= 0 and size >= 0 and offset + size <= region._length:
-            return size
-    except TypeError:
-        pass  # the next lines say which
-    whole_number("offset", offset, 0, region._length, "bytes", operation=operation)
-    if length is not None:
-        whole_number("length", length, 0, region._length, "bytes", operation=operation)
-    raise InvalidArgument(f"{length} bytes at {offset} of a region of {region._length}", operation=operation)
 
 
 def _readable(bound: int) -> str:

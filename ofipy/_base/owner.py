@@ -6,14 +6,19 @@ there, so whose an object is gets decided here, where it is still an object.
 """
 
 import errno as codes
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ofipy._base.errors import InvalidArgument
 
-if TYPE_CHECKING:
-    from ofipy._objects.fabric import Domain
-
 __all__ = ["check_owner", "foreign"]
+
+
+class Owner(Protocol):
+    """A domain, as far as it is asked whose an object is."""
+
+    @property
+    def provider(self) -> str:
+        """Name of the provider."""
 
 
 def foreign(
@@ -29,7 +34,7 @@ def foreign(
     )
 
 
-def check_owner(domain: "Domain", thing: Any, name: str, operation: str) -> None:
+def check_owner(domain: Owner, thing: Any, name: str, operation: str) -> None:
     """Refuse a queue, counter, vector or context of another domain; None is nobody's.
 
     Raises

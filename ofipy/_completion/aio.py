@@ -9,10 +9,10 @@ only for requests that were not finished when awaited.
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from ofipy._completion.cq import CompletionQueue
-from ofipy._completion.request import MessageRequest, Request
 from ofipy._requests import RequestBase
 
 __all__ = ["Reader", "Watch", "finish", "news"]
@@ -153,8 +153,8 @@ def _reader(cq: CompletionQueue) -> Reader:
     return reader
 
 
-async def finish(request: Request) -> Any:
-    """Await a request; any number of tasks may await one.
+async def finish(request: RequestBase, result: Callable[[], Any], withdraw: Callable[[], None]) -> Any:
+    """Await a request; any number of tasks may await one. Who is cancelled and was the last one calls `withdraw`.
 
     Cancellation is exact for receives: either nothing was received, and a message that was already taken hold
     of goes back to its place, or the request has finished and still says what came. A send goes on.
@@ -166,11 +166,11 @@ async def finish(request: Request) -> Any:
     except asyncio.CancelledError:
         # Others may still want it.
         if request._awaiting == 1:
-            _withdraw(request)
+            withdraw()
         raise
     finally:
         request._awaiting -= 1
-    return request._result()
+    return result()
 
 
 async def news(request: RequestBase) -> None:
@@ -178,12 +178,3 @@ async def news(request: RequestBase) -> None:
     future = _reader(request._endpoint._cq).watch(request)
     if future is not None:
         await future
-
-
-def _withdraw(request: Request) -> None:
-    if (
-        request._operation in ("recv", "trecv")
-        and not request.cancel()
-        and isinstance(request, MessageRequest)
-    ):
-        request._leave()

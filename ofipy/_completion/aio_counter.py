@@ -10,10 +10,9 @@ import asyncio
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from ofipy._base.errors import Canceled, Closed, FabricError
-from ofipy._completion.counter import Counter
 
 __all__ = ["Waits", "reached"]
 
@@ -51,6 +50,22 @@ class _Waiter:
             self.future.set_result(None)
         else:
             self.future.set_exception(error)
+
+
+class Counter(Protocol):
+    """A counter, as those see it that await values of it."""
+
+    _known: int
+    _waits: Any
+    _domain: Any
+
+    def fileno(self) -> int: ...
+
+    def _levels(self) -> tuple[int, int]: ...
+
+    def _arm(self, threshold: int, errors: int) -> bool: ...
+
+    def _failed(self, errors: int, known: int, operation: str) -> FabricError: ...
 
 
 class Waits:

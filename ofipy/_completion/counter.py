@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from ofipy._base.binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._base.errors import FabricError, InvalidArgument, NotSupported, TimedOut
 from ofipy._base.flags import Access, Cap
-from ofipy._base.lifetime import Handle, Opening, ProcessBound, Resource
+from ofipy._base.lifetime import Handle, Opening, ProcessBound
 from ofipy._base.limits import UINT64_MAX, whole_number
 from ofipy._base.owner import check_owner
+from ofipy._discovery.domain import Child, D, Domain
 
 if TYPE_CHECKING:
     from ofipy._completion.aio_counter import Waits
-    from ofipy._objects.fabric import Domain
 
 __all__ = [
     "Counter",
@@ -45,7 +45,7 @@ _CLASSES = {
 }
 
 
-def counter_array(domain: "Domain", counters: "Mapping[CounterClass, Counter] | None") -> list[Any]:
+def counter_array(domain: Domain, counters: "Mapping[CounterClass, Counter] | None") -> list[Any]:
     """C's form of an endpoint's counters: a pointer for each class.
 
     Raises
@@ -65,7 +65,7 @@ def counter_array(domain: "Domain", counters: "Mapping[CounterClass, Counter] | 
 
 
 def region_counters(
-    domain: "Domain", counters: "Mapping[RegionClass, Counter] | None", rights: Access, operation: str
+    domain: Domain, counters: "Mapping[RegionClass, Counter] | None", rights: Access, operation: str
 ) -> dict[str, Any]:
     """What counts in a region, as fields of ``struct ofp_region_attr``.
 
@@ -131,7 +131,7 @@ def counter_reaching(after: "tuple[Counter, int]", operation: str) -> "tuple[Cou
     return after[0], counter_value(after[1], "threshold")
 
 
-class Counter(Resource):
+class Counter(Child[D]):
     """Counts operations that finish; made by :meth:`Domain.counter`.
 
     With ``domain.endpoint(counters=…)`` it counts every operation of its class, also those that write no queue entry
@@ -139,11 +139,11 @@ class Counter(Resource):
     :meth:`Domain.register` and :meth:`Domain.empty` it counts what peers do to that memory. See fi_cntr(3), fi_mr(3).
     """
 
-    __slots__ = ("_domain", "_known", "_waits")
+    __slots__ = ("_known", "_waits")
 
     _warns = False  # its domain does
 
-    def __init__(self, domain: "Domain", *, events: Literal["completions", "bytes"] = "completions") -> None:
+    def __init__(self, domain: D, *, events: Literal["completions", "bytes"] = "completions") -> None:
         if events not in _EVENTS:
             raise InvalidArgument(f"events={events!r}; known are {', '.join(_EVENTS)}")
         provider = domain.provider
@@ -168,11 +168,6 @@ class Counter(Resource):
                     opening=opening,
                 )
             )
-
-    @property
-    def domain(self) -> "Domain":
-        """What it was opened from."""
-        return self._domain
 
     @property
     def value(self) -> int:
@@ -335,7 +330,7 @@ class DeferredWork(ProcessBound):
 
     _instead = "defer work in the process of its domain"
 
-    def __init__(self, domain: "Domain", number: int) -> None:
+    def __init__(self, domain: Domain, number: int) -> None:
         self._domain = domain
         self._number = number
 
@@ -358,7 +353,7 @@ class DeferredWork(ProcessBound):
 
 
 def defer(
-    domain: "Domain",
+    domain: Domain,
     kind: int,
     after: tuple[Counter, int],
     target: Counter | None,

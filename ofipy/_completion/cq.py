@@ -6,23 +6,19 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any, Protocol
 
 import numpy as np
 
 from ofipy._base.binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._base.errors import FabricError, TimedOut
 from ofipy._base.flags import Completed
-from ofipy._base.lifetime import Handle, Opening, ProcessBound, Resource
+from ofipy._base.lifetime import Handle, Opening, ProcessBound
 from ofipy._base.limits import LIMITS, limit, whole_number
+from ofipy._discovery.domain import Child, D
 from ofipy._memory.records import record_dtype
 from ofipy._requests import RequestBase
-
-if TYPE_CHECKING:
-    from ofipy._completion.aio import Reader
-    from ofipy._objects.endpoint import Endpoint
-    from ofipy._objects.fabric import Domain
-    from ofipy._objects.receive_context import ReceiveContext
 
 __all__ = ["COMPLETION_DTYPE", "CompletionBatch", "CompletionQueue", "Rows", "describe_flags"]
 
@@ -49,17 +45,24 @@ def describe_flags(flags: int) -> str:
     return ("t" if what & Completed.TAGGED else "") + verb.lower().replace("_", " ")
 
 
-class CompletionQueue(Resource):
+class Poster(Protocol):
+    """An endpoint or receive context, to those who read of its operations."""
+
+    def _peer_text(self, peer: int) -> str | None:
+        """A peer's address for messages, as far as it is known."""
+
+
+class CompletionQueue(Child[D]):
     """Where posted operations end. Made by :meth:`Domain.cq`; :mod:`select` and asyncio take it as it is.
 
     Operations that were started with a Request never appear here.
     """
 
-    __slots__ = ("_domain", "_endpoints", "_interrupted", "_notified", "_readers")
+    __slots__ = ("_endpoints", "_interrupted", "_notified", "_readers")
 
     _warns = False  # its domain does
 
-    def __init__(self, domain: "Domain", *, size: int | None = None) -> None:
+    def __init__(self, domain: D, *, size: int | None = None) -> None:
         result = ffi.new("struct ofp_cq **")
         attributes = ffi.new("struct ofp_cq_attr *", {"size": limit("size", size, of="completions")})
         provider = domain.provider
@@ -68,12 +71,10 @@ class CompletionQueue(Resource):
                 lib.ofp_cq_open(domain._pointer("cq"), attributes, result), operation="cq", provider=provider
             )
             self._domain = domain
-            self._endpoints: weakref.WeakValueDictionary[int, Endpoint | ReceiveContext] = (
-                weakref.WeakValueDictionary()
-            )
+            self._endpoints: weakref.WeakValueDictionary[int, Poster] = weakref.WeakValueDictionary()
             # Requests that somebody watches, by handle. Who was dropped meanwhile is of no interest any more.
             self._notified: weakref.WeakValueDictionary[int, RequestBase] = weakref.WeakValueDictionary()
-            self._readers: dict[int, Reader] = {}  # by id of the event loop
+            self._readers: dict[int, Any] = {}  # those of aio, by id of the event loop
             self._interrupted: deque[CompletionBatch] = deque()
 
             def close(pointer: Any) -> None:
@@ -88,11 +89,6 @@ class CompletionQueue(Resource):
                     opening=opening,
                 )
             )
-
-    @property
-    def domain(self) -> "Domain":
-        """What it was opened from."""
-        return self._domain
 
     def batch(self, count: int) -> "CompletionBatch":
         """Room for `count` completions, allocated once, to read into again and again."""
@@ -209,6 +205,12 @@ class CompletionQueue(Resource):
             total += count
             if count < _FINISHED_AT_ONCE:
                 return total
+
+    def _tell_awaiting(self) -> None:
+        """An endpoint was closed: whoever awaits one of its requests learns that it was cancelled."""
+        if self._core.is_open and not self._core.is_forked:
+            with suppress(FabricError):
+                self._drain_finished()
 
     def _closing(self) -> None:
         for reader in list(self._readers.values()):

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ofipy._base.binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._base.errors import FabricError, TimedOut
-from ofipy._base.lifetime import Handle, Opening, Resource
+from ofipy._base.lifetime import Handle, Opening
 from ofipy._base.limits import UINT32_MAX, UINT64_MAX, limit, whole_number
 from ofipy._discovery.av import PEER_UNKNOWN
+from ofipy._discovery.domain import Child, D
 from ofipy._memory.contents import plain_bytes
 
 if TYPE_CHECKING:
     from ofipy._completion.aio import Watch
-    from ofipy._objects.fabric import Domain
 
 __all__ = ["Event", "EventKind", "EventQueue"]
 
@@ -81,17 +81,17 @@ _NUMBERS = {
 }
 
 
-class EventQueue(Resource):
+class EventQueue(Child[D]):
     """Takes events of the endpoints that were made with ``domain.endpoint(eq=…)``. Made by :meth:`Domain.event_queue`.
 
     :mod:`select` takes it as it is. The events of the core are never lost.
     """
 
-    __slots__ = ("_domain", "_taken", "_watches")
+    __slots__ = ("_taken", "_watches")
 
     _warns = False  # its domain does
 
-    def __init__(self, domain: "Domain", *, size: int | None = None) -> None:
+    def __init__(self, domain: D, *, size: int | None = None) -> None:
         provider = domain.provider
         result = ffi.new("struct ofp_eq **")
         attributes = ffi.new("struct ofp_eq_attr *", {"size": limit("size", size, of="events")})
@@ -110,11 +110,6 @@ class EventQueue(Resource):
                     ffi.gc(result[0], lib.ofp_eq_free), close, (domain._core,), "event queue", opening=opening
                 )
             )
-
-    @property
-    def domain(self) -> "Domain":
-        """What it was opened from."""
-        return self._domain
 
     def read(self) -> Event | None:
         """Make progress, then take the oldest event; None when there is none."""

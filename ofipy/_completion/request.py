@@ -7,21 +7,21 @@ operation has ended; one that the program never got, since Ctrl-C came up in the
 """
 
 import errno as codes
+import time
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from ofipy._base.binding import failure, lib
+from ofipy._base.binding import drain_log, failure, lib, nanoseconds
 from ofipy._base.errors import Again, Canceled, Closed, FabricError, NoMemory, TimedOut
 from ofipy._base.flags import Op
 from ofipy._base.lifetime import ProcessBound
+from ofipy._discovery.av import Peer
 from ofipy._requests import RequestBase
-
-if TYPE_CHECKING:
-    from ofipy._discovery.av import Peer
 
 __all__ = [
     "COMPLETED",
+    "NOT_YET",
     "Message",
     "MessageRequest",
     "PreparedRequest",
@@ -29,9 +29,12 @@ __all__ = [
     "loop_is_running",
     "no_room",
     "queue_is_full",
+    "start_all",
 ]
 
-_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
+NOT_YET = (-codes.EAGAIN, -codes.EINTR)
+_BEYOND = -2  # a time-out: what exceeds the transmit queue waits in the core
+_start = RequestBase._start
 _AWAIT_SPIN = 10_000  # ns; less where the core finds that spinning does not pay
 _NAMES = {int(op): op.name.lower() for op in Op}
 
@@ -125,7 +128,15 @@ class Request(RequestBase, ProcessBound):
             return self._result()
         from ofipy._completion import aio
 
-        return (yield from aio.finish(self).__await__())
+        return (yield from aio.finish(self, self._result, self._withdraw).__await__())
+
+    def _withdraw(self) -> None:
+        """Nobody awaits it any longer: a receive is taken back."""
+        if self._operation in ("recv", "trecv") and not self.cancel():
+            self._leave_message()
+
+    def _leave_message(self) -> None:
+        """It may not be cancelled any more; nothing by default."""
 
     # ---------------------------------------------------------------------------------------- result fields
 
@@ -145,13 +156,12 @@ class Request(RequestBase, ProcessBound):
         return self._data if self._is_over() and self._has_data else None
 
     @property
-    def source(self) -> "Peer | None":
+    def source(self) -> Peer | None:
         """Sender of the message received, None when it has no address here."""
         if not self._is_over() or self._endpoint is None:
             return None
-        if self._source == _UNKNOWN or self._endpoint._av is None:
-            return self._endpoint._sender(self._receiver)  # type: ignore[no-any-return]
-        return self._endpoint._av._peer(self._source)  # type: ignore[no-any-return]
+        source: Peer | None = self._endpoint._source(self._source, self._receiver)
+        return source
 
     def __repr__(self) -> str:
         state = "running" if not self._over else "failed" if self._error else "finished"
@@ -184,7 +194,7 @@ class Message:
 
     data: bytearray
     """The payload; yours."""
-    source: "Peer | None"
+    source: Peer | None
     """The sender, None when it has no address here."""
     tag: int
     """0 for a message without."""
@@ -247,6 +257,9 @@ class MessageRequest(Request):
         # One that cannot be cancelled since it has finished holds a message, or it failed.
         return super().cancel() or self._unclaim()
 
+    def _leave_message(self) -> None:
+        self._leave()
+
 
 class PreparedRequest(Request):
     """An operation that is prepared once and started many times (MPI: persistent); idle or running.
@@ -277,11 +290,9 @@ class PreparedRequest(Request):
         Closed
             When its endpoint is.
         """
-        if timeout is None and RequestBase._start((self,), 0) == 1:
+        if timeout is None and _start((self,), 0) == 1:
             return self
-        from ofipy._completion import together
-
-        together.start_all((self,), timeout)
+        start_all((self,), timeout)
         return self
 
     def _not_started(self, error: int) -> FabricError:
@@ -295,6 +306,29 @@ class PreparedRequest(Request):
 
     def __repr__(self) -> str:
         return f"<PreparedRequest {self._operation}>"
+
+
+def start_all(requests: tuple[PreparedRequest, ...], timeout: float | None) -> None:
+    """Start them in this order, again and again while there is no room, and say why one cannot be started."""
+    left = nanoseconds(timeout)
+    deadline = time.monotonic_ns() + left
+    while requests:
+        started = _start(requests, 0)
+        if started in NOT_YET:
+            first = requests[0]
+            looping = loop_is_running()
+            started = _start((first,), _BEYOND if looping else left)
+            if looping and started == -codes.EAGAIN:
+                raise queue_is_full(first._endpoint, first._operation)
+        if started < 0 and started not in NOT_YET:
+            raise requests[0]._not_started(started)
+        requests = requests[max(started, 0) :]
+        if lib.ofp_log_waiting():
+            drain_log()
+        if requests and started < 0 and timeout is not None:
+            left = deadline - time.monotonic_ns()
+            if left <= 0:
+                raise no_room(timeout, **requests[0]._context())
 
 
 def loop_is_running() -> bool:

@@ -8,14 +8,12 @@ from typing import Any
 
 from ofipy._base.binding import drain_log, failure, lib, nanoseconds
 from ofipy._base.errors import FabricError, InvalidArgument, TimedOut
-from ofipy._completion.request import PreparedRequest, Request, loop_is_running, no_room, queue_is_full
+from ofipy._completion.request import NOT_YET, PreparedRequest, Request, start_all
 from ofipy._requests import RequestBase
 
-__all__ = ["start", "start_all", "wait_all", "wait_any"]
+__all__ = ["start", "wait_all", "wait_any"]
 
 _start = RequestBase._start
-_NOT_YET = (-codes.EAGAIN, -codes.EINTR)
-_BEYOND = -2  # a time-out: what exceeds the transmit queue waits in the core
 
 
 def start(
@@ -49,29 +47,6 @@ def start(
     started = _start(requests, 0)
     if started != len(requests):
         start_all(requests[max(started, 0) :], timeout)
-
-
-def start_all(requests: tuple[PreparedRequest, ...], timeout: float | None) -> None:
-    """Start them in this order, again and again while there is no room, and say why one cannot be started."""
-    left = nanoseconds(timeout)
-    deadline = time.monotonic_ns() + left
-    while requests:
-        started = _start(requests, 0)
-        if started in _NOT_YET:
-            first = requests[0]
-            looping = loop_is_running()
-            started = _start((first,), _BEYOND if looping else left)
-            if looping and started == -codes.EAGAIN:
-                raise queue_is_full(first._endpoint, first._operation)
-        if started < 0 and started not in _NOT_YET:
-            raise requests[0]._not_started(started)
-        requests = requests[max(started, 0) :]
-        if lib.ofp_log_waiting():
-            drain_log()
-        if requests and started < 0 and timeout is not None:
-            left = deadline - time.monotonic_ns()
-            if left <= 0:
-                raise no_room(timeout, **requests[0]._context())
 
 
 def wait_all(requests: Iterable[Request], timeout: float | None = None) -> list[Any]:
@@ -187,7 +162,7 @@ def _wait_for_any(requests: Sequence[Request], left: int) -> None:
         raise InvalidArgument(
             "wait_any() of requests of several domains", remedy="wait for each domain's apart"
         )
-    if result < 0 and result not in _NOT_YET:
+    if result < 0 and result not in NOT_YET:
         raise failure(result, **requests[0]._context())
     if lib.ofp_log_waiting():
         drain_log()

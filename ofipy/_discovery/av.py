@@ -4,17 +4,15 @@
 import errno as codes
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from ofipy._base.binding import check, ffi, lib
 from ofipy._base.errors import Closed, FabricError, InvalidArgument
-from ofipy._base.lifetime import Handle, Opening, ProcessBound, Resource
+from ofipy._base.lifetime import Handle, Opening, ProcessBound
 from ofipy._base.limits import UINT32_MAX, whole_number
 from ofipy._base.owner import foreign
 from ofipy._discovery.address import Address, counted, resolve
-
-if TYPE_CHECKING:
-    from ofipy._objects.fabric import Domain
+from ofipy._discovery.domain import Child, D
 
 __all__ = ["PEER_ANY", "AddressVector", "Peer", "own_peer", "wrong_peer"]
 
@@ -109,14 +107,14 @@ def own_peer(vector: "weakref.ref[Any]", peer: int, operation: str) -> int:
     return peer
 
 
-class AddressVector(Resource):
+class AddressVector(Child[D]):
     """Addresses of peers by index. Made by :meth:`Domain.av`; several endpoints may share one."""
 
-    __slots__ = ("_domain", "_peers", "_reference")
+    __slots__ = ("_peers", "_reference")
 
     _warns = False  # its domain does
 
-    def __init__(self, domain: "Domain", *, auto_insert: bool = True) -> None:
+    def __init__(self, domain: D, *, auto_insert: bool = True) -> None:
         result = ffi.new("struct ofp_av **")
         attributes = ffi.new("struct ofp_av_attr *", {"auto_insert": auto_insert})
         provider = domain.provider
@@ -140,11 +138,6 @@ class AddressVector(Resource):
                     opening=opening,
                 )
             )
-
-    @property
-    def domain(self) -> "Domain":
-        """What it was opened from."""
-        return self._domain
 
     def insert(self, address: Address | bytes | str) -> Peer:
         """Enter an address; one that is there already keeps its index.

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ofipy._base import config
-from ofipy._base.binding import Text, drain_log, ffi, lib
+from ofipy._base.binding import Text, drain_log, ffi, lib, provider_handles
 from ofipy._base.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ __all__ = [
     "Provider",
     "any_info",
     "entry_of",
-    "error_text",
     "known",
     "load",
     "ordered_names",
@@ -135,15 +134,6 @@ def any_info(name: str) -> Any:
     return ffi.NULL
 
 
-def error_text(name: str, code: int) -> str | None:
-    """What a provider that is loaded says about a code of its own, None when it says nothing."""
-    loaded = _loaded.get(entry_of(name))
-    if not isinstance(loaded, LoadedProvider):
-        return None
-    said = lib.ofp_provider_error_text(loaded.handle, code)
-    return None if said == ffi.NULL else ffi.string(said).decode()
-
-
 def _unknown(name: str) -> ProviderUnavailable:
     import difflib
 
@@ -164,6 +154,7 @@ def _load(entry: "EntryPoint") -> LoadedProvider:
     handle, text = ffi.new("struct ofp_provider **"), Text()
     if lib.ofp_provider_load(str(origin).encode(), handle, text.pointer, text.size) < 0:
         raise ProviderUnavailable(str(text) or f"cannot load {origin}")
+    provider_handles[entry.name] = handle[0]
     for parameter, value in (provider.find() if provider.find else {}).items():
         lib.ofp_param_set(parameter.encode(), value.encode())
     drain_log()

@@ -12,7 +12,7 @@ import sys
 import threading
 import weakref
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,9 @@ import numpy.typing as npt
 from ofipy._base.binding import Text, check, ffi, lib
 from ofipy._base.flags import Access
 from ofipy._base.lifetime import Opening
+from ofipy._discovery.domain import Domain
 
-__all__ = ["Allocation", "DomainMemory"]
+__all__ = ["Allocation", "DomainMemory", "MemoryDomain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +146,9 @@ class DomainMemory:
             if not self._starts:
                 check(lib.ofp_domain_retire(pointer), operation="close a domain", provider=self._provider)
             self._domain_closed = True
+
+
+class MemoryDomain(Domain, Protocol):
+    """A domain, as those see it that move memory."""
+
+    _memory: DomainMemory

@@ -4,22 +4,20 @@
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ofipy._base.binding import ffi, lib
 from ofipy._base.errors import BufferTypeError, InvalidArgument
-from ofipy._base.limits import part_length
+from ofipy._base.limits import whole_number
 from ofipy._discovery.av import wrong_peer
+from ofipy._memory.allocation import MemoryDomain
 from ofipy._memory.contents import refuse_objects
 from ofipy._memory.foreign import host_array
 from ofipy._memory.region import Region, own_region
 from ofipy._memory.remote import RemoteMemory
-
-if TYPE_CHECKING:
-    from ofipy._objects.fabric import Domain
 
 __all__ = [
     "LOOKUP_SIZE",
@@ -71,7 +69,7 @@ def address_of(memory: Any) -> int:
     return int(ffi.cast(_ADDRESS, memory))
 
 
-def local_memory(buffer: Any, *, domain: "Domain", writable: bool, operation: str) -> LocalMemory:
+def local_memory(buffer: Any, *, domain: MemoryDomain, writable: bool, operation: str) -> LocalMemory:
     """Describe a buffer, a region, a strided array, or a list of such.
 
     Raises
@@ -119,7 +117,7 @@ def local_memory(buffer: Any, *, domain: "Domain", writable: bool, operation: st
 
 
 def region_memory(
-    region: Region, offset: int, length: int | None, *, domain: "Domain", operation: str
+    region: Region, offset: int, length: int | None, *, domain: MemoryDomain, operation: str
 ) -> LocalMemory:
     """A part of a region as local memory of the raw tier; without a length all behind the offset.
 
@@ -131,8 +129,28 @@ def region_memory(
         When the region is closed.
     """
     own_region(region, domain, operation)
-    size = part_length(region, offset, length, operation)
+    size = _part_length(region, offset, length, operation)
     return LocalMemory(region._id, region._offset + offset, size, None, 0, region)
+
+
+def _part_length(region: Region, offset: int, length: int | None, operation: str) -> int:
+    """Bytes of a part of a region; no length means up to its end.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is not within the region.
+    """
+    try:
+        size = region._length - offset if length is None else length
+        if offset >= 0 and size >= 0 and offset + size <= region._length:
+            return size
+    except TypeError:
+        pass  # the next lines say which
+    whole_number("offset", offset, 0, region._length, "bytes", operation=operation)
+    if length is not None:
+        whole_number("length", length, 0, region._length, "bytes", operation=operation)
+    raise InvalidArgument(f"{length} bytes at {offset} of a region of {region._length}", operation=operation)
 
 
 def _describe(buffer: Any) -> str:
@@ -141,7 +159,7 @@ def _describe(buffer: Any) -> str:
     return f"array of shape {buffer.shape} and strides {buffer.strides}"
 
 
-def _pieces(buffer: Any, domain: "Domain", writable: bool, operation: str) -> Iterator[_Piece]:
+def _pieces(buffer: Any, domain: MemoryDomain, writable: bool, operation: str) -> Iterator[_Piece]:
     if isinstance(buffer, Region):
         own_region(buffer, domain, operation)
         yield _Piece(buffer._id, buffer._offset, buffer._length, buffer)

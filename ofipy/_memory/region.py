@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Memory regions: memory that is registered once and then used by many operations."""
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ofipy._base.binding import check, ffi, lib
 from ofipy._base.errors import BufferTypeError, Closed, FabricError, InvalidArgument
-from ofipy._base.flags import Access, parse_flags
+from ofipy._base.flags import Access
 from ofipy._base.lifetime import Handle, Opening, ProcessBound
 from ofipy._base.owner import foreign
-from ofipy._completion.counter import region_counters
+from ofipy._discovery.domain import Domain
 from ofipy._memory.contents import refuse_objects
 from ofipy._memory.foreign import host_array
 from ofipy._memory.remote import REMOTE, RemoteRegion
-
-if TYPE_CHECKING:
-    from ofipy._completion.counter import Counter, RegionClass
-    from ofipy._objects.fabric import Domain
 
 __all__ = ["Region", "own_region", "register"]
 
@@ -53,7 +48,7 @@ class Region(ProcessBound):
 
     def __init__(
         self,
-        domain: "Domain",
+        domain: Domain,
         number: int,
         offset: int,
         length: int,
@@ -187,16 +182,14 @@ class Region(ProcessBound):
 
 
 def register(
-    domain: "Domain",
+    domain: Domain,
     buffer: Any,
-    access: Access | str | Iterable[Access | str],
+    rights: Access,
     key: int | None,
-    counters: "Mapping[RegionClass, Counter] | None" = None,
+    counted: dict[str, Any],
 ) -> Region:
-    """Make a region of a contiguous buffer; see :meth:`Domain.register`."""
-    rights = parse_flags(Access, access)
+    """Make a region of a contiguous buffer; see :meth:`Domain.register`. `counted`: what counts in it, as C has it."""
     _check_key(domain, key, rights)
-    counted = region_counters(domain, counters, rights, "register")
     pointer = domain._pointer("register")
     writable = bool(rights & _WRITES)
     refuse_objects(buffer, "register")
@@ -252,7 +245,7 @@ def register(
     )
 
 
-def own_region(region: Region, domain: "Domain", operation: str) -> Region:
+def own_region(region: Region, domain: Domain, operation: str) -> Region:
     """The region, when operations of this domain may use it.
 
     Raises
@@ -289,7 +282,7 @@ def _has_buffer(buffer: Any) -> bool:
     return True
 
 
-def _check_key(domain: "Domain", key: int | None, rights: Access) -> None:
+def _check_key(domain: Domain, key: int | None, rights: Access) -> None:
     if key is None:
         return
     bits = 8 * min(domain.info.mr_key_size or 8, 8)

@@ -1,80 +1,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Endpoints: where messages leave and arrive."""
+"""Endpoints: where messages leave and arrive; and aliases, which have other default flags."""
 
 import errno as codes
-import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ofipy._base.binding import Text, check, drain_log, ffi, lib
 from ofipy._base.errors import FabricError, InvalidArgument, NotSupported
-from ofipy._base.flags import Access, Cap, EndpointType, Flag, complete_flags, parse_flags
+from ofipy._base.flags import Access, Flag, complete_flags, parse_flags
 from ofipy._base.lifetime import CLOSE_TIMEOUT, Handle, Opening, Resource
-from ofipy._base.limits import LIMITS, UINT64_MAX, limit, whole_number
-from ofipy._base.owner import check_owner
-from ofipy._completion.counter import Counter, CounterClass, RegionClass, counter_array
+from ofipy._completion.counter import Counter, CounterClass, RegionClass
 from ofipy._completion.cq import CompletionQueue
 from ofipy._completion.eq import EventQueue
+from ofipy._completion.request import Request
 from ofipy._discovery.address import Address, host_id
-from ofipy._discovery.av import ONLY_PEER, PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
+from ofipy._discovery.av import PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
+from ofipy._discovery.domain import Child
 from ofipy._discovery.info import Info
+from ofipy._discovery.peers import Peers
 from ofipy._memory.region import Region
-from ofipy._objects.passive import ConnectionRequest, answered
-from ofipy._operations.atomics import RemoteAtomics
-from ofipy._operations.connection import ConnectedPeer, Connecting
-from ofipy._operations.messaging import Messaging
-from ofipy._operations.multi_receive import MultiReceiving
+from ofipy._objects import attributes, options, statistics
+from ofipy._objects.attributes import EndpointAttributes
+from ofipy._objects.parent import P
+from ofipy._objects.receive_context import ReceiveContext
+from ofipy._operations import atomics, connection, messaging, multi_receive, posting, rma
+from ofipy._operations.connection import Connection
 from ofipy._operations.poster import CLOSED, Poster, make_poster
-from ofipy._operations.posting import Posting
-from ofipy._operations.rma import RemoteAccess
 
-if TYPE_CHECKING:
-    from ofipy._objects.alias import EndpointAlias
-    from ofipy._objects.fabric import Domain, Fabric
-    from ofipy._objects.receive_context import ReceiveContext
-
-__all__ = ["Endpoint", "EndpointStatistics"]
+__all__ = ["Endpoint", "EndpointAlias"]
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointStatistics:
-    """Counters of an endpoint since it was opened; those marked "now" are levels."""
-
-    sends: int
-    receives: int
-    reads: int
-    writes: int
-    atomics: int
-    bytes_sent: int
-    bytes_received: int
-    errors: int
-    posted_receives: int
-    """Now: receives without a message."""
-    unexpected_messages: int
-    """Now: messages without a receive."""
-    unexpected_bytes: int
-    """Now: their payload kept here."""
-    announced_messages: int
-    """Now: messages whose payload is still at the sender."""
-    linear_searches: int
-    """Searches with masks beyond those that have an index."""
-    backlog: int
-    """Now: operations kept until the transport has room."""
-    pending: int
-    """Now: operations in flight."""
-    peers_up: int
-    peers_lost: int
-    sleeps: int
-    """Waits of the domain that slept."""
-    wakeups: int
-    progress_calls: int
-
-
-class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics, Posting, Connecting):
+class Endpoint(Child[P]):
     """Sends and receives messages. Made by :func:`ofipy.open`, or :meth:`Domain.endpoint` and :meth:`enable`.
 
     Parameters
@@ -120,33 +79,58 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         Of the type ``msg``: whose connection it will be; :meth:`accept` answers, closing it before refuses.
     """
 
-    __slots__ = (
-        "_av",
-        "_counters",
-        "_cq",
-        "_domain",
-        "_eq",
-        "_handle",
-        "_memory",
-        "_only",
-        "_options",
-        "_owned",
-        "_poster",
-        "_request",
-        "_rx",
-        "_send_cq",
-        "_vector",
-    )
+    __slots__ = ("_attributes", "_cq", "_handle", "_owned", "_peers", "_poster")
 
     _instead = "send endpoint.address; the other process opens its own"
 
+    # Operations: one Python call each, and for those that most programs use one call from there into C.
+
+    tsend = messaging.tsend
+    send = messaging.send
+    trecv_into = messaging.trecv_into
+    recv_into = messaging.recv_into
+    trecv = messaging.trecv
+    recv = messaging.recv
+    messages = messaging.messages
+    probe = messaging.probe
+    prepare_tsend = messaging.prepare_tsend
+    prepare_send = messaging.prepare_send
+    prepare_trecv = messaging.prepare_trecv
+    prepare_recv = messaging.prepare_recv
+    trecv_many = multi_receive.trecv_many
+    recv_many = multi_receive.recv_many
+    read = rma.read
+    write = rma.write
+    prepare_read = rma.prepare_read
+    prepare_write = rma.prepare_write
+    post_read = rma.post_read
+    post_write = rma.post_write
+    atomic = atomics.atomic
+    fetch_atomic = atomics.fetch_atomic
+    compare_atomic = atomics.compare_atomic
+    post_atomic = atomics.post_atomic
+    post_fetch_atomic = atomics.post_fetch_atomic
+    post_compare_atomic = atomics.post_compare_atomic
+    post = posting.post
+    post_tsend = posting.post_tsend
+    post_send = posting.post_send
+    post_trecv = posting.post_trecv
+    post_recv = posting.post_recv
+    cancel = posting.cancel
+    connect = connection.connect
+    accept = connection.accept
+    shutdown = connection.shutdown
+    option = options.option
+    set_option = options.set_option
+    stats = statistics.stats
+
     def __init__(
         self,
-        domain: "Domain",
+        domain: P,
         *,
         cq: CompletionQueue | None = None,
         av: AddressVector | None = None,
-        rx: "ReceiveContext | None" = None,
+        rx: ReceiveContext | None = None,
         send_cq: CompletionQueue | None = None,
         service: int | str | None = None,
         complete: str | None = None,
@@ -159,56 +143,34 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         remote_events: bool = False,
         eq: EventQueue | None = None,
         counters: Mapping[CounterClass, Counter] | None = None,
-        request: ConnectionRequest | None = None,
+        request: attributes.Request | None = None,
     ) -> None:
-        for name, thing in (("cq", cq), ("av", av), ("rx", rx), ("send_cq", send_cq), ("eq", eq)):
-            check_owner(domain, thing, name, "endpoint")
-        self._handle: Any = (
-            None  # what calls into C take; None while it is not enabled, and once it is closed
-        )
-        self._poster: Poster = CLOSED
         self._domain = domain
-        self._memory = domain._memory
-        self._cq = cq if cq is not None else domain.cq()
-        connects = domain.info.ep_type is EndpointType.MSG
-        if connects and av is not None:
-            raise InvalidArgument("av=…; an endpoint of type msg has one peer and no address vector")
-        if request is not None and request.listener.domain is not domain:
-            raise InvalidArgument("request=…; it came to a listener of another domain")
-        if rx is not None and av not in (None, rx._av):
-            raise InvalidArgument("av=…; the endpoints of a receive context use its address vector")
-        if av is None and not connects:
-            av = domain.av() if rx is None else rx.av
-        self._av = av
-        # What its peers refer to, and no others.
-        self._vector: weakref.ref[Any] = weakref.ref(self) if av is None else av._reference
-        self._only: ConnectedPeer | None = None
-        if connects:
-            self._only = ConnectedPeer(ONLY_PEER)
-            self._only._vector = self._vector
-        self._request = request
-        self._rx = rx
-        self._send_cq = send_cq if send_cq is not None else self._cq
-        self._owned: Fabric | None = None  # closed with the endpoint
-        self._options: dict[str, Any] = {
-            "tx_flags": complete_flags(complete) | parse_flags(Flag, tx_flags).value,
-            "rx_flags": parse_flags(Flag, rx_flags).value,
-            "tx_size": limit("tx_size", tx_size),
-            "unexpected_limit": limit("unexpected_size", unexpected_size),
-            "min_multi_recv": limit("min_multi_recv", min_multi_recv),
-            "selective_completion": _selective_bits(selective_completion),
-            "remote_events": remote_events,
-            "service": str(service) if service is not None else None,
-        }
-        self._eq = eq
-        self._counters = dict(counters or {})
-        counter_array(domain, self._counters)
-
-    def _asks_for_traces(self) -> str | None:
-        """Which option wants to hear of what peers do to memory here."""
-        if self._options["remote_events"]:
-            return "remote_events=True"
-        return next((f"counters[{name!r}]" for name in self._counters if name.startswith("remote_")), None)
+        self._attributes = EndpointAttributes(
+            domain,
+            cq=cq,
+            av=av,
+            rx=rx,
+            send_cq=send_cq,
+            service=service,
+            complete=complete,
+            tx_flags=tx_flags,
+            rx_flags=rx_flags,
+            tx_size=tx_size,
+            unexpected_size=unexpected_size,
+            min_multi_recv=min_multi_recv,
+            selective_completion=selective_completion,
+            remote_events=remote_events,
+            eq=eq,
+            counters=counters,
+            request=request,
+        )
+        self._cq = self._attributes.cq
+        self._peers = Peers(self, self._attributes.av, connects=self._attributes.connects)
+        # What calls into C take; None while it is not enabled, and once it is closed.
+        self._handle: Any = None
+        self._poster: Poster = CLOSED
+        self._owned: Resource | None = None  # closed with the endpoint
 
     def enable(self) -> Self:
         """Open it: peers can reach it when this returns. A second call does nothing.
@@ -226,57 +188,27 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         if self._is_enabled:
             self._pointer("enable")
             return self
-        domain, provider = self._domain, self._domain.provider
-        if (what := self._asks_for_traces()) and not self.info.caps & Cap.RMA_EVENT:
-            raise NotSupported(
-                f"{what}; peers access this memory without a trace",
-                operation="enable",
-                provider=provider,
-                remedy="choose a provider with the capability rma_event",
-            )
-        service = self._options.pop("service")
-        name = ffi.new("char[]", service.encode()) if service is not None else ffi.NULL
-        attributes = ffi.new(
-            "struct ofp_endpoint_attr *",
-            {
-                **self._options,
-                "service": name,
-                "eq": self._eq._pointer("enable") if self._eq is not None else ffi.NULL,
-                "counters": counter_array(domain, self._counters),
-                "av": self._av._pointer("enable") if self._av is not None else ffi.NULL,
-                "request": self._request.handle if self._request is not None else 0,
-                "tx_cq": self._send_cq._pointer("enable"),
-                "rx_cq": self._cq._pointer("enable"),
-                "rx_context": ffi.NULL if self._rx is None else self._rx._pointer("enable"),
-            },
-        )
+        domain, provider, attributes = self._domain, self._domain.provider, self._attributes
+        attributes.check_traces()
+        record, _name = attributes.record()
         result, text = ffi.new("struct ofp_endpoint **"), Text()
         with Opening(lambda: result[0], lambda pointer: lib.ofp_endpoint_retire(pointer, 0)) as opening:
-            opened = lib.ofp_endpoint_open(
-                domain._pointer("enable"), attributes, result, text.pointer, text.size
-            )
-            if opened == -codes.ENOENT and self._request is not None:
-                raise answered("enable", provider)
+            opened = lib.ofp_endpoint_open(domain._pointer("enable"), record, result, text.pointer, text.size)
+            if opened == -codes.ENOENT and attributes.request is not None:
+                raise connection.answered("enable", provider)
             check(opened, text=text, operation="open an endpoint", provider=provider)
 
             def close(pointer: Any) -> None:
                 result = lib.ofp_endpoint_retire(pointer, int(CLOSE_TIMEOUT * 1e9))
                 check(result, operation="close an endpoint", provider=provider)
 
-            counters = (counter._core for counter in self._counters.values())
-            events = () if self._eq is None else (self._eq._core,)
-            parents = dict.fromkeys((domain._core, self._cq._core, self._send_cq._core, *counters, *events))
-            if self._av is not None:
-                parents[self._av._core] = None
-            if self._rx is not None:
-                parents[self._rx._core] = None
             self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
-            self._own(Handle(self._handle, close, tuple(parents), "endpoint", opening=opening))
-        self._poster = make_poster(self._handle, domain, self._vector)
+            self._own(Handle(self._handle, close, attributes.parents(), "endpoint", opening=opening))
+        self._poster = make_poster(self._handle, domain, self._peers.vector)
         number = lib.ofp_endpoint_id(self._handle)
-        self._cq._endpoints[number] = self._send_cq._endpoints[number] = self
-        if self._rx is not None:
-            self._rx._endpoints[number] = self
+        attributes.cq._endpoints[number] = attributes.send_cq._endpoints[number] = self
+        if attributes.rx is not None:
+            attributes.rx._endpoints[number] = self
         drain_log()
         return self
 
@@ -284,16 +216,13 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
     def _is_enabled(self) -> bool:
         return hasattr(self, "_core")
 
-    # -------------------------------------------------------------------------------------------------------
-    # parts
-
     @property
-    def fabric(self) -> "Fabric":
+    def fabric(self) -> Any:
         """The fabric of its domain."""
         return self._domain.fabric
 
     @property
-    def domain(self) -> "Domain":
+    def domain(self) -> P:
         """Whose device it uses."""
         return self._domain
 
@@ -311,19 +240,41 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         NotSupported
             When the endpoint is of type ``msg``: it has one peer, :attr:`peer`.
         """
-        if self._av is None:
+        if self._peers.av is None:
             raise NotSupported(
                 "an endpoint of type msg has one peer and no address vector",
                 operation="av",
                 provider=self.provider,
                 remedy="connect() it to the peer",
             )
-        return self._av
+        return self._peers.av
 
     @property
     def info(self) -> Info:
         """Capabilities and limits."""
         return self._domain.info
+
+    @property
+    def peer(self) -> Peer:
+        """The other side, for operations that want a peer, such as :meth:`write`.
+
+        Raises
+        ------
+        NotSupported
+            When the endpoint is of another type: it has many peers.
+        """
+        return connection.only_peer(self)
+
+    @property
+    def peer_address(self) -> Address:
+        """Where the other side is: of a connecting endpoint the listener's address.
+
+        Raises
+        ------
+        NotConnected
+            When nobody was asked yet.
+        """
+        return connection.peer_address(self)
 
     @property
     def provider(self) -> str:
@@ -353,56 +304,13 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         """Flags that every posted receive has by default."""
         return Flag(self.option("rx_flags"))
 
-    def option(self, name: str) -> int:
-        """Read an option (fi_endpoint(3), fi_getopt).
-
-        Parameters
-        ----------
-        name : str
-            ``min_multi_recv``, ``inject_size``, ``max_msg_size``, ``max_rma_size``, ``max_atomic_size`` (bytes),
-            ``tx_size``, ``rx_size`` (operations), ``tx_flags`` or ``rx_flags`` (bits of Flag).
-
-        Raises
-        ------
-        NotSupported
-            When this endpoint has no such option.
-        """
-        value = ffi.new("uint64_t *")
-        result = lib.ofp_endpoint_option_get(self._pointer("option"), name.encode(), value)
-        check(result, operation=f"option {name}", provider=self.provider)
-        return int(value[0])
-
-    def set_option(self, name: str, value: int) -> None:
-        """Change an option, for operations from now on (fi_endpoint(3), fi_setopt).
-
-        Parameters
-        ----------
-        name : str
-            ``min_multi_recv``, ``tx_size``, ``tx_flags`` or ``rx_flags``.
-        value : int
-            As :meth:`option` returns it: ``min_multi_recv`` 1 to 2**40, ``tx_size`` 1 to 2**24.
-
-        Raises
-        ------
-        NotSupported
-            When this endpoint has no such option.
-        AccessDenied
-            When the option cannot be changed.
-        InvalidArgument
-            When the value does not fit.
-        """
-        range = LIMITS.get(name, (0, UINT64_MAX))
-        number = whole_number(name, value, *range, operation="set_option")
-        result = lib.ofp_endpoint_option_set(self._pointer("set_option"), name.encode(), number)
-        check(result, operation=f"set_option {name}", provider=self.provider)
-
     def alias(
         self,
         *,
         complete: str | None = None,
         tx_flags: Flag | str | None = None,
         rx_flags: Flag | str | None = None,
-    ) -> "EndpointAlias":
+    ) -> "EndpointAlias[P]":
         """Make another handle of this endpoint, with other default flags (fi_endpoint(3), fi_ep_alias).
 
         Parameters
@@ -425,8 +333,6 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         InvalidArgument
             When flags cannot be defaults.
         """
-        from ofipy._objects.alias import EndpointAlias
-
         pointer = self._pointer("alias")
         if complete is None and tx_flags is None:
             sends = self.option("tx_flags")
@@ -438,9 +344,6 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             made = lib.ofp_endpoint_alias(pointer, sends, receives, result)
             check(made, operation="alias", provider=self.provider)
             return EndpointAlias(self, ffi.gc(result[0], lib.ofp_endpoint_free), opening)
-
-    # ---------------------------------------------------------------------------------------------- peers and
-    # memory
 
     def insert(self, address: Address | bytes | str) -> Peer:
         """Enter a peer; as :meth:`AddressVector.insert`."""
@@ -468,19 +371,6 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         """Allocate memory that the provider moves best; as :meth:`Domain.empty`."""
         return self._domain.empty(shape, dtype, access=access, counters=counters)
 
-    def stats(self) -> EndpointStatistics:
-        """Counters since it was opened."""
-        record = ffi.new("struct ofp_endpoint_statistics *")
-        check(
-            lib.ofp_endpoint_statistics(self._pointer("stats"), record),
-            operation="stats",
-            provider=self.provider,
-        )
-        return EndpointStatistics(*(int(getattr(record, name)) for name in EndpointStatistics.__slots__))
-
-    # ------------------------------------------------------------------------------------------------------
-    # lifetime
-
     @property
     def closed(self) -> bool:
         """Whether it was closed, itself or with a parent."""
@@ -500,12 +390,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
     def _closed(self) -> None:
         self._handle = None
         self._poster.close(None)
-        # Whoever awaits one of its requests learns that it was cancelled.
-        if self._cq._core.is_open and not self._cq._core.is_forked:
-            try:
-                self._cq._drain_finished()
-            except FabricError:
-                return
+        self._cq._tell_awaiting()
 
     def _pointer(self, operation: str) -> Any:
         if not self._is_enabled:
@@ -516,36 +401,99 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
 
     def _peer_text(self, peer: int) -> str | None:
         """A peer's address for messages, as far as it is known."""
+        av = self._peers.av
         try:
-            if self._av is None:
+            if av is None:
                 return str(self.peer_address)
             if peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
                 return None
-            return str(self._av.address(peer))
+            return str(av.address(peer))
         except (FabricError, OverflowError):
             return f"peer {int(peer)}"
 
-    def _sender(self, number: int) -> Peer | None:
-        """The sender of a message to an endpoint, by its number, when the message's completion does not name it."""
-        return self._only
+    def _source(self, number: int, _endpoint: int) -> Peer | None:
+        """The sender of a message, by the number that its completion has, and by the endpoint where it arrived."""
+        return self._peers.source(number)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else str(self.address) if self._is_enabled else "not enabled"
         return f"<Endpoint {state}>"
 
 
-_SELECTIVE: dict[bool | str, int] = {
-    False: 0,
-    True: lib.OFP_SELECTIVE_TRANSMIT | lib.OFP_SELECTIVE_RECEIVE,
-    "transmit": lib.OFP_SELECTIVE_TRANSMIT,
-    "receive": lib.OFP_SELECTIVE_RECEIVE,
-}
+class EndpointAlias(Endpoint[P]):
+    """Another handle of an endpoint, with default flags of its own; made by :meth:`Endpoint.alias`.
 
+    A record's own completion level wins over the default of either. In all else it is the endpoint: its queue, peers,
+    memory, address and statistics, and options other than ``tx_flags`` and ``rx_flags``. It ends with the endpoint, or
+    before it.
+    """
 
-def _selective_bits(selective: bool | str) -> int:
-    try:
-        return _SELECTIVE[selective]
-    except (KeyError, TypeError):
-        raise InvalidArgument(
-            f"selective_completion={selective!r}; True, False, 'transmit' or 'receive' is meant"
-        ) from None
+    __slots__ = ("_endpoint",)
+
+    _warns = False  # its endpoint does
+
+    def __init__(self, endpoint: Endpoint[P], pointer: Any, opening: Opening) -> None:
+        if isinstance(endpoint, EndpointAlias):
+            endpoint = endpoint.endpoint
+        super().__init__(endpoint._domain, cq=endpoint._cq, av=endpoint._peers.av)
+        self._endpoint: Endpoint[P] = endpoint
+        self._peers = endpoint._peers
+        self._handle = pointer
+        self._poster = make_poster(pointer, self._domain, self._peers.vector)
+        provider = endpoint.provider
+
+        def close(pointer: Any) -> None:
+            check(lib.ofp_endpoint_retire(pointer, 0), operation="close an alias", provider=provider)
+
+        self._own(Handle(pointer, close, (endpoint._core,), "endpoint alias", opening=opening))
+
+    @property
+    def endpoint(self) -> Endpoint[P]:
+        """The endpoint that it stands for."""
+        return self._endpoint
+
+    def enable(self) -> Self:
+        """Nothing to do: its endpoint is enabled."""
+        self._pointer("enable")
+        return self
+
+    def connect(self, address: Address | bytes | str, *, data: bytes = b"") -> Connection:
+        """Connect the endpoint; as :meth:`Endpoint.connect`."""
+        self._pointer("connect")
+        return self._endpoint.connect(address, data=data)
+
+    def accept(self, *, data: bytes = b"") -> Connection:
+        """As :meth:`Endpoint.accept`."""
+        self._pointer("accept")
+        return self._endpoint.accept(data=data)
+
+    def shutdown(self) -> Request:
+        """End the connection of the endpoint; as :meth:`Endpoint.shutdown`."""
+        self._pointer("shutdown")
+        return self._endpoint.shutdown()
+
+    @property
+    def peer_address(self) -> Address:
+        """As :attr:`Endpoint.peer_address`."""
+        return self._endpoint.peer_address
+
+    def post(
+        self,
+        operations: np.ndarray[Any, np.dtype[np.void]],
+        *,
+        after: tuple[Counter, int] | None = None,
+    ) -> int:
+        """As :meth:`Endpoint.post`, with the flags of the alias."""
+        self._pointer("post")
+        return super().post(operations, after=after)
+
+    def close(self) -> None:
+        """Close the alias, not its endpoint; what was started through it goes on. A second call does nothing."""
+        Resource.close(self)
+
+    def _closed(self) -> None:
+        self._handle = None
+        self._poster.close(self._endpoint._poster)
+
+    def __repr__(self) -> str:
+        return f"<EndpointAlias {'closed' if self.closed else self.address}>"

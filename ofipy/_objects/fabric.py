@@ -4,7 +4,7 @@
 import errno
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -16,22 +16,19 @@ from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Access, Progress, Threading, parse_enum, parse_flags
 from ofipy._base.lifetime import Handle, Opening, Resource
 from ofipy._base.limits import limit, whole_number
-from ofipy._completion.counter import region_counters
+from ofipy._completion.counter import Counter, DeferredWork, RegionClass, defer, region_counters
+from ofipy._completion.cq import CompletionQueue
+from ofipy._completion.eq import EventQueue
 from ofipy._discovery import providers
+from ofipy._discovery.av import AddressVector
 from ofipy._discovery.info import Info, from_record
 from ofipy._memory.allocation import DomainMemory
 from ofipy._memory.records import OPERATION_DTYPE, operations
 from ofipy._memory.region import Region, register
+from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.keywords import EndpointOptions, refuse_unknown
-
-if TYPE_CHECKING:
-    from ofipy._completion.counter import Counter, DeferredWork, RegionClass
-    from ofipy._completion.cq import CompletionQueue
-    from ofipy._completion.eq import EventQueue
-    from ofipy._discovery.av import AddressVector
-    from ofipy._objects.endpoint import Endpoint
-    from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
-    from ofipy._objects.receive_context import ReceiveContext
+from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
+from ofipy._objects.receive_context import ReceiveContext
 
 __all__ = ["Domain", "Fabric"]
 
@@ -135,7 +132,7 @@ class Domain(Resource):
         """Name of the provider."""
         return self._fabric.info.provider
 
-    def cq(self, *, size: int | None = None, format: str = "tagged") -> "CompletionQueue":
+    def cq(self, *, size: int | None = None, format: str = "tagged") -> "CompletionQueue[Domain]":
         """Open a completion queue.
 
         Parameters
@@ -147,14 +144,12 @@ class Domain(Resource):
             ``context``, ``msg``, ``data`` or ``tagged``, as libfabric names them. Every queue writes whole
             records, so all four are the same here.
         """
-        from ofipy._completion.cq import CompletionQueue
-
         if format not in ("context", "msg", "data", "tagged"):
             raise InvalidArgument(f"format={format!r}; known are context, msg, data and tagged")
         limit("size", size, of="completions")
         return CompletionQueue(self, size=size)
 
-    def av(self, *, auto_insert: bool = True) -> "AddressVector":
+    def av(self, *, auto_insert: bool = True) -> "AddressVector[Domain]":
         """Open an address vector.
 
         Parameters
@@ -162,11 +157,9 @@ class Domain(Resource):
         auto_insert : bool
             Unknown senders get an entry with their first message, so that it can be answered.
         """
-        from ofipy._discovery.av import AddressVector
-
         return AddressVector(self, auto_insert=auto_insert)
 
-    def event_queue(self, *, size: int | None = None) -> "EventQueue":
+    def event_queue(self, *, size: int | None = None) -> "EventQueue[Domain]":
         """Open an event queue.
 
         Parameters
@@ -175,11 +168,9 @@ class Domain(Resource):
             Events up to which the program may write its own, 1 to 2**24; those of the core go beyond. Default:
             1024.
         """
-        from ofipy._completion.eq import EventQueue
-
         return EventQueue(self, size=size)
 
-    def counter(self, *, events: Literal["completions", "bytes"] = "completions") -> "Counter":
+    def counter(self, *, events: Literal["completions", "bytes"] = "completions") -> "Counter[Domain]":
         """Open a counter.
 
         Parameters
@@ -187,8 +178,6 @@ class Domain(Resource):
         events : str
             What its value counts: ``completions``, or ``bytes`` of them.
         """
-        from ofipy._completion.counter import Counter
-
         return Counter(self, events=events)
 
     def receive_context(
@@ -198,7 +187,7 @@ class Domain(Resource):
         av: "AddressVector | None" = None,
         unexpected_size: int | None = None,
         min_multi_recv: int | None = None,
-    ) -> "ReceiveContext":
+    ) -> "ReceiveContext[Domain]":
         """Open a receive context for several endpoints: ``domain.endpoint(rx=context)``.
 
         Parameters
@@ -218,18 +207,14 @@ class Domain(Resource):
         NotSupported
             When the provider matches receives itself.
         """
-        from ofipy._objects.receive_context import ReceiveContext
-
         return ReceiveContext(
             self, cq=cq, av=av, unexpected_size=unexpected_size, min_multi_recv=min_multi_recv
         )
 
     def endpoint(
         self, *, request: "ConnectionRequest | None" = None, **options: Unpack[EndpointOptions]
-    ) -> "Endpoint":
+    ) -> "Endpoint[Domain]":
         """Make an endpoint; :meth:`Endpoint.enable` opens it. Options as of :class:`Endpoint`."""
-        from ofipy._objects.endpoint import Endpoint
-
         refuse_unknown(Domain.endpoint, options, EndpointOptions)
         return Endpoint(self, request=request, **options)
 
@@ -239,7 +224,7 @@ class Domain(Resource):
         service: int | str | None = None,
         eq: "EventQueue | None" = None,
         backlog: int | None = None,
-    ) -> "PassiveEndpoint":
+    ) -> "PassiveEndpoint[Domain]":
         """Open a listener for endpoints of type ``msg``; :meth:`PassiveEndpoint.listen` lets requests in.
 
         Parameters
@@ -254,8 +239,6 @@ class Domain(Resource):
         NotSupported
             When the domain's endpoints are of another type.
         """
-        from ofipy._objects.passive import PassiveEndpoint
-
         return PassiveEndpoint(self, service=service, eq=eq, backlog=backlog)
 
     def register(
@@ -291,7 +274,8 @@ class Domain(Resource):
         NotSupported
             When the provider cannot count (it lacks the capability ``rma_event``).
         """
-        return register(self, buffer, access, key, counters)
+        rights = parse_flags(Access, access)
+        return register(self, buffer, rights, key, region_counters(self, counters, rights, "register"))
 
     def empty(
         self,
@@ -431,8 +415,6 @@ class Domain(Resource):
         InvalidArgument, NotSupported and other FabricError
             When the record is refused.
         """
-        from ofipy._completion.counter import defer
-
         if operation.dtype != OPERATION_DTYPE or operation.size != 1:
             raise InvalidArgument("one record of OPERATION_DTYPE is meant", operation="defer")
         return defer(self, lib.OFP_WORK_OPERATION, after, completes, 0, operation.tobytes())

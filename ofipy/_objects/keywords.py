@@ -6,15 +6,14 @@ that the error names that function and what was probably meant.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
-if TYPE_CHECKING:
-    from ofipy._base.flags import Flag
-    from ofipy._completion.counter import Counter, CounterClass
-    from ofipy._completion.cq import CompletionQueue
-    from ofipy._completion.eq import EventQueue
-    from ofipy._discovery.av import AddressVector
-    from ofipy._objects.receive_context import ReceiveContext
+from ofipy._base.flags import Flag
+from ofipy._completion.counter import Counter, CounterClass
+from ofipy._completion.cq import CompletionQueue
+from ofipy._completion.eq import EventQueue
+from ofipy._discovery.av import AddressVector
+from ofipy._objects.receive_context import ReceiveContext
 
 __all__ = ["EndpointOptions", "OpenOptions", "refuse_unknown"]
 

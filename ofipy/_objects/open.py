@@ -10,7 +10,7 @@ from ofipy._base.flags import Cap, EndpointType, Progress, Threading
 from ofipy._discovery.info import Info, at_node, configured_providers, getinfo
 from ofipy._discovery.providers import ordered_names
 from ofipy._objects.endpoint import Endpoint
-from ofipy._objects.fabric import Fabric
+from ofipy._objects.fabric import Domain, Fabric
 from ofipy._objects.keywords import OpenOptions, refuse_unknown
 from ofipy._objects.passive import PassiveEndpoint
 
@@ -29,7 +29,7 @@ def open(
     threading: Threading | Literal["safe", "domain"] = "safe",
     progress: Progress | Literal["manual", "auto"] = "auto",
     **options: Unpack[OpenOptions],
-) -> Endpoint:
+) -> Endpoint[Domain]:
     """Open an endpoint with all that it needs: fabric, domain, completion queue, address vector.
 
     Parameters
@@ -89,7 +89,7 @@ def listen(
     threading: Threading | Literal["safe", "domain"] = "safe",
     progress: Progress | Literal["manual", "auto"] = "auto",
     backlog: int | None = None,
-) -> PassiveEndpoint:
+) -> PassiveEndpoint[Domain]:
     """Listen for connections, with all that it needs: fabric, domain, event queue.
 
     The other side calls ``ofipy.open(ep_type="msg")`` and :meth:`Endpoint.connect`.

@@ -3,7 +3,7 @@
 
 import errno as codes
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from ofipy._base.binding import Text, check, failure, ffi, lib
 from ofipy._base.errors import FabricError, InvalidArgument
@@ -12,15 +12,33 @@ from ofipy._base.limits import limit
 from ofipy._base.owner import check_owner
 from ofipy._completion.eq import Event, EventKind, EventQueue
 from ofipy._discovery.address import Address, host_id
+from ofipy._discovery.domain import Child
+from ofipy._discovery.info import Info
 from ofipy._memory.contents import plain_bytes
+from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.keywords import EndpointOptions, refuse_unknown
+from ofipy._objects.parent import Parent
+from ofipy._operations.connection import answered
+
+__all__ = ["ConnectionRequest", "PassiveEndpoint"]
+
+
+class Accepting(Parent, Protocol):
+    """A domain that makes endpoints."""
+
+    def endpoint(
+        self, *, request: "ConnectionRequest | None" = ..., **options: Unpack[EndpointOptions]
+    ) -> Endpoint: ...
+
 
 if TYPE_CHECKING:
-    from ofipy._discovery.info import Info
-    from ofipy._objects.endpoint import Endpoint
-    from ofipy._objects.fabric import Domain, Fabric
+    from typing_extensions import TypeVar
 
-__all__ = ["ConnectionRequest", "PassiveEndpoint", "answered"]
+    Q = TypeVar("Q", bound=Accepting, default=Any)
+else:
+    from typing import TypeVar
+
+    Q = TypeVar("Q")
 
 
 class ConnectionRequest(ProcessBound):
@@ -48,11 +66,12 @@ class ConnectionRequest(ProcessBound):
         return self._listener
 
     @property
-    def info(self) -> "Info":
+    def info(self) -> Info:
         """Capabilities and limits of the endpoint that it will be."""
-        return self._listener.domain.info
+        info: Info = self._listener.domain.info
+        return info
 
-    def accept(self, *, data: bytes = b"", **options: Unpack[EndpointOptions]) -> "Endpoint":
+    def accept(self, *, data: bytes = b"", **options: Unpack[EndpointOptions]) -> Endpoint:
         """Open an endpoint and accept with it.
 
         To post receives before the other side may send, open the endpoint with ``domain.endpoint(request=…)``
@@ -82,7 +101,7 @@ class ConnectionRequest(ProcessBound):
         if len(said) > self.info.max_private_data:
             text = f"{len(said)} bytes of private data; {self.info.max_private_data} at most"
             raise failure(codes.EMSGSIZE, text=text, operation="accept", provider=self.info.provider)
-        endpoint = self._listener.domain.endpoint(request=self, **options)
+        endpoint: Endpoint = self._listener.domain.endpoint(request=self, **options)
         try:
             endpoint.enable().accept(data=said)
         except BaseException:
@@ -115,14 +134,7 @@ class ConnectionRequest(ProcessBound):
         return f"<ConnectionRequest of {self.address}>"
 
 
-def answered(operation: str, provider: str) -> InvalidArgument:
-    """What comes of a request that is no longer there."""
-    return InvalidArgument(
-        "the connection request was answered before", operation=operation, provider=provider
-    )
-
-
-class PassiveEndpoint(Resource):
+class PassiveEndpoint(Child[Q]):
     """Listens for connection requests (fi_endpoint(3), fi_passive_ep).
 
     Made by :func:`ofipy.listen` or :meth:`Domain.passive_endpoint`.
@@ -140,13 +152,13 @@ class PassiveEndpoint(Resource):
         Requests unanswered at a time, 1 to 2**24; what is beyond is refused. Default: 1024.
     """
 
-    __slots__ = ("_domain", "_eq", "_has_own_queue", "_owned")
+    __slots__ = ("_eq", "_has_own_queue", "_owned")
 
     _instead = "send listener.address; the other process connects to it"
 
     def __init__(
         self,
-        domain: "Domain",
+        domain: Q,
         *,
         service: int | str | None = None,
         eq: EventQueue | None = None,
@@ -157,7 +169,7 @@ class PassiveEndpoint(Resource):
         self._domain = domain
         self._has_own_queue = eq is None
         self._eq = domain.event_queue() if eq is None else eq
-        self._owned: Fabric | None = None  # closed with the listener
+        self._owned: Resource | None = None  # closed with the listener
         name = ffi.new("char[]", str(service).encode()) if service is not None else ffi.NULL
         attributes = ffi.new(
             "struct ofp_passive_attr *",
@@ -194,12 +206,7 @@ class PassiveEndpoint(Resource):
         check(result, operation="listen", provider=self._domain.provider)
 
     @property
-    def domain(self) -> "Domain":
-        """What it was opened from."""
-        return self._domain
-
-    @property
-    def fabric(self) -> "Fabric":
+    def fabric(self) -> Any:
         """The fabric of its domain."""
         return self._domain.fabric
 

@@ -2,30 +2,26 @@
 """Receive contexts that several endpoints share."""
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ofipy._base.binding import check, ffi, lib
 from ofipy._base.errors import FabricError, NotSupported
 from ofipy._base.flags import EndpointType
-from ofipy._base.lifetime import Handle, Opening, Resource
+from ofipy._base.lifetime import Handle, Opening
 from ofipy._base.limits import limit
 from ofipy._base.owner import check_owner
 from ofipy._completion.cq import CompletionQueue
-from ofipy._discovery.av import PEER_ANY, PEER_UNKNOWN, AddressVector
-from ofipy._operations.messaging import Messaging
-from ofipy._operations.multi_receive import MultiReceiving
+from ofipy._discovery.av import PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
+from ofipy._discovery.domain import Child
+from ofipy._discovery.peers import Peers
+from ofipy._objects.parent import P
+from ofipy._operations import messaging, multi_receive, posting
 from ofipy._operations.poster import CLOSED, Poster, make_poster
-from ofipy._operations.posting import Posting
-
-if TYPE_CHECKING:
-    from ofipy._discovery.av import Peer
-    from ofipy._objects.endpoint import Endpoint
-    from ofipy._objects.fabric import Domain
 
 __all__ = ["ReceiveContext"]
 
 
-class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
+class ReceiveContext(Child[P]):
     """Receives that take messages of several endpoints (fi_endpoint(3), fi_srx_context).
 
     Made by :meth:`Domain.receive_context`; endpoints are bound with ``domain.endpoint(rx=context)``. Receives are
@@ -34,22 +30,34 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
     leaves the receives posted; messages of that endpoint that nobody received are dropped.
     """
 
-    __slots__ = (
-        "_av",
-        "_cq",
-        "_domain",
-        "_endpoints",
-        "_handle",
-        "_memory",
-        "_poster",
-        "_vector",
-    )
+    __slots__ = ("_cq", "_endpoints", "_handle", "_peers", "_poster")
 
     _warns = False  # its domain does
 
+    tsend = messaging.tsend
+    send = messaging.send
+    trecv_into = messaging.trecv_into
+    recv_into = messaging.recv_into
+    trecv = messaging.trecv
+    recv = messaging.recv
+    messages = messaging.messages
+    probe = messaging.probe
+    prepare_tsend = messaging.prepare_tsend
+    prepare_send = messaging.prepare_send
+    prepare_trecv = messaging.prepare_trecv
+    prepare_recv = messaging.prepare_recv
+    trecv_many = multi_receive.trecv_many
+    recv_many = multi_receive.recv_many
+    post = posting.post
+    post_tsend = posting.post_tsend
+    post_send = posting.post_send
+    post_trecv = posting.post_trecv
+    post_recv = posting.post_recv
+    cancel = posting.cancel
+
     def __init__(
         self,
-        domain: "Domain",
+        domain: P,
         *,
         cq: CompletionQueue | None = None,
         av: AddressVector | None = None,
@@ -61,19 +69,17 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
         self._handle: Any = None
         self._poster: Poster = CLOSED
         self._domain = domain
-        self._memory = domain._memory
         self._cq = cq if cq is not None else domain.cq()
         if av is None and domain.info.ep_type is not EndpointType.MSG:
             av = domain.av()
-        self._av = av
-        self._vector: weakref.ref[Any] = weakref.ref(self) if av is None else av._reference
-        self._endpoints: weakref.WeakValueDictionary[int, Endpoint] = weakref.WeakValueDictionary()
+        self._peers = Peers(self, av, connects=False)
+        self._endpoints: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         provider = domain.provider
         attributes = ffi.new(
             "struct ofp_receive_context_attr *",
             {
                 "cq": self._cq._pointer("receive_context"),
-                "av": self._av._pointer("receive_context") if self._av is not None else ffi.NULL,
+                "av": av._pointer("receive_context") if av is not None else ffi.NULL,
                 "unexpected_limit": limit("unexpected_size", unexpected_size),
                 "min_multi_recv": limit("min_multi_recv", min_multi_recv),
             },
@@ -92,16 +98,11 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
 
             self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
             parents = dict.fromkeys((domain._core, self._cq._core))
-            if self._av is not None:
-                parents[self._av._core] = None
+            if av is not None:
+                parents[av._core] = None
             self._own(Handle(self._handle, close, tuple(parents), "receive context", opening=opening))
-        self._poster = make_poster(self._handle, domain, self._vector)
+        self._poster = make_poster(self._handle, domain, self._peers.vector)
         self._cq._endpoints[self.id] = self
-
-    @property
-    def domain(self) -> "Domain":
-        """What it was opened from."""
-        return self._domain
 
     @property
     def cq(self) -> CompletionQueue:
@@ -117,9 +118,9 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
         NotSupported
             When those are of type ``msg``: each has one peer of its own.
         """
-        if self._av is None:
+        if self._peers.av is None:
             raise NotSupported("endpoints of type msg have no address vector", provider=self.provider)
-        return self._av
+        return self._peers.av
 
     @property
     def provider(self) -> str:
@@ -134,26 +135,23 @@ class ReceiveContext(Resource, Messaging, MultiReceiving, Posting):
     def _closed(self) -> None:
         self._handle = None
         self._poster.close(None)
-        # Whoever awaits one of its requests learns that it was cancelled.
-        if self._cq._core.is_open and not self._cq._core.is_forked:
-            try:
-                self._cq._drain_finished()
-            except FabricError:
-                return
+        self._cq._tell_awaiting()
 
     def _peer_text(self, peer: int) -> str | None:
         """A peer's address for messages, as far as it is known."""
-        if self._av is None or peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
+        av = self._peers.av
+        if av is None or peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
             return None
         try:
-            return str(self._av.address(peer))
+            return str(av.address(peer))
         except (FabricError, OverflowError):
             return f"peer {int(peer)}"
 
-    def _sender(self, number: int) -> "Peer | None":
-        """The sender of a message to the endpoint of this number, when the message's completion does not name it."""
-        endpoint = self._endpoints.get(number)
-        return endpoint._only if endpoint is not None else None
+    def _source(self, number: int, endpoint: int) -> Peer | None:
+        """The sender of a message, by the number that its completion has, and by the endpoint where it arrived."""
+        found = self._peers.source(number)
+        taker = self._endpoints.get(endpoint) if found is None else None
+        return found if taker is None else taker._peers.only
 
     def __repr__(self) -> str:
         return f"<ReceiveContext of {self.provider}{' closed' if self.closed else ''}>"

@@ -15,21 +15,18 @@ from ofipy._base.binding import failure, ffi, lib
 from ofipy._base.errors import BufferTypeError, Canceled, TimedOut
 from ofipy._base.flags import Flag, Op
 from ofipy._base.lifetime import ProcessBound
-from ofipy._discovery.av import PEER_ANY, own_peer
+from ofipy._discovery.av import PEER_ANY
 from ofipy._memory.buffers import local_memory, make_record
+from ofipy._operations.initiator import Initiator, start
 from ofipy._requests import MANY, RequestBase
 
 if TYPE_CHECKING:
-    import weakref
-
     from ofipy._discovery.av import Peer
-    from ofipy._objects.fabric import Domain
 
-__all__ = ["MessageView", "MultiReceive", "MultiReceiving"]
+__all__ = ["MessageView", "MultiReceive", "recv_many", "trecv_many"]
 
 _RELEASED: int = lib.OFP_COMPLETED_MULTI_RECV
 _HAS_DATA: int = lib.OFP_COMPLETED_REMOTE_CQ_DATA
-_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
 _ROW = ffi.typeof("struct ofp_completion *")
 _AWAIT_SPIN = 10_000  # ns
 
@@ -192,12 +189,9 @@ class MultiReceive(RequestBase, ProcessBound):
         if flags == _RELEASED:
             return None
         start, length, source = int(completion.buffer_offset), int(completion.length), int(completion.source)
-        vector = self._endpoint._av
         return MessageView(
             self._view[start : start + length],
-            self._endpoint._sender(completion.endpoint)
-            if source == _UNKNOWN or vector is None
-            else vector._peer(source),
+            self._endpoint._source(source, completion.endpoint),
             int(completion.tag),
             length,
             start,
@@ -211,62 +205,53 @@ class MultiReceive(RequestBase, ProcessBound):
         return {"operation": self._operation, "provider": self._endpoint.provider}
 
 
-class MultiReceiving:
-    """Posting of multi-receive buffers; a part of :class:`~ofipy.Endpoint`."""
+def trecv_many(
+    self: Initiator, buffer: Any, peer: int | None = None, *, tag: int = 0, ignore: int = 0
+) -> MultiReceive:
+    """Receive tagged messages, one after the other, into one buffer (fi_tagged(3), FI_MULTI_RECV).
 
-    __slots__ = ()
+    Parameters
+    ----------
+    buffer : writable array or bytes-like
+        One contiguous piece; released when less than the endpoint's `min_multi_recv` bytes are left in it.
+    peer, tag, ignore
+        Of the messages, as of :meth:`Endpoint.trecv_into`.
 
-    _domain: "Domain"
-    _vector: "weakref.ref[Any]"
+    Returns
+    -------
+    MultiReceive
+        Iterate over it.
 
-    def trecv_many(
-        self, buffer: Any, peer: int | None = None, *, tag: int = 0, ignore: int = 0
-    ) -> MultiReceive:
-        """Receive tagged messages, one after the other, into one buffer (fi_tagged(3), FI_MULTI_RECV).
+    Raises
+    ------
+    NotSupported
+        When the provider lacks the capability ``multi_recv``.
+    BufferTypeError, InvalidArgument, UnknownPeer, Closed
+        When an argument is wrong; nothing was posted.
+    """
+    return _receive_many(self, Op.TRECV, buffer, peer, tag, ignore)
 
-        Parameters
-        ----------
-        buffer : writable array or bytes-like
-            One contiguous piece; released when less than the endpoint's `min_multi_recv` bytes are left in it.
-        peer, tag, ignore
-            Of the messages, as of :meth:`Endpoint.trecv_into`.
 
-        Returns
-        -------
-        MultiReceive
-            Iterate over it.
+def recv_many(self: Initiator, buffer: Any, peer: int | None = None) -> MultiReceive:
+    """Receive messages without a tag into one buffer (fi_msg(3)); otherwise as :meth:`trecv_many`."""
+    return _receive_many(self, Op.RECV, buffer, peer, 0, 0)
 
-        Raises
-        ------
-        NotSupported
-            When the provider lacks the capability ``multi_recv``.
-        BufferTypeError, InvalidArgument, UnknownPeer, Closed
-            When an argument is wrong; nothing was posted.
-        """
-        return self._receive_many(Op.TRECV, buffer, peer, tag, ignore)
 
-    def recv_many(self, buffer: Any, peer: int | None = None) -> MultiReceive:
-        """Receive messages without a tag into one buffer (fi_msg(3)); otherwise as :meth:`trecv_many`."""
-        return self._receive_many(Op.RECV, buffer, peer, 0, 0)
-
-    def _receive_many(self, op: Op, buffer: Any, peer: int | None, tag: int, ignore: int) -> MultiReceive:
-        name = f"{op.name.lower()}_many"
-        try:
-            view = memoryview(buffer).cast("B")
-        except TypeError as error:
-            raise BufferTypeError(
-                f"a {type(buffer).__name__}: {error}",
-                operation=name,
-                remedy="use one contiguous, writable buffer",
-            ) from None
-        memory = local_memory(buffer, domain=self._domain, writable=True, operation=name)
-        number = PEER_ANY if peer is None else own_peer(self._vector, peer, name)
-        record = make_record(op, memory, peer=number, tag=tag, ignore=ignore, flags=Flag.MULTI_RECV.value)
-        many = self._started(MultiReceive, MANY, record, (view, memory.keep), op, number, None)
-        many._view, many._canceled = view, False
-        return many  # type: ignore[no-any-return]
-
-    def _started(
-        self, kind: type[Any], what: int, record: Any, keep: Any, op: int, peer: int, timeout: float | None
-    ) -> Any:
-        raise NotImplementedError
+def _receive_many(
+    self: Initiator, op: Op, buffer: Any, peer: int | None, tag: int, ignore: int
+) -> MultiReceive:
+    name = f"{op.name.lower()}_many"
+    try:
+        view = memoryview(buffer).cast("B")
+    except TypeError as error:
+        raise BufferTypeError(
+            f"a {type(buffer).__name__}: {error}",
+            operation=name,
+            remedy="use one contiguous, writable buffer",
+        ) from None
+    memory = local_memory(buffer, domain=self._domain, writable=True, operation=name)
+    number = PEER_ANY if peer is None else self._peers.number(peer, name)
+    record = make_record(op, memory, peer=number, tag=tag, ignore=ignore, flags=Flag.MULTI_RECV.value)
+    many = start(self, MultiReceive, MANY, record, (view, memory.keep), op.name.lower(), number, None)
+    many._view, many._canceled = view, False
+    return many  # type: ignore[no-any-return]

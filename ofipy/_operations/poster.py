@@ -3,22 +3,20 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ofipy import _requests
 from ofipy._base.binding import drain_log, ffi, lib, nanoseconds
 from ofipy._completion.request import COMPLETED, Request, loop_is_running
+from ofipy._memory.allocation import MemoryDomain
 from ofipy._memory.region import Region
+from ofipy._requests import CALLS, HOOKS, Poster, bind
 
 if TYPE_CHECKING:
     import weakref
 
-    from ofipy._objects.fabric import Domain
 
 __all__ = ["CLOSED", "Poster", "make_poster"]
 
-Poster = _requests.Poster
-
-_requests.bind(
-    tuple(int(ffi.cast("uintptr_t", ffi.addressof(lib, name))) for name in _requests.CALLS),
+bind(
+    tuple(int(ffi.cast("uintptr_t", ffi.addressof(lib, name))) for name in CALLS),
     tuple(
         {
             "nanoseconds": nanoseconds,
@@ -28,7 +26,7 @@ _requests.bind(
             "Request": Request,
             "COMPLETED": COMPLETED,
         }[name]
-        for name in _requests.HOOKS
+        for name in HOOKS
     ),
 )
 
@@ -36,7 +34,7 @@ CLOSED = Poster(0, None, None, lambda address, length: None, [])
 """The poster of what is not enabled: it posts nothing, and the general way says why."""
 
 
-def make_poster(pointer: Any, domain: "Domain", vector: "weakref.ref[Any]") -> Poster:
+def make_poster(pointer: Any, domain: MemoryDomain, vector: "weakref.ref[Any]") -> Poster:
     """The poster of an open handle in C, for peers that refer to `vector`."""
     return Poster(
         int(ffi.cast("uintptr_t", pointer)),
