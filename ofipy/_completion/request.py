@@ -32,6 +32,7 @@ __all__ = [
     "start_all",
 ]
 
+_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
 NOT_YET = (-codes.EAGAIN, -codes.EINTR)
 _BEYOND = -2  # a time-out: what exceeds the transmit queue waits in the core
 _start = RequestBase._start
@@ -160,8 +161,10 @@ class Request(RequestBase, ProcessBound):
         """Sender of the message received, None when it has no address here."""
         if not self._is_over() or self._endpoint is None:
             return None
-        source: Peer | None = self._endpoint._source(self._source, self._receiver)
-        return source
+        av = self._endpoint._peers.av
+        if self._source == _UNKNOWN or av is None:
+            return self._endpoint._sender(self._receiver)  # type: ignore[no-any-return]
+        return av._peer(self._source)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         state = "running" if not self._over else "failed" if self._error else "finished"

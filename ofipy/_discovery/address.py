@@ -5,8 +5,6 @@ Layout of the bytes, little-endian: magic ``OFPA``, version, number of entries, 
 each provider: length of its name, name, length of the address (2 bytes), address.
 """
 
-import hashlib
-import ipaddress
 import os
 import struct
 from dataclasses import dataclass, field
@@ -32,6 +30,8 @@ _SIZE = struct.Struct("<H")
 @cache
 def host_id() -> bytes:
     """16 bytes, the same for two processes only if they share boot, network namespace and user."""
+    import hashlib
+
     boot = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
     namespace = os.stat("/proc/self/ns/net").st_ino
     return hashlib.blake2b(boot + struct.pack("<QI", namespace, os.getuid()), digest_size=16).digest()
@@ -205,6 +205,8 @@ def counted(first: str, count: int) -> list[str]:
         raise InvalidArgument(f"{count} of {first!r}; 1 or more is meant")
     if count == 1:
         return [first]
+    import ipaddress
+
     try:
         address = ipaddress.ip_address(first)
     except ValueError:

@@ -168,7 +168,7 @@ def configured_providers(provider: str | Sequence[str] | None) -> list[str]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Hints:
     ep_type: EndpointType | None
     caps: Cap

@@ -4,14 +4,11 @@
 import weakref
 from typing import Any
 
-from ofipy._base.binding import lib
 from ofipy._base.errors import NotConnected
 from ofipy._discovery.address import Address
-from ofipy._discovery.av import ONLY_PEER, AddressVector, Peer, own_peer
+from ofipy._discovery.av import ONLY_PEER, AddressVector, Peer
 
 __all__ = ["ConnectedPeer", "Peers"]
-
-_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
 
 
 class ConnectedPeer(Peer):
@@ -50,11 +47,3 @@ class Peers:
         if connects:
             self.only = ConnectedPeer(ONLY_PEER)
             self.only._vector = self.vector
-
-    def number(self, peer: int, operation: str) -> int:
-        """The number of a peer; of a :class:`Peer` only when it is one of these, as :func:`own_peer`."""
-        return own_peer(self.vector, peer, operation)
-
-    def source(self, number: int) -> Peer | None:
-        """The sender that a completion names, or the only one there can be; None when nobody knows."""
-        return self.only if number == _UNKNOWN or self.av is None else self.av._peer(number)

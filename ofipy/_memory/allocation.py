@@ -25,7 +25,7 @@ from ofipy._discovery.domain import Domain
 __all__ = ["Allocation", "DomainMemory", "MemoryDomain"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Allocation:
     """One region of allocated memory."""
 

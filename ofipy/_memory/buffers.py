@@ -40,7 +40,8 @@ _SEGMENTS = ffi.typeof("struct ofp_segment[]")
 _LAYOUT = struct.Struct("<HBBIQQQQQQQIIQIIQQQQII")
 
 
-@dataclass(slots=True)
+# Neither compared nor shown, as other records inside: writing those methods takes a millisecond of the import.
+@dataclass(slots=True, eq=False, repr=False)
 class LocalMemory:
     """Local memory of one operation."""
 
@@ -56,7 +57,7 @@ class LocalMemory:
     """What has to stay alive until the operation has finished."""
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Piece:
     region: int
     offset: int

@@ -110,7 +110,7 @@ class RemoteRegion:
         return RemoteRegion(self.key, self.offset + begin, max(end - begin, 0), self.access)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RemoteMemory:
     """The remote side of one operation, as a record says it."""
 

@@ -411,9 +411,9 @@ class Endpoint(Child[P]):
         except (FabricError, OverflowError):
             return f"peer {int(peer)}"
 
-    def _source(self, number: int, _endpoint: int) -> Peer | None:
-        """The sender of a message, by the number that its completion has, and by the endpoint where it arrived."""
-        return self._peers.source(number)
+    def _sender(self, number: int) -> Peer | None:
+        """The sender of a message to an endpoint, by its number, when the message's completion does not name it."""
+        return self._peers.only
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else str(self.address) if self._is_enabled else "not enabled"

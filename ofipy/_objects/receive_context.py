@@ -147,11 +147,10 @@ class ReceiveContext(Child[P]):
         except (FabricError, OverflowError):
             return f"peer {int(peer)}"
 
-    def _source(self, number: int, endpoint: int) -> Peer | None:
-        """The sender of a message, by the number that its completion has, and by the endpoint where it arrived."""
-        found = self._peers.source(number)
-        taker = self._endpoints.get(endpoint) if found is None else None
-        return found if taker is None else taker._peers.only
+    def _sender(self, number: int) -> Peer | None:
+        """The sender of a message to the endpoint of this number, when the message's completion does not name it."""
+        endpoint = self._endpoints.get(number)
+        return endpoint._peers.only if endpoint is not None else None
 
     def __repr__(self) -> str:
         return f"<ReceiveContext of {self.provider}{' closed' if self.closed else ''}>"

@@ -16,6 +16,7 @@ from ofipy._base.atomic_types import AtomicOp, Datatype, parse_datatype
 from ofipy._base.errors import BufferTypeError, InvalidArgument
 from ofipy._base.flags import Flag, Op, complete_flags, parse_enum, parse_flags
 from ofipy._completion.request import COMPLETED, Request
+from ofipy._discovery.av import own_peer
 from ofipy._memory.buffers import LocalMemory, local_memory, make_record, region_memory
 from ofipy._memory.region import Region
 from ofipy._memory.remote import READS, WRITES, RemoteMemory, remote_memory
@@ -269,7 +270,7 @@ def _record(
     record = make_record(
         code,
         memory,
-        peer=self._peers.number(peer, name),
+        peer=own_peer(self._peers.vector, peer, name),
         flags=parse_flags(Flag, flags).value | complete_flags(complete),
         context=context,
         remote=far,

@@ -22,7 +22,7 @@ from ofipy._completion.request import (
     PreparedRequest,
     Request,
 )
-from ofipy._discovery.av import ONLY_PEER, PEER_ANY
+from ofipy._discovery.av import ONLY_PEER, PEER_ANY, own_peer
 from ofipy._memory.buffers import LocalMemory, local_memory, make_record
 from ofipy._operations.initiator import Initiator, prepare, start
 from ofipy._requests import MESSAGE, PLAIN
@@ -329,7 +329,7 @@ def _record(
         self._pointer(name)  # says why
     receives = op in _RECEIVES
     if peer is not None:
-        peer = self._peers.number(peer, name)
+        peer = own_peer(self._peers.vector, peer, name)
     if peer in (None, ONLY_PEER) and not receives:
         if self._peers.av is not None:
             raise InvalidArgument("a send needs a Peer", operation=name)
@@ -366,7 +366,7 @@ def _start(
 def _receive_any_size(
     self: Initiator, op: int, peer: int | None, tag: int, ignore: int, timeout: float | None
 ) -> MessageRequest:
-    number = PEER_ANY if peer is None else self._peers.number(peer, _NAMES[op])
+    number = PEER_ANY if peer is None else own_peer(self._peers.vector, peer, _NAMES[op])
     record = make_record(op, None, peer=number, tag=tag, ignore=ignore, flags=_HOLD)
     return start(self, MessageRequest, MESSAGE, record, None, _NAMES[op], number, timeout)  # type: ignore[no-any-return]
 

@@ -15,7 +15,7 @@ from ofipy._base.binding import failure, ffi, lib
 from ofipy._base.errors import BufferTypeError, Canceled, TimedOut
 from ofipy._base.flags import Flag, Op
 from ofipy._base.lifetime import ProcessBound
-from ofipy._discovery.av import PEER_ANY
+from ofipy._discovery.av import PEER_ANY, own_peer
 from ofipy._memory.buffers import local_memory, make_record
 from ofipy._operations.initiator import Initiator, start
 from ofipy._requests import MANY, RequestBase
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MessageView", "MultiReceive", "recv_many", "trecv_many"]
 
 _RELEASED: int = lib.OFP_COMPLETED_MULTI_RECV
+_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
 _HAS_DATA: int = lib.OFP_COMPLETED_REMOTE_CQ_DATA
 _ROW = ffi.typeof("struct ofp_completion *")
 _AWAIT_SPIN = 10_000  # ns
@@ -189,9 +190,12 @@ class MultiReceive(RequestBase, ProcessBound):
         if flags == _RELEASED:
             return None
         start, length, source = int(completion.buffer_offset), int(completion.length), int(completion.source)
+        av = self._endpoint._peers.av
         return MessageView(
             self._view[start : start + length],
-            self._endpoint._source(source, completion.endpoint),
+            self._endpoint._sender(completion.endpoint)
+            if source == _UNKNOWN or av is None
+            else av._peer(source),
             int(completion.tag),
             length,
             start,
@@ -250,7 +254,7 @@ def _receive_many(
             remedy="use one contiguous, writable buffer",
         ) from None
     memory = local_memory(buffer, domain=self._domain, writable=True, operation=name)
-    number = PEER_ANY if peer is None else self._peers.number(peer, name)
+    number = PEER_ANY if peer is None else own_peer(self._peers.vector, peer, name)
     record = make_record(op, memory, peer=number, tag=tag, ignore=ignore, flags=Flag.MULTI_RECV.value)
     many = start(self, MultiReceive, MANY, record, (view, memory.keep), op.name.lower(), number, None)
     many._view, many._canceled = view, False

@@ -16,11 +16,11 @@ from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
 from ofipy._base.limits import UINT64_MAX, whole_number
 from ofipy._base.owner import check_owner
 from ofipy._completion.counter import counter_reaching
-from ofipy._discovery.av import ONLY_PEER, PEER_ANY
+from ofipy._discovery.av import ONLY_PEER, PEER_ANY, own_peer
 from ofipy._memory.buffers import make_record, region_memory
 from ofipy._memory.records import OPERATION_DTYPE
 from ofipy._memory.region import Region
-from ofipy._operations.initiator import Initiator, post_record
+from ofipy._operations.initiator import Initiator
 
 if TYPE_CHECKING:
     from ofipy._completion.counter import Counter
@@ -212,13 +212,15 @@ def _post_one(
     flags: Flag | str | None,
 ) -> None:
     name = op.name.lower()
-    self._pointer(name)
+    pointer = self._pointer(name)
     bits = int(parse_flags(Flag, flags)) | complete_flags(complete)
     if data is not None:
         bits |= Flag.REMOTE_CQ_DATA
     memory = region_memory(region, offset, length, domain=self._domain, operation=name)
-    number = PEER_ANY if peer is None else self._peers.number(peer, name)
+    number = PEER_ANY if peer is None else own_peer(self._peers.vector, peer, name)
     record = make_record(
         op, memory, peer=number, tag=tag, ignore=ignore, data=data or 0, flags=bits, context=context
     )
-    post_record(self, record, name, number)
+    result = _post(pointer, record, 1)
+    if result < 0:
+        raise failure(result, operation=name, provider=self._domain.provider, peer=self._peer_text(number))

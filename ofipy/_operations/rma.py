@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
 from ofipy._completion.request import PreparedRequest, Request
+from ofipy._discovery.av import own_peer
 from ofipy._memory.buffers import LocalMemory, local_memory, make_record, region_memory
 from ofipy._memory.region import Region
 from ofipy._memory.remote import READS, WRITES, RemoteMemory, RemoteRegion, remote_memory
@@ -228,7 +229,7 @@ def _record(
 ) -> tuple[Any, RemoteMemory]:
     """Check the arguments and make a record; with the remote segments that it points to."""
     name = _NAMES[op]
-    peer = self._peers.number(peer, name)
+    peer = own_peer(self._peers.vector, peer, name)
     far = remote_memory(
         remote,
         rights=_RIGHTS[op],
