@@ -151,6 +151,11 @@ __all__ = [
     "wait_any",
 ]
 
+# Pickles that another version reads, tracebacks and help() say what is public, wherever it is defined.
+for _name in __all__:
+    if isinstance(_thing := globals().get(_name), type):
+        _thing.__module__ = __name__
+
 
 def get_include() -> str:
     """Folder of the C headers, for building a provider outside this package."""

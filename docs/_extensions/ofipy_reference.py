@@ -3,6 +3,7 @@
 
 import errno
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -211,8 +212,17 @@ def check_names(app: Sphinx) -> None:
         )
 
 
+def name_definitions() -> None:
+    """Let public classes name the modules that define them: autodoc reads what stands behind their attributes there."""
+    for name, module in list(sys.modules.items()):
+        for thing in (getattr(module, own, None) for own in getattr(module, "__all__", ())):
+            if name.startswith("ofipy._") and isinstance(thing, type) and thing.__module__ == "ofipy":
+                thing.__module__ = name
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
+    name_definitions()
     app.add_directive("ofipy-parameters", Parameters)
     app.add_directive("ofipy-dtype", RecordType)
     app.add_directive("ofipy-capabilities", Capabilities)

@@ -99,15 +99,11 @@ class FabricError(OSError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = ("errno", "provider", "peer", "operation", "remedy", "length", "provider_error")
-        return _rebuild, (type(self), self.message, {name: getattr(self, name) for name in names})
+        return type(self)._rebuild, (self.message, {name: getattr(self, name) for name in names})
 
     @classmethod
-    def _from(cls, message: str, **context: Any) -> Self:
+    def _rebuild(cls, message: str, context: dict[str, Any]) -> Self:
         return cls(message, **context)
-
-
-def _rebuild(kind: type[FabricError], message: str, context: dict[str, Any]) -> FabricError:
-    return kind._from(message, **context)
 
 
 class InvalidArgument(FabricError, ValueError):

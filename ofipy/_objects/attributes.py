@@ -17,7 +17,7 @@ from ofipy._discovery.av import AddressVector
 from ofipy._objects.parent import Parent
 from ofipy._objects.receive_context import ReceiveContext
 
-__all__ = ["EndpointAttributes", "Request"]
+__all__ = ["ConnectionRequest", "EndpointAttributes"]
 
 _SELECTIVE: dict[bool | str, int] = {
     False: 0,
@@ -27,7 +27,7 @@ _SELECTIVE: dict[bool | str, int] = {
 }
 
 
-class Request(Protocol):
+class ConnectionRequest(Protocol):
     """A connection request, as the endpoint sees it that answers."""
 
     handle: int
@@ -78,7 +78,7 @@ class EndpointAttributes:
         remote_events: bool,
         eq: EventQueue | None,
         counters: Mapping[CounterClass, Counter] | None,
-        request: Request | None,
+        request: ConnectionRequest | None,
     ) -> None:
         for name, thing in (("cq", cq), ("av", av), ("rx", rx), ("send_cq", send_cq), ("eq", eq)):
             check_owner(domain, thing, name, "endpoint")

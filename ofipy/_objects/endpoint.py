@@ -22,8 +22,8 @@ from ofipy._discovery.domain import Child
 from ofipy._discovery.info import Info
 from ofipy._discovery.peers import Peers
 from ofipy._memory.region import Region
-from ofipy._objects import attributes, options, statistics
-from ofipy._objects.attributes import EndpointAttributes
+from ofipy._objects import options, statistics
+from ofipy._objects.attributes import ConnectionRequest, EndpointAttributes
 from ofipy._objects.parent import P
 from ofipy._objects.receive_context import ReceiveContext
 from ofipy._operations import atomics, connection, messaging, multi_receive, posting, rma
@@ -143,7 +143,7 @@ class Endpoint(Child[P]):
         remote_events: bool = False,
         eq: EventQueue | None = None,
         counters: Mapping[CounterClass, Counter] | None = None,
-        request: attributes.Request | None = None,
+        request: ConnectionRequest | None = None,
     ) -> None:
         self._domain = domain
         self._attributes = EndpointAttributes(
