@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ofipy._base.binding import check, ffi, lib
+from ofipy._base.contents import refuse_objects
 from ofipy._base.errors import InvalidArgument
 from ofipy._base.limits import UINT32_MAX, UINT64_MAX, whole_number
-from ofipy._memory.contents import refuse_objects
 from ofipy._memory.remote import RemoteRegion
 from ofipy._objects.endpoint import Endpoint
 

@@ -9,12 +9,12 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from ofipy._base.binding import check, drain_log, failure, ffi, lib, nanoseconds
+from ofipy._base.contents import plain_bytes
 from ofipy._base.errors import FabricError, TimedOut
 from ofipy._base.lifetime import Handle, Opening
 from ofipy._base.limits import UINT32_MAX, UINT64_MAX, limit, whole_number
 from ofipy._discovery.av import PEER_UNKNOWN
 from ofipy._discovery.domain import Child, D
-from ofipy._memory.contents import plain_bytes
 
 if TYPE_CHECKING:
     from ofipy._completion.aio import Watch

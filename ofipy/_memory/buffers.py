@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ofipy._base.binding import ffi, lib
+from ofipy._base.contents import refuse_objects
 from ofipy._base.errors import BufferTypeError, InvalidArgument
 from ofipy._base.limits import whole_number
 from ofipy._discovery.av import wrong_peer
 from ofipy._memory.allocation import MemoryDomain
-from ofipy._memory.contents import refuse_objects
 from ofipy._memory.foreign import host_array
 from ofipy._memory.region import Region, own_region
 from ofipy._memory.remote import RemoteMemory

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ofipy._base.binding import check, ffi, lib
+from ofipy._base.contents import refuse_objects
 from ofipy._base.errors import BufferTypeError, Closed, FabricError, InvalidArgument
 from ofipy._base.flags import Access
 from ofipy._base.lifetime import Handle, Opening, ProcessBound
 from ofipy._base.owner import foreign
 from ofipy._discovery.domain import Domain
-from ofipy._memory.contents import refuse_objects
 from ofipy._memory.foreign import host_array
 from ofipy._memory.remote import REMOTE, RemoteRegion
 

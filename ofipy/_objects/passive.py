@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from ofipy._base.binding import Text, check, failure, ffi, lib
+from ofipy._base.contents import plain_bytes
 from ofipy._base.errors import FabricError, InvalidArgument
 from ofipy._base.lifetime import Handle, Opening, ProcessBound, Resource
 from ofipy._base.limits import limit
@@ -14,7 +15,6 @@ from ofipy._completion.eq import Event, EventKind, EventQueue
 from ofipy._discovery.address import Address, host_id
 from ofipy._discovery.domain import Child
 from ofipy._discovery.info import Info
-from ofipy._memory.contents import plain_bytes
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.keywords import EndpointOptions, refuse_unknown
 from ofipy._objects.parent import Parent

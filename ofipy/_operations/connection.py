@@ -9,12 +9,12 @@ import errno as codes
 from typing import Any
 
 from ofipy._base.binding import Text, check, drain_log, failure, ffi, lib
+from ofipy._base.contents import plain_bytes
 from ofipy._base.errors import Canceled, ConnectionRefused, FabricError, InvalidArgument
 from ofipy._base.flags import EndpointType
 from ofipy._completion.request import Request
 from ofipy._discovery.address import Address, resolve
 from ofipy._discovery.av import ONLY_PEER, Peer
-from ofipy._memory.contents import plain_bytes
 from ofipy._operations.initiator import Initiator
 
 __all__ = ["Connection", "accept", "answered", "connect", "only_peer", "peer_address", "shutdown"]
