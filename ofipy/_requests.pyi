@@ -2,12 +2,16 @@
 from collections.abc import Callable
 from typing import Any
 
+from ofipy._completion.request import PreparedRequest
+
 CALLS: list[str]
 HOOKS: list[str]
 PLAIN: int
 MESSAGE: int
 MANY: int
 
+def start(first: PreparedRequest, /, *others: PreparedRequest, timeout: float | None = None) -> None: ...
+def start_some(requests: tuple[PreparedRequest, ...], nanoseconds: int, /) -> int: ...
 def bind(calls: tuple[int, ...], hooks: tuple[Any, ...], /) -> None: ...
 
 class RequestBase:
@@ -47,8 +51,6 @@ class RequestBase:
     def _unclaim(self) -> bool: ...
     def _leave(self) -> None: ...
     def _watch(self, function: Callable[[], object], /) -> bool: ...
-    @staticmethod
-    def _start(requests: tuple[Any, ...], nanoseconds: int, /) -> int: ...
 
 class Poster:
     def __init__(

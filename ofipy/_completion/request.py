@@ -7,21 +7,19 @@ operation has ended; one that the program never got, since Ctrl-C came up in the
 """
 
 import errno as codes
-import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ofipy._base.binding import drain_log, failure, lib, nanoseconds
+from ofipy._base.binding import failure, lib
 from ofipy._base.errors import Again, Canceled, Closed, FabricError, NoMemory, TimedOut
 from ofipy._base.flags import Op
 from ofipy._base.lifetime import ProcessBound
 from ofipy._discovery.av import Peer
-from ofipy._requests import RequestBase
+from ofipy._requests import RequestBase, start
 
 __all__ = [
     "COMPLETED",
-    "NOT_YET",
     "Message",
     "MessageRequest",
     "PreparedRequest",
@@ -29,13 +27,9 @@ __all__ = [
     "loop_is_running",
     "no_room",
     "queue_is_full",
-    "start_all",
 ]
 
 _UNKNOWN: int = lib.OFP_PEER_UNKNOWN
-NOT_YET = (-codes.EAGAIN, -codes.EINTR)
-_BEYOND = -2  # a time-out: what exceeds the transmit queue waits in the core
-_start = RequestBase._start
 _AWAIT_SPIN = 10_000  # ns; less where the core finds that spinning does not pay
 _NAMES = {int(op): op.name.lower() for op in Op}
 
@@ -293,9 +287,7 @@ class PreparedRequest(Request):
         Closed
             When its endpoint is.
         """
-        if timeout is None and _start((self,), 0) == 1:
-            return self
-        start_all((self,), timeout)
+        start(self, timeout=timeout)
         return self
 
     def _not_started(self, error: int) -> FabricError:
@@ -309,29 +301,6 @@ class PreparedRequest(Request):
 
     def __repr__(self) -> str:
         return f"<PreparedRequest {self._operation}>"
-
-
-def start_all(requests: tuple[PreparedRequest, ...], timeout: float | None) -> None:
-    """Start them in this order, again and again while there is no room, and say why one cannot be started."""
-    left = nanoseconds(timeout)
-    deadline = time.monotonic_ns() + left
-    while requests:
-        started = _start(requests, 0)
-        if started in NOT_YET:
-            first = requests[0]
-            looping = loop_is_running()
-            started = _start((first,), _BEYOND if looping else left)
-            if looping and started == -codes.EAGAIN:
-                raise queue_is_full(first._endpoint, first._operation)
-        if started < 0 and started not in NOT_YET:
-            raise requests[0]._not_started(started)
-        requests = requests[max(started, 0) :]
-        if lib.ofp_log_waiting():
-            drain_log()
-        if requests and started < 0 and timeout is not None:
-            left = deadline - time.monotonic_ns()
-            if left <= 0:
-                raise no_room(timeout, **requests[0]._context())
 
 
 def loop_is_running() -> bool:

@@ -8,45 +8,36 @@ from typing import Any
 
 from ofipy._base.binding import drain_log, failure, lib, nanoseconds
 from ofipy._base.errors import FabricError, InvalidArgument, TimedOut
-from ofipy._completion.request import NOT_YET, PreparedRequest, Request, start_all
-from ofipy._requests import RequestBase
+from ofipy._completion.request import PreparedRequest, Request, loop_is_running, no_room, queue_is_full
+from ofipy._requests import start, start_some
 
-__all__ = ["start", "wait_all", "wait_any"]
+__all__ = ["start", "start_all", "wait_all", "wait_any"]
 
-_start = RequestBase._start
+_NOT_YET = (-codes.EAGAIN, -codes.EINTR)
+_BEYOND = -2  # a time-out: what exceeds the transmit queue waits in the core
 
 
-def start(
-    first: PreparedRequest,
-    second: PreparedRequest | None = None,
-    /,
-    *others: PreparedRequest,
-    timeout: float | None = None,
-) -> None:
-    """Start prepared operations, several with one call, in the order given.
-
-    Parameters
-    ----------
-    first, second, *others : PreparedRequest
-        Idle ones.
-    timeout : float, optional
-        As of :meth:`PreparedRequest.start`.
-
-    Raises
-    ------
-    Busy
-        When one is running; those before it have been started.
-    Again, TimedOut
-        When there was no room, as :meth:`PreparedRequest.start` says; those before have been started.
-    Closed
-        When the endpoint of one is closed.
-    """
-    if timeout is not None:
-        nanoseconds(timeout)
-    requests = (first,) if second is None else (first, second, *others)
-    started = _start(requests, 0)
-    if started != len(requests):
-        start_all(requests[max(started, 0) :], timeout)
+def start_all(requests: tuple[PreparedRequest, ...], timeout: float | None) -> None:
+    """Start them in this order, again and again while there is no room, and say why one cannot be started."""
+    left = nanoseconds(timeout)
+    deadline = time.monotonic_ns() + left
+    while requests:
+        started = start_some(requests, 0)
+        if started in _NOT_YET:
+            first = requests[0]
+            looping = loop_is_running()
+            started = start_some((first,), _BEYOND if looping else left)
+            if looping and started == -codes.EAGAIN:
+                raise queue_is_full(first._endpoint, first._operation)
+        if started < 0 and started not in _NOT_YET:
+            raise requests[0]._not_started(started)
+        requests = requests[max(started, 0) :]
+        if lib.ofp_log_waiting():
+            drain_log()
+        if requests and started < 0 and timeout is not None:
+            left = deadline - time.monotonic_ns()
+            if left <= 0:
+                raise no_room(timeout, **requests[0]._context())
 
 
 def wait_all(requests: Iterable[Request], timeout: float | None = None) -> list[Any]:
@@ -162,7 +153,7 @@ def _wait_for_any(requests: Sequence[Request], left: int) -> None:
         raise InvalidArgument(
             "wait_any() of requests of several domains", remedy="wait for each domain's apart"
         )
-    if result < 0 and result not in NOT_YET:
+    if result < 0 and result not in _NOT_YET:
         raise failure(result, **requests[0]._context())
     if lib.ofp_log_waiting():
         drain_log()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ofipy._base.binding import Text, check, ffi, lib
+from ofipy._base.contents import plain_bytes
 from ofipy._base.errors import InvalidArgument, ProviderUnavailable, Unreachable
 from ofipy._discovery import providers
 
@@ -74,10 +75,10 @@ class Address:
         ------
         InvalidArgument
             When it is no such thing, cut off, or of a later version.
+        BufferTypeError
+            When it is no bytes at all.
         """
-        if isinstance(blob, str):
-            raise InvalidArgument(f"{blob!r} as the bytes of an address")
-        blob = bytes(blob)
+        blob = plain_bytes(blob, "from_bytes")
         try:
             magic, version, count, host = _HEAD.unpack_from(blob)
             if magic != MAGIC or version != VERSION:

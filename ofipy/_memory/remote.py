@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self, TypeGuard
 
 from ofipy._base.binding import ffi, lib
+from ofipy._base.contents import plain_bytes
 from ofipy._base.errors import InvalidArgument, RemoteAccessError
 from ofipy._base.flags import Access
 
@@ -79,8 +80,10 @@ class RemoteRegion:
         ------
         InvalidArgument
             When it is not that, whole and unchanged in form, or of another version.
+        BufferTypeError
+            When it is no bytes at all.
         """
-        blob = bytes(blob)
+        blob = plain_bytes(blob, "from_bytes")
         if len(blob) < 5 or blob[:4] != _MAGIC:
             raise InvalidArgument("these bytes are not a remote region")
         if blob[4] != _VERSION:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ofipy._base.binding import drain_log, ffi, lib, nanoseconds
 from ofipy._completion.request import COMPLETED, Request, loop_is_running
+from ofipy._completion.together import start_all
 from ofipy._memory.allocation import MemoryDomain
 from ofipy._memory.region import Region
 from ofipy._requests import CALLS, HOOKS, Poster, bind
@@ -25,6 +26,7 @@ bind(
             "Region": Region,
             "Request": Request,
             "COMPLETED": COMPLETED,
+            "start_all": start_all,
         }[name]
         for name in HOOKS
     ),

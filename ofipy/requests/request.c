@@ -347,43 +347,9 @@ static PyObject *request_watch(PyObject *self, PyObject *function)
     Py_RETURN_TRUE;
 }
 
-/*
- * The next message of a multi-receive buffer, as `_made` makes it of a completion; None: there is none. An attribute, since
- * Python runs no signal handler between reading one and returning it: no message is lost as it is handed over.
- */
-static PyObject *request_message(PyObject *self, void *Py_UNUSED(closure))
-{
-    struct request *request = (struct request *)self;
-    PyObject *row, *message;
-
-    if (!request->rows || PyList_Size(request->rows) == 0)
-        Py_RETURN_NONE;
-    row = PyList_GetItem(request->rows, 0);
-    Py_INCREF(row);
-    PyList_SetSlice(request->rows, 0, 1, NULL);
-    message = PyObject_CallMethod(self, "_made", "O", row);
-    /* Interrupted while it was made: it is the next one again. */
-    if (!message && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) {
-        PyObject *kind, *error, *trace;
-
-        PyErr_Fetch(&kind, &error, &trace);
-        PyList_Insert(request->rows, 0, row);
-        PyErr_Restore(kind, error, trace);
-    }
-    Py_DECREF(row);
-    return message;
-}
-
 static PyObject *request_has_data(PyObject *self, void *Py_UNUSED(closure))
 {
     return PyBool_FromLong((((struct request *)self)->completion.flags & OFP_COMPLETED_REMOTE_CQ_DATA) != 0);
-}
-
-static PyObject *request_rows(PyObject *self, void *Py_UNUSED(closure))
-{
-    PyObject *rows = ((struct request *)self)->rows;
-
-    return PyLong_FromSsize_t(rows ? PyList_Size(rows) : 0);
 }
 
 static PyObject *request_keep(PyObject *self, void *Py_UNUSED(closure))
@@ -393,37 +359,6 @@ static PyObject *request_keep(PyObject *self, void *Py_UNUSED(closure))
     keep = keep ? keep : Py_None;
     Py_INCREF(keep);
     return keep;
-}
-
-PyDoc_STRVAR(start_doc, "_start(requests, nanoseconds) -> how many of the first 16 were started, or the core's error.\n"
-                        "-2 nanoseconds: what exceeds the transmit queue waits in the core.");
-static PyObject *request_start(PyObject *Py_UNUSED(type), PyObject *arguments)
-{
-    ofp_request_t handles[16];
-    long long timeout;
-    PyObject *list;
-    Py_ssize_t count;
-    int result;
-
-    if (!PyArg_ParseTuple(arguments, "O!L", &PyTuple_Type, &list, &timeout))
-        return NULL;
-    count = PyTuple_Size(list) < 16 ? PyTuple_Size(list) : 16;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *each = PyTuple_GetItem(list, i);
-
-        if (!PyObject_TypeCheck(each, request_type) || ((struct request *)each)->kind != PREPARED)
-            return PyErr_Format(PyExc_TypeError, "a %R is no prepared request", Py_TYPE(each));
-        handles[i] = ((struct request *)each)->handle;
-    }
-    result = core.ofp_start_many(handles, (uint64_t)count, OFP_START_AT_ONCE, 0);
-    if (result == -ENOLCK || result == -EAGAIN) {
-        Py_BEGIN_ALLOW_THREADS result = core.ofp_start_many(
-            handles, (uint64_t)count, timeout < -1 ? OFP_START_BEYOND : 0, timeout < -1 ? 0 : timeout);
-        Py_END_ALLOW_THREADS
-    }
-    for (int i = 0; i < result; i++)
-        ((struct request *)PyTuple_GetItem(list, i))->over = 0;
-    return PyLong_FromLong(result);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ lifetime */
@@ -518,7 +453,6 @@ static PyMethodDef request_methods[] = {
     {"_unclaim", request_unclaim, METH_NOARGS, unclaim_doc},
     {"_leave", request_leave, METH_NOARGS, leave_doc},
     {"_watch", request_watch, METH_O, watch_doc},
-    {"_start", request_start, METH_VARARGS | METH_STATIC, start_doc},
     {0},
 };
 

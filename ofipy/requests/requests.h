@@ -51,7 +51,8 @@ extern struct calls core;
     X(loop_is_running) /* () -> bool: an event loop runs in this thread */                                             \
     X(Region)          /* the type */                                                                                  \
     X(Request)         /* the type of what tsend, trecv and rma make */                                                \
-    X(COMPLETED)       /* the request of all sends that were over at once */
+    X(COMPLETED)       /* the request of all sends that were over at once */                                           \
+    X(start_all)       /* (prepared requests, timeout): start them as there is room, or raise */
 
 struct hooks {
 #define OFIPY_HOOK(name) PyObject *name;
@@ -143,6 +144,15 @@ struct request *request_new(PyTypeObject *type);
 /* Its operation has been posted; the hold moves into it. */
 void request_begin(struct request *request, struct poster *poster, PyObject *endpoint, ofp_request_t handle,
                    const struct ofp_operation *op, struct hold *hold);
+
+/* rows.c: of a multi-receive buffer. */
+PyObject *request_message(PyObject *self, void *closure);
+PyObject *request_rows(PyObject *self, void *closure);
+
+/* start.c: of prepared requests. */
+extern const char prepared_start_doc[], prepared_start_some_doc[];
+PyObject *requests_start(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+PyObject *requests_start_some(PyObject *module, PyObject *arguments);
 
 /* Put what still runs into the list, or end it. The hold is taken over in any case. */
 void orphan_leave(struct poster *poster, struct request *request);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hooks: observers and injectors between an application and its transport. docs/explanation/layers.md tells the whole.
+ *
+ * A hook outside the tree is a shared object that exports one function, `ofp_hook_entry`; nothing is linked. All entries are
+ * called with the domain's lock held and must not block; each of them may be NULL.
+ */
+#ifndef OFIPY_HOOK_H
+#define OFIPY_HOOK_H
+
+#include "ofipy/provider.h"
+
+#define OFP_HOOK_ABI 1
+
+struct ofp_hook;
+
+/* One hook at one endpoint. Owned by the core. */
+struct ofp_hook_endpoint {
+    const struct ofp_hook *hook;
+    struct ofp_endpoint *endpoint;
+    uint32_t number; /* its place among the hooks, 0: nearest to the application */
+    void *private;   /* `endpoint_size` bytes, zeroed */
+};
+
+/* An operation from its post to its end. Owned by the core; no hook may keep a pointer to it beyond `completed`. */
+struct ofp_hook_operation {
+    const struct ofp_operation *op; /* valid during `post` only */
+    uint64_t number;                /* of all operations of the process that hooks have seen, from 1 */
+    uint64_t length;                /* bytes of local memory */
+    uint64_t tag;
+    uint32_t peer; /* index in the address vector, or OFP_PEER_ANY */
+    uint16_t code; /* OFP_SEND … */
+    void *private; /* `operation_size` bytes of the hook that is called, zeroed at first */
+};
+
+/* What `post` may ask for. Zeroed when it is called. */
+struct ofp_hook_verdict {
+    uint64_t retry_at;       /* with -EAGAIN: not before this time (core->now) */
+    char text[OFP_TEXT_MAX]; /* with an error: what the exception says */
+};
+
+enum ofp_hook_arrival { OFP_ARRIVED_WHOLE, OFP_ARRIVED_BEGUN, OFP_ARRIVED_ANNOUNCED };
+
+struct ofp_hook {
+    uint32_t abi;  /* OFP_HOOK_ABI of the header it was built with */
+    uint32_t size; /* of this struct there */
+    const char *name;
+    const char *description;         /* one line */
+    const struct ofp_param *options; /* ended by a NULL name, names in lower case; NULL: none */
+    size_t endpoint_size, peer_size, operation_size;
+
+    /* The endpoint opens; core->hook_string and its like give the options. Reasons for refusal go into `text`. */
+    int (*open)(struct ofp_hook_endpoint *hook, char *text, size_t text_size);
+    void (*close)(struct ofp_hook_endpoint *hook);
+    /*
+     * Before an operation is posted. 0: go on. -EAGAIN: hold it back until verdict->retry_at, then it is posted without asking
+     * again; receives are not held back. Another error: it ends with that, and is not posted.
+     */
+    int (*post)(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation, struct ofp_hook_verdict *verdict);
+    /* The core or the transport refused it in the call; no completion follows. */
+    void (*refused)(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation, int error);
+    /* It has ended; with `more` one message of a multi-receive buffer that goes on. */
+    void (*completed)(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation,
+                      const struct ofp_completion *completion, bool more);
+    /* A message has come, or was announced, and is about to be matched. */
+    void (*arrived)(struct ofp_hook_endpoint *hook, const struct ofp_message *message, enum ofp_hook_arrival how);
+    /* A peer's access to memory here has taken effect; flags as of core->remote_event. */
+    void (*remote)(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, uint64_t flags, uint64_t length);
+    /* The peer's state has changed from `before`; `error` where it is LOST, else 0. */
+    void (*peer_changed)(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, enum ofp_peer_state before, int error);
+    /* A copy that the core made of a payload is about to be given back; may be overwritten. */
+    void (*released)(struct ofp_hook_endpoint *hook, void *memory, size_t length);
+    /* What it has gathered, as JSON: writes at most `size` bytes with the zero, answers how long the text is without. */
+    int64_t (*report)(struct ofp_hook_endpoint *hook, char *json, size_t size);
+};
+
+/* What hooks are given beside struct ofp_core. */
+struct ofp_hook_core {
+    const struct ofp_core *core;
+    /* Its options, by name: the text or number given, or the default. */
+    const char *(*option_string)(const struct ofp_hook_endpoint *hook, const char *name);
+    int64_t (*option_int)(const struct ofp_hook_endpoint *hook, const char *name);
+    double (*option_fraction)(const struct ofp_hook_endpoint *hook, const char *name);
+    /* The hook's bytes of a peer. */
+    void *(*peer_private)(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer);
+    /* The peer of an index, NULL: there is none yet. */
+    struct ofp_peer *(*peer_at)(const struct ofp_hook_endpoint *hook, uint32_t index);
+    /* Take the way to a peer, as soon as the post that runs is over. */
+    void (*peer_lose)(const struct ofp_hook_endpoint *hook, struct ofp_peer *peer, const char *text);
+    /* Whether this thread, or at least some thread, holds the domain's lock. */
+    bool (*lock_is_held)(const struct ofp_hook_endpoint *hook);
+};
+
+/* The one exported symbol. Returns NULL when it cannot work with this core. */
+typedef const struct ofp_hook *ofp_hook_entry_fn(const struct ofp_hook_core *core);
+
+#endif

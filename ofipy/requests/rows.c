@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rows of a multi-receive buffer: completions that were taken of the core and not looked at yet. */
+#include "requests.h"
+
+PyObject *request_rows(PyObject *self, void *Py_UNUSED(closure))
+{
+    PyObject *rows = ((struct request *)self)->rows;
+
+    return PyLong_FromSsize_t(rows ? PyList_Size(rows) : 0);
+}
+
+/*
+ * The next message of a multi-receive buffer, as `_made` makes it of a completion; None: there is none. An attribute, since
+ * Python runs no signal handler between reading one and returning it: no message is lost as it is handed over.
+ */
+PyObject *request_message(PyObject *self, void *Py_UNUSED(closure))
+{
+    struct request *request = (struct request *)self;
+    PyObject *row, *message;
+
+    if (!request->rows || PyList_Size(request->rows) == 0)
+        Py_RETURN_NONE;
+    row = PyList_GetItem(request->rows, 0);
+    Py_INCREF(row);
+    PyList_SetSlice(request->rows, 0, 1, NULL);
+    message = PyObject_CallMethod(self, "_made", "O", row);
+    /* Interrupted while it was made: it is the next one again. */
+    if (!message && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyObject *kind, *error, *trace;
+
+        PyErr_Fetch(&kind, &error, &trace);
+        PyList_Insert(request->rows, 0, row);
+        PyErr_Restore(kind, error, trace);
+    }
+    Py_DECREF(row);
+    return message;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Starting prepared requests, several with one call. */
+#include "requests.h"
+
+#include <errno.h>
+
+#define MOST_AT_ONCE 16
+
+/* What are no prepared requests raises. */
+static bool are_prepared(PyObject *const *requests, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (PyObject_TypeCheck(requests[i], request_type) && ((struct request *)requests[i])->kind == PREPARED)
+            continue;
+        PyErr_Format(PyExc_TypeError, "a %R is no prepared request", Py_TYPE(requests[i]));
+        return false;
+    }
+    return true;
+}
+
+/* How many of the first were started, or the core's error; `timeout` as prepared_start_some_doc says. */
+static int start_some(PyObject *const *requests, Py_ssize_t count, int64_t timeout)
+{
+    ofp_request_t handles[MOST_AT_ONCE];
+    int result;
+
+    count = count < MOST_AT_ONCE ? count : MOST_AT_ONCE;
+    for (Py_ssize_t i = 0; i < count; i++)
+        handles[i] = ((struct request *)requests[i])->handle;
+    result = core.ofp_start_many(handles, (uint64_t)count, OFP_START_AT_ONCE, 0);
+    if (result == -ENOLCK || result == -EAGAIN) {
+        Py_BEGIN_ALLOW_THREADS result = core.ofp_start_many(
+            handles, (uint64_t)count, timeout < -1 ? OFP_START_BEYOND : 0, timeout < -1 ? 0 : timeout);
+        Py_END_ALLOW_THREADS
+    }
+    for (int i = 0; i < result; i++)
+        ((struct request *)requests[i])->over = 0;
+    return result;
+}
+
+const char prepared_start_some_doc[] =
+    "start_some(requests, nanoseconds) -> how many of the first 16 were started, or the core's "
+    "error.\n-2 nanoseconds: what exceeds the transmit queue waits in the core.";
+PyObject *requests_start_some(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *list, *requests[MOST_AT_ONCE];
+    long long timeout;
+    Py_ssize_t count;
+
+    if (!PyArg_ParseTuple(arguments, "O!L", &PyTuple_Type, &list, &timeout))
+        return NULL;
+    count = PyTuple_Size(list) < MOST_AT_ONCE ? PyTuple_Size(list) : MOST_AT_ONCE;
+    for (Py_ssize_t i = 0; i < count; i++)
+        requests[i] = PyTuple_GetItem(list, i);
+    return are_prepared(requests, count) ? PyLong_FromLong(start_some(requests, count, timeout)) : NULL;
+}
+
+/* The one keyword; None: it was not given. NULL with an exception. */
+static PyObject *timeout_of(PyObject *const *values, PyObject *names)
+{
+    if (!names || PyTuple_Size(names) == 0)
+        return Py_None;
+    if (PyTuple_Size(names) == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "timeout") == 0)
+        return values[0];
+    PyErr_SetString(PyExc_TypeError, "start() takes prepared requests and timeout=: seconds, or None for ever");
+    return NULL;
+}
+
+/* What has not been started at once is Python's affair: waiting for room, and saying why. */
+static PyObject *start_rest(PyObject *const *requests, Py_ssize_t count, PyObject *timeout)
+{
+    PyObject *rest = PyTuple_New(count), *result;
+
+    if (!rest)
+        return NULL;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_INCREF(requests[i]);
+        PyTuple_SetItem(rest, i, requests[i]);
+    }
+    result = PyObject_CallFunctionObjArgs(hooks.start_all, rest, timeout, NULL);
+    Py_DECREF(rest);
+    return result;
+}
+
+const char prepared_start_doc[] =
+    "start(first, /, *others, timeout=None)\n--\n\n"
+    "Start prepared operations, several with one call, in the order given.\n\n"
+    "Parameters\n----------\n"
+    "first, *others : PreparedRequest\n    Idle ones.\n"
+    "timeout : float, optional\n    As of :meth:`PreparedRequest.start`.\n\n"
+    "Raises\n------\n"
+    "Busy\n    When one is running; those before it have been started.\n"
+    "Again, TimedOut\n    When there was no room, as :meth:`PreparedRequest.start` says; those before have been started.\n"
+    "Closed\n    When the endpoint of one is closed.\n";
+PyObject *requests_start(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    PyObject *timeout = timeout_of(arguments + count, names);
+    int started = 0;
+
+    if (!timeout || !are_prepared(arguments, count))
+        return NULL;
+    if (count == 0)
+        return PyErr_Format(PyExc_TypeError, "start() of no prepared request");
+    if (timeout == Py_None)
+        started = start_some(arguments, count, 0);
+    if (started == count)
+        Py_RETURN_NONE;
+    started = started < 0 ? 0 : started;
+    return start_rest(arguments + started, count - started, timeout);
+}
