@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The layout of the Python packages: storeys whose arrows point down, no circle, no long file."""
+"""The storeys of the Python packages: imports point down. Circles in ofipy are judged by ``test_layout.py``."""
 
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from layout_python import circles, import_graph, imports_of
+from test_layout import ROOT, circles, graph_of_python, long_files
 
-ROOT = Path(__file__).resolve().parents[2]
-OFIPY, FABTESTS = ROOT / "ofipy", ROOT / "fabtests"
 STOREYS = ("_base", "_discovery", "_memory", "_completion", "_operations", "_objects")
-LONGEST = 500
 
 
 def storey(module: str) -> int:
@@ -20,15 +17,10 @@ def storey(module: str) -> int:
     return STOREYS.index(folder) if folder in STOREYS else len(STOREYS)
 
 
-def test_imports_go_in_no_circle() -> None:
-    assert circles(import_graph(OFIPY)) == []
-    assert circles(import_graph(FABTESTS)) == []
-
-
 def test_imports_point_down() -> None:
     upwards = [
         f"{module} imports {other}"
-        for module, others in import_graph(OFIPY).items()
+        for module, others in graph_of_python(ROOT / "ofipy").items()
         for other in sorted(others)
         if storey(other) > storey(module)
     ]
@@ -36,39 +28,15 @@ def test_imports_point_down() -> None:
 
 
 def test_the_private_modules_have_a_storey() -> None:
-    assert [path.name for path in sorted(OFIPY.glob("_*.py")) if not path.name.startswith("__")] == []
+    private = [path.name for path in (ROOT / "ofipy").glob("_*.py") if not path.name.startswith("__")]
+    assert private == []
 
 
-def test_the_package_needs_no_benchmark() -> None:
-    assert imports_of(OFIPY, "fabtests") == {}
+def test_imports_of_fabtests_go_in_no_circle() -> None:
+    assert circles(graph_of_python(ROOT / "fabtests"), 1) == []
 
 
-def test_no_file_is_long() -> None:
-    lengths = {
-        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
-        for folder in (OFIPY, FABTESTS)
-        for path in folder.rglob("*.py")
-    }
-    assert {name: lines for name, lines in lengths.items() if lines > LONGEST} == {}
-
-
-def test_a_circle_is_found(tmp_path: Path) -> None:
-    """Through a function, through types only, through a relative import and through a package."""
-    package = tmp_path / "sample"
-    (package / "inner").mkdir(parents=True)
-    for name, text in {
-        "__init__.py": "from sample.top import Top\n",
-        "top.py": "import sample.inner.low\n",
-        "a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from sample.b import B\n",
-        "b.py": "def late():\n    from . import c\n",
-        "c.py": "from sample.inner import low\nfrom .a import A\n",
-        "inner/__init__.py": "",
-        "inner/low.py": "import json\nfrom ..a import A\n",
-        "alone.py": "from sample import top\n",
-    }.items():
-        (package / name).write_text(text)
-    graph = import_graph(package)
-    assert graph["sample.alone"] == {"sample.top"}
-    assert graph["sample.c"] == {"sample.inner.low", "sample.a"}
-    assert circles(graph) == [["sample.a", "sample.b", "sample.c", "sample.inner.low"]]
-    assert imports_of(package, "json") == {"sample.inner.low": {"json"}}
+def test_no_module_is_long() -> None:
+    assert {
+        path: lines for path, lines in long_files(ROOT).items() if path.startswith(("ofipy/", "fabtests/"))
+    } == {}
