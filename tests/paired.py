@@ -53,9 +53,8 @@ def check_out(commit: str) -> Path:
     if not tree.exists():
         partial = tree.with_name("partial")
         partial.mkdir(parents=True, exist_ok=True)
-        archive = subprocess.Popen(["git", "-C", str(TREE), "archive", commit], stdout=subprocess.PIPE)
-        subprocess.run(["tar", "-x", "-C", str(partial)], stdin=archive.stdout, check=True)
-        archive.wait()
+        with subprocess.Popen(["git", "-C", str(TREE), "archive", commit], stdout=subprocess.PIPE) as archive:
+            subprocess.run(["tar", "-x", "-C", str(partial)], stdin=archive.stdout, check=True)
         partial.rename(tree)
     return tree
 

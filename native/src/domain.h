@@ -292,10 +292,7 @@ static inline int ofpi_endpoint_enter(struct ofpi_endpoint *endpoint)
 /* ------------------------------------------------------------------------------------- endpoint.c, shared_context.c */
 
 /* Whether endpoints of the domain are connected to one peer each. */
-static inline bool ofpi_domain_connects(const struct ofpi_domain *domain)
-{
-    return domain->info.ep_types & OFP_EP_MSG;
-}
+static inline bool ofpi_domain_connects(const struct ofpi_domain *domain) { return domain->info.ep_types & OFP_EP_MSG; }
 /* Those have no address vector, the others one of the same domain. */
 static inline bool ofpi_vector_fits(const struct ofpi_domain *domain, const struct ofp_av *av)
 {

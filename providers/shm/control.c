@@ -36,7 +36,7 @@ void shm_control_send(struct shm_link *link, uint8_t kind, uint8_t flags, const 
 {
     struct shm_control control = {.kind = kind, .flags = flags, .fields = *fields}, *queued;
 
-    if (link->state == SHM_LINK_DYING)
+    if (link->state == OFPI_MEET_DRAINING)
         return;
     if (ofp_list_empty(&link->controls) && control_try(link, &control))
         return;
@@ -65,7 +65,7 @@ bool shm_controls_flush(struct shm_link *link)
             return false;
         }
         /* Publishing may have found the other side closed, which drops what waits. */
-        if (link->state == SHM_LINK_DYING)
+        if (link->state == OFPI_MEET_DRAINING)
             return false;
         ofp_list_remove(&control->node);
         free(control);

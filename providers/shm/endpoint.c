@@ -151,7 +151,7 @@ static bool flush_all(struct shm_endpoint *endpoint)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->state != SHM_LINK_ASKING && link->state != SHM_LINK_DYING && !shm_controls_flush(link))
+        if (link && link->remote && link->state != OFPI_MEET_DRAINING && !shm_controls_flush(link))
             flushed = false;
     }
     return flushed;
@@ -165,7 +165,7 @@ static void say_goodbye(struct shm_endpoint *endpoint, uint64_t deadline)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && (link->state == SHM_LINK_UP || link->state == SHM_LINK_ANSWERED) &&
+        if (link && link->remote && link->state != OFPI_MEET_IDLE && link->state != OFPI_MEET_DRAINING &&
             link->remote != &endpoint->domain->self)
             shm_control_send(link, SHM_GOODBYE, SHM_ENDED, &(struct shm_control_fields){0});
     }
@@ -176,7 +176,7 @@ static void say_goodbye(struct shm_endpoint *endpoint, uint64_t deadline)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->state != SHM_LINK_DYING && !ofp_list_empty(&link->controls))
+        if (link && link->state != OFPI_MEET_DRAINING && !ofp_list_empty(&link->controls))
             shm_meet_goodbye(link);
     }
 }

@@ -8,9 +8,8 @@
  *     up                       ──▶   ACK, or the first slot in its ring: up
  *
  * The ACK is there because a caller may give up while the WELCOME is on its way: who answered may only send once the
- * caller is known to listen. When two HELLOs cross, that of the lower address counts: its sender answers LATER to the
- * other, whose sender gives its own call up. Anything that does not fit now (a restarted peer whose old link is still
- * being drained, for instance) is answered LATER too.
+ * caller is known to listen. When two HELLOs cross, that of the lower address counts. What follows from a call, and when
+ * the answer is LATER, native/meet decides.
  */
 #include <errno.h>
 #include <signal.h>
@@ -91,7 +90,6 @@ static void offer_return(struct shm_link *link)
     shm_segment_unmap(&link->segment);
     shm_remote_release(link->remote);
     link->remote = NULL;
-    link->state = SHM_LINK_ASKING;
 }
 
 static int greet(struct shm_meeting *meeting, enum shm_packet_type type, const struct shm_link *link, bool keep)
@@ -118,43 +116,29 @@ static bool hung_up(const struct shm_meeting *meeting)
     return recv(meeting->watch.fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* Somebody else has the name now, or says so: the one that we knew is gone, unless its process lives and knows nothing of it. */
-static void other_incarnation(const struct shm_meeting *meeting, struct shm_link *old)
+/* What the table is to know of a call by a peer that we have a link to. False: the caller does not prove to be that peer. */
+static bool weigh(const struct shm_meeting *meeting, struct shm_link *link, uint64_t incarnation, unsigned *facts)
 {
-    if (shm_link_is_of(old, meeting->watch.fd) || shm_remote_has_died(old->remote) ||
-        ofp_load_acquire(&old->ring.header->status) & SHM_CLOSED)
-        shm_link_dying(old, SHM_END_CLOSED);
+    const struct shm_endpoint *endpoint = meeting->endpoint;
+    bool is_same = shm_link_is_of(link, meeting->watch.fd);
+
+    /* It has let go of the link, or has begun anew. What it sent before is read first, as a rule its farewell is there. */
+    if (link->state == OFPI_MEET_UP)
+        link->drain_until = shm_ring_end(&endpoint->ring, endpoint->head);
+    if (link->state == OFPI_MEET_UP || endpoint->head < link->drain_until)
+        *facts |= OFPI_MEET_UNREAD;
+    if (link->segment.incarnation == incarnation)
+        return is_same;
+    /* The one that we knew is gone, unless its process lives and knows nothing of it. Its end is that of a link: read to the last. */
+    *facts |= OFPI_MEET_RENEWED | OFPI_MEET_UNREAD;
+    return is_same || shm_remote_has_died(link->remote) || ofp_load_acquire(&link->ring.header->status) & SHM_CLOSED;
 }
 
-/* It has let go of the link. What it sent before is read first, as a rule its farewell is there. */
-static void called_again(struct shm_link *old)
+/* What was accepted cannot be done: the own call, if one was given up for it, or the operations that wait. */
+static void call_instead(struct shm_link *link)
 {
-    struct shm_endpoint *endpoint = old->endpoint;
-
-    if (!old->calls) {
-        old->calls = true;
-        old->drain_until = shm_ring_end(&endpoint->ring, endpoint->head);
-    } else if (endpoint->head >= old->drain_until) {
-        shm_link_lose(old, ECONNRESET, false, "the peer dropped the connection without a word");
-    }
-}
-
-/* False: not now. *link: the one of an own call that is given up in favour of this one, or NULL. */
-static bool may_answer(struct shm_meeting *meeting, struct shm_link *old, const struct shm_packet *packet)
-{
-    if (!old)
-        return true;
-    if (old->state == SHM_LINK_ASKING) {
-        if (memcmp(&meeting->endpoint->address, &packet->address, sizeof(packet->address)) < 0)
-            return false;
-        shm_meetings_drop(meeting->endpoint, old);
-        return true;
-    }
-    if (old->segment.incarnation != packet->incarnation)
-        other_incarnation(meeting, old);
-    else if (old->state == SHM_LINK_UP && shm_link_is_of(old, meeting->watch.fd))
-        called_again(old);
-    return false;
+    ofpi_meet_event(&link->state, OFPI_MEET_SHORTAGE, OFPI_MEET_WANTED);
+    shm_link_call(link);
 }
 
 static void answer(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
@@ -166,6 +150,9 @@ static void answer(struct shm_meeting *meeting, struct shm_received *received, s
     struct offer offer;
     int error = offer_take(&offer, meeting, received, keep, text, sizeof(text));
 
+    /* In favour of this one. */
+    if (link)
+        shm_meetings_drop(meeting->endpoint, link);
     if (!error && !link) {
         if (peer->state != OFP_PEER_CONNECTING)
             ofp_peer_connecting(peer);
@@ -181,11 +168,11 @@ static void answer(struct shm_meeting *meeting, struct shm_received *received, s
         shm_core->log(OFP_LOG_WARNING, SHM_NAME, "a peer that called is refused: %s",
                       text[0] ? text : strerror(-error));
         refuse(meeting, error == -EMFILE || error == -ENFILE ? SHM_LATER : SHM_REFUSED, -error);
-        /* The own call that was given up for it. */
-        if (link && shm_meet_start(link) != 0)
-            shm_link_lose(link, ENOMEM, false, NULL);
+        if (link)
+            call_instead(link);
         return;
     }
+    link->state = OFPI_MEET_ACCEPTED;
     offer_accept(link, &offer, &received->packet);
     OFP_SHM_STEP(before_welcome);
     error = greet(meeting, SHM_WELCOME, link, keep);
@@ -193,12 +180,33 @@ static void answer(struct shm_meeting *meeting, struct shm_received *received, s
     if (error) {
         shm_meeting_free(meeting);
         offer_return(link);
-        if (shm_meet_start(link) != 0)
-            shm_link_lose(link, ENOMEM, false, NULL);
+        call_instead(link);
         return;
     }
-    link->state = SHM_LINK_ANSWERED;
     meeting->link = link;
+}
+
+/* A call of a peer. */
+static void decide(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
+{
+    struct shm_endpoint *endpoint = meeting->endpoint;
+    const struct shm_packet *packet = &received->packet;
+    struct shm_link *link = shm_link_of(peer);
+    int order = memcmp(&packet->address, &endpoint->address, sizeof(packet->address));
+    unsigned facts = ofpi_meet_crossing(OFPI_MEET_SMALLER_WINS, order), acts = OFPI_MEET_DO_PUT_OFF;
+
+    if (!link)
+        acts = ofpi_meet_decide(OFPI_MEET_IDLE, OFPI_MEET_REQUEST, facts).acts;
+    else if (!link->remote || weigh(meeting, link, packet->incarnation, &facts))
+        acts = ofpi_meet_event(&link->state, OFPI_MEET_REQUEST, facts);
+    if (acts & OFPI_MEET_DO_LOSE)
+        shm_link_lose(link, ECONNRESET, false, "the peer dropped the connection without a word");
+    if (acts & OFPI_MEET_DO_DRAIN)
+        shm_link_drain(link, SHM_END_CLOSED);
+    if (acts & OFPI_MEET_DO_PUT_OFF)
+        refuse(meeting, SHM_LATER, EAGAIN);
+    else
+        answer(meeting, received, peer);
 }
 
 static void called_hello(struct shm_meeting *meeting, struct shm_received *received)
@@ -221,10 +229,8 @@ static void called_hello(struct shm_meeting *meeting, struct shm_received *recei
     peer = ofp_peer_by_address(endpoint->base, &packet->address, sizeof(packet->address));
     if (!peer)
         refuse(meeting, SHM_REFUSED, ENOMEM);
-    else if (!may_answer(meeting, shm_link_of(peer), packet))
-        refuse(meeting, SHM_LATER, EAGAIN);
     else
-        answer(meeting, received, peer);
+        decide(meeting, received, peer);
 }
 
 static void called_arena(struct shm_meeting *meeting, const struct shm_packet *packet)
@@ -250,7 +256,7 @@ static void called_farewell(struct shm_meeting *meeting, const struct shm_packet
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->state != SHM_LINK_ASKING && link->segment.incarnation == packet->incarnation &&
+        if (link && link->remote && link->segment.incarnation == packet->incarnation &&
             shm_link_is_of(link, meeting->watch.fd))
             shm_link_dying(link, SHM_END_CLOSED);
     }
@@ -270,8 +276,8 @@ static void called(struct shm_meeting *meeting, struct shm_received *received)
         called_hello(meeting, received);
         break;
     case SHM_ACK:
-        if (link && link->state == SHM_LINK_ANSWERED)
-            shm_link_up(link);
+        if (link && link->state == OFPI_MEET_ACCEPTED)
+            shm_link_up(link, OFPI_MEET_CONFIRM);
         shm_meeting_free(meeting);
         break;
     case SHM_ARENA_QUESTION:
@@ -339,7 +345,7 @@ static void caller_welcome(struct shm_meeting *meeting, struct shm_received *rec
         return;
     }
     shm_meeting_free(meeting);
-    shm_link_up(link);
+    shm_link_up(link, OFPI_MEET_ACCEPT);
 }
 
 static void caller(struct shm_meeting *meeting, struct shm_received *received)
@@ -400,7 +406,7 @@ void shm_meeting_hung_up(struct shm_meeting *meeting)
 {
     if (meeting->role != SHM_CALLED)
         shm_meeting_again(meeting, EAGAIN);
-    else if (meeting->link && meeting->link->state == SHM_LINK_ANSWERED)
+    else if (meeting->link && meeting->link->state == OFPI_MEET_ACCEPTED)
         shm_link_unanswered(meeting->link);
     else
         shm_meeting_free(meeting);
@@ -417,6 +423,7 @@ static const char *reason_of(int error)
         return "it did not answer in time; does its program make progress?";
     case EMFILE:
     case ENFILE:
+    case ETOOMANYREFS:
         return "out of descriptors; raise the limit of open files (ulimit -n)";
     default:
         return strerror(error);
@@ -428,7 +435,7 @@ void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text
     char address[OFP_TEXT_MAX / 2] = "", whole[OFP_TEXT_MAX];
     struct shm_link *link = meeting->link;
 
-    if (meeting->role == SHM_CALLED && link && link->state == SHM_LINK_ANSWERED) {
+    if (meeting->role == SHM_CALLED && link && link->state == OFPI_MEET_ACCEPTED) {
         shm_link_unanswered(link);
         return;
     }

@@ -75,7 +75,6 @@ struct shm_link *shm_link_new(struct shm_endpoint *endpoint, struct ofp_peer *pe
     link->endpoint = endpoint;
     link->peer = peer;
     link->number = number;
-    link->state = SHM_LINK_ASKING;
     link->stamp_in = (uint32_t)shm_draw();
     ofp_list_init(&link->controls);
     ofp_list_init(&link->kept);
@@ -133,9 +132,9 @@ static void link_busy(struct shm_link *link)
     link->endpoint->work |= SHM_WORK_LINKS;
 }
 
-void shm_link_up(struct shm_link *link)
+void shm_link_up(struct shm_link *link, enum ofpi_meet_event event)
 {
-    link->state = SHM_LINK_UP;
+    ofpi_meet_event(&link->state, event, 0);
     link->up = link->ready = true;
     link->peer->incarnation = link->segment.incarnation;
     ofp_peer_up(link->peer);
@@ -143,9 +142,16 @@ void shm_link_up(struct shm_link *link)
 
 void shm_link_dying(struct shm_link *link, enum shm_end end)
 {
-    if (link->state == SHM_LINK_DYING)
+    /* One that is leaving is nobody's any more, and is read to its end all the same. */
+    if (link->state == OFPI_MEET_IDLE)
+        link->state = OFPI_MEET_DRAINING;
+    else if (!(ofpi_meet_event(&link->state, OFPI_MEET_CLOSED, OFPI_MEET_UNREAD) & OFPI_MEET_DO_DRAIN))
         return;
-    link->state = SHM_LINK_DYING;
+    shm_link_drain(link, end);
+}
+
+void shm_link_drain(struct shm_link *link, enum shm_end end)
+{
     link->up = link->ready = false;
     link->end = (uint8_t)end;
     link->drain_until = shm_ring_end(&link->endpoint->ring, link->endpoint->head);
@@ -155,14 +161,14 @@ void shm_link_dying(struct shm_link *link, enum shm_end end)
 
 void shm_link_closing(struct shm_link *link)
 {
-    if (link->state == SHM_LINK_DYING)
+    if (link->state == OFPI_MEET_DRAINING)
         return;
     link->up = link->ready = false;
     link->closing = true;
     link_busy(link);
 }
 
-/* Dying, and nothing of it is left in the ring. */
+/* DRAINING, and nothing of it is left in the ring. */
 static void link_finish(struct shm_link *link)
 {
     static const char *const ends[] = {
@@ -184,7 +190,7 @@ static void link_finish(struct shm_link *link)
 /* Both have said GOODBYE: neither writes any more. */
 static bool link_settle(struct shm_link *link)
 {
-    if (link->state != SHM_LINK_LEAVING || !link->goodbye_sent || !link->goodbye_received)
+    if (link->state != OFPI_MEET_IDLE || !link->goodbye_sent || !link->goodbye_received)
         return false;
     shm_link_free(link);
     return true;
@@ -201,7 +207,7 @@ void shm_link_violation(struct shm_link *link, const char *what)
     char address[OFP_TEXT_MAX / 2] = "", text[OFP_TEXT_MAX];
 
     link->endpoint->protocol_errors++;
-    if (link->state == SHM_LINK_DYING || !link->peer)
+    if (link->state == OFPI_MEET_DRAINING || !link->peer)
         return;
     shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
     snprintf(text, sizeof(text), "%s broke the protocol: %s", address, what);
@@ -213,14 +219,14 @@ void shm_link_goodbye(struct shm_link *link, bool ended)
     link->goodbye_received = true;
     if (ended) {
         /* Its last slot, so all before it has been read. */
-        link->state = SHM_LINK_DYING;
+        link->state = OFPI_MEET_DRAINING;
         link->up = link->ready = false;
         link->end = SHM_END_CLOSED;
         link_finish(link);
         return;
     }
     /* It dropped us and goes on: it waits for our own GOODBYE. */
-    if (link->state == SHM_LINK_UP || link->state == SHM_LINK_ANSWERED)
+    if (link->peer && link->state != OFPI_MEET_DRAINING)
         shm_link_lose(link, ECONNRESET, false, "the peer dropped the connection");
     else
         link_settle(link);
@@ -228,37 +234,42 @@ void shm_link_goodbye(struct shm_link *link, bool ended)
 
 void shm_link_unanswered(struct shm_link *link)
 {
+    struct ofpi_meet_decision decision = ofpi_meet_decide((enum ofpi_meet_state)link->state, OFPI_MEET_BROKEN, 0);
     struct ofp_peer *peer = link->peer;
-    struct shm_endpoint *endpoint = link->endpoint;
-    struct shm_link *asking;
+    struct shm_link *calling;
 
+    /* Whoever answers next does so on a link of its own. */
     link_detach(link);
     shm_link_dying(link, SHM_END_CLOSED);
-    asking = peer ? shm_link_new(endpoint, peer) : NULL;
-    if (asking && shm_meet_start(asking) == 0)
-        return;
-    if (asking)
-        shm_link_free(asking);
-    if (peer)
+    calling = shm_link_new(link->endpoint, peer);
+    if (!calling) {
         ofp_peer_lost(peer, ENOMEM, false, NULL);
+        return;
+    }
+    calling->state = decision.next;
+    shm_link_call(calling);
+}
+
+void shm_link_call(struct shm_link *link)
+{
+    if (shm_meet_start(link) != 0)
+        shm_link_lose(link, ENOMEM, false, NULL);
 }
 
 void shm_link_peer_down(struct ofp_peer *peer)
 {
     struct shm_link *link = shm_link_of(peer);
-    enum shm_link_state state;
 
     if (!link)
         return;
-    state = link->state;
     link_detach(link);
-    if (state == SHM_LINK_DYING)
+    if (link->state == OFPI_MEET_DRAINING)
         return;
-    if (state == SHM_LINK_ASKING || link->remote == &link->endpoint->domain->self) {
+    if (!link->remote || link->remote == &link->endpoint->domain->self) {
         shm_link_free(link);
         return;
     }
-    link->state = SHM_LINK_LEAVING;
+    link->state = OFPI_MEET_IDLE;
     shm_control_send(link, SHM_GOODBYE, 0, &(struct shm_control_fields){0});
     link_settle(link);
 }
@@ -274,7 +285,8 @@ static int skip_dead_slots(struct shm_endpoint *endpoint)
         uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
         struct shm_link *owner = shm_link_find(endpoint, shm_state_owner(state));
 
-        if (!shm_ring_is_claimed(&endpoint->ring, endpoint->head, state) || !owner || owner->state != SHM_LINK_DYING)
+        if (!shm_ring_is_claimed(&endpoint->ring, endpoint->head, state) || !owner ||
+            owner->state != OFPI_MEET_DRAINING)
             return skipped;
         shm_ring_free(&endpoint->ring, endpoint->head++);
     }
@@ -311,7 +323,7 @@ int shm_links_work(struct shm_endpoint *endpoint)
     OFP_LIST_EACH(node, following, &endpoint->busy) {
         struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, busy);
 
-        if (link->state == SHM_LINK_DYING) {
+        if (link->state == OFPI_MEET_DRAINING) {
             if (endpoint->head < link->drain_until)
                 continue;
             link_finish(link);
@@ -336,9 +348,9 @@ void shm_links_part(struct shm_endpoint *endpoint)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->state == SHM_LINK_DYING) {
+        if (link && link->state == OFPI_MEET_DRAINING) {
             link_finish(link);
-        } else if (link && (link->state == SHM_LINK_UP || link->state == SHM_LINK_LEAVING)) {
+        } else if (link && link->remote && link->state != OFPI_MEET_ACCEPTED) {
             /* It writes a ring that nobody reads: its own farewell is not waited for. */
             link->goodbye_received = true;
             if (!link_settle(link))
@@ -352,13 +364,13 @@ void shm_links_call_again(struct shm_endpoint *endpoint)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->state == SHM_LINK_ANSWERED) {
+        if (link && link->state == OFPI_MEET_ACCEPTED) {
             shm_link_unanswered(link);
-        } else if (link && link->state == SHM_LINK_ASKING) {
+        } else if (link && !link->remote) {
             /* What it was told of is no more. */
             shm_meetings_drop(endpoint, link);
-            if (shm_meet_start(link) != 0)
-                shm_link_lose(link, ENOMEM, false, NULL);
+            link->state = OFPI_MEET_CONNECTING;
+            shm_link_call(link);
         }
     }
 }
@@ -378,7 +390,7 @@ static int connect_self(struct shm_link *link)
     link->remote->uses++;
     link->probe_address = (uint64_t)(uintptr_t)&endpoint->incarnation;
     link->attach = endpoint->domain->attach;
-    shm_link_up(link);
+    shm_link_up(link, OFPI_MEET_ACCEPT);
     return 0;
 }
 
@@ -407,6 +419,7 @@ int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size)
     link = shm_link_new(endpoint, peer);
     if (!link)
         return -ENOMEM;
+    ofpi_meet_event(&link->state, OFPI_MEET_CONNECT, 0);
     if (memcmp(&address, &endpoint->address, sizeof(address)) == 0)
         return connect_self(link);
     result = shm_meet_start(link);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sockets of meetings: listening, connecting, packets with descriptors. Nothing blocks; what fails for want of something
+ * The sockets of meetings: connecting, packets with descriptors. Nothing blocks; what fails for want of something
  * that may come back (descriptors, room in a backlog) is tried again by timer until the deadline.
  */
 #include "meet.h"
@@ -9,18 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define PAUSE_FIRST UINT64_C(1000000)
 #define PAUSE_LONGEST UINT64_C(50000000)
-/* Connections accepted per call, so that a flood of them does not stop everything else. */
-#define ACCEPT_BATCH 32
-/* So long a call may take before others that wait push it out: until its HELLO, which comes at once, and until its ACK, ns. */
-#define HELLO_PATIENCE UINT64_C(100000000)
-#define ACK_PATIENCE UINT64_C(1000000000)
 
 /* -------------------------------------------------------------------------------------------------------- packets */
 
@@ -59,8 +53,7 @@ static int packet_send(int connection, const struct shm_packet *packet, const in
     }
     if (sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*packet))
         return 0;
-    /* ETOOMANYREFS: descriptors on their way count against the limit of open files too. */
-    return errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM || errno == EINTR ? -EAGAIN : -errno;
+    return -errno;
 }
 
 int shm_packet_send(struct shm_meeting *meeting, const struct shm_packet *packet, const int *fds, int fd_count)
@@ -185,12 +178,6 @@ static int meeting_watch(struct shm_meeting *meeting, int fd)
     return error;
 }
 
-static bool may_be_cured(int error)
-{
-    return error == EAGAIN || error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
-           error == EINTR;
-}
-
 /* One attempt to connect and say what we want. */
 static int attempt(struct shm_meeting *meeting)
 {
@@ -215,44 +202,54 @@ static int attempt(struct shm_meeting *meeting)
 
 static void meeting_timer(struct shm_meeting *meeting, uint64_t deadline)
 {
-    meeting->timer.deadline = deadline < meeting->deadline ? deadline : meeting->deadline;
+    meeting->timer.deadline = deadline;
     shm_core->timer_start(domain_of(meeting), &meeting->timer);
+}
+
+static void try_to_meet(struct shm_meeting *meeting);
+
+static void go_on(struct shm_meeting *meeting, enum ofpi_meet_event event)
+{
+    uint64_t now = shm_core->now();
+    unsigned acts = ofpi_meet_event(meeting->state, event, ofpi_backoff_lateness(&meeting->backoff, now));
+
+    if (acts & OFPI_MEET_DO_CONNECT)
+        try_to_meet(meeting);
+    else if (acts & OFPI_MEET_DO_WAIT)
+        meeting_timer(meeting, ofpi_backoff_next(&meeting->backoff, now));
+    else
+        shm_meeting_failed(meeting, meeting->lack ? meeting->lack : ETIMEDOUT, NULL);
 }
 
 void shm_meeting_again(struct shm_meeting *meeting, int reason)
 {
     disconnect(meeting);
-    if (shm_core->now() >= meeting->deadline) {
-        shm_meeting_failed(meeting, may_be_cured(reason) && reason != EAGAIN ? reason : ETIMEDOUT, NULL);
-        return;
-    }
-    meeting_timer(meeting, shm_core->now() + meeting->pause);
-    meeting->pause = meeting->pause * 2 < PAUSE_LONGEST ? meeting->pause * 2 : PAUSE_LONGEST;
+    meeting->lack = ofpi_meet_is_shortage(reason) ? reason : 0;
+    go_on(meeting, meeting->lack ? OFPI_MEET_SHORTAGE : OFPI_MEET_LATER);
 }
 
 /* An attempt, and what follows from its outcome. Later attempts end here too. */
 static void try_to_meet(struct shm_meeting *meeting)
 {
-    int error = attempt(meeting);
+    int error = -attempt(meeting);
 
     if (!error)
-        meeting_timer(meeting, meeting->deadline);
-    else if (may_be_cured(-error))
-        shm_meeting_again(meeting, -error);
-    else if (error == -EPIPE || error == -ECONNRESET)
-        shm_meeting_again(meeting, EAGAIN);
+        meeting_timer(meeting, meeting->backoff.deadline);
+    else if (ofpi_meet_is_shortage(error) || error == EAGAIN || error == EINTR || error == EPIPE || error == ECONNRESET)
+        shm_meeting_again(meeting, error);
     else
-        shm_meeting_failed(meeting, -error, NULL);
+        shm_meeting_failed(meeting, error, NULL);
 }
 
 static void meeting_expired(struct ofp_timer *timer, uint64_t now)
 {
     struct shm_meeting *meeting = OFP_CONTAINER_OF(timer, struct shm_meeting, timer);
 
-    if (now >= meeting->deadline)
+    (void)now;
+    if (meeting->role == SHM_CALLED)
         shm_meeting_failed(meeting, ETIMEDOUT, NULL);
-    else if (meeting->role != SHM_CALLED && meeting->watch.fd < 0)
-        try_to_meet(meeting);
+    else
+        go_on(meeting, OFPI_MEET_TIMER);
 }
 
 struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link)
@@ -264,10 +261,10 @@ struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meet
     meeting->endpoint = endpoint;
     meeting->role = role;
     meeting->link = link;
+    meeting->state = role == SHM_CALLER ? &link->state : &meeting->own_state;
     meeting->watch.fd = -1;
     meeting->timer.expired = meeting_expired;
-    meeting->deadline = shm_core->now() + endpoint->domain->connect_ns;
-    meeting->pause = PAUSE_FIRST;
+    meeting->backoff = ofpi_backoff_begin(shm_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
     endpoint->calls += role == SHM_CALLED;
     ofp_list_append(&endpoint->meetings, &meeting->node);
     return meeting;
@@ -313,72 +310,13 @@ int shm_meet_ask_arena(struct shm_link *link, uint32_t number)
     if (!meeting)
         return -ENOMEM;
     meeting->arena = number;
+    ofpi_meet_event(meeting->state, OFPI_MEET_CONNECT, 0);
     try_to_meet(meeting);
     OFP_SHM_STEP(arena_asked);
     return 0;
 }
 
-void shm_meet_goodbye(struct shm_link *link)
-{
-    struct shm_packet packet = shm_packet_of(link->endpoint, SHM_FAREWELL);
-    struct sockaddr_un address;
-    struct shm_address peer;
-    socklen_t length;
-    int fd = link->peer ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
-
-    if (fd < 0)
-        return;
-    memcpy(&peer, link->peer->address, sizeof(peer));
-    length = shm_address_socket(&peer, &address);
-    /* Connection and packet stay in its backlog until it looks. */
-    if (connect(fd, (struct sockaddr *)&address, length) == 0)
-        packet_send(fd, &packet, NULL, 0);
-    close(fd);
-}
-
-/* -------------------------------------------------------------------------------------------------------- listener */
-
-static void listener_pause(struct shm_endpoint *endpoint)
-{
-    /* Readable all the time otherwise: stop looking, and look again when descriptors, or calls, may be over. */
-    shm_core->watch_remove(endpoint->domain->base, &endpoint->listener);
-    endpoint->listener_timer.deadline = shm_core->now() + PAUSE_LONGEST;
-    shm_core->timer_start(endpoint->domain->base, &endpoint->listener_timer);
-}
-
-static void listener_again(struct ofp_timer *timer, uint64_t now)
-{
-    struct shm_endpoint *endpoint = OFP_CONTAINER_OF(timer, struct shm_endpoint, listener_timer);
-
-    (void)now;
-    if (shm_core->watch_add(endpoint->domain->base, &endpoint->listener) != 0) {
-        endpoint->listener_timer.deadline = shm_core->now() + PAUSE_LONGEST;
-        shm_core->timer_start(endpoint->domain->base, &endpoint->listener_timer);
-    }
-}
-
-/*
- * One more call than there may be under way: the longest that has had its time makes room. A caller that means it tries again,
- * and whom we have answered we call ourselves. False: none has, and the others wait in the backlog.
- */
-static bool make_room(struct shm_endpoint *endpoint)
-{
-    struct ofp_list *node, *following;
-    uint64_t now = shm_core->now();
-
-    OFP_LIST_EACH(node, following, &endpoint->meetings) {
-        struct shm_meeting *meeting = OFP_CONTAINER_OF(node, struct shm_meeting, node);
-        uint64_t began = meeting->deadline - endpoint->domain->connect_ns;
-
-        if (meeting->role != SHM_CALLED || now - began < (meeting->link ? ACK_PATIENCE : HELLO_PATIENCE))
-            continue;
-        shm_meeting_hung_up(meeting);
-        return true;
-    }
-    return false;
-}
-
-static void accept_one(struct shm_endpoint *endpoint, int fd)
+void shm_meeting_called(struct shm_endpoint *endpoint, int fd)
 {
     struct shm_meeting *meeting;
     int32_t pid;
@@ -397,104 +335,25 @@ static void accept_one(struct shm_endpoint *endpoint, int fd)
         shm_meeting_free(meeting);
         return;
     }
-    meeting_timer(meeting, meeting->deadline);
+    meeting_timer(meeting, meeting->backoff.deadline);
     /* The packet is there as a rule. */
     meeting_ready(&meeting->watch, EPOLLIN);
 }
 
-static void listener_ready(struct ofp_watch *watch, uint32_t events)
+void shm_meet_goodbye(struct shm_link *link)
 {
-    struct shm_endpoint *endpoint = OFP_CONTAINER_OF(watch, struct shm_endpoint, listener);
-
-    (void)events;
-    for (int i = 0; i < ACCEPT_BATCH; i++) {
-        int fd;
-
-        if (endpoint->calls >= SHM_CALLS_MAX && !make_room(endpoint)) {
-            listener_pause(endpoint);
-            return;
-        }
-        fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            accept_one(endpoint, fd);
-            continue;
-        }
-        if (errno == EINTR || errno == ECONNABORTED)
-            continue;
-        if (errno != EAGAIN)
-            listener_pause(endpoint);
-        return;
-    }
-}
-
-static int bind_name(struct shm_endpoint *endpoint, int fd, const char *name, char *text, size_t text_size)
-{
+    struct shm_packet packet = shm_packet_of(link->endpoint, SHM_FAREWELL);
     struct sockaddr_un address;
+    struct shm_address peer;
     socklen_t length;
-    int error = shm_address_build(&endpoint->address, name, text, text_size);
+    int fd = link->peer ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
 
-    if (error)
-        return error;
-    length = shm_address_socket(&endpoint->address, &address);
-    if (bind(fd, (struct sockaddr *)&address, length) == 0)
-        return 0;
-    error = -errno;
-    snprintf(text, text_size, "service %s: %s", name,
-             error == -EADDRINUSE ? "another endpoint of this user and host has it" : strerror(-error));
-    return error;
-}
-
-static int bind_any(struct shm_endpoint *endpoint, int fd, char *text, size_t text_size)
-{
-    char name[SHM_NAME_SIZE];
-    uint64_t drawn;
-    int error = -EADDRINUSE;
-
-    for (int tries = 0; tries < 8 && error == -EADDRINUSE; tries++) {
-        if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn))
-            return -EIO;
-        snprintf(name, sizeof(name), "%c%016llx", SHM_DRAWN_NAME, (unsigned long long)drawn);
-        error = bind_name(endpoint, fd, name, text, text_size);
-    }
-    return error;
-}
-
-int shm_listen(struct shm_endpoint *endpoint, const char *service, char *text, size_t text_size)
-{
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int error;
-
-    if (fd < 0) {
-        error = -errno;
-        snprintf(text, text_size, "cannot make a socket: %s%s", strerror(-error),
-                 error == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
-        return error;
-    }
-    if (service && service[0] == SHM_DRAWN_NAME) {
-        snprintf(text, text_size, "service %s: names that begin with %c are drawn, not chosen", service,
-                 SHM_DRAWN_NAME);
-        error = -EINVAL;
-    } else {
-        error = service ? bind_name(endpoint, fd, service, text, text_size) : bind_any(endpoint, fd, text, text_size);
-    }
-    if (!error && listen(fd, SOMAXCONN) != 0)
-        error = -errno;
-    endpoint->listener = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = listener_ready};
-    endpoint->listener_timer.expired = listener_again;
-    if (!error)
-        error = shm_core->watch_add(endpoint->domain->base, &endpoint->listener);
-    if (error) {
-        close(fd);
-        endpoint->listener.fd = -1;
-    }
-    return error;
-}
-
-void shm_listen_close(struct shm_endpoint *endpoint)
-{
-    if (endpoint->listener_timer.position)
-        shm_core->timer_stop(endpoint->domain->base, &endpoint->listener_timer);
-    else
-        shm_core->watch_remove(endpoint->domain->base, &endpoint->listener);
-    close(endpoint->listener.fd);
+    if (fd < 0)
+        return;
+    memcpy(&peer, link->peer->address, sizeof(peer));
+    length = shm_address_socket(&peer, &address);
+    /* Connection and packet stay in its backlog until it looks. */
+    if (connect(fd, (struct sockaddr *)&address, length) == 0)
+        packet_send(fd, &packet, NULL, 0);
+    close(fd);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Meeting: exchanges over Unix sockets, version 1. One packet each way carries everything, so that no packet is ever read
- * in parts. meet.c moves packets, hello.c knows what they mean.
+ * in parts. listen.c lets callers in, meet.c moves packets, hello.c knows what they mean.
  */
 #ifndef SHM_MEET_H
 #define SHM_MEET_H
@@ -71,8 +71,11 @@ struct shm_meeting {
     struct shm_link *link;  /* whom it is about; CALLED: NULL until HELLO was answered */
     struct ofp_watch watch; /* fd -1: no connection now */
     struct ofp_timer timer; /* the next attempt, or the deadline */
-    uint64_t deadline, pause;
+    struct ofpi_backoff backoff;
     enum shm_meeting_role role;
+    uint8_t *state; /* enum ofpi_meet_state: CALLER: its link's; ASKER: `own_state` */
+    uint8_t own_state;
+    int lack; /* the last attempt's, as a positive errno; 0: it lacked nothing */
     uint32_t arena;
     bool keep; /* CALLER: we cannot watch the other side without the connection */
 };
@@ -87,8 +90,10 @@ struct shm_received {
 void shm_received_close(struct shm_received *received);
 
 struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link);
+/* Somebody has connected to our listener. Takes `fd` over. */
+void shm_meeting_called(struct shm_endpoint *endpoint, int fd);
 void shm_meeting_free(struct shm_meeting *meeting);
-/* Close the connection, if any, and begin anew after a pause, or fail at the deadline. */
+/* The attempt failed for now, for this reason (positive; EAGAIN: the other side says so, or says nothing). */
 void shm_meeting_again(struct shm_meeting *meeting, int reason);
 /* 0 or an error; -EAGAIN for what another attempt may cure. */
 int shm_packet_send(struct shm_meeting *meeting, const struct shm_packet *packet, const int *fds, int fd_count);

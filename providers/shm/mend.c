@@ -51,7 +51,7 @@ static const char *suspect(struct shm_endpoint *endpoint, uint64_t state)
     uint64_t now = shm_core->now();
 
     /* Skipped soon: link.c. */
-    if (link && link->state == SHM_LINK_DYING)
+    if (link && link->state == OFPI_MEET_DRAINING)
         return NULL;
     if (endpoint->suspect != endpoint->head + 1 || endpoint->suspect_state != state) {
         endpoint->suspect = endpoint->head + 1;
@@ -59,7 +59,7 @@ static const char *suspect(struct shm_endpoint *endpoint, uint64_t state)
         endpoint->suspect_since = now;
         endpoint->suspect_asked = NULL;
     }
-    if (!link || link->state == SHM_LINK_ASKING)
+    if (!link || !link->remote)
         return now - endpoint->suspect_since > SHM_SUSPICION ? "a slot is claimed by nobody known" : NULL;
     /* All endpoints of our domain share the lock that we hold. */
     if (link->remote == &endpoint->domain->self || owner_has_read(endpoint))

@@ -208,14 +208,14 @@ static void take_foreign(struct shm_endpoint *endpoint)
 static bool link_listens(struct shm_endpoint *endpoint, struct shm_link *link, const struct shm_content *content)
 {
     /* Closed before our meeting was over, which then fails by itself. */
-    if (link->state == SHM_LINK_ASKING && content->kind == SHM_GOODBYE)
+    if (!link->remote && content->kind == SHM_GOODBYE)
         return false;
-    if (link->state == SHM_LINK_ASKING) {
+    if (!link->remote) {
         take_foreign(endpoint);
         return false;
     }
-    if (link->state == SHM_LINK_ANSWERED)
-        shm_link_up(link);
+    if (link->state == OFPI_MEET_ACCEPTED)
+        shm_link_up(link, OFPI_MEET_CONFIRM);
     if (link->peer)
         return true;
     if (content->kind == SHM_GOODBYE)
@@ -252,7 +252,7 @@ static inline enum outcome take(struct shm_endpoint *endpoint, const struct shm_
     }
     /* Now: the link may be gone behind the slot. */
     link->stamp_in = stamp;
-    if (SHM_UNLIKELY(link->state != SHM_LINK_UP) && !link_listens(endpoint, link, &content))
+    if (SHM_UNLIKELY(link->state != OFPI_MEET_UP) && !link_listens(endpoint, link, &content))
         return TAKEN;
     outcome =
         SHM_LIKELY(content.kind == SHM_INLINE) ? take_inline(link, slot, &content) : take_other(link, slot, &content);

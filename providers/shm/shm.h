@@ -18,6 +18,7 @@
 
 #include "address.h"
 #include "core.h"
+#include "meet/meet.h"
 #include "ring.h"
 #include "segment.h"
 
@@ -74,14 +75,6 @@ struct shm_domain {
     bool attach, pidfd;
 };
 
-enum shm_link_state {
-    SHM_LINK_ASKING,   /* we sent, or will send, HELLO: no segment of theirs yet */
-    SHM_LINK_ANSWERED, /* we sent WELCOME and have their segment; up at their ACK or first slot */
-    SHM_LINK_UP,
-    SHM_LINK_LEAVING, /* dropped here, still alive there: kept until their GOODBYE or death */
-    SHM_LINK_DYING    /* over: lost once the ring is read up to `drain_until` */
-};
-
 /* Why a link is dying. */
 enum shm_end {
     SHM_END_DEAD,   /* the process is */
@@ -94,11 +87,10 @@ struct shm_link {
     struct shm_ring ring;  /* theirs */
     uint32_t number_there; /* what our slots in it are signed with */
     bool ready;            /* up, and nothing that was posted before has yet to leave */
-    bool up;               /* state is SHM_LINK_UP */
-    uint8_t state;         /* enum shm_link_state */
-    bool attach;           /* process_vm_readv from it works */
+    bool up;               /* state is UP or DOUBTED, and the other side does not close */
+    uint8_t state; /* enum ofpi_meet_state; IDLE: dropped here, still alive there, until their GOODBYE or death */
+    bool attach;   /* process_vm_readv from it works */
     bool goodbye_sent, goodbye_received;
-    bool calls;         /* UP, yet it called again: it has let go of the link */
     uint32_t stamp_out; /* series of the slots in theirs */
     struct shm_endpoint *endpoint;
     struct ofp_peer *peer; /* NULL once the core has let go of it */
@@ -108,19 +100,19 @@ struct shm_link {
     uint32_t bounce_held;       /* our buffers with whole messages that it has not given back */
     uint32_t fragments_held;    /* and those with fragments */
     struct shm_segment segment; /* theirs */
-    struct shm_remote *remote;
-    uint64_t probe_address;    /* there lies its incarnation: proves that the process is still the same */
-    uint64_t drain_until;      /* dying, or `calls`: what it sent before lies before */
-    uint64_t probe;            /* id of the PROBE that it has not answered; 0: none */
-    uint8_t end;               /* dying: enum shm_end */
-    bool closing;              /* seen SHM_CLOSING */
-    struct ofp_list busy;      /* in endpoint->busy while dying or with controls queued */
-    struct ofp_list wake;      /* in endpoint->to_wake while its owner waits to be woken */
-    struct ofp_list controls;  /* struct shm_control: waits for room in their ring */
-    struct ofp_list kept;      /* struct shm_kept: its messages that the core knows as announced */
-    struct ofp_pending *reach; /* the one RMA or atomic operation that has not left whole; NULL: none */
-    struct ofp_list reaching;  /* in endpoint->reaching while there is one */
-    uint32_t unanswered;       /* operations that went by their ring, or have begun to */
+    struct shm_remote *remote;  /* NULL: CONNECTING or BACKOFF, nothing of theirs is here */
+    uint64_t probe_address;     /* there lies its incarnation: proves that the process is still the same */
+    uint64_t drain_until;       /* DRAINING, or DOUBTED since it called again: what it sent before lies before */
+    uint64_t probe;             /* id of the PROBE that it has not answered; 0: none */
+    uint8_t end;                /* DRAINING: enum shm_end */
+    bool closing;               /* seen SHM_CLOSING */
+    struct ofp_list busy;       /* in endpoint->busy while dying or with controls queued */
+    struct ofp_list wake;       /* in endpoint->to_wake while its owner waits to be woken */
+    struct ofp_list controls;   /* struct shm_control: waits for room in their ring */
+    struct ofp_list kept;       /* struct shm_kept: its messages that the core knows as announced */
+    struct ofp_pending *reach;  /* the one RMA or atomic operation that has not left whole; NULL: none */
+    struct ofp_list reaching;   /* in endpoint->reaching while there is one */
+    uint32_t unanswered;        /* operations that went by their ring, or have begun to */
 };
 
 _Static_assert(offsetof(struct shm_link, stamp_in) + sizeof(uint32_t) <= SHM_CACHE_LINE,
@@ -221,9 +213,13 @@ static inline struct shm_link *shm_link_find(const struct shm_endpoint *endpoint
     return number < endpoint->link_capacity ? endpoint->links[number] : NULL;
 }
 /* Both sides have each other: tell the core. */
-void shm_link_up(struct shm_link *link);
+void shm_link_up(struct shm_link *link, enum ofpi_meet_event event);
+/* Call its peer; the link is lost if that cannot even begin. */
+void shm_link_call(struct shm_link *link);
 /* The other side is dead, closed or made anew: read what the ring holds from it, then lose it. */
 void shm_link_dying(struct shm_link *link, enum shm_end end);
+/* The same, when that is decided. */
+void shm_link_drain(struct shm_link *link, enum shm_end end);
 /* The other side has begun to close: nothing more is posted, its farewell or SHM_CLOSED ends the link. */
 void shm_link_closing(struct shm_link *link);
 /* The way to the peer is lost for this reason; the link is gone, or leaving, afterwards. */
@@ -424,11 +420,14 @@ int shm_peer_credentials(int connection, int32_t *pid);
 /* Whether the process at the other end of a connection is the one of the link. */
 bool shm_link_is_of(const struct shm_link *link, int connection);
 
-/* ------------------------------------------------------------------------------------------------------------- meet.c */
+/* ----------------------------------------------------------------------------------------------------------- listen.c */
 
 int shm_listen(struct shm_endpoint *endpoint, const char *service, char *text, size_t text_size);
 void shm_listen_close(struct shm_endpoint *endpoint);
-/* Begin to reach the peer of a link in state SHM_LINK_ASKING. */
+
+/* ------------------------------------------------------------------------------------------------------------- meet.c */
+
+/* Begin to reach the peer of a link in state CONNECTING. */
 int shm_meet_start(struct shm_link *link);
 /* Ask the owner of a link for an arena. */
 int shm_meet_ask_arena(struct shm_link *link, uint32_t number);

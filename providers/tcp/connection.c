@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections: made, changed, ended. meet.c leads them to TCP_UP. */
+/* Connections: made, changed, ended. handshake.c leads them to TCP_UP. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,20 +13,19 @@
 #define REFUSAL_PAUSE TCP_SECOND
 
 static const char *const state_names[] = {
-    [TCP_CONNECTING] = "connecting", [TCP_ASKING] = "asking",   [TCP_WAITING] = "waiting", [TCP_ACCEPTED] = "accepted",
-    [TCP_REQUESTED] = "requested",   [TCP_PROVING] = "proving", [TCP_UP] = "up",           [TCP_KNOCKING] = "knocking",
-    [TCP_LEAVING] = "leaving",       [TCP_OVER] = "over",
+    [TCP_CONNECTING] = "connecting", [TCP_ASKING] = "asking",   [TCP_ACCEPTED] = "accepted",
+    [TCP_REQUESTED] = "requested",   [TCP_PROVING] = "proving", [TCP_UP] = "up",
+    [TCP_PROBING] = "probing",       [TCP_LEAVING] = "leaving", [TCP_OVER] = "over",
 };
 
 /* Row: from; column: to. Everything may be over. */
 static const bool allowed[TCP_OVER + 1][TCP_OVER + 1] = {
     [TCP_CONNECTING] = {[TCP_ASKING] = true},
-    [TCP_ASKING] = {[TCP_UP] = true, [TCP_WAITING] = true, [TCP_PROVING] = true},
+    [TCP_ASKING] = {[TCP_UP] = true, [TCP_CONNECTING] = true, [TCP_PROVING] = true},
     [TCP_PROVING] = {[TCP_UP] = true, [TCP_ASKING] = true, [TCP_ACCEPTED] = true},
-    [TCP_WAITING] = {[TCP_CONNECTING] = true},
     [TCP_ACCEPTED] = {[TCP_UP] = true, [TCP_PROVING] = true, [TCP_REQUESTED] = true},
     [TCP_REQUESTED] = {[TCP_UP] = true},
-    [TCP_UP] = {[TCP_KNOCKING] = true, [TCP_LEAVING] = true},
+    [TCP_UP] = {[TCP_PROBING] = true, [TCP_LEAVING] = true},
 };
 
 void tcp_connection_state(struct tcp_connection *connection, enum tcp_state state)
@@ -96,8 +95,10 @@ static void forget_peer(struct tcp_connection *connection)
 {
     struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
 
-    if (peer && peer->connection == connection)
+    if (peer && peer->connection == connection) {
         peer->connection = NULL;
+        peer->meet = OFPI_MEET_IDLE;
+    }
     if (peer && peer->inbound == connection)
         peer->inbound = NULL;
     connection->peer = NULL;
@@ -218,8 +219,9 @@ void tcp_connection_lost(struct tcp_connection *connection, int error)
     else if (connection->farewell)
         tcp_connection_end(connection, connection->ended ? OFP_EPEERLOST : ECONNRESET, connection->ended,
                            connection->ended ? "its endpoint was closed" : "it ended the connection");
-    else if (peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing)
-        tcp_knock(connection, error ? error : ECONNRESET);
+    else if (peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing &&
+             ofpi_meet_event(&peer->meet, OFPI_MEET_BROKEN, 0) & OFPI_MEET_DO_PROBE)
+        tcp_probe(connection, error ? error : ECONNRESET);
     else
         tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
 }
@@ -231,7 +233,7 @@ static void patience_over(struct ofp_timer *timer, uint64_t now)
     struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
     struct tcp_connection *connection = meeting->connection;
 
-    if (now >= meeting->deadline || tcp_connection_has_left(connection)) {
+    if (now >= meeting->backoff.deadline || tcp_connection_has_left(connection)) {
         tcp_connection_discard(connection);
         return;
     }
@@ -259,7 +261,7 @@ void tcp_connection_leave(struct tcp_connection *connection)
     unlink_if(&connection->creditor);
     connection->stalled = false;
     connection->meeting->connection = connection;
-    connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
+    connection->meeting->backoff.deadline = tcp_core->now() + endpoint->domain->connect_ns;
     connection->meeting->timer =
         (struct ofp_timer){.deadline = tcp_core->now() + TCP_MILLISECOND, .expired = patience_over};
     tcp_core->timer_start(endpoint->domain->base, &connection->meeting->timer);

@@ -92,7 +92,7 @@ static void notice(struct tcp_connection *connection, uint32_t events)
     if (connection->state == TCP_OVER)
         return;
     if (connection->state != TCP_UP && connection->state != TCP_LEAVING) {
-        tcp_meet(connection);
+        tcp_handshake(connection);
         return;
     }
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))

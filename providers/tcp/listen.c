@@ -202,7 +202,7 @@ void tcp_accept(struct tcp_endpoint *endpoint)
             continue;
         }
         /* Others: that one connection is gone already. */
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        if (ofpi_meet_is_shortage(errno))
             pause_listening(endpoint, errno);
         if (errno != EINTR && errno != ECONNABORTED)
             return;

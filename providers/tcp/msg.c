@@ -96,17 +96,18 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     connection->peer = peer;
     connection->connector = true;
     tcp_peer_of(peer)->connection = connection;
+    ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
     if (peer->private_data_length)
         memcpy(connection->meeting->said, peer->private_data, peer->private_data_length);
     connection->meeting->said_length = (uint16_t)peer->private_data_length;
-    connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
+    connection->meeting->backoff.deadline = tcp_core->now() + endpoint->domain->connect_ns;
     tcp_socket_options(endpoint, connection->stream.fd, peer->address, (socklen_t)peer->address_length);
     if (connect(connection->stream.fd, peer->address, (socklen_t)peer->address_length) != 0 && errno != EINPROGRESS)
         error = -errno;
     if (!error)
         error = tcp_connection_watch(connection);
     if (!error) {
-        tcp_ask_until_deadline(connection);
+        tcp_connect_until_deadline(connection);
         return 0;
     }
     tcp_describe_refusal(peer, -error, text, text_size);
@@ -123,7 +124,7 @@ static void prove_to_listener(struct tcp_connection *connection, const struct tc
         tcp_connection_end(connection, ECONNREFUSED, false, "the listener refused");
     } else {
         tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
-        tcp_prove_begin(connection);
+        tcp_auth_begin(connection);
     }
 }
 
@@ -181,6 +182,7 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
     endpoint->request = NULL;
     connection->peer = peer;
     tcp_peer_of(peer)->connection = connection;
+    ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_REQUEST, 0);
     if (connection->extended && !connection->proven)
         tcp_extension_begin(connection);
     tcp_begin_ours(connection);

@@ -14,6 +14,7 @@
 
 #include "address.h"
 #include "descriptor.h"
+#include "meet/meet.h"
 #include "ofipy/services.h"
 #include "stream.h"
 #include "wire.h"
@@ -94,15 +95,14 @@ struct tcp_domain {
 };
 
 enum tcp_state {
-    TCP_CONNECTING, /* TCP's own handshake */
+    TCP_CONNECTING, /* TCP's own handshake, or (no socket) the time until the next one */
     TCP_ASKING,     /* our request is out */
-    TCP_WAITING,    /* it was refused, since the peer's own is on its way */
     TCP_ACCEPTED,   /* it connected, and has not said who it is */
     TCP_REQUESTED,  /* type MSG: it said what it wants, and the program has to answer */
     TCP_PROVING,    /* it said so, and has to prove it */
     TCP_UP,
-    TCP_KNOCKING, /* it ended without a word: is anybody there still? */
-    TCP_LEAVING,  /* the core has let go of it: what is queued still leaves */
+    TCP_PROBING, /* it ended without a word: is anybody there still? */
+    TCP_LEAVING, /* the core has let go of it: what is queued still leaves */
     TCP_OVER
 };
 
@@ -147,17 +147,18 @@ struct tcp_inbound {
     uint8_t header[TCP_HEADER_MAX];
 };
 
-/* While a connection is not up; meet.c. */
+/* While a connection is not up; handshake.c. */
 struct tcp_meeting {
     struct tcp_connection *connection;
     struct ofp_timer timer;
-    uint64_t deadline, pause;
+    struct ofpi_backoff backoff;
     union tcp_address address;                                     /* where it listens */
-    uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* prove.c */
+    uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* auth.c */
     uint32_t have;                                                 /* bytes of `bytes` */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
-    int error;            /* what ended the connection; knock.c */
+    int error;            /* what ended the connection, probe.c; or the last attempt, connect.c */
     bool answered, again; /* there: somebody opened; and this is the second time that he is asked */
+    bool warned;          /* of a lack of descriptors, connect.c */
     uint16_t said_length; /* type MSG, who asks: its private data */
     uint8_t said[TCP_PRIVATE_MAX];
 };
@@ -174,7 +175,6 @@ struct tcp_connection {
     bool extended;         /* it agreed to the extension */
     bool can_rendezvous;
     bool connector; /* we opened it */
-    bool doubted;   /* the peer has asked for another one in spite of it */
     bool hangup;    /* the end of the stream, or an error, is near: read until it shows */
     bool blocked;   /* the socket is full: epoll tells when it is not */
     bool shut;      /* nothing more is written */
@@ -212,6 +212,7 @@ _Static_assert(sizeof(struct tcp_connection) <= 640, "under 1 KiB for an idle pe
 struct tcp_peer {
     struct tcp_connection *connection; /* that carries what we send; NULL: none */
     struct tcp_connection *inbound;    /* the endpoint is its own peer: the other end */
+    uint8_t meet;                      /* enum ofpi_meet_state */
 };
 
 /* What the provider keeps in an operation under way; in ofp_pending.provider_data. */

@@ -83,7 +83,7 @@ static void want_proof(struct tcp_connection *connection, const struct tcp_contr
     if (error)
         tcp_connection_end(connection, -error, false, NULL);
     else
-        tcp_prove_begin(connection);
+        tcp_auth_begin(connection);
 }
 
 void tcp_passive_requested(struct tcp_connection *connection, const struct tcp_control *control,
@@ -126,7 +126,7 @@ static void turn_away(struct tcp_connection *connection)
     struct tcp_control control;
 
     /* What has come and is not read would reset the connection, and take the answer with it. */
-    tcp_meet(connection);
+    tcp_handshake(connection);
     if (connection->state == TCP_OVER)
         return;
     if (connection->state == TCP_ACCEPTED && connection->meeting->have >= TCP_CONTROL_SIZE &&

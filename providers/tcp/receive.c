@@ -119,7 +119,7 @@ static size_t feed_payload(struct tcp_connection *connection, const uint8_t *byt
     in->offset += part;
     in->left -= part;
     if (!in->left)
-        tcp_delivered(connection);
+        tcp_dispatched(connection);
     return part;
 }
 
@@ -183,7 +183,7 @@ static size_t feed_message(struct tcp_connection *connection, const uint8_t *byt
         tcp_connection_violation(connection, wrong);
         return used;
     }
-    result = tcp_deliver(connection, &header, bytes + used, length - used);
+    result = tcp_dispatch(connection, &header, bytes + used, length - used);
     if (TCP_UNLIKELY(result < 0)) {
         *stalled = result == -EAGAIN;
         /* A header that came in two pieces is kept where it is. */
@@ -346,7 +346,7 @@ static void take(struct tcp_connection *connection, uint64_t direct, size_t leng
         connection->in.offset += part;
         connection->in.left -= part;
         if (!connection->in.left)
-            tcp_delivered(connection);
+            tcp_dispatched(connection);
     }
     length -= part;
     if (!length || connection->state != TCP_UP)

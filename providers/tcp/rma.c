@@ -79,7 +79,7 @@ bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *
     *in = (struct tcp_inbound){.target = TCP_TARGET_READ, .left = header->payload, .room = header->payload};
     in->pending = pending;
     if (!header->payload)
-        tcp_delivered(connection);
+        tcp_dispatched(connection);
     return true;
 }
 
@@ -152,7 +152,7 @@ static bool refuse(struct tcp_connection *connection, const struct tcp_header *h
     tcp_inbound_receive(connection, header, NULL);
     connection->in.refused = -error;
     if (!header->payload)
-        tcp_delivered(connection);
+        tcp_dispatched(connection);
     return true;
 }
 
@@ -206,7 +206,7 @@ bool tcp_rma_write(struct tcp_connection *connection, const struct tcp_header *h
     in->data = header->data;
     in->accesses = accesses;
     if (!header->payload)
-        tcp_delivered(connection);
+        tcp_dispatched(connection);
     return true;
 }
 

@@ -86,10 +86,10 @@ bool tcp_connection_has_left(struct tcp_connection *connection);
 void tcp_connections_free_dead(struct tcp_endpoint *endpoint);
 void tcp_peer_down(struct ofp_peer *peer);
 
-/* ------------------------------------------------------------------------------------------------------------- meet.c */
+/* ------------------------------------------------------------------------------------------------------------- handshake.c */
 
 /* The socket of a connection that is not up is ready. */
-void tcp_meet(struct tcp_connection *connection);
+void tcp_handshake(struct tcp_connection *connection);
 /* In one write: a stock peer that finds half of it gives up. */
 int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
                      size_t length);
@@ -98,22 +98,24 @@ int tcp_send_rdm(struct tcp_connection *connection, enum tcp_control_type type, 
 bool tcp_can_prove(const struct tcp_control *control);
 void tcp_meeting_free(struct tcp_connection *connection);
 
-/* -------------------------------------------------------------------------------------------------------------- ask.c */
+/* -------------------------------------------------------------------------------------------------------------- connect.c */
 
 int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size);
+/* The same, when that is decided. */
+int tcp_connect_anew(struct ofp_peer *peer);
 /* A socket on its way to an address, from ours: 0, or a negative errno. */
 int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *fd);
 /* For the user, who wanted to connect. */
 void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, size_t text_size);
 /* End it at the deadline of its meeting. */
-void tcp_ask_until_deadline(struct tcp_connection *connection);
+void tcp_connect_until_deadline(struct tcp_connection *connection);
 /* TCP's handshake may be over. */
 void tcp_connected(struct tcp_connection *connection);
 void tcp_answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
 /* The connection that we opened, or whose request we accepted, is up. */
 void tcp_begin_ours(struct tcp_connection *connection);
 
-/* ----------------------------------------------------------------------------------------------------------- answer.c */
+/* ----------------------------------------------------------------------------------------------------------- accept.c */
 
 void tcp_requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
 /* It may be our peer; `control` and `rdm`: its request, NULL when that was answered before it was proven. */
@@ -141,14 +143,14 @@ void tcp_passive_requested(struct tcp_connection *connection, const struct tcp_c
                            const uint8_t *private_data);
 extern const struct ofp_passive_ops tcp_passive_ops;
 
-/* ------------------------------------------------------------------------------------------------------------ knock.c */
+/* ------------------------------------------------------------------------------------------------------------ probe.c */
 
 /* Find out whether somebody listens there still; the connection's socket is closed. `error`: why, positive. */
-void tcp_knock(struct tcp_connection *connection, int error);
+void tcp_probe(struct tcp_connection *connection, int error);
 /* Somebody may have opened. */
 void tcp_heard(struct tcp_connection *connection);
 
-/* ------------------------------------------------------------------------------------------------------------ prove.c */
+/* ------------------------------------------------------------------------------------------------------------ auth.c */
 
 /* The key of the configuration, if there is one. -EACCES: it cannot be used; the log says why. */
 int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size);
@@ -159,9 +161,9 @@ void tcp_key_warning(const struct tcp_connection *connection, enum tcp_key_place
 /* The peer is refused, or refuses, since only one side has a key: the end of the connection. */
 void tcp_key_disagreement(struct tcp_connection *connection, int error);
 /* Into state TCP_PROVING. False: the connection is over. */
-bool tcp_prove_begin(struct tcp_connection *connection);
+bool tcp_auth_begin(struct tcp_connection *connection);
 /* A message of a connection in that state. True: the peer is who it says; false: not yet, or the connection is over. */
-bool tcp_prove_message(struct tcp_connection *connection, const struct tcp_header *header);
+bool tcp_auth_message(struct tcp_connection *connection, const struct tcp_header *header);
 
 /* ------------------------------------------------------------------------------------------------------------ queue.c */
 
@@ -241,7 +243,7 @@ void tcp_inbound_drop(struct tcp_connection *connection);
 void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_header *header,
                          struct ofp_receive *receive);
 
-/* ---------------------------------------------------------------------------------------------------------- deliver.c */
+/* ---------------------------------------------------------------------------------------------------------- dispatch.c */
 
 /*
  * Whether remote CQ data came along that are the user's: a sender over libfabric may have named itself there for peers that
@@ -253,10 +255,10 @@ bool tcp_has_data(const struct tcp_connection *connection, const struct tcp_head
  * A whole header, with `available` bytes of payload behind it. Returns how many of them were used; what of the payload is
  * missing goes where connection->in says. -EAGAIN: no room, nothing has happened; -ECONNABORTED: the connection is over.
  */
-ssize_t tcp_deliver(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
-                    size_t available);
+ssize_t tcp_dispatch(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
+                     size_t available);
 /* The payload of connection->in is complete. */
-void tcp_delivered(struct tcp_connection *connection);
+void tcp_dispatched(struct tcp_connection *connection);
 /* If a message asked for it. */
 void tcp_acknowledge(struct tcp_connection *connection, uint16_t flags);
 
@@ -289,7 +291,7 @@ void tcp_announced_start(struct ofp_receive *receive);
 /* ----------------------------------------------------------------------------------------------------------- atomic.c */
 
 int tcp_atomic_post(struct tcp_connection *connection, const struct ofp_transfer *transfer);
-/* Returns as tcp_deliver. */
+/* Returns as tcp_dispatch. */
 ssize_t tcp_atomic_requested(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
                              size_t available);
 void tcp_atomic_execute(struct tcp_connection *connection, struct tcp_operands *operands);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Traps that a stock peer sets: connections that we open to one, what we ask of it, and what outlives a connection. */
+#include <sys/resource.h>
+
 #include "test_tcp_fixture.h"
 
 #define REQUEST_SIZE (TCP_CONTROL_SIZE + TCP_RDM_SIZE)
@@ -201,6 +203,66 @@ static void test_both_ask_and_we_win(void **state)
     raw_is_dropped(side, second);
     raw_answer(fd, TCP_CONNRESP, rdm, NULL);
     assert_int_equal(raw_next(side, fd, &byte).tag, 5);
+    close(fd);
+    close(listener);
+}
+
+static void test_a_request_waits_for_a_descriptor(void **state)
+{
+    struct side *side = *state;
+    struct rlimit before, limit;
+    struct tcp_control control;
+    struct tcp_rdm rdm;
+    uint32_t peer;
+    int listener = raw_listen(side, true, &peer), fd;
+    char byte;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit = before;
+    limit.rlim_cur = (rlim_t)dup(0);
+    close((int)limit.rlim_cur);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    post(side, tagged(OFP_TSEND, peer, 5, "a", 1, 2));
+    progress(side);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    fd = raw_accept(side, listener, &control, &rdm);
+    raw_answer(fd, TCP_CONNRESP, rdm, NULL);
+    assert_int_equal(raw_next(side, fd, &byte).tag, 5);
+    assert_int_equal(next_completion(side, NULL).error, 0);
+    close(fd);
+    close(listener);
+}
+
+/* Our request gave way to one whose sender is gone when we answer: what waits for a connection asks for another. */
+static void test_the_winner_goes_before_our_answer(void **state)
+{
+    struct side *side = *state;
+    struct tcp_rdm rdm, theirs = {.version = 1, .pid = RAW_PID};
+    struct tcp_stream_ops broken = tcp_plain_stream;
+    struct ofp_list *connections = &tcp_endpoint_of(side->endpoint)->connections;
+    uint8_t bytes[REQUEST_SIZE], byte;
+    struct tcp_control control = {.type = TCP_CONNREQ, .private_size = TCP_RDM_SIZE};
+    uint32_t peer;
+    int listener = raw_listen(side, true, &peer), ours, fd, second;
+
+    theirs.port = port_of(listener);
+    tcp_control_encode(&control, bytes);
+    tcp_rdm_encode(&theirs, bytes + TCP_CONTROL_SIZE);
+    post(side, tagged(OFP_TSEND, peer, 5, "a", 1, 2));
+    ours = raw_accept(side, listener, &control, &rdm);
+    second = raw_connect(side);
+    raw_write(second, bytes, 8);
+    progress(side);
+    /* Fails, since there is nothing to read. */
+    broken.writev = broken.readv;
+    OFP_CONTAINER_OF(connections->previous, struct tcp_connection, node)->stream.ops = &broken;
+    raw_write(second, bytes + 8, sizeof(bytes) - 8);
+    raw_is_dropped(side, second);
+    fd = raw_accept(side, listener, &control, &rdm);
+    raw_answer(fd, TCP_CONNRESP, rdm, NULL);
+    assert_int_equal(raw_next(side, fd, &byte).tag, 5);
+    assert_int_equal(next_completion(side, NULL).error, 0);
+    close(ours);
     close(fd);
     close(listener);
 }
@@ -426,6 +488,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_request_of_ours, setup, teardown),
         cmocka_unit_test_setup_teardown(test_both_ask_and_the_peer_wins, setup, teardown),
         cmocka_unit_test_setup_teardown(test_both_ask_and_we_win, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_request_waits_for_a_descriptor, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_winner_goes_before_our_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flags_of_requests, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_it_does_not_support, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_announcement_of_an_earlier_connection, setup, teardown),

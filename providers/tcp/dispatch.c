@@ -94,7 +94,7 @@ static ssize_t deliver_data(struct tcp_connection *connection, const struct tcp_
     }
     tcp_inbound_receive(connection, header, receive);
     if (!header->payload)
-        tcp_delivered(connection);
+        tcp_dispatched(connection);
     return 0;
 }
 
@@ -106,8 +106,8 @@ static ssize_t deliver_ack(struct tcp_connection *connection)
     return -ECONNABORTED;
 }
 
-ssize_t tcp_deliver(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
-                    size_t available)
+ssize_t tcp_dispatch(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
+                     size_t available)
 {
     if (TCP_UNLIKELY(connection->extended && !connection->greeted && header->op != TCP_HELLO)) {
         tcp_connection_violation(connection, "no greeting");
@@ -146,7 +146,7 @@ ssize_t tcp_deliver(struct tcp_connection *connection, const struct tcp_header *
     }
 }
 
-void tcp_delivered(struct tcp_connection *connection)
+void tcp_dispatched(struct tcp_connection *connection)
 {
     struct tcp_inbound *in = &connection->in;
     uint8_t target = in->target;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How connections come up, from both sides: control messages are read in whatever pieces they come, nothing of one is
- * believed before it is whole, and not a byte behind it is touched. What they mean: ask.c, answer.c, prove.c.
+ * believed before it is whole, and not a byte behind it is touched. What they mean: connect.c, accept.c, auth.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -138,7 +138,7 @@ static void read_proof(struct tcp_connection *connection)
             return;
         }
         meeting->have = 0;
-        if (!tcp_prove_message(connection, &header))
+        if (!tcp_auth_message(connection, &header))
             continue;
         if (connection->endpoint->connects || connection->endpoint->passive)
             tcp_msg_proven(connection);
@@ -149,11 +149,11 @@ static void read_proof(struct tcp_connection *connection)
     }
 }
 
-void tcp_meet(struct tcp_connection *connection)
+void tcp_handshake(struct tcp_connection *connection)
 {
     if (connection->state == TCP_CONNECTING)
         tcp_connected(connection);
-    else if (connection->state == TCP_KNOCKING)
+    else if (connection->state == TCP_PROBING)
         tcp_heard(connection);
     if (connection->state == TCP_ASKING || connection->state == TCP_ACCEPTED)
         read_control(connection);

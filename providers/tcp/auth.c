@@ -135,7 +135,7 @@ static void prove(const struct tcp_connection *connection, bool of_connector, ui
     tcp_hmac(endpoint->domain->key, endpoint->domain->key_length, bytes, (size_t)(end - bytes), proof);
 }
 
-bool tcp_prove_begin(struct tcp_connection *connection)
+bool tcp_auth_begin(struct tcp_connection *connection)
 {
     struct tcp_meeting *meeting = connection->meeting;
 
@@ -173,7 +173,7 @@ static bool is_proof(const struct tcp_connection *connection, const struct tcp_h
     return difference == 0;
 }
 
-bool tcp_prove_message(struct tcp_connection *connection, const struct tcp_header *header)
+bool tcp_auth_message(struct tcp_connection *connection, const struct tcp_header *header)
 {
     struct tcp_meeting *meeting = connection->meeting;
 

@@ -12,7 +12,8 @@
 #define PAUSE_FIRST (10 * TCP_MILLISECOND)
 #define PAUSE_LONGEST (500 * TCP_MILLISECOND)
 
-static int open_socket(struct tcp_connection *connection, char *text, size_t text_size);
+static void begin(struct tcp_connection *connection);
+static void expired(struct ofp_timer *timer, uint64_t now);
 
 /* ------------------------------------------------------------------------------------------------------------ timers */
 
@@ -30,37 +31,31 @@ static void excuse(const struct tcp_connection *connection, char *text, size_t t
             "or speak another protocol");
 }
 
-static void give_up(struct tcp_connection *connection)
+static void fail(struct tcp_connection *connection, int error)
+{
+    char text[OFP_TEXT_MAX];
+
+    tcp_describe_refusal(connection->peer, error, text, sizeof(text));
+    tcp_connection_end(connection, error, false, text);
+}
+
+static void give_up(struct tcp_connection *connection, int error)
 {
     char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT], why[OFP_TEXT_MAX / 2] = "";
 
+    if (ofpi_meet_is_shortage(error)) {
+        fail(connection, error);
+        return;
+    }
     tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
-    if (connection->state == TCP_WAITING) {
+    if (error) {
         snprintf(text, sizeof(text), "%s refuses connections", address);
-        tcp_connection_end(connection, ECONNREFUSED, false, text);
-        return;
+    } else {
+        excuse(connection, why, sizeof(why));
+        snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s%s", address,
+                 (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, why[0] ? "; " : "", why);
     }
-    excuse(connection, why, sizeof(why));
-    snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s%s", address,
-             (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, why[0] ? "; " : "", why);
-    tcp_connection_end(connection, ETIMEDOUT, false, text);
-}
-
-static void expired(struct ofp_timer *timer, uint64_t now)
-{
-    struct tcp_connection *connection = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection;
-    char text[OFP_TEXT_MAX] = "";
-    int error;
-
-    if (connection->state != TCP_WAITING || now >= connection->meeting->deadline) {
-        give_up(connection);
-        return;
-    }
-    /* The peer's own request has not come: ask again. */
-    tcp_connection_state(connection, TCP_CONNECTING);
-    error = open_socket(connection, text, sizeof(text));
-    if (error)
-        tcp_connection_end(connection, -error, false, text[0] ? text : NULL);
+    tcp_connection_end(connection, error ? error : ETIMEDOUT, false, text);
 }
 
 static void set_timer(struct tcp_connection *connection, uint64_t deadline)
@@ -72,7 +67,36 @@ static void set_timer(struct tcp_connection *connection, uint64_t deadline)
     tcp_core->timer_start(connection->endpoint->domain->base, timer);
 }
 
-void tcp_ask_until_deadline(struct tcp_connection *connection) { set_timer(connection, connection->meeting->deadline); }
+void tcp_connect_until_deadline(struct tcp_connection *connection)
+{
+    set_timer(connection, connection->meeting->backoff.deadline);
+}
+
+/* Our request cannot go on as it is; meeting->error says why. */
+static void go_on(struct tcp_connection *connection, enum ofpi_meet_event event)
+{
+    struct tcp_meeting *meeting = connection->meeting;
+    uint64_t now = tcp_core->now();
+    unsigned acts =
+        ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, event, ofpi_backoff_lateness(&meeting->backoff, now));
+
+    if (acts & OFPI_MEET_DO_LOSE) {
+        give_up(connection, meeting->error);
+    } else if (acts & OFPI_MEET_DO_CONNECT) {
+        begin(connection);
+    } else if (acts & OFPI_MEET_DO_WAIT) {
+        if (connection->stream.fd >= 0)
+            tcp_connection_hang_up(connection);
+        connection->hangup = connection->blocked = false;
+        set_timer(connection, ofpi_backoff_next(&meeting->backoff, now));
+    }
+}
+
+static void expired(struct ofp_timer *timer, uint64_t now)
+{
+    (void)now;
+    go_on(OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection, OFPI_MEET_TIMER);
+}
 
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
@@ -113,40 +137,62 @@ void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, si
     snprintf(text, text_size, "cannot connect to %s: %s%s", address, why, remedy(error));
 }
 
-static int open_socket(struct tcp_connection *connection, char *text, size_t text_size)
+/* Long before the deadline, so that somebody may do something about it. */
+static void warn_of_shortage(struct tcp_connection *connection, int error)
 {
-    struct ofp_peer *peer = connection->peer;
+    char text[OFP_TEXT_MAX];
+
+    if (connection->meeting->warned)
+        return;
+    connection->meeting->warned = true;
+    tcp_describe_refusal(connection->peer, error, text, sizeof(text));
+    tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u %s; it tries again until OFIPY_CONNECT_TIMEOUT",
+                  tcp_endpoint_id(connection->endpoint), text);
+}
+
+static void begin(struct tcp_connection *connection)
+{
+    struct tcp_meeting *meeting = connection->meeting;
+    const struct ofp_peer *peer = connection->peer;
     int error =
         tcp_start_connect(connection->endpoint, peer->address, (socklen_t)peer->address_length, &connection->stream.fd);
 
     if (!error)
         error = tcp_connection_watch(connection);
-    if (error) {
-        tcp_describe_refusal(connection->peer, -error, text, text_size);
-        return error;
+    meeting->have = 0;
+    meeting->error = -error;
+    if (!error) {
+        tcp_connect_until_deadline(connection);
+    } else if (ofpi_meet_is_shortage(-error)) {
+        warn_of_shortage(connection, -error);
+        go_on(connection, OFPI_MEET_SHORTAGE);
+    } else {
+        fail(connection, -error);
     }
-    connection->meeting->have = 0;
-    set_timer(connection, connection->meeting->deadline);
-    return 0;
 }
 
-int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
+int tcp_connect_anew(struct ofp_peer *peer)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
     struct tcp_connection *connection = tcp_connection_new(endpoint, -1, TCP_CONNECTING);
-    int error;
 
     if (!connection)
         return -ENOMEM;
     connection->peer = peer;
     connection->connector = true;
-    connection->meeting->deadline = tcp_core->now() + endpoint->domain->connect_ns;
-    connection->meeting->pause = PAUSE_FIRST;
+    connection->meeting->backoff =
+        ofpi_backoff_begin(tcp_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
     tcp_peer_of(peer)->connection = connection;
-    error = open_socket(connection, text, text_size);
-    if (error)
-        tcp_connection_discard(connection);
-    return error;
+    begin(connection);
+    return 0;
+}
+
+int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    (void)text;
+    (void)text_size;
+    ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
+    return tcp_connect_anew(peer);
 }
 
 static int send_request(struct tcp_connection *connection)
@@ -162,7 +208,6 @@ static int send_request(struct tcp_connection *connection)
 
 void tcp_connected(struct tcp_connection *connection)
 {
-    char text[OFP_TEXT_MAX];
     socklen_t length = sizeof(int);
     int error = 0;
 
@@ -174,31 +219,19 @@ void tcp_connected(struct tcp_connection *connection)
             return;
     }
     if (error) {
-        tcp_describe_refusal(connection->peer, error, text, sizeof(text));
-        tcp_connection_end(connection, error, false, text);
+        fail(connection, error);
         return;
     }
     connection->meeting->have = 0;
     tcp_connection_state(connection, TCP_ASKING);
 }
 
-/* Refused: its own request is on the way, or it still believes in an earlier connection. */
-static void wait_for_theirs(struct tcp_connection *connection)
-{
-    struct tcp_meeting *meeting = connection->meeting;
-    uint64_t again = tcp_core->now() + meeting->pause;
-
-    tcp_connection_hang_up(connection);
-    connection->hangup = connection->blocked = false;
-    tcp_connection_state(connection, TCP_WAITING);
-    meeting->pause = meeting->pause * 2 < PAUSE_LONGEST ? meeting->pause * 2 : PAUSE_LONGEST;
-    set_timer(connection, again < meeting->deadline ? again : meeting->deadline);
-}
-
 void tcp_begin_ours(struct tcp_connection *connection)
 {
     tcp_meeting_free(connection);
     tcp_connection_state(connection, TCP_UP);
+    ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, connection->connector ? OFPI_MEET_ACCEPT : OFPI_MEET_CONFIRM,
+                    0);
     connection->peer->incarnation = connection->pid;
     ofp_peer_up(connection->peer);
     tcp_connection_ready(connection);
@@ -219,7 +252,10 @@ void tcp_answered(struct tcp_connection *connection, const struct tcp_control *c
     }
     tcp_rdm_decode(private_data, &rdm);
     if (control->type == TCP_NACK) {
-        wait_for_theirs(connection);
+        /* Its own request is on the way, or it still believes in an earlier connection. */
+        tcp_connection_state(connection, TCP_CONNECTING);
+        connection->meeting->error = ECONNREFUSED;
+        go_on(connection, OFPI_MEET_LATER);
         return;
     }
     connection->swapped = control->swapped;
@@ -229,7 +265,7 @@ void tcp_answered(struct tcp_connection *connection, const struct tcp_control *c
     if (connection->endpoint->domain->key_length) {
         tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
         if (tcp_can_prove(control))
-            tcp_prove_begin(connection);
+            tcp_auth_begin(connection);
         else
             tcp_key_disagreement(connection, EACCES);
         return;

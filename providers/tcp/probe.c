@@ -72,7 +72,7 @@ static void knock(struct tcp_connection *connection)
         wait_for(connection, PATIENCE);
 }
 
-void tcp_knock(struct tcp_connection *connection, int error)
+void tcp_probe(struct tcp_connection *connection, int error)
 {
     tcp_connection_hang_up(connection);
     /* What is queued still is not for whoever opens. */
@@ -84,7 +84,7 @@ void tcp_knock(struct tcp_connection *connection, int error)
     }
     connection->meeting->connection = connection;
     connection->meeting->error = error;
-    tcp_connection_state(connection, TCP_KNOCKING);
+    tcp_connection_state(connection, TCP_PROBING);
     if (ofp_list_linked(&connection->ready))
         ofp_list_remove(&connection->ready);
     knock(connection);

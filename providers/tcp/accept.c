@@ -48,54 +48,53 @@ static void begin_theirs(struct tcp_connection *connection, struct ofp_peer *pee
 
     ofp_list_remove(&connection->unproven);
     connection->endpoint->unproven_count--;
-    tcp_meeting_free(connection);
-    tcp_connection_state(connection, TCP_UP);
     connection->peer = peer;
-    tcp_connection_ready(connection);
     /* Our own other end: that one sends. */
     if (self->connection) {
+        tcp_meeting_free(connection);
+        tcp_connection_state(connection, TCP_UP);
+        tcp_connection_ready(connection);
         self->inbound = connection;
         return;
     }
     if (peer->state == OFP_PEER_UNUSED || peer->state == OFP_PEER_LOST)
         ofp_peer_connecting(peer);
     self->connection = connection;
-    peer->incarnation = connection->pid;
-    ofp_peer_up(peer);
+    self->meet = OFPI_MEET_ACCEPTED;
+    tcp_begin_ours(connection);
 }
 
-/* The connection to that peer that there is already gives way, or (false) the new one does. */
+/* What we accepted could not be answered. Operations may wait for the request of ours that gave way. */
+static void ask_instead(struct ofp_peer *peer)
+{
+    struct tcp_peer *self = tcp_peer_of(peer);
+    unsigned facts = peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0;
+
+    self->meet = OFPI_MEET_ACCEPTED;
+    if (ofpi_meet_event(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT && tcp_connect_anew(peer) != 0)
+        ofp_peer_lost(peer, ENOMEM, false, NULL);
+}
+
+/* Whether a request by that process is accepted: then no other connection to that peer is left. */
 static bool make_way(struct ofp_peer *peer, uint32_t pid, int theirs_to_ours)
 {
-    struct tcp_connection *old = tcp_peer_of(peer)->connection;
-    bool same_process;
+    struct tcp_peer *self = tcp_peer_of(peer);
+    struct tcp_connection *old = self->connection;
+    bool is_same = old && old->pid == pid;
+    unsigned facts = ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, theirs_to_ours), acts;
 
-    if (!old)
-        return true;
-    switch (old->state) {
-    case TCP_CONNECTING:
-    case TCP_ASKING:
-    case TCP_PROVING:
-        /* Both ask: the connection that the larger address opened stays. */
-        if (theirs_to_ours < 0)
-            return false;
+    facts |= is_same ? 0 : OFPI_MEET_RENEWED;
+    facts |= old && old->connector ? OFPI_MEET_OPENED : 0;
+    acts = ofpi_meet_event(&self->meet, OFPI_MEET_REQUEST, facts);
+    if (acts & OFPI_MEET_DO_PUT_OFF)
+        return false;
+    if (acts & OFPI_MEET_DO_LOSE)
+        tcp_connection_end(old, is_same ? ECONNRESET : OFP_EPEERLOST, !is_same,
+                           is_same ? "the peer opened a new connection"
+                                   : "another process has taken the peer's address");
+    else if (old)
         tcp_connection_discard(old);
-        return true;
-    case TCP_WAITING:
-        tcp_connection_discard(old);
-        return true;
-    default:
-        same_process = old->pid == pid;
-        /* It asked before it had our answer. Who asks once more has lost this connection, and we have not noticed. */
-        if (same_process && old->connector && old->state == TCP_UP && !old->doubted) {
-            old->doubted = true;
-            return false;
-        }
-        tcp_connection_end(old, same_process ? ECONNRESET : OFP_EPEERLOST, !same_process,
-                           same_process ? "the peer opened a new connection"
-                                        : "another process has taken the peer's address");
-        return true;
-    }
+    return true;
 }
 
 static bool sender_address(const struct tcp_connection *connection, const struct tcp_rdm *rdm,
@@ -117,7 +116,7 @@ static bool gives_way_to_ours(const struct tcp_connection *connection)
     const struct tcp_endpoint *endpoint = connection->endpoint;
     const union tcp_address *theirs = &connection->meeting->address;
 
-    if (tcp_address_compare(theirs, &endpoint->address) >= 0)
+    if (!ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, tcp_address_compare(theirs, &endpoint->address)))
         return false;
     for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections; node = node->next) {
         const struct tcp_connection *ours = OFP_CONTAINER_OF(node, const struct tcp_connection, node);
@@ -147,10 +146,11 @@ void tcp_admit(struct tcp_connection *connection, const struct tcp_control *cont
             refuse(connection, rdm);
         else
             tcp_connection_discard(connection);
-    } else if (!rdm) {
-        begin_theirs(connection, peer);
-    } else if (answer_request(connection, control, rdm)) {
-        if (connection->extended)
+    } else if (rdm && !answer_request(connection, control, rdm)) {
+        if (order != 0)
+            ask_instead(peer);
+    } else {
+        if (rdm && connection->extended)
             tcp_extension_begin(connection);
         begin_theirs(connection, peer);
     }
@@ -184,5 +184,5 @@ void tcp_requested(struct tcp_connection *connection, const struct tcp_control *
     else if (!endpoint->domain->key_length)
         tcp_admit(connection, control, &rdm);
     else if (answer_request(connection, control, &rdm))
-        tcp_prove_begin(connection);
+        tcp_auth_begin(connection);
 }
