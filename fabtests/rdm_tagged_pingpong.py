@@ -8,14 +8,14 @@ from collections.abc import Iterable
 
 import click
 
-from fabtests.base.local import measure_local
 from fabtests.base.options import Options
-from fabtests.base.out_of_band import swap_addresses
 from fabtests.base.output import MachineLines, TableLines
-from fabtests.base.pair import pick_cores
-from fabtests.base.pingpong import measure
-from fabtests.base.plan import Measurement, Plan
-from fabtests.base.side import Side
+from ofipy.pingpong.local import measure_local
+from ofipy.pingpong.loop import measure
+from ofipy.pingpong.out_of_band import swap_addresses
+from ofipy.pingpong.pair import pick_cores
+from ofipy.pingpong.plan import Measurement, Plan
+from ofipy.pingpong.side import Side
 
 __all__ = ["run"]
 

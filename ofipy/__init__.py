@@ -10,17 +10,9 @@ b'hello'
 
 from typing import TYPE_CHECKING, Any
 
-# Opening and asking
-from ofipy._address import Address
-from ofipy._alias import EndpointAlias
-from ofipy._atomics import AtomicOp, Datatype
-from ofipy._av import AddressVector, Peer
-from ofipy._completion import COMPLETION_DTYPE, CompletionBatch, CompletionQueue
-from ofipy._config import Parameter, parameters
-from ofipy._connection import Connection
-from ofipy._counter import Counter, DeferredWork
-from ofipy._endpoint import Endpoint, EndpointStatistics
-from ofipy._errors import (
+from ofipy._base.atomic_types import AtomicOp, Datatype
+from ofipy._base.config import Parameter, parameters
+from ofipy._base.errors import (
     AccessDenied,
     AddressInUse,
     Again,
@@ -47,20 +39,29 @@ from ofipy._errors import (
     UnknownPeer,
     Unreachable,
 )
-from ofipy._event import Event, EventKind, EventQueue
-from ofipy._fabric import Domain, Fabric
-from ofipy._flags import Access, Cap, Completed, EndpointType, Flag, Op, Order, Progress, Threading
-from ofipy._info import AddressFormat, Explanation, Info, getinfo
-from ofipy._multi_receive import MessageView, MultiReceive
-from ofipy._open import listen, open
-from ofipy._operations import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
-from ofipy._passive import ConnectionRequest, PassiveEndpoint
-from ofipy._providers import Provider
-from ofipy._receive_context import ReceiveContext
-from ofipy._region import Region
-from ofipy._remote import RemoteRegion
-from ofipy._request import Message, MessageRequest, PreparedRequest, Request
-from ofipy._together import start, wait_all, wait_any
+from ofipy._base.flags import Access, Cap, Completed, EndpointType, Flag, Op, Order, Progress, Threading
+from ofipy._completion.counter import Counter, DeferredWork
+from ofipy._completion.cq import COMPLETION_DTYPE, CompletionBatch, CompletionQueue
+from ofipy._completion.eq import Event, EventKind, EventQueue
+from ofipy._completion.request import Message, MessageRequest, PreparedRequest, Request
+from ofipy._completion.together import start, wait_all, wait_any
+
+# Opening and asking
+from ofipy._discovery.address import Address
+from ofipy._discovery.av import AddressVector, Peer
+from ofipy._discovery.info import AddressFormat, Explanation, Info, getinfo
+from ofipy._discovery.providers import Provider
+from ofipy._memory.records import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
+from ofipy._memory.region import Region
+from ofipy._memory.remote import RemoteRegion
+from ofipy._objects.endpoint import Endpoint, EndpointAlias
+from ofipy._objects.fabric import Domain, Fabric
+from ofipy._objects.open import listen, open
+from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
+from ofipy._objects.receive_context import ReceiveContext
+from ofipy._objects.statistics import EndpointStatistics
+from ofipy._operations.connection import Connection
+from ofipy._operations.multi_receive import MessageView, MultiReceive
 
 if TYPE_CHECKING:
     from ofipy import measure
@@ -149,6 +150,11 @@ __all__ = [
     "wait_all",
     "wait_any",
 ]
+
+# Pickles that another version reads, tracebacks and help() say what is public, wherever it is defined.
+for _name in __all__:
+    if isinstance(_thing := globals().get(_name), type):
+        _thing.__module__ = __name__
 
 
 def get_include() -> str:

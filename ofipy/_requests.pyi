@@ -2,7 +2,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ofipy._request import PreparedRequest
+from ofipy._completion.request import PreparedRequest
 
 CALLS: list[str]
 HOOKS: list[str]

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ofipy._binding import check, ffi, lib
-from ofipy._endpoint import Endpoint
-from ofipy._errors import InvalidArgument
-from ofipy._limits import UINT32_MAX, UINT64_MAX, whole_number
-from ofipy._objects import refuse_objects
-from ofipy._remote import RemoteRegion
+from ofipy._base.binding import check, ffi, lib
+from ofipy._base.contents import refuse_objects
+from ofipy._base.errors import InvalidArgument
+from ofipy._base.limits import UINT32_MAX, UINT64_MAX, whole_number
+from ofipy._memory.remote import RemoteRegion
+from ofipy._objects.endpoint import Endpoint
 
 __all__ = ["match", "pingpong", "socket_pingpong", "socket_stream", "stream", "write"]
 

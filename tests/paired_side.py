@@ -8,9 +8,9 @@ with count and value. Between two rounds it sleeps, and so do its workers.
 import json
 import sys
 
-from fabtests.base.pair import pick_cores
 from fabtests.compare.cases import CASES
 from fabtests.compare.field import Field
+from ofipy.pingpong.pair import pick_cores
 
 
 def main() -> None:

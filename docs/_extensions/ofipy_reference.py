@@ -3,6 +3,7 @@
 
 import errno
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -13,8 +14,8 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 import ofipy
-from ofipy import _binding, _errors
-from ofipy._binding import ffi, lib
+from ofipy._base import binding, errors
+from ofipy._base.binding import ffi, lib
 from ofipy.cli.info import plain
 
 Row = Iterable[nodes.Node]
@@ -138,7 +139,7 @@ class Exceptions(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        kinds = [kind for kind in vars(_errors).values() if isinstance(kind, type)]
+        kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
         rows = (
             (
                 nodes.literal(text=kind.__name__),
@@ -169,9 +170,9 @@ class Codes(Directive):
                 nodes.literal(text=own.get(code) or errno.errorcode[code]),
                 nodes.literal(text=kind.__name__),
                 nodes.Text(ffi.string(lib.ofp_strerror(code)).decode()),
-                nodes.Text(_binding._REMEDIES.get(code, "")),
+                nodes.Text(binding._REMEDIES.get(code, "")),
             )
-            for code, kind in sorted(_binding._KINDS.items())
+            for code, kind in sorted(binding._KINDS.items())
         )
         return [make_table({"code": 8, "name": 18, "exception": 20, "message": 27, "remedy": 27}, rows)]
 
@@ -211,8 +212,17 @@ def check_names(app: Sphinx) -> None:
         )
 
 
+def name_definitions() -> None:
+    """Let public classes name the modules that define them: autodoc reads what stands behind their attributes there."""
+    for name, module in list(sys.modules.items()):
+        for thing in (getattr(module, own, None) for own in getattr(module, "__all__", ())):
+            if name.startswith("ofipy._") and isinstance(thing, type) and thing.__module__ == "ofipy":
+                thing.__module__ = name
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
+    name_definitions()
     app.add_directive("ofipy-parameters", Parameters)
     app.add_directive("ofipy-dtype", RecordType)
     app.add_directive("ofipy-capabilities", Capabilities)

@@ -7,9 +7,9 @@ from typing import Any
 
 import rich_click as click
 
-from fabtests.base.side import DEFAULT_PORT
-from fabtests.base.sizes import DEFAULT_SIZES, parse_sizes
 from ofipy.cli.support import Seconds
+from ofipy.pingpong.side import DEFAULT_PORT
+from ofipy.pingpong.sizes import DEFAULT_SIZES, parse_sizes
 
 __all__ = ["Options", "Sizes", "common_options"]
 

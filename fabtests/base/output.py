@@ -3,8 +3,8 @@
 
 from collections.abc import Callable
 
-from fabtests.base.plan import Measurement
-from fabtests.base.sizes import shorten_bytes, shorten_count
+from ofipy.pingpong.plan import Measurement
+from ofipy.pingpong.sizes import shorten_bytes, shorten_count
 
 __all__ = ["MachineLines", "TableLines"]
 

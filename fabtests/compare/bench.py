@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fabtests.base.worker import load
 from fabtests.compare.contender import Contender, Times
+from ofipy.pingpong.worker import load
 
 __all__ = ["Bench"]
 

@@ -7,14 +7,14 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import ofipy
-from fabtests.base.machine import StealClock, describe_machine
-from fabtests.base.pair import pick_cores
 from fabtests.compare.case import Case
 from fabtests.compare.cases import CASES
 from fabtests.compare.field import Field
 from fabtests.compare.report import build_document, print_tables
 from fabtests.compare.runner import Row, run_case, select_rows
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json, status_console
+from ofipy.pingpong.machine import StealClock, describe_machine
+from ofipy.pingpong.pair import pick_cores
 
 __all__ = ["run"]
 

@@ -5,9 +5,9 @@ import contextlib
 from types import TracebackType
 from typing import Any, Self
 
-from fabtests.base.pair import Pair, PairError
 from fabtests.compare.entrants import LIBFABRIC, MATCHER, OFIPY, Absent, Entrant, recipe_of
 from fabtests.compare.libfabric import Programs
+from ofipy.pingpong.pair import Pair, PairError
 
 __all__ = ["Field"]
 

@@ -17,9 +17,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from fabtests.base.leftovers import remove_leftovers
 from fabtests.compare.contender import Times
 from fabtests.compare.entrants import Absent
+from ofipy.pingpong.leftovers import remove_leftovers
 
 __all__ = ["BANDWIDTH", "PINGPONG", "LibfabricError", "Programs", "library_version", "run_program"]
 
@@ -67,7 +67,7 @@ class Programs:
         return cls(provider, cores=cores)
 
     def call(self, name: str, /, *arguments: Any) -> list[Any]:
-        """As of :class:`~fabtests.base.pair.Pair`, with the answer of the first side only.
+        """As of :class:`~ofipy.pingpong.pair.Pair`, with the answer of the first side only.
 
         Raises
         ------

@@ -3,9 +3,9 @@
 
 from typing import Literal
 
-from fabtests.base.side import Side
 from fabtests.compare.contender import Contender, Times
 from fabtests.compare.ways import WAYS, Way
+from ofipy.pingpong.side import Side
 
 __all__ = ["Ofipy"]
 

@@ -7,11 +7,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from fabtests.base.sizes import shorten_bytes
 from fabtests.compare.bars import Bar
 from fabtests.compare.runner import PeerResult, Row
 from fabtests.compare.statistics import SPREAD_LIMIT, Summary
 from ofipy.cli.tables import WRAPPED_WIDTH, print_table
+from ofipy.pingpong.sizes import shorten_bytes
 
 __all__ = ["SCHEMA", "build_document", "print_tables"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from fabtests.base.pair import PairError
 from fabtests.compare.bars import Bar, find_bars
 from fabtests.compare.case import Case, Cell, Round
 from fabtests.compare.entrants import MATCHER, OFIPY, Absent
 from fabtests.compare.field import Field
 from fabtests.compare.libfabric import LibfabricError
 from fabtests.compare.statistics import Summary, ratio, summarize
+from ofipy.pingpong.pair import PairError
 
 __all__ = ["PeerResult", "Row", "run_case", "select_rows"]
 
@@ -111,7 +111,7 @@ def run_case(
 
     Raises
     ------
-    fabtests.base.pair.PairError
+    ofipy.pingpong.pair.PairError
         When ofipy's own workers fail; a peer that fails becomes absent.
     """
     for group in groups:

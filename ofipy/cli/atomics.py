@@ -8,7 +8,7 @@ from rich.table import Table
 
 import ofipy
 from ofipy import AtomicOp, Datatype, Domain, FabricError, Info
-from ofipy._atomics import KINDS
+from ofipy._base.atomic_types import KINDS
 from ofipy.cli.info import SCHEMA
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json
 from ofipy.cli.tables import WRAPPED_WIDTH, print_table

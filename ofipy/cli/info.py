@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 import ofipy
-from ofipy._info import Explanation, Info
+from ofipy._discovery.info import Explanation, Info
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json
 from ofipy.cli.tables import WRAPPED_WIDTH, print_table
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``ofipy pingpong``: does it work here, and how fast.
 
-The measuring code is that of ``fabtests``, imported when the command runs: it needs nothing but ofipy's
-public interface, so it lives with the benchmarks, and ``import ofipy`` stays free of it. Both packages are in
-the same wheel.
+The measuring code, ``ofipy.pingpong``, is that of the benchmarks too. It is imported when the command runs, so that
+``import ofipy`` stays free of it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,16 +12,16 @@ import click
 from rich.text import Text
 
 import ofipy
-from fabtests.base.local import measure_local
-from fabtests.base.machine import StealClock, describe_machine
-from fabtests.base.pair import PairError, pick_cores
-from fabtests.base.pingpong import measure
-from fabtests.base.plan import Measurement, Plan
-from fabtests.base.side import Side
-from fabtests.base.sizes import DEFAULT_SIZES, parse_sizes, shorten_bytes
-from ofipy._info import configured_providers
+from ofipy._discovery.info import configured_providers
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json, status_console
 from ofipy.cli.tables import print_table
+from ofipy.pingpong.local import measure_local
+from ofipy.pingpong.loop import measure
+from ofipy.pingpong.machine import StealClock, describe_machine
+from ofipy.pingpong.pair import PairError, pick_cores
+from ofipy.pingpong.plan import Measurement, Plan
+from ofipy.pingpong.side import Side
+from ofipy.pingpong.sizes import DEFAULT_SIZES, parse_sizes, shorten_bytes
 
 __all__ = ["run"]
 

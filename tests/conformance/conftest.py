@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 import ofipy
-from ofipy._binding import ffi
+from ofipy._base.binding import ffi
 
 sys.path.insert(0, str(Path(__file__).parent))
 from deviations import deviation_of

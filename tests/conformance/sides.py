@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any
 
 import ofipy
-from fabtests.base.leftovers import remove_leftovers
+from ofipy.pingpong.leftovers import remove_leftovers
 
 TAG_SYNC = 2**63 - 1
 START_SECONDS = 60.0

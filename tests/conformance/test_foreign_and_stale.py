@@ -12,7 +12,7 @@ from sides import Target
 
 import ofipy
 from ofipy import Op
-from ofipy._binding import lib
+from ofipy._base.binding import lib
 
 Open = Callable[..., ofipy.Endpoint]
 Way = Callable[[ofipy.Endpoint, Any, Any, Any], Any]

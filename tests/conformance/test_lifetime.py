@@ -15,7 +15,7 @@ import pytest
 from sides import Side, Sides, Target
 
 import ofipy
-from fabtests.base.leftovers import remove_leftovers
+from ofipy.pingpong.leftovers import remove_leftovers
 
 TIMEOUT = 30
 

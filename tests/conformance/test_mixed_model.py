@@ -18,7 +18,7 @@ from test_atomics import expected
 
 import ofipy
 from ofipy import AtomicOp
-from ofipy._atomics import AtomicKind
+from ofipy._base.atomic_types import AtomicKind
 
 LANES = 4
 LANE = 10_000  # elements of 8 bytes

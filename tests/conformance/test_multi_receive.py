@@ -11,6 +11,7 @@ import pytest
 from sides import Side, Sides
 
 import ofipy
+from ofipy._operations import messaging
 
 pytestmark = [pytest.mark.needs("multi_recv", of="second"), pytest.mark.connected]
 
@@ -190,7 +191,7 @@ def test_it_cannot_be_prepared_nor_mixed_with_a_look(ep: ofipy.Endpoint) -> None
     with ep.register(bytearray(100)) as region, pytest.raises(ofipy.InvalidArgument):
         ep.post_trecv(region, flags="multi_recv|peek")
     with pytest.raises(ofipy.InvalidArgument):
-        ep._prepare(ofipy.Op.TRECV, bytearray(10), None, 0, 0, None, None, "multi_recv")
+        messaging._prepare(ep, ofipy.Op.TRECV, bytearray(10), None, 0, 0, None, None, "multi_recv")
 
 
 # ------------------------------------------------------------------------------------------------------- two sides

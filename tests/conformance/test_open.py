@@ -15,7 +15,7 @@ import pytest
 from sides import Side, Sides, Target
 
 import ofipy
-from ofipy._address import scheme_of
+from ofipy._discovery.address import scheme_of
 
 TIMEOUT = 30
 

@@ -15,7 +15,7 @@ from remote import BOTH, forge
 
 import ofipy
 from ofipy import Completed, Flag
-from ofipy._av import PEER_ANY, PEER_UNKNOWN
+from ofipy._discovery.av import PEER_ANY, PEER_UNKNOWN
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]
 TIMEOUT = 20

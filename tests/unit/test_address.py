@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ofipy
-from ofipy._address import counted, host_id, resolve, split_host_port
+from ofipy._discovery.address import counted, host_id, resolve, split_host_port
 
 ENTRIES = st.lists(
     st.tuples(st.text(min_size=1, max_size=20), st.binary(min_size=1, max_size=256)), min_size=1, max_size=5
@@ -114,7 +114,7 @@ def test_an_unknown_host_has_the_id_zero(monkeypatch: pytest.MonkeyPatch) -> Non
         def ofp_host_id(self, number: object, text: object, size: int) -> int:
             return -errno.EACCES
 
-    monkeypatch.setattr("ofipy._address.lib", Blind())
+    monkeypatch.setattr("ofipy._discovery.address.lib", Blind())
     assert host_id.__wrapped__() == bytes(16)
 
 

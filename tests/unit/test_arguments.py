@@ -14,7 +14,7 @@ import pytest
 
 import ofipy
 from ofipy import measure
-from ofipy._limits import LIMITS, UINT32_MAX, UINT64_MAX
+from ofipy._base.limits import LIMITS, UINT32_MAX, UINT64_MAX
 
 SIZE = 64  # of the region
 INT32 = (-(2**31), 2**31 - 1)

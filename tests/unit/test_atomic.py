@@ -18,8 +18,8 @@ from hypothesis.extra.numpy import arrays, from_dtype
 
 import ofipy
 from ofipy import AtomicOp, Cap, Datatype, Domain, Info
-from ofipy._atomics import KINDS
-from ofipy._binding import ffi as core_ffi
+from ofipy._base.atomic_types import KINDS
+from ofipy._base.binding import ffi as core_ffi
 from ofipy.cli.atomics import show_atomics
 from ofipy.cli.support import CommandError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ofipy
-from ofipy._address import scheme_of
+from ofipy._discovery.address import scheme_of
 
 NOWHERE = "/nonexistent/libfabric.so.1"
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 import ofipy
-from fabtests.base.plan import Measurement
 from ofipy.cli import atomics, info, pingpong
 from ofipy.cli.support import data_console, status_console
+from ofipy.pingpong.plan import Measurement
 
 FOREIGN = "[/red] not [bold]here[/], see :smile: [link=x] [/"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ofipy
-from ofipy._config import flatten
+from ofipy._base.config import flatten
 
 SHOW = """
 import json, logging, sys, warnings

@@ -21,7 +21,7 @@ import pytest
 
 import ofipy
 from fabtests.cli import fabtests
-from ofipy import _providers
+from ofipy._discovery import providers
 from ofipy.cli.commands import ofipy_command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,9 +116,9 @@ def loggers(page: str) -> set[str]:
     """Names that the library logs under, for the pages that speak of them."""
     if page not in ("docs/how-to/debug.md", "docs/how-to/configure.md"):
         return set()
-    assert 'getLogger("ofipy.config")' in (ROOT / "ofipy" / "_config.py").read_text()
+    assert 'getLogger("ofipy.config")' in (ROOT / "ofipy" / "_base" / "config.py").read_text()
     assert 'OFP_LOG_WARNING, "core"' in (ROOT / "native" / "src" / "param.c").read_text()
-    return {"ofipy.config", "ofipy.core", *(f"ofipy.{name}" for name in _providers.known())}
+    return {"ofipy.config", "ofipy.core", *(f"ofipy.{name}" for name in providers.known())}
 
 
 def has(kind: type, name: str) -> bool:
@@ -300,8 +300,8 @@ def wrong_variables(code: Code) -> Iterator[str]:
 
 
 def test_variables() -> None:
-    for name in _providers.known():
-        _providers.load(name)  # which declares its parameters
+    for name in providers.known():
+        providers.load(name)  # which declares its parameters
     complain((code, what) for code in every_code() for what in wrong_variables(code))
 
 

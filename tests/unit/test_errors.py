@@ -9,10 +9,10 @@ import re
 import pytest
 
 import ofipy
-from ofipy import _errors
-from ofipy._binding import Text, check, failure, ffi, lib, nanoseconds
+from ofipy._base import errors
+from ofipy._base.binding import Text, check, failure, ffi, lib, nanoseconds
 
-CLASSES = [getattr(_errors, name) for name in _errors.__all__]
+CLASSES = [getattr(errors, name) for name in errors.__all__]
 
 
 @pytest.mark.parametrize("kind", CLASSES)

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from fabtests.base.output import MachineLines, TableLines
-from fabtests.base.plan import Measurement, Plan
-from fabtests.base.sizes import ALL_SIZES, default_iterations, parse_sizes, shorten_bytes, shorten_count
+from ofipy.pingpong.plan import Measurement, Plan
+from ofipy.pingpong.sizes import ALL_SIZES, default_iterations, parse_sizes, shorten_bytes, shorten_count
 
 
 @pytest.mark.parametrize(

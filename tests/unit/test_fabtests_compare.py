@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from fabtests.base.pair import PairError
 from fabtests.compare.bars import BARS, Bar, find_bars
 from fabtests.compare.case import Case, Cell, Round
 from fabtests.compare.cases import CASES
@@ -17,6 +16,7 @@ from fabtests.compare.latency import ShmLatency
 from fabtests.compare.report import build_document, print_tables
 from fabtests.compare.runner import PeerResult, Row, run_case, select_rows
 from fabtests.compare.statistics import Summary, ratio, summarize
+from ofipy.pingpong.pair import PairError
 
 NONE = np.zeros(0)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fabtests.base.pair import pick_cores
 from fabtests.compare.case import Cell
 from fabtests.compare.cases import CASES
 from fabtests.compare.entrants import LIBFABRIC, Entrant
@@ -22,6 +21,7 @@ from fabtests.compare.libfabric import (
 )
 from fabtests.compare.runner import run_case
 from fabtests.compare.windows import ShmBandwidth
+from ofipy.pingpong.pair import pick_cores
 
 STAND_IN = """#!{python}
 import os, socket, sys

@@ -12,8 +12,6 @@ from typing import Any, Self
 import pytest
 
 import ofipy
-from fabtests.base.pair import pick_cores
-from fabtests.base.worker import load
 from fabtests.compare.bench import Bench
 from fabtests.compare.case import Case, Cell
 from fabtests.compare.cases import CASES
@@ -25,6 +23,8 @@ from fabtests.compare.latency import TcpLatency
 from fabtests.compare.rma import ShmRma
 from fabtests.compare.runner import select_rows
 from fabtests.compare.windows import TcpBandwidth, TcpRate
+from ofipy.pingpong.pair import pick_cores
+from ofipy.pingpong.worker import load
 
 MIB = 1 << 20
 SIZE = 100_000  # larger than what any of them buffers or copies without being asked

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import ofipy
-from ofipy._binding import lib
-from ofipy._flags import complete_flags, parse_enum, parse_flags
+from ofipy._base.binding import lib
+from ofipy._base.flags import complete_flags, parse_enum, parse_flags
 
 
 def test_forms_of_flags() -> None:

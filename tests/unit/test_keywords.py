@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ofipy
-from ofipy._keywords import EndpointOptions, OpenOptions
+from ofipy._objects.keywords import EndpointOptions, OpenOptions
 
 HANDS_ON = [
     (ofipy.open, OpenOptions),

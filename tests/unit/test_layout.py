@@ -420,5 +420,20 @@ def test_the_program_tells_its_verdict(tmp_path: Path) -> None:
     assert len(knot["members"]) == 4
 
 
+# Our own tree
+
+
+def complain(verdict: Verdict) -> None:
+    assert not verdict, "\n".join(report(verdict))
+
+
+def test_the_modules_of_ofipy_are_no_knot() -> None:
+    complain(Verdict(knots(ROOT, "ofipy"), {}, []))
+
+
+def test_ofipy_imports_nothing_of_fabtests() -> None:
+    complain(Verdict([], {}, upwards(ROOT)))
+
+
 if __name__ == "__main__":
     sys.exit(main())

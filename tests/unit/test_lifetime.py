@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ofipy._lifetime import Handle, Resource
+from ofipy._base.lifetime import Handle, Resource
 
 
 class Owner(Resource):

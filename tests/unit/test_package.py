@@ -3,6 +3,7 @@
 
 import dataclasses
 import inspect
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import ofipy
-from ofipy._binding import ffi, lib
+from ofipy._base.binding import ffi, lib
 
 
 def test_all_is_complete() -> None:
@@ -48,6 +49,17 @@ TWO_SIDED = frozenset(
         *("post_atomic", "post_fetch_atomic", "post_compare_atomic"),
     )
 )
+
+
+def test_public_things_say_so_in_pickles() -> None:
+    """Another version of the package may have them elsewhere."""
+    kinds = [thing for name in ofipy.__all__ if inspect.isclass(thing := getattr(ofipy, name))]
+    assert {kind.__module__ for kind in kinds} == {"ofipy"}
+    handle = ofipy.RemoteRegion(key=1, offset=0, length=8, access=ofipy.Access.REMOTE_READ)
+    address = ofipy.Address((("shm", b"x"),))
+    for thing in (*kinds, handle, address, ofipy.Cap.MSG, ofipy.EventKind.USER, ofipy.TimedOut("late")):
+        assert b"ofipy._" not in pickle.dumps(thing)
+        assert str(pickle.loads(pickle.dumps(thing))) == str(thing)
 
 
 def test_two_positional_arguments_at_most() -> None:
@@ -108,7 +120,7 @@ def test_dtypes_are_the_layout_of_c(dtype: np.dtype, name: str, size: int) -> No
 
 
 def test_operation_arrays() -> None:
-    from ofipy._operations import operations
+    from ofipy._memory.records import operations
 
     ops = operations(3)
     assert ops.dtype == ofipy.OPERATION_DTYPE

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ofipy
-from ofipy import _providers
+from ofipy._discovery import providers
 
 TIMEOUT = 20
 SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -20,8 +20,8 @@ NOT_TRUTH = ("maybe", "2", "-1", "y es")
 
 def declared() -> list[ofipy.Parameter]:
     """Those of the core and of every installed provider that loads."""
-    for name in _providers.ordered_names():
-        _providers.load(name)
+    for name in providers.ordered_names():
+        providers.load(name)
     return [each for each in ofipy.parameters() if each.type != "string"]
 
 
@@ -49,7 +49,7 @@ def refused(parameter: ofipy.Parameter) -> list[str]:
 
 def concerned(parameter: ofipy.Parameter) -> list[str]:
     """Providers that read it."""
-    own = [name for name in _providers.ordered_names() if parameter.name.startswith(f"OFIPY_{name.upper()}_")]
+    own = [name for name in providers.ordered_names() if parameter.name.startswith(f"OFIPY_{name.upper()}_")]
     return own or ["shm", "tcp"]
 
 
@@ -95,16 +95,17 @@ def test_environment(parameter: ofipy.Parameter, monkeypatch: pytest.MonkeyPatch
 FILE = """
 import json, os, sys
 import ofipy
-from ofipy import _config, _providers
+from ofipy._base import config
+from ofipy._discovery import providers
 answers = []
-for name in _providers.ordered_names():
-    _providers.load(name)
+for name in providers.ordered_names():
+    providers.load(name)
 for key, value in json.load(sys.stdin):
     with open(os.environ["OFIPY_CONFIG"], "w") as file:
         file.write(f"{key} = {value}\\n")
-    _config._waiting = None
+    config._waiting = None
     try:
-        _config.apply(complete=True)
+        config.apply(complete=True)
         answers.append(next(each.value for each in ofipy.parameters() if each.name == "OFIPY_" + key.upper()))
     except ofipy.ConfigError as error:
         answers.append(str(error))

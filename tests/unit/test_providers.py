@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 
 import ofipy
-from ofipy import _providers
+from ofipy._discovery import providers
 
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder of packages, each an entry point of its own name."""
     monkeypatch.syspath_prepend(tmp_path)
-    found = dict(_providers.known())
+    found = dict(providers.known())
 
     def known() -> dict[str, EntryPoint]:
         names = sorted({*found, *(path.stem for path in tmp_path.glob("*.py"))})
         return {
-            name: found.get(name) or EntryPoint(name, f"{name}:provider", _providers.GROUP) for name in names
+            name: found.get(name) or EntryPoint(name, f"{name}:provider", providers.GROUP) for name in names
         }
 
-    monkeypatch.setattr(_providers, "known", known)
-    monkeypatch.setattr(_providers, "_loaded", dict(_providers._loaded))
+    monkeypatch.setattr(providers, "known", known)
+    monkeypatch.setattr(providers, "_loaded", dict(providers._loaded))
     return tmp_path
 
 
@@ -49,10 +49,10 @@ def test_broken_package_is_a_reason_only(
     assert reports[name].infos == ()
     assert name in caplog.text
     with pytest.raises(ofipy.ProviderUnavailable, match=said):
-        _providers.load(name)
+        providers.load(name)
     with pytest.raises(ofipy.ProviderUnavailable, match=name):
         ofipy.open(provider=name)
-    assert set(reports) >= set(_providers.known())
+    assert set(reports) >= set(providers.known())
 
 
 def test_unknown_name_is_told_with_the_known_ones() -> None:
@@ -64,13 +64,13 @@ def test_unknown_name_is_told_with_the_known_ones() -> None:
 def test_near_match(installed: Path) -> None:
     (installed / "verbatim.py").write_text("")
     with pytest.raises(ofipy.ProviderUnavailable, match="did you mean verbatim"):
-        _providers.load("verbatm")
+        providers.load("verbatm")
 
 
 def test_order(installed: Path) -> None:
     for name in ("zebra", "tcp", "aardvark", "link", "shm", "verbs"):
         (installed / f"{name}.py").write_text("")
-    names = _providers.ordered_names()
+    names = providers.ordered_names()
     assert names[:4] == ["link", "verbs", "shm", "tcp"]
     assert names[4:] == sorted(names[4:])
 

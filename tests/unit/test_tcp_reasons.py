@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import ofipy
-from ofipy._binding import drain_log
+from ofipy._base.binding import drain_log
 
 TIMEOUT = 20
 NODE = "127.0.0.1"

@@ -58,7 +58,7 @@ def test_who_accepts_and_shuts_down_has_accepted(behind: bytes) -> None:
 @pytest.mark.parametrize("slowly", [False, True], ids=["at once", "after it ended"])
 def test_what_was_answered_is_told_after_the_end(slowly: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection is made and over before its request exists."""
-    from ofipy import _connection
+    from ofipy._operations import connection
 
     class Late:
         def __getattr__(self, name: str) -> object:
@@ -66,8 +66,8 @@ def test_what_was_answered_is_told_after_the_end(slowly: bool, monkeypatch: pyte
                 time.sleep(0.2)
             return getattr(lib, name)
 
-    lib = _connection.lib
-    monkeypatch.setattr(_connection, "lib", Late())
+    lib = connection.lib
+    monkeypatch.setattr(connection, "lib", Late())
 
     def serve() -> None:
         with listener.accept()[0] as peer:

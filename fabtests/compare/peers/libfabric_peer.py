@@ -3,7 +3,7 @@
 
 import ofipy
 from fabtests.compare.ofipy_side import Ofipy
-from ofipy._binding import ffi
+from ofipy._base.binding import ffi
 
 __all__ = ["Libfabric"]
 

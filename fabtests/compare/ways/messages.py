@@ -7,10 +7,10 @@ from time import perf_counter_ns
 import numpy as np
 
 import ofipy
-from fabtests.base.pingpong import TAG_PING, PingPong
-from fabtests.base.side import Side
 from fabtests.compare.contender import TimedInC, Times
 from fabtests.compare.ways.way import TAG_ACKNOWLEDGE, Way
+from ofipy.pingpong.loop import TAG_PING, PingPong
+from ofipy.pingpong.side import Side
 
 __all__ = ["Awaited", "Blocking", "Native", "Prepared"]
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 import ofipy
-from fabtests.base.pingpong import TAG_PING
-from fabtests.base.side import Side
 from fabtests.compare.contender import Bytes, new_buffer
 from fabtests.compare.ways.way import TAG_ACKNOWLEDGE, Way
+from ofipy.pingpong.loop import TAG_PING
+from ofipy.pingpong.side import Side
 
 __all__ = ["Array", "Batch", "Domain"]
 

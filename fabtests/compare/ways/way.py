@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the modes of ofipy have in common."""
 
-from fabtests.base.side import Side
 from fabtests.compare.contender import Bytes, Times, new_buffer, time_each
+from ofipy.pingpong.side import Side
 
 __all__ = ["TAG_ACKNOWLEDGE", "Way"]
 

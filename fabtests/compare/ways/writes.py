@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 import ofipy
-from fabtests.base.side import Side
 from fabtests.compare.contender import Bytes, TimedInC, Times, new_buffer, read_all
 from fabtests.compare.ways.way import Way
+from ofipy.pingpong.side import Side
 
 __all__ = ["TargetIdle", "TargetReads", "WriteBlocking", "WriteNative", "WritePrepared"]
 

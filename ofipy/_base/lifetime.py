@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who closes what, and when.
+
+The problem: C wants children closed before their parents, while Python may collect objects of a dropped tree
+in any order, end the interpreter with everything open, or fork. The choice: what has to be closed in C is a
+:class:`Handle`, and handles know each other without the objects around them. A parent's handle holds its
+children's handles strongly; an object holds its own handle and its parent object; a handle knows its object
+weakly, only to tell it that it is closed.
+
+Closing may take seconds, when a peer takes nothing. So each tree, that of a fabric, has a lock of its own, and a
+finaliser never waits for one: it runs in any thread, inside whatever that does.
+"""
+
+import atexit
+import os
+import sys
+import threading
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from ofipy._base.binding import drain_log
+from ofipy._base.errors import Canceled, Closed, FabricError, ForkedError, InvalidArgument
+
+__all__ = ["CLOSE_TIMEOUT", "Handle", "Opening", "ProcessBound", "Resource"]
+
+# Seconds that closing an endpoint may take to finish what the transport has begun.
+CLOSE_TIMEOUT = 2.0
+
+
+_roots: "dict[int, Handle]" = {}  # open handles without a parent, in the order opened
+
+
+class _Tree:
+    """What all handles with one root share."""
+
+    __slots__ = ("late", "lock")
+
+    def __init__(self) -> None:
+        # One close at a time; finalisers run inside others, so its holder may take it again.
+        self.lock = threading.RLock()
+        self.late: deque[Handle] = deque()  # to be closed by whoever has the lock
+
+    def close(self, handle: "Handle") -> None:
+        """Close a handle of this tree; the lock is held."""
+        outer, _closing.tree = _closing.tree, self
+        try:
+            handle._close()
+        finally:
+            _closing.tree = outer
+
+    def close_late(self) -> None:
+        """Close what finalisers have left, unless somebody else does it."""
+        while self.late and self.lock.acquire(blocking=False):
+            try:
+                # Another finaliser may run anywhere in here, and take the last one.
+                with suppress(IndexError):
+                    while True:
+                        handle = self.late.popleft()
+                        with suppress(FabricError):
+                            self.close(handle)
+            finally:
+                self.lock.release()
+
+
+class _Closing(threading.local):
+    """Of each thread."""
+
+    tree: _Tree | None = None
+    """The one in which it closes something now."""
+
+
+_closing = _Closing()
+
+
+class Opening:
+    """The time between a C object's opening and its :class:`Handle`: Ctrl-C in between leaves nothing that nobody owns.
+
+    Parameters
+    ----------
+    find : callable
+        What C has opened, or something false before it has.
+    close : callable
+        Called with that when an exception comes up before a handle owns it.
+    """
+
+    __slots__ = ("close", "find", "owned")
+
+    def __init__(self, find: Callable[[], Any], close: Callable[[Any], object]) -> None:
+        self.find = find
+        self.close = close
+        self.owned = False  # set right behind what makes the handle known, with no call in between
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None and not self.owned:
+            opened = self.find()
+            if opened:
+                self.close(opened)
+
+
+class Handle:
+    """A C object that has to be closed once, after its children.
+
+    Parameters
+    ----------
+    pointer
+        What C calls it.
+    close : callable
+        Called with the pointer; raises FabricError when C refuses.
+    parents : tuple of Handle
+        Each closes this one before itself.
+    kind : str
+        For messages.
+    last : bool
+        Close it after those of its parent's children that are not so, since they use it.
+    opening : Opening, optional
+        Told when this owns the object.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "children",
+        "close_pointer",
+        "interrupted",
+        "kind",
+        "last",
+        "owner",
+        "parents",
+        "pid",
+        "pointer",
+        "shell",
+        "tree",
+    )
+
+    def __init__(
+        self,
+        pointer: Any,
+        close: Callable[[Any], None],
+        parents: "tuple[Handle, ...]",
+        kind: str,
+        *,
+        last: bool = False,
+        opening: Opening | None = None,
+    ) -> None:
+        self.pointer = pointer
+        # Other threads may be on their way into a call with the pointer when it is closed. They hold the object that
+        # holds this, and the memory that C needs to say that it is closed goes with it.
+        self.shell = pointer
+        self.close_pointer = close
+        self.parents = parents
+        self.tree: _Tree = parents[0].tree if parents else _Tree()
+        self.kind = kind
+        self.last = last
+        self.pid = os.getpid()
+        self.interrupted = False  # in the middle of closing
+        self.owner: weakref.ref[Resource] | None = None
+        self.children: dict[int, Handle] = {}
+        number = id(self)
+        if parents:
+            parents[0].children[number] = self
+            if opening is not None:
+                opening.owned = True
+        for parent in parents[1:]:
+            parent.children[number] = self
+        if not parents:
+            _watch_exit()
+            _roots[id(self)] = self
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not been closed."""
+        return self.pointer is not None
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether it was opened by a parent process."""
+        return self.pid != os.getpid()
+
+    def close(self) -> None:
+        """Close the children, newest first, then this; a second call does nothing.
+
+        Raises
+        ------
+        FabricError
+            The first failure; the others are closed all the same.
+        """
+        if self.pointer is None:
+            return
+        if self.is_forked:
+            # Another thread may have held the lock at the moment of the fork.
+            for child in list(self.children.values()):
+                child.close()
+            self._forget()
+            return
+        tree = self.tree
+        if _closing.tree not in (None, tree):
+            # The garbage collector runs this inside another close: two threads could wait for each other.
+            self.close_soon()
+            return
+        with tree.lock:
+            tree.close(self)
+        tree.close_late()
+
+    def close_soon(self) -> None:
+        """Close it without waiting for other threads: one that closes something in the tree does it, else this one."""
+        self.tree.late.append(self)
+        self.tree.close_late()
+
+    def _close(self) -> None:
+        # Held until the end: an owner that goes in the middle would close this a second time.
+        owner = self.owner() if self.owner is not None else None
+        failed: FabricError | None = None
+        newest_first = list(reversed(self.children.values()))
+        for child in sorted(newest_first, key=lambda child: child.last):
+            try:
+                child.close()
+            except FabricError as error:
+                failed = failed or error
+        if failed is not None:
+            # C still has children, so closing again must be possible.
+            raise failed
+        pointer = self.pointer
+        if pointer is None:
+            return
+        if owner is not None:
+            owner._closing()
+        # From here on other threads find it closed.
+        self.pointer = None
+        try:
+            self.close_pointer(pointer)
+        except (Canceled, Closed):
+            # What C says of an object that it has closed: in a call that was interrupted as it returned.
+            if not self.interrupted:
+                self.pointer = pointer
+                raise
+        except BaseException as error:
+            self.pointer = pointer
+            self.interrupted = not isinstance(error, FabricError)
+            raise
+        self._forget()
+
+    def _forget(self) -> None:
+        self.pointer = None
+        owner = self.owner() if self.owner is not None else None
+        if owner is not None:
+            owner._closed()
+        for parent in self.parents:
+            parent.children.pop(id(self), None)
+        _roots.pop(id(self), None)
+
+
+_exit_is_watched = False
+
+
+def _watch_exit() -> None:
+    global _exit_is_watched
+    if not _exit_is_watched:
+        atexit.register(_close_all)
+        _exit_is_watched = True
+
+
+def _close_all() -> None:
+    if threading.active_count() > 1:
+        # Daemon threads may be on their way into a call, with the pointers that would be freed here. What they leave
+        # behind has no name anywhere: it goes with the process.
+        return
+    for handle in reversed(list(_roots.values())):
+        try:
+            handle.close()
+        except FabricError:
+            # The process ends; the kernel takes back what C could not.
+            continue
+
+
+class ProcessBound:
+    """Base of what means something in its own process only: it can be neither pickled nor copied."""
+
+    __slots__ = ()
+
+    _instead: str = "open one in the other process"
+    """What a program sends in its place."""
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        raise InvalidArgument(
+            f"{type(self).__name__} objects mean nothing outside their process",
+            operation="pickle",
+            remedy=self._instead,
+        )
+
+
+class Resource(ProcessBound):
+    """Base of everything that holds something in C."""
+
+    __slots__ = ("__weakref__", "_core")
+
+    _core: Handle
+
+    _warns: bool = True
+
+    def _own(self, core: Handle) -> None:
+        self._core = core
+        core.owner = weakref.ref(self)
+
+    def _closing(self) -> None:
+        """What the object does right before its C part goes; nothing by default."""
+
+    def _closed(self) -> None:
+        """What the object forgets once its C part is gone; nothing by default."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called, or a parent closed."""
+        return not self._core.is_open
+
+    def close(self) -> None:
+        """Close it, and before it what was opened from it, newest first. A second call does nothing.
+
+        Operations in flight end as cancelled. In a forked child nothing happens: the object is the parent's.
+
+        Raises
+        ------
+        FabricError
+            When C refuses, such as :class:`~ofipy.ThreadingError` from a thread that is not the domain's.
+        """
+        self._core.close()
+        drain_log()
+
+    def _pointer(self, operation: str) -> Any:
+        """C's pointer.
+
+        Raises
+        ------
+        Closed, ForkedError
+            When there is none to use.
+        """
+        core = self._core
+        pointer = core.pointer  # once: another thread may close it between two looks
+        if pointer is None:
+            raise Closed(f"the {core.kind} is closed", operation=operation)
+        if core.is_forked:
+            raise ForkedError(
+                f"the {core.kind} belongs to the parent process",
+                operation=operation,
+                remedy="open a new one in this process",
+            )
+        return pointer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except FabricError:
+            if error is None:
+                raise
+            # The exception on its way is the cause worth seeing.
+
+    def __del__(self) -> None:
+        core: Handle | None = getattr(self, "_core", None)
+        if core is None or core.pointer is None or core.is_forked or sys.is_finalizing():
+            return
+        # A finaliser has nobody to tell of a failure; the parent's close tries again.
+        try:
+            try:
+                if self._warns:
+                    warnings.warn(
+                        f"unclosed {core.kind} {self!r}", ResourceWarning, source=self, stacklevel=2
+                    )
+            finally:
+                core.close_soon()
+        except (FabricError, MemoryError):
+            pass

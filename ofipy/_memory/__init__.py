@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What operations move: regions, remote handles, buffers, allocated arrays, records."""

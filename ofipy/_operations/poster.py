@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Posters: what an endpoint, an alias or a receive context posts its operations with; C, in ``ofipy/requests``."""
+
+from typing import TYPE_CHECKING, Any
+
+from ofipy._base.binding import drain_log, ffi, lib, nanoseconds
+from ofipy._completion.request import COMPLETED, Request, loop_is_running
+from ofipy._completion.together import start_all
+from ofipy._memory.allocation import MemoryDomain
+from ofipy._memory.region import Region
+from ofipy._requests import CALLS, HOOKS, Poster, bind
+
+if TYPE_CHECKING:
+    import weakref
+
+
+__all__ = ["CLOSED", "Poster", "make_poster"]
+
+bind(
+    tuple(int(ffi.cast("uintptr_t", ffi.addressof(lib, name))) for name in CALLS),
+    tuple(
+        {
+            "nanoseconds": nanoseconds,
+            "drain_log": drain_log,
+            "loop_is_running": loop_is_running,
+            "Region": Region,
+            "Request": Request,
+            "COMPLETED": COMPLETED,
+            "start_all": start_all,
+        }[name]
+        for name in HOOKS
+    ),
+)
+
+CLOSED = Poster(0, None, None, lambda address, length: None, [])
+"""The poster of what is not enabled: it posts nothing, and the general way says why."""
+
+
+def make_poster(pointer: Any, domain: MemoryDomain, vector: "weakref.ref[Any]") -> Poster:
+    """The poster of an open handle in C, for peers that refer to `vector`."""
+    return Poster(
+        int(ffi.cast("uintptr_t", pointer)),
+        domain,
+        vector,
+        domain._memory.find,
+        domain._memory._starts,
+    )

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading and writing the memory of peers (fi_rma(3)): requests, prepared operations, and the raw tier.
+
+As in :mod:`ofipy._operations.messaging` the first lines of ``read`` and ``write`` are the fast way, and the general
+way says what is wrong.
+
+The peer takes no part, but its process has to make progress unless the transport reaches its memory by itself:
+``progress="auto"``, as :func:`ofipy.open` chooses it, always does. What the peer refuses (a closed region, wrong key,
+bounds or rights) ends as :class:`~ofipy.RemoteAccessError` from ``wait()``, with nothing touched there.
+"""
+
+import errno as codes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ofipy._base.errors import InvalidArgument
+from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
+from ofipy._completion.request import PreparedRequest, Request
+from ofipy._discovery.av import own_peer
+from ofipy._memory.buffers import LocalMemory, local_memory, make_record, region_memory
+from ofipy._memory.region import Region
+from ofipy._memory.remote import READS, WRITES, RemoteMemory, RemoteRegion, remote_memory
+from ofipy._operations.initiator import Initiator, post_record, prepare, start
+from ofipy._requests import PLAIN
+
+if TYPE_CHECKING:
+    pass
+
+
+__all__ = [
+    "Remote",
+    "check_lengths",
+    "post_read",
+    "post_write",
+    "prepare_read",
+    "prepare_write",
+    "read",
+    "write",
+]
+
+_READ, _WRITE = int(Op.READ), int(Op.WRITE)
+_NAMES = {_READ: "read", _WRITE: "write"}
+_RIGHTS = {_READ: READS, _WRITE: WRITES}
+_HAS_DATA = int(Flag.REMOTE_CQ_DATA)
+
+Remote = RemoteRegion | Sequence[RemoteRegion]
+
+
+def read(
+    self: Initiator,
+    into: Any,
+    peer: int,
+    remote: Remote,
+    *,
+    complete: str | None = None,
+    flags: Flag | str | None = None,
+    timeout: float | None = None,
+) -> Request:
+    """Read the memory of a peer.
+
+    Parameters
+    ----------
+    into : Region, writable array or bytes-like, or list of them
+        Where to; not to be touched until the request has finished.
+    peer : Peer or int
+        Whose memory.
+    remote : RemoteRegion, or list of them
+        What; as many bytes as `into`. A list has at most ``info.remote_segment_limit`` entries.
+    complete : str, optional
+        Completion level; what was read is always there when the request has finished.
+    flags : Flag or str, optional
+        Such as ``fence``.
+    timeout : float, optional
+        Seconds to wait for room in a full transmit queue; as of :meth:`tsend`.
+
+    Returns
+    -------
+    Request
+        Its ``wait()`` returns itself.
+
+    Raises
+    ------
+    InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
+        When an argument is wrong, or `remote` does not grant reading; nothing was started.
+    """
+    if complete is None and flags is None and timeout is None:
+        request = _at_once(self, _READ, into, peer, remote)
+        if request is not None:
+            return request
+    return _start(self, _READ, into, peer, remote, None, complete, flags, timeout)
+
+
+def write(
+    self: Initiator,
+    buffer: Any,
+    peer: int,
+    remote: Remote,
+    *,
+    data: int | None = None,
+    complete: str | None = None,
+    flags: Flag | str | None = None,
+    timeout: float | None = None,
+) -> Request:
+    """Write to the memory of a peer.
+
+    Parameters
+    ----------
+    buffer : Region, array, bytes-like, or list of them
+        What to write.
+    peer : Peer or int
+        Whose memory.
+    remote : RemoteRegion, or list of them
+        Where to; as many bytes as `buffer`.
+    data : int, optional
+        Remote CQ data: 64 bits that the peer finds in its queue, in an entry of its own, once the bytes are there.
+    complete : str, optional
+        When the request is finished: ``transmit`` or ``delivery`` (the bytes are in the peer's memory). Default:
+        when the buffer is reusable.
+    flags : Flag or str, optional
+        Such as ``fence`` or ``inject``.
+    timeout : float, optional
+        Seconds to wait for room in a full transmit queue; as of :meth:`tsend`.
+
+    Returns
+    -------
+    Request
+        Maybe finished already. Its ``wait()`` returns itself.
+
+    Raises
+    ------
+    InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
+        When an argument is wrong, or `remote` does not grant writing; nothing was started.
+    """
+    if data is None and complete is None and flags is None and timeout is None:
+        request = _at_once(self, _WRITE, buffer, peer, remote)
+        if request is not None:
+            return request
+    return _start(self, _WRITE, buffer, peer, remote, data, complete, flags, timeout)
+
+
+# prepared
+
+
+def prepare_read(
+    self: Initiator,
+    into: Any,
+    peer: int,
+    remote: Remote,
+    *,
+    complete: str | None = None,
+    flags: Flag | str | None = None,
+) -> PreparedRequest:
+    """Prepare a read that is started many times; arguments as of :meth:`read`."""
+    return _prepare(self, _READ, into, peer, remote, None, complete, flags)
+
+
+def prepare_write(
+    self: Initiator,
+    buffer: Any,
+    peer: int,
+    remote: Remote,
+    *,
+    data: int | None = None,
+    complete: str | None = None,
+    flags: Flag | str | None = None,
+) -> PreparedRequest:
+    """Prepare a write that is started many times; arguments as of :meth:`write`."""
+    return _prepare(self, _WRITE, buffer, peer, remote, data, complete, flags)
+
+
+# raw
+
+
+def post_read(
+    self: Initiator,
+    region: Region,
+    peer: int,
+    remote: Remote,
+    *,
+    offset: int = 0,
+    length: int | None = None,
+    context: int = 0,
+    complete: str | None = None,
+    flags: Flag | str | None = None,
+) -> None:
+    """Post a read into a part of a region; `remote` as of :meth:`read`, the rest as of :meth:`post_tsend`."""
+    memory = region_memory(region, offset, length, domain=self._domain, operation="read")
+    _post(self, _READ, memory, peer, remote, context, None, complete, flags)
+
+
+def post_write(
+    self: Initiator,
+    region: Region,
+    peer: int,
+    remote: Remote,
+    *,
+    offset: int = 0,
+    length: int | None = None,
+    context: int = 0,
+    data: int | None = None,
+    complete: str | None = None,
+    flags: Flag | str | None = None,
+) -> None:
+    """Post a write of a part of a region; `remote` as of :meth:`write`, the rest as of :meth:`post_tsend`."""
+    memory = region_memory(region, offset, length, domain=self._domain, operation="write")
+    _post(self, _WRITE, memory, peer, remote, context, data, complete, flags)
+
+
+# how
+
+
+def _at_once(self: Initiator, op: int, buffer: Any, peer: int, remote: Any) -> Request | None:
+    """One piece on each side, all arguments right; None when it is not so, and nothing was started."""
+    if type(remote) is not RemoteRegion or _RIGHTS[op] & ~remote._rights:
+        return None
+    return self._poster.rma(self, op, buffer, peer, remote._segment)  # type: ignore[no-any-return]
+
+
+def _record(
+    self: Initiator,
+    op: int,
+    memory: LocalMemory,
+    peer: int,
+    remote: Remote,
+    data: int | None,
+    complete: str | None,
+    flags: Flag | str | None,
+    context: int = 0,
+) -> tuple[Any, RemoteMemory]:
+    """Check the arguments and make a record; with the remote segments that it points to."""
+    name = _NAMES[op]
+    peer = own_peer(self._peers.vector, peer, name)
+    far = remote_memory(
+        remote,
+        rights=_RIGHTS[op],
+        limit=self._domain.info.remote_segment_limit,
+        operation=name,
+        provider=self._domain.provider,
+    )
+    check_lengths(name, memory.length, far.length)
+    bits = parse_flags(Flag, flags).value | complete_flags(complete)
+    if data is not None:
+        bits |= _HAS_DATA
+    record = make_record(op, memory, peer=peer, data=data or 0, flags=bits, context=context, remote=far)
+    return record, far
+
+
+def _start(
+    self: Initiator,
+    op: int,
+    buffer: Any,
+    peer: int,
+    remote: Remote,
+    data: int | None,
+    complete: str | None,
+    flags: Flag | str | None,
+    timeout: float | None,
+) -> Request:
+    name = _NAMES[op]
+    self._pointer(name)
+    memory = local_memory(buffer, domain=self._domain, writable=op == _READ, operation=name)
+    record, far = _record(self, op, memory, peer, remote, data, complete, flags)
+    keep = (memory.segments, memory.keep, far)
+    return start(self, Request, PLAIN, record, keep, name, peer, timeout)  # type: ignore[no-any-return]
+
+
+def _prepare(
+    self: Initiator,
+    op: int,
+    buffer: Any,
+    peer: int,
+    remote: Remote,
+    data: int | None,
+    complete: str | None,
+    flags: Flag | str | None,
+) -> PreparedRequest:
+    name = _NAMES[op]
+    self._pointer(name)
+    memory = local_memory(buffer, domain=self._domain, writable=op == _READ, operation=name)
+    record, far = _record(self, op, memory, peer, remote, data, complete, flags)
+    # The record points to the segments for as long as it may be started.
+    return prepare(self, record, (memory.segments, memory.keep, far), name, peer)
+
+
+def _post(
+    self: Initiator,
+    op: int,
+    memory: LocalMemory,
+    peer: int,
+    remote: Remote,
+    context: int,
+    data: int | None,
+    complete: str | None,
+    flags: Flag | str | None,
+) -> None:
+    # The segments are the record's until the post returns.
+    record, _far = _record(self, op, memory, peer, remote, data, complete, flags, context)
+    post_record(self, record, _NAMES[op], peer)
+
+
+def check_lengths(operation: str, local: int, remote: int) -> None:
+    """Both sides of an operation are equally long, or nothing is started."""
+    if local != remote:
+        raise InvalidArgument(
+            f"{local} bytes here, {remote} bytes at the peer",
+            errno=codes.EINVAL,
+            operation=operation,
+            remedy="cut the longer one: remote[begin:end]",
+        )
