@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where finished operations go: into the endpoint's queue, or into their request. Caller holds the domain's lock. */
+/* Where finished operations go: to their owner. Caller holds the domain's lock. */
 #ifndef OFPI_COMPLETION_H
 #define OFPI_COMPLETION_H
 
-#include "ofipy/provider.h"
-
-/* Internal bit of ofp_operation.flags: `context` is a struct ofp_request *. Callers of ofp_post cannot set it. */
-#define OFPI_REQUEST (1ull << 62)
-/* The same of a struct ofpi_work *; deferred.h. */
-#define OFPI_DEFERRED (1ull << 60)
+#include "owner.h"
 
 /* Internal bit of ofp_operation.flags: an inject whose payload the core has copied, so that the provider knows of none. */
 #define OFPI_COPIED (1ull << 59)
@@ -17,7 +12,7 @@
 #define OFPI_COMPLETED_AT_RECEIVER (OFP_COMPLETED_RECV | OFP_COMPLETED_MULTI_RECV)
 
 /*
- * One operation has finished. `op_flags`: the operation's flags, which say whether it has a request, wants an entry on a
+ * One operation has finished. `op_flags`: the operation's flags, which say whose it is, and whether it wants an entry on a
  * selective endpoint, or was an inject, copied or not (no entry unless it failed). completion->endpoint is filled here.
  */
 void ofpi_endpoint_complete(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);

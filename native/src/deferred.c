@@ -43,24 +43,24 @@ static void work_free(struct ofpi_domain *domain, struct ofpi_work *work)
     ofpi_pool_give(&domain->works, work->id);
 }
 
-uint64_t ofpi_work_finished(uint64_t context, int error)
+static void finish(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
+                   struct ofp_completion *completion)
 {
-    struct ofpi_work *work = (struct ofpi_work *)(uintptr_t)context;
+    struct ofpi_work *work = OFP_CONTAINER_OF(owner, struct ofpi_work, owner);
 
-    context = work->operation.context;
     if (work->target)
-        ofpi_counter_count(work->target, 1, error);
+        ofpi_counter_count(work->target, 1, completion->error);
+    ofpi_owner_pass_on(owner, endpoint, op_flags, completion);
     work_free(work->endpoint->domain, work);
-    return context;
 }
 
 /* The record as it goes into the endpoint. */
-static struct ofp_operation own_record(const struct ofpi_work *work)
+static struct ofp_operation own_record(struct ofpi_work *work)
 {
     struct ofp_operation op = work->operation;
 
-    op.flags |= OFPI_DEFERRED;
-    op.context = (uint64_t)(uintptr_t)work;
+    work->owner.finish = finish;
+    ofpi_owner_enter(&work->owner, &op);
     return op;
 }
 
@@ -109,23 +109,14 @@ int ofpi_works_cancel(struct ofpi_endpoint *endpoint, uint64_t context)
     struct ofpi_domain *domain = endpoint->domain;
     struct ofpi_work *work;
     uint32_t cursor = 0;
-    int result = -ENOENT;
 
-    while (result == -ENOENT && (work = ofpi_pool_next(&domain->works, &cursor))) {
-        uint64_t own = (uint64_t)(uintptr_t)work;
-
-        if (work->endpoint != endpoint || work->operation.context != context)
-            continue;
-        if (!has_begun(work)) {
+    while ((work = ofpi_pool_next(&domain->works, &cursor))) {
+        if (work->endpoint == endpoint && work->operation.context == context && !has_begun(work)) {
             work_end(domain, work, ECANCELED);
             return 0;
         }
-        if (endpoint->receive_context)
-            result = ofpi_receive_cancel(endpoint->receive_context, &endpoint->base, own, 0);
-        if (result == -ENOENT)
-            result = ofpi_peer_cancel(endpoint, own, 0);
     }
-    return result;
+    return -ENOENT;
 }
 
 /* --------------------------------------------------------------------------------------------------------- starting */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Work that waits for a counter (fi_trigger(3)). It is in one of three places: in the threshold list of its counter; due,
- * in domain->due; or, an operation only, under way in the endpoint, which then has it as its context (OFPI_DEFERRED).
+ * in domain->due; or, an operation only, under way in the endpoint, whose owner it is then.
  * The domain's lock guards all.
  *
  * Counters change inside a provider's callbacks, where no operation may be posted. So what becomes due is kept, and started
@@ -13,7 +13,8 @@
 #include "counter.h"
 
 struct ofpi_work {
-    struct ofp_list node; /* in no list while the operation is under way */
+    struct ofpi_owner owner; /* of the operation that it posts */
+    struct ofp_list node;    /* in no list while that is under way */
     uint64_t id;
     uint64_t threshold;
     uint32_t kind;                  /* enum ofp_work_kind */
@@ -29,12 +30,10 @@ struct ofpi_work {
 void ofpi_thresholds_add(struct ofp_list *thresholds, struct ofpi_work *work);
 /* The counter has a new value: what it reaches becomes due. */
 void ofpi_works_due(struct ofp_counter *counter);
-/* A deferred operation has finished: tells its counter, frees it, returns the context that the user gave. */
-uint64_t ofpi_work_finished(uint64_t work, int error);
 /* What has not begun ends as cancelled: an endpoint's, or what needs a counter. */
 void ofpi_works_leave_endpoint(struct ofpi_endpoint *endpoint);
 void ofpi_works_leave_counter(struct ofp_counter *counter);
-/* As ofp_cancel, for an operation that is or was deferred. */
+/* As ofp_cancel, for an operation that has not begun. */
 int ofpi_works_cancel(struct ofpi_endpoint *endpoint, uint64_t context);
 
 #endif

@@ -251,22 +251,11 @@ int ofp_endpoint_address(struct ofp_endpoint *handle, void *address, size_t *len
 
 uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint) { return endpoint->id; }
 
-void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, struct ofp_completion *completion)
+/* To its owner: request, object, or queue. */
+static inline void deliver(struct ofpi_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion)
 {
-    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofpi_domain *domain = endpoint->domain;
 
-    completion->endpoint = handle->id;
-    if (__builtin_expect(op_flags & OFPI_DEFERRED, 0))
-        completion->context = ofpi_work_finished(completion->context, completion->error);
-    /* Looking for a message and setting one aside transfers nothing. */
-    if (!(op_flags & OFP_PEEK) && !(completion->flags & OFP_COMPLETED_CLAIM))
-        ofpi_counters_count(endpoint, completion->flags, completion->length, completion->error);
-    if (completion->flags & OFP_COMPLETED_RECV && !completion->error && !(op_flags & (OFP_PEEK | OFP_DISCARD)) &&
-        !(completion->flags & OFP_COMPLETED_CLAIM)) {
-        endpoint->statistics.receives++;
-        endpoint->statistics.bytes_received += completion->length;
-    }
     if (op_flags & OFPI_REQUEST) {
         /* One that ends within its call has no completion, so no other of its kind may tell more: only receives do. */
         if (!(completion->flags & OFP_COMPLETED_RECV)) {
@@ -274,6 +263,11 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
             completion->source = OFP_PEER_UNKNOWN;
         }
         ofpi_request_finish((struct ofp_request *)(uintptr_t)completion->context, completion);
+    } else if (__builtin_expect(op_flags & OFPI_OWNED, 0)) {
+        struct ofpi_owner *owner = (struct ofpi_owner *)(uintptr_t)completion->context;
+
+        owner->finish(owner, &endpoint->base, op_flags, completion);
+        return;
     } else {
         bool receive = completion->flags & OFPI_COMPLETED_AT_RECEIVER;
         bool selective = endpoint->selective_completion & (receive ? OFP_SELECTIVE_RECEIVE : OFP_SELECTIVE_TRANSMIT);
@@ -286,6 +280,29 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
     }
     if (__builtin_expect(domain->leader || domain->followers, 0))
         ofpi_wake(domain);
+}
+
+void ofpi_owner_pass_on(const struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
+                        struct ofp_completion *completion)
+{
+    completion->context = owner->before_context;
+    deliver((struct ofpi_endpoint *)endpoint, (op_flags & ~OFPI_OWNER_BITS) | owner->before_bits, completion);
+}
+
+void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, struct ofp_completion *completion)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+
+    completion->endpoint = handle->id;
+    /* Looking for a message and setting one aside transfers nothing. */
+    if (!(op_flags & OFP_PEEK) && !(completion->flags & OFP_COMPLETED_CLAIM))
+        ofpi_counters_count(endpoint, completion->flags, completion->length, completion->error);
+    if (completion->flags & OFP_COMPLETED_RECV && !completion->error && !(op_flags & (OFP_PEEK | OFP_DISCARD)) &&
+        !(completion->flags & OFP_COMPLETED_CLAIM)) {
+        endpoint->statistics.receives++;
+        endpoint->statistics.bytes_received += completion->length;
+    }
+    deliver(endpoint, op_flags, completion);
 }
 
 static uint64_t count_receives(const struct ofp_list *pendings)

@@ -7,11 +7,10 @@
 #include "deferred.h"
 #include "receive_offloaded.h"
 
-static const uint64_t receive_flags = OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD |
-                                      OFP_MULTI_RECV | OFPI_REQUEST | OFPI_DEFERRED;
+static const uint64_t receive_flags =
+    OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV | OFPI_OWNER_BITS;
 static const uint64_t send_flags = OFP_COMPLETION | OFP_MORE | OFP_INJECT | OFP_REMOTE_CQ_DATA | OFP_FENCE |
-                                   OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE | OFPI_REQUEST |
-                                   OFPI_DEFERRED;
+                                   OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE | OFPI_OWNER_BITS;
 
 /* What an operation does with local memory, as the right that a region must grant (fi_mr(3)). */
 static uint32_t local_access(const struct ofp_operation *op)

@@ -437,7 +437,7 @@ static int cancel_in(struct ofp_list *list, uint64_t context, uint64_t op_flags)
     for (struct ofp_list *node = list->previous; node != list; node = node->previous) {
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
 
-        if (pending->operation.context == context && !((pending->operation.flags ^ op_flags) & OFPI_REQUEST)) {
+        if (ofpi_owner_is(pending->operation.context, pending->operation.flags, context, op_flags)) {
             ofpi_transfer_complete(pending, ECANCELED, 0);
             return 0;
         }
@@ -450,8 +450,8 @@ static int cancel_offloaded(struct ofpi_endpoint *endpoint, struct ofp_list *lis
     for (struct ofp_list *node = list->previous; node != list; node = node->previous) {
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
 
-        if (ofpi_operation_is_receive(&pending->operation) && pending->operation.context == context &&
-            !((pending->operation.flags ^ op_flags) & OFPI_REQUEST)) {
+        if (ofpi_operation_is_receive(&pending->operation) &&
+            ofpi_owner_is(pending->operation.context, pending->operation.flags, context, op_flags)) {
             int result;
 
             ((struct ofpi_pending *)pending)->recalled = false;

@@ -101,7 +101,7 @@ void ofpi_receive_hold(struct ofpi_receive_context *context, struct ofp_endpoint
 {
     ofpi_posted_remove(&context->posted, posted);
     ofpi_unexpected_set_aside(&context->unexpected, kept, posted->endpoint, posted->receiver.op_context,
-                              posted->receiver.op_flags & OFPI_REQUEST);
+                              posted->receiver.op_flags);
     ofpi_receive_finish(context, endpoint, &posted->receiver, message,
                         (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
     ofpi_posted_give(&context->posted, posted);

@@ -63,7 +63,7 @@ void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uin
 int ofpi_receive_post(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                       const struct ofp_transfer *transfer);
 /*
- * Cancel the newest posted receive with this context value (and the same OFPI_REQUEST bit): it completes with ECANCELED.
+ * Cancel the newest posted receive with this context value (and the same owner bits): it completes with ECANCELED.
  * Constant time by a hash of contexts is not needed; newest first is. -ENOENT: none.
  */
 int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,

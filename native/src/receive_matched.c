@@ -78,8 +78,7 @@ struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, stru
 static void set_aside(struct ofpi_receive_context *context, struct ofp_endpoint *poster, struct ofpi_unexpected *kept,
                       struct ofpi_receiver *receiver, const struct ofp_message *message)
 {
-    ofpi_unexpected_set_aside(&context->unexpected, kept, poster, receiver->op_context,
-                              receiver->op_flags & OFPI_REQUEST);
+    ofpi_unexpected_set_aside(&context->unexpected, kept, poster, receiver->op_context, receiver->op_flags);
     ofpi_receive_finish(context, kept->endpoint, receiver, message,
                         (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
 }

@@ -100,7 +100,7 @@ static bool concerns_kept(struct ofpi_endpoint *endpoint, const struct ofp_opera
     if (__builtin_expect(!unexpected->messages, 1))
         return false;
     if ((op->flags & (OFP_CLAIM | OFP_PEEK | OFP_HOLD)) == OFP_CLAIM)
-        return ofpi_unexpected_find_set_aside(unexpected, &endpoint->base, op->context, op->flags & OFPI_REQUEST);
+        return ofpi_unexpected_find_set_aside(unexpected, &endpoint->base, op->context, op->flags);
     return unexpected->waiting && !(op->flags & OFP_MULTI_RECV) && ofpi_unexpected_find(unexpected, &selector);
 }
 
@@ -139,7 +139,7 @@ static int hold(struct ofpi_pending *pending, const struct ofp_message *message)
     if (!kept)
         return ENOMEM;
     if (!(op->flags & OFPI_PEEKED)) {
-        ofpi_unexpected_set_aside(unexpected, kept, &pending->endpoint->base, op->context, op->flags & OFPI_REQUEST);
+        ofpi_unexpected_set_aside(unexpected, kept, &pending->endpoint->base, op->context, op->flags);
     } else if (ofpi_unexpected_wait(unexpected, kept)) {
         ofpi_unexpected_free(unexpected, kept);
         return ENOMEM;

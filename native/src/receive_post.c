@@ -77,7 +77,7 @@ static int peek(struct ofpi_receive_context *context, struct ofp_endpoint *endpo
         if (op->flags & OFP_CLAIM) {
             result.flags = OFP_COMPLETED_CLAIM;
             ofpi_unexpected_detach(&context->unexpected, kept);
-            ofpi_unexpected_set_aside(&context->unexpected, kept, endpoint, op->context, op->flags & OFPI_REQUEST);
+            ofpi_unexpected_set_aside(&context->unexpected, kept, endpoint, op->context, op->flags);
         }
     }
     ofpi_receive_report(context, endpoint, op->context, op->flags, &message, result);
@@ -89,7 +89,7 @@ static int claim(struct ofpi_receive_context *context, struct ofp_endpoint *endp
 {
     const struct ofp_operation *op = transfer->op;
     struct ofpi_unexpected *kept =
-        ofpi_unexpected_find_set_aside(&context->unexpected, endpoint, op->context, op->flags & OFPI_REQUEST);
+        ofpi_unexpected_find_set_aside(&context->unexpected, endpoint, op->context, op->flags);
     struct ofpi_receiver receiver;
     int result;
 
@@ -162,15 +162,15 @@ static int give_posted(struct ofpi_receive_context *context, struct ofpi_unexpec
 int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context)
 {
     struct ofpi_unexpected_messages *unexpected = &context->unexpected;
-    struct ofpi_unexpected *kept = ofpi_unexpected_find_set_aside(unexpected, endpoint, op_context, true);
-    bool request = kept;
+    struct ofpi_unexpected *kept = ofpi_unexpected_find_set_aside(unexpected, endpoint, op_context, OFPI_REQUEST);
+    uint64_t bits = kept ? OFPI_REQUEST : 0;
     struct ofpi_posted *posted;
     int result;
 
     /* Requests are unclaimed by their address; a plain context of the same value only counts where no request has it.
      */
-    if (!request)
-        kept = ofpi_unexpected_find_set_aside(unexpected, endpoint, op_context, false);
+    if (!kept)
+        kept = ofpi_unexpected_find_set_aside(unexpected, endpoint, op_context, 0);
     if (!kept)
         return -ENOENT;
     if (kept->error) {
@@ -184,7 +184,7 @@ int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoi
     ofpi_unexpected_detach(unexpected, kept);
     result = ofpi_unexpected_wait(unexpected, kept);
     if (result)
-        ofpi_unexpected_set_aside(unexpected, kept, endpoint, op_context, request);
+        ofpi_unexpected_set_aside(unexpected, kept, endpoint, op_context, bits);
     else
         ofpi_offloaded_returned(endpoint, kept);
     return result;

@@ -42,7 +42,7 @@ const struct iovec *ofpi_receiver_iov(const struct ofpi_receiver *receiver, uint
 
 static inline bool ofpi_receiver_is(const struct ofpi_receiver *receiver, uint64_t op_context, uint64_t op_flags)
 {
-    return receiver->op_context == op_context && !((receiver->op_flags ^ op_flags) & OFPI_REQUEST);
+    return ofpi_owner_is(receiver->op_context, receiver->op_flags, op_context, op_flags);
 }
 
 #endif

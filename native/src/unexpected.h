@@ -97,9 +97,9 @@ struct ofpi_unexpected *ofpi_unexpected_keep_promised(struct ofpi_unexpected_mes
                                                       struct ofp_endpoint *endpoint, const struct ofp_message *message);
 /* Into its place in the order of arrival. -ENOMEM: nothing has changed. */
 int ofpi_unexpected_wait(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
-/* Under a context value and request bit of an endpoint. */
+/* Under the innermost owner of an operation of the endpoint. */
 void ofpi_unexpected_set_aside(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
-                               const struct ofp_endpoint *endpoint, uint64_t op_context, bool request);
+                               const struct ofp_endpoint *endpoint, uint64_t op_context, uint64_t op_flags);
 /* From waiting or set aside back to neither. */
 void ofpi_unexpected_detach(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
 /* Its sender is gone, and the payload of an announced message with it: whoever receives it is told so. */
@@ -110,10 +110,10 @@ void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct of
 /* The waiting message that arrived first among those that match, or NULL. It stays where it is. */
 struct ofpi_unexpected *ofpi_unexpected_find(struct ofpi_unexpected_messages *unexpected,
                                              const struct ofpi_selector *selector);
-/* Of those set aside under this value the one that arrived first, or NULL. */
+/* Of those set aside under this owner the one that arrived first, or NULL. */
 struct ofpi_unexpected *ofpi_unexpected_find_set_aside(const struct ofpi_unexpected_messages *unexpected,
                                                        const struct ofp_endpoint *endpoint, uint64_t op_context,
-                                                       bool request);
+                                                       uint64_t op_flags);
 
 /* The payload of a message that is whole. */
 static inline void *ofpi_unexpected_payload(struct ofpi_unexpected *message)

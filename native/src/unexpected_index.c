@@ -2,6 +2,7 @@
 /* Where kept messages are found: the order of arrival, an index for each class of receive, and those set aside. */
 #include <errno.h>
 
+#include "owner.h"
 #include "unexpected.h"
 
 static struct ofpi_unexpected *of_order(struct ofp_list *node)
@@ -176,26 +177,28 @@ int ofpi_unexpected_wait(struct ofpi_unexpected_messages *unexpected, struct ofp
     return 0;
 }
 
-static struct ofpi_match_key set_aside_key(const struct ofp_endpoint *endpoint, uint64_t op_context, bool request)
+static struct ofpi_match_key set_aside_key(const struct ofp_endpoint *endpoint, uint64_t op_context, uint64_t op_flags)
 {
-    return (struct ofpi_match_key){op_context, ofpi_match_origin(request, endpoint->id)};
+    uint64_t bits, context = ofpi_owner_innermost(op_context, op_flags, &bits);
+
+    return (struct ofpi_match_key){context, ofpi_match_origin(bits == OFPI_REQUEST, endpoint->id)};
 }
 
 void ofpi_unexpected_set_aside(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
-                               const struct ofp_endpoint *endpoint, uint64_t op_context, bool request)
+                               const struct ofp_endpoint *endpoint, uint64_t op_context, uint64_t op_flags)
 {
     message->set_aside = true;
-    message->first.key = set_aside_key(endpoint, op_context, request);
+    message->first.key = set_aside_key(endpoint, op_context, op_flags);
     ofpi_match_index_insert(&unexpected->set_aside_index, &message->first);
     ofp_list_append(&unexpected->set_aside, &message->order);
 }
 
 struct ofpi_unexpected *ofpi_unexpected_find_set_aside(const struct ofpi_unexpected_messages *unexpected,
                                                        const struct ofp_endpoint *endpoint, uint64_t op_context,
-                                                       bool request)
+                                                       uint64_t op_flags)
 {
-    return message_of(ofpi_match_index_find(&unexpected->set_aside_index, set_aside_key(endpoint, op_context, request)),
-                      0);
+    return message_of(
+        ofpi_match_index_find(&unexpected->set_aside_index, set_aside_key(endpoint, op_context, op_flags)), 0);
 }
 
 void ofpi_unexpected_detach(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
