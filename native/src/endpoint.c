@@ -8,6 +8,7 @@
 #include "connection.h"
 #include "deferred.h"
 #include "event_queue.h"
+#include "hooked.h"
 #include "receive_offloaded.h"
 
 /* Wants to hear of what peers read and write here. */
@@ -89,6 +90,7 @@ static void endpoint_release(struct ofpi_endpoint *endpoint)
     endpoint->shared = NULL;
     endpoint->receive_context = NULL;
     ofpi_peers_free(endpoint);
+    ofpi_hooks_close(endpoint);
     ofpi_bounce_close(endpoint);
     ofpi_connection_free(endpoint);
 }
@@ -126,6 +128,8 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         return error;
     endpoint = endpoint_new(domain, attr);
     error = endpoint ? open_receive_context(endpoint, attr) : -ENOMEM;
+    if (!error)
+        error = ofpi_hooks_open(endpoint, text, text_size);
     if (!error)
         error = ofpi_connection_open(endpoint, attr->request);
     if (!error)

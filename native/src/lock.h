@@ -42,6 +42,9 @@ static inline void ofpi_lock_release(struct ofpi_lock *lock)
         ofpi_lock_wake(lock);
 }
 
+/* By this thread or another one. */
+static inline bool ofpi_lock_is_held(struct ofpi_lock *lock) { return ofp_load_relaxed(&lock->word) != 0; }
+
 static inline bool ofpi_lock_wanted(struct ofpi_lock *lock) { return ofp_load_relaxed(&lock->waiters) != 0; }
 
 #endif

@@ -5,12 +5,14 @@
 #include "atomic.h"
 #include "connection.h"
 #include "deferred.h"
+#include "hooked.h"
 #include "receive_offloaded.h"
 
 static const uint64_t receive_flags =
     OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV | OFPI_OWNER_BITS;
 static const uint64_t send_flags = OFP_COMPLETION | OFP_MORE | OFP_INJECT | OFP_REMOTE_CQ_DATA | OFP_FENCE |
-                                   OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE | OFPI_OWNER_BITS;
+                                   OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE |
+                                   OFPI_OWNER_BITS | OFPI_DELAYED;
 
 /* What an operation does with local memory, as the right that a region must grant (fi_mr(3)). */
 static uint32_t local_access(const struct ofp_operation *op)
@@ -277,14 +279,12 @@ int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer
     return error;
 }
 
-int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     struct ofpi_resolved resolved;
     struct ofpi_peer *peer;
     int error;
 
-    if (__builtin_expect(endpoint->closing, 0))
-        return -ECANCELED;
     if (__builtin_expect(!endpoint->av, 0))
         return ofpi_connection_post(endpoint, op);
     error = ofpi_operation_resolve(endpoint, op, &resolved);
@@ -296,6 +296,15 @@ int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operatio
     if (!peer)
         return error;
     return ofpi_peer_post(peer, &resolved.transfer);
+}
+
+int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    if (__builtin_expect(endpoint->closing, 0))
+        return -ECANCELED;
+    if (__builtin_expect(endpoint->hooks != NULL, 0))
+        return ofpi_hooks_post(endpoint, op);
+    return ofpi_endpoint_start(endpoint, op);
 }
 
 void ofpi_endpoint_flush(struct ofpi_endpoint *endpoint)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hooked.h"
 #include "receive_offloaded.h"
 
 /*
@@ -190,6 +191,13 @@ struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id)
     return &pending->base;
 }
 
+static void copy_free(struct ofpi_pending *pending)
+{
+    if (pending->inject_copy && pending->endpoint->hooks)
+        ofpi_hooks_released(pending->endpoint, pending->inject_copy, pending->base.transfer.length);
+    free(pending->inject_copy);
+}
+
 void ofpi_pending_free(struct ofpi_pending *pending)
 {
     struct ofpi_endpoint *endpoint = pending->endpoint;
@@ -204,7 +212,7 @@ void ofpi_pending_free(struct ofpi_pending *pending)
         ofpi_region_release(pending->base.transfer.compare_region);
     }
     free(pending->many);
-    free(pending->inject_copy);
+    copy_free(pending);
     ofp_list_remove(&pending->base.node);
     if (!pending->posted)
         endpoint->backlog_count--;
@@ -293,6 +301,15 @@ static void report_release(struct ofpi_endpoint *endpoint, const struct ofp_oper
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
 }
 
+void ofpi_transfer_end(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
+                       int provider_error)
+{
+    if (__builtin_expect(transfer->op->flags & OFP_MULTI_RECV, 0))
+        report_release(endpoint, transfer->op, error, provider_error);
+    else
+        ofpi_transfer_report(endpoint, transfer, error, provider_error);
+}
+
 void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_error)
 {
     struct ofpi_pending *pending = (struct ofpi_pending *)base;
@@ -301,12 +318,7 @@ void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_er
         ofpi_offloaded_post_again(pending);
         return;
     }
-    if (__builtin_expect(base->operation.flags & OFP_MULTI_RECV, 0)) {
-        report_release(pending->endpoint, &base->operation, error, provider_error);
-        ofpi_pending_free(pending);
-        return;
-    }
-    ofpi_transfer_report(pending->endpoint, &base->transfer, error, provider_error);
+    ofpi_transfer_end(pending->endpoint, &base->transfer, error, provider_error);
     ofpi_pending_free(pending);
 }
 
