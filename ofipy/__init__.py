@@ -50,6 +50,7 @@ from ofipy._errors import (
 from ofipy._event import Event, EventKind, EventQueue
 from ofipy._fabric import Domain, Fabric
 from ofipy._flags import Access, Cap, Completed, EndpointType, Flag, Op, Order, Progress, Threading
+from ofipy._hooks import Hook
 from ofipy._info import AddressFormat, Explanation, Info, getinfo
 from ofipy._multi_receive import MessageView, MultiReceive
 from ofipy._open import listen, open
@@ -106,6 +107,7 @@ __all__ = [
     "FabricError",
     "Flag",
     "ForkedError",
+    "Hook",
     "Info",
     "InvalidArgument",
     "Message",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from ofipy import _config, _providers
+from ofipy import _config, _hooks, _providers
 from ofipy._atomics import AtomicKind, AtomicOp, Datatype, parse_datatype, parse_kind
 from ofipy._binding import Text, check, drain_log, ffi, lib
 from ofipy._counter import region_counters
@@ -44,14 +44,26 @@ class Fabric(Resource):
     ----------
     info : Info
         One of the answers of :func:`~ofipy.getinfo`.
+    hooks : str or iterable of str, optional
+        Hooks with their options, that look at what its endpoints do or interfere, the first nearest to the application:
+        ``["trace:file=t.json", "fault:fail=0.01"]``, or both in one text with a semicolon between them. Default: what
+        ``OFIPY_HOOKS`` says; an empty text or list: none.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no such hook, option or value; the message says what there is.
+    ConfigError
+        When ``OFIPY_HOOKS`` names what there is not.
     """
 
-    __slots__ = ("_info",)
+    __slots__ = ("_hooks", "_info")
 
     _warns = False  # it holds domains only, and those warn
 
-    def __init__(self, info: Info) -> None:
+    def __init__(self, info: Info, *, hooks: str | Iterable[str] | None = None) -> None:
         self._info = info
+        self._hooks = _hooks.checked(hooks)
         self._own(Handle(info, lambda _: None, (), "fabric"))
 
     @property
@@ -103,8 +115,10 @@ class Domain(Resource):
         _config.check_environment()
         record = ffi.new("struct ofp_info *")
         ffi.buffer(record)[:] = info._record
+        hooks = ffi.new("char[]", fabric._hooks.encode())
         attributes = ffi.new(
-            "struct ofp_domain_attr *", {"threading": threading.value, "progress": progress.value}
+            "struct ofp_domain_attr *",
+            {"threading": threading.value, "progress": progress.value, "hooks": hooks},
         )
         result, text = ffi.new("struct ofp_domain **"), Text()
         drain_log()

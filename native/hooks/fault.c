@@ -32,7 +32,7 @@ static const struct ofp_param options[] = {
     {"delay", OFP_PARAM_TIME, "0", "Time that operations other than receives wait before the transport gets them", 0,
      MINUTE_NS},
     {"lose", OFP_PARAM_FRACTION, "0", "Share of operations that lose their peer", 0, 0},
-    {"nth", OFP_PARAM_INT, "0", "Every so manieth operation fails; 0: none", 0, OFP_COUNT_MAX},
+    {"nth", OFP_PARAM_INT, "0", "Every nth operation fails; 0: none", 0, OFP_COUNT_MAX},
     {"operation", OFP_PARAM_STRING, "",
      "Only these, joined by +: send, recv, tsend, trecv, read, write, atomic, fetch_atomic, compare_atomic; empty: all",
      0, 0},
