@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ofipy import _providers
 from ofipy._binding import Text, check, ffi, lib
 from ofipy._errors import InvalidArgument, ProviderUnavailable, Unreachable
+from ofipy._objects import plain_bytes
 
 if TYPE_CHECKING:
     from ofipy._info import Info
@@ -74,10 +75,10 @@ class Address:
         ------
         InvalidArgument
             When it is no such thing, cut off, or of a later version.
+        BufferTypeError
+            When it is no bytes at all.
         """
-        if isinstance(blob, str):
-            raise InvalidArgument(f"{blob!r} as the bytes of an address")
-        blob = bytes(blob)
+        blob = plain_bytes(blob, "from_bytes")
         try:
             magic, version, count, host = _HEAD.unpack_from(blob)
             if magic != MAGIC or version != VERSION:

@@ -3,10 +3,10 @@
 
 import errno as codes
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ofipy._av import PEER_UNKNOWN
 from ofipy._binding import check, drain_log, failure, ffi, lib, nanoseconds
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ofipy._fabric import Domain
 
 __all__ = ["Event", "EventKind", "EventQueue"]
+
+Made = TypeVar("Made")
 
 
 class EventKind(IntEnum):
@@ -151,12 +153,28 @@ class EventQueue(Resource):
         Canceled
             When the queue is closed meanwhile.
         """
-        while not self._taken:
-            self._wait(timeout)
-            self._take()
-        event = self._taken[0]
-        del self._taken[0]  # as in read()
-        return event
+        return self._wait_for(lambda event: event, timeout)
+
+    def _wait_for(self, make: Callable[[Event], Made], timeout: float | None) -> Made:
+        """Wait for an event and take what is made of it. Whoever is interrupted before that leaves the event."""
+        while True:
+            while not self._taken:
+                self._wait(timeout)
+                self._take()
+            event = self._taken[0]
+            try:
+                made = make(event)
+            except FabricError:
+                self._forget(event)
+                raise
+            # As in read(). Another thread may have been quicker.
+            if self._taken and self._taken[0] is event:
+                del self._taken[0]
+                return made
+
+    def _forget(self, event: Event) -> None:
+        if self._taken and self._taken[0] is event:
+            del self._taken[0]
 
     def _take(self) -> None:
         """Move the oldest event from C to here, where an interrupted call leaves it for the next one."""

@@ -262,7 +262,7 @@ class PassiveEndpoint(Resource):
             When the listener was given an event queue: read that one, and call :meth:`request`.
         """
         self._need_own_queue("wait")
-        return self.request(self._eq.wait(timeout=timeout))
+        return self._eq._wait_for(self.request, timeout)
 
     async def next(self) -> ConnectionRequest:
         """Await a request; cancelling this loses none.

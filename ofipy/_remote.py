@@ -9,6 +9,7 @@ from typing import Any, Self, TypeGuard
 from ofipy._binding import ffi, lib
 from ofipy._errors import InvalidArgument, RemoteAccessError
 from ofipy._flags import Access
+from ofipy._objects import plain_bytes
 
 __all__ = ["READS", "REMOTE", "WRITES", "RemoteMemory", "RemoteRegion", "remote_memory"]
 
@@ -79,8 +80,10 @@ class RemoteRegion:
         ------
         InvalidArgument
             When it is not that, whole and unchanged in form, or of another version.
+        BufferTypeError
+            When it is no bytes at all.
         """
-        blob = bytes(blob)
+        blob = plain_bytes(blob, "from_bytes")
         if len(blob) < 5 or blob[:4] != _MAGIC:
             raise InvalidArgument("these bytes are not a remote region")
         if blob[4] != _VERSION:

@@ -41,7 +41,7 @@ static _Noreturn void violated(const struct ofp_hook_endpoint *hook, const char 
 
 static _Noreturn void violated(const struct ofp_hook_endpoint *hook, const char *format, ...)
 {
-    const char *provider = hook->endpoint->info.provider;
+    const char *provider = hook->endpoint->info->provider;
     char what[OFP_TEXT_MAX];
     va_list arguments;
 

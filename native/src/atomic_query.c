@@ -12,10 +12,10 @@ int ofp_atomic_query(struct ofp_domain *handle, uint32_t operation_code, uint32_
     if (result)
         return result;
     ofpi_domain_leave(domain);
-    if (!(handle->info.caps & OFP_CAP_ATOMIC) || !ofpi_atomic_is_valid(operation_code, atomic_op, datatype))
+    if (!(handle->info->caps & OFP_CAP_ATOMIC) || !ofpi_atomic_is_valid(operation_code, atomic_op, datatype))
         return -EOPNOTSUPP;
     if (handle->provider->atomic_query)
-        return handle->provider->atomic_query(&handle->info, operation_code, atomic_op, datatype, count);
-    *count = handle->info.max_atomic_size / ofpi_datatype_size(datatype);
+        return handle->provider->atomic_query(handle->info, operation_code, atomic_op, datatype, count);
+    *count = handle->info->max_atomic_size / ofpi_datatype_size(datatype);
     return 0;
 }

@@ -119,7 +119,7 @@ int ofp_connect(struct ofp_endpoint *handle, const void *address, size_t address
 
     if (result)
         return result;
-    if (length > handle->info.max_private_data)
+    if (length > handle->info->max_private_data)
         return -EMSGSIZE;
     result = connection_enter(endpoint);
     if (result)
@@ -153,7 +153,7 @@ int ofp_accept(struct ofp_endpoint *handle, const void *data, size_t length)
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     int result;
 
-    if (length > handle->info.max_private_data)
+    if (length > handle->info->max_private_data)
         return -EMSGSIZE;
     result = connection_enter(endpoint);
     if (result)
@@ -240,7 +240,7 @@ void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error
     else
         connection->end_error = ends_for_both(connection, reason) ? 0 : reason;
     connection->text = text ? strdup(text) : NULL;
-    ofpi_log(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, endpoint->base.info.provider,
+    ofpi_log(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, endpoint->info.provider,
              "endpoint %u: %s: %s", endpoint->base.id, was_up ? "connection lost" : "not connected",
              text ? text : ofp_strerror(connection->error));
     /* What this side ended itself is no news. */
@@ -396,7 +396,7 @@ void ofpi_connection_end_receives(struct ofpi_endpoint *endpoint)
 {
     int error = endpoint->connection->error;
 
-    if (endpoint->base.info.offloads_matching)
+    if (endpoint->info.offloads_matching)
         ofpi_receives_take_back(endpoint, &endpoint->sourceless, error);
     else
         /* In a shared context nothing is posted under this endpoint's name. */

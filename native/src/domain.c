@@ -37,7 +37,8 @@ static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struc
     if (!domain)
         return NULL;
     domain->base.provider = provider;
-    domain->base.info = *info;
+    domain->info = *info;
+    domain->base.info = &domain->info;
     domain->base.private = domain + 1;
     domain->threading = attr->threading;
     ofp_store_relaxed(&domain->owner, this_thread());
@@ -127,7 +128,7 @@ no_reactor:
     return error;
 }
 
-const struct ofp_info *ofp_domain_info(const struct ofp_domain *domain) { return &domain->info; }
+const struct ofp_info *ofp_domain_info(const struct ofp_domain *domain) { return domain->info; }
 
 int ofp_domain_retire(struct ofp_domain *handle)
 {

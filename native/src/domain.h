@@ -27,6 +27,7 @@ enum ofpi_helper_state {
 
 struct ofpi_domain {
     struct ofp_domain base; /* first: the provider's view */
+    struct ofp_info info;   /* base.info */
     struct ofpi_lock lock;
     bool retired;
     uint32_t threading;
@@ -137,6 +138,7 @@ struct ofpi_passive;
 
 struct ofpi_endpoint {
     struct ofp_endpoint base; /* first: the provider's view */
+    struct ofp_info info;     /* base.info */
     struct ofpi_domain *domain;
     struct ofpi_endpoint *behind; /* whom it stands for as a handle: itself; an alias that is open, its endpoint */
     uint32_t aliases;             /* that stand for it; alias.c */
@@ -296,7 +298,7 @@ static inline int ofpi_endpoint_enter(struct ofpi_endpoint *endpoint)
 /* Whether endpoints of the domain are connected to one peer each. */
 static inline bool ofpi_domain_connects(const struct ofpi_domain *domain)
 {
-    return domain->base.info.ep_types & OFP_EP_MSG;
+    return domain->info.ep_types & OFP_EP_MSG;
 }
 /* Those have no address vector, the others one of the same domain. */
 static inline bool ofpi_vector_fits(const struct ofpi_domain *domain, const struct ofp_av *av)
@@ -544,6 +546,10 @@ void ofpi_request_many_taken(struct ofp_request *request);
 /* Nobody will take the rest. */
 void ofpi_request_many_release(struct ofp_request *request);
 void ofpi_request_many_forget(struct ofp_request *request);
+
+/* ----------------------------------------------------------------------------------------------------- services.c */
+
+extern const struct ofp_services ofpi_services;
 
 /* ------------------------------------------------------------------------------------------- provider_registry.c */
 

@@ -19,16 +19,18 @@ static bool asks_for_traces(const struct ofp_endpoint_attr *attr)
 
 static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
 {
-    const struct ofp_endpoint_ops *ops = domain->base.provider->endpoint_ops(&domain->base.info);
+    const struct ofp_endpoint_ops *ops = domain->base.provider->endpoint_ops(&domain->info);
     struct ofpi_endpoint *endpoint = calloc(1, sizeof(*endpoint) + ops->endpoint_size);
 
     if (!endpoint)
         return NULL;
     endpoint->base.ops = ops;
+    endpoint->base.services = &ofpi_services;
     endpoint->base.domain = &domain->base;
     endpoint->base.private = endpoint + 1;
     endpoint->base.id = ++domain->next_endpoint_id;
-    endpoint->base.info = domain->base.info;
+    endpoint->info = domain->info;
+    endpoint->base.info = &endpoint->info;
     endpoint->domain = domain;
     endpoint->behind = endpoint;
     endpoint->tx_cq = attr->tx_cq;
@@ -37,7 +39,7 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     endpoint->eq = attr->eq;
     endpoint->tx_flags = attr->tx_flags;
     endpoint->rx_flags = attr->rx_flags;
-    endpoint->tx_size = attr->tx_size ? attr->tx_size : endpoint->base.info.tx_size;
+    endpoint->tx_size = attr->tx_size ? attr->tx_size : endpoint->info.tx_size;
     endpoint->selective_completion = attr->selective_completion;
     endpoint->remote_events = attr->remote_events;
     endpoint->base.remote_events = asks_for_traces(attr);
@@ -66,7 +68,7 @@ static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp
 {
     struct ofpi_endpoint *shared = (struct ofpi_endpoint *)attr->rx_context;
 
-    if (shared && endpoint->base.info.offloads_matching)
+    if (shared && endpoint->info.offloads_matching)
         return -EOPNOTSUPP;
     if (!shared)
         return ofpi_endpoint_open_context(endpoint, attr->unexpected_limit, attr->min_multi_recv);
@@ -119,7 +121,7 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
                  (long long)OFP_BYTES_MAX);
         return -EINVAL;
     }
-    if (!(domain->base.info.caps & OFP_CAP_RMA_EVENT) && asks_for_traces(attr)) {
+    if (!(domain->info.caps & OFP_CAP_RMA_EVENT) && asks_for_traces(attr)) {
         snprintf(text, text_size, "peers read and write here without a trace, for events and counters alike");
         return -EOPNOTSUPP;
     }
@@ -341,7 +343,7 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
     endpoint = endpoint->behind;
     if (endpoint->receive_context)
         ofpi_receive_context_statistics(endpoint->receive_context, &receive);
-    if (endpoint->base.info.offloads_matching)
+    if (endpoint->info.offloads_matching)
         receive.posted_receives += offloaded_receives(endpoint);
     *statistics = endpoint->statistics;
     statistics->posted_receives = receive.posted_receives;

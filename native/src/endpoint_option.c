@@ -15,17 +15,17 @@ struct option {
 
 static int get_min_multi_recv(const struct ofpi_endpoint *endpoint, uint64_t *value)
 {
-    if (!(endpoint->base.info.caps & OFP_CAP_MULTI_RECV))
+    if (!(endpoint->info.caps & OFP_CAP_MULTI_RECV))
         return -ENOPROTOOPT;
-    *value = endpoint->base.info.offloads_matching ? endpoint->base.min_multi_recv
-                                                   : ofpi_receive_context_min_multi_recv(endpoint->receive_context);
+    *value = endpoint->info.offloads_matching ? endpoint->base.min_multi_recv
+                                              : ofpi_receive_context_min_multi_recv(endpoint->receive_context);
     return 0;
 }
 
 static int set_min_multi_recv(struct ofpi_endpoint *endpoint, uint64_t value)
 {
     /* A transport that matches is told when the endpoint opens. */
-    if (endpoint->base.info.offloads_matching)
+    if (endpoint->info.offloads_matching)
         return -ENOPROTOOPT;
     if (!value || value > OFP_BYTES_MAX)
         return -EINVAL;
@@ -77,31 +77,31 @@ static int set_rx_flags(struct ofpi_endpoint *endpoint, uint64_t value)
 
 static int get_inject_size(const struct ofpi_endpoint *endpoint, uint64_t *value)
 {
-    *value = endpoint->base.info.inject_size;
+    *value = endpoint->info.inject_size;
     return 0;
 }
 
 static int get_max_msg_size(const struct ofpi_endpoint *endpoint, uint64_t *value)
 {
-    *value = endpoint->base.info.max_msg_size;
+    *value = endpoint->info.max_msg_size;
     return 0;
 }
 
 static int get_max_rma_size(const struct ofpi_endpoint *endpoint, uint64_t *value)
 {
-    *value = endpoint->base.info.max_rma_size;
-    return endpoint->base.info.caps & OFP_CAP_RMA ? 0 : -ENOPROTOOPT;
+    *value = endpoint->info.max_rma_size;
+    return endpoint->info.caps & OFP_CAP_RMA ? 0 : -ENOPROTOOPT;
 }
 
 static int get_max_atomic_size(const struct ofpi_endpoint *endpoint, uint64_t *value)
 {
-    *value = endpoint->base.info.max_atomic_size;
-    return endpoint->base.info.caps & OFP_CAP_ATOMIC ? 0 : -ENOPROTOOPT;
+    *value = endpoint->info.max_atomic_size;
+    return endpoint->info.caps & OFP_CAP_ATOMIC ? 0 : -ENOPROTOOPT;
 }
 
 static int get_rx_size(const struct ofpi_endpoint *endpoint, uint64_t *value)
 {
-    *value = endpoint->base.info.rx_size;
+    *value = endpoint->info.rx_size;
     return 0;
 }
 

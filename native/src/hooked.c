@@ -308,7 +308,7 @@ int ofpi_hooks_open(struct ofpi_endpoint *endpoint, char *text, size_t text_size
         char why[OFP_TEXT_MAX] = "";
 
         /* Otherwise transports spare themselves the trouble. */
-        if (each->hook->remote && endpoint->base.info.caps & OFP_CAP_RMA_EVENT)
+        if (each->hook->remote && endpoint->base.info->caps & OFP_CAP_RMA_EVENT)
             endpoint->base.remote_events = true;
         result = each->hook->open ? each->hook->open(each, why, sizeof(why)) : 0;
         if (result)

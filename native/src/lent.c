@@ -25,7 +25,7 @@ struct ofpi_lent *ofpi_lent_take(struct ofpi_lent_receives *lent, struct ofpi_re
 
 void ofpi_lent_meet(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message)
 {
-    receive->endpoint = endpoint;
+    receive->base.endpoint = endpoint;
     receive->base.message = *message;
     if (message->peer)
         ofp_list_append(&((struct ofpi_peer *)message->peer)->receives, &receive->of_peer);
@@ -41,6 +41,7 @@ void ofpi_lent_set(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, con
         receive->receiver = *receiver;
         receive->base.length = message->length < room ? message->length : room;
         receive->base.iov = ofpi_receiver_iov(&receive->receiver, &receive->base.iov_count);
+        receive->base.regions = ofpi_receiver_regions(&receive->receiver);
     } else {
         receive->dropped = true;
     }

@@ -16,7 +16,6 @@ struct ofpi_lent {
     struct ofp_receive base; /* first: the provider's view */
     struct ofp_list of_peer; /* in ofpi_peer.receives once its message is known; zero without a peer */
     struct ofpi_receive_context *context;
-    struct ofp_endpoint *endpoint; /* where the message was announced */
     struct ofpi_receiver receiver;
     bool dropped; /* nobody receives it: the sender is told, no completion is written */
     /* A kept message that a stream fills; it is in the context's hands, unless it is `matched` or `dropped`. */

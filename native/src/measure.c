@@ -52,7 +52,7 @@ struct ofp_operation ofpi_measure_tsend(const struct ofp_measure_attr *attr, uin
 {
     struct ofp_operation op = operation(attr, OFP_TSEND, attr->send_buffer, length);
 
-    if (length <= attr->endpoint->info.inject_size)
+    if (length <= attr->endpoint->info->inject_size)
         op.flags = OFP_INJECT;
     return op;
 }

@@ -58,7 +58,7 @@ static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operati
 
     if (!segments)
         return -EFAULT;
-    if (op->segment_count > OFP_SEGMENT_LIMIT || op->segment_count > endpoint->base.info.segment_limit)
+    if (op->segment_count > OFP_SEGMENT_LIMIT || op->segment_count > endpoint->info.segment_limit)
         return -E2BIG;
     for (uint32_t i = 0; i < op->segment_count; i++) {
         int result = resolve_segment(endpoint->domain, access, segments[i].region, segments[i].offset,
@@ -90,7 +90,7 @@ static int resolve_remote(const struct ofpi_endpoint *endpoint, const struct ofp
     }
     if (!segments)
         return -EFAULT;
-    if (count > OFP_SEGMENT_LIMIT || count > endpoint->base.info.remote_segment_limit)
+    if (count > OFP_SEGMENT_LIMIT || count > endpoint->info.remote_segment_limit)
         return -E2BIG;
     for (uint32_t i = 0; i < count; i++) {
         resolved->remote[i] = segments[i];
@@ -147,7 +147,7 @@ static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_
     if (op->flags & ~receive_flags)
         return -EINVAL;
     if (op->flags & OFP_MULTI_RECV) {
-        if (!(endpoint->base.info.caps & OFP_CAP_MULTI_RECV))
+        if (!(endpoint->info.caps & OFP_CAP_MULTI_RECV))
             return -EOPNOTSUPP;
         return mode || op->segment_count > 1 ? -EINVAL : 0;
     }
@@ -195,13 +195,13 @@ static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_ope
 
     if (op->op == 0 || op->op >= sizeof(needed) / sizeof(needed[0]))
         return -EINVAL;
-    if (!(endpoint->base.info.caps & needed[op->op]))
+    if (!(endpoint->info.caps & needed[op->op]))
         return -EOPNOTSUPP;
     if (ofpi_operation_is_receive(op))
         return check_receive(endpoint, op);
     if (__builtin_expect(ofpi_endpoint_receives_only(endpoint), 0))
         return -EOPNOTSUPP;
-    if (op->flags & OFP_FENCE && !(endpoint->base.info.caps & OFP_CAP_FENCE))
+    if (op->flags & OFP_FENCE && !(endpoint->info.caps & OFP_CAP_FENCE))
         return -EOPNOTSUPP;
     if (op->flags & ~send_flags)
         return -EINVAL;
@@ -238,7 +238,7 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
     if (ofpi_operation_is_receive(op))
         return 0;
     resolved->transfer.remote_count = 0;
-    if (resolved->transfer.length > longest(&endpoint->base.info, op))
+    if (resolved->transfer.length > longest(&endpoint->info, op))
         return -EMSGSIZE;
     if (__builtin_expect(!ofpi_operation_is_remote(op), 1))
         return 0;
@@ -267,7 +267,7 @@ int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer
         if (!peer)
             return error;
     }
-    if (!endpoint->base.info.offloads_matching)
+    if (!endpoint->info.offloads_matching)
         error = ofpi_receive_post(endpoint->receive_context, &endpoint->base, transfer);
     else
         error = ofpi_offloaded_post(endpoint, peer ? &peer->base : NULL, transfer);

@@ -12,6 +12,7 @@
 
 struct ofpi_passive {
     struct ofp_passive base; /* first: the provider's view */
+    struct ofp_info info;    /* base.info */
     struct ofpi_domain *domain;
     struct ofp_list node; /* in domain->passives */
     struct ofp_eq *eq;
@@ -42,7 +43,8 @@ static struct ofpi_passive *passive_new(struct ofpi_domain *domain, const struct
     passive->base.domain = &domain->base;
     passive->base.private = passive + 1;
     passive->base.id = ++domain->next_endpoint_id;
-    passive->base.info = domain->base.info;
+    passive->info = domain->info;
+    passive->base.info = &passive->info;
     passive->domain = domain;
     passive->eq = attr->eq;
     passive->backlog = attr->backlog ? attr->backlog : DEFAULT_BACKLOG;
@@ -214,7 +216,7 @@ int ofp_passive_reject(struct ofp_passive *handle, uint64_t request_handle, cons
     struct ofpi_connection_request *request;
     int result;
 
-    if (length > handle->info.max_private_data)
+    if (length > handle->info->max_private_data)
         return -EMSGSIZE;
     result = passive_enter(passive);
     if (result)

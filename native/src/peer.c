@@ -34,7 +34,7 @@ static bool change_state(struct ofpi_peer *peer, enum ofp_peer_state state, int 
     enum ofp_peer_state before = peer->base.state;
 
     if (!allowed[before][state]) {
-        ofpi_log(OFP_LOG_ERROR, peer->base.endpoint->info.provider, "peer %u: no way from %s to %s", peer->base.index,
+        ofpi_log(OFP_LOG_ERROR, peer->base.endpoint->info->provider, "peer %u: no way from %s to %s", peer->base.index,
                  state_names[before], state_names[state]);
         return false;
     }
@@ -328,8 +328,8 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
         /* What is cancelled ends here, not there. */
         if (endpoint->eq && error != ECANCELED)
             ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error, why);
-        ofpi_log(was_up ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info.provider, "endpoint %u lost peer %u: %s",
-                 base->endpoint->id, base->index, text ? text : ofp_strerror(error));
+        ofpi_log(was_up ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info->provider,
+                 "endpoint %u lost peer %u: %s", base->endpoint->id, base->index, text ? text : ofp_strerror(error));
     }
     base->endpoint->ops->peer_down(base);
     if (ofp_list_linked(&peer->node))
@@ -364,7 +364,7 @@ static void connect_peer(struct ofpi_peer *peer)
 /* Whether the core holds this operation until what was posted before it has finished (fi_msg(3), FI_FENCE). */
 static bool is_behind_fence(const struct ofpi_peer *peer, const struct ofp_operation *op)
 {
-    return op->flags & OFP_FENCE && peer->sending && peer->base.endpoint->info.emulated_caps & OFP_CAP_FENCE;
+    return op->flags & OFP_FENCE && peer->sending && peer->base.endpoint->info->emulated_caps & OFP_CAP_FENCE;
 }
 
 static const struct ofp_pending *head_of_backlog(const struct ofpi_peer *peer)
@@ -441,7 +441,7 @@ static int keep_for_later(struct ofpi_peer *peer, const struct ofp_transfer *tra
 /* What goes through the backlog even when the transport has room: it waits there, or gets its copy there. */
 static bool goes_through_backlog(const struct ofpi_peer *peer, const struct ofp_transfer *transfer)
 {
-    if (transfer->op->flags & OFP_INJECT && transfer->length > peer->base.endpoint->info.inject_size)
+    if (transfer->op->flags & OFP_INJECT && transfer->length > peer->base.endpoint->info->inject_size)
         return true;
     return transfer->op->flags & OFPI_DELAYED || is_behind_fence(peer, transfer->op);
 }

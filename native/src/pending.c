@@ -32,7 +32,7 @@ static int copy_inject(struct ofpi_pending *pending, const struct ofp_transfer *
     pending->base.transfer.iov = &pending->iov_inline;
     pending->base.transfer.regions = &pending->region_inline;
     pending->base.transfer.iov_count = 1;
-    if (transfer->length > pending->endpoint->base.info.inject_size)
+    if (transfer->length > pending->endpoint->info.inject_size)
         pending->base.operation.flags ^= OFP_INJECT | OFPI_COPIED;
     return 0;
 }
@@ -119,6 +119,7 @@ static struct ofpi_pending *pending_new(struct ofpi_endpoint *endpoint, const st
         return NULL;
     pending->endpoint = endpoint;
     pending->base.id = id;
+    pending->base.endpoint = &endpoint->base;
     pending->base.operation = *transfer->op;
     pending->base.transfer.op = &pending->base.operation;
     pending->base.transfer.length = transfer->length;

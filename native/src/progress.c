@@ -22,9 +22,6 @@ static int poll_kernel(struct ofpi_domain *domain)
 {
     int events = ofpi_reactor_poll(&domain->reactor);
 
-    /* A watch that fired may have consumed a wake-up that armed endpoints counted on. */
-    if (events)
-        domain->endpoints_armed = false;
     if (domain->timers.count)
         events += ofpi_timers_run(&domain->timers, ofpi_now());
     domain->reactor_ticks = ticks();
@@ -53,6 +50,9 @@ int ofpi_progress(struct ofpi_domain *domain, bool kernel)
     }
     if (kernel || ticks() - domain->reactor_ticks > REACTOR_TICKS)
         events += poll_kernel(domain);
+    /* Whatever came may have taken a wake-up with it that armed endpoints count on, and more of it may wait for a turn. */
+    if (events)
+        domain->endpoints_armed = false;
     domain->in_progress = false;
     if (__builtin_expect(!ofp_list_empty(&domain->due), 0))
         events += ofpi_works_start(domain);

@@ -16,37 +16,9 @@ static int registry_count;
 
 /* ------------------------------------------------------------------------------------------ services for providers */
 
-static struct ofpi_endpoint *endpoint_of(struct ofp_endpoint *endpoint) { return (struct ofpi_endpoint *)endpoint; }
-
-static int message_arrived(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload)
-{
-    return ofpi_message_arrived(endpoint_of(endpoint)->receive_context, endpoint, message, payload);
-}
-
-static int message_announced(struct ofp_endpoint *endpoint, const struct ofp_message *message)
-{
-    return ofpi_message_announced(endpoint_of(endpoint)->receive_context, endpoint, message);
-}
-
-static int message_begin(struct ofp_endpoint *endpoint, const struct ofp_message *message, bool promised,
-                         struct ofp_receive **receive)
-{
-    return ofpi_message_begin(endpoint_of(endpoint)->receive_context, endpoint, message, promised, receive);
-}
-
-static bool announce_only(struct ofp_endpoint *endpoint)
-{
-    return ofpi_announce_only(endpoint_of(endpoint)->receive_context);
-}
-
 static int watch_add(struct ofp_domain *domain, struct ofp_watch *watch)
 {
     return ofpi_reactor_add(&((struct ofpi_domain *)domain)->reactor, watch);
-}
-
-static int watch_modify(struct ofp_domain *domain, struct ofp_watch *watch)
-{
-    return ofpi_reactor_modify(&((struct ofpi_domain *)domain)->reactor, watch);
 }
 
 static void watch_remove(struct ofp_domain *domain, struct ofp_watch *watch)
@@ -59,25 +31,12 @@ static void timer_start(struct ofp_domain *handle, struct ofp_timer *timer)
     struct ofpi_domain *domain = (struct ofpi_domain *)handle;
 
     if (ofpi_timers_start(&domain->timers, timer) != 0)
-        ofpi_log(OFP_LOG_ERROR, handle->info.provider, "out of memory: a timer will not fire");
+        ofpi_log(OFP_LOG_ERROR, handle->info->provider, "out of memory: a timer will not fire");
 }
 
 static void timer_stop(struct ofp_domain *domain, struct ofp_timer *timer)
 {
     ofpi_timers_stop(&((struct ofpi_domain *)domain)->timers, timer);
-}
-
-static struct ofp_endpoint *endpoint_by_id(struct ofp_domain *handle, uint32_t id)
-{
-    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
-
-    for (struct ofp_list *node = domain->endpoints.next; node != &domain->endpoints; node = node->next) {
-        struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
-
-        if (endpoint->base.id == id)
-            return &endpoint->base;
-    }
-    return NULL;
 }
 
 static struct ofp_region *region_by_id(struct ofp_domain *domain, uint32_t id)
@@ -95,34 +54,13 @@ const struct ofp_core ofpi_core = {
     .param_size = ofpi_param_size,
     .param_bool = ofpi_param_bool,
     .now = ofpi_now,
-    .peer_by_address = ofpi_peer_by_address,
-    .peer_connecting = ofpi_peer_connecting,
-    .peer_up = ofpi_peer_up,
-    .peer_lost = ofpi_peer_lost,
     .connection_requested = ofpi_connection_requested,
-    .connection_answered = ofpi_connection_answered,
-    .transfer_retain = ofpi_transfer_retain,
-    .pending_find = ofpi_pending_find,
-    .transfer_complete = ofpi_transfer_complete,
-    .offloaded_receive_complete = ofpi_offloaded_receive_complete,
-    .message_arrived = message_arrived,
-    .message_begin = message_begin,
-    .message_announced = message_announced,
-    .announce_only = announce_only,
-    .receive_write = ofpi_receive_write,
-    .remote_access = ofpi_remote_access,
     .remote_release = ofpi_remote_release,
     .atomic_execute = ofpi_remote_atomic,
-    .remote_event = ofpi_remote_event,
-    .receive_find = ofpi_receive_find,
-    .receive_complete = ofpi_receive_complete,
     .watch_add = watch_add,
-    .watch_modify = watch_modify,
     .watch_remove = watch_remove,
     .timer_start = timer_start,
-    .flush_later = ofpi_endpoint_flush_later,
     .timer_stop = timer_stop,
-    .endpoint_by_id = endpoint_by_id,
     .region_by_id = region_by_id,
 };
 
@@ -316,7 +254,7 @@ int ofpi_address_check(const struct ofp_domain *domain, const void *address, siz
 {
     char text[OFP_TEXT_MAX];
 
-    return reaches(domain->provider, &domain->info, address, length, text, sizeof(text));
+    return reaches(domain->provider, domain->info, address, length, text, sizeof(text));
 }
 
 const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_error)

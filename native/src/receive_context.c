@@ -195,7 +195,7 @@ void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_
     } else if (!lent->dropped) {
         if (!error && receive->message.length > lent->receiver.memory.iov_len)
             error = OFP_ETRUNC;
-        ofpi_receive_finish(context, lent->endpoint, &lent->receiver, &receive->message,
+        ofpi_receive_finish(context, lent->base.endpoint, &lent->receiver, &receive->message,
                             (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
     }
     ofpi_lent_give(&context->lent, lent);
@@ -242,7 +242,7 @@ void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp
     OFP_LIST_EACH(node, following, &context->lent.list) {
         struct ofp_receive *receive = OFP_CONTAINER_OF(node, struct ofp_receive, node);
 
-        if (((struct ofpi_lent *)receive)->endpoint == endpoint)
+        if (receive->endpoint == endpoint)
             ofpi_receive_complete(receive, error, 0);
     }
     drain_messages(context, &context->unexpected.order, endpoint);

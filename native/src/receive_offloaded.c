@@ -21,8 +21,8 @@ void ofpi_bounce_open(struct ofpi_endpoint *endpoint)
 
     if (!base->bounce_size)
         base->bounce_size = DEFAULT_BOUNCE_SIZE;
-    if (base->bounce_size > base->info.max_msg_size)
-        base->bounce_size = base->info.max_msg_size;
+    if (base->bounce_size > base->info->max_msg_size)
+        base->bounce_size = base->info->max_msg_size;
 }
 
 /* Spare buffers are a list through their first bytes. */
@@ -151,7 +151,7 @@ static int hold(struct ofpi_pending *pending, const struct ofp_message *message)
 static bool must_receive(const struct ofpi_pending *pending, const struct ofp_message *message)
 {
     return pending->base.operation.flags & (OFP_CLAIM | OFP_DISCARD) ||
-           (message->source == OFP_PEER_UNKNOWN && pending->endpoint->base.info.caps & OFP_CAP_SOURCE);
+           (message->source == OFP_PEER_UNKNOWN && pending->endpoint->info.caps & OFP_CAP_SOURCE);
 }
 
 bool ofpi_offloaded_found(struct ofpi_pending *pending, const struct ofp_message *message,
@@ -239,7 +239,7 @@ void ofpi_offloaded_returned(struct ofp_endpoint *handle, const struct ofpi_unex
     struct ofpi_pending *receive = NULL;
     int result = -ENOENT;
 
-    if (!handle->info.offloads_matching || !handle->ops->cancel || endpoint->closing)
+    if (!handle->info->offloads_matching || !handle->ops->cancel || endpoint->closing)
         return;
     /* Those that cannot be taken back any more have met a message that came before. */
     while (result == -ENOENT && (receive = next_that_takes(endpoint, kept, receive ? receive->sequence : 0)))

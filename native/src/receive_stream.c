@@ -87,10 +87,10 @@ void ofpi_stream_complete(struct ofpi_receive_context *context, struct ofpi_lent
         return;
     }
     if (!lent->dropped && error)
-        ofpi_receive_finish(context, lent->endpoint, &lent->receiver, &lent->base.message,
+        ofpi_receive_finish(context, lent->base.endpoint, &lent->receiver, &lent->base.message,
                             (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
     else if (!lent->dropped)
-        ofpi_receive_deliver(context, lent->endpoint, &lent->receiver, &lent->base.message,
+        ofpi_receive_deliver(context, lent->base.endpoint, &lent->receiver, &lent->base.message,
                              ofpi_unexpected_payload(kept));
     ofpi_unexpected_free(&context->unexpected, kept);
 }

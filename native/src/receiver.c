@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "parts.h"
+#include "receive_many.h"
 
 static int capture_segments(struct ofpi_receiver *receiver, struct ofpi_slab *slab, const struct ofp_transfer *transfer)
 {
@@ -102,4 +103,13 @@ const struct iovec *ofpi_receiver_iov(const struct ofpi_receiver *receiver, uint
     }
     *count = segments->count;
     return segments->iov;
+}
+
+struct ofp_region *const *ofpi_receiver_regions(const struct ofpi_receiver *receiver)
+{
+    const struct ofpi_segments *segments = receiver->memory.iov_base;
+
+    if (receiver->op_flags & OFPI_SEGMENTED)
+        return segments->regions;
+    return receiver->op_flags & OFP_MULTI_RECV ? &receiver->many->region : &receiver->region;
 }

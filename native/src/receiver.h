@@ -37,8 +37,9 @@ int ofpi_receiver_capture(struct ofpi_receiver *receiver, struct ofpi_slab *segm
 void ofpi_receiver_release(struct ofpi_receiver *receiver, struct ofpi_slab *segments);
 /* Copy into the memory at `offset`, as far as there is room. */
 void ofpi_receiver_write(const struct ofpi_receiver *receiver, uint64_t offset, const void *data, uint64_t length);
-/* The memory as an array, which lives as long as the receiver stays where it is. */
+/* The memory as an array, which lives as long as the receiver stays where it is, and the regions of its entries. */
 const struct iovec *ofpi_receiver_iov(const struct ofpi_receiver *receiver, uint32_t *count);
+struct ofp_region *const *ofpi_receiver_regions(const struct ofpi_receiver *receiver);
 
 static inline bool ofpi_receiver_is(const struct ofpi_receiver *receiver, uint64_t op_context, uint64_t op_flags)
 {

@@ -28,7 +28,8 @@ static struct ofpi_endpoint *context_new(struct ofpi_domain *domain, const struc
     context->base.ops = &no_transport;
     context->base.domain = &domain->base;
     context->base.id = ++domain->next_endpoint_id;
-    context->base.info = domain->base.info;
+    context->info = domain->info;
+    context->base.info = &context->info;
     context->domain = domain;
     context->behind = context;
     context->rx_cq = attr->cq;
@@ -58,7 +59,7 @@ int ofp_receive_context_open(struct ofp_domain *handle, const struct ofp_receive
     if (!attr->cq || attr->cq->domain != domain || !ofpi_vector_fits(domain, attr->av) ||
         attr->unexpected_limit > OFP_BYTES_MAX || attr->min_multi_recv > OFP_BYTES_MAX)
         return -EINVAL;
-    if (domain->base.info.offloads_matching)
+    if (domain->info.offloads_matching)
         return -EOPNOTSUPP;
     error = ofpi_domain_enter(domain);
     if (error)

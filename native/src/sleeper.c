@@ -90,7 +90,7 @@ static bool add_source(const struct ofpi_domain *domain, struct ofpi_sleeper *sl
 {
     int reactor = domain->reactor.epoll_fd;
 
-    if (domain->base.info.wait_fd && add(sleeper->epoll_fd, reactor)) {
+    if (domain->info.wait_fd && add(sleeper->epoll_fd, reactor)) {
         if (can_be_watched(sleeper->epoll_fd))
             return true;
         epoll_ctl(sleeper->epoll_fd, EPOLL_CTL_DEL, reactor, NULL);

@@ -155,7 +155,7 @@ static int sleep_as_leader(struct ofpi_domain *domain, uint64_t deadline)
 
     if (!ofpi_arm(domain)) {
         /* Work came, or a transport that cannot announce it: then a nap in place of sleep. */
-        if (ofpi_progress(domain, true) == 0 && !domain->base.info.wait_fd)
+        if (ofpi_progress(domain, true) == 0 && !domain->info.wait_fd)
             nap(domain);
         return 0;
     }

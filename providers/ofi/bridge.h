@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 #include "abi.h"
-#include "ofipy/provider.h"
+#include "ofipy/services.h"
 
 #define BRIDGE_NAME "ofi"
 

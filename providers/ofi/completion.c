@@ -45,7 +45,7 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
                    const struct lf_cq_entry *entry, int error, int provider_error)
 {
     struct ofp_peer *peer = block->peer;
-    struct ofp_pending *pending = peer && block->pending ? bridge_core->pending_find(peer, block->id) : block->pending;
+    struct ofp_pending *pending = peer && block->pending ? ofp_pending_find(peer, block->id) : block->pending;
     bool is_send = block->is_send;
 
     if (pending && block->scattered && !(is_send && error))
@@ -59,14 +59,14 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
     if (!pending)
         return;
     if (is_send) {
-        bridge_core->transfer_complete(pending, error, provider_error);
+        ofp_transfer_complete(pending, error, provider_error);
     } else {
         struct ofp_message message = message_of(pending, source, entry);
         /* A receive of no bytes was posted with one. */
         bool truncated = !error && entry->length > pending->transfer.length && !(pending->operation.flags & OFP_PEEK);
         struct ofp_offloaded offloaded = {.error = truncated ? OFP_ETRUNC : error, .provider_error = provider_error};
 
-        bridge_core->offloaded_receive_complete(pending, &message, &offloaded);
+        ofp_offloaded_receive_complete(pending, &message, &offloaded);
     }
 }
 
@@ -79,7 +79,7 @@ static void report_remote(struct ofp_endpoint *endpoint, struct ofp_peer *source
         flags |= OFP_COMPLETED_ATOMIC;
     if (entry->flags & LF_REMOTE_CQ_DATA)
         flags |= OFP_COMPLETED_REMOTE_CQ_DATA;
-    bridge_core->remote_event(endpoint, source, NULL, flags, entry->data, entry->length);
+    ofp_remote_event(endpoint, source, NULL, flags, entry->data, entry->length);
 }
 
 static void handle(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address, int error,
@@ -89,14 +89,14 @@ static void handle(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uin
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct ofp_peer *source = NULL;
 
-    if (entry->flags & (LF_RECV | remote) && endpoint->info.caps & OFP_CAP_SOURCE)
+    if (entry->flags & (LF_RECV | remote) && endpoint->info->caps & OFP_CAP_SOURCE)
         source = bridge_sender(endpoint, entry, address);
     if (__builtin_expect(entry->flags & remote && !error, 0))
         report_remote(endpoint, source, entry);
     else if (entry->op_context)
         finish(self, entry->op_context, source, entry, error, provider_error);
     else if (error)
-        bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s: a short message was lost: %s", endpoint->info.provider,
+        bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s: a short message was lost: %s", endpoint->info->provider,
                          bridge_domain_of(endpoint->domain)->library->strerror(error));
 }
 

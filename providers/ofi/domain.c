@@ -77,7 +77,7 @@ void bridge_opened_release(struct bridge_opened *opened)
 
 static int open_objects(const struct ofp_domain *domain, struct bridge_opened *opened, char *text, size_t text_size)
 {
-    int error = bridge_info_find(opened->library, &domain->info, NULL, NULL, 0, &opened->info);
+    int error = bridge_info_find(opened->library, domain->info, NULL, NULL, 0, &opened->info);
 
     if (error)
         return error;
@@ -122,12 +122,12 @@ int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
     self->peeks = peeks(self);
     self->misreads_atomics = strcmp(self->info->fabric_attr->prov_name, "sm2") == 0;
     self->confuses_sources = confuses_sources(self);
-    self->levels = bridge_completion_levels(self->library, &domain->info);
+    self->levels = bridge_completion_levels(self->library, domain->info);
     /* Only now some of the info shows; nobody else has seen this copy of it yet. */
-    domain->info.wait_fd = domain->info.wait_fd && has_descriptor(self);
-    domain->info.provider_data[1] = (uintptr_t)self;
-    if (domain->info.caps & OFP_CAP_ATOMIC)
-        domain->info.max_atomic_size = bridge_atomic_longest(self);
+    domain->info->wait_fd = domain->info->wait_fd && has_descriptor(self);
+    domain->info->provider_data[1] = (uintptr_t)self;
+    if (domain->info->caps & OFP_CAP_ATOMIC)
+        domain->info->max_atomic_size = bridge_atomic_longest(self);
     return 0;
 }
 

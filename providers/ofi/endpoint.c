@@ -37,7 +37,7 @@ static int watch_queue(struct ofp_endpoint *endpoint)
     int fd = -1, result;
 
     self->watch = (struct ofp_watch){.fd = -1, .events = EPOLLIN, .ready = woken};
-    if (!endpoint->info.wait_fd)
+    if (!endpoint->info->wait_fd)
         return 0;
     result = self->cq->fid.ops->control(&self->cq->fid, LF_COMMAND_GETWAIT, &fd);
     if (result)
@@ -58,7 +58,7 @@ static int open_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
 
     if (av_attr.type == LF_AV_UNSPEC)
         av_attr.type = LF_AV_TABLE;
-    self->cq = bridge_cq_open(domain, endpoint->info.wait_fd, &error);
+    self->cq = bridge_cq_open(domain, endpoint->info->wait_fd, &error);
     if (!self->cq)
         return error;
     error = domain->domain->ops->av_open(domain->domain, &av_attr, &self->av, NULL);
@@ -110,7 +110,7 @@ static bool is_called(struct ofp_endpoint *endpoint, const char *service)
     char name[OFP_ADDRESS_MAX];
     size_t length = sizeof(name), wanted = strlen(service);
 
-    if (endpoint->info.address_format != OFP_ADDRESS_OPAQUE || bridge_endpoint_name(endpoint, name, &length) != 0 ||
+    if (endpoint->info->address_format != OFP_ADDRESS_OPAQUE || bridge_endpoint_name(endpoint, name, &length) != 0 ||
         length <= wanted || name[length - 1])
         return true;
     return strcmp(name + length - 1 - wanted, service) == 0;
@@ -126,10 +126,10 @@ int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, cha
     int error;
 
     self->watch.fd = -1;
-    error = bridge_info_find(domain->library, &endpoint->info, named ? node : NULL, service,
+    error = bridge_info_find(domain->library, endpoint->info, named ? node : NULL, service,
                              service ? LF_GETINFO_SOURCE : 0, &info);
     if (error) {
-        snprintf(text, text_size, "%s cannot use %s as its own address: %s", endpoint->info.provider,
+        snprintf(text, text_size, "%s cannot use %s as its own address: %s", endpoint->info->provider,
                  service ? service : "any service", domain->library->strerror(-error));
         return error;
     }
@@ -144,7 +144,7 @@ int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, cha
     if (!error && service && !is_called(endpoint, service))
         error = -EADDRINUSE;
     if (error) {
-        snprintf(text, text_size, "%s cannot open an endpoint%s%s: %s", endpoint->info.provider, service ? " as " : "",
+        snprintf(text, text_size, "%s cannot open an endpoint%s%s: %s", endpoint->info->provider, service ? " as " : "",
                  service ? service : "", domain->library->strerror(-error));
         close_objects(endpoint);
     }
@@ -194,7 +194,7 @@ void bridge_peer_down(struct ofp_peer *peer)
     drain(peer->endpoint, &bridge_peer_of(peer)->sends, UINT64_MAX);
     if (bridge_peer_of(peer)->sends)
         bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s still has %llu operations to an address that is removed",
-                         peer->endpoint->info.provider, (unsigned long long)bridge_peer_of(peer)->sends);
+                         peer->endpoint->info->provider, (unsigned long long)bridge_peer_of(peer)->sends);
 }
 
 /* -------------------------------------------------------------------------------------------------------- sleeping */

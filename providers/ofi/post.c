@@ -217,7 +217,7 @@ static bool is_confusing(const struct ofp_endpoint *endpoint, const struct ofp_p
         return false;
     bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME,
                      "%s of this libfabric cannot have receives for one source and for any source posted together",
-                     endpoint->info.provider);
+                     endpoint->info->provider);
     return true;
 }
 
@@ -245,7 +245,7 @@ static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
         self->sends++;
         bridge_peer_of(peer)->sends++;
     }
-    block->pending = bridge_core->transfer_retain(endpoint, peer, transfer);
+    block->pending = ofp_transfer_retain(endpoint, peer, transfer);
     /* Out of memory: it cannot be taken back any more, but its completion will find nobody. */
     if (!block->pending)
         return -ENOMEM;
@@ -268,7 +268,7 @@ static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     block = bridge_block_take(self);
     if (!block)
         return -ENOMEM;
-    block->pending = bridge_core->transfer_retain(endpoint, peer, transfer);
+    block->pending = ofp_transfer_retain(endpoint, peer, transfer);
     if (!block->pending) {
         bridge_block_give(self, block);
         return -ENOMEM;

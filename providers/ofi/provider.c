@@ -22,7 +22,7 @@ static int connect_peer(struct ofp_peer *peer, char *text, size_t text_size)
 {
     (void)text;
     (void)text_size;
-    bridge_core->peer_up(peer);
+    ofp_peer_up(peer);
     return 0;
 }
 

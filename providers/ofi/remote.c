@@ -104,7 +104,7 @@ int bridge_atomic_check(const struct ofp_endpoint *endpoint, const struct ofp_tr
 
     if (result && bridge_domain_of(endpoint->domain)->misreads_atomics && op->atomic_op == OFP_ATOMIC_READ)
         bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s of libfabric answers fetching reads with arbitrary bytes",
-                         endpoint->info.provider);
+                         endpoint->info->provider);
     if (result)
         return result;
     return transfer->length / sizes[op->datatype] > limit ? -EMSGSIZE : 0;

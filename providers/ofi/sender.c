@@ -42,9 +42,9 @@ static uint64_t who_is(const struct ofp_endpoint *endpoint, const void *address,
 {
     struct sockaddr_in ipv4;
 
-    if (endpoint->info.address_format == OFP_ADDRESS_OPAQUE)
+    if (endpoint->info->address_format == OFP_ADDRESS_OPAQUE)
         return length ? who_of_shm(address, length) : 0;
-    if (endpoint->info.address_format != OFP_ADDRESS_IPV4 || length != sizeof(ipv4))
+    if (endpoint->info->address_format != OFP_ADDRESS_IPV4 || length != sizeof(ipv4))
         return 0;
     memcpy(&ipv4, address, sizeof(ipv4));
     return ipv4.sin_addr.s_addr == INADDR_ANY ? 0 : ofp_sender_of_ipv4(&ipv4);
@@ -57,8 +57,8 @@ void bridge_sender_open(struct ofp_endpoint *endpoint)
     size_t length = sizeof(address);
     uint64_t who;
 
-    if (!bridge_core->param_bool("OFI_NAME_SENDERS") || !(endpoint->info.caps & OFP_CAP_SOURCE) ||
-        endpoint->info.cq_data_size < sizeof(uint64_t) || bridge_endpoint_name(endpoint, address, &length) != 0)
+    if (!bridge_core->param_bool("OFI_NAME_SENDERS") || !(endpoint->info->caps & OFP_CAP_SOURCE) ||
+        endpoint->info->cq_data_size < sizeof(uint64_t) || bridge_endpoint_name(endpoint, address, &length) != 0)
         return;
     self->takes_names = true;
     who = who_is(endpoint, address, length);
@@ -72,9 +72,9 @@ static struct ofp_peer *named(struct ofp_endpoint *endpoint, uint64_t who)
         .sin_family = AF_INET, .sin_port = htons((uint16_t)(who >> 32)), .sin_addr.s_addr = htonl((uint32_t)who)};
     char name[OFP_ADDRESS_MAX];
 
-    if (endpoint->info.address_format == OFP_ADDRESS_IPV4)
-        return bridge_core->peer_by_address(endpoint, &ipv4, sizeof(ipv4));
-    return bridge_core->peer_by_address(endpoint, name, shm_name(who, name, sizeof(name)));
+    if (endpoint->info->address_format == OFP_ADDRESS_IPV4)
+        return ofp_peer_by_address(endpoint, &ipv4, sizeof(ipv4));
+    return ofp_peer_by_address(endpoint, name, shm_name(who, name, sizeof(name)));
 }
 
 struct ofp_peer *bridge_sender(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uint64_t address)

@@ -169,8 +169,8 @@ bool shm_notice_arrived(struct shm_link *link, const struct shm_content *content
 
     if ((side != OFP_COMPLETED_REMOTE_READ && side != OFP_COMPLETED_REMOTE_WRITE) || fields->id > UINT32_MAX)
         return false;
-    shm_core->remote_event(link->endpoint->base, link->peer, shm_core->region_by_id(domain, (uint32_t)fields->id),
-                           fields->completed, fields->data, fields->length);
+    ofp_remote_event(link->endpoint->base, link->peer, shm_core->region_by_id(domain, (uint32_t)fields->id),
+                     fields->completed, fields->data, fields->length);
     return true;
 }
 
@@ -189,7 +189,7 @@ static int post_direct(struct ofp_endpoint *base, struct shm_link *link, const s
     if (notice && !shm_ring_has_room(&link->ring))
         return -EAGAIN;
     if (transfer->length > SHM_PIECE) {
-        pending = shm_core->transfer_retain(base, link->peer, transfer);
+        pending = ofp_transfer_retain(base, link->peer, transfer);
         if (!pending)
             return -EAGAIN;
         pending->provider_data[SHM_PENDING_STATE] = SHM_PENDING_DIRECT;
@@ -206,7 +206,7 @@ static int post_direct(struct ofp_endpoint *base, struct shm_link *link, const s
 
 int shm_post_remote(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
 {
-    bool may = !link->unanswered && !(base->info.msg_order & (OFP_ORDER_WAS | OFP_ORDER_RAS));
+    bool may = !link->unanswered && !(base->info->msg_order & (OFP_ORDER_WAS | OFP_ORDER_RAS));
     int result = NOT_DIRECT;
 
     if (may && transfer->op->op <= OFP_WRITE)
@@ -255,7 +255,7 @@ static int work_direct(struct shm_link *link, struct ofp_pending *pending)
     shm_reach_end(link);
     if (!result && wants_notice(link, transfer, &place.target))
         send_notice(link, transfer, &place.target);
-    shm_core->transfer_complete(pending, -result, 0);
+    ofp_transfer_complete(pending, -result, 0);
     return 1;
 }
 

@@ -168,13 +168,13 @@ static void answer(struct shm_meeting *meeting, struct shm_received *received, s
 
     if (!error && !link) {
         if (peer->state != OFP_PEER_CONNECTING)
-            shm_core->peer_connecting(peer);
+            ofp_peer_connecting(peer);
         link = shm_link_new(meeting->endpoint, peer);
         error = link ? 0 : -ENOMEM;
         if (error) {
             shm_segment_unmap(&offer.segment);
             shm_remote_release(offer.remote);
-            shm_core->peer_lost(peer, ENOMEM, false, NULL);
+            ofp_peer_lost(peer, ENOMEM, false, NULL);
         }
     }
     if (error) {
@@ -218,7 +218,7 @@ static void called_hello(struct shm_meeting *meeting, struct shm_received *recei
         shm_meeting_free(meeting);
         return;
     }
-    peer = shm_core->peer_by_address(endpoint->base, &packet->address, sizeof(packet->address));
+    peer = ofp_peer_by_address(endpoint->base, &packet->address, sizeof(packet->address));
     if (!peer)
         refuse(meeting, SHM_REFUSED, ENOMEM);
     else if (!may_answer(meeting, shm_link_of(peer), packet))

@@ -138,7 +138,7 @@ void shm_link_up(struct shm_link *link)
     link->state = SHM_LINK_UP;
     link->up = link->ready = true;
     link->peer->incarnation = link->segment.incarnation;
-    shm_core->peer_up(link->peer);
+    ofp_peer_up(link->peer);
 }
 
 void shm_link_dying(struct shm_link *link, enum shm_end end)
@@ -176,7 +176,7 @@ static void link_finish(struct shm_link *link)
     if (link->peer) {
         shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
         snprintf(text, sizeof(text), "%s %s", address, ends[link->end]);
-        shm_core->peer_lost(link->peer, gone ? OFP_EPEERLOST : ECONNRESET, gone, text);
+        ofp_peer_lost(link->peer, gone ? OFP_EPEERLOST : ECONNRESET, gone, text);
     }
     shm_link_free(link);
 }
@@ -193,7 +193,7 @@ static bool link_settle(struct shm_link *link)
 void shm_link_lose(struct shm_link *link, int error, bool process_gone, const char *text)
 {
     if (link->peer)
-        shm_core->peer_lost(link->peer, error, process_gone, text);
+        ofp_peer_lost(link->peer, error, process_gone, text);
 }
 
 void shm_link_violation(struct shm_link *link, const char *what)
@@ -240,7 +240,7 @@ void shm_link_unanswered(struct shm_link *link)
     if (asking)
         shm_link_free(asking);
     if (peer)
-        shm_core->peer_lost(peer, ENOMEM, false, NULL);
+        ofp_peer_lost(peer, ENOMEM, false, NULL);
 }
 
 void shm_link_peer_down(struct ofp_peer *peer)

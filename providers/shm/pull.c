@@ -114,7 +114,7 @@ static enum progress pull_piece(struct shm_pull *pull)
         shm_wake_ahead(pull->link);
     OFP_SHM_STEP(pull_piece);
     if (pull->mapped)
-        shm_core->receive_write(pull->receive, pull->offset, pull->mapped + pull->offset, length);
+        ofp_receive_write(pull->receive, pull->offset, pull->mapped + pull->offset, length);
     else
         result = attach_piece(pull, length);
     if (result != PULL_FINISHED)
@@ -149,7 +149,7 @@ static void pull_end(const struct shm_pull *pull, enum progress result)
         return;
     }
     send_done(link, pull->receive, error);
-    shm_core->receive_complete(pull->receive, error, 0);
+    ofp_receive_complete(pull->receive, error, 0);
 }
 
 /* Choose the way. PULL_MORE: go on with pieces. */
@@ -193,7 +193,7 @@ static void pull_start(struct shm_link *link, struct ofp_receive *receive)
     kept = malloc(sizeof(*kept));
     if (!kept) {
         send_done(link, receive, ENOMEM);
-        shm_core->receive_complete(receive, ENOMEM, 0);
+        ofp_receive_complete(receive, ENOMEM, 0);
         return;
     }
     *kept = pull;
@@ -243,10 +243,10 @@ static void receive_kept(struct ofp_receive *receive)
     struct shm_kept *kept = (struct shm_kept *)(uintptr_t)receive->message.provider_data[SHM_DATA_ID];
 
     if (receive->length)
-        shm_core->receive_write(receive, 0, kept->payload, receive->length);
+        ofp_receive_write(receive, 0, kept->payload, receive->length);
     ofp_list_remove(&kept->node);
     free(kept);
-    shm_core->receive_complete(receive, 0, 0);
+    ofp_receive_complete(receive, 0, 0);
 }
 
 static void receive_bounce(struct shm_link *link, struct ofp_receive *receive)
@@ -255,9 +255,9 @@ static void receive_bounce(struct shm_link *link, struct ofp_receive *receive)
     struct shm_bounce_fields fields = {.index = (uint32_t)(packed >> 32), .generation = (uint32_t)packed};
 
     if (receive->length)
-        shm_core->receive_write(receive, 0, shm_bounce_memory(&link->segment, fields.index), receive->length);
+        ofp_receive_write(receive, 0, shm_bounce_memory(&link->segment, fields.index), receive->length);
     shm_bounce_free(link, &fields, false);
-    shm_core->receive_complete(receive, 0, 0);
+    ofp_receive_complete(receive, 0, 0);
 }
 
 void shm_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
@@ -267,7 +267,7 @@ void shm_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
     (void)base;
     /* Closed here: what the receive wanted went with the link. */
     if (!link) {
-        shm_core->receive_complete(receive, ECANCELED, 0);
+        ofp_receive_complete(receive, ECANCELED, 0);
         return;
     }
     switch ((enum shm_way)(receive->message.provider_data[SHM_DATA_WAY] & 0xff)) {
@@ -285,12 +285,12 @@ void shm_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
         return;
     }
     send_done(link, receive, 0);
-    shm_core->receive_complete(receive, 0, 0);
+    ofp_receive_complete(receive, 0, 0);
 }
 
 static struct ofp_receive *find_fragmented(struct shm_link *link, uint64_t id)
 {
-    struct ofp_receive *receive = shm_core->receive_find(link->peer, id);
+    struct ofp_receive *receive = ofp_receive_find(link->peer, id);
 
     return receive && receive->provider_data[RECEIVE_WAY] == RECEIVE_FRAGMENTS ? receive : NULL;
 }
@@ -303,14 +303,14 @@ bool shm_fragment_arrived(struct shm_link *link, const struct shm_content *conte
     if (!receive || !shm_bounce_is_valid(link, fields, content->length) || fields->offset > receive->length ||
         content->length > receive->length - fields->offset)
         return false;
-    shm_core->receive_write(receive, fields->offset, shm_bounce_memory(&link->segment, fields->index), content->length);
+    ofp_receive_write(receive, fields->offset, shm_bounce_memory(&link->segment, fields->index), content->length);
     shm_bounce_free(link, fields, true);
     OFP_SHM_STEP(fragment_received);
     receive->provider_data[RECEIVE_ARRIVED] += content->length;
     if (receive->provider_data[RECEIVE_ARRIVED] < receive->length)
         return true;
     send_done(link, receive, 0);
-    shm_core->receive_complete(receive, 0, 0);
+    ofp_receive_complete(receive, 0, 0);
     return true;
 }
 
@@ -322,6 +322,6 @@ bool shm_abort_arrived(struct shm_link *link, const struct shm_content *content)
     if (!receive)
         return false;
     send_done(link, receive, error);
-    shm_core->receive_complete(receive, error, 0);
+    ofp_receive_complete(receive, error, 0);
     return true;
 }

@@ -32,7 +32,7 @@ static struct shm_push *push_of(const struct ofp_pending *pending)
 
 bool shm_done_arrived(struct shm_link *link, const struct shm_content *content)
 {
-    struct ofp_pending *pending = shm_core->pending_find(link->peer, content->control.id);
+    struct ofp_pending *pending = ofp_pending_find(link->peer, content->control.id);
     int32_t error = content->control.error;
 
     if (!pending || (pending->provider_data[SHM_PENDING_STATE] != SHM_PENDING_ANNOUNCED &&
@@ -40,7 +40,7 @@ bool shm_done_arrived(struct shm_link *link, const struct shm_content *content)
         return false;
     if (push_of(pending))
         push_end(push_of(pending));
-    shm_core->transfer_complete(pending, error < 0 ? EIO : error, 0);
+    ofp_transfer_complete(pending, error < 0 ? EIO : error, 0);
     return true;
 }
 
@@ -52,7 +52,7 @@ static void abort_push(struct shm_link *link, uint64_t receive, int error)
 bool shm_clear_arrived(struct shm_link *link, const struct shm_content *content)
 {
     const struct shm_control_fields *fields = &content->control;
-    struct ofp_pending *pending = shm_core->pending_find(link->peer, fields->id);
+    struct ofp_pending *pending = ofp_pending_find(link->peer, fields->id);
     struct shm_push *push;
 
     if (!pending || pending->provider_data[SHM_PENDING_STATE] != SHM_PENDING_ANNOUNCED ||

@@ -41,7 +41,7 @@ static enum outcome keep_inline(struct shm_link *link, struct ofp_message *messa
     ofp_list_append(&link->kept, &kept->node);
     message->provider_data[SHM_DATA_WAY] = SHM_WAY_KEPT;
     message->provider_data[SHM_DATA_ID] = (uint64_t)(uintptr_t)kept;
-    if (shm_core->message_announced(link->endpoint->base, message) == 0)
+    if (ofp_message_announced(link->endpoint->base, message) == 0)
         return TAKEN;
     ofp_list_remove(&kept->node);
     free(kept);
@@ -60,7 +60,7 @@ static inline enum outcome take_inline(struct shm_link *link, const struct shm_s
         memcpy(content->payload + SHM_INLINE_FIRST, slot->content.payload + SHM_INLINE_FIRST,
                content->length - SHM_INLINE_FIRST);
     fill_message(&message, link, content, content->length);
-    if (SHM_LIKELY(shm_core->message_arrived(link->endpoint->base, &message, content->payload) == 0))
+    if (SHM_LIKELY(ofp_message_arrived(link->endpoint->base, &message, content->payload) == 0))
         return TAKEN;
     return keep_inline(link, &message, content);
 }
@@ -85,15 +85,14 @@ static enum outcome take_bounce(struct shm_link *link, const struct shm_content 
         return TAKEN;
     }
     fill_message(&message, link, content, content->length);
-    if (shm_core->message_arrived(link->endpoint->base, &message, shm_bounce_memory(&link->segment, fields->index)) ==
-        0) {
+    if (ofp_message_arrived(link->endpoint->base, &message, shm_bounce_memory(&link->segment, fields->index)) == 0) {
         shm_bounce_free(link, fields, false);
         return TAKEN;
     }
     /* It waits where it is. */
     message.provider_data[SHM_DATA_WAY] = SHM_WAY_BOUNCE;
     message.provider_data[SHM_DATA_ID] = (uint64_t)fields->index << 32 | fields->generation;
-    return shm_core->message_announced(link->endpoint->base, &message) == 0 ? TAKEN : STALLED;
+    return ofp_message_announced(link->endpoint->base, &message) == 0 ? TAKEN : STALLED;
 }
 
 static enum outcome take_announced(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
@@ -115,11 +114,11 @@ static enum outcome take_announced(struct shm_link *link, const struct shm_slot 
     message.provider_data[SHM_DATA_ADDRESS] = fields->address;
     message.provider_data[SHM_DATA_ARENA_OFFSET] = fields->arena_offset;
     /* The sender waits until it is here. Beyond the core's bound that is when a receive has matched it. */
-    if (content->flags & SHM_FETCH && shm_core->message_begin(endpoint, &message, false, &receive) == 0) {
+    if (content->flags & SHM_FETCH && ofp_message_begin(endpoint, &message, false, &receive) == 0) {
         shm_receive_start(endpoint, receive);
         return TAKEN;
     }
-    return shm_core->message_announced(endpoint, &message) == 0 ? TAKEN : STALLED;
+    return ofp_message_announced(endpoint, &message) == 0 ? TAKEN : STALLED;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- slots */
@@ -277,7 +276,7 @@ void shm_receive_rest(struct shm_endpoint *endpoint)
 /* Tell senders whether unexpected payload is above its bound. */
 static void update_announce_only(struct shm_endpoint *endpoint)
 {
-    bool full = shm_core->announce_only(endpoint->base);
+    bool full = ofp_announce_only(endpoint->base);
 
     if (full == ((endpoint->work & SHM_WORK_ANNOUNCE) != 0))
         return;
@@ -320,7 +319,7 @@ static void wake_soon(struct shm_endpoint *endpoint)
     endpoint->moved_since += endpoint->moved;
     if (endpoint->moved >= SHM_PIECE && endpoint->moved_since < SHM_WAKE_BYTES &&
         shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
-        shm_core->flush_later(endpoint->base);
+        ofp_flush_later(endpoint->base);
     else
         shm_wake_sleepers(endpoint);
 }

@@ -111,14 +111,14 @@ static void finish(struct shm_link *link, struct ofp_pending *pending)
     uint64_t packed = pending->provider_data[SHM_PENDING_ERROR];
 
     link->unanswered--;
-    shm_core->transfer_complete(pending, (int)(packed & INT32_MAX), (int)(uint32_t)(packed >> 32));
+    ofp_transfer_complete(pending, (int)(packed & INT32_MAX), (int)(uint32_t)(packed >> 32));
 }
 
 /* -------------------------------------------------------------------------------------------------------- operations */
 
 int shm_request_post(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
 {
-    struct ofp_pending *pending = shm_core->transfer_retain(base, link->peer, transfer);
+    struct ofp_pending *pending = ofp_transfer_retain(base, link->peer, transfer);
 
     if (!pending)
         return -EAGAIN;
@@ -168,7 +168,7 @@ bool shm_answer_arrived(struct shm_link *link, const struct shm_content *content
 
     if (!buffer || buffer->holder != link || !buffer->pending || buffer->generation != (uint32_t)fields->receive)
         return false;
-    pending = shm_core->pending_find(link->peer, buffer->pending);
+    pending = ofp_pending_find(link->peer, buffer->pending);
     if (!pending)
         return false;
     if (fields->error <= 0)

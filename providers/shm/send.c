@@ -203,7 +203,7 @@ static int post_announced(struct ofp_endpoint *base, struct shm_link *link, cons
     if (!slot)
         return -EAGAIN;
     /* Only now: what was retained cannot be given back. */
-    pending = shm_core->transfer_retain(base, link->peer, transfer);
+    pending = ofp_transfer_retain(base, link->peer, transfer);
     OFP_SHM_STEP(announce_retained);
     if (!pending) {
         slot->content.kind = SHM_NOTHING;

@@ -100,8 +100,7 @@ static int serve(struct shm_endpoint *endpoint, const struct part *part, struct 
     while (!result && held < request->piece_count) {
         const struct shm_remote_piece *piece = &part->pieces[held];
 
-        result =
-            shm_core->remote_access(endpoint->base, piece->key, piece->offset, piece->length, rights, &accesses[held]);
+        result = ofp_remote_access(endpoint->base, piece->key, piece->offset, piece->length, rights, &accesses[held]);
         held += !result;
     }
     if (!result)
@@ -124,8 +123,8 @@ bool shm_request_arrived(struct shm_link *link, const struct shm_content *conten
     result = serve(link->endpoint, &part, &region);
     OFP_SHM_STEP(request_served);
     if (!result && content->flags & SHM_LAST)
-        shm_core->remote_event(link->endpoint->base, link->peer, region,
-                               shm_event_of(part.request.op, content->flags & SHM_HAS_DATA), content->data, part.total);
+        ofp_remote_event(link->endpoint->base, link->peer, region,
+                         shm_event_of(part.request.op, content->flags & SHM_HAS_DATA), content->data, part.total);
     shm_control_send(
         link, SHM_ANSWER, 0,
         &(struct shm_control_fields){.receive = (uint64_t)content->bounce.index << 32 | content->bounce.generation,

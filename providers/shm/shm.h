@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 #include "address.h"
-#include "ofipy/provider.h"
+#include "ofipy/services.h"
 #include "ring.h"
 #include "segment.h"
 

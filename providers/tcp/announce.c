@@ -12,7 +12,7 @@ enum { PULL_ID, PULL_RECEIVE, PULL_WANTED };
 
 int tcp_announce(struct tcp_connection *connection, const struct ofp_transfer *transfer, struct tcp_header *header)
 {
-    struct ofp_pending *pending = tcp_core->transfer_retain(connection->endpoint->base, connection->peer, transfer);
+    struct ofp_pending *pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
 
     if (!pending)
         return -EAGAIN;
@@ -35,7 +35,7 @@ int tcp_announce(struct tcp_connection *connection, const struct ofp_transfer *t
 
 bool tcp_pulled_at(struct tcp_connection *connection, const struct tcp_header *header)
 {
-    struct ofp_pending *pending = tcp_core->pending_find(connection->peer, header->words[PULL_ID]);
+    struct ofp_pending *pending = ofp_pending_find(connection->peer, header->words[PULL_ID]);
     struct tcp_header answer = {.op = TCP_PULLED, .words = {header->words[PULL_RECEIVE]}};
     bool unacked;
 
@@ -46,7 +46,7 @@ bool tcp_pulled_at(struct tcp_connection *connection, const struct tcp_header *h
     tcp_pending_of(pending)->announced = false;
     connection->announced--;
     if (!header->words[PULL_WANTED]) {
-        tcp_core->transfer_complete(pending, 0, 0);
+        ofp_transfer_complete(pending, 0, 0);
         return true;
     }
     unacked = pending->operation.flags & (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE);
@@ -76,11 +76,11 @@ int tcp_announced(struct tcp_connection *connection, const struct tcp_header *he
                           [TCP_DATA_CONNECTION] = (uint64_t)(uintptr_t)connection},
     };
 
-    if (header->flags & TCP_FLAG_DELIVERY && tcp_core->message_begin(endpoint, &message, false, &receive) == 0) {
+    if (header->flags & TCP_FLAG_DELIVERY && ofp_message_begin(endpoint, &message, false, &receive) == 0) {
         tcp_announced_start(receive);
         return 0;
     }
-    return tcp_core->message_announced(endpoint, &message) == 0 ? 0 : -EAGAIN;
+    return ofp_message_announced(endpoint, &message) == 0 ? 0 : -EAGAIN;
 }
 
 void tcp_announced_start(struct ofp_receive *receive)
@@ -92,14 +92,14 @@ void tcp_announced_start(struct ofp_receive *receive)
     pull.words[PULL_RECEIVE] = receive->id;
     pull.words[PULL_WANTED] = receive->length;
     tcp_send_header(connection, &pull);
-    tcp_core->flush_later(connection->endpoint->base);
+    ofp_flush_later(connection->endpoint->base);
     if (!receive->length)
-        tcp_core->receive_complete(receive, 0, 0);
+        ofp_receive_complete(receive, 0, 0);
 }
 
 struct ofp_receive *tcp_pulled(struct tcp_connection *connection, const struct tcp_header *header, const char **wrong)
 {
-    struct ofp_receive *receive = tcp_core->receive_find(connection->peer, header->words[0]);
+    struct ofp_receive *receive = ofp_receive_find(connection->peer, header->words[0]);
 
     /* Of another way: it waits for something else. */
     if (receive &&

@@ -58,10 +58,10 @@ static void begin_theirs(struct tcp_connection *connection, struct ofp_peer *pee
         return;
     }
     if (peer->state == OFP_PEER_UNUSED || peer->state == OFP_PEER_LOST)
-        tcp_core->peer_connecting(peer);
+        ofp_peer_connecting(peer);
     self->connection = connection;
     peer->incarnation = connection->pid;
-    tcp_core->peer_up(peer);
+    ofp_peer_up(peer);
 }
 
 /* The connection to that peer that there is already gives way, or (false) the new one does. */
@@ -137,7 +137,7 @@ void tcp_admit(struct tcp_connection *connection, const struct tcp_control *cont
     const union tcp_address address = connection->meeting->address;
     uint32_t pid = rdm ? rdm->pid : connection->pid;
     int order = tcp_address_compare(&address, &endpoint->address);
-    struct ofp_peer *peer = tcp_core->peer_by_address(endpoint->base, &address, tcp_address_length(&address));
+    struct ofp_peer *peer = ofp_peer_by_address(endpoint->base, &address, tcp_address_length(&address));
 
     /* Without a connection of ours to ourselves somebody pretends to be us. */
     if (!peer || (order == 0 && (!tcp_peer_of(peer)->connection || tcp_peer_of(peer)->inbound))) {

@@ -203,7 +203,7 @@ void tcp_begin_ours(struct tcp_connection *connection)
     tcp_meeting_free(connection);
     tcp_connection_state(connection, TCP_UP);
     connection->peer->incarnation = connection->pid;
-    tcp_core->peer_up(connection->peer);
+    ofp_peer_up(connection->peer);
     tcp_connection_ready(connection);
 }
 

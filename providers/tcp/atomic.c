@@ -19,7 +19,7 @@ int tcp_atomic_post(struct tcp_connection *connection, const struct ofp_transfer
     /* Operands are short: they are copied, so that queue and socket need not tell them apart. */
     if (connection->read_count >= TCP_READS_MAX || connection->out_bytes > TCP_COPIES_MAX)
         return -EAGAIN;
-    pending = tcp_core->transfer_retain(connection->endpoint->base, connection->peer, transfer);
+    pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
     if (!pending)
         return -EAGAIN;
     transfer = &pending->transfer;
@@ -77,7 +77,7 @@ static void tell(struct tcp_connection *connection, const struct tcp_header *hea
                      (header->op_data == OFP_ATOMIC ? OFP_COMPLETED_REMOTE_WRITE : OFP_COMPLETED_REMOTE_READ) |
                      (header->flags & TCP_FLAG_CQ_DATA ? OFP_COMPLETED_REMOTE_CQ_DATA : 0);
 
-    tcp_core->remote_event(connection->endpoint->base, connection->peer, region, flags, header->data, header->length);
+    ofp_remote_event(connection->endpoint->base, connection->peer, region, flags, header->data, header->length);
 }
 
 static void answer(struct tcp_connection *connection, const struct tcp_operands *operands, int error)

@@ -163,7 +163,7 @@ void tcp_connection_end(struct tcp_connection *connection, int error, bool proce
         return;
     tcp_connection_discard(connection);
     if (peer)
-        tcp_core->peer_lost(peer, error, process_gone, text);
+        ofp_peer_lost(peer, error, process_gone, text);
 }
 
 void tcp_connection_doom(struct tcp_connection *connection, int error)

@@ -50,10 +50,10 @@ static int keep_promise(struct ofp_endpoint *endpoint, const struct ofp_message 
 {
     struct ofp_receive *receive;
 
-    if (tcp_core->message_begin(endpoint, message, true, &receive) != 0)
+    if (ofp_message_begin(endpoint, message, true, &receive) != 0)
         return -EAGAIN;
-    tcp_core->receive_write(receive, 0, payload, receive->length);
-    tcp_core->receive_complete(receive, 0, 0);
+    ofp_receive_write(receive, 0, payload, receive->length);
+    ofp_receive_complete(receive, 0, 0);
     return 0;
 }
 
@@ -68,14 +68,14 @@ static ssize_t deliver_message(struct tcp_connection *connection, const struct t
         return -ECONNABORTED;
     fill_message(&message, connection, header);
     if (TCP_LIKELY(header->payload <= available)) {
-        if (TCP_UNLIKELY(tcp_core->message_arrived(endpoint, &message, payload) != 0) &&
+        if (TCP_UNLIKELY(ofp_message_arrived(endpoint, &message, payload) != 0) &&
             (!connection->extended || keep_promise(endpoint, &message, payload) != 0))
             return not_taken(connection, header->payload);
         if (TCP_UNLIKELY(header->flags & TCP_FLAGS_ACK))
             tcp_acknowledge(connection, header->flags);
         return (ssize_t)header->payload;
     }
-    if (tcp_core->message_begin(endpoint, &message, connection->extended, &receive) != 0)
+    if (ofp_message_begin(endpoint, &message, connection->extended, &receive) != 0)
         return not_taken(connection, header->payload);
     tcp_inbound_receive(connection, header, receive);
     return 0;
@@ -154,7 +154,7 @@ void tcp_delivered(struct tcp_connection *connection)
     in->target = TCP_TARGET_NONE;
     switch (target) {
     case TCP_TARGET_RECEIVE:
-        tcp_core->receive_complete(in->receive, 0, 0);
+        ofp_receive_complete(in->receive, 0, 0);
         break;
     case TCP_TARGET_READ:
         tcp_rma_have_read(connection);

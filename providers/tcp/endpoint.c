@@ -64,7 +64,7 @@ int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     if (error)
         return error;
     endpoint->base = base;
-    tcp_info_address(&base->info, &endpoint->address);
+    tcp_info_address(base->info, &endpoint->address);
     error = tcp_bind(endpoint, service, text, text_size);
     if (!error)
         error = tcp_listen(endpoint);

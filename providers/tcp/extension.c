@@ -73,7 +73,7 @@ void tcp_credit_settle(struct tcp_connection *connection)
     /* Not for every message, and while what is kept is above its bound not at all. */
     if (TCP_LIKELY(connection->owed < connection->allowance / 2) || connection->state != TCP_UP)
         return;
-    if (!tcp_core->announce_only(endpoint->base))
+    if (!ofp_announce_only(endpoint->base))
         give_back(connection);
     else if (!ofp_list_linked(&connection->creditor))
         ofp_list_append(&endpoint->creditors, &connection->creditor);
@@ -84,7 +84,7 @@ int tcp_credit_settle_all(struct tcp_endpoint *endpoint)
     struct ofp_list *node;
     int events = 0;
 
-    if (tcp_core->announce_only(endpoint->base))
+    if (ofp_announce_only(endpoint->base))
         return 0;
     while ((node = ofp_list_pop(&endpoint->creditors))) {
         give_back(OFP_CONTAINER_OF(node, struct tcp_connection, creditor));
@@ -123,7 +123,7 @@ static bool refused(struct tcp_connection *connection, const struct tcp_header *
     }
     connection->read_count--;
     ofp_list_remove(&first->node);
-    tcp_core->transfer_complete(tcp_pending_base(first), OFP_EREMOTE, error);
+    ofp_transfer_complete(tcp_pending_base(first), OFP_EREMOTE, error);
     return true;
 }
 

@@ -45,7 +45,7 @@ int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, siz
         return error;
     endpoint->base = base;
     endpoint->connects = true;
-    tcp_info_address(&base->info, &endpoint->address);
+    tcp_info_address(base->info, &endpoint->address);
     if (base->request)
         error = take_request(endpoint, (struct tcp_connection *)(uintptr_t)base->request);
     else
@@ -145,7 +145,7 @@ void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_contro
         tcp_key_disagreement(connection, ECONNREFUSED);
         return;
     }
-    tcp_core->connection_answered(connection->peer, private_data, control->private_size);
+    ofp_connection_answered(connection->peer, private_data, control->private_size);
     if (control->type == TCP_NACK) {
         tcp_connection_end(connection, ECONNREFUSED, false, "the request was rejected");
         return;
@@ -209,7 +209,7 @@ void tcp_msg_quit(struct tcp_endpoint *endpoint)
     if (!tcp_msg_may_quit(endpoint))
         return;
     endpoint->quitting = NULL;
-    tcp_core->peer_lost(peer, 0, false, "shut down here");
+    ofp_peer_lost(peer, 0, false, "shut down here");
 }
 
 int tcp_msg_shutdown(struct ofp_peer *peer)

@@ -14,7 +14,7 @@
 
 #include "address.h"
 #include "descriptor.h"
-#include "ofipy/provider.h"
+#include "ofipy/services.h"
 #include "stream.h"
 #include "wire.h"
 

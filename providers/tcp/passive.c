@@ -36,7 +36,7 @@ static int passive_open(struct ofp_passive *passive, const char *service, char *
     if (error)
         return error;
     host->passive = passive;
-    tcp_info_address(&passive->info, &host->address);
+    tcp_info_address(passive->info, &host->address);
     error = tcp_bind(host, service, text, text_size);
     if (error)
         tcp_host_close(host);

@@ -54,7 +54,7 @@ int tcp_rendezvous_send(struct tcp_connection *connection, const struct ofp_tran
 
     if (!id)
         return -EAGAIN;
-    pending = tcp_core->transfer_retain(connection->endpoint->base, connection->peer, transfer);
+    pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
     if (!pending)
         return -EAGAIN;
     rendezvous->sent[id] = pending;
@@ -114,7 +114,7 @@ int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp
     }
     rendezvous->incoming[header->op_data].state = INCOMING_ANNOUNCED;
     rendezvous->incoming[header->op_data].length = header->length;
-    if (tcp_core->message_announced(connection->endpoint->base, &message) == 0)
+    if (ofp_message_announced(connection->endpoint->base, &message) == 0)
         return 0;
     rendezvous->incoming[header->op_data].state = INCOMING_NONE;
     return -EAGAIN;
@@ -136,7 +136,7 @@ void tcp_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
     connection->rendezvous->incoming[id].state = INCOMING_CLEARED;
     connection->rendezvous->incoming[id].receive = receive->id;
     tcp_send_header(connection, &header);
-    tcp_core->flush_later(connection->endpoint->base);
+    ofp_flush_later(connection->endpoint->base);
 }
 
 struct ofp_receive *tcp_rendezvous_data(struct tcp_connection *connection, const struct tcp_header *header,
@@ -154,5 +154,5 @@ struct ofp_receive *tcp_rendezvous_data(struct tcp_connection *connection, const
         return NULL;
     }
     rendezvous->incoming[id].state = INCOMING_NONE;
-    return tcp_core->receive_find(connection->peer, rendezvous->incoming[id].receive);
+    return ofp_receive_find(connection->peer, rendezvous->incoming[id].receive);
 }

@@ -39,7 +39,7 @@ static int post_read(struct tcp_connection *connection, const struct ofp_transfe
 
     if (connection->read_count >= TCP_READS_MAX)
         return -EAGAIN;
-    pending = tcp_core->transfer_retain(connection->endpoint->base, connection->peer, transfer);
+    pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
     if (!pending)
         return -EAGAIN;
     connection->read_count++;
@@ -89,7 +89,7 @@ void tcp_rma_have_read(struct tcp_connection *connection)
 
     connection->read_count--;
     ofp_list_remove(&tcp_pending_of(pending)->node);
-    tcp_core->transfer_complete(pending, 0, 0);
+    ofp_transfer_complete(pending, 0, 0);
 }
 
 /* ------------------------------------------------------------------------------------------------- requests of peers */
@@ -112,8 +112,8 @@ struct tcp_accesses *tcp_access_all(struct tcp_connection *connection, const str
     for (unsigned i = 0; i < header->remote_count; i++) {
         const struct ofp_remote_segment *remote = &header->remote[i];
 
-        *error = tcp_core->remote_access(connection->endpoint->base, remote->key, remote->offset, remote->length,
-                                         rights, &accesses->access[i]);
+        *error = ofp_remote_access(connection->endpoint->base, remote->key, remote->offset, remote->length, rights,
+                                   &accesses->access[i]);
         if (*error) {
             tcp_accesses_free(accesses);
             return NULL;
@@ -186,8 +186,8 @@ bool tcp_rma_read(struct tcp_connection *connection, const struct tcp_header *he
         tcp_accesses_free(accesses);
         tcp_connection_doom(connection, ENOMEM);
     }
-    tcp_core->remote_event(connection->endpoint->base, connection->peer, region, OFP_COMPLETED_REMOTE_READ, 0,
-                           header->length);
+    ofp_remote_event(connection->endpoint->base, connection->peer, region, OFP_COMPLETED_REMOTE_READ, 0,
+                     header->length);
     return true;
 }
 
@@ -217,5 +217,5 @@ void tcp_rma_written(struct tcp_connection *connection)
     struct ofp_region *region = in->accesses->access[0].region;
 
     tcp_accesses_free(in->accesses);
-    tcp_core->remote_event(connection->endpoint->base, connection->peer, region, flags, in->data, in->length);
+    ofp_remote_event(connection->endpoint->base, connection->peer, region, flags, in->data, in->length);
 }

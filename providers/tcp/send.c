@@ -14,7 +14,7 @@ void tcp_pending_sent(struct ofp_pending *pending)
 {
     tcp_pending_of(pending)->sent = true;
     if (!tcp_pending_of(pending)->unacked)
-        tcp_core->transfer_complete(pending, 0, 0);
+        ofp_transfer_complete(pending, 0, 0);
 }
 
 bool tcp_pending_acked(struct tcp_connection *connection, int error, int provider_error)
@@ -24,7 +24,7 @@ bool tcp_pending_acked(struct tcp_connection *connection, int error, int provide
     if (ofp_list_empty(&connection->acks) || !first->sent)
         return false;
     ofp_list_remove(&first->node);
-    tcp_core->transfer_complete(tcp_pending_base(first), error, provider_error);
+    ofp_transfer_complete(tcp_pending_base(first), error, provider_error);
     return true;
 }
 
@@ -50,7 +50,7 @@ static int queue_rest(struct tcp_connection *connection, const struct iovec *hea
     bool good;
 
     if (!copy && !pending) {
-        pending = tcp_core->transfer_retain(connection->endpoint->base, connection->peer, transfer);
+        pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
         if (!pending && !written)
             return -EAGAIN;
         /* A message cannot be left half sent. */
@@ -113,7 +113,7 @@ int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header 
     int result;
 
     if (unacked && !pending) {
-        pending = tcp_core->transfer_retain(connection->endpoint->base, connection->peer, transfer);
+        pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
         if (!pending)
             return -EAGAIN;
     }

@@ -21,14 +21,16 @@ from storm_cases import CASES, Scene
 
 __all__ = ["storm_connections", "storm_raw", "storm_receives", "storm_remote", "storm_sends", "storm_waits"]
 
-# Interrupts that a run has to have had, and how many times as long it may take for that.
-LEAST, LONGEST = 10, 20
+# Interrupts that a run has to have had, and how many times as long it may take for that; seconds at least, since a busy
+# machine may let the sender of the signals wait.
+LEAST, LONGEST, PATIENCE = 10, 20, 30.0
 
 
 def main() -> None:
     target, name, seconds, seed = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
     faulthandler.enable()
-    faulthandler.dump_traceback_later(LONGEST * seconds + 60, exit=True)
+    longest = max(LONGEST * seconds, PATIENCE)
+    faulthandler.dump_traceback_later(longest + 60, exit=True)
     case = CASES[name]
     ignored: list[str] = []
     sys.unraisablehook = lambda what: ignored.append(f"{what.exc_value!r} in {what.object!r}")
@@ -40,7 +42,7 @@ def main() -> None:
         for _ in case.rounds(scene):
             rounds += 1
             past = time.monotonic() - begin
-            if (past > seconds and storm.interrupts >= LEAST) or past > LONGEST * seconds:
+            if (past > seconds and storm.interrupts >= LEAST) or past > longest:
                 break
     scene.close()
     del scene

@@ -56,7 +56,7 @@ def mostly(wanted: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 TAGS = mostly(st.sampled_from((0, 1, 2**64 - 1)))
 PEERS = mostly(st.one_of(pick("peer"), pick("peer"), st.none()))
 # Seldom an interrupt, and then mostly while the call is within the library.
-# Without, failures are ours: Ctrl-C inside the standard library can leave a lock of its own taken.
+# Without, failures are ours: Ctrl-C inside the standard library can leave a lock of its own taken (standard_locks.py).
 ALARMS = (
     st.none()
     if os.environ.get("OFIPY_FUZZ_INTERRUPTS") == "no"

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, Self
 
 from pair import PATIENCE
+from standard_locks import holds_lock_of_logging
 
 # Seconds between two signals, on average.
 INTERVAL = 0.0003
@@ -46,7 +47,7 @@ class Storm:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.signals += 1
-        if self._armed:
+        if self._armed and not holds_lock_of_logging(frame):
             self._armed = False
             if self._strike is None:
                 raise KeyboardInterrupt

@@ -19,6 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from pair import Leftovers, open_domain
+from standard_locks import holds_lock_of_logging
 from steps import Ref, Step
 from world import World, bare
 
@@ -26,6 +27,8 @@ import ofipy
 
 # Seconds until a call that waits for ever is interrupted, as by Ctrl-C.
 LONGEST = 0.2
+# And until the next try, when it could not be.
+SOON = 0.0001
 # An exception that comes up anywhere breaks an event loop, whatever the library does; these wait a moment only.
 UNINTERRUPTED = frozenset({"tasks"})
 PACKAGE = str(Path(ofipy.__file__).parent)
@@ -43,9 +46,13 @@ class Alarm:
         signal.signal(signal.SIGALRM, self._ring)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
-        if self._armed:
-            self._armed = False
-            raise Interrupted
+        if not self._armed:
+            return
+        if holds_lock_of_logging(frame):
+            signal.setitimer(signal.ITIMER_REAL, SOON)
+            return
+        self._armed = False
+        raise Interrupted
 
     def guard(self, call: Callable[[], Any], after: float) -> Any:
         """Call, and interrupt it."""

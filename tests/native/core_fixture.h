@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "domain.h"
+#include "ofipy/services.h"
 
 const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
 

@@ -73,7 +73,8 @@ static inline void receive_fixture_open(struct receive_fixture *fixture, uint64_
     fixture->ops.receive_start = record_start;
     assert_int_equal(ofpi_receive_context_open(&attr, &fixture->context), 0);
     for (uint32_t i = 0; i < 2; i++) {
-        fixture->endpoints[i].base = (struct ofp_endpoint){.ops = &fixture->ops, .private = fixture, .id = i + 1};
+        fixture->endpoints[i].base = (struct ofp_endpoint){
+            .ops = &fixture->ops, .info = &fixture->endpoints[i].info, .private = fixture, .id = i + 1};
         fixture->endpoints[i].receive_context = fixture->context;
     }
     for (uint32_t i = 0; i < PEERS; i++) {

@@ -41,7 +41,7 @@ static void close_region(struct ofp_region_handle region)
 
 static int reach(uint64_t key, uint64_t offset, uint64_t length, uint32_t access, struct ofp_remote_access *result)
 {
-    return ofpi_core.remote_access(b.endpoint, key, offset, length, access, result);
+    return ofp_remote_access(b.endpoint, key, offset, length, access, result);
 }
 
 static void test_bounds(void **state)

@@ -261,6 +261,42 @@ static void test_descriptor_becomes_readable(void **state)
     assert_int_equal(poll(&entry, 1, 0), 0);
 }
 
+static int questions;
+
+static int read_a_part(struct ofp_endpoint *endpoint)
+{
+    (void)endpoint;
+    return 1;
+}
+
+static bool count_question(struct ofp_endpoint *endpoint)
+{
+    (void)endpoint;
+    questions++;
+    return true;
+}
+
+/* A call of progress that has read something may have left more, of which no descriptor tells a second time. */
+static void test_endpoints_that_had_work_are_asked_before_the_next_sleep(void **state)
+{
+    const struct ofp_endpoint_ops *before = b.endpoint->ops;
+    struct ofp_endpoint_ops ops = *before;
+    struct ofpi_domain *domain = (struct ofpi_domain *)b.domain;
+
+    (void)state;
+    questions = 0;
+    ops.arm = count_question;
+    b.endpoint->ops = &ops;
+    assert_int_equal(ofp_cq_arm(b.cq), 1);
+    assert_int_equal(questions, 1);
+    ops.progress = read_a_part;
+    ofpi_progress(domain, false);
+    assert_true(ofpi_arm(domain));
+    assert_int_equal(questions, 2);
+    b.endpoint->ops = before;
+    ofpi_disarm(domain);
+}
+
 static void test_notified_request_is_listed(void **state)
 {
     uint64_t value = 0, sent = 6;
@@ -417,6 +453,7 @@ int main(void)
         WITH(open_manual, test_time_out_leaves_the_operation_running),
         WITH(open_auto, test_descriptor_becomes_readable),
         WITH(open_manual, test_descriptor_becomes_readable),
+        WITH(open_manual, test_endpoints_that_had_work_are_asked_before_the_next_sleep),
         WITH(open_auto, test_notified_request_is_listed),
         WITH(open_manual, test_notified_request_is_listed),
         WITH(open_manual, test_signal_wakes_a_waiter),

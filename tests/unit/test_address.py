@@ -2,6 +2,7 @@
 """Addresses as bytes, text and pickles; hostile bytes."""
 
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -121,3 +122,10 @@ def test_names_that_count_up(first: str, count: int, names: list[str]) -> None:
 def test_names_that_do_not(first: str, count: int) -> None:
     with pytest.raises(ofipy.InvalidArgument):
         counted(first, count)
+
+
+@pytest.mark.parametrize("kind", [ofipy.Address, ofipy.RemoteRegion])
+@pytest.mark.parametrize("blob", [2**64, 2**40, 5, "text", None, [1, 2]])
+def test_what_is_no_bytes_is_refused_by_name(kind: Any, blob: Any) -> None:
+    with pytest.raises(ofipy.BufferTypeError, match=f"{type(blob).__name__}; bytes are meant"):
+        kind.from_bytes(blob)

@@ -23,6 +23,7 @@
 #define OFP_PROVIDER_ABI 4
 
 struct ofp_core;
+struct ofp_services;
 struct ofp_provider;
 struct ofp_endpoint_ops;
 struct ofp_passive_ops;
@@ -33,17 +34,19 @@ struct ofp_passive_ops;
  */
 struct ofp_domain {
     const struct ofp_provider *provider;
-    struct ofp_info info; /* the one the domain was opened with; constant */
+    struct ofp_info *info; /* the one the domain was opened with; `open` may narrow it */
     void *private;
+    uint32_t device; /* which entry of region->device[] is this domain's */
 };
 
 struct ofp_endpoint {
-    const struct ofp_endpoint_ops *ops; /* interceptors stack by replacing it */
+    const struct ofp_endpoint_ops *ops;
+    const struct ofp_services *services; /* what the core does for it; called by the functions of ofipy/services.h */
     struct ofp_domain *domain;
     void *private;
     uint32_t id;        /* unique in the domain, never reused while the domain is open; not 0 */
-    bool remote_events; /* somebody here wants core->remote_event of every access of a peer, not only with data */
-    struct ofp_info info;
+    bool remote_events; /* somebody here wants remote_event of every access of a peer, not only with data */
+    struct ofp_info *info;
     uint64_t request;        /* type MSG: the connection request that it was opened from, until `accept`; 0: none */
     uint64_t min_multi_recv; /* offloads_matching: bytes; a multi-receive buffer with less room than this is released */
     uint64_t unexpected_limit; /* core-matched: bytes that its receive context keeps of unexpected messages */
@@ -57,7 +60,7 @@ struct ofp_passive {
     struct ofp_domain *domain;
     void *private;
     uint32_t id; /* numbered together with the endpoints */
-    struct ofp_info info;
+    struct ofp_info *info;
 };
 
 /* States of a peer; peer.c holds the table of allowed changes. */
@@ -94,7 +97,7 @@ struct ofp_region {
 };
 
 /*
- * A peer's access to local memory, checked and under way: from core's `remote_access` until `remote_release`. The provider
+ * A peer's access to local memory, checked and under way: from core's `remote_access` until core->remote_release. The provider
  * owns the object and must not move it meanwhile. When the region is closed before the end, `memory` becomes NULL: what
  * still arrives is dropped.
  */
@@ -107,7 +110,7 @@ struct ofp_remote_access {
 
 /*
  * A send-like operation on its way into `post`: checked and resolved. Everything it points to is valid during the call
- * only; what must outlive it goes through core->transfer_retain.
+ * only; what must outlive it goes through transfer_retain.
  */
 struct ofp_transfer {
     const struct ofp_operation *op;
@@ -129,7 +132,8 @@ struct ofp_transfer {
  */
 struct ofp_pending {
     struct ofp_list node; /* core: in the peer's list */
-    uint64_t id;          /* names it on the wire; find it again with core->pending_find. Never 0 */
+    uint64_t id;          /* names it on the wire; find it again with pending_find. Never 0 */
+    struct ofp_endpoint *endpoint;
     struct ofp_peer *peer;
     struct ofp_transfer transfer; /* with memory of its own: `op` points to `operation`, `iov` to a kept copy */
     struct ofp_operation operation;
@@ -153,10 +157,13 @@ struct ofp_message {
  * receive_complete it is lent to the provider.
  */
 struct ofp_receive {
-    struct ofp_list node;       /* core: among the receives under way */
-    uint64_t id;                /* find it again with core->receive_find. Never 0 */
-    struct ofp_message message; /* what it matched */
-    const struct iovec *iov;    /* the user's memory */
+    struct ofp_list node;          /* core: among the receives under way */
+    uint64_t id;                   /* find it again with receive_find. Never 0 */
+    struct ofp_endpoint *endpoint; /* where the message arrived */
+    struct ofp_message message;    /* what it matched */
+    const struct iovec *iov;       /* the user's memory */
+    /* The region of each iov entry; NULL entries for OFP_REGION_PROCESS. NULL: memory in which the core keeps the message. */
+    struct ofp_region *const *regions;
     uint32_t iov_count;
     uint64_t length;           /* bytes to move: min(message.length, room); 0 when the message is only dropped */
     uint64_t provider_data[4]; /* the provider's, zeroed at first */
@@ -270,11 +277,11 @@ struct ofp_endpoint_ops {
     int (*name)(struct ofp_endpoint *endpoint, void *address, size_t *length);
 
     /*
-     * Start to reach a peer (state CONNECTING). Ends later in core->peer_up or core->peer_lost. An error return counts as
+     * Start to reach a peer (state CONNECTING). Ends later in peer_up or peer_lost. An error return counts as
      * peer_lost with that error. Called for the first operation to a peer, and for the first after it was lost.
      *
      * Type MSG: called by ofp_connect, once; peer->address is that of a listener, which is told peer->private_data. What it
-     * answers goes to core->connection_answered, before peer_up (accepted) or peer_lost with ECONNREFUSED (rejected).
+     * answers goes to connection_answered, before peer_up (accepted) or peer_lost with ECONNREFUSED (rejected).
      */
     int (*connect)(struct ofp_peer *peer, char *text, size_t text_size);
     /*
@@ -285,7 +292,7 @@ struct ofp_endpoint_ops {
     /*
      * Type MSG, optional; default: peer_lost at once. Begin the orderly end of a connection in state UP: what was posted
      * still leaves (the core's backlog is empty, and nothing is posted any more), then the other side is told, then
-     * core->peer_lost with error 0. The other side calls peer_lost with ESHUTDOWN, which stands for this end and no other.
+     * peer_lost with error 0. The other side calls peer_lost with ESHUTDOWN, which stands for this end and no other.
      */
     int (*shutdown)(struct ofp_peer *peer);
     /* The peer is leaving state UP or CONNECTING: drop the private state; the core fails what is pending afterwards. */
@@ -305,18 +312,18 @@ struct ofp_endpoint_ops {
      *   another error: the operation is refused; nothing was sent.
      * On an endpoint with `offloads_matching` receives come here too (peer is NULL for any source). With OFP_PEEK, whatever
      * else is asked for, only tell of the first unexpected message that matches, or of ENOMSG, with
-     * core->offloaded_receive_complete; the core claims or drops it by a receive. Refuse it with -EOPNOTSUPP otherwise.
+     * offloaded_receive_complete; the core claims or drops it by a receive. Refuse it with -EOPNOTSUPP otherwise.
      * OFP_INJECT: the memory is valid during the call only. OFP_MORE: a later post or `flush` may carry it.
      * OFP_DELIVERY_COMPLETE of a message: it completes when the target's core has the payload in memory, in that of a receive or
      * kept, and not before the target makes progress; above the target's bound on unexpected messages, when a receive has matched it.
      */
     int (*post)(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
-    /* Optional. End of a batch: hand over what was held back because of OFP_MORE, or with core->flush_later. */
+    /* Optional. End of a batch: hand over what was held back because of OFP_MORE, or with flush_later. */
     void (*flush)(struct ofp_endpoint *endpoint);
 
     /*
      * Move the payload of an announced message (core-matched endpoints): receive->length bytes into receive->iov, tell
-     * the sender, then core->receive_complete, now or later. With length 0 only the sender is told.
+     * the sender, then receive_complete, now or later. With length 0 only the sender is told.
      */
     void (*receive_start)(struct ofp_endpoint *endpoint, struct ofp_receive *receive);
 
@@ -413,7 +420,7 @@ struct ofp_provider {
     const struct ofp_passive_ops *passive_ops;
 };
 
-/* --------------------------------------------------------------------------------------------- the core's services */
+/* ------------------------------------------------------------------------- the core's services for the whole process */
 
 struct ofp_core {
     uint32_t abi;
@@ -429,17 +436,6 @@ struct ofp_core {
     /* CLOCK_MONOTONIC, nanoseconds. */
     uint64_t (*now)(void);
 
-    /* Peers. `peer_by_address` finds the entry or makes one (auto_insert); NULL: unknown and not to be inserted, or -ENOMEM. */
-    struct ofp_peer *(*peer_by_address)(struct ofp_endpoint *endpoint, const void *address, size_t length);
-    void (*peer_connecting)(struct ofp_peer *peer); /* it contacted us first */
-    void (*peer_up)(struct ofp_peer *peer);         /* operations kept for it are posted from the next progress on */
-    /*
-     * The way to the peer is gone. `error`: what its operations end with (ECONNREFUSED, ETIMEDOUT, OFP_EPEERLOST …);
-     * `process_gone`: its process is known dead or replaced, so receives directed at it end too. `text`, which
-     * may be NULL, is what the exceptions of its operations say: what happened; what to do. Calls peer_down.
-     */
-    void (*peer_lost)(struct ofp_peer *peer, int error, bool process_gone, const char *text);
-
     /*
      * Type MSG. Somebody asks a listener for a connection: `request` is the provider's name for it, not 0, `address` that of
      * the endpoint that asks, `data` what it said (at most OFP_EVENT_DATA_MAX bytes). All are copied. 0: the core owns the
@@ -448,87 +444,19 @@ struct ofp_core {
      */
     int (*connection_requested)(struct ofp_passive *passive, uint64_t request, const void *address,
                                 size_t address_length, const void *data, size_t length);
-    /* What the other side said when it accepted or rejected; before peer_up or peer_lost. Beyond OFP_EVENT_DATA_MAX it is cut. */
-    void (*connection_answered)(struct ofp_peer *peer, const void *data, size_t length);
-
-    /* Keep an operation beyond `post`: a copy with memory of its own. NULL: out of memory (answer -EAGAIN). */
-    struct ofp_pending *(*transfer_retain)(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
-                                           const struct ofp_transfer *transfer);
-    /* NULL when no such operation of this peer is pending: ids come from outside. */
-    struct ofp_pending *(*pending_find)(struct ofp_peer *peer, uint64_t id);
-    /* Finish it; error 0 or positive. The pending object is gone afterwards. */
-    void (*transfer_complete)(struct ofp_pending *pending, int error, int provider_error);
-    /*
-     * The same for a receive on an endpoint with `offloads_matching`. `message`: what came (source, tag, data, length). With
-     * OFP_MULTI_RECV it is called for each message, and NULL stands for none: the buffer is released, and no message is
-     * on its way into it. No message is split, or cut because others came before it.
-     */
-    void (*offloaded_receive_complete)(struct ofp_pending *pending, const struct ofp_message *message,
-                                       const struct ofp_offloaded *offloaded);
-
-    /*
-     * A whole message is here, `payload` valid during the call only: matched and copied, or kept as unexpected.
-     * -EAGAIN: the bound on unexpected payload is reached and nothing was taken; announce it instead.
-     */
-    int (*message_arrived)(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload);
-    /*
-     * The first piece of a message is here and the rest follows in a stream, or it was announced by who waits for delivery
-     * and will be fetched: matched now. *receive says where the payload
-     * goes: `length` bytes into `iov`, the posted buffer or memory in which the core keeps the message, in its place in the
-     * order, while it fills. What is beyond `length` is the provider's to drop. Ended by receive_complete, or with the peer.
-     * -ENOBUFS: the bound on unexpected messages is reached and nothing was taken; cease to read, try again from progress,
-     * or call message_announced.
-     * `promised`: the sender was granted the room before, so the bound does not apply.
-     */
-    int (*message_begin)(struct ofp_endpoint *endpoint, const struct ofp_message *message, bool promised,
-                         struct ofp_receive **receive);
-    /*
-     * A message whose payload is still elsewhere. Either matched at once (receive_start is called from within) or kept
-     * until it is. -ENOBUFS: the bound on announcements is reached; keep it and announce again from progress.
-     */
-    int (*message_announced)(struct ofp_endpoint *endpoint, const struct ofp_message *message);
-    /* True while unexpected payload is above its bound: senders should announce instead of sending. */
-    bool (*announce_only)(struct ofp_endpoint *endpoint);
-    /* Copy into the receive's memory at `offset`; the one place that touches user memory. Never past receive->length. */
-    void (*receive_write)(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length);
-    struct ofp_receive *(*receive_find)(struct ofp_peer *peer, uint64_t id);
-    /* error 0 or positive. Truncation is the core's affair. The receive is gone afterwards. */
-    void (*receive_complete)(struct ofp_receive *receive, int error, int provider_error);
-
-    /*
-     * The target of RMA and atomics. `remote_access` checks key, bounds and rights (`access`: OFP_ACCESS_REMOTE_READ or
-     * …_WRITE or both) and fills *result: 0, -OFP_ENOKEY, -ERANGE, -EACCES; nothing to release then.
-     */
-    int (*remote_access)(struct ofp_endpoint *endpoint, uint64_t key, uint64_t offset, uint64_t length, uint32_t access,
-                         struct ofp_remote_access *result);
+    /* The end of an access that the endpoint's `remote_access` has allowed. */
     void (*remote_release)(struct ofp_remote_access *access);
     /* One atomic operation on what was accessed: `operand`, `compare` and `result` of access->length bytes. */
     int (*atomic_execute)(const struct ofp_remote_access *access, uint32_t operation_code, uint32_t atomic_op,
                           uint32_t datatype, const void *operand, const void *compare, void *result);
-    /*
-     * A peer's access has taken effect. `flags`: OFP_COMPLETED_REMOTE_READ or …_REMOTE_WRITE, with …_ATOMIC, and with
-     * …_REMOTE_CQ_DATA where `data` came along. `region`: that of the first segment; may be NULL when it is gone, or not
-     * known and has no `remote_events`.
-     */
-    void (*remote_event)(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
-                         uint64_t flags, uint64_t data, uint64_t length);
 
     /* The domain's reactor and timers. */
     int (*watch_add)(struct ofp_domain *domain, struct ofp_watch *watch);
-    int (*watch_modify)(struct ofp_domain *domain, struct ofp_watch *watch);
     void (*watch_remove)(struct ofp_domain *domain, struct ofp_watch *watch);
     void (*timer_start)(struct ofp_domain *domain, struct ofp_timer *timer);
     void (*timer_stop)(struct ofp_domain *domain, struct ofp_timer *timer);
 
-    /*
-     * Have `flush` called before the public call that is running lets go of the domain, which may be many rounds of progress
-     * later: for what costs as much once as for all of them. Called again at any time; no effect when it is due already.
-     * `arm` must not leave anything to it.
-     */
-    void (*flush_later)(struct ofp_endpoint *endpoint);
-
-    /* Visit the endpoints and regions of a domain. */
-    struct ofp_endpoint *(*endpoint_by_id)(struct ofp_domain *domain, uint32_t id);
+    /* A region of the domain, or NULL. */
     struct ofp_region *(*region_by_id)(struct ofp_domain *domain, uint32_t id);
 };
 

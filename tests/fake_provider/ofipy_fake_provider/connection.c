@@ -73,7 +73,7 @@ void fake_leave_if_done(struct ofp_peer *peer)
     if (!self->leaving || self->waiting)
         return;
     say_goodbye(peer->endpoint, self->target);
-    fake_core->peer_lost(peer, 0, false, "shut down here");
+    ofp_peer_lost(peer, 0, false, "shut down here");
 }
 
 int fake_shutdown(struct ofp_peer *peer)
@@ -93,9 +93,9 @@ static void answer_arrived(struct ofp_endpoint *endpoint, const struct packet *p
             say_goodbye(endpoint, packet->source);
         return;
     }
-    fake_core->connection_answered(peer, packet->payload, packet->length);
+    ofp_connection_answered(peer, packet->payload, packet->length);
     if (packet->error)
-        fake_core->peer_lost(peer, packet->error, false, "the request was rejected");
+        ofp_peer_lost(peer, packet->error, false, "the request was rejected");
     else
         fake_meet(peer, mailbox_hold(packet->source));
 }
@@ -107,7 +107,7 @@ void fake_control_arrived(struct ofp_endpoint *endpoint, struct packet *packet)
     if (packet->operation == FAKE_ANSWER)
         answer_arrived(endpoint, packet);
     else if (packet->operation == FAKE_GOODBYE && peer)
-        fake_core->peer_lost(peer, ESHUTDOWN, false, "the other side shut down");
+        ofp_peer_lost(peer, ESHUTDOWN, false, "the other side shut down");
     packet_free(packet);
 }
 

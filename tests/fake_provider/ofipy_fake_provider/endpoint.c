@@ -92,7 +92,7 @@ void fake_meet(struct ofp_peer *peer, struct mailbox *target)
     ofp_list_init(&self->announced);
     ofp_list_append(&private_of(peer->endpoint)->peers, &self->node);
     peer->incarnation = target->number;
-    fake_core->peer_up(peer);
+    ofp_peer_up(peer);
 }
 
 int fake_connect(struct ofp_peer *peer, char *text, size_t text_size)
@@ -121,7 +121,7 @@ struct ofp_peer *fake_sender(struct ofp_endpoint *endpoint, const struct packet 
     struct ofp_peer *only = private_of(endpoint)->connection;
 
     if (!fake_is_connected(endpoint))
-        return fake_core->peer_by_address(endpoint, &packet->source->address, sizeof(packet->source->address));
+        return ofp_peer_by_address(endpoint, &packet->source->address, sizeof(packet->source->address));
     return only && ((struct fake_peer *)only->private)->target == packet->source ? only : NULL;
 }
 
@@ -134,9 +134,9 @@ static struct ofp_peer *sender_of(struct ofp_endpoint *endpoint, const struct pa
     if (!peer || fake_is_connected(endpoint))
         return peer;
     if (peer->state == OFP_PEER_UP && peer->incarnation != source->number)
-        fake_core->peer_lost(peer, OFP_EPEERLOST, true, "another endpoint took its address");
+        ofp_peer_lost(peer, OFP_EPEERLOST, true, "another endpoint took its address");
     if (peer->state != OFP_PEER_UP) {
-        fake_core->peer_connecting(peer);
+        ofp_peer_connecting(peer);
         fake_meet(peer, mailbox_hold(source));
     }
     return peer;
@@ -177,7 +177,7 @@ static int notice_departures(struct ofp_endpoint *endpoint)
 
         if (mailbox_is_open(peer->target))
             continue;
-        fake_core->peer_lost(peer->peer, connected ? ESHUTDOWN : OFP_EPEERLOST, !connected, "its endpoint was closed");
+        ofp_peer_lost(peer->peer, connected ? ESHUTDOWN : OFP_EPEERLOST, !connected, "its endpoint was closed");
         lost++;
     }
     return lost;
@@ -203,7 +203,7 @@ int fake_send(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct
         mailbox_put(to->target, packet);
         return OFP_POST_DONE;
     }
-    pending = fake_core->transfer_retain(endpoint, peer, transfer);
+    pending = ofp_transfer_retain(endpoint, peer, transfer);
     if (!pending) {
         packet_free(packet);
         return -EAGAIN;
@@ -226,12 +226,12 @@ static void finish_send(struct ofp_endpoint *endpoint, struct packet *packet)
 
         if (to->target->number != packet->target_number)
             continue;
-        pending = fake_core->pending_find(to->peer, packet->pending_id);
+        pending = ofp_pending_find(to->peer, packet->pending_id);
         if (pending) {
             to->waiting--;
             if (packet_is_remote(packet) && !packet->error)
                 fake_remote_answered(packet, &pending->transfer);
-            fake_core->transfer_complete(pending, packet->error, packet->provider_error);
+            ofp_transfer_complete(pending, packet->error, packet->provider_error);
             fake_leave_if_done(to->peer);
         }
         break;

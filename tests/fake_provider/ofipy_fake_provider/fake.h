@@ -12,7 +12,7 @@
 #ifndef FAKE_H
 #define FAKE_H
 
-#include "ofipy/provider.h"
+#include "ofipy/services.h"
 
 #define FAKE_SERVICE_SIZE 56
 
@@ -164,7 +164,7 @@ struct ofp_message fake_message(const struct packet *packet, struct ofp_peer *pe
 
 static inline bool fake_is_connected(const struct ofp_endpoint *endpoint)
 {
-    return endpoint->info.ep_types == OFP_EP_MSG;
+    return endpoint->info->ep_types == OFP_EP_MSG;
 }
 /* The peer is reachable. Takes over the reference to its mailbox. */
 void fake_meet(struct ofp_peer *peer, struct mailbox *target);

@@ -10,7 +10,7 @@ static int matched_deliver(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
     int result;
 
     if (!packet->pending_id || packet->only_delivery) {
-        result = fake_core->message_arrived(endpoint, &message, packet->payload);
+        result = ofp_message_arrived(endpoint, &message, packet->payload);
         if (result == 0)
             packet_finish(packet, 0);
         if (result != -EAGAIN)
@@ -19,7 +19,7 @@ static int matched_deliver(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
     }
     /* Into the list first: receive_start may be called from within. */
     ofp_list_append(&((struct fake_peer *)peer->private)->announced, &packet->node);
-    result = fake_core->message_announced(endpoint, &message);
+    result = ofp_message_announced(endpoint, &message);
     if (result)
         ofp_list_remove(&packet->node);
     return result;
@@ -37,12 +37,12 @@ static void matched_receive_start(struct ofp_endpoint *endpoint, struct ofp_rece
         if (packet->id != receive->message.provider_data[0])
             continue;
         ofp_list_remove(node);
-        fake_core->receive_write(receive, 0, packet->payload, receive->length);
+        ofp_receive_write(receive, 0, packet->payload, receive->length);
         packet_finish(packet, 0);
-        fake_core->receive_complete(receive, 0, 0);
+        ofp_receive_complete(receive, 0, 0);
         return;
     }
-    fake_core->receive_complete(receive, OFP_EPEERLOST, 0);
+    ofp_receive_complete(receive, OFP_EPEERLOST, 0);
 }
 
 static int matched_progress(struct ofp_endpoint *endpoint) { return fake_progress(endpoint, matched_deliver); }

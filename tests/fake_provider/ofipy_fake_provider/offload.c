@@ -36,7 +36,7 @@ static bool has_room(struct ofp_pending *receive, const struct packet *packet)
 
 static void release(struct ofp_pending *receive)
 {
-    fake_core->offloaded_receive_complete(receive, NULL, &(struct ofp_offloaded){0});
+    ofp_offloaded_receive_complete(receive, NULL, &(struct ofp_offloaded){0});
 }
 
 /* Copy what fits, finish both sides. True: the receive is a buffer that takes more. */
@@ -61,7 +61,7 @@ static bool receive_packet(struct ofp_endpoint *endpoint, struct ofp_pending *re
         left = receive->transfer.length - *used_of(receive);
         offloaded.more = !offloaded.error && left && left >= endpoint->min_multi_recv;
     }
-    fake_core->offloaded_receive_complete(receive, &message, &offloaded);
+    ofp_offloaded_receive_complete(receive, &message, &offloaded);
     packet_finish(packet, 0);
     return offloaded.more;
 }
@@ -148,7 +148,7 @@ static int post_receive(struct ofp_endpoint *endpoint, struct ofp_peer *peer, co
 
     if (receives_reserve(self) != 0)
         return -ENOMEM;
-    receive = fake_core->transfer_retain(endpoint, peer, transfer);
+    receive = ofp_transfer_retain(endpoint, peer, transfer);
     if (!receive)
         return -ENOMEM;
     if (take_unexpected(endpoint, receive))
@@ -159,7 +159,7 @@ static int post_receive(struct ofp_endpoint *endpoint, struct ofp_peer *peer, co
 /* Tell of the first unexpected packet that it matches, and leave that where it is. */
 static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
-    struct ofp_pending *receive = fake_core->transfer_retain(endpoint, peer, transfer);
+    struct ofp_pending *receive = ofp_transfer_retain(endpoint, peer, transfer);
     struct ofp_message message = {.source = OFP_PEER_UNKNOWN, .tag = transfer->op->tag};
     struct ofp_offloaded offloaded = {.error = ENOMSG};
     struct ofp_list *node, *following;
@@ -175,7 +175,7 @@ static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
         offloaded.error = 0;
         break;
     }
-    fake_core->offloaded_receive_complete(receive, &message, &offloaded);
+    ofp_offloaded_receive_complete(receive, &message, &offloaded);
     return OFP_POST_PENDING;
 }
 

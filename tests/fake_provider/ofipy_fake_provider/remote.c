@@ -66,7 +66,7 @@ void fake_remote_serve(struct ofp_endpoint *endpoint, struct ofp_peer *peer, str
     while (!result && held < packet->remote_count) {
         const struct ofp_remote_segment *piece = &packet->remote[held];
 
-        result = fake_core->remote_access(endpoint, piece->key, piece->offset, piece->length, rights, &accesses[held]);
+        result = ofp_remote_access(endpoint, piece->key, piece->offset, piece->length, rights, &accesses[held]);
         held += !result;
     }
     for (uint32_t i = 0; !result && i < held; i++) {
@@ -81,7 +81,7 @@ void fake_remote_serve(struct ofp_endpoint *endpoint, struct ofp_peer *peer, str
     if (result)
         packet->provider_error = -result;
     else
-        fake_core->remote_event(endpoint, peer, region, event_of(packet), packet->data, packet->length);
+        ofp_remote_event(endpoint, peer, region, event_of(packet), packet->data, packet->length);
     packet_finish(packet, result ? OFP_EREMOTE : 0);
 }
 
