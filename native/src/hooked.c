@@ -238,34 +238,6 @@ void ofpi_hooks_released(struct ofpi_endpoint *endpoint, void *memory, size_t le
             hooks->each[i].hook->released(&hooks->each[i], memory, length);
 }
 
-void ofpi_hooks_arrived(struct ofpi_endpoint *endpoint, const struct ofp_message *message, enum ofp_hook_arrival how)
-{
-    struct ofpi_hooks *hooks = endpoint->hooks;
-
-    for (uint32_t i = hooks->open; i-- > 0;)
-        if (hooks->each[i].hook->arrived)
-            hooks->each[i].hook->arrived(&hooks->each[i], message, how);
-}
-
-void ofpi_hooks_remote(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, uint64_t flags, uint64_t length)
-{
-    struct ofpi_hooks *hooks = endpoint->hooks;
-
-    for (uint32_t i = hooks->open; i-- > 0;)
-        if (hooks->each[i].hook->remote)
-            hooks->each[i].hook->remote(&hooks->each[i], peer, flags, length);
-}
-
-void ofpi_hooks_written(struct ofpi_endpoint *endpoint, const struct ofp_receive *receive, uint64_t offset,
-                        uint64_t length)
-{
-    struct ofpi_hooks *hooks = endpoint->hooks;
-
-    for (uint32_t i = 0; i < hooks->open; i++)
-        if (hooks->each[i].hook->written)
-            hooks->each[i].hook->written(&hooks->each[i], receive, offset, length);
-}
-
 /* -------------------------------------------------------------------------------------------------- opening and closing */
 
 static struct ofpi_hooks *hooks_new(struct ofpi_endpoint *endpoint, const struct ofpi_hook_list *list)
@@ -303,13 +275,11 @@ int ofpi_hooks_open(struct ofpi_endpoint *endpoint, char *text, size_t text_size
     endpoint->hooks = hooks = hooks_new(endpoint, list);
     if (!hooks)
         return -ENOMEM;
+    ofpi_hooks_services(hooks);
     for (; !result && hooks->open < list->count; hooks->open += !result) {
         struct ofp_hook_endpoint *each = &hooks->each[hooks->open];
         char why[OFP_TEXT_MAX] = "";
 
-        /* Otherwise transports spare themselves the trouble. */
-        if (each->hook->remote && endpoint->base.info->caps & OFP_CAP_RMA_EVENT)
-            endpoint->base.remote_events = true;
         result = each->hook->open ? each->hook->open(each, why, sizeof(why)) : 0;
         if (result)
             snprintf(text, text_size, "hook %s: %s", each->hook->name, why[0] ? why : ofp_strerror(result));

@@ -12,6 +12,7 @@
 
 #include "domain.h"
 #include "hook_list.h"
+#include "ofipy/services.h"
 
 struct ofpi_hooked {
     struct ofpi_owner owner; /* first */
@@ -33,7 +34,8 @@ struct ofpi_hooks {
      */
     struct ofp_list free;
     struct ofpi_hooked_chunk *chunks;
-    bool in_post; /* hooks are being asked, and may lose a peer */
+    struct ofp_services services; /* of the endpoint */
+    bool in_post;                 /* hooks are being asked, and may lose a peer */
     struct ofpi_peer *losing;
     char why[OFP_TEXT_MAX]; /* … it is lost */
     void *memory;           /* the hooks' own bytes of the endpoint */
@@ -60,10 +62,7 @@ static inline uint64_t ofpi_hooked_not_before(const struct ofp_operation *op)
 void ofpi_hooks_peer_changed(struct ofpi_peer *peer, enum ofp_peer_state before, int error);
 /* A copy of the core's own is about to be given back. */
 void ofpi_hooks_released(struct ofpi_endpoint *endpoint, void *memory, size_t length);
-/* Choke points of the services; hooks_services.c. */
-void ofpi_hooks_arrived(struct ofpi_endpoint *endpoint, const struct ofp_message *message, enum ofp_hook_arrival how);
-void ofpi_hooks_remote(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, uint64_t flags, uint64_t length);
-void ofpi_hooks_written(struct ofpi_endpoint *endpoint, const struct ofp_receive *receive, uint64_t offset,
-                        uint64_t length);
+/* Give the endpoint the services that tell its hooks; hooks_services.c. */
+void ofpi_hooks_services(struct ofpi_hooks *hooks);
 
 #endif
