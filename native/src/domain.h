@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "check.h"
 #include "completion.h"
 #include "lock.h"
 #include "ofipy/ofp.h"
@@ -240,6 +241,7 @@ static inline int ofpi_domain_enter_as(struct ofpi_domain *domain, bool at_once)
     }
     return 0;
 }
+static inline bool ofpi_domain_is_held(struct ofpi_domain *domain) { return ofpi_lock_is_held(&domain->lock); }
 static inline int ofpi_domain_enter(struct ofpi_domain *domain) { return ofpi_domain_enter_as(domain, false); }
 void ofpi_domain_rearm(struct ofpi_domain *domain);
 /* Somebody sleeps on the domain's descriptor, here or outside the library, and counts on the endpoints to be armed. */
@@ -252,6 +254,7 @@ void ofpi_domain_flush(struct ofpi_domain *domain);
 int ofpi_works_start(struct ofpi_domain *domain);
 static inline void ofpi_domain_leave(struct ofpi_domain *domain)
 {
+    OFPI_CHECK(ofpi_domain_is_held(domain));
     if (__builtin_expect(!ofp_list_empty(&domain->due), 0))
         ofpi_works_start(domain);
     if (__builtin_expect(!ofp_list_empty(&domain->to_flush), 0))
@@ -296,10 +299,7 @@ static inline int ofpi_endpoint_enter(struct ofpi_endpoint *endpoint)
 /* ------------------------------------------------------------------------------------- endpoint.c, shared_context.c */
 
 /* Whether endpoints of the domain are connected to one peer each. */
-static inline bool ofpi_domain_connects(const struct ofpi_domain *domain)
-{
-    return domain->info.ep_types & OFP_EP_MSG;
-}
+static inline bool ofpi_domain_connects(const struct ofpi_domain *domain) { return domain->info.ep_types & OFP_EP_MSG; }
 /* Those have no address vector, the others one of the same domain. */
 static inline bool ofpi_vector_fits(const struct ofpi_domain *domain, const struct ofp_av *av)
 {

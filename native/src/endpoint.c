@@ -85,6 +85,7 @@ static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp
 
 static void endpoint_release(struct ofpi_endpoint *endpoint)
 {
+    OFPI_CHECK(!endpoint->in_flight && !endpoint->backlog_count && !ofp_list_linked(&endpoint->flush_node));
     if (endpoint->shared)
         endpoint->shared->sharers--;
     else if (endpoint->receive_context)
@@ -299,6 +300,7 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
 
+    OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && completion->error >= 0);
     completion->endpoint = handle->id;
     /* Looking for a message and setting one aside transfers nothing. */
     if (!(op_flags & OFP_PEEK) && !(completion->flags & OFP_COMPLETED_CLAIM))

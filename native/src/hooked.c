@@ -69,6 +69,7 @@ static struct ofpi_hooked *hooked_new(struct ofpi_hooks *hooks, const struct ofp
 
 static void hooked_free(struct ofpi_hooked *hooked)
 {
+    OFPI_CHECK(hooked->live);
     hooked->live = false;
     ofp_list_append(&hooked->hooks->free, &hooked->node);
 }

@@ -33,6 +33,8 @@ static bool change_state(struct ofpi_peer *peer, enum ofp_peer_state state, int 
 {
     enum ofp_peer_state before = peer->base.state;
 
+    OFPI_CHECK(ofpi_domain_is_held(endpoint_of(&peer->base)->domain));
+
     if (!allowed[before][state]) {
         ofpi_log(OFP_LOG_ERROR, peer->base.endpoint->info->provider, "peer %u: no way from %s to %s", peer->base.index,
                  state_names[before], state_names[state]);
@@ -83,6 +85,7 @@ static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index
 
 static void peer_free(struct ofpi_peer *peer)
 {
+    OFPI_CHECK(!peer || (ofp_list_empty(&peer->backlog) && ofp_list_empty(&peer->pendings)));
     if (peer && peer->base.endpoint->ops->peer_close)
         peer->base.endpoint->ops->peer_close(&peer->base);
     free(peer);
@@ -406,6 +409,7 @@ static bool flush_one(struct ofpi_peer *peer)
     struct ofp_pending *head = OFP_CONTAINER_OF(peer->backlog.next, struct ofp_pending, node);
     int result;
 
+    OFPI_CHECK(peer->base.state == OFP_PEER_UP && !ofp_list_empty(&peer->backlog) && ofp_list_linked(&peer->node));
     if (__builtin_expect(head->operation.flags & OFP_FENCE, 0) && is_behind_fence(peer, &head->operation)) {
         /* Nothing is to be tried until one of the operations before it ends. */
         peer->fenced = true;
@@ -451,6 +455,7 @@ int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
     struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
     int result;
 
+    OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && !ofpi_operation_is_receive(transfer->op));
     if (ofpi_endpoint_is_full(endpoint))
         return -EAGAIN;
     if (__builtin_expect(peer->base.state != OFP_PEER_UP || !ofp_list_empty(&peer->backlog), 0))

@@ -33,6 +33,7 @@ int ofpi_progress(struct ofpi_domain *domain, bool kernel)
     struct ofp_list *node, *following;
     int events = 0;
 
+    OFPI_CHECK(ofpi_domain_is_held(domain));
     if (domain->in_progress)
         return 0;
     domain->in_progress = true;
