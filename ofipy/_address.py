@@ -5,13 +5,10 @@ Layout of the bytes, little-endian: magic ``OFPA``, version, number of entries, 
 each provider: length of its name, name, length of the address (2 bytes), address.
 """
 
-import hashlib
 import ipaddress
-import os
 import struct
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ofipy import _providers
@@ -32,10 +29,11 @@ _SIZE = struct.Struct("<H")
 
 @cache
 def host_id() -> bytes:
-    """16 bytes, the same for two processes only if they share boot, network namespace and user."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
-    namespace = os.stat("/proc/self/ns/net").st_ino
-    return hashlib.blake2b(boot + struct.pack("<QI", namespace, os.getuid()), digest_size=16).digest()
+    """16 bytes, the same for two processes only if they share boot and network namespace; zeros: not known."""
+    number, why = ffi.new("uint64_t *"), Text()
+    if lib.ofp_host_id(number, why.pointer, why.size) < 0:
+        return bytes(16)
+    return int(number[0]).to_bytes(16, "little")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

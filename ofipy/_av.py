@@ -10,7 +10,7 @@ from ofipy._address import Address, counted, resolve
 from ofipy._binding import check, ffi, lib
 from ofipy._errors import Closed, FabricError, InvalidArgument
 from ofipy._lifetime import Handle, Opening, ProcessBound, Resource
-from ofipy._limits import UINT32_MAX, whole_number
+from ofipy._limits import UINT32_MAX, service_text, whole_number
 from ofipy._owner import foreign
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class AddressVector(Resource):
                 f"node=None with nodes={nodes}; there is one such host", operation="insert_range"
             )
         hosts = counted(node or "", nodes) if nodes != 1 or node else [""]
-        ports = counted(str(service), services)
+        ports = counted(service_text(service, "insert_range"), services)
         texts = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host in hosts for port in ports]
         addresses = [resolve(self._domain.provider, text, self._domain.info) for text in texts]
         entered: list[Peer] = []

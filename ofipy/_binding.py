@@ -47,6 +47,8 @@ _KINDS: dict[int, type[errors.FabricError]] = {
     codes.EMSGSIZE: errors.MessageTooLong,
     codes.ENOMSG: errors.NoMessage,
     codes.ENOMEM: errors.NoMemory,
+    codes.EMFILE: errors.NoMemory,
+    codes.ENFILE: errors.NoMemory,
     codes.ECONNREFUSED: errors.ConnectionRefused,
     codes.ENOTCONN: errors.NotConnected,
     codes.ECONNRESET: errors.PeerLost,

@@ -21,13 +21,14 @@ from ofipy._event import EventQueue
 from ofipy._flags import Access, Cap, EndpointType, Flag, complete_flags, parse_flags
 from ofipy._info import Info
 from ofipy._lifetime import CLOSE_TIMEOUT, Handle, Opening, Resource
-from ofipy._limits import LIMITS, UINT64_MAX, limit, whole_number
+from ofipy._limits import LIMITS, UINT64_MAX, limit, service_text, whole_number
 from ofipy._messaging import Messaging
 from ofipy._multi_receive import MultiReceiving
 from ofipy._owner import check_owner
 from ofipy._passive import ConnectionRequest, answered
 from ofipy._poster import CLOSED, Poster, make_poster
 from ofipy._posting import Posting
+from ofipy._refused import check_defaults, check_option
 from ofipy._region import Region
 from ofipy._remote_access import RemoteAccess
 from ofipy._remote_atomics import RemoteAtomics
@@ -198,7 +199,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             "min_multi_recv": limit("min_multi_recv", min_multi_recv),
             "selective_completion": _selective_bits(selective_completion),
             "remote_events": remote_events,
-            "service": str(service) if service is not None else None,
+            "service": service_text(service, "endpoint") if service is not None else None,
         }
         self._eq = eq
         self._counters = dict(counters or {})
@@ -369,7 +370,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         """
         value = ffi.new("uint64_t *")
         result = lib.ofp_endpoint_option_get(self._pointer("option"), name.encode(), value)
-        check(result, operation=f"option {name}", provider=self.provider)
+        check_option(result, name, operation="option", provider=self.provider)
         return int(value[0])
 
     def set_option(self, name: str, value: int) -> None:
@@ -394,7 +395,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         range = LIMITS.get(name, (0, UINT64_MAX))
         number = whole_number(name, value, *range, operation="set_option")
         result = lib.ofp_endpoint_option_set(self._pointer("set_option"), name.encode(), number)
-        check(result, operation=f"set_option {name}", provider=self.provider)
+        check_option(result, name, operation="set_option", provider=self.provider)
 
     def alias(
         self,
@@ -436,7 +437,7 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
         result = ffi.new("struct ofp_endpoint **")
         with Opening(lambda: result[0], lambda alias: lib.ofp_endpoint_retire(alias, 0)) as opening:
             made = lib.ofp_endpoint_alias(pointer, sends, receives, result)
-            check(made, operation="alias", provider=self.provider)
+            check_defaults(made, operation="alias", provider=self.provider)
             return EndpointAlias(self, ffi.gc(result[0], lib.ofp_endpoint_free), opening)
 
     # ---------------------------------------------------------------------------------------------- peers and

@@ -198,7 +198,7 @@ class NoMessage(FabricError):
 
 
 class NoMemory(FabricError, MemoryError):
-    """The machine or a limit refuses more memory, or a table has no room for one entry more."""
+    """The machine or a limit refuses more memory, threads or descriptors, or a table has no room for one entry more."""
 
     default_errno = codes.ENOMEM
 

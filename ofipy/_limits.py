@@ -10,7 +10,15 @@ from ofipy._errors import InvalidArgument
 if TYPE_CHECKING:
     from ofipy._region import Region
 
-__all__ = ["LIMITS", "UINT32_MAX", "UINT64_MAX", "limit", "part_length", "whole_number"]
+__all__ = [
+    "LIMITS",
+    "UINT32_MAX",
+    "UINT64_MAX",
+    "limit",
+    "part_length",
+    "service_text",
+    "whole_number",
+]
 
 UINT32_MAX = 2**32 - 1
 UINT64_MAX = 2**64 - 1
@@ -76,6 +84,21 @@ def whole_number(
             f"{name}={value!r}; {meant} {'are' if unit else 'is'} meant", operation=operation
         )
     return number
+
+
+def service_text(service: int | str, operation: str) -> str:
+    """A service as providers read it; what names may look like is theirs to say.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is a number, and no port.
+    """
+    return (
+        service
+        if isinstance(service, str)
+        else str(whole_number("service", service, 0, 65535, operation=operation))
+    )
 
 
 def part_length(region: "Region", offset: int, length: int | None, operation: str) -> int:

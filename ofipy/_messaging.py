@@ -11,11 +11,12 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from ofipy._av import ONLY_PEER, PEER_ANY, own_peer
-from ofipy._binding import failure, ffi, lib, nanoseconds
+from ofipy._binding import ffi, lib, nanoseconds
 from ofipy._buffers import LocalMemory, local_memory, make_record
 from ofipy._errors import InvalidArgument, NoMessage
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
 from ofipy._poster import Poster
+from ofipy._refused import refusal
 from ofipy._request import Message, MessageRequest, PreparedRequest, Request, no_room, queue_is_full
 from ofipy._requests import MESSAGE, PLAIN
 
@@ -362,14 +363,10 @@ class Messaging:
             return started
         if started == -codes.EAGAIN:
             raise queue_is_full(self._domain, name)
-        context: dict[str, Any] = {
-            "operation": name,
-            "provider": self._domain.provider,
-            "peer": self._peer_text(peer),
-        }
         if started == -codes.ETIMEDOUT and timeout is not None:
-            raise no_room(timeout, **context)
-        raise failure(started, **context)
+            provider, text = self._domain.provider, self._peer_text(peer)
+            raise no_room(timeout, operation=name, provider=provider, peer=text)
+        raise refusal(started, record, domain=self._domain, operation=name, peer=self._peer_text(peer))
 
     def _receive_any_size(
         self, op: int, peer: int | None, tag: int, ignore: int, timeout: float | None
@@ -398,7 +395,5 @@ class Messaging:
         self._pointer(name)
         prepared = self._poster.prepare(self, PreparedRequest, ffi.buffer(record), keep)
         if type(prepared) is int:
-            raise failure(
-                prepared, operation=name, provider=self._domain.provider, peer=self._peer_text(peer)
-            )
+            raise refusal(prepared, record, domain=self._domain, operation=name, peer=self._peer_text(peer))
         return prepared  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ from ofipy._errors import FabricError, InvalidArgument
 from ofipy._event import Event, EventKind, EventQueue
 from ofipy._keywords import EndpointOptions, refuse_unknown
 from ofipy._lifetime import Handle, Opening, ProcessBound, Resource
-from ofipy._limits import limit
+from ofipy._limits import limit, service_text
 from ofipy._objects import plain_bytes
 from ofipy._owner import check_owner
 
@@ -158,7 +158,9 @@ class PassiveEndpoint(Resource):
         self._has_own_queue = eq is None
         self._eq = domain.event_queue() if eq is None else eq
         self._owned: Fabric | None = None  # closed with the listener
-        name = ffi.new("char[]", str(service).encode()) if service is not None else ffi.NULL
+        name = ffi.NULL
+        if service is not None:
+            name = ffi.new("char[]", service_text(service, "passive_endpoint").encode())
         attributes = ffi.new(
             "struct ofp_passive_attr *",
             {

@@ -15,6 +15,7 @@ from ofipy._flags import Flag, Op, complete_flags, parse_flags
 from ofipy._limits import UINT64_MAX, whole_number
 from ofipy._operations import OPERATION_DTYPE
 from ofipy._owner import check_owner
+from ofipy._refused import refusal
 from ofipy._region import Region
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ class Posting:
             self._pointer("post")
             raise InvalidArgument("the records are not contiguous", operation="post") from None
         if accepted < 0:
-            raise failure(accepted, operation="post", provider=self._domain.provider)
+            first = _from_buffer(_RECORDS, operations)
+            raise refusal(accepted, first, domain=self._domain, operation="post")
         return accepted
 
     def _post_after(
@@ -233,6 +235,4 @@ class Posting:
         )
         result = _post(pointer, record, 1)
         if result < 0:
-            raise failure(
-                result, operation=name, provider=self._domain.provider, peer=self._peer_text(number)
-            )
+            raise refusal(result, record, domain=self._domain, operation=name, peer=self._peer_text(number))

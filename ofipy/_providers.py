@@ -137,7 +137,7 @@ def any_info(name: str) -> Any:
 
 
 def error_text(name: str, code: int) -> str | None:
-    """What a provider that is loaded says about a code of its own, None when it says nothing."""
+    """What a provider that is loaded, or the core for it, says about a code, None when nobody says anything."""
     loaded = _loaded.get(entry_of(name))
     if not isinstance(loaded, LoadedProvider):
         return None

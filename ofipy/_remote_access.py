@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ofipy._av import own_peer
-from ofipy._binding import failure, lib
+from ofipy._binding import lib
 from ofipy._buffers import LocalMemory, local_memory, make_record, region_memory
 from ofipy._errors import InvalidArgument
 from ofipy._flags import Flag, Op, complete_flags, parse_flags
 from ofipy._poster import Poster
+from ofipy._refused import refusal
 from ofipy._region import Region
 from ofipy._remote import READS, WRITES, RemoteMemory, RemoteRegion, remote_memory
 from ofipy._request import PreparedRequest, Request
@@ -310,9 +311,7 @@ def post_record(endpoint: Any, record: Any, name: str, peer: int) -> None:
     """Post one record, to the raw tier."""
     result = lib.ofp_post(endpoint._pointer(name), record, 1)
     if result < 0:
-        raise failure(
-            result, operation=name, provider=endpoint._domain.provider, peer=endpoint._peer_text(peer)
-        )
+        raise refusal(result, record, domain=endpoint._domain, operation=name, peer=endpoint._peer_text(peer))
 
 
 def check_lengths(operation: str, local: int, remote: int) -> None:

@@ -167,6 +167,9 @@ class _Completed(Request):
     def _operation(self) -> str:
         return "send"
 
+    def __repr__(self) -> str:
+        return "<Request finished>"  # of a send, a write or an atomic
+
     def cancel(self) -> bool:
         return False
 

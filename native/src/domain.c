@@ -32,7 +32,7 @@ int ofp_domain_adopt(struct ofp_domain *handle)
 static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struct ofp_info *info,
                                       const struct ofp_domain_attr *attr)
 {
-    struct ofpi_domain *domain = calloc(1, sizeof(*domain) + provider->domain.size);
+    struct ofpi_domain *domain = calloc(1, sizeof(*domain) + provider->domain_ops->domain_size);
 
     if (!domain)
         return NULL;
@@ -104,7 +104,7 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
         fail(error, "cannot make an eventfd", text, text_size);
         goto no_wait;
     }
-    error = provider->domain.open ? provider->domain.open(&domain->base, text, text_size) : 0;
+    error = provider->domain_ops->open ? provider->domain_ops->open(&domain->base, text, text_size) : 0;
     if (error) {
         fail(error, "the provider cannot open its domain", text, text_size);
         goto no_provider;
@@ -117,8 +117,8 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
     *result = &domain->base;
     return 0;
 no_helper:
-    if (provider->domain.close)
-        provider->domain.close(&domain->base);
+    if (provider->domain_ops->close)
+        provider->domain_ops->close(&domain->base);
 no_provider:
     ofpi_wait_close(domain);
 no_wait:
@@ -149,8 +149,8 @@ int ofp_domain_retire(struct ofp_domain *handle)
     if (busy)
         return -EBUSY;
     ofpi_helper_stop(domain);
-    if (handle->provider->domain.close)
-        handle->provider->domain.close(handle);
+    if (handle->provider->domain_ops->close)
+        handle->provider->domain_ops->close(handle);
     ofpi_wait_close(domain);
     ofpi_reactor_close(&domain->reactor);
     return 0;

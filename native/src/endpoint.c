@@ -9,6 +9,7 @@
 #include "deferred.h"
 #include "event_queue.h"
 #include "hooked.h"
+#include "provider_tables.h"
 #include "receive_offloaded.h"
 
 /* Wants to hear of what peers read and write here. */
@@ -19,7 +20,7 @@ static bool asks_for_traces(const struct ofp_endpoint_attr *attr)
 
 static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
 {
-    const struct ofp_endpoint_ops *ops = domain->base.provider->endpoint_ops(&domain->info);
+    const struct ofp_endpoint_ops *ops = ofpi_endpoint_ops(domain->base.provider, &domain->info);
     struct ofpi_endpoint *endpoint = calloc(1, sizeof(*endpoint) + ops->endpoint_size);
 
     if (!endpoint)
@@ -107,7 +108,10 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
 
     text[0] = 0;
     if (attr->tx_flags & ~(uint64_t)OFPI_TX_DEFAULTS || attr->rx_flags & ~(uint64_t)OFPI_RX_DEFAULTS) {
-        snprintf(text, text_size, "flags that cannot be the default of every operation");
+        snprintf(
+            text, text_size,
+            "flags that cannot be the default of every operation: of sends inject, completion and the levels can, of "
+            "receives completion and multi_recv");
         return -EINVAL;
     }
     if (!attr->tx_cq || !attr->rx_cq || attr->tx_cq->domain != domain || attr->rx_cq->domain != domain ||

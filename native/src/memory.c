@@ -16,7 +16,10 @@
 /* How long closing waits for peers that are inside, ns. A dead one is known after a second. */
 #define WITHDRAW_PATIENCE UINT64_C(2000000000)
 
-static const struct ofp_domain_ops *ops_of(const struct ofpi_domain *domain) { return &domain->base.provider->domain; }
+static const struct ofp_domain_ops *ops_of(const struct ofpi_domain *domain)
+{
+    return domain->base.provider->domain_ops;
+}
 
 static uint64_t whole_pages(uint64_t length)
 {
@@ -30,7 +33,7 @@ static int allocate(struct ofpi_domain *domain, struct ofpi_region *region, char
     void *memory;
 
     if (ops_of(domain)->memory_allocate)
-        return ops_of(domain)->memory_allocate(&region->base, text, text_size);
+        return ops_of(domain)->memory_allocate(&domain->base, &region->base, text, text_size);
     memory = mmap(NULL, region->base.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         snprintf(text, text_size, "cannot map %llu bytes", (unsigned long long)region->base.length);
@@ -45,7 +48,7 @@ static void give_back(struct ofpi_domain *domain, struct ofpi_region *region)
     if (!region->base.allocated)
         return;
     if (ops_of(domain)->memory_free)
-        ops_of(domain)->memory_free(&region->base);
+        ops_of(domain)->memory_free(&domain->base, &region->base);
     else
         munmap(region->base.base, region->base.length);
 }
@@ -58,7 +61,7 @@ static int publish(struct ofpi_domain *domain, struct ofpi_region *region)
         return 0;
     result = ofpi_regions_enter_key(&domain->regions, region);
     if (!result && ops_of(domain)->region_publish) {
-        result = ops_of(domain)->region_publish(&region->base);
+        result = ops_of(domain)->region_publish(&domain->base, &region->base);
         if (result)
             ofpi_regions_remove_key(&domain->regions, region);
     }
@@ -72,14 +75,14 @@ static int make_known(struct ofpi_domain *domain, struct ofpi_region *region)
 
     if (ops_of(domain)->region_open) {
         ofpi_domain_leave(domain);
-        result = ops_of(domain)->region_open(&region->base);
+        result = ops_of(domain)->region_open(&domain->base, &region->base);
         ofpi_lock_acquire(&domain->lock);
     }
     if (result)
         return result;
     result = publish(domain, region);
     if (result && ops_of(domain)->region_close)
-        ops_of(domain)->region_close(&region->base);
+        ops_of(domain)->region_close(&domain->base, &region->base);
     return result;
 }
 
@@ -95,7 +98,6 @@ static int region_make(struct ofpi_domain *domain, const struct ofp_region_attr 
     region = ofpi_regions_add(&domain->regions, attr->access, &result);
     if (!region)
         return result;
-    region->base.domain = &domain->base;
     region->base.base = attr->base;
     region->base.length = attr->base ? attr->length : whole_pages(attr->length);
     region->base.allocated = !attr->base;
@@ -103,7 +105,7 @@ static int region_make(struct ofpi_domain *domain, const struct ofp_region_attr 
     region->remote_write = attr->remote_write;
     region->base.remote_events = attr->remote_read || attr->remote_write;
     if (attr->has_key && attr->access & OFPI_ACCESS_REMOTE)
-        region->base.key = attr->key;
+        region->base.device[0].key = attr->key;
     if (region->base.allocated)
         result = allocate(domain, region, text, text_size);
     if (!result) {
@@ -117,8 +119,8 @@ static int region_make(struct ofpi_domain *domain, const struct ofp_region_attr 
     }
     *handle = (struct ofp_region_handle){.base = region->base.base,
                                          .length = region->base.length,
-                                         .key = region->base.key,
-                                         .remote_base = region->base.remote_base,
+                                         .key = region->base.device[0].key,
+                                         .remote_base = region->base.device[0].remote_base,
                                          .id = region->base.id,
                                          .access = region->base.access};
     return 0;
@@ -167,7 +169,7 @@ static void withdraw(struct ofpi_domain *domain, struct ofpi_region *region)
     ofpi_remote_revoke(region);
     if (!(region->base.access & OFPI_ACCESS_REMOTE) || !ops_of(domain)->region_withdraw)
         return;
-    while (ops_of(domain)->region_withdraw(&region->base) == -EAGAIN && ofpi_now() < deadline) {
+    while (ops_of(domain)->region_withdraw(&domain->base, &region->base) == -EAGAIN && ofpi_now() < deadline) {
         ofpi_progress(domain, true);
         ofpi_lock_release(&domain->lock);
         sched_yield();
@@ -193,7 +195,7 @@ int ofp_region_close(struct ofp_domain *handle, uint32_t id)
         withdraw(domain, region);
         if (ops_of(domain)->region_close) {
             ofpi_domain_leave(domain);
-            ops_of(domain)->region_close(&region->base);
+            ops_of(domain)->region_close(&domain->base, &region->base);
             ofpi_lock_acquire(&domain->lock);
         }
         give_back(domain, region);

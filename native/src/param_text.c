@@ -178,7 +178,7 @@ void ofpi_param_range(const struct ofp_param *declaration, char *text, size_t si
 
 const char *ofpi_param_type(const struct ofp_param *declaration)
 {
-    static const char *const types[] = {"string", "bool", "size", "int", "time", "fraction"};
+    static const char *const types[] = {"string", "bool", "size", "int", "fraction", "time"};
 
     return types[declaration->type];
 }

@@ -90,6 +90,16 @@ void ofpi_log(enum ofp_log_level level, const char *provider, const char *format
  */
 int ofpi_reason_keep(const char *text);
 
+/* ------------------------------------------------------------------------------------------------ strerror.c
+ * What the initiator reads of the codes with which its peer's ofpi_remote_access refused; NULL: none of them.
+ */
+const char *ofpi_refusal_text(int code);
+
+/* ------------------------------------------------------------------------------------------------ host.c
+ * ofp_host_id of the contents of one file and the inode of another. Any thread.
+ */
+int ofpi_host_id_of(const char *boot_path, const char *space_path, uint64_t *id, char *text, size_t text_size);
+
 /* ------------------------------------------------------------------------------------------------ clock.c */
 uint64_t ofpi_now(void); /* CLOCK_MONOTONIC, ns */
 
@@ -141,7 +151,7 @@ struct ofpi_region {
     struct ofp_region base;                         /* first: the provider's view */
     uint32_t uses;                                  /* operations in flight that point into it */
     bool open;                                      /* false while it is being closed */
-    bool has_key;                                   /* peers may find it, by base.key */
+    bool has_key;                                   /* peers may find it, by base.device[0].key */
     struct ofp_list reached;                        /* struct ofp_remote_access: peers inside */
     struct ofp_counter *remote_read, *remote_write; /* what counts peers' accesses; NULL: nothing. Not held */
     struct ofpi_region *next_by_key;
@@ -160,7 +170,7 @@ void ofpi_regions_fini(struct ofpi_regions *regions);
  * numbers), -OFP_EEXHAUSTED.
  */
 struct ofpi_region *ofpi_regions_add(struct ofpi_regions *regions, uint32_t access, int *error);
-/* Enter it under its base.key. -OFP_ENOKEY: another one has that key. */
+/* Enter it under its base.device[0].key. -OFP_ENOKEY: another one has that key. */
 int ofpi_regions_enter_key(struct ofpi_regions *regions, struct ofpi_region *region);
 void ofpi_regions_remove_key(struct ofpi_regions *regions, struct ofpi_region *region);
 struct ofpi_region *ofpi_regions_find_key(const struct ofpi_regions *regions, uint64_t key); /* NULL: none */

@@ -35,7 +35,7 @@ static int passive_enter(struct ofpi_passive *passive)
 static struct ofpi_passive *passive_new(struct ofpi_domain *domain, const struct ofp_passive_attr *attr)
 {
     const struct ofp_passive_ops *ops = domain->base.provider->passive_ops;
-    struct ofpi_passive *passive = calloc(1, sizeof(*passive) + ops->size);
+    struct ofpi_passive *passive = calloc(1, sizeof(*passive) + ops->passive_size);
 
     if (!passive)
         return NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "connection.h"
+#include "provider_tables.h"
 
 #define PROVIDERS_MAX 64
 
@@ -48,12 +49,14 @@ static struct ofp_region *region_by_id(struct ofp_domain *domain, uint32_t id)
 
 const struct ofp_core ofpi_core = {
     .abi = OFP_PROVIDER_ABI,
+    .size = sizeof(struct ofp_core),
     .log = ofpi_log,
     .param_string = ofpi_param_string,
     .param_int = ofpi_param_int,
     .param_size = ofpi_param_size,
     .param_bool = ofpi_param_bool,
     .now = ofpi_now,
+    .host_id = ofp_host_id,
     .connection_requested = ofpi_connection_requested,
     .remote_release = ofpi_remote_release,
     .atomic_execute = ofpi_remote_atomic,
@@ -125,6 +128,9 @@ int ofpi_provider_register(ofp_provider_entry_fn *entry, struct ofp_provider **r
 
     if (error)
         return error;
+    provider = ofpi_provider_whole(provider);
+    if (!provider)
+        return -ENOMEM;
     if (provider->params)
         ofpi_param_declare(provider->params);
     pthread_mutex_lock(&registry_lock);
@@ -187,9 +193,9 @@ int ofp_provider_getinfo(struct ofp_provider *provider, struct ofp_info *infos, 
 
     text[0] = 0;
     memset(infos, 0, sizeof(*infos) * (size_t)max);
-    count = provider->getinfo(infos, max, text, text_size);
+    count = ofpi_provider_infos(provider, infos, max, text, text_size);
     for (int i = 0; i < count; i++) {
-        const char *missing = missing_endpoint_entry(provider->endpoint_ops(&infos[i]), &infos[i]);
+        const char *missing = missing_endpoint_entry(ofpi_endpoint_ops(provider, &infos[i]), &infos[i]);
 
         if (!missing)
             missing = missing_passive_entry(provider->passive_ops, &infos[i]);
@@ -259,5 +265,7 @@ int ofpi_address_check(const struct ofp_domain *domain, const void *address, siz
 
 const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_error)
 {
-    return provider->error_text ? provider->error_text(provider_error) : NULL;
+    const char *own = provider->error_text ? provider->error_text(provider_error) : NULL;
+
+    return own ? own : ofpi_refusal_text(provider_error);
 }

@@ -37,7 +37,7 @@ static uint32_t chain_of(const struct ofpi_regions *regions, uint64_t key)
 
 static void chain(struct ofpi_regions *regions, struct ofpi_region *region)
 {
-    struct ofpi_region **first = &regions->by_key[chain_of(regions, region->base.key)];
+    struct ofpi_region **first = &regions->by_key[chain_of(regions, region->base.device[0].key)];
 
     region->next_by_key = *first;
     *first = region;
@@ -62,7 +62,7 @@ static bool spread_keys(struct ofpi_regions *regions)
 
 int ofpi_regions_enter_key(struct ofpi_regions *regions, struct ofpi_region *region)
 {
-    if (ofpi_regions_find_key(regions, region->base.key))
+    if (ofpi_regions_find_key(regions, region->base.device[0].key))
         return -OFP_ENOKEY;
     region->has_key = true;
     chain(regions, region);
@@ -75,7 +75,7 @@ void ofpi_regions_remove_key(struct ofpi_regions *regions, struct ofpi_region *r
 
     if (!region->has_key)
         return;
-    link = &regions->by_key[chain_of(regions, region->base.key)];
+    link = &regions->by_key[chain_of(regions, region->base.device[0].key)];
     while (*link != region)
         link = &(*link)->next_by_key;
     *link = region->next_by_key;
@@ -86,7 +86,7 @@ struct ofpi_region *ofpi_regions_find_key(const struct ofpi_regions *regions, ui
 {
     struct ofpi_region *region = regions->chains ? regions->by_key[chain_of(regions, key)] : NULL;
 
-    while (region && region->base.key != key)
+    while (region && region->base.device[0].key != key)
         region = region->next_by_key;
     return region;
 }
@@ -117,7 +117,7 @@ struct ofpi_region *ofpi_regions_add(struct ofpi_regions *regions, uint32_t acce
     *error = -ENOMEM;
     if (!region)
         return NULL;
-    if (access & OFPI_ACCESS_REMOTE && !(region->base.key = random_key(regions))) {
+    if (access & OFPI_ACCESS_REMOTE && !(region->base.device[0].key = random_key(regions))) {
         free(region);
         return NULL;
     }

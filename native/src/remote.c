@@ -17,7 +17,7 @@ int ofpi_remote_access(struct ofp_endpoint *handle, uint64_t key, uint64_t offse
     if (access & ~region->base.access)
         return -EACCES;
     /* An offset below the base wraps around to one beyond every length. */
-    offset -= region->base.remote_base;
+    offset -= region->base.device[0].remote_base;
     if (length > region->base.length || offset > region->base.length - length)
         return -ERANGE;
     result->region = &region->base;

@@ -134,12 +134,12 @@ struct run {
     uint32_t number;
 };
 
-/* Also when somebody else took its completion, and the slot serves another operation by now. */
+/* Also when somebody else took its completion: the slot is idle then, or serves another operation by now. */
 static bool is_over(const void *argument)
 {
     const struct run *run = argument;
 
-    return run->request->runs != run->number || ofpi_request_is_finished(run->request);
+    return run->request->runs != run->number || ofp_load_relaxed(&run->request->state) != OFPI_REQUEST_RUNNING;
 }
 
 int ofpi_request_await(struct ofp_request *request, int64_t timeout)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <string.h>
 
 #include "parts.h"
@@ -36,5 +37,19 @@ const char *ofp_strerror(int error)
     default:
         /* glibc's strerror keeps known errors as constants; only unknown numbers share a buffer. */
         return strerror(error < 0 ? -error : error);
+    }
+}
+
+const char *ofpi_refusal_text(int code)
+{
+    switch (code) {
+    case OFP_ENOKEY:
+        return "no region of the peer has this key; it may have been closed";
+    case ERANGE:
+        return "the peer's region does not reach so far";
+    case EACCES:
+        return "the peer's region does not grant this";
+    default:
+        return NULL;
     }
 }

@@ -191,6 +191,20 @@ static int resolve_there(const struct bridge_library *library, const struct ofp_
     return error;
 }
 
+int bridge_service_check(const struct ofp_info *info, const char *service, char *text, size_t text_size)
+{
+    long port;
+    char *end;
+
+    if (info->address_format == OFP_ADDRESS_OPAQUE || !service)
+        return 0;
+    port = strtol(service, &end, 10);
+    if (*end || (end != service && port >= 0 && port <= UINT16_MAX))
+        return 0;
+    snprintf(text, text_size, "%s: service %s; a port number is meant, 0 to 65535", info->provider, service);
+    return -EINVAL;
+}
+
 int bridge_resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
                    char *text, size_t text_size)
 {
@@ -199,6 +213,9 @@ int bridge_resolve(const struct ofp_info *info, const char *node, const char *se
 
     if (!library || !info)
         return -ENOENT;
+    error = bridge_service_check(info, service, text, text_size);
+    if (error)
+        return error;
     error = resolve_literal(info, node, service, address, length);
     if (error != -EAGAIN)
         return error;

@@ -241,8 +241,8 @@ static inline bool bridge_sends_data(const struct bridge_endpoint *self, const s
 }
 
 /* memory.c */
-int bridge_region_open(struct ofp_region *region);
-void bridge_region_close(struct ofp_region *region);
+int bridge_region_open(struct ofp_domain *domain, struct ofp_region *region);
+void bridge_region_close(struct ofp_domain *domain, struct ofp_region *region);
 /* The endpoint opens; it closes, and with it every registration that is bound to it. */
 void bridge_regions_join(struct ofp_endpoint *endpoint);
 void bridge_regions_leave(struct ofp_endpoint *endpoint);
@@ -254,6 +254,8 @@ int bridge_descriptors(struct ofp_endpoint *endpoint, const struct ofp_transfer 
                        void **descriptors);
 
 /* address.c */
+/* -EINVAL with a text: a number that is no port, which libfabric would take for another one. */
+int bridge_service_check(const struct ofp_info *info, const char *service, char *text, size_t text_size);
 int bridge_resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
                    char *text, size_t text_size);
 /* AF_UNSPEC: no IP address. */

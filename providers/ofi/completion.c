@@ -54,7 +54,8 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
     if (is_send) {
         self->sends--;
         bridge_peer_of(peer)->sends--;
-        bridge_peer_of(peer)->reached = bridge_peer_of(peer)->reached || !error;
+        bridge_peer_of(peer)->reached = !error;
+        bridge_peer_of(peer)->heard = bridge_peer_of(peer)->heard && !error;
     }
     if (!pending)
         return;

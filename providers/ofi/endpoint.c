@@ -126,6 +126,9 @@ int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, cha
     int error;
 
     self->watch.fd = -1;
+    error = bridge_service_check(endpoint->info, service, text, text_size);
+    if (error)
+        return error;
     error = bridge_info_find(domain->library, endpoint->info, named ? node : NULL, service,
                              service ? LF_GETINFO_SOURCE : 0, &info);
     if (error) {

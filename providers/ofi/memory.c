@@ -112,9 +112,10 @@ static uint64_t rights_of(const struct ofp_region *region)
     return access;
 }
 
-int bridge_region_open(struct ofp_region *region)
+int bridge_region_open(struct ofp_domain *handle, struct ofp_region *region)
 {
-    struct bridge_domain *domain = bridge_domain_of(region->domain);
+    struct bridge_domain *domain = bridge_domain_of(handle);
+    struct ofp_region_device *ours = ofp_region_device(handle, region);
     int mr_mode = domain->info->domain_attr->mr_mode;
     uint64_t access = rights_of(region);
     bool remote = access & (LF_REMOTE_READ | LF_REMOTE_WRITE);
@@ -126,31 +127,32 @@ int bridge_region_open(struct ofp_region *region)
     self = calloc(1, sizeof(*self));
     if (!self)
         return -ENOMEM;
-    result = register_memory(domain, region->base, region->length, access, region->key, &self->mr);
+    result = register_memory(domain, region->base, region->length, access, ours->key, &self->mr);
     if (result)
         goto no_memory;
     if (binds(domain))
         result = bind_region(domain, self);
     if (!result && remote && mr_mode & LF_MR_PROV_KEY && self->mr->key == LF_KEY_NOTAVAIL)
         result = -EOPNOTSUPP;
-    region->provider_data[0] = (uintptr_t)self;
+    ours->provider_data[0] = (uintptr_t)self;
     if (result) {
-        bridge_region_close(region);
+        bridge_region_close(handle, region);
         return result;
     }
     if (remote)
-        region->key = self->mr->key;
-    region->remote_base = remote && mr_mode & LF_MR_VIRT_ADDR ? (uintptr_t)region->base : 0;
+        ours->key = self->mr->key;
+    ours->remote_base = remote && mr_mode & LF_MR_VIRT_ADDR ? (uintptr_t)region->base : 0;
     return 0;
 no_memory:
     free(self);
     return result;
 }
 
-void bridge_region_close(struct ofp_region *region)
+void bridge_region_close(struct ofp_domain *handle, struct ofp_region *region)
 {
-    struct bridge_domain *domain = bridge_domain_of(region->domain);
-    struct bridge_region *self = (struct bridge_region *)(uintptr_t)region->provider_data[0];
+    struct bridge_domain *domain = bridge_domain_of(handle);
+    struct ofp_region_device *ours = ofp_region_device(handle, region);
+    struct bridge_region *self = (struct bridge_region *)(uintptr_t)ours->provider_data[0];
 
     if (!self)
         return;
@@ -161,17 +163,18 @@ void bridge_region_close(struct ofp_region *region)
         self->mr->fid.ops->close(&self->mr->fid);
     pthread_mutex_unlock(&domain->lock);
     free(self);
-    region->provider_data[0] = 0;
+    ours->provider_data[0] = 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------- operations */
 
-static int describe(struct ofp_endpoint *endpoint, const struct iovec *iov, const struct ofp_region *region,
+static int describe(struct ofp_endpoint *endpoint, const struct iovec *iov, struct ofp_region *region,
                     struct bridge_block *block, void **descriptor)
 {
     struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
     const struct bridge_region *known =
-        region ? (const struct bridge_region *)(uintptr_t)region->provider_data[0] : NULL;
+        region ? (const struct bridge_region *)(uintptr_t)ofp_region_device(endpoint->domain, region)->provider_data[0]
+               : NULL;
     struct lf_mr *mr;
     int result;
 

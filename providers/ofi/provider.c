@@ -27,6 +27,7 @@ static int connect_peer(struct ofp_peer *peer, char *text, size_t text_size)
 }
 
 static const struct ofp_endpoint_ops rdm_ops = {
+    .size = sizeof(struct ofp_endpoint_ops),
     .endpoint_size = sizeof(struct bridge_endpoint),
     .peer_size = sizeof(struct bridge_peer),
     .open = bridge_endpoint_open,
@@ -50,8 +51,19 @@ static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
     return &rdm_ops;
 }
 
+static const struct ofp_domain_ops domain_ops = {
+    .size = sizeof(struct ofp_domain_ops),
+    .domain_size = sizeof(struct bridge_domain),
+    .open = bridge_domain_open,
+    .close = bridge_domain_close,
+    .region_open = bridge_region_open,
+    .region_close = bridge_region_close,
+};
+
 static const struct ofp_provider provider = {
     .abi = OFP_PROVIDER_ABI,
+    .size = sizeof(struct ofp_provider),
+    .info_size = sizeof(struct ofp_info),
     .version = PROVIDER_VERSION,
     .name = BRIDGE_NAME,
     .description = "every provider of an installed libfabric, as ofi:<its name>",
@@ -64,14 +76,7 @@ static const struct ofp_provider provider = {
     .reaches = bridge_reaches,
     .atomic_query = bridge_atomic_query,
     .error_text = bridge_error_text,
-    .domain =
-        {
-            .size = sizeof(struct bridge_domain),
-            .open = bridge_domain_open,
-            .close = bridge_domain_close,
-            .region_open = bridge_region_open,
-            .region_close = bridge_region_close,
-        },
+    .domain_ops = &domain_ops,
     .endpoint_ops = endpoint_ops,
 };
 

@@ -4,8 +4,9 @@
  *
  * libfabric does not tell of a sender that is not in the receiver's address vector (only a few providers know
  * FI_SOURCE_ERR), so nobody could answer a client that begins to talk. Therefore an endpoint names itself in the remote CQ
- * data of its messages, where the user has put none, until it has heard from the peer, which then has its address. IPv4
- * addresses and shm's own names fit there. Like everything in a message the name is what the sender says.
+ * data of its messages, where the user has put none, until it has heard from the peer, which then has its address, and
+ * again after a send there has failed. IPv4 addresses and shm's own names fit there. Like everything in a message the name is
+ * what the sender says. Only messages have one: data of a write are always its user's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -81,7 +82,8 @@ struct ofp_peer *bridge_sender(struct ofp_endpoint *endpoint, struct lf_cq_entry
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct ofp_peer *source = bridge_peer_find(self, address);
-    uint64_t who = entry->flags & LF_REMOTE_CQ_DATA && self->takes_names ? ofp_sender_of(entry->data) : 0;
+    bool may_name = self->takes_names && entry->flags & LF_REMOTE_CQ_DATA && entry->flags & LF_RECV;
+    uint64_t who = may_name ? ofp_sender_of(entry->data) : 0;
 
     if (who && !source) {
         source = named(endpoint, who);

@@ -2,49 +2,18 @@
 #include "address.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "ofipy/types.h"
-
-static uint64_t hash(uint64_t state, const void *bytes, size_t length)
-{
-    const unsigned char *byte = bytes;
-
-    /* FNV-1a. */
-    for (size_t i = 0; i < length; i++)
-        state = (state ^ byte[i]) * UINT64_C(0x100000001b3);
-    return state;
-}
-
-uint64_t shm_host_id(void)
-{
-    uint64_t state = UINT64_C(0xcbf29ce484222325);
-    char boot[64];
-    struct stat name_space;
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? 0 : read(fd, boot, sizeof(boot));
-
-    if (fd >= 0)
-        close(fd);
-    if (length > 0)
-        state = hash(state, boot, (size_t)length);
-    if (stat("/proc/self/ns/net", &name_space) == 0) {
-        uint64_t inode = name_space.st_ino;
-
-        state = hash(state, &inode, sizeof(inode));
-    }
-    return state;
-}
+#include "core.h"
 
 int shm_address_build(struct shm_address *address, const char *service, char *text, size_t text_size)
 {
     size_t length = service ? strlen(service) : 0;
+    int result;
 
     if (length == 0 || length >= SHM_NAME_SIZE) {
         snprintf(text, text_size, "a service of shm is a port number or a name of 1 to %d bytes", SHM_NAME_SIZE - 1);
@@ -57,7 +26,9 @@ int shm_address_build(struct shm_address *address, const char *service, char *te
     memset(address, 0, sizeof(*address));
     address->magic = SHM_ADDRESS_MAGIC;
     address->version = SHM_ADDRESS_VERSION;
-    address->host = shm_host_id();
+    result = shm_core->host_id(&address->host, text, text_size);
+    if (result)
+        return result;
     address->uid = getuid();
     memcpy(address->name, service, length);
     return 0;
@@ -158,13 +129,14 @@ int shm_address_check(const void *bytes, size_t length)
 int shm_address_format(const void *bytes, size_t length, char *text, size_t text_size)
 {
     struct shm_address address;
-    char host[256] = "localhost";
+    char host[256] = "localhost", unknown[OFP_TEXT_MAX];
+    uint64_t here;
     int result = shm_address_check(bytes, length);
 
     if (result)
         return result;
     memcpy(&address, bytes, sizeof(address));
-    if (address.host != shm_host_id())
+    if (shm_core->host_id(&here, unknown, sizeof(unknown)) != 0 || address.host != here)
         snprintf(host, sizeof(host), "host-%016llx", (unsigned long long)address.host);
     else if (gethostname(host, sizeof(host) - 1) != 0)
         snprintf(host, sizeof(host), "localhost");

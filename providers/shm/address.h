@@ -22,7 +22,7 @@ struct shm_address {
     uint32_t magic;
     uint16_t version;
     uint16_t reserved;
-    uint64_t host; /* of boot id and network namespace: who differs in either cannot meet */
+    uint64_t host; /* core->host_id: who differs in it cannot meet */
     uint32_t uid;
     char name[SHM_NAME_SIZE]; /* ends with a zero */
 };
@@ -32,9 +32,10 @@ _Static_assert(offsetof(struct shm_address, uid) == 16, "layout");
 _Static_assert(offsetof(struct shm_address, name) == 20, "layout");
 _Static_assert(sizeof(struct shm_address) == 64, "layout");
 
-/* This host as `host` names it. */
-uint64_t shm_host_id(void);
-/* The address of this user's endpoint of that service on this host. -EINVAL with a text when the name cannot be one. */
+/*
+ * The address of this user's endpoint of that service on this host. -EINVAL with a text when the name cannot be one, another
+ * error with a text when the core cannot tell which host this is.
+ */
 int shm_address_build(struct shm_address *address, const char *service, char *text, size_t text_size);
 /* As the provider's table wants them. */
 int shm_address_resolve(const char *node, const char *service, void *address, size_t *length, char *text,

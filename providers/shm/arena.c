@@ -177,9 +177,9 @@ static bool is_unused(const struct shm_arena *arena)
     return first && first->length == arena->size;
 }
 
-int shm_arena_allocate(struct ofp_region *region, char *text, size_t text_size)
+int shm_arena_allocate(struct ofp_domain *handle, struct ofp_region *region, char *text, size_t text_size)
 {
-    struct shm_domain *domain = shm_domain_of(region->domain);
+    struct shm_domain *domain = shm_domain_of(handle);
     struct shm_arena *arena;
     uint64_t offset = 0;
     int error = find_room(domain, region->length, &arena, &offset, text, text_size);
@@ -198,15 +198,15 @@ int shm_arena_allocate(struct ofp_region *region, char *text, size_t text_size)
         return error;
     }
     region->base = arena->base + offset;
-    region->provider_data[0] = (uint64_t)(uintptr_t)arena;
-    region->provider_data[1] = offset;
+    ofp_region_device(handle, region)->provider_data[0] = (uint64_t)(uintptr_t)arena;
+    ofp_region_device(handle, region)->provider_data[1] = offset;
     return 0;
 }
 
-void shm_arena_free(struct ofp_region *region)
+void shm_arena_free(struct ofp_domain *domain, struct ofp_region *region)
 {
-    struct shm_arena *arena = (struct shm_arena *)(uintptr_t)region->provider_data[0];
-    uint64_t offset = region->provider_data[1];
+    struct shm_arena *arena = (struct shm_arena *)(uintptr_t)ofp_region_device(domain, region)->provider_data[0];
+    uint64_t offset = ofp_region_device(domain, region)->provider_data[1];
 
     if (fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)region->length) != 0)
         memset(arena->base + offset, 0, region->length);

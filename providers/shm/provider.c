@@ -140,28 +140,18 @@ static void fill_info(struct ofp_info *info, bool ordered)
 
 static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
-    int fd = shm_memfd_create("ofipy-probe", 4096, text, text_size), count = max < 2 ? max : 2;
+    int fd, count = max < 2 ? max : 2;
+    uint64_t host;
 
+    if (shm_core->host_id(&host, text, text_size) != 0)
+        return 0;
+    fd = shm_memfd_create("ofipy-probe", 4096, text, text_size);
     if (fd < 0)
         return 0;
     close(fd);
     for (int i = 0; i < count; i++)
         fill_info(&infos[i], i == 1);
     return count;
-}
-
-static const char *error_text(int provider_error)
-{
-    switch (provider_error) {
-    case OFP_ENOKEY:
-        return "no region of the peer has this key; it may have been closed";
-    case ERANGE:
-        return "the peer's region does not reach so far";
-    case EACCES:
-        return "the peer's region does not grant this";
-    default:
-        return NULL;
-    }
 }
 
 /* --------------------------------------------------------------------------------------------------------- addresses */
@@ -196,6 +186,7 @@ static int address_format(const struct ofp_info *info, const void *address, size
 /* ---------------------------------------------------------------------------------------------------------- tables */
 
 static const struct ofp_endpoint_ops rdm_ops = {
+    .size = sizeof(struct ofp_endpoint_ops),
     .endpoint_size = sizeof(struct shm_endpoint),
     .peer_size = sizeof(struct shm_peer),
     .open = shm_endpoint_open,
@@ -217,8 +208,21 @@ static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
     return &rdm_ops;
 }
 
+static const struct ofp_domain_ops domain_ops = {
+    .size = sizeof(struct ofp_domain_ops),
+    .domain_size = sizeof(struct shm_domain),
+    .open = domain_open,
+    .close = domain_close,
+    .region_publish = shm_region_publish,
+    .region_withdraw = shm_region_withdraw,
+    .memory_allocate = shm_arena_allocate,
+    .memory_free = shm_arena_free,
+};
+
 static const struct ofp_provider provider = {
     .abi = OFP_PROVIDER_ABI,
+    .size = sizeof(struct ofp_provider),
+    .info_size = sizeof(struct ofp_info),
     .version = PROVIDER_VERSION,
     .name = SHM_NAME,
     .description = "shared memory between processes of one host and user",
@@ -228,17 +232,7 @@ static const struct ofp_provider provider = {
     .address_check = address_check,
     .address_format = address_format,
     .at_node = at_node,
-    .error_text = error_text,
-    .domain =
-        {
-            .size = sizeof(struct shm_domain),
-            .open = domain_open,
-            .close = domain_close,
-            .region_publish = shm_region_publish,
-            .region_withdraw = shm_region_withdraw,
-            .memory_allocate = shm_arena_allocate,
-            .memory_free = shm_arena_free,
-        },
+    .domain_ops = &domain_ops,
     .endpoint_ops = endpoint_ops,
 };
 

@@ -20,6 +20,7 @@ static inline void fill_message(struct ofp_message *message, const struct shm_li
     message->peer = link->peer;
     message->source = link->peer->index;
     message->tagged = (content->flags & SHM_TAGGED) != 0;
+    message->extras = 0;
     message->has_data = (content->flags & SHM_HAS_DATA) != 0;
     message->tag = content->tag;
     message->data = content->data;

@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 #include "address.h"
-#include "ofipy/services.h"
+#include "core.h"
 #include "ring.h"
 #include "segment.h"
 
@@ -44,8 +44,6 @@
 
 #define SHM_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define SHM_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-
-extern const struct ofp_core *shm_core; /* set once, when the provider is loaded */
 
 /* A foreign domain. Counted by its links; death.c. */
 struct shm_remote {
@@ -385,8 +383,8 @@ void shm_pushes_drop(struct shm_link *link);
 
 /* ------------------------------------------------------------------------------------------------------------ arena.c */
 
-int shm_arena_allocate(struct ofp_region *region, char *text, size_t text_size);
-void shm_arena_free(struct ofp_region *region);
+int shm_arena_allocate(struct ofp_domain *domain, struct ofp_region *region, char *text, size_t text_size);
+void shm_arena_free(struct ofp_domain *domain, struct ofp_region *region);
 void shm_arenas_close(struct shm_domain *domain);
 /* Where in which arena this memory lies; arena 0: in none. */
 uint32_t shm_arena_locate(const struct shm_domain *domain, const void *memory, uint64_t length, uint64_t *offset);

@@ -69,12 +69,13 @@ void shm_table_close(struct shm_domain *domain)
 
 int shm_table_descriptor(const struct shm_domain *domain) { return domain->table ? domain->table->fd : -1; }
 
-static void entry_fill(struct shm_domain *domain, struct shm_region_entry *entry, const struct ofp_region *region)
+static void entry_fill(struct shm_domain *domain, struct shm_region_entry *entry, const struct ofp_region *region,
+                       uint64_t key)
 {
     uint64_t arena_offset = 0;
     uint32_t arena = shm_arena_locate(domain, region->base, region->length, &arena_offset);
 
-    ofp_store_relaxed(&entry->key, region->key);
+    ofp_store_relaxed(&entry->key, key);
     ofp_store_relaxed(&entry->address, (uint64_t)(uintptr_t)region->base);
     ofp_store_relaxed(&entry->length, region->length);
     ofp_store_relaxed(&entry->arena, arena);
@@ -83,14 +84,15 @@ static void entry_fill(struct shm_domain *domain, struct shm_region_entry *entry
     ofp_store_relaxed(&entry->id, region->id);
 }
 
-int shm_region_publish(struct ofp_region *region)
+int shm_region_publish(struct ofp_domain *handle, struct ofp_region *region)
 {
-    struct shm_domain *domain = shm_domain_of(region->domain);
+    struct shm_domain *domain = shm_domain_of(handle);
+    uint64_t key = ofp_region_device(handle, region)->key;
 
     if (!domain->table && !(domain->table = table_new()))
         return 0;
     for (uint32_t probe = 0; probe < SHM_TABLE_PROBES; probe++) {
-        uint32_t place = place_of(region->key, probe);
+        uint32_t place = place_of(key, probe);
         struct shm_published *published = &domain->table->published[place];
 
         if (published->serial)
@@ -98,7 +100,7 @@ int shm_region_publish(struct ofp_region *region)
         if (!++domain->table->last)
             domain->table->last = 1;
         *published = (struct shm_published){family_of(domain) | domain->table->last, region->id};
-        entry_fill(domain, &domain->table->entries[place], region);
+        entry_fill(domain, &domain->table->entries[place], region, key);
         /* Pairs with shm_table_find: who sees the serial sees the entry. */
         ofp_store_release(&domain->table->entries[place].serial, published->serial);
         break;
@@ -126,12 +128,13 @@ static bool is_visited(const struct shm_domain *domain, uint64_t serial)
     return false;
 }
 
-int shm_region_withdraw(struct ofp_region *region)
+int shm_region_withdraw(struct ofp_domain *handle, struct ofp_region *region)
 {
-    struct shm_domain *domain = shm_domain_of(region->domain);
+    struct shm_domain *domain = shm_domain_of(handle);
+    uint64_t key = ofp_region_device(handle, region)->key;
 
     for (uint32_t probe = 0; domain->table && probe < SHM_TABLE_PROBES; probe++) {
-        uint32_t place = place_of(region->key, probe);
+        uint32_t place = place_of(key, probe);
         struct shm_published *published = &domain->table->published[place];
 
         if (!published->serial || published->id != region->id)

@@ -54,8 +54,8 @@ struct shm_target {
 };
 
 /* As the core's entries region_publish and region_withdraw. */
-int shm_region_publish(struct ofp_region *region);
-int shm_region_withdraw(struct ofp_region *region);
+int shm_region_publish(struct ofp_domain *domain, struct ofp_region *region);
+int shm_region_withdraw(struct ofp_domain *domain, struct ofp_region *region);
 void shm_table_close(struct shm_domain *domain);
 /* -1: there is none. */
 int shm_table_descriptor(const struct shm_domain *domain);

@@ -17,19 +17,22 @@ static int open_socket(struct tcp_connection *connection, char *text, size_t tex
 /* ------------------------------------------------------------------------------------------------------------ timers */
 
 /* What may keep a peer from answering that TCP has reached, or not even that. */
-static const char *excuse(const struct tcp_connection *connection)
+static void excuse(const struct tcp_connection *connection, char *text, size_t text_size)
 {
-    if (tcp_descriptors_are_out())
-        return "; this process has no descriptors left for connections (ulimit -n)";
-    if (connection->state == TCP_CONNECTING)
-        return "";
-    return "; its host took the connection: its program may make no progress, have no descriptors left (ulimit -n), "
-           "or speak another protocol";
+    int lacking = tcp_descriptors_lacking();
+
+    if (lacking)
+        tcp_descriptors_describe(lacking, text, text_size);
+    else if (connection->state != TCP_CONNECTING)
+        snprintf(
+            text, text_size,
+            "its host took the connection: its program may make no progress, have no descriptors left (ulimit -n), "
+            "or speak another protocol");
 }
 
 static void give_up(struct tcp_connection *connection)
 {
-    char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT];
+    char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT], why[OFP_TEXT_MAX / 2] = "";
 
     tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
     if (connection->state == TCP_WAITING) {
@@ -37,8 +40,9 @@ static void give_up(struct tcp_connection *connection)
         tcp_connection_end(connection, ECONNREFUSED, false, text);
         return;
     }
-    snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s", address,
-             (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, excuse(connection));
+    excuse(connection, why, sizeof(why));
+    snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s%s", address,
+             (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, why[0] ? "; " : "", why);
     tcp_connection_end(connection, ETIMEDOUT, false, text);
 }
 
@@ -97,23 +101,16 @@ int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, 
 
 static const char *remedy(int error)
 {
-    switch (error) {
-    case ECONNREFUSED:
-        return "; start the peer first, or check its address";
-    case EMFILE:
-    case ENFILE:
-        return "; close some, or raise the limit (ulimit -n)";
-    default:
-        return "";
-    }
+    return error == ECONNREFUSED ? "; start the peer first, or check its address" : "";
 }
 
 void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, size_t text_size)
 {
-    char address[TCP_ADDRESS_TEXT] = "";
+    char address[TCP_ADDRESS_TEXT] = "", why[OFP_TEXT_MAX / 2];
 
     tcp_address_format(peer->address, peer->address_length, address, sizeof(address));
-    snprintf(text, text_size, "cannot connect to %s: %s%s", address, strerror(error), remedy(error));
+    tcp_descriptors_describe(error, why, sizeof(why));
+    snprintf(text, text_size, "cannot connect to %s: %s%s", address, why, remedy(error));
 }
 
 static int open_socket(struct tcp_connection *connection, char *text, size_t text_size)

@@ -29,6 +29,7 @@ static inline void fill_message(struct ofp_message *message, const struct tcp_co
     message->peer = connection->peer;
     message->source = connection->peer->index;
     message->tagged = header->op == TCP_TAG;
+    message->extras = 0;
     message->has_data = header->flags & TCP_FLAG_CQ_DATA && tcp_has_data(connection, header);
     message->tag = header->tag;
     message->data = header->data;

@@ -9,6 +9,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "ofipy/atomics.h"
@@ -32,14 +35,26 @@ void tcp_descriptor_close(int fd)
     close(fd);
 }
 
-bool tcp_descriptors_are_out(void)
+int tcp_descriptors_lacking(void)
 {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
-        return errno == EMFILE || errno == ENFILE;
+        return errno == EMFILE || errno == ENFILE ? errno : 0;
     close(fd);
-    return false;
+    return 0;
+}
+
+void tcp_descriptors_describe(int error, char *text, size_t text_size)
+{
+    struct rlimit limit = {0};
+
+    if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        snprintf(text, text_size, "%s: ulimit -n lets this process have %llu; close some, or raise it", strerror(error),
+                 (unsigned long long)limit.rlim_cur);
+    else
+        snprintf(text, text_size, "%s%s", strerror(error),
+                 error == ENFILE ? ": fs.file-max bounds those of all processes; close some, or raise it" : "");
 }
 
 /* In the child, whose only thread this is; nothing but calls that are safe in a signal handler. */

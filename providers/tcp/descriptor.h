@@ -6,13 +6,15 @@
 #ifndef TCP_DESCRIPTOR_H
 #define TCP_DESCRIPTOR_H
 
-#include <stdbool.h>
+#include <stddef.h>
 
 /* A new one, or -1, which is handed through with its errno. Close it with tcp_descriptor_close only. Any thread. */
 int tcp_descriptor_keep(int fd);
 void tcp_descriptor_close(int fd);
-/* Whether this process, or this host, has none left. */
-bool tcp_descriptors_are_out(void);
+/* EMFILE: this process has none left; ENFILE: this host; 0. */
+int tcp_descriptors_lacking(void);
+/* What the error of a system call means; a lack of descriptors with the limit, and after "; " what to do about it. */
+void tcp_descriptors_describe(int error, char *text, size_t text_size);
 /* Once, before the first. */
 void tcp_descriptors_watch_forks(void);
 

@@ -165,17 +165,3 @@ bool tcp_extension_deliver(struct tcp_connection *connection, const struct tcp_h
         return false;
     }
 }
-
-const char *tcp_error_text(int provider_error)
-{
-    switch (provider_error) {
-    case OFP_ENOKEY:
-        return "no region of the peer has this key; it may have been closed";
-    case ERANGE:
-        return "the peer's region does not reach so far";
-    case EACCES:
-        return "the peer's region does not grant this";
-    default:
-        return NULL;
-    }
-}

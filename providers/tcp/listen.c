@@ -152,10 +152,13 @@ void tcp_listen_close(struct tcp_endpoint *endpoint)
 static void pause_listening(struct tcp_endpoint *endpoint, int error)
 {
     struct epoll_event event = {.events = 0};
+    char why[OFP_TEXT_MAX];
 
+    tcp_descriptors_describe(error, why, sizeof(why));
     if (!endpoint->complained)
-        tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u cannot accept connections now: %s",
-                      tcp_endpoint_id(endpoint), strerror(error));
+        tcp_core->log(OFP_LOG_WARNING, TCP_NAME,
+                      "endpoint %u cannot accept connections, and tries again until it can: %s",
+                      tcp_endpoint_id(endpoint), why);
     endpoint->complained = true;
     epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
     endpoint->listen_timer.deadline = tcp_core->now() + ACCEPT_PAUSE;

@@ -169,6 +169,7 @@ static int address_format(const struct ofp_info *info, const void *address, size
 /* ---------------------------------------------------------------------------------------------------------- tables */
 
 static const struct ofp_endpoint_ops rdm_ops = {
+    .size = sizeof(struct ofp_endpoint_ops),
     .endpoint_size = sizeof(struct tcp_endpoint),
     .peer_size = sizeof(struct tcp_peer),
     .open = tcp_endpoint_open,
@@ -186,6 +187,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
 };
 
 static const struct ofp_endpoint_ops msg_ops = {
+    .size = sizeof(struct ofp_endpoint_ops),
     .endpoint_size = sizeof(struct tcp_endpoint),
     .peer_size = sizeof(struct tcp_peer),
     .open = tcp_msg_open,
@@ -209,8 +211,17 @@ static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
     return info->ep_types == OFP_EP_MSG ? &msg_ops : &rdm_ops;
 }
 
+static const struct ofp_domain_ops domain_ops = {
+    .size = sizeof(struct ofp_domain_ops),
+    .domain_size = sizeof(struct tcp_domain),
+    .open = domain_open,
+    .close = domain_close,
+};
+
 static const struct ofp_provider provider = {
     .abi = OFP_PROVIDER_ABI,
+    .size = sizeof(struct ofp_provider),
+    .info_size = sizeof(struct ofp_info),
     .version = PROVIDER_VERSION,
     .name = TCP_NAME,
     .description = "TCP, in the wire protocol of libfabric's tcp provider",
@@ -221,8 +232,7 @@ static const struct ofp_provider provider = {
     .address_format = address_format,
     .at_node = tcp_address_at_node,
     .reaches = tcp_address_reaches,
-    .error_text = tcp_error_text,
-    .domain = {.size = sizeof(struct tcp_domain), .open = domain_open, .close = domain_close},
+    .domain_ops = &domain_ops,
     .endpoint_ops = endpoint_ops,
     .passive_ops = &tcp_passive_ops,
 };

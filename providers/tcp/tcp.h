@@ -275,7 +275,6 @@ void tcp_credit_settle(struct tcp_connection *connection);
 int tcp_credit_settle_all(struct tcp_endpoint *endpoint);
 void tcp_goodbye(struct tcp_connection *connection, bool ended);
 void tcp_send_refusal(struct tcp_connection *connection, enum tcp_refused what, int error);
-const char *tcp_error_text(int provider_error);
 
 /* --------------------------------------------------------------------------------------------------------- announce.c */
 

@@ -191,13 +191,15 @@ def close_region(stage: Stage) -> None:
     source = message(stage.new(), SIZE)
     region = stage.ep.register(bytearray(source), access="remote_read")
     remote = region.remote
+    # libfabric's tcp has no answer but the end of the connection (tests/conformance/deviations.py).
+    refused = ofipy.Canceled if "ofi:tcp" in stage.ep.provider else ofipy.RemoteAccessError
 
     def read() -> bool:
         for _ in range(20):
             into = canary(SIZE)
             try:
                 stage.ep.read(into, stage.me, remote).wait(timeout=PATIENCE)
-            except ofipy.RemoteAccessError:
+            except refused:
                 assert is_untouched(into)
                 return True
             assert into == source

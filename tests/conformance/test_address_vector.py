@@ -53,6 +53,22 @@ def test_a_range_is_entered_whole_or_not_at_all(
     assert known[0] in before
 
 
+@pytest.mark.parametrize("service", [-1, 65536, 70_000])
+def test_a_number_that_is_no_port(ep: ofipy.Endpoint, open_endpoint: Open, service: int) -> None:
+    """Nobody is led to the port that is left of it in 16 bits."""
+    with pytest.raises(ofipy.InvalidArgument, match=f"service={service}; 0 to 65535 is meant"):
+        open_endpoint(service=service)
+    with pytest.raises(ofipy.InvalidArgument, match=f"service={service}; 0 to 65535 is meant"):
+        ep.av.insert_range(None, service=service)
+    if ep.info.address_format not in (ofipy.AddressFormat.IPV4, ofipy.AddressFormat.IPV6):
+        return  # as text it is a name
+    with pytest.raises(ofipy.InvalidArgument, match=f"service {service}"):
+        open_endpoint(service=str(service))
+    for host in ("localhost", "127.0.0.1", "192.0.2.1"):
+        with pytest.raises(ofipy.InvalidArgument, match=f"service {service}"):
+            ep.insert(f"{host}:{service}")
+
+
 def test_iteration_survives_changes(ep: ofipy.Endpoint, target: Target) -> None:
     peers = ep.av.insert_range(host_of(target), service=7471, services=5)
     assert list(ep.av) == sorted(peers)

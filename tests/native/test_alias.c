@@ -208,11 +208,14 @@ static void test_its_end(void **state)
     side_close(&side);
 }
 
+/* A receive context is no endpoint that one could name or send from. */
 static void test_not_of_a_receive_context(void **state)
 {
     struct side side;
     struct ofp_receive_context_attr attr = {0};
     struct ofp_endpoint *context, *alias;
+    char address[OFP_ADDRESS_MAX];
+    size_t length = sizeof(address);
 
     (void)state;
     open_defaults(&side, false, 0, 0);
@@ -220,6 +223,7 @@ static void test_not_of_a_receive_context(void **state)
     attr.av = side.av;
     assert_int_equal(ofp_receive_context_open(side.domain, &attr, &context), 0);
     assert_int_equal(ofp_endpoint_alias(context, 0, 0, &alias), -EOPNOTSUPP);
+    assert_int_equal(ofp_endpoint_address(context, address, &length), -EOPNOTSUPP);
     assert_int_equal(ofp_receive_context_close(context), 0);
     side_close(&side);
 }

@@ -105,9 +105,9 @@ static void test_keys_are_for_remote_access_only_and_differ(void **state)
     uint64_t keys[REGIONS], ones = 0, zeros = 0;
 
     (void)state;
-    assert_int_equal(add(OFP_ACCESS_SEND | OFP_ACCESS_WRITE)->base.key, 0);
+    assert_int_equal(add(OFP_ACCESS_SEND | OFP_ACCESS_WRITE)->base.device[0].key, 0);
     for (int i = 0; i < REGIONS; i++) {
-        keys[i] = add(i % 2 ? OFP_ACCESS_REMOTE_READ : OFP_ACCESS_REMOTE_WRITE)->base.key;
+        keys[i] = add(i % 2 ? OFP_ACCESS_REMOTE_READ : OFP_ACCESS_REMOTE_WRITE)->base.device[0].key;
         assert_int_not_equal(keys[i], 0);
         ones |= keys[i];
         zeros |= ~keys[i];

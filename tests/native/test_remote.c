@@ -241,6 +241,18 @@ static void test_round_trip(void **state)
     assert_int_equal(row.provider_error, OFP_ENOKEY);
 }
 
+/* The codes are the core's, so a provider without texts of its own has these. */
+static void test_refusals_have_texts(void **state)
+{
+    static const int codes[] = {OFP_ENOKEY, ERANGE, EACCES};
+    static const char *const parts[] = {"has this key", "reach so far", "grant this"};
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_non_null(strstr(ofp_provider_error_text(fake_provider(), codes[i]), parts[i]));
+    assert_null(ofp_provider_error_text(fake_provider(), EIO));
+}
+
 static void test_records_that_are_refused(void **state)
 {
     struct ofp_region_handle region = lend(memory, sizeof(memory), BOTH);
@@ -353,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_revoke, setup, teardown),
         cmocka_unit_test_setup_teardown(test_atomic_execute, setup, teardown),
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+        cmocka_unit_test(test_refusals_have_texts),
         cmocka_unit_test_setup_teardown(test_records_that_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_counters_of_regions, setup, teardown),
     };

@@ -171,6 +171,51 @@ static void test_two_takers(void **state)
     }
 }
 
+static void *take_once_in_thread(void *argument)
+{
+    struct taker *taker = argument;
+
+    taker->result = ofp_request_take(taker->request, -1, &taker->completion);
+    return NULL;
+}
+
+static void until_waiting(struct side *side, uint32_t count)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)side->domain;
+    uint32_t waiting = 0;
+
+    while (waiting != count) {
+        sched_yield();
+        ofpi_lock_acquire(&domain->lock);
+        waiting = domain->waiting;
+        ofpi_lock_release(&domain->lock);
+    }
+}
+
+/* The second learns it although nothing uses the slot again, and not by its next look, which is a second away. */
+static void test_two_sleeping_takers(void **state)
+{
+    int late = 0;
+    char in[8];
+
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        ofp_request_t request = request_trecv(b.endpoint, in, sizeof(in), OFP_PEER_ANY, 1);
+        struct taker takers[2] = {{.request = request}, {.request = request}};
+        pthread_t threads[2];
+
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, take_once_in_thread, &takers[i]), 0);
+        until_waiting(&b, 2);
+        assert_int_equal(request_tsend(a.endpoint, "message", 8, a.peer, 1), 0);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        late += takers[0].result + takers[1].result != 1 - ESTALE;
+    }
+    /* One that stands still for a second itself is late, too. */
+    assert_in_range(late, 0, 3);
+}
+
 static void test_beyond_the_transmit_queue(void **state)
 {
     struct ofp_operation op = {.op = OFP_TSEND, .peer = a.peer, .tag = 1, .flags = OFP_MATCH_COMPLETE, .length = 8};
@@ -208,6 +253,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_dropped_receive_takes_no_message, open_sides, close_sides),
         cmocka_unit_test_setup_teardown(test_an_abandoned_one_runs_on, open_sides, close_sides),
         cmocka_unit_test_setup_teardown(test_two_takers, open_sides, close_sides),
+        cmocka_unit_test_setup_teardown(test_two_sleeping_takers, open_sides, close_sides),
         cmocka_unit_test_setup_teardown(test_beyond_the_transmit_queue, open_sides, close_sides),
     };
 

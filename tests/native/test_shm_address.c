@@ -13,7 +13,16 @@
 #include <unistd.h>
 
 #include "address.h"
-#include "ofipy/types.h"
+#include "core.h"
+#include "domain.h"
+
+const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
+
+static int load(void **state)
+{
+    (void)state;
+    return ofp_provider_entry(&ofpi_core) ? 0 : -1;
+}
 
 static int resolve(const char *node, const char *service, struct shm_address *address, char *text)
 {
@@ -152,12 +161,45 @@ static void test_socket_is_abstract(void **state)
     assert_memory_equal(socket_address.sun_path + 1, expected, strlen(expected));
 }
 
+static int no_host_id(uint64_t *id, char *text, size_t text_size)
+{
+    (void)id;
+    snprintf(text, text_size, "it cannot be told which host this is");
+    return -EACCES;
+}
+
+/* Who cannot know which addresses are of this host offers nothing, makes no address, and takes none for its own. */
+static void test_unknown_host(void **state)
+{
+    const struct ofp_core *known = shm_core;
+    struct ofp_core blind = *known;
+    const struct ofp_provider *provider = ofp_provider_entry(known);
+    struct shm_address address, other;
+    char text[OFP_TEXT_MAX], shown[OFP_TEXT_MAX];
+    struct ofp_info infos[2];
+
+    (void)state;
+    assert_int_equal(resolve(NULL, "7471", &address, text), 0);
+    blind.host_id = no_host_id;
+    shm_core = &blind;
+    assert_int_equal(provider->getinfo(infos, 2, text, sizeof(text)), 0);
+    assert_string_equal(text, "it cannot be told which host this is");
+    assert_int_equal(resolve(NULL, "7471", &other, text), -EACCES);
+    assert_string_equal(text, "it cannot be told which host this is");
+    assert_int_equal(shm_address_format(&address, sizeof(address), shown, sizeof(shown)), 0);
+    assert_memory_equal(shown, "host-", 5);
+    shm_core = known;
+    assert_int_equal(provider->getinfo(infos, 2, text, sizeof(text)), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_this_host), cmocka_unit_test(test_other_hosts), cmocka_unit_test(test_services),
-        cmocka_unit_test(test_check),     cmocka_unit_test(test_format),      cmocka_unit_test(test_socket_is_abstract),
+        cmocka_unit_test(test_this_host),    cmocka_unit_test(test_other_hosts),
+        cmocka_unit_test(test_services),     cmocka_unit_test(test_check),
+        cmocka_unit_test(test_format),       cmocka_unit_test(test_socket_is_abstract),
+        cmocka_unit_test(test_unknown_host),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, load, NULL);
 }

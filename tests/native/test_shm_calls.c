@@ -38,13 +38,10 @@ static void greet(struct side *side, int fd, const struct shm_packet *packet, si
 
 static struct shm_address named(const char *name, uint32_t number)
 {
-    struct shm_address address;
-    char service[40], text[OFP_TEXT_MAX];
-    size_t size = sizeof(address);
+    char service[40];
 
     snprintf(service, sizeof(service), "%.30s-%u", name, number % 1000u);
-    CHECK_EQUAL(shm_address_resolve(NULL, service, &address, &size, text, sizeof(text)), 0);
-    return address;
+    return address_of(service);
 }
 
 static void hold_calls(struct side *side, struct shared *shared)

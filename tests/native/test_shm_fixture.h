@@ -271,18 +271,29 @@ static inline uint32_t insert_rank(struct side *side, const struct shared *share
     return index;
 }
 
+/* In a process that may have opened nothing of shm yet. */
+static inline struct shm_address address_of(const char *service)
+{
+    struct shm_address address;
+    char text[OFP_TEXT_MAX];
+    size_t size = sizeof(address);
+
+    shm_provider();
+    CHECK_EQUAL(shm_address_resolve(NULL, service, &address, &size, text, sizeof(text)), 0);
+    return address;
+}
+
 /* A connection to the socket of an endpoint, on which nothing has been said. */
 static inline int connect_to(const struct shared *shared, uint32_t rank)
 {
     struct shm_address address;
     struct sockaddr_un socket_address;
-    char service[40], text[OFP_TEXT_MAX];
-    size_t size = sizeof(address);
+    char service[40];
     socklen_t length;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
     service_of(shared, rank, service);
-    CHECK_EQUAL(shm_address_resolve(NULL, service, &address, &size, text, sizeof(text)), 0);
+    address = address_of(service);
     length = shm_address_socket(&address, &socket_address);
     CHECK_EQUAL(connect(fd, (struct sockaddr *)&socket_address, length), 0);
     return fd;

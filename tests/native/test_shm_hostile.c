@@ -434,10 +434,7 @@ static void packet_process(struct shared *shared, uint32_t rank)
                 packet.type = (uint16_t)(next_random(&random) % 10);
             }
             if (i % 4 == 3) {
-                char text[OFP_TEXT_MAX];
-                size_t size = sizeof(packet.address);
-
-                CHECK_EQUAL(shm_address_resolve(NULL, "somebody", &packet.address, &size, text, sizeof(text)), 0);
+                packet.address = address_of("somebody");
                 packet.number &= 0xff;
             }
             send_packet(fd, &packet, i % 10 == 9 ? next_random(&random) % 12 : sizeof(packet), i % 4);

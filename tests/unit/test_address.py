@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Addresses as bytes, text and pickles; hostile bytes."""
 
+import errno
 import pickle
 from typing import Any
 
@@ -101,6 +102,20 @@ def test_wrong_kinds() -> None:
 def test_host_id_is_stable() -> None:
     assert host_id() == host_id()
     assert len(host_id()) == 16
+
+
+def test_host_id_is_that_of_shm() -> None:
+    with ofipy.open(provider="shm") as ep:
+        assert ep.address.host == host_id() == ep.address.raw("shm")[8:16] + bytes(8)
+
+
+def test_an_unknown_host_has_the_id_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Blind:
+        def ofp_host_id(self, number: object, text: object, size: int) -> int:
+            return -errno.EACCES
+
+    monkeypatch.setattr("ofipy._address.lib", Blind())
+    assert host_id.__wrapped__() == bytes(16)
 
 
 @pytest.mark.parametrize(

@@ -121,9 +121,13 @@ def test_who_speaks_another_protocol_is_warned_of_once_a_second(caplog: pytest.L
 
 
 LIMIT = """
-import os, resource, sys
+import logging, os, resource, sys
 import ofipy
 
+heard = []
+handler = logging.Handler()
+handler.emit = lambda record: heard.append(record.getMessage())
+logging.getLogger("ofipy").addHandler(handler)
 with ofipy.open(provider="tcp", node="127.0.0.1") as a, ofipy.open(provider="tcp", node="127.0.0.1") as b:
     peer = b.insert(a.address)
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -138,17 +142,28 @@ with ofipy.open(provider="tcp", node="127.0.0.1") as a, ofipy.open(provider="tcp
     try:
         b.tsend(b"x", peer, tag=1, complete="delivery").wait(timeout=20)
     except ofipy.FabricError as error:
-        said = str(error)
+        said = f"{type(error).__name__} {error}"
     for fd in taken:
         os.close(fd)
-    print(said)
+    print(said, *heard, sep="\\n")
 """
 
 
-@pytest.mark.parametrize("left", [0, 1], ids=["to connect", "to accept"])
-def test_a_lack_of_descriptors_is_called_by_name(left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("left", "raised", "logged"),
+    [(0, "NoMemory", "lost peer"), (1, "TimedOut", "cannot accept connections, and tries again")],
+    ids=["to connect", "to accept"],
+)
+def test_a_lack_of_descriptors_is_called_by_name(
+    left: int, raised: str, logged: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OFIPY_CONNECT_TIMEOUT", "1")
     ended = subprocess.run(
         [sys.executable, "-P", "-c", LIMIT, str(left)], capture_output=True, text=True, timeout=60, check=True
     )
-    assert "ulimit -n" in ended.stdout
+    said, *heard = ended.stdout.splitlines()
+    limit = "ulimit -n lets this process have 64; close some, or raise it"
+    assert said.startswith(raised)
+    assert limit.partition(";")[0] in said
+    # Where the peer cannot accept, this comes long before its request is given up.
+    assert limit in next(text for text in heard if logged in text)

@@ -54,7 +54,7 @@ int ofp_provider_at_node(struct ofp_provider *provider, struct ofp_info *info, c
 /* Whether endpoints of this info can reach that address at all; -EHOSTUNREACH: they cannot, and `text` says why. */
 int ofp_provider_reaches(struct ofp_provider *provider, const struct ofp_info *info, const void *address, size_t length,
                          char *text, size_t text_size);
-/* Text of the provider_error of a completion, NULL when the provider has none. */
+/* Text of the provider_error of a completion, NULL when there is none. */
 const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_error);
 
 /*
@@ -63,6 +63,12 @@ const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_
 int ofp_reason(int provider_error, char *text, size_t text_size);
 /* English text of an errno or OFP_E… value, either sign. */
 const char *ofp_strerror(int error);
+
+/*
+ * The same number for two processes only if they share boot and network namespace. A negative errno: there is none, since
+ * one of the two cannot be read, as `text` says.
+ */
+int ofp_host_id(uint64_t *id, char *text, size_t text_size);
 
 /* Parameters: declared by core and providers; `set` takes values from the configuration file, before first use. */
 struct ofp_param_info {

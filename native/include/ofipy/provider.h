@@ -20,6 +20,11 @@
 #include "ofipy/list.h"
 #include "ofipy/types.h"
 
+/*
+ * The major version, compared for equality. Within it, what the core allocates (endpoint, peer, domain, region, pending,
+ * receive) grows at its end, and so do the tables, whose size in front tells how far they go. Frozen, with spare words, is what
+ * providers allocate: message, remote access, watch, timer, offloaded, and the transfer, which lies within others.
+ */
 #define OFP_PROVIDER_ABI 4
 
 struct ofp_core;
@@ -82,19 +87,31 @@ struct ofp_peer {
     void *private; /* zeroed again on the way from LOST to CONNECTING */
 };
 
-/* A memory region. `base` to `base + length` is the user's memory or the provider's own. */
+/* The most providers that endpoints of one application's domain may use together. */
+#define OFP_DEVICE_LIMIT 4
+
+/* What a memory region is to one provider. */
+struct ofp_region_device {
+    uint64_t key;         /* remote key; 0 where no remote access was asked */
+    uint64_t remote_base; /* what a peer adds to its offset; 0 unless the transport addresses by something else */
+    uint64_t provider_data[2];
+};
+
+/* A memory region. `base` to `base + length` is the user's memory or a provider's own. */
 struct ofp_region {
-    struct ofp_domain *domain;
+    struct ofp_region_device device[OFP_DEVICE_LIMIT]; /* by domain->device */
     uint32_t id;
     uint32_t access; /* OFP_ACCESS_… */
     char *base;
     uint64_t length;
-    uint64_t key;         /* remote key; 0 where no remote access was asked */
-    uint64_t remote_base; /* what a peer adds to its offset; 0 unless the transport addresses by something else */
-    bool allocated;       /* made by the provider's `memory_allocate` */
-    bool remote_events;   /* as of endpoints, for accesses to this region */
-    uint64_t provider_data[2];
+    bool allocated;     /* made by a provider's `memory_allocate` */
+    bool remote_events; /* as of endpoints, for accesses to this region */
 };
+
+static inline struct ofp_region_device *ofp_region_device(const struct ofp_domain *domain, struct ofp_region *region)
+{
+    return &region->device[domain->device];
+}
 
 /*
  * A peer's access to local memory, checked and under way: from core's `remote_access` until core->remote_release. The provider
@@ -106,6 +123,7 @@ struct ofp_remote_access {
     struct ofp_region *region;
     char *memory; /* first byte of the access */
     uint64_t length;
+    uint64_t spare[2]; /* core */
 };
 
 /*
@@ -124,6 +142,7 @@ struct ofp_transfer {
     void *result;
     const void *compare;
     struct ofp_region *result_region, *compare_region; /* NULL for OFP_REGION_PROCESS */
+    uint64_t spare[4];
 };
 
 /*
@@ -135,9 +154,9 @@ struct ofp_pending {
     uint64_t id;          /* names it on the wire; find it again with pending_find. Never 0 */
     struct ofp_endpoint *endpoint;
     struct ofp_peer *peer;
+    uint64_t provider_data[4];    /* the provider's, zeroed at first */
     struct ofp_transfer transfer; /* with memory of its own: `op` points to `operation`, `iov` to a kept copy */
     struct ofp_operation operation;
-    uint64_t provider_data[4]; /* the provider's, zeroed at first */
 };
 
 /* A message that arrived or was announced. */
@@ -146,10 +165,12 @@ struct ofp_message {
     uint32_t source;       /* = peer->index */
     uint8_t tagged;        /* 0: message channel, 1: tagged channel */
     uint8_t has_data;      /* `data` is valid */
+    uint8_t extras;        /* 0; later versions say here which of the spare words mean something */
     uint64_t tag;
     uint64_t data;
     uint64_t length;           /* of the payload, bytes */
     uint64_t provider_data[6]; /* announced messages: what `receive_start` needs to move the payload */
+    uint64_t spare[2];
 };
 
 /*
@@ -176,6 +197,7 @@ struct ofp_offloaded {
     int error;              /* 0 or positive */
     int provider_error;
     bool more; /* multi-receive: the buffer stays posted, and so does the pending object */
+    uint64_t spare[2];
 };
 
 /* A descriptor that the domain's reactor watches. Owned by the provider; must outlive its stay in the reactor. */
@@ -183,6 +205,7 @@ struct ofp_watch {
     int fd;
     uint32_t events; /* EPOLLIN, EPOLLOUT … */
     void (*ready)(struct ofp_watch *watch, uint32_t events);
+    uint64_t spare[2]; /* core */
 };
 
 /* A timer of the domain. Owned by the provider; zeroed: not running. */
@@ -190,18 +213,19 @@ struct ofp_timer {
     uint64_t deadline; /* nanoseconds, CLOCK_MONOTONIC */
     uint64_t position; /* core: place in the heap, 0 when not running */
     void (*expired)(struct ofp_timer *timer, uint64_t now);
+    uint64_t spare[2]; /* core */
 };
 
 enum ofp_log_level { OFP_LOG_DEBUG = 10, OFP_LOG_INFO = 20, OFP_LOG_WARNING = 30, OFP_LOG_ERROR = 40 };
 
-/* A time is written with its unit, "100us", and a number of nanoseconds; a fraction lies from 0 to 1. */
+/* A fraction is between 0 and 1. A time is written with its unit, "100us", and a number of nanoseconds. */
 enum ofp_param_type {
     OFP_PARAM_STRING,
     OFP_PARAM_BOOL,
     OFP_PARAM_SIZE,
     OFP_PARAM_INT,
-    OFP_PARAM_TIME,
-    OFP_PARAM_FRACTION
+    OFP_PARAM_FRACTION,
+    OFP_PARAM_TIME
 };
 
 /*
@@ -219,7 +243,8 @@ struct ofp_param {
 /* ------------------------------------------------------------------------------------------------ provider's tables */
 
 struct ofp_domain_ops {
-    size_t size; /* of struct ofp_domain.private */
+    uint32_t size;      /* of this table in the header that the provider was built with, as of all tables here */
+    size_t domain_size; /* of struct ofp_domain.private */
     /*
      * Acquire what endpoints share. May block briefly (no lock is held: nobody else knows the domain yet). Reasons for refusal
      * go into `text`.
@@ -231,20 +256,20 @@ struct ofp_domain_ops {
      * Optional. Make memory known to a device / forget it. Called WITHOUT the lock, since pinning may take long: nobody
      * else knows the region yet, or any more. `region_open` may replace `key` and set `remote_base`.
      */
-    int (*region_open)(struct ofp_region *region);
-    void (*region_close)(struct ofp_region *region);
+    int (*region_open)(struct ofp_domain *domain, struct ofp_region *region);
+    void (*region_close)(struct ofp_domain *domain, struct ofp_region *region);
     /*
      * Optional. Let peers reach a region with remote access / shut them out. `region_withdraw` answers -EAGAIN while one is
      * inside: the core makes progress and calls again.
      */
-    int (*region_publish)(struct ofp_region *region);
-    int (*region_withdraw)(struct ofp_region *region);
+    int (*region_publish)(struct ofp_domain *domain, struct ofp_region *region);
+    int (*region_withdraw)(struct ofp_domain *domain, struct ofp_region *region);
     /*
      * Optional; default: anonymous memory. Memory that the transport moves best: fills region->base; region->length is
      * given, page multiples. -ENOMEM with the remedy in `text` when the machine cannot back it.
      */
-    int (*memory_allocate)(struct ofp_region *region, char *text, size_t text_size);
-    void (*memory_free)(struct ofp_region *region);
+    int (*memory_allocate)(struct ofp_domain *domain, struct ofp_region *region, char *text, size_t text_size);
+    void (*memory_free)(struct ofp_domain *domain, struct ofp_region *region);
 };
 
 /* What `post` answers. */
@@ -252,6 +277,7 @@ struct ofp_domain_ops {
 #define OFP_POST_PENDING 0 /* taken with transfer_retain; transfer_complete follows */
 
 struct ofp_endpoint_ops {
+    uint32_t size;
     size_t endpoint_size; /* of struct ofp_endpoint.private */
     size_t peer_size;     /* of struct ofp_peer.private */
     /*
@@ -348,7 +374,8 @@ struct ofp_endpoint_ops {
  * make them do.
  */
 struct ofp_passive_ops {
-    size_t size; /* of struct ofp_passive.private */
+    uint32_t size;
+    size_t passive_size; /* of struct ofp_passive.private */
     /* Bind to an address, as `open` of an endpoint does. Nobody gets through before `listen`. */
     int (*open)(struct ofp_passive *passive, const char *service, char *text, size_t text_size);
     /* The address that others connect to; *length in: room, out: size. */
@@ -372,6 +399,8 @@ struct ofp_passive_ops {
 
 struct ofp_provider {
     uint32_t abi;                   /* OFP_PROVIDER_ABI of the header it was built with */
+    uint32_t size;                  /* of this table in that header */
+    uint32_t info_size;             /* of struct ofp_info there: `getinfo` fills an array of such */
     uint32_t version;               /* the provider's own, major << 16 | minor */
     const char *name;               /* "shm" */
     const char *description;        /* one line */
@@ -411,9 +440,12 @@ struct ofp_provider {
      */
     int (*atomic_query)(const struct ofp_info *info, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
                         uint64_t *count);
-    /* Optional. English text of a provider_error in a completion; static, any thread, no lock. */
+    /*
+     * Optional. English text of a provider_error in a completion; static, any thread, no lock. Of the codes that
+     * core->remote_access returns at the peer the core has texts, for a provider that reports them as they are.
+     */
     const char *(*error_text)(int provider_error);
-    struct ofp_domain_ops domain;
+    const struct ofp_domain_ops *domain_ops; /* NULL: every entry is its default */
     /* One table per kind of endpoint, chosen by the info the domain was opened with. */
     const struct ofp_endpoint_ops *(*endpoint_ops)(const struct ofp_info *info);
     /* Only with infos of type MSG, and mandatory for those. */
@@ -424,6 +456,7 @@ struct ofp_provider {
 
 struct ofp_core {
     uint32_t abi;
+    uint32_t size; /* of this table in the core that runs */
 
     /* May be called anywhere, with or without a lock; never on the hot path. printf style. */
     void (*log)(enum ofp_log_level level, const char *provider, const char *format, ...)
@@ -435,6 +468,8 @@ struct ofp_core {
     bool (*param_bool)(const char *name);
     /* CLOCK_MONOTONIC, nanoseconds. */
     uint64_t (*now)(void);
+    /* The same for two processes only if they share boot and network namespace; a negative errno with a text: not known. */
+    int (*host_id)(uint64_t *id, char *text, size_t text_size);
 
     /*
      * Type MSG. Somebody asks a listener for a connection: `request` is the provider's name for it, not 0, `address` that of

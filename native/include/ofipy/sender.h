@@ -2,7 +2,8 @@
 /*
  * Names of senders in remote CQ data, for transports that tell of no sender whose address the receiver has not inserted.
  *
- * A name is 48 bits that stand for an address, and 16 that make it unlikely that anything else looks like one.
+ * A name is 48 bits that stand for an address, and 16 that follow from them and are never all 0: no number below 2^48 looks
+ * like a name, and one of 65,536 others does.
  */
 #ifndef OFIPY_SENDER_H
 #define OFIPY_SENDER_H
@@ -15,7 +16,9 @@
 
 static inline uint64_t ofp_sender_check(uint64_t who)
 {
-    return ((who + 0x6f666970) * 0x9e3779b97f4a7c15ull) >> OFP_SENDER_BITS << OFP_SENDER_BITS;
+    uint64_t check = ((who + 0x6f666970) * 0x9e3779b97f4a7c15ull) >> OFP_SENDER_BITS;
+
+    return (check ? check : 0x6f66) << OFP_SENDER_BITS;
 }
 
 /* `who`: not 0, at most 48 bits. */

@@ -199,7 +199,8 @@ static void passive_close(struct ofp_passive *passive)
 }
 
 const struct ofp_passive_ops fake_passive_ops = {
-    .size = sizeof(struct fake_passive),
+    .size = sizeof(struct ofp_passive_ops),
+    .passive_size = sizeof(struct fake_passive),
     .open = passive_open,
     .name = passive_name,
     .listen = passive_listen,

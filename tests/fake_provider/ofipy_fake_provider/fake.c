@@ -178,8 +178,16 @@ static int fake_domain_open(struct ofp_domain *domain, char *text, size_t text_s
 
 /* ------------------------------------------------------------------------------------------------------------ entry */
 
+static const struct ofp_domain_ops domain_ops = {
+    .size = sizeof(struct ofp_domain_ops),
+    .domain_size = sizeof(struct fake_domain),
+    .open = fake_domain_open,
+};
+
 static const struct ofp_provider provider = {
     .abi = OFP_PROVIDER_ABI,
+    .size = sizeof(struct ofp_provider),
+    .info_size = sizeof(struct ofp_info),
     .version = 0 << 16 | 1,
     .name = "fake",
     .description = "endpoints of one process, for tests and as an example",
@@ -189,8 +197,7 @@ static const struct ofp_provider provider = {
     .address_check = fake_address_check,
     .address_format = fake_address_format,
     .at_node = fake_at_node,
-    .error_text = fake_error_text,
-    .domain = {.size = sizeof(struct fake_domain), .open = fake_domain_open},
+    .domain_ops = &domain_ops,
     .endpoint_ops = fake_endpoint_ops,
     .passive_ops = &fake_passive_ops,
 };

@@ -189,7 +189,6 @@ static inline bool packet_is_remote(const struct packet *packet)
 void fake_remote_request(struct packet *packet, const struct ofp_transfer *transfer);
 void fake_remote_serve(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct packet *packet);
 void fake_remote_answered(const struct packet *packet, const struct ofp_transfer *transfer);
-const char *fake_error_text(int provider_error);
 
 extern const struct ofp_endpoint_ops fake_matched_ops; /* matched.c */
 extern const struct ofp_endpoint_ops fake_offload_ops; /* offload.c */

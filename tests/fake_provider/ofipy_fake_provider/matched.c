@@ -48,6 +48,7 @@ static void matched_receive_start(struct ofp_endpoint *endpoint, struct ofp_rece
 static int matched_progress(struct ofp_endpoint *endpoint) { return fake_progress(endpoint, matched_deliver); }
 
 const struct ofp_endpoint_ops fake_matched_ops = {
+    .size = sizeof(struct ofp_endpoint_ops),
     .endpoint_size = sizeof(struct fake_endpoint),
     .peer_size = sizeof(struct fake_peer),
     .open = fake_open,

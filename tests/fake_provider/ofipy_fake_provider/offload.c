@@ -204,6 +204,7 @@ static int offload_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pen
 static int offload_progress(struct ofp_endpoint *endpoint) { return fake_progress(endpoint, offload_deliver); }
 
 const struct ofp_endpoint_ops fake_offload_ops = {
+    .size = sizeof(struct ofp_endpoint_ops),
     .endpoint_size = sizeof(struct fake_endpoint),
     .peer_size = sizeof(struct fake_peer),
     .open = fake_open,

@@ -101,17 +101,3 @@ void fake_remote_answered(const struct packet *packet, const struct ofp_transfer
         moved += transfer->iov[i].iov_len;
     }
 }
-
-const char *fake_error_text(int provider_error)
-{
-    switch (provider_error) {
-    case OFP_ENOKEY:
-        return "no region of the peer has this key; it may have been closed";
-    case ERANGE:
-        return "the peer's region does not reach so far";
-    case EACCES:
-        return "the peer's region does not grant this";
-    default:
-        return NULL;
-    }
-}

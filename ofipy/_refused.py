@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Why the core refused an operation: its answer is a number, and what it means follows from the record."""
+
+import errno as codes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ofipy._atomics import AtomicOp, Datatype
+from ofipy._binding import check, failure, ffi, lib
+from ofipy._flags import Cap, Flag, Op
+
+if TYPE_CHECKING:
+    from ofipy._errors import FabricError
+    from ofipy._fabric import Domain
+    from ofipy._info import Info
+
+__all__ = ["check_defaults", "check_option", "refusal"]
+
+Why = tuple[str, str | None]
+"""What is wrong, and what to do."""
+
+_RECEIVES = (Op.RECV, Op.TRECV)
+_MESSAGES = (Op.SEND, Op.TSEND, *_RECEIVES)
+_RMA = (Op.READ, Op.WRITE)
+_CAPS = {Op.SEND: Cap.MSG, Op.RECV: Cap.MSG, Op.TSEND: Cap.TAGGED, Op.TRECV: Cap.TAGGED}
+_COMPARING = range(AtomicOp.CSWAP, AtomicOp.MSWAP + 1)
+_ALWAYS = Flag.COMPLETION | Flag.MORE
+_OF_RECEIVES = _ALWAYS | Flag.PEEK | Flag.CLAIM | Flag.DISCARD | Flag.HOLD | Flag.MULTI_RECV
+_OF_REMOTE = _ALWAYS | Flag.FENCE | Flag.TRANSMIT_COMPLETE | Flag.DELIVERY_COMPLETE
+_OF_SENDS = _OF_REMOTE | Flag.INJECT | Flag.REMOTE_CQ_DATA | Flag.MATCH_COMPLETE
+
+
+_NO_DEFAULTS = (
+    "flags that cannot be the default of every operation: of sends inject, completion and the levels can, of receives "
+    "completion and multi_recv"
+)
+
+
+def refusal(
+    code: int, record: Any, *, domain: "Domain", operation: str, peer: str | None = None
+) -> "FabricError":
+    """Make the exception for records of which the core answered the first with an error code, of either sign."""
+    explain = _EXPLANATIONS.get(abs(code))
+    text, remedy = (explain(record[0], domain.info) if explain else None) or (None, None)
+    return failure(code, operation=operation, provider=domain.provider, peer=peer, text=text, remedy=remedy)
+
+
+def check_option(result: int, name: str, *, operation: str, provider: str) -> None:
+    """Raise what the core said of an option, unless it took it."""
+    if result == -codes.ENOPROTOOPT:
+        text, remedy = f"there is no option {name} here", "ep.option() names them"
+    elif result == -codes.EPERM:
+        text, remedy = f"{name} can only be read", None
+    elif result == -codes.EINVAL and name.endswith("_flags"):
+        text, remedy = _NO_DEFAULTS, None
+    else:
+        check(result, operation=operation, provider=provider)
+        return
+    raise failure(result, operation=operation, provider=provider, text=text, remedy=remedy)
+
+
+def check_defaults(result: int, *, operation: str, provider: str) -> None:
+    """Raise what the core said of default flags, unless it took them."""
+    text = _NO_DEFAULTS if result == -codes.EINVAL else None
+    if result < 0:
+        raise failure(result, operation=operation, provider=provider, text=text)
+
+
+def _names(flags: int) -> str:
+    known = Flag(flags & sum(Flag))
+    names = [str(each.name).lower() for each in known]
+    return ", ".join(names + [hex(flags & ~known.value)] * bool(flags & ~known.value))
+
+
+def _allowed(op: Op) -> Flag:
+    if op in _RECEIVES:
+        return _OF_RECEIVES
+    if op in _MESSAGES:
+        return _OF_SENDS
+    if op == Op.WRITE:
+        return _OF_REMOTE | Flag.INJECT | Flag.REMOTE_CQ_DATA
+    return _OF_REMOTE | Flag.INJECT if op == Op.ATOMIC else _OF_REMOTE
+
+
+def _remote_lengths(record: Any) -> list[int]:
+    segments = ffi.cast("struct ofp_remote_segment *", record.remote_segments)
+    count = record.remote_segment_count if record.remote_segments else 0
+    return [int(segments[place].length) for place in range(min(count, lib.OFP_SEGMENT_LIMIT))]
+
+
+def _invalid(record: Any, info: "Info") -> Why | None:
+    if record.op not in set(Op):
+        return f"op={record.op}; an Op is meant", None
+    op = Op(record.op)
+    if wrong := record.flags & ~_allowed(op).value:
+        return f"flags {_names(wrong)} do not go with it", f"known are {_names(_allowed(op).value)}"
+    if op in _RECEIVES and (mode := record.flags & ~(_ALWAYS.value)):
+        return f"flags {_names(mode)} do not go together", None
+    if op in _MESSAGES:
+        return None
+    size = 1 if op in _RMA else Datatype(record.datatype).dtype.itemsize
+    lengths = _remote_lengths(record)
+    for length in lengths or [record.length]:
+        if length % size:
+            return f"a piece of {length} bytes at the peer; whole elements of {size} bytes are meant", None
+    if lengths:
+        return f"{sum(lengths)} bytes at the peer are not as many as here", None
+    return None
+
+
+def _unsupported(record: Any, info: "Info") -> Why | None:
+    op = Op(record.op)
+    needed = _CAPS.get(op, Cap.RMA if op in _RMA else Cap.ATOMIC)
+    for cap, asked in (
+        (needed, True),
+        (Cap.FENCE, record.flags & Flag.FENCE and op not in _RECEIVES),
+        (Cap.MULTI_RECV, record.flags & Flag.MULTI_RECV),
+    ):
+        if asked and not info.caps & cap:
+            return f"without the capability {str(cap.name).lower()}", "choose another provider: ofipy info"
+    return _no_such_atomic(record, op) if needed == Cap.ATOMIC else None
+
+
+def _no_such_atomic(record: Any, op: Op) -> Why:
+    what = AtomicOp(record.atomic_op).name.lower() if record.atomic_op in set(AtomicOp) else record.atomic_op
+    kind = Datatype(record.datatype).dtype if record.datatype in set(Datatype) else record.datatype
+    remedy = "domain.atomic_valid() and ofipy info --atomics tell what there is"
+    if op != Op.COMPARE_ATOMIC and record.atomic_op in _COMPARING:
+        remedy = "compare_atomic() has it"
+    elif op == Op.ATOMIC and record.atomic_op == AtomicOp.READ:
+        remedy = "fetch_atomic() has it"
+    return f"{what} on {kind} is not among its operations", remedy
+
+
+def _out_of_range(record: Any, info: "Info") -> Why | None:
+    if record.segment_count:
+        return "a segment is not within its region", None
+    return f"{record.length} bytes at {record.offset} are not within region {record.region}", None
+
+
+def _no_memory(record: Any, info: "Info") -> Why | None:
+    for name in ("segment", "remote_segment"):
+        if (count := getattr(record, f"{name}_count")) and not getattr(record, f"{name}s"):
+            return f"{name}_count={count} without {name}s", None
+    return f"{record.length} bytes at address 0", None
+
+
+def _too_long(record: Any, info: "Info") -> Why | None:
+    if record.op in _MESSAGES:
+        most = info.max_msg_size
+    else:
+        most = info.max_rma_size if record.op in _RMA else info.max_atomic_size
+    return f"more than {most} bytes, the most of one operation over this transport", "send it in pieces"
+
+
+_EXPLANATIONS: dict[int, Callable[[Any, "Info"], Why | None]] = {
+    codes.EINVAL: _invalid,
+    codes.EOPNOTSUPP: _unsupported,
+    codes.ERANGE: _out_of_range,
+    codes.EFAULT: _no_memory,
+    codes.EMSGSIZE: _too_long,
+}

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every allocation on the way of shm's endpoints fails once. */
+#include "no_memory.h"
