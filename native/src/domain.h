@@ -467,6 +467,8 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
 
 /* One round over all endpoints; the kernel is asked now and then, or at once with `kernel`. Returns events handled. */
 int ofpi_progress(struct ofpi_domain *domain, bool kernel);
+/* Have a timer of the domain run, whoever sleeps. -ENOMEM. */
+int ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer);
 /* Arm every endpoint and the next deadline. False: there is work, nothing is armed. */
 bool ofpi_arm(struct ofpi_domain *domain);
 void ofpi_disarm(struct ofpi_domain *domain);

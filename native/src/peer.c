@@ -386,7 +386,6 @@ void ofpi_peer_look_at_fence(struct ofpi_peer *peer)
 /* A hook holds the head back for some time. */
 static bool hold_back(struct ofpi_peer *peer, struct ofp_operation *op)
 {
-    struct ofpi_domain *domain = endpoint_of(&peer->base)->domain;
     uint64_t not_before = ofpi_hooked_not_before(op);
 
     if (ofpi_now() >= not_before) {
@@ -395,10 +394,8 @@ static bool hold_back(struct ofpi_peer *peer, struct ofp_operation *op)
     }
     peer->held.deadline = not_before;
     /* Without memory for the timer it stays in the list, and is looked at again and again. */
-    if (ofpi_timers_start(&domain->timers, &peer->held) == 0) {
+    if (ofpi_timer_start(endpoint_of(&peer->base)->domain, &peer->held) == 0)
         ofp_list_remove(&peer->node);
-        domain->endpoints_armed = false;
-    }
     return true;
 }
 

@@ -76,6 +76,14 @@ static uint64_t next_deadline(const struct ofpi_domain *domain)
     return deadline;
 }
 
+int ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer)
+{
+    /* Who sleeps already does so until another deadline. */
+    if (timer->deadline < domain->reactor.armed_deadline)
+        domain->endpoints_armed = false;
+    return ofpi_timers_start(&domain->timers, timer);
+}
+
 bool ofpi_arm(struct ofpi_domain *domain)
 {
     struct ofp_list *node, *following;
