@@ -240,6 +240,25 @@ static void test_a_hook_refuses_an_endpoint(void **state)
     assert_int_equal(seen.closed, 1);
 }
 
+static void test_a_hook_outside_the_tree_is_loaded(void **state)
+{
+    struct side side;
+    char text[OFP_TEXT_MAX] = "";
+    const struct ofp_hook *hook;
+
+    (void)state;
+    assert_int_equal(ofp_hook_load("/nowhere/hook.so", text, sizeof(text)), -ENOENT);
+    assert_non_null(strstr(text, "/nowhere/hook.so"));
+    assert_int_equal(ofp_hook_load(HOOK_MODULE, text, sizeof(text)), 0);
+    assert_int_equal(ofp_hook_load(HOOK_MODULE, text, sizeof(text)), 0);
+    hook = ofpi_hook_find("outside", strlen("outside"));
+    assert_non_null(hook);
+    assert_null(hook->released);
+    hooked_side_open(&side, "outside", false);
+    request_tsend(side.endpoint, "x", 1, side.peer, 1);
+    side_close(&side);
+}
+
 static const struct ofp_hook *old_entry(const struct ofp_hook_core *given)
 {
     static struct ofp_hook old;
@@ -539,6 +558,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_domain_refuses_a_list, setup),
         cmocka_unit_test_setup(test_options_reach_the_hook, setup),
         cmocka_unit_test_setup(test_a_hook_refuses_an_endpoint, setup),
+        cmocka_unit_test_setup(test_a_hook_outside_the_tree_is_loaded, setup),
         cmocka_unit_test_setup(test_a_table_of_another_version_is_refused, setup),
         cmocka_unit_test_setup(test_each_operation_is_seen_once, setup),
         cmocka_unit_test_setup(test_what_the_core_refuses_is_told, setup),
