@@ -49,6 +49,7 @@ from ofipy._completion.together import start, wait_all, wait_any
 # Opening and asking
 from ofipy._discovery.address import Address
 from ofipy._discovery.av import AddressVector, Peer
+from ofipy._discovery.hooks import Hook
 from ofipy._discovery.info import AddressFormat, Explanation, Info, getinfo
 from ofipy._discovery.providers import Provider
 from ofipy._memory.records import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
@@ -107,6 +108,7 @@ __all__ = [
     "FabricError",
     "Flag",
     "ForkedError",
+    "Hook",
     "Info",
     "InvalidArgument",
     "Message",

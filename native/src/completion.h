@@ -8,6 +8,12 @@
 /* Internal bit of ofp_operation.flags: an inject whose payload the core has copied, so that the provider knows of none. */
 #define OFPI_COPIED (1ull << 59)
 
+/*
+ * Internal bit of ofp_operation.flags: a hook holds it back, and its owner is a struct ofpi_hooked that knows until when. It
+ * waits in the peer's backlog.
+ */
+#define OFPI_DELAYED (1ull << 57)
+
 /* Completions of the receive queue; a released multi-receive buffer may say nothing else. */
 #define OFPI_COMPLETED_AT_RECEIVER (OFP_COMPLETED_RECV | OFP_COMPLETED_MULTI_RECV)
 

@@ -112,6 +112,7 @@ static void spill(struct ofp_cq *cq, const struct ofp_completion *completion)
 
 void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion)
 {
+    OFPI_CHECK(ofpi_domain_is_held(cq->domain) && !cq->closing && cq->count <= cq->size);
     if (__builtin_expect(cq->count == cq->size || cq->spilled, 0)) {
         spill(cq, completion);
     } else {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Domains: opening, closing, who may call. */
 #include "deferred.h"
+#include "hook_list.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -66,6 +67,7 @@ static void domain_free(struct ofpi_domain *domain)
     ofpi_pool_fini(&domain->works);
     ofpi_pool_fini(&domain->pendings);
     ofpi_regions_fini(&domain->regions);
+    ofpi_hook_list_free(domain->hooks);
     free(domain);
 }
 
@@ -85,6 +87,12 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
     text[0] = 0;
     if (!domain)
         return fail(-ENOMEM, "cannot open a domain", text, text_size);
+    error =
+        ofpi_hook_list_read(attr->hooks ? attr->hooks : ofpi_param_string("HOOKS"), &domain->hooks, text, text_size);
+    if (error) {
+        fail(error, "cannot read the list of hooks", text, text_size);
+        goto no_reactor;
+    }
     ofpi_fork_watch();
     error = ofpi_reactor_open(&domain->reactor);
     if (error) {

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "check.h"
 #include "completion.h"
 #include "lock.h"
 #include "ofipy/ofp.h"
@@ -33,6 +34,8 @@ struct ofpi_domain {
     uint32_t threading;
     _Atomic uint64_t owner;   /* OFP_THREAD_DOMAIN: the thread it is bound to */
     uint64_t fork_generation; /* constant; differs from ofpi_fork_generation in a child */
+
+    struct ofpi_hook_list *hooks; /* of its endpoints; owned, constant; NULL: none */
 
     struct ofp_list endpoints, receive_contexts, queues, vectors, counters, event_queues, passives;
     uint32_t endpoint_count;
@@ -143,7 +146,8 @@ struct ofpi_endpoint {
     struct ofp_list node;         /* in domain->endpoints, or in domain->receive_contexts */
     struct ofp_list flush_node;
     struct ofp_cq *tx_cq, *rx_cq;
-    struct ofp_av *av; /* NULL for type MSG */
+    struct ofp_av *av;        /* NULL for type MSG */
+    struct ofpi_hooks *hooks; /* owned; NULL: none */
     struct ofpi_receive_context *receive_context;
     struct ofpi_endpoint *shared; /* whose receive context that is; NULL: its own. Not owned */
     uint32_t sharers;             /* endpoints that use the receive context of this one */
@@ -184,6 +188,7 @@ struct ofpi_peer {
     /* What the receive context has of it, so that its loss costs by no more than that. */
     struct ofp_list announced; /* kept messages whose payload it still holds: struct ofpi_unexpected.payload.of_peer */
     struct ofp_list receives;  /* under way: struct ofpi_lent.of_peer */
+    struct ofp_timer held;     /* runs while a hook holds the head of the backlog back; `node` is in no list then */
     uint32_t sending;          /* of `pendings`, those that are no receives */
     bool fenced;               /* the head of the backlog waits until nothing is `sending`; `node` is in no list then */
     bool named;                /* a receive has named it, and may be posted still */
@@ -236,6 +241,7 @@ static inline int ofpi_domain_enter_as(struct ofpi_domain *domain, bool at_once)
     }
     return 0;
 }
+static inline bool ofpi_domain_is_held(struct ofpi_domain *domain) { return ofpi_lock_is_held(&domain->lock); }
 static inline int ofpi_domain_enter(struct ofpi_domain *domain) { return ofpi_domain_enter_as(domain, false); }
 void ofpi_domain_rearm(struct ofpi_domain *domain);
 /* Somebody sleeps on the domain's descriptor, here or outside the library, and counts on the endpoints to be armed. */
@@ -248,6 +254,7 @@ void ofpi_domain_flush(struct ofpi_domain *domain);
 int ofpi_works_start(struct ofpi_domain *domain);
 static inline void ofpi_domain_leave(struct ofpi_domain *domain)
 {
+    OFPI_CHECK(ofpi_domain_is_held(domain));
     if (__builtin_expect(!ofp_list_empty(&domain->due), 0))
         ofpi_works_start(domain);
     if (__builtin_expect(!ofp_list_empty(&domain->to_flush), 0))
@@ -378,9 +385,22 @@ int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer
 void ofpi_endpoint_flush_later(struct ofp_endpoint *endpoint);
 /* Check and start one operation. The lock is held. -EAGAIN: the transmit queue is full. */
 int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
+/* The same past the hooks. */
+int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op);
+/* Whether a send-like operation would be told to try again. */
+static inline bool ofpi_endpoint_is_full(const struct ofpi_endpoint *endpoint)
+{
+    return __builtin_expect(endpoint->in_flight >= endpoint->tx_size, 0) &&
+           !(endpoint->posts_beyond && endpoint->in_flight < 2 * endpoint->tx_size);
+}
 
 /* --------------------------------------------------------------------------------------------------------- peer.c */
 
+/* Of a peer's private part the transport's, which the hooks' follows. */
+static inline size_t ofpi_peer_private_size(const struct ofp_endpoint *endpoint)
+{
+    return (endpoint->ops->peer_size + 15) & ~(size_t)15;
+}
 /* The peer object of an address vector index, NULL when there is none. */
 static inline struct ofpi_peer *ofpi_peer_at(const struct ofpi_endpoint *endpoint, uint32_t index)
 {
@@ -447,6 +467,9 @@ void ofpi_transfer_complete(struct ofp_pending *pending, int error, int provider
 void ofpi_pending_free(struct ofpi_pending *pending);
 void ofpi_offloaded_receive_complete(struct ofp_pending *pending, const struct ofp_message *message,
                                      const struct ofp_offloaded *offloaded);
+/* An operation that was not started has ended. */
+void ofpi_transfer_end(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
+                       int provider_error);
 /* Report a send-like operation that finished; `op_flags` as in ofpi_endpoint_complete. */
 void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
                           int provider_error);
@@ -455,6 +478,8 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
 
 /* One round over all endpoints; the kernel is asked now and then, or at once with `kernel`. Returns events handled. */
 int ofpi_progress(struct ofpi_domain *domain, bool kernel);
+/* Have a timer of the domain run, whoever sleeps. -ENOMEM. */
+int ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer);
 /* Arm every endpoint and the next deadline. False: there is work, nothing is armed. */
 bool ofpi_arm(struct ofpi_domain *domain);
 void ofpi_disarm(struct ofpi_domain *domain);

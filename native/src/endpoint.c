@@ -8,6 +8,7 @@
 #include "connection.h"
 #include "deferred.h"
 #include "event_queue.h"
+#include "hooked.h"
 #include "provider_tables.h"
 #include "receive_offloaded.h"
 
@@ -85,6 +86,7 @@ static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp
 
 static void endpoint_release(struct ofpi_endpoint *endpoint)
 {
+    OFPI_CHECK(!endpoint->in_flight && !endpoint->backlog_count && !ofp_list_linked(&endpoint->flush_node));
     if (endpoint->shared)
         endpoint->shared->sharers--;
     else if (endpoint->receive_context)
@@ -92,6 +94,7 @@ static void endpoint_release(struct ofpi_endpoint *endpoint)
     endpoint->shared = NULL;
     endpoint->receive_context = NULL;
     ofpi_peers_free(endpoint);
+    ofpi_hooks_close(endpoint);
     ofpi_bounce_close(endpoint);
     ofpi_connection_free(endpoint);
 }
@@ -132,6 +135,8 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         return error;
     endpoint = endpoint_new(domain, attr);
     error = endpoint ? open_receive_context(endpoint, attr) : -ENOMEM;
+    if (!error)
+        error = ofpi_hooks_open(endpoint, text, text_size);
     if (!error)
         error = ofpi_connection_open(endpoint, attr->request);
     if (!error)
@@ -299,6 +304,7 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
 
+    OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && completion->error >= 0);
     completion->endpoint = handle->id;
     /* Looking for a message and setting one aside transfers nothing. */
     if (!(op_flags & OFP_PEEK) && !(completion->flags & OFP_COMPLETED_CLAIM))

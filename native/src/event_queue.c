@@ -97,7 +97,7 @@ int ofpi_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *
     if (!entry)
         return -ENOMEM;
     entry->event = *event;
-    if (event->data_length)
+    if (data && event->data_length)
         memcpy(entry->data, data, event->data_length);
     ofp_list_append(&eq->entries, &entry->node);
     eq->count++;

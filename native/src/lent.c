@@ -56,6 +56,7 @@ void ofpi_lent_start(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, c
 
 void ofpi_lent_give(struct ofpi_lent_receives *lent, struct ofpi_lent *receive)
 {
+    OFPI_CHECK(ofp_list_linked(&receive->base.node));
     ofp_list_remove(&receive->base.node);
     if (ofp_list_linked(&receive->of_peer))
         ofp_list_remove(&receive->of_peer);

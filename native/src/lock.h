@@ -8,6 +8,7 @@
 #ifndef OFPI_LOCK_H
 #define OFPI_LOCK_H
 
+#include "check.h"
 #include "ofipy/atomics.h"
 
 struct ofpi_lock {
@@ -38,9 +39,13 @@ static inline bool ofpi_lock_try(struct ofpi_lock *lock)
 
 static inline void ofpi_lock_release(struct ofpi_lock *lock)
 {
+    OFPI_CHECK(ofp_load_relaxed(&lock->word));
     if (ofp_exchange(&lock->word, 0) == 2)
         ofpi_lock_wake(lock);
 }
+
+/* By this thread or another one. */
+static inline bool ofpi_lock_is_held(struct ofpi_lock *lock) { return ofp_load_relaxed(&lock->word) != 0; }
 
 static inline bool ofpi_lock_wanted(struct ofpi_lock *lock) { return ofp_load_relaxed(&lock->waiters) != 0; }
 

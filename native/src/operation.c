@@ -5,6 +5,7 @@
 #include "atomic.h"
 #include "connection.h"
 #include "deferred.h"
+#include "hooked.h"
 #include "receive_offloaded.h"
 
 int ofpi_segment_resolve(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
@@ -244,14 +245,12 @@ int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer
     return error;
 }
 
-int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     struct ofpi_resolved resolved;
     struct ofpi_peer *peer;
     int error;
 
-    if (__builtin_expect(endpoint->closing, 0))
-        return -ECANCELED;
     if (__builtin_expect(!endpoint->av, 0))
         return ofpi_connection_post(endpoint, op);
     error = ofpi_operation_resolve(endpoint, op, &resolved);
@@ -263,6 +262,15 @@ int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operatio
     if (!peer)
         return error;
     return ofpi_peer_post(peer, &resolved.transfer);
+}
+
+int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    if (__builtin_expect(endpoint->closing, 0))
+        return -ECANCELED;
+    if (__builtin_expect(endpoint->hooks != NULL, 0))
+        return ofpi_hooks_post(endpoint, op);
+    return ofpi_endpoint_start(endpoint, op);
 }
 
 void ofpi_endpoint_flush(struct ofpi_endpoint *endpoint)

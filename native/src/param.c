@@ -5,14 +5,13 @@
  * The environment is read at every look, so that a program may change it before it opens something; texts are parsed
  * only when they have changed. Looks happen when objects are opened, never on the hot path.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "param_text.h"
 #include "parts.h"
 
 struct param {
@@ -37,6 +36,9 @@ static const struct ofp_param core_params[] = {
      0, 0},
     {"CONFIG", OFP_PARAM_STRING, "", "Configuration file (TOML) that is read in place of the user's own", 0, 0},
     {"LOG", OFP_PARAM_STRING, "warning", "Level of the command line's log: debug, info, warning or error", 0, 0},
+    {"HOOKS", OFP_PARAM_STRING, "",
+     "Hooks that endpoints are opened with, such as trace:file=t.json;fault:fail=0.01 (ofipy info --hooks); empty: none",
+     0, 0},
     {"CONNECT_TIMEOUT", OFP_PARAM_INT, "10", "Seconds until a peer must have answered a connection", 1, DAY_S},
     {"SPIN_TIME", OFP_PARAM_INT, "20", "Microseconds that a wait polls before it sleeps; 0: sleep at once", 0,
      SECOND_US},
@@ -63,111 +65,14 @@ static int param_count, param_capacity;
 static char **texts;
 static int text_count, text_capacity;
 
-/* ---------------------------------------------------------------------------------------------------------- parsing */
-
-static bool parse_size(const char *text, int64_t *result)
-{
-    static const char suffixes[] = "kmg";
-    const char *suffix;
-    char *end;
-    unsigned long long number;
-    int shift = 0;
-
-    /* strtoull would take spaces and signs. */
-    if (!isdigit((unsigned char)*text))
-        return false;
-    errno = 0;
-    number = strtoull(text, &end, 10);
-    if (errno)
-        return false;
-    if (*end) {
-        suffix = strchr(suffixes, tolower((unsigned char)*end));
-        if (!suffix || end[1])
-            return false;
-        shift = 10 * (int)(suffix - suffixes + 1);
-    }
-    if (number > (unsigned long long)INT64_MAX >> shift)
-        return false;
-    *result = (int64_t)(number << shift);
-    return true;
-}
-
-static bool parse_int(const char *text, int64_t *result)
-{
-    char *end;
-
-    if (!isdigit((unsigned char)text[*text == '-']))
-        return false;
-    errno = 0;
-    *result = strtoll(text, &end, 10);
-    return !*end && !errno;
-}
-
-static bool parse_bool(const char *text, int64_t *result)
-{
-    static const char *const words[] = {"0", "1", "no", "yes", "false", "true", "off", "on"};
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strcasecmp(text, words[i]) == 0) {
-            *result = i % 2;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool parse(const struct ofp_param *declaration, const char *text, int64_t *result)
-{
-    bool understood;
-
-    switch (declaration->type) {
-    case OFP_PARAM_SIZE:
-        understood = parse_size(text, result);
-        break;
-    case OFP_PARAM_INT:
-        understood = parse_int(text, result);
-        break;
-    case OFP_PARAM_BOOL:
-        return parse_bool(text, result);
-    default:
-        *result = 0;
-        return true;
-    }
-    return understood && *result >= declaration->least && *result <= declaration->most;
-}
-
-static void write_number(const struct ofp_param *declaration, int64_t number, char *text, size_t size)
-{
-    static const char *const suffixes[] = {"", "k", "m", "g"};
-    int unit = 0;
-
-    while (declaration->type == OFP_PARAM_SIZE && unit < 3 && number && number % 1024 == 0) {
-        number /= 1024;
-        unit++;
-    }
-    snprintf(text, size, "%lld%s", (long long)number, suffixes[unit]);
-}
-
-static void write_range(const struct ofp_param *declaration, char *text, size_t size)
-{
-    char least[24], most[24];
-
-    text[0] = 0;
-    if (declaration->type == OFP_PARAM_BOOL)
-        snprintf(text, size, "yes or no");
-    if (declaration->type != OFP_PARAM_SIZE && declaration->type != OFP_PARAM_INT)
-        return;
-    write_number(declaration, declaration->least, least, sizeof(least));
-    write_number(declaration, declaration->most, most, sizeof(most));
-    snprintf(text, size, "%s to %s", least, most);
-}
+/* ----------------------------------------------------------------------------------------------------------- checking */
 
 const char *ofpi_param_misdeclared(const struct ofp_param *declarations)
 {
     int64_t ignored;
 
     for (; declarations->name; declarations++)
-        if (!parse(declarations, declarations->default_value, &ignored))
+        if (!ofpi_param_parse(declarations, declarations->default_value, &ignored))
             return declarations->name;
     return NULL;
 }
@@ -222,7 +127,7 @@ static void declare(const struct ofp_param *declarations)
 
         if (find(declarations->name))
             continue;
-        write_range(declarations, text, sizeof(text));
+        ofpi_param_range(declarations, text, sizeof(text));
         range = keep(text);
         table = range ? grown(params, param_count, &param_capacity, sizeof(*params)) : NULL;
         if (!table) {
@@ -277,14 +182,14 @@ static void settle(struct param *param)
         param->text = param->from_file;
         param->source = "file";
     }
-    param->refused = !parse(declaration, param->text, &param->number);
+    param->refused = !ofpi_param_parse(declaration, param->text, &param->number);
     if (!param->refused)
         return;
     ofpi_log(OFP_LOG_WARNING, "core", "OFIPY_%s=%s: %s is meant; %s holds", declaration->name, param->text,
              param->range, declaration->default_value);
     param->text = declaration->default_value;
     param->source = "default";
-    parse(declaration, param->text, &param->number);
+    ofpi_param_parse(declaration, param->text, &param->number);
 }
 
 static void look(struct param *param)
@@ -355,7 +260,6 @@ int ofp_param_count(void)
 
 int ofp_param_get(int index, struct ofp_param_info *info)
 {
-    static const char *const types[] = {"string", "bool", "size", "int"};
     int result = -EINVAL;
 
     enter();
@@ -364,7 +268,7 @@ int ofp_param_get(int index, struct ofp_param_info *info)
 
         look(param);
         info->name = param->declaration.name;
-        info->type = types[param->declaration.type];
+        info->type = ofpi_param_type(&param->declaration);
         info->default_value = param->declaration.default_value;
         info->help = param->declaration.help;
         info->range = param->range;
@@ -385,7 +289,7 @@ int ofp_param_set(const char *name, const char *text)
 
     enter();
     param = find(name);
-    if (param && !parse(&param->declaration, text, &ignored)) {
+    if (param && !ofpi_param_parse(&param->declaration, text, &ignored)) {
         result = -EINVAL;
     } else if (param) {
         const char *kept = keep(text);

@@ -6,6 +6,7 @@
 #ifndef OFPI_PARTS_H
 #define OFPI_PARTS_H
 
+#include "check.h"
 #include "ofipy/ofp.h"
 #include "ofipy/provider.h"
 
@@ -187,8 +188,10 @@ static inline void ofpi_region_hold(struct ofp_region *region)
 }
 static inline void ofpi_region_release(struct ofp_region *region)
 {
-    if (region)
-        ((struct ofpi_region *)region)->uses--;
+    if (!region)
+        return;
+    OFPI_CHECK(((struct ofpi_region *)region)->uses > 0);
+    ((struct ofpi_region *)region)->uses--;
 }
 
 /* ------------------------------------------------------------------------------------------------ address_vector.c

@@ -9,6 +9,7 @@
 
 #include "connection.h"
 #include "event_queue.h"
+#include "hooked.h"
 
 static const char *const state_names[] = {
     [OFP_PEER_UNUSED] = "unused",
@@ -27,23 +28,40 @@ static const bool allowed[4][4] = {
 
 static struct ofpi_endpoint *endpoint_of(const struct ofp_peer *peer) { return (struct ofpi_endpoint *)peer->endpoint; }
 
-static bool change_state(struct ofpi_peer *peer, enum ofp_peer_state state)
+/* `error`: why it is lost. */
+static bool change_state(struct ofpi_peer *peer, enum ofp_peer_state state, int error)
 {
-    if (!allowed[peer->base.state][state]) {
+    enum ofp_peer_state before = peer->base.state;
+
+    OFPI_CHECK(ofpi_domain_is_held(endpoint_of(&peer->base)->domain));
+
+    if (!allowed[before][state]) {
         ofpi_log(OFP_LOG_ERROR, peer->base.endpoint->info->provider, "peer %u: no way from %s to %s", peer->base.index,
-                 state_names[peer->base.state], state_names[state]);
+                 state_names[before], state_names[state]);
         return false;
     }
     peer->base.state = state;
+    if (__builtin_expect(endpoint_of(&peer->base)->hooks != NULL, 0))
+        ofpi_hooks_peer_changed(peer, before, error);
     return true;
 }
 
 /* ---------------------------------------------------------------------------------------------------- finding one */
 
+/* What is zeroed when it connects again. */
+static size_t private_size(const struct ofp_endpoint *endpoint)
+{
+    const struct ofpi_hook_list *hooks = ((const struct ofpi_endpoint *)endpoint)->domain->hooks;
+
+    return ofpi_peer_private_size(endpoint) + (hooks ? hooks->peer_size : 0);
+}
+
+static void hold_expired(struct ofp_timer *timer, uint64_t now);
+
 static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index, const void *address, size_t length)
 {
-    size_t private_size = (endpoint->base.ops->peer_size + 15) & ~(size_t)15;
-    struct ofpi_peer *peer = calloc(1, sizeof(*peer) + private_size + length);
+    size_t own = private_size(&endpoint->base);
+    struct ofpi_peer *peer = calloc(1, sizeof(*peer) + own + length);
     char *tail = (char *)(peer + 1);
 
     if (!peer)
@@ -52,10 +70,11 @@ static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index
     ofp_list_init(&peer->pendings);
     ofp_list_init(&peer->announced);
     ofp_list_init(&peer->receives);
+    peer->held.expired = hold_expired;
     peer->base.endpoint = &endpoint->base;
     peer->base.index = index;
     peer->base.private = tail;
-    peer->base.address = memcpy(tail + private_size, address, length);
+    peer->base.address = memcpy(tail + own, address, length);
     peer->base.address_length = length;
     if (endpoint->base.ops->peer_open && endpoint->base.ops->peer_open(&peer->base) != 0) {
         free(peer);
@@ -66,6 +85,7 @@ static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index
 
 static void peer_free(struct ofpi_peer *peer)
 {
+    OFPI_CHECK(!peer || (ofp_list_empty(&peer->backlog) && ofp_list_empty(&peer->pendings)));
     if (peer && peer->base.endpoint->ops->peer_close)
         peer->base.endpoint->ops->peer_close(&peer->base);
     free(peer);
@@ -200,28 +220,41 @@ void ofpi_peer_connecting(struct ofp_peer *base)
     if (base->state == OFP_PEER_CONNECTING)
         return;
     if (base->state == OFP_PEER_LOST) {
-        memset(base->private, 0, base->endpoint->ops->peer_size);
+        memset(base->private, 0, private_size(base->endpoint));
         base->incarnation = 0;
     }
-    change_state(peer, OFP_PEER_CONNECTING);
+    change_state(peer, OFP_PEER_CONNECTING, 0);
 }
 
 static void backlog_ready(struct ofpi_peer *peer)
 {
     struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
 
-    if (ofp_list_empty(&peer->backlog) || ofp_list_linked(&peer->node))
+    if (ofp_list_empty(&peer->backlog) || ofp_list_linked(&peer->node) || peer->fenced || peer->held.position)
         return;
     ofp_list_append(&endpoint->backlogged, &peer->node);
     /* Who sleeps has no deadline yet by which to try again. */
     endpoint->domain->endpoints_armed = false;
 }
 
+/* Its time has come, or it is no more: see whether the backlog may go on. */
+static void hold_end(struct ofpi_peer *peer)
+{
+    ofpi_timers_stop(&endpoint_of(&peer->base)->domain->timers, &peer->held);
+    backlog_ready(peer);
+}
+
+static void hold_expired(struct ofp_timer *timer, uint64_t now)
+{
+    (void)now;
+    hold_end(OFP_CONTAINER_OF(timer, struct ofpi_peer, held));
+}
+
 void ofpi_peer_up(struct ofp_peer *base)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
 
-    if (!change_state(peer, OFP_PEER_UP))
+    if (!change_state(peer, OFP_PEER_UP, 0))
         return;
     peer->gone = false;
     endpoint_of(base)->statistics.peers_up++;
@@ -280,7 +313,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     bool was_up = base->state == OFP_PEER_UP;
     int reason = error, why;
 
-    if (base->state == OFP_PEER_LOST || !change_state(peer, OFP_PEER_LOST))
+    if (base->state == OFP_PEER_LOST || !change_state(peer, OFP_PEER_LOST, error))
         return;
     /* The endpoint may be its own peer: what it closes itself is cancelled, not lost. */
     if (endpoint->closing || ofpi_connection_ends_here(endpoint)) {
@@ -305,6 +338,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     if (ofp_list_linked(&peer->node))
         ofp_list_remove(&peer->node);
     peer->fenced = false;
+    ofpi_timers_stop(&endpoint->domain->timers, &peer->held);
     fail_sends(&peer->pendings, error, why);
     fail_list(&peer->backlog, error, why);
     if (endpoint->receive_context)
@@ -349,19 +383,38 @@ void ofpi_peer_look_at_fence(struct ofpi_peer *peer)
     backlog_ready(peer);
 }
 
-/* Post the head of a backlog. False: the transport is full, or the head waits at a fence; the rest stays. */
+/* A hook holds the head back for some time. */
+static bool hold_back(struct ofpi_peer *peer, struct ofp_operation *op)
+{
+    uint64_t not_before = ofpi_hooked_not_before(op);
+
+    if (ofpi_now() >= not_before) {
+        op->flags &= ~OFPI_DELAYED;
+        return false;
+    }
+    peer->held.deadline = not_before;
+    /* Without memory for the timer it stays in the list, and is looked at again and again. */
+    if (ofpi_timer_start(endpoint_of(&peer->base)->domain, &peer->held) == 0)
+        ofp_list_remove(&peer->node);
+    return true;
+}
+
+/* Post the head of a backlog. False: the transport is full, or the head waits at a fence or for its time; the rest stays. */
 static bool flush_one(struct ofpi_peer *peer)
 {
     struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
     struct ofp_pending *head = OFP_CONTAINER_OF(peer->backlog.next, struct ofp_pending, node);
     int result;
 
+    OFPI_CHECK(peer->base.state == OFP_PEER_UP && !ofp_list_empty(&peer->backlog) && ofp_list_linked(&peer->node));
     if (__builtin_expect(head->operation.flags & OFP_FENCE, 0) && is_behind_fence(peer, &head->operation)) {
         /* Nothing is to be tried until one of the operations before it ends. */
         peer->fenced = true;
         ofp_list_remove(&peer->node);
         return false;
     }
+    if (__builtin_expect(head->operation.flags & OFPI_DELAYED, 0) && hold_back(peer, &head->operation))
+        return false;
     result = endpoint->base.ops->post(&endpoint->base, &peer->base, &head->transfer);
     if (result == -EAGAIN)
         return false;
@@ -376,7 +429,7 @@ static int keep_for_later(struct ofpi_peer *peer, const struct ofp_transfer *tra
 
     if (result)
         return result;
-    if (peer->base.state == OFP_PEER_UP && !peer->fenced)
+    if (peer->base.state == OFP_PEER_UP)
         backlog_ready(peer);
     else if (peer->base.state != OFP_PEER_UP && peer->base.state != OFP_PEER_CONNECTING)
         connect_peer(peer);
@@ -391,7 +444,7 @@ static bool goes_through_backlog(const struct ofpi_peer *peer, const struct ofp_
 {
     if (transfer->op->flags & OFP_INJECT && transfer->length > peer->base.endpoint->info->inject_size)
         return true;
-    return is_behind_fence(peer, transfer->op);
+    return transfer->op->flags & OFPI_DELAYED || is_behind_fence(peer, transfer->op);
 }
 
 int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
@@ -399,12 +452,13 @@ int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
     struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
     int result;
 
-    if (__builtin_expect(endpoint->in_flight >= endpoint->tx_size, 0) &&
-        !(endpoint->posts_beyond && endpoint->in_flight < 2 * endpoint->tx_size))
+    OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && !ofpi_operation_is_receive(transfer->op));
+    if (ofpi_endpoint_is_full(endpoint))
         return -EAGAIN;
     if (__builtin_expect(peer->base.state != OFP_PEER_UP || !ofp_list_empty(&peer->backlog), 0))
         return keep_for_later(peer, transfer);
-    if (__builtin_expect(transfer->op->flags & (OFP_INJECT | OFP_FENCE), 0) && goes_through_backlog(peer, transfer))
+    if (__builtin_expect(transfer->op->flags & (OFP_INJECT | OFP_FENCE | OFPI_DELAYED), 0) &&
+        goes_through_backlog(peer, transfer))
         return keep_for_later(peer, transfer);
     result = endpoint->base.ops->post(&endpoint->base, &peer->base, transfer);
     if (result == OFP_POST_DONE) {
@@ -473,6 +527,8 @@ int ofpi_peer_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t 
         if (!endpoint->peers[i])
             continue;
         result = cancel_in(&endpoint->peers[i]->backlog, context, op_flags);
+        if (!result && endpoint->peers[i]->held.position)
+            hold_end(endpoint->peers[i]);
         if (result == -ENOENT)
             result = cancel_offloaded(endpoint, &endpoint->peers[i]->pendings, context, op_flags);
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hooked.h"
 #include "receive_offloaded.h"
 
 /*
@@ -158,6 +159,8 @@ struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *handle, struct ofp
 
     if (!pending)
         return NULL;
+    OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && !pending->posted && !ofp_list_linked(&pending->base.node));
+    OFPI_CHECK(!peer || peer->state == OFP_PEER_UP || ofpi_operation_is_receive(transfer->op));
     pending->posted = true;
     pending->base.peer = peer;
     if (ofpi_operation_is_receive(&pending->base.operation))
@@ -176,6 +179,7 @@ int ofpi_backlog_append(struct ofpi_peer *peer, const struct ofp_transfer *trans
     if (!pending)
         return -ENOMEM;
     pending->base.peer = &peer->base;
+    OFPI_CHECK(peer->base.state != OFP_PEER_LOST || ofp_list_empty(&peer->backlog));
     ofp_list_append(&peer->backlog, &pending->base.node);
     endpoint->backlog_count++;
     return 0;
@@ -191,11 +195,20 @@ struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id)
     return &pending->base;
 }
 
+static void copy_free(struct ofpi_pending *pending)
+{
+    if (pending->inject_copy && pending->endpoint->hooks)
+        ofpi_hooks_released(pending->endpoint, pending->inject_copy, pending->base.transfer.length);
+    free(pending->inject_copy);
+}
+
 void ofpi_pending_free(struct ofpi_pending *pending)
 {
     struct ofpi_endpoint *endpoint = pending->endpoint;
     struct ofpi_peer *peer = (struct ofpi_peer *)pending->base.peer;
 
+    OFPI_CHECK(ofp_list_linked(&pending->base.node) && ofpi_pool_find(&endpoint->domain->pendings, pending->base.id));
+    OFPI_CHECK(pending->posted || endpoint->backlog_count);
     if (__builtin_expect(pending->base.operation.flags & OFPI_HELD, 0))
         ofpi_bounce_give(endpoint, pending->base.transfer.iov->iov_base, pending->base.transfer.length);
     for (uint32_t i = 0; i < pending->base.transfer.iov_count; i++)
@@ -205,11 +218,12 @@ void ofpi_pending_free(struct ofpi_pending *pending)
         ofpi_region_release(pending->base.transfer.compare_region);
     }
     free(pending->many);
-    free(pending->inject_copy);
+    copy_free(pending);
     ofp_list_remove(&pending->base.node);
     if (!pending->posted)
         endpoint->backlog_count--;
     if (!ofpi_operation_is_receive(&pending->base.operation)) {
+        OFPI_CHECK(endpoint->in_flight && (!peer || !pending->posted || peer->sending));
         endpoint->in_flight--;
         if (peer) {
             peer->sending -= pending->posted;
@@ -275,20 +289,25 @@ static void report_release(struct ofpi_endpoint *endpoint, const struct ofp_oper
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
 }
 
+void ofpi_transfer_end(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
+                       int provider_error)
+{
+    if (__builtin_expect(transfer->op->flags & OFP_MULTI_RECV, 0))
+        report_release(endpoint, transfer->op, error, provider_error);
+    else
+        ofpi_transfer_report(endpoint, transfer, error, provider_error);
+}
+
 void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_error)
 {
     struct ofpi_pending *pending = (struct ofpi_pending *)base;
 
+    OFPI_CHECK(ofpi_domain_is_held(pending->endpoint->domain) && error >= 0);
     if (__builtin_expect(pending->recalled, 0) && error == ECANCELED && !pending->endpoint->closing) {
         ofpi_offloaded_post_again(pending);
         return;
     }
-    if (__builtin_expect(base->operation.flags & OFP_MULTI_RECV, 0)) {
-        report_release(pending->endpoint, &base->operation, error, provider_error);
-        ofpi_pending_free(pending);
-        return;
-    }
-    ofpi_transfer_report(pending->endpoint, &base->transfer, error, provider_error);
+    ofpi_transfer_end(pending->endpoint, &base->transfer, error, provider_error);
     ofpi_pending_free(pending);
 }
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "check.h"
+
 static int add_class(struct ofpi_posted_receives *posted, uint64_t ignore, bool named)
 {
     struct ofpi_posted_class *classes = posted->classes;
@@ -126,6 +128,7 @@ struct ofpi_posted *ofpi_posted_match(const struct ofpi_posted_receives *posted,
 
 void ofpi_posted_remove(struct ofpi_posted_receives *posted, struct ofpi_posted *receive)
 {
+    OFPI_CHECK(ofp_list_linked(&receive->order) && posted->count);
     ofpi_match_index_remove(&posted->classes[receive->class].index, &receive->node);
     ofp_list_remove(&receive->order);
     posted->count--;

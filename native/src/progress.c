@@ -33,6 +33,7 @@ int ofpi_progress(struct ofpi_domain *domain, bool kernel)
     struct ofp_list *node, *following;
     int events = 0;
 
+    OFPI_CHECK(ofpi_domain_is_held(domain));
     if (domain->in_progress)
         return 0;
     domain->in_progress = true;
@@ -73,6 +74,14 @@ static uint64_t next_deadline(const struct ofpi_domain *domain)
         }
     }
     return deadline;
+}
+
+int ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer)
+{
+    /* Who sleeps already does so until another deadline. */
+    if (timer->deadline < domain->reactor.armed_deadline)
+        domain->endpoints_armed = false;
+    return ofpi_timers_start(&domain->timers, timer);
 }
 
 bool ofpi_arm(struct ofpi_domain *domain)

@@ -29,9 +29,7 @@ static void watch_remove(struct ofp_domain *domain, struct ofp_watch *watch)
 
 static void timer_start(struct ofp_domain *handle, struct ofp_timer *timer)
 {
-    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
-
-    if (ofpi_timers_start(&domain->timers, timer) != 0)
+    if (ofpi_timer_start((struct ofpi_domain *)handle, timer) != 0)
         ofpi_log(OFP_LOG_ERROR, handle->info->provider, "out of memory: a timer will not fire");
 }
 

@@ -90,6 +90,7 @@ static void end_use(struct ofp_request *request)
 
 void ofpi_request_give(struct ofp_request *request)
 {
+    OFPI_CHECK(ofpi_domain_is_held(request->domain));
     if (ofp_list_linked(&request->node))
         ofp_list_remove(&request->node);
     end_use(request);

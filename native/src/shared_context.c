@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "domain.h"
+#include "hooked.h"
 
 static int no_name(struct ofp_endpoint *endpoint, void *address, size_t *length)
 {
@@ -40,9 +40,18 @@ static struct ofpi_endpoint *context_new(struct ofpi_domain *domain, const struc
     return context;
 }
 
+static void context_release(struct ofpi_endpoint *context)
+{
+    if (context->receive_context)
+        ofpi_receive_context_close(context->receive_context);
+    context->receive_context = NULL;
+    ofpi_hooks_close(context);
+}
+
 int ofp_receive_context_open(struct ofp_domain *handle, const struct ofp_receive_context_attr *attr,
                              struct ofp_endpoint **result)
 {
+    char text[OFP_TEXT_MAX] = "";
     struct ofpi_domain *domain = (struct ofpi_domain *)handle;
     struct ofpi_endpoint *context;
     int error;
@@ -57,7 +66,11 @@ int ofp_receive_context_open(struct ofp_domain *handle, const struct ofp_receive
         return error;
     context = context_new(domain, attr);
     error = context ? ofpi_endpoint_open_context(context, attr->unexpected_limit, attr->min_multi_recv) : -ENOMEM;
+    if (!error)
+        error = ofpi_hooks_open(context, text, sizeof(text));
     if (error) {
+        if (context)
+            context_release(context);
         free(context);
     } else {
         attr->cq->uses++;
@@ -87,8 +100,7 @@ int ofp_receive_context_retire(struct ofp_endpoint *handle)
     ofp_list_remove(&context->node);
     domain->endpoint_count--;
     ofpi_receive_context_drain(context->receive_context, handle, ECANCELED);
-    ofpi_receive_context_close(context->receive_context);
-    context->receive_context = NULL;
+    context_release(context);
     context->rx_cq->uses--;
     if (context->av)
         context->av->uses--;

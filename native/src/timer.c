@@ -69,6 +69,7 @@ void ofpi_timers_stop(struct ofpi_timers *timers, struct ofp_timer *timer)
 
     if (!position)
         return;
+    OFPI_CHECK(position <= timers->count && timers->heap[position] == timer);
     last = timers->heap[timers->count--];
     timer->position = 0;
     if (last != timer)

@@ -169,6 +169,7 @@ struct ofpi_unexpected *ofpi_unexpected_keep_promised(struct ofpi_unexpected_mes
 
 void ofpi_unexpected_lose(struct ofpi_unexpected *message, int error)
 {
+    OFPI_CHECK(message->announced && message->peer && !message->error);
     ofp_list_remove(&message->payload.of_peer);
     message->peer = NULL;
     message->error = error;

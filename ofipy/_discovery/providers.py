@@ -29,6 +29,7 @@ __all__ = [
     "known",
     "load",
     "ordered_names",
+    "shared_object",
 ]
 
 GROUP = "ofipy.providers"
@@ -147,7 +148,7 @@ def _unknown(name: str) -> ProviderUnavailable:
 def _load(entry: "EntryPoint") -> LoadedProvider:
     try:
         provider = entry.load()
-        origin = _shared_object(provider.module)
+        origin = shared_object(provider.module)
     except Exception as error:
         # Whatever another package does wrong concerns this provider only.
         raise ProviderUnavailable(f"its entry point {entry.value} is broken: {error!r}") from error
@@ -161,7 +162,8 @@ def _load(entry: "EntryPoint") -> LoadedProvider:
     return _describe(entry.name, handle[0])
 
 
-def _shared_object(module: str) -> str:
+def shared_object(module: str) -> str:
+    """Path of an extension by its dotted name, which is not imported."""
     import importlib.util
 
     spec = importlib.util.find_spec(module)

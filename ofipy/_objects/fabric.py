@@ -19,6 +19,7 @@ from ofipy._base.limits import limit, whole_number
 from ofipy._completion.counter import Counter, RegionClass, region_counters
 from ofipy._completion.cq import CompletionQueue
 from ofipy._completion.eq import EventQueue
+from ofipy._discovery import hooks as hook_lists
 from ofipy._discovery import providers
 from ofipy._discovery.av import AddressVector
 from ofipy._discovery.info import Info, from_record
@@ -43,14 +44,26 @@ class Fabric(Resource):
     ----------
     info : Info
         One of the answers of :func:`~ofipy.getinfo`.
+    hooks : str or iterable of str, optional
+        Hooks with their options, that look at what its endpoints do or interfere, the first nearest to the application:
+        ``["trace:file=t.json", "fault:fail=0.01"]``, or both in one text with a semicolon between them. Default: what
+        ``OFIPY_HOOKS`` says; an empty text or list: none.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no such hook, option or value; the message says what there is.
+    ConfigError
+        When ``OFIPY_HOOKS`` names what there is not.
     """
 
-    __slots__ = ("_info",)
+    __slots__ = ("_hooks", "_info")
 
     _warns = False  # it holds domains only, and those warn
 
-    def __init__(self, info: Info) -> None:
+    def __init__(self, info: Info, *, hooks: str | Iterable[str] | None = None) -> None:
         self._info = info
+        self._hooks = hook_lists.checked(hooks)
         self._own(Handle(info, lambda _: None, (), "fabric"))
 
     @property
@@ -102,8 +115,10 @@ class Domain(Resource):
         config.check_environment()
         record = ffi.new("struct ofp_info *")
         ffi.buffer(record)[:] = info._record
+        hooks = ffi.new("char[]", fabric._hooks.encode())
         attributes = ffi.new(
-            "struct ofp_domain_attr *", {"threading": threading.value, "progress": progress.value}
+            "struct ofp_domain_attr *",
+            {"threading": threading.value, "progress": progress.value, "hooks": hooks},
         )
         result, text = ffi.new("struct ofp_domain **"), Text()
         drain_log()

@@ -28,6 +28,7 @@ def open(
     caps: Cap | str | Iterable[Cap | str] = "msg|tagged",
     threading: Threading | Literal["safe", "domain"] = "safe",
     progress: Progress | Literal["manual", "auto"] = "auto",
+    hooks: str | Iterable[str] | None = None,
     **options: Unpack[OpenOptions],
 ) -> Endpoint[Domain]:
     """Open an endpoint with all that it needs: fabric, domain, completion queue, address vector.
@@ -50,6 +51,8 @@ def open(
     progress : Progress or str
         As of :meth:`Fabric.domain`; here a helper thread is the default, so that peers are served while the
         program computes.
+    hooks : str or iterable of str, optional
+        As of :class:`Fabric`.
     complete, tx_flags, rx_flags, tx_size, unexpected_size, min_multi_recv, selective_completion, remote_events
         As of :class:`Endpoint`.
 
@@ -66,10 +69,12 @@ def open(
         When `node` is not this host, or none of the devices that fit has that address.
     NotSupported
         When the provider cannot be told where to be.
+    InvalidArgument, ConfigError
+        When there is no such hook, option of it, or value; the message says what there is.
     """
     refuse_unknown(open, options, OpenOptions)
     info = _choose(provider, ep_type, caps, node, "open")
-    fabric = Fabric(info)
+    fabric = Fabric(info, hooks=hooks)
     try:
         domain = fabric.domain(threading=threading, progress=progress)
         endpoint = domain.endpoint(service=service, **options).enable()
@@ -89,6 +94,7 @@ def listen(
     threading: Threading | Literal["safe", "domain"] = "safe",
     progress: Progress | Literal["manual", "auto"] = "auto",
     backlog: int | None = None,
+    hooks: str | Iterable[str] | None = None,
 ) -> PassiveEndpoint[Domain]:
     """Listen for connections, with all that it needs: fabric, domain, event queue.
 
@@ -102,6 +108,8 @@ def listen(
         As of :func:`open`.
     backlog : int, optional
         As of :class:`PassiveEndpoint`.
+    hooks : str or iterable of str, optional
+        As of :class:`Fabric`: those of the endpoints that accept.
 
     Returns
     -------
@@ -118,7 +126,7 @@ def listen(
         As of :func:`open`, when it cannot be at `node`.
     """
     info = _choose(provider, EndpointType.MSG, caps, node, "listen")
-    fabric = Fabric(info)
+    fabric = Fabric(info, hooks=hooks)
     try:
         domain = fabric.domain(threading=threading, progress=progress)
         listener = domain.passive_endpoint(service=service, backlog=backlog)

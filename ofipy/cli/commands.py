@@ -27,6 +27,7 @@ def ofipy_command() -> None:
 @click.option(
     "--atomics", "show_atomics", is_flag=True, help="Atomic operations: which on which type, of each kind."
 )
+@click.option("--hooks", "show_hooks", is_flag=True, help="Hooks, and the options of each.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def info(
     provider: str | None,
@@ -35,6 +36,7 @@ def info(
     verbose: bool,
     show_parameters: bool,
     show_atomics: bool,
+    show_hooks: bool,
     as_json: bool,
 ) -> None:
     """List providers: what each can do, or why it cannot run and what helps."""
@@ -42,6 +44,8 @@ def info(
 
     if show_parameters:
         module.show_parameters(as_json=as_json)
+    elif show_hooks:
+        module.show_hooks(as_json=as_json)
     elif show_atomics:
         from ofipy.cli import atomics
 

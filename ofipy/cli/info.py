@@ -11,11 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 import ofipy
+from ofipy._discovery.hooks import every
 from ofipy._discovery.info import Explanation, Info
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json
 from ofipy.cli.tables import WRAPPED_WIDTH, print_table
 
-__all__ = ["show_parameters", "show_providers"]
+__all__ = ["show_hooks", "show_parameters", "show_providers"]
 
 SCHEMA = 1
 
@@ -130,4 +131,24 @@ def show_parameters(*, as_json: bool) -> None:
     table.add_column("help", min_width=WRAPPED_WIDTH)
     for each in parameters:
         table.add_row(each.name, each.range or "text", each.value, each.source, each.default, each.help)
+    print_table(data_console(), table)
+
+
+def show_hooks(*, as_json: bool) -> None:
+    """Print every hook with its options: name, range, default, help."""
+    hooks = every()
+    if as_json:
+        described = [
+            {"name": hook.name, "options": [asdict(option) for option in hook.options]} for hook in hooks
+        ]
+        print_json({"schema": SCHEMA, "hooks": described})
+        return
+    table = Table()
+    for heading in ("hook", "option", "range", "default"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("help", min_width=WRAPPED_WIDTH)
+    for hook in hooks:
+        table.add_row(hook.name, "", "", "", hook.description)
+        for option in hook.options:
+            table.add_row("", option.name, option.range or "text", option.default, option.help)
     print_table(data_console(), table)

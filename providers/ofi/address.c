@@ -96,6 +96,7 @@ int bridge_peer_open(struct ofp_peer *peer)
     result = endpoint->av->ops->insert(endpoint->av, peer->address, 1, &self->address, 0, NULL);
     if (result != 1)
         return result < 0 ? -bridge_error(result) : -EINVAL;
+    self->known = true;
     /* The object of an address that was removed and came back lives on: its place is the new one's. */
     earlier = find(endpoint, self->address);
     if (earlier) {
@@ -104,6 +105,27 @@ int bridge_peer_open(struct ofp_peer *peer)
     }
     enter(endpoint, self->address, peer);
     endpoint->source_count++;
+    return 0;
+}
+
+/* libfabric's connections are made by its providers, when the first message needs one. */
+int bridge_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    const struct bridge_endpoint *endpoint = bridge_endpoint_of(peer->endpoint);
+    struct bridge_peer *self = bridge_peer_of(peer);
+
+    (void)text;
+    (void)text_size;
+    /* Lost by order of the core, it forgot its number, by which libfabric goes on knowing it. */
+    for (uint32_t slot = 0; !self->known && slot < endpoint->source_capacity; slot++) {
+        if (endpoint->sources[slot].peer == peer) {
+            self->address = endpoint->sources[slot].address;
+            self->known = true;
+        }
+    }
+    if (!self->known)
+        return -EADDRNOTAVAIL;
+    ofp_peer_up(peer);
     return 0;
 }
 

@@ -126,6 +126,7 @@ struct bridge_endpoint {
 
 struct bridge_peer {
     uint64_t address; /* libfabric's number for it */
+    bool known;       /* `address` is that; not after the core has lost it, until it connects again */
     uint64_t sends;   /* operations to it at libfabric */
     bool reached;     /* something went through: short messages need no completion of their own */
     bool heard;       /* it knows this endpoint: it has sent something */
@@ -265,6 +266,7 @@ int bridge_address_check(const struct ofp_info *info, const void *address, size_
 int bridge_address_format(const struct ofp_info *info, const void *address, size_t length, char *text,
                           size_t text_size);
 int bridge_peer_open(struct ofp_peer *peer);
+int bridge_peer_connect(struct ofp_peer *peer, char *text, size_t text_size);
 void bridge_peer_close(struct ofp_peer *peer);
 void bridge_peer_down(struct ofp_peer *peer);
 struct ofp_peer *bridge_peer_find(const struct bridge_endpoint *endpoint, uint64_t address); /* NULL: unknown */

@@ -17,15 +17,6 @@ static const struct ofp_param params[] = {
     {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 
-/* libfabric's connections are made by its providers, when the first message needs one. */
-static int connect_peer(struct ofp_peer *peer, char *text, size_t text_size)
-{
-    (void)text;
-    (void)text_size;
-    ofp_peer_up(peer);
-    return 0;
-}
-
 static const struct ofp_endpoint_ops rdm_ops = {
     .size = sizeof(struct ofp_endpoint_ops),
     .endpoint_size = sizeof(struct bridge_endpoint),
@@ -33,7 +24,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .open = bridge_endpoint_open,
     .close = bridge_endpoint_close,
     .name = bridge_endpoint_name,
-    .connect = connect_peer,
+    .connect = bridge_peer_connect,
     .peer_down = bridge_peer_down,
     .peer_open = bridge_peer_open,
     .peer_close = bridge_peer_close,

@@ -9,6 +9,7 @@ test names, the run of the whole suite fails; the same of orders (``order_saw``)
 other, which must speak the same wire. It takes the tests that have a second side and needs that both meet.
 """
 
+import os
 import re
 import sys
 from collections import Counter
@@ -21,7 +22,7 @@ from typing import Any
 import pytest
 
 import ofipy
-from ofipy._base.binding import ffi
+from ofipy._base.binding import ffi, lib
 
 sys.path.insert(0, str(Path(__file__).parent))
 from deviations import deviation_of
@@ -41,6 +42,7 @@ ORDERS = {"": "msg_order", "rma_": "rma_order", "atomic_": "atomic_order"}
 
 _left_out = pytest.StashKey[Counter[str]]()
 _kept = pytest.StashKey[dict[Target, Counter[str]]]()
+_hooked = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -254,11 +256,21 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 @pytest.fixture(scope="session")
-def _all_sides() -> Iterator[dict[Target, Sides]]:
+def _all_sides(request: pytest.FixtureRequest) -> Iterator[dict[Target, Sides]]:
     made: dict[Target, Sides] = {}
     yield made
     for sides in made.values():
         sides.close()
+    request.config.stash[_hooked] = sum(sides.hooked_operations for sides in made.values())
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Hooks that are asked for and see nothing are a suite that tests something else than it says."""
+    asked, here = os.environ.get("OFIPY_HOOKS"), lib.ofp_hooks_operations()
+    if asked and exitstatus == 0 and not here + session.config.stash.get(_hooked, 0):
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        reporter.write_line(f"OFIPY_HOOKS={asked!r}, and the hooks saw no operation", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(autouse=True)

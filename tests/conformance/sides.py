@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 import ofipy
+from ofipy._base.binding import lib
 from ofipy.pingpong.leftovers import remove_leftovers
 
 TAG_SYNC = 2**63 - 1
@@ -166,6 +167,9 @@ class Sides:
         """
         raise NotImplementedError
 
+    hooked_operations = 0
+    """Operations that hooks have seen in other processes."""
+
     def close(self) -> None:
         """End what serves the sides."""
 
@@ -282,7 +286,7 @@ class Workers(Sides):
                 for number, function in enumerate((first, second))
             ]
             results = self._call(calls, timeout)
-            self._call([("close",)] * 2, START_SECONDS)
+            self.hooked_operations += sum(self._call([("close",)] * 2, START_SECONDS))
         except BaseException:
             self.kill()
             raise
@@ -369,6 +373,7 @@ def _serve(connection: Connection) -> None:
     endpoint: ofipy.Endpoint | None = None
     listener: ofipy.PassiveEndpoint | None = None
     options: dict[str, Any] = {}
+    told = 0
     while (call := connection.recv())[0] != "stop":
         result: Any = None
         try:
@@ -402,6 +407,8 @@ def _serve(connection: Connection) -> None:
                 assert endpoint is not None
                 endpoint.fabric.close()
                 side = endpoint = None
+                seen = lib.ofp_hooks_operations()
+                result, told = seen - told, seen
         except BaseException:
             connection.send((False, traceback.format_exc()))
         else:

@@ -118,7 +118,9 @@ static void test_an_object_keeps_and_passes_on_later(void **state)
     while (!object.finished)
         ofp_domain_progress(side.domain);
     assert_int_equal(ofp_cq_read(side.cq, &row, 1), 0);
+    assert_int_equal(ofpi_domain_enter((struct ofpi_domain *)side.domain), 0);
     ofpi_owner_pass_on(&object.owner, side.endpoint, object.kept_flags, &object.kept);
+    ofpi_domain_leave((struct ofpi_domain *)side.domain);
     assert_int_equal(ofp_cq_read(side.cq, &row, 1), 1);
     assert_int_equal(row.context, 5);
     assert_int_equal(row.length, 4);

@@ -127,8 +127,10 @@ static void test_receive_that_comes_back_later_is_posted_again(void **state)
     assert_non_null(asked_back);
     assert_int_equal(posted(), 1);
     b.endpoint->ops = true_ops;
+    assert_int_equal(ofpi_domain_enter((struct ofpi_domain *)b.domain), 0);
     assert_int_equal(true_ops->cancel(b.endpoint, asked_back), 0);
     ofpi_transfer_complete(asked_back, ECANCELED, 0);
+    ofpi_domain_leave((struct ofpi_domain *)b.domain);
     assert_received(11, first, "message");
     assert_int_equal(posted(), 0);
     assert_nothing_more();

@@ -269,6 +269,28 @@ static int read_a_part(struct ofp_endpoint *endpoint)
     return 1;
 }
 
+static void note_expiry(struct ofp_timer *timer, uint64_t now)
+{
+    (void)timer;
+    (void)now;
+}
+
+/* The deadline by which the sleeper would wake up was chosen before there was the timer. */
+static void test_a_timer_that_is_started_later_wakes_a_sleeper(void **state)
+{
+    struct ofp_timer timer = {.deadline = ofpi_now() + 20000000, .expired = note_expiry};
+    struct pollfd entry = {.fd = ofp_cq_fileno(b.cq), .events = POLLIN};
+
+    (void)state;
+    assert_int_equal(ofp_cq_arm(b.cq), 1);
+    assert_int_equal(ofpi_domain_enter((struct ofpi_domain *)b.domain), 0);
+    ofpi_core.timer_start(b.domain, &timer);
+    ofpi_domain_leave((struct ofpi_domain *)b.domain);
+    assert_int_equal(poll(&entry, 1, 5000), 1);
+    ofp_domain_progress(b.domain);
+    assert_int_equal(timer.position, 0);
+}
+
 static bool count_question(struct ofp_endpoint *endpoint)
 {
     (void)endpoint;
@@ -290,11 +312,13 @@ static void test_endpoints_that_had_work_are_asked_before_the_next_sleep(void **
     assert_int_equal(ofp_cq_arm(b.cq), 1);
     assert_int_equal(questions, 1);
     ops.progress = read_a_part;
+    assert_int_equal(ofpi_domain_enter(domain), 0);
     ofpi_progress(domain, false);
     assert_true(ofpi_arm(domain));
     assert_int_equal(questions, 2);
     b.endpoint->ops = before;
     ofpi_disarm(domain);
+    ofpi_domain_leave(domain);
 }
 
 static void test_notified_request_is_listed(void **state)
@@ -454,6 +478,7 @@ int main(void)
         WITH(open_auto, test_descriptor_becomes_readable),
         WITH(open_manual, test_descriptor_becomes_readable),
         WITH(open_manual, test_endpoints_that_had_work_are_asked_before_the_next_sleep),
+        WITH(open_manual, test_a_timer_that_is_started_later_wakes_a_sleeper),
         WITH(open_auto, test_notified_request_is_listed),
         WITH(open_manual, test_notified_request_is_listed),
         WITH(open_manual, test_signal_wakes_a_waiter),

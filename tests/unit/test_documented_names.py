@@ -21,7 +21,7 @@ import pytest
 
 import ofipy
 from fabtests.cli import fabtests
-from ofipy._discovery import providers
+from ofipy._discovery import hooks, providers
 from ofipy.cli.commands import ofipy_command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,6 +112,10 @@ def complain(found: Iterator[tuple[Code, str]]) -> None:
 # ---------------------------------------------------------------------------------------------------- attributes
 
 
+GROUPS = {hooks.GROUP, providers.GROUP}
+"""Of entry points."""
+
+
 def loggers(page: str) -> set[str]:
     """Names that the library logs under, for the pages that speak of them."""
     if page not in ("docs/how-to/debug.md", "docs/how-to/configure.md"):
@@ -158,7 +162,7 @@ CHAIN = r"((?:\.[A-Za-z_]\w*(?:\(\))?)+)"
 def wrong_attributes(code: Code) -> Iterator[str]:
     for match in re.finditer(rf"(?<![\w./-])ofipy{CHAIN}(?![\w/]|\.\w)", code.text):
         dotted = "ofipy" + match[1].replace("()", "")
-        if dotted not in loggers(code.page) and not is_there(dotted):
+        if dotted not in loggers(code.page) | GROUPS and not is_there(dotted):
             yield dotted
     for match in re.finditer(rf"(?<![\w./>\"'-])([a-z]\w*){CHAIN}", code.text):
         names = match[2].replace("()", "").split(".")[1:]

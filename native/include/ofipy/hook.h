@@ -3,7 +3,8 @@
  * Hooks: observers and injectors between an application and its transport. docs/explanation/layers.md tells the whole.
  *
  * A hook outside the tree is a shared object that exports one function, `ofp_hook_entry`; nothing is linked. All entries are
- * called with the domain's lock held and must not block; each of them may be NULL.
+ * called with the domain's lock held and must not block; each of them may be NULL. Many are called in the middle of something:
+ * a hook never posts or cancels.
  */
 #ifndef OFIPY_HOOK_H
 #define OFIPY_HOOK_H
@@ -28,9 +29,10 @@ struct ofp_hook_operation {
     uint64_t number;                /* of all operations of the process that hooks have seen, from 1 */
     uint64_t length;                /* bytes of local memory */
     uint64_t tag;
-    uint32_t peer; /* index in the address vector, or OFP_PEER_ANY */
-    uint16_t code; /* OFP_SEND … */
-    void *private; /* `operation_size` bytes of the hook that is called, zeroed at first */
+    struct ofp_peer *peer; /* to whom, or from whom; NULL: any source, or one that there is no peer of yet */
+    uint32_t index;        /* that it names: in the address vector, or OFP_PEER_ANY; OFP_PEER_UNKNOWN of type MSG */
+    uint16_t code;         /* OFP_SEND … */
+    void *private;         /* `operation_size` bytes of the hook that is called, zeroed at first */
 };
 
 /* What `post` may ask for. Zeroed when it is called. */
@@ -54,7 +56,9 @@ struct ofp_hook {
     void (*close)(struct ofp_hook_endpoint *hook);
     /*
      * Before an operation is posted. 0: go on. -EAGAIN: hold it back until verdict->retry_at, then it is posted without asking
-     * again; receives are not held back. Another error: it ends with that, and is not posted.
+     * again; receives are not held back. Another error: it ends with that, is not posted, and hooks further away from the
+     * application are neither asked nor told. The second half of a receive, which claims or drops a message that was set
+     * aside, belongs to the first: nobody is asked.
      */
     int (*post)(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation, struct ofp_hook_verdict *verdict);
     /* The core or the transport refused it in the call; no completion follows. */
@@ -62,14 +66,23 @@ struct ofp_hook {
     /* It has ended; with `more` one message of a multi-receive buffer that goes on. */
     void (*completed)(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation,
                       const struct ofp_completion *completion, bool more);
-    /* A message has come, or was announced, and is about to be matched. */
+    /*
+     * The core has taken a message that has come whole, begun to come, or was announced; the operation that it met may have
+     * completed already. Transports that match messages themselves tell of none.
+     */
     void (*arrived)(struct ofp_hook_endpoint *hook, const struct ofp_message *message, enum ofp_hook_arrival how);
-    /* A peer's access to memory here has taken effect; flags as of core->remote_event. */
+    /*
+     * A peer's access to memory here has taken effect; flags as of core->remote_event. A hook with this entry has transports
+     * with OFP_CAP_RMA_EVENT tell of every access, others of none.
+     */
     void (*remote)(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, uint64_t flags, uint64_t length);
     /* The peer's state has changed from `before`; `error` where it is LOST, else 0. */
     void (*peer_changed)(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, enum ofp_peer_state before, int error);
     /* A copy that the core made of a payload is about to be given back; may be overwritten. */
     void (*released)(struct ofp_hook_endpoint *hook, void *memory, size_t length);
+    /* The transport writes `length` bytes at `offset` of a receive's memory, which has receive->length. */
+    void (*written)(struct ofp_hook_endpoint *hook, const struct ofp_receive *receive, uint64_t offset,
+                    uint64_t length);
     /* What it has gathered, as JSON: writes at most `size` bytes with the zero, answers how long the text is without. */
     int64_t (*report)(struct ofp_hook_endpoint *hook, char *json, size_t size);
 };
@@ -83,9 +96,7 @@ struct ofp_hook_core {
     double (*option_fraction)(const struct ofp_hook_endpoint *hook, const char *name);
     /* The hook's bytes of a peer. */
     void *(*peer_private)(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer);
-    /* The peer of an index, NULL: there is none yet. */
-    struct ofp_peer *(*peer_at)(const struct ofp_hook_endpoint *hook, uint32_t index);
-    /* Take the way to a peer, as soon as the post that runs is over. */
+    /* From within `post`: take the way to a peer as soon as it is over. The first of several in one post. */
     void (*peer_lose)(const struct ofp_hook_endpoint *hook, struct ofp_peer *peer, const char *text);
     /* Whether this thread, or at least some thread, holds the domain's lock. */
     bool (*lock_is_held)(const struct ofp_hook_endpoint *hook);

@@ -94,11 +94,39 @@ int ofp_log_next(int *level, char *provider, size_t provider_size, char *text, s
 int ofp_log_waiting(void);
 void ofp_log_set_level(int level);
 
+/* ------------------------------------------------------------------------------------------------------------ hooks */
+
+/* Load a hook's shared object; a second load of the same name leaves the first. */
+int ofp_hook_load(const char *path, char *text, size_t text_size);
+/* The hooks that are known, by index. -EINVAL: there is none. */
+int ofp_hook_count(void);
+int ofp_hook_get(int index, const char **name, const char **description);
+struct ofp_hook_option_info {
+    const char *name;
+    const char *type;
+    const char *default_value;
+    const char *help;
+    char range[64]; /* as of parameters */
+};
+/* -ENOENT: it has no more options. */
+int ofp_hook_option(int index, int option, struct ofp_hook_option_info *info);
+/* Whether a list can be meant, "trace:file=t.json;fault:fail=0.01"; -EINVAL with a text that says what is wrong with it. */
+int ofp_hooks_check(const char *list, char *text, size_t text_size);
+/* How many operations hooks have seen in this process. */
+uint64_t ofp_hooks_operations(void);
+/*
+ * What a hook of an endpoint has gathered, as JSON: writes at most `size` bytes with the zero, returns the length of the whole
+ * text. `name`: the first of that name. -ENOENT: the endpoint has none, -EOPNOTSUPP: it gathers nothing.
+ */
+int64_t ofp_endpoint_hook_report(struct ofp_endpoint *endpoint, const char *name, char *json, size_t size);
+
 /* ----------------------------------------------------------------------------------------------------------- domain */
 
 struct ofp_domain_attr {
     uint32_t threading; /* OFP_THREAD_… */
     uint32_t progress;  /* OFP_PROGRESS_…: AUTO starts the helper thread */
+    /* Hooks of its endpoints: "trace:file=t.json;fault:fail=0.01". Empty: none; NULL: what OFIPY_HOOKS says. */
+    const char *hooks;
 };
 int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, const struct ofp_domain_attr *attr,
                     struct ofp_domain **domain, char *text, size_t text_size);

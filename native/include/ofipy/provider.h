@@ -219,8 +219,15 @@ struct ofp_timer {
 
 enum ofp_log_level { OFP_LOG_DEBUG = 10, OFP_LOG_INFO = 20, OFP_LOG_WARNING = 30, OFP_LOG_ERROR = 40 };
 
-/* A fraction is between 0 and 1. */
-enum ofp_param_type { OFP_PARAM_STRING, OFP_PARAM_BOOL, OFP_PARAM_SIZE, OFP_PARAM_INT, OFP_PARAM_FRACTION };
+/* A fraction is between 0 and 1. A time is written with its unit, "100us", and a number of nanoseconds. */
+enum ofp_param_type {
+    OFP_PARAM_STRING,
+    OFP_PARAM_BOOL,
+    OFP_PARAM_SIZE,
+    OFP_PARAM_INT,
+    OFP_PARAM_FRACTION,
+    OFP_PARAM_TIME
+};
 
 /*
  * A setting `OFIPY_<NAME>`, declared once. All strings are literals of the declarer. A size or a number has bounds, which the
@@ -231,7 +238,7 @@ struct ofp_param {
     enum ofp_param_type type;
     const char *default_value;
     const char *help;
-    int64_t least, most; /* OFP_PARAM_SIZE and OFP_PARAM_INT: both allowed */
+    int64_t least, most; /* OFP_PARAM_SIZE, OFP_PARAM_INT and OFP_PARAM_TIME: both allowed */
 };
 
 /* ------------------------------------------------------------------------------------------------ provider's tables */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The hook `debug`: the contracts between core and transport, looked at while a program runs. What breaks one ends the
+ * process, after a line in the log and on standard error that says which.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hooks.h"
+
+/* What copies of payload are overwritten with when they are given back. */
+#define RELEASED_BYTE 0xdb
+
+enum stage { UNSEEN, POSTED, REFUSED, ENDED };
+
+struct operation {
+    uint32_t stage;
+    uint64_t flags, ignore;
+};
+
+struct endpoint {
+    uint64_t under_way;
+};
+
+struct peer {
+    bool seen; /* since it was made, or zeroed */
+    uint8_t state;
+};
+
+static const struct ofp_hook_core *core;
+
+static const char *const state_names[] = {"unused", "connecting", "up", "lost"};
+
+/* --------------------------------------------------------------------------------------------------------- violations */
+
+static _Noreturn void violated(const struct ofp_hook_endpoint *hook, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static _Noreturn void violated(const struct ofp_hook_endpoint *hook, const char *format, ...)
+{
+    const char *provider = hook->endpoint->info->provider;
+    char what[OFP_TEXT_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(what, sizeof(what), format, arguments);
+    va_end(arguments);
+    core->core->log(OFP_LOG_ERROR, provider, "hook debug: endpoint %u: %s", hook->endpoint->id, what);
+    /* Nobody reads the log of a process that is no more. */
+    fprintf(stderr, "ofipy: hook debug: endpoint %u of %s: %s\n", hook->endpoint->id, provider, what);
+    abort();
+}
+
+static void check_lock(const struct ofp_hook_endpoint *hook, const char *where)
+{
+    if (!core->lock_is_held(hook))
+        violated(hook, "%s without the domain's lock", where);
+}
+
+/* --------------------------------------------------------------------------------------------------------- operations */
+
+static bool is_receive(const struct ofp_hook_operation *operation)
+{
+    return operation->code == OFP_RECV || operation->code == OFP_TRECV;
+}
+
+static int debug_post(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation,
+                      struct ofp_hook_verdict *verdict)
+{
+    struct endpoint *endpoint = hook->private;
+    struct operation *seen = operation->private;
+
+    (void)verdict;
+    check_lock(hook, "post");
+    seen->stage = POSTED;
+    seen->flags = operation->op->flags;
+    seen->ignore = operation->op->ignore;
+    endpoint->under_way++;
+    return 0;
+}
+
+static void leave(struct ofp_hook_endpoint *hook, const struct ofp_hook_operation *operation, enum stage stage)
+{
+    static const char *const stories[] = {"was never posted", "", "was refused before", "had ended before"};
+    struct endpoint *endpoint = hook->private;
+    struct operation *seen = operation->private;
+
+    if (seen->stage != POSTED)
+        violated(hook, "operation %llu of code %u ends, and it %s", (unsigned long long)operation->number,
+                 operation->code, stories[seen->stage]);
+    if (stage == POSTED)
+        return;
+    seen->stage = stage;
+    endpoint->under_way--;
+}
+
+static void debug_refused(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation, int error)
+{
+    check_lock(hook, "a refusal");
+    leave(hook, operation, REFUSED);
+    if (error <= 0)
+        violated(hook, "operation %llu of code %u was refused with %d, which is no error",
+                 (unsigned long long)operation->number, operation->code, error);
+}
+
+/* What the end of each kind says. */
+static uint64_t kind_of(uint16_t code)
+{
+    switch (code) {
+    case OFP_SEND:
+    case OFP_TSEND:
+        return OFP_COMPLETED_SEND;
+    case OFP_READ:
+    case OFP_FETCH_ATOMIC:
+    case OFP_COMPARE_ATOMIC:
+        return OFP_COMPLETED_READ;
+    case OFP_WRITE:
+    case OFP_ATOMIC:
+        return OFP_COMPLETED_WRITE;
+    default:
+        return OFP_COMPLETED_RECV | OFP_COMPLETED_MULTI_RECV;
+    }
+}
+
+/* A receive that has taken a message. */
+static void check_message(struct ofp_hook_endpoint *hook, const struct ofp_hook_operation *operation,
+                          const struct ofp_completion *completion)
+{
+    const struct operation *seen = operation->private;
+    unsigned long long number = operation->number, length = completion->length, room = operation->length;
+    uint64_t beyond = completion->tag ^ operation->tag;
+
+    if (!(seen->flags & (OFP_PEEK | OFP_HOLD | OFP_DISCARD)) &&
+        (length > room || completion->buffer_offset > room - length))
+        violated(hook, "receive %llu has %llu bytes of room and ends with %llu at %llu", number, room, length,
+                 (unsigned long long)completion->buffer_offset);
+    if (operation->code == OFP_TRECV && completion->flags & OFP_COMPLETED_RECV && beyond & ~seen->ignore)
+        violated(hook, "receive %llu of tag %#llx ends with a message of tag %#llx", number,
+                 (unsigned long long)operation->tag, (unsigned long long)completion->tag);
+    if (operation->index != OFP_PEER_ANY && completion->flags & OFP_COMPLETED_RECV &&
+        completion->source != operation->index && completion->source != OFP_PEER_UNKNOWN)
+        violated(hook, "receive %llu from peer %u ends with a message of peer %u", number, operation->index,
+                 completion->source);
+}
+
+static void debug_completed(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation,
+                            const struct ofp_completion *completion, bool more)
+{
+    unsigned long long number = operation->number;
+
+    check_lock(hook, "a completion");
+    leave(hook, operation, more ? POSTED : ENDED);
+    if (!(completion->flags & kind_of(operation->code)))
+        violated(hook, "operation %llu of code %u ends with flags %#llx, which are another kind's", number,
+                 operation->code, (unsigned long long)completion->flags);
+    if (completion->error < 0)
+        violated(hook, "operation %llu of code %u ends with the negative error %d", number, operation->code,
+                 completion->error);
+    if (completion->error)
+        return;
+    if (is_receive(operation))
+        check_message(hook, operation, completion);
+    else if (completion->length != operation->length)
+        violated(hook, "operation %llu of code %u is of %llu bytes and ends with %llu", number, operation->code,
+                 (unsigned long long)operation->length, (unsigned long long)completion->length);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- others */
+
+static void debug_arrived(struct ofp_hook_endpoint *hook, const struct ofp_message *message, enum ofp_hook_arrival how)
+{
+    (void)how;
+    check_lock(hook, "an arrival");
+    if (!message->peer)
+        return;
+    if (message->source != message->peer->index)
+        violated(hook, "a message of peer %u says that it is of peer %u", message->peer->index, message->source);
+    if (message->peer->state != OFP_PEER_UP)
+        violated(hook, "a message of peer %u arrives while that is %s", message->peer->index,
+                 state_names[message->peer->state]);
+}
+
+static void debug_peer_changed(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, enum ofp_peer_state before,
+                               int error)
+{
+    struct peer *seen = core->peer_private(hook, peer);
+
+    (void)error;
+    check_lock(hook, "a change of a peer's state");
+    if (seen->seen ? seen->state != before : before != OFP_PEER_UNUSED && before != OFP_PEER_LOST)
+        violated(hook, "peer %u was %s, and changes from %s to %s", peer->index,
+                 state_names[seen->seen ? seen->state : OFP_PEER_UNUSED], state_names[before],
+                 state_names[peer->state]);
+    seen->seen = true;
+    seen->state = peer->state;
+}
+
+static void debug_written(struct ofp_hook_endpoint *hook, const struct ofp_receive *receive, uint64_t offset,
+                          uint64_t length)
+{
+    check_lock(hook, "a write into a receive");
+    if (offset > receive->length || length > receive->length - offset)
+        violated(hook, "receive_write of %llu bytes at %llu of a receive of %llu", (unsigned long long)length,
+                 (unsigned long long)offset, (unsigned long long)receive->length);
+}
+
+/* Who still reads it sends this. */
+static void debug_released(struct ofp_hook_endpoint *hook, void *memory, size_t length)
+{
+    check_lock(hook, "the release of a copy");
+    memset(memory, RELEASED_BYTE, length);
+}
+
+static void debug_close(struct ofp_hook_endpoint *hook)
+{
+    const struct endpoint *endpoint = hook->private;
+
+    if (endpoint->under_way)
+        violated(hook, "it closes, and %llu operations have not ended", (unsigned long long)endpoint->under_way);
+}
+
+static const struct ofp_hook debug = {
+    .abi = OFP_HOOK_ABI,
+    .size = sizeof(debug),
+    .name = "debug",
+    .description = "Looks at the contracts between core and transport, and ends the process where one is broken",
+    .endpoint_size = sizeof(struct endpoint),
+    .peer_size = sizeof(struct peer),
+    .operation_size = sizeof(struct operation),
+    .close = debug_close,
+    .post = debug_post,
+    .refused = debug_refused,
+    .completed = debug_completed,
+    .arrived = debug_arrived,
+    .peer_changed = debug_peer_changed,
+    .written = debug_written,
+    .released = debug_released,
+};
+
+const struct ofp_hook *ofpi_hook_debug(const struct ofp_hook_core *services)
+{
+    core = services;
+    return &debug;
+}
