@@ -389,12 +389,14 @@ def test_files() -> None:
 
 SEAMS = "docs/explanation/seams.md"
 LIBFABRIC = "docs/reference/libfabric.md"
+LAYERS = "docs/explanation/layers.md"
 
 FOREIGN: set[tuple[str, str]] = {
     # Entries of a provider's tables in C.
     *((page, name) for page in (SEAMS, LIBFABRIC) for name in ("domain.open", "endpoint.open")),
     # Not there yet, and said to be needed.
     *((SEAMS, name) for name in ("ofp_packet_ops", "native/rdm")),
+    *((LAYERS, name) for name in ("native/rdm", "native/rdm/transfer", "ofp_collective")),
     # libfabric's.
     (LIBFABRIC, "fi_triggered_context()"),
     (LIBFABRIC, "providers/fi_peer.h"),

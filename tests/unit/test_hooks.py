@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from ofipy._binding import lib
 
 import ofipy
+from ofipy._base.binding import lib
 from ofipy._discovery import hooks as _hooks
 
 TIMEOUT = 20
