@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from ofipy.pingpong.pair import pick_cores
+
 from .builds import TREE, install, make_environment
 
 FOLDER = TREE / "build" / "paired"
@@ -71,7 +73,7 @@ class Side:
     """One of the two builds, in a process of its own."""
 
     def __init__(self, python: Path) -> None:
-        command = [str(python), "-P", str(SIDE)]
+        command = [str(python), "-P", str(SIDE), *map(str, pick_cores())]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )

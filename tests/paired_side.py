@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One build in a paired measurement: takes rounds of ``fabtests compare`` one by one, as it is told on its input.
 
-Each line in is a JSON object with case, mode, bytes and, after the first round of these, count; each line out is one
-with count and value. Between two rounds it sleeps, and so do its workers.
+Arguments: the two cores. Each line in is a JSON object with case, mode, bytes and, after the first round of these,
+count; each line out is one with count and value. Between two rounds it sleeps, and so do its workers.
 """
 
 import json
@@ -10,11 +10,10 @@ import sys
 
 from fabtests.compare.cases import CASES
 from fabtests.compare.field import Field
-from ofipy.pingpong.pair import pick_cores
 
 
 def main() -> None:
-    with Field(cores=pick_cores()) as field:
+    with Field(cores=(int(sys.argv[1]), int(sys.argv[2]))) as field:
         for line in sys.stdin:
             order = json.loads(line)
             case = CASES[order["case"]]
