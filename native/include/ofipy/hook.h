@@ -32,6 +32,7 @@ struct ofp_hook_operation {
     struct ofp_peer *peer; /* to whom, or from whom; NULL: any source, or one that there is no peer of yet */
     uint32_t index;        /* that it names: in the address vector, or OFP_PEER_ANY; OFP_PEER_UNKNOWN of type MSG */
     uint16_t code;         /* OFP_SEND … */
+    bool posted;           /* no hook has failed it: transport or core have seen it */
     void *private;         /* `operation_size` bytes of the hook that is called, zeroed at first */
 };
 
