@@ -56,6 +56,7 @@ from ofipy._multi_receive import MessageView, MultiReceive
 from ofipy._open import listen, open
 from ofipy._operations import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
 from ofipy._passive import ConnectionRequest, PassiveEndpoint
+from ofipy._profile import ProfileRow
 from ofipy._providers import Provider
 from ofipy._receive_context import ReceiveContext
 from ofipy._region import Region
@@ -126,6 +127,7 @@ __all__ = [
     "Peer",
     "PeerLost",
     "PreparedRequest",
+    "ProfileRow",
     "Progress",
     "Provider",
     "ProviderUnavailable",

@@ -28,6 +28,7 @@ from ofipy._owner import check_owner
 from ofipy._passive import ConnectionRequest, answered
 from ofipy._poster import CLOSED, Poster, make_poster
 from ofipy._posting import Posting
+from ofipy._profile import ProfileRow, profile_of
 from ofipy._refused import check_defaults, check_option
 from ofipy._region import Region
 from ofipy._remote_access import RemoteAccess
@@ -478,6 +479,24 @@ class Endpoint(Resource, Messaging, MultiReceiving, RemoteAccess, RemoteAtomics,
             provider=self.provider,
         )
         return EndpointStatistics(*(int(getattr(record, name)) for name in EndpointStatistics.__slots__))
+
+    def profile(self) -> list[ProfileRow]:
+        """What the hook ``profile`` has counted since it was opened: a row for each kind of operation and peer.
+
+        Raises
+        ------
+        NotSupported
+            When it was opened without that hook.
+
+        Examples
+        --------
+        >>> with ofipy.open(hooks="profile") as ep:
+        ...     ep.tsend(b"hello", ep.insert(ep.address), tag=1).wait()
+        ...     row = ep.profile()[0]
+        >>> row.operation, row.operations, row.bytes, row.sizes
+        ('tsend', 1, 5, {4: 1})
+        """
+        return profile_of(self._pointer("profile"), self.provider)
 
     # ------------------------------------------------------------------------------------------------------
     # lifetime

@@ -99,6 +99,8 @@ struct ofp_hook_core {
     void *(*peer_private)(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer);
     /* From within `post`: take the way to a peer as soon as it is over. The first of several in one post. */
     void (*peer_lose)(const struct ofp_hook_endpoint *hook, struct ofp_peer *peer, const char *text);
+    /* A peer of this endpoint by its index; NULL: there is none. */
+    struct ofp_peer *(*peer_at)(const struct ofp_hook_endpoint *hook, uint32_t index);
     /* Whether this thread, or at least some thread, holds the domain's lock. */
     bool (*lock_is_held)(const struct ofp_hook_endpoint *hook);
 };
