@@ -21,7 +21,7 @@ import pytest
 
 import ofipy
 from fabtests.cli import fabtests
-from ofipy import _providers
+from ofipy import _hooks, _providers
 from ofipy.cli.commands import ofipy_command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,11 +114,18 @@ def complain(found: Iterator[tuple[Code, str]]) -> None:
 
 def loggers(page: str) -> set[str]:
     """Names that the library logs under, for the pages that speak of them."""
+    if page == "docs/how-to/trace-and-inject-faults.md":
+        assert 'OFP_LOG_DEBUG, "trace"' in (ROOT / "native" / "hooks" / "trace.c").read_text()
+        return {"ofipy.trace"}
     if page not in ("docs/how-to/debug.md", "docs/how-to/configure.md"):
         return set()
     assert 'getLogger("ofipy.config")' in (ROOT / "ofipy" / "_config.py").read_text()
     assert 'OFP_LOG_WARNING, "core"' in (ROOT / "native" / "src" / "param.c").read_text()
     return {"ofipy.config", "ofipy.core", *(f"ofipy.{name}" for name in _providers.known())}
+
+
+GROUPS = {_hooks.GROUP}
+"""Of entry points, as far as no module has the same name."""
 
 
 def has(kind: type, name: str) -> bool:
@@ -158,7 +165,7 @@ CHAIN = r"((?:\.[A-Za-z_]\w*(?:\(\))?)+)"
 def wrong_attributes(code: Code) -> Iterator[str]:
     for match in re.finditer(rf"(?<![\w./-])ofipy{CHAIN}(?![\w/]|\.\w)", code.text):
         dotted = "ofipy" + match[1].replace("()", "")
-        if dotted not in loggers(code.page) and not is_there(dotted):
+        if dotted not in loggers(code.page) | GROUPS and not is_there(dotted):
             yield dotted
     for match in re.finditer(rf"(?<![\w./>\"'-])([a-z]\w*){CHAIN}", code.text):
         names = match[2].replace("()", "").split(".")[1:]
@@ -243,13 +250,18 @@ def arguments(text: str, start: int) -> str:
     return "".join(inner)[1:]
 
 
+@cache
+def options_of_hooks() -> set[str]:
+    return {option.name for hook in _hooks.every() for option in hook.options}
+
+
 KEYWORD = r"(?<![\w.$/-])([a-z_]\w*)=(?!=)"
 
 
 def wrong_keywords(code: Code) -> Iterator[str]:
     if code.language not in ("", "python", "indented"):
         return
-    text, known = code.text, callables()
+    text, known = re.sub(r'"[^"]*"', '""', code.text), callables()  # lists of hooks have options of their own
     for match in re.finditer(r"([A-Za-z_]\w*)\(", text):
         signatures = known.get(match[1])
         inner = arguments(text, match.end() - 1)
@@ -258,7 +270,7 @@ def wrong_keywords(code: Code) -> Iterator[str]:
                 yield f"{match[1]}({keyword}=)"
     if code.language:
         return
-    every = set().union(*(names for several in known.values() for names in several))
+    every = set().union(*(names for several in known.values() for names in several)) | options_of_hooks()
     bare = re.fullmatch(rf"{KEYWORD}\S*", text)
     if bare and bare[1] not in every:
         yield f"{bare[1]}="
@@ -322,7 +334,9 @@ def wrong_options(code: Code) -> Iterator[str]:
                 if not code.language or code.text.lstrip().startswith(("$", match[1])):
                     yield f"{match[1]} {words[0]}"
                 continue
-            command = command.commands[words[0]]
+            command = command.commands[words.pop(0)]
+            if isinstance(command, click.Group) and words:
+                command = command.commands[words[0]]
         for word in words:
             option = word.partition("=")[0].rstrip(",.:)")
             if re.fullmatch(r"--?[A-Za-z][\w-]*", option) and option not in options_of(command):
