@@ -59,6 +59,7 @@ from ofipy._objects.endpoint import Endpoint, EndpointAlias
 from ofipy._objects.fabric import Domain, Fabric
 from ofipy._objects.open import listen, open
 from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
+from ofipy._objects.profile import ProfileRow
 from ofipy._objects.receive_context import ReceiveContext
 from ofipy._objects.statistics import EndpointStatistics
 from ofipy._operations.connection import Connection
@@ -127,6 +128,7 @@ __all__ = [
     "Peer",
     "PeerLost",
     "PreparedRequest",
+    "ProfileRow",
     "Progress",
     "Provider",
     "ProviderUnavailable",

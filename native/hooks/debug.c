@@ -64,7 +64,7 @@ static void check_lock(const struct ofp_hook_endpoint *hook, const char *where)
 
 static bool is_receive(const struct ofp_hook_operation *operation)
 {
-    return operation->code == OFP_RECV || operation->code == OFP_TRECV;
+    return ofp_operation_is(operation->code, OFP_RECEIVES);
 }
 
 static int debug_post(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation,
@@ -109,20 +109,10 @@ static void debug_refused(struct ofp_hook_endpoint *hook, struct ofp_hook_operat
 /* What the end of each kind says. */
 static uint64_t kind_of(uint16_t code)
 {
-    switch (code) {
-    case OFP_SEND:
-    case OFP_TSEND:
-        return OFP_COMPLETED_SEND;
-    case OFP_READ:
-    case OFP_FETCH_ATOMIC:
-    case OFP_COMPARE_ATOMIC:
-        return OFP_COMPLETED_READ;
-    case OFP_WRITE:
-    case OFP_ATOMIC:
-        return OFP_COMPLETED_WRITE;
-    default:
-        return OFP_COMPLETED_RECV | OFP_COMPLETED_MULTI_RECV;
-    }
+    if (!ofp_operation_is(code, OFP_REMOTE))
+        return ofp_operation_is(code, OFP_RECEIVES) ? OFP_COMPLETED_RECV | OFP_COMPLETED_MULTI_RECV
+                                                    : OFP_COMPLETED_SEND;
+    return ofp_operation_is(code, OFP_READS) ? OFP_COMPLETED_READ : OFP_COMPLETED_WRITE;
 }
 
 /* A receive that has taken a message. */

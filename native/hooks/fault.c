@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hooks.h"
+#include "operation_name.h"
 
 #define MINUTE_NS 60000000000ll
 #define ERROR_MAX 4095
@@ -96,19 +97,14 @@ static int read_error(struct fault *fault, const char *said, char *text, size_t 
     return -EINVAL;
 }
 
-static const char *const operations[] = {
-    [OFP_SEND] = "send",
-    [OFP_RECV] = "recv",
-    [OFP_TSEND] = "tsend",
-    [OFP_TRECV] = "trecv",
-    [OFP_READ] = "read",
-    [OFP_WRITE] = "write",
-    [OFP_ATOMIC] = "atomic",
-    [OFP_FETCH_ATOMIC] = "fetch_atomic",
-    [OFP_COMPARE_ATOMIC] = "compare_atomic",
-};
-#define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
 #define RECEIVES (1u << OFP_RECV | 1u << OFP_TRECV)
+
+static bool is_named(uint32_t code, const char *said, size_t length)
+{
+    const char *name = operation_name(code);
+
+    return ofp_operation_row(code)->capability && strlen(name) == length && memcmp(name, said, length) == 0;
+}
 
 static int read_operations(struct fault *fault, const char *said, char *text, size_t size)
 {
@@ -116,10 +112,9 @@ static int read_operations(struct fault *fault, const char *said, char *text, si
     while (*said) {
         size_t length = strcspn(said, "+"), code = 0;
 
-        while (code < OPERATIONS &&
-               (!operations[code] || strlen(operations[code]) != length || memcmp(operations[code], said, length) != 0))
+        while (code < OFP_OPERATION_COUNT && !is_named((uint32_t)code, said, length))
             code++;
-        if (code == OPERATIONS) {
+        if (code == OFP_OPERATION_COUNT) {
             snprintf(
                 text, size,
                 "operation=%.32s; send, recv, tsend, trecv, read, write, atomic, fetch_atomic and compare_atomic are "
@@ -183,7 +178,7 @@ static int fail(struct ofp_hook_endpoint *hook, const struct ofp_hook_operation 
 {
     const struct fault *fault = hook->private;
 
-    snprintf(verdict->text, sizeof(verdict->text), "a %s failed on purpose, as %s=%s asks", operations[operation->code],
+    snprintf(verdict->text, sizeof(verdict->text), "a %s failed on purpose, as %s=%s asks", operation_name(operation->code),
              option, core->option_string(hook, option));
     return -fault->error;
 }

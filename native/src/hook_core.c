@@ -49,6 +49,13 @@ static void *peer_private(const struct ofp_hook_endpoint *hook, const struct ofp
     return (char *)peer->private + ofpi_peer_private_size(peer->endpoint) + use_of(hook)->at_peer;
 }
 
+static struct ofp_peer *peer_at(const struct ofp_hook_endpoint *hook, uint32_t index)
+{
+    struct ofpi_peer *peer = ofpi_peer_at((const struct ofpi_endpoint *)hook->endpoint, index);
+
+    return peer ? &peer->base : NULL;
+}
+
 static void peer_lose(const struct ofp_hook_endpoint *hook, struct ofp_peer *peer, const char *text)
 {
     struct ofpi_hooks *hooks = ((struct ofpi_endpoint *)hook->endpoint)->hooks;
@@ -71,5 +78,6 @@ const struct ofp_hook_core ofpi_hook_core = {
     .option_fraction = option_fraction,
     .peer_private = peer_private,
     .peer_lose = peer_lose,
+    .peer_at = peer_at,
     .lock_is_held = lock_is_held,
 };

@@ -145,6 +145,7 @@ static void ask(struct ofpi_hooked *hooked, struct verdict *verdict)
         verdict->error = ask_one(hooked, hooked->asked++, verdict);
     hooks->in_post = false;
     hooked->operation.op = NULL;
+    hooked->operation.posted = !verdict->error;
 }
 
 /* A loss that a hook has asked for. The operation itself may be over. */

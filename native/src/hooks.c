@@ -13,7 +13,7 @@
 #define HOOKS_MAX 32
 
 /* In the tree, in the order of `ofipy info --hooks`. */
-static ofp_hook_entry_fn *const in_tree[] = {ofpi_hook_debug, ofpi_hook_fault};
+static ofp_hook_entry_fn *const in_tree[] = {ofpi_hook_debug, ofpi_hook_fault, ofpi_hook_profile, ofpi_hook_trace};
 
 static pthread_mutex_t hooks_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Guarded by hooks_lock. Copies, so that the table of an older header has NULL where it has no entry. */

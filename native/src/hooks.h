@@ -16,6 +16,6 @@ const struct ofp_hook *ofpi_hook_find(const char *name, size_t length);
 /* The names of all, with commas, for a refusal. */
 void ofpi_hook_names(char *text, size_t text_size);
 
-ofp_hook_entry_fn ofpi_hook_debug, ofpi_hook_fault;
+ofp_hook_entry_fn ofpi_hook_debug, ofpi_hook_fault, ofpi_hook_profile, ofpi_hook_trace;
 
 #endif

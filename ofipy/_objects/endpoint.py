@@ -22,7 +22,7 @@ from ofipy._discovery.domain import Child
 from ofipy._discovery.info import Info
 from ofipy._discovery.peers import Peers
 from ofipy._memory.region import Region
-from ofipy._objects import options, statistics
+from ofipy._objects import options, profile, statistics
 from ofipy._objects.attributes import ConnectionRequest, EndpointAttributes
 from ofipy._objects.parent import P
 from ofipy._objects.receive_context import ReceiveContext
@@ -124,6 +124,7 @@ class Endpoint(Child[P]):
     option = options.option
     set_option = options.set_option
     stats = statistics.stats
+    profile = profile.profile
 
     def __init__(
         self,

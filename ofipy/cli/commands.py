@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The subcommands of ``ofipy`` and their options; the modules that do the work are imported late."""
 
+from pathlib import Path
+
 import rich_click as click
 
 from ofipy.cli.support import Seconds
@@ -109,3 +111,27 @@ def version(as_json: bool) -> None:
     from ofipy.cli import version as module
 
     module.show_version(as_json=as_json)
+
+
+@ofipy_command.group()
+def trace() -> None:
+    """Work on the files that the hook trace writes."""
+
+
+@trace.command()
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False)
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where the merged trace goes.",
+)
+def merge(files: tuple[Path, ...], output: Path) -> None:
+    """Make one trace of those of several processes, with the arrows between them."""
+    from ofipy.cli.trace import merge_files
+
+    merge_files(files, output)

@@ -111,6 +111,7 @@ def test_readme(tmp_path: Path) -> None:
     [
         ("docs/how-to/use-asyncio.md", 4),
         ("docs/how-to/debug.md", 4),
+        ("docs/how-to/trace-and-inject-faults.md", 2),
         ("docs/reference/records.md", 1),
     ],
 )

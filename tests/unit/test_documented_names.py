@@ -118,6 +118,9 @@ GROUPS = {hooks.GROUP, providers.GROUP}
 
 def loggers(page: str) -> set[str]:
     """Names that the library logs under, for the pages that speak of them."""
+    if page == "docs/how-to/trace-and-inject-faults.md":
+        assert 'OFP_LOG_DEBUG, "trace"' in (ROOT / "native" / "hooks" / "trace.c").read_text()
+        return {"ofipy.trace"}
     if page not in ("docs/how-to/debug.md", "docs/how-to/configure.md"):
         return set()
     assert 'getLogger("ofipy.config")' in (ROOT / "ofipy" / "_base" / "config.py").read_text()
@@ -247,13 +250,18 @@ def arguments(text: str, start: int) -> str:
     return "".join(inner)[1:]
 
 
+@cache
+def options_of_hooks() -> set[str]:
+    return {option.name for hook in hooks.every() for option in hook.options}
+
+
 KEYWORD = r"(?<![\w.$/-])([a-z_]\w*)=(?!=)"
 
 
 def wrong_keywords(code: Code) -> Iterator[str]:
     if code.language not in ("", "python", "indented"):
         return
-    text, known = code.text, callables()
+    text, known = re.sub(r'"[^"]*"', '""', code.text), callables()  # lists of hooks have options of their own
     for match in re.finditer(r"([A-Za-z_]\w*)\(", text):
         signatures = known.get(match[1])
         inner = arguments(text, match.end() - 1)
@@ -262,7 +270,7 @@ def wrong_keywords(code: Code) -> Iterator[str]:
                 yield f"{match[1]}({keyword}=)"
     if code.language:
         return
-    every = set().union(*(names for several in known.values() for names in several))
+    every = set().union(*(names for several in known.values() for names in several)) | options_of_hooks()
     bare = re.fullmatch(rf"{KEYWORD}\S*", text)
     if bare and bare[1] not in every:
         yield f"{bare[1]}="
@@ -326,7 +334,9 @@ def wrong_options(code: Code) -> Iterator[str]:
                 if not code.language or code.text.lstrip().startswith(("$", match[1])):
                     yield f"{match[1]} {words[0]}"
                 continue
-            command = command.commands[words[0]]
+            command = command.commands[words.pop(0)]
+            if isinstance(command, click.Group) and words:
+                command = command.commands[words[0]]
         for word in words:
             option = word.partition("=")[0].rstrip(",.:)")
             if re.fullmatch(r"--?[A-Za-z][\w-]*", option) and option not in options_of(command):

@@ -32,6 +32,7 @@ struct ofp_hook_operation {
     struct ofp_peer *peer; /* to whom, or from whom; NULL: any source, or one that there is no peer of yet */
     uint32_t index;        /* that it names: in the address vector, or OFP_PEER_ANY; OFP_PEER_UNKNOWN of type MSG */
     uint16_t code;         /* OFP_SEND … */
+    bool posted;           /* no hook has failed it: transport or core have seen it */
     void *private;         /* `operation_size` bytes of the hook that is called, zeroed at first */
 };
 
@@ -98,6 +99,8 @@ struct ofp_hook_core {
     void *(*peer_private)(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer);
     /* From within `post`: take the way to a peer as soon as it is over. The first of several in one post. */
     void (*peer_lose)(const struct ofp_hook_endpoint *hook, struct ofp_peer *peer, const char *text);
+    /* A peer of this endpoint by its index; NULL: there is none. */
+    struct ofp_peer *(*peer_at)(const struct ofp_hook_endpoint *hook, uint32_t index);
     /* Whether this thread, or at least some thread, holds the domain's lock. */
     bool (*lock_is_held)(const struct ofp_hook_endpoint *hook);
 };

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The hook `profile`: how many operations of each kind ended with each peer, how large they were and how long they took from
+ * post to completion. What was posted and refused is no operation.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hooks.h"
+#include "operation_name.h"
+#include "profile_total.h"
+
+#define BUCKETS 256 /* a power of two */
+
+struct endpoint {
+    struct profile_row *rows; /* in the order in which they began, the last first */
+    struct profile_row *buckets[BUCKETS];
+    bool table;
+};
+
+struct operation {
+    uint64_t begin;
+};
+
+static const struct ofp_hook_core *core;
+
+static const struct ofp_param options[] = {
+    {"table", OFP_PARAM_BOOL, "yes", "Print the sums of all closed endpoints on standard error when the process ends",
+     0, 0},
+    {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
+};
+
+/* -------------------------------------------------------------------------------------------------------------- rows */
+
+static int place_of(uint64_t number) { return number ? 64 - __builtin_clzll(number) : 0; }
+
+static uint64_t least_of(int place) { return place ? 1ull << (place - 1) : 0; }
+
+/* As the addresses of Python print; a quote would end the text of JSON early. */
+static void write_address(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer, char *text, size_t size)
+{
+    const struct ofp_info *info = hook->endpoint->info;
+    size_t used = (size_t)snprintf(text, size, "%s://", info->provider);
+
+    if (used >= size || hook->endpoint->domain->provider->address_format(info, peer->address, peer->address_length,
+                                                                         text + used, size - used) != 0)
+        text[0] = 0;
+    for (; *text; text++)
+        if (*text == '"' || *text == '\\' || (unsigned char)*text < ' ')
+            *text = '?';
+}
+
+/* Made when it is first needed. NULL: no memory, and it is not counted. */
+static struct profile_row *row_of(struct ofp_hook_endpoint *hook, uint32_t code, uint32_t index, struct ofp_peer *peer)
+{
+    struct endpoint *endpoint = hook->private;
+    struct profile_row **bucket = &endpoint->buckets[(index * 16 + code) & (BUCKETS - 1)];
+    struct profile_row *row = *bucket;
+
+    while (row && (row->code != code || row->peer != index))
+        row = row->in_bucket;
+    if (row)
+        return row;
+    row = calloc(1, sizeof(*row));
+    if (!row)
+        return NULL;
+    row->code = (uint16_t)code;
+    row->peer = index;
+    if (peer || (peer = core->peer_at(hook, index)))
+        write_address(hook, peer, row->address, sizeof(row->address));
+    row->in_bucket = *bucket;
+    row->next = endpoint->rows;
+    return *bucket = endpoint->rows = row;
+}
+
+/* --------------------------------------------------------------------------------------------------------- operations */
+
+static int profile_open(struct ofp_hook_endpoint *hook, char *text, size_t text_size)
+{
+    struct endpoint *endpoint = hook->private;
+
+    (void)text;
+    (void)text_size;
+    endpoint->table = core->option_int(hook, "table") != 0;
+    return 0;
+}
+
+static int profile_post(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation,
+                        struct ofp_hook_verdict *verdict)
+{
+    struct operation *seen = operation->private;
+
+    (void)hook;
+    (void)verdict;
+    seen->begin = core->core->now();
+    return 0;
+}
+
+static void profile_completed(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation,
+                              const struct ofp_completion *completion, bool more)
+{
+    const struct operation *seen = operation->private;
+    bool receive = ofp_operation_is(operation->code, OFP_RECEIVES);
+    bool taken = receive && completion->flags & OFP_COMPLETED_RECV && !completion->error;
+    struct profile_row *row;
+
+    (void)more;
+    /* The end of a multi-receive buffer that no message came with. */
+    if (receive && !taken && !completion->error && completion->flags & OFP_COMPLETED_MULTI_RECV)
+        return;
+    row = row_of(hook, operation->code, taken ? completion->source : operation->index, operation->peer);
+    if (!row)
+        return;
+    row->counts.operations++;
+    if (completion->error) {
+        row->counts.errors++;
+        return;
+    }
+    row->counts.bytes += receive ? completion->length : operation->length;
+    row->counts.sizes[place_of(receive ? completion->length : operation->length)]++;
+    row->counts.latencies[place_of(core->core->now() - seen->begin)]++;
+}
+
+static void profile_close(struct ofp_hook_endpoint *hook)
+{
+    struct endpoint *endpoint = hook->private;
+
+    if (endpoint->table && endpoint->rows)
+        profile_total_add(endpoint->rows);
+    while (endpoint->rows) {
+        struct profile_row *row = endpoint->rows;
+
+        endpoint->rows = row->next;
+        free(row);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- report */
+
+struct text {
+    char *at;
+    size_t room;
+    int64_t length; /* of the whole, be there room or not */
+};
+
+static void append(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void append(struct text *text, const char *format, ...)
+{
+    size_t used = (size_t)text->length < text->room ? (size_t)text->length : text->room;
+    va_list arguments;
+
+    va_start(arguments, format);
+    text->length += vsnprintf(text->room ? text->at + used : NULL, text->room - used, format, arguments);
+    va_end(arguments);
+}
+
+static void append_places(struct text *text, const char *name, const uint64_t *places)
+{
+    const char *between = "";
+
+    append(text, ",\"%s\":[", name);
+    for (int i = 0; i < PROFILE_PLACES; i++) {
+        if (!places[i])
+            continue;
+        append(text, "%s[%" PRIu64 ",%" PRIu64 "]", between, least_of(i), places[i]);
+        between = ",";
+    }
+    append(text, "]");
+}
+
+static void append_row(struct text *text, const struct profile_row *row)
+{
+    const struct profile_counts *counts = &row->counts;
+
+    append(text, "{\"operation\":\"%s\",\"peer\":", operation_name(row->code));
+    if (row->peer == OFP_PEER_ANY || row->peer == OFP_PEER_UNKNOWN)
+        append(text, "null");
+    else
+        append(text, "%" PRIu32, row->peer);
+    append(text, ",\"address\":\"%s\",\"operations\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"bytes\":%" PRIu64,
+           row->address, counts->operations, counts->errors, counts->bytes);
+    append_places(text, "sizes", counts->sizes);
+    append_places(text, "latencies", counts->latencies);
+    append(text, "}");
+}
+
+static int64_t profile_report(struct ofp_hook_endpoint *hook, char *json, size_t size)
+{
+    const struct endpoint *endpoint = hook->private;
+    struct text text = {.at = json, .room = size};
+
+    append(&text, "{\"schema\":1,\"rows\":[");
+    for (const struct profile_row *row = endpoint->rows; row; row = row->next) {
+        append_row(&text, row);
+        if (row->next)
+            append(&text, ",");
+    }
+    append(&text, "]}");
+    return text.length;
+}
+
+static const struct ofp_hook profile = {
+    .abi = OFP_HOOK_ABI,
+    .size = sizeof(profile),
+    .name = "profile",
+    .description = "Counts operations, their bytes and times, by kind and peer; Endpoint.profile()",
+    .options = options,
+    .endpoint_size = sizeof(struct endpoint),
+    .operation_size = sizeof(struct operation),
+    .open = profile_open,
+    .close = profile_close,
+    .post = profile_post,
+    .completed = profile_completed,
+    .report = profile_report,
+};
+
+const struct ofp_hook *ofpi_hook_profile(const struct ofp_hook_core *services)
+{
+    core = services;
+    return &profile;
+}

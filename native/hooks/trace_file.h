@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the hook `trace` keeps of an endpoint until it closes, and the file that it is then written to, in Chrome's trace
+ * format. Endpoints of one process may share a file; between two of them it is a whole document. Any thread; own lock.
+ */
+#ifndef TRACE_FILE_H
+#define TRACE_FILE_H
+
+#include "ofipy/provider.h"
+
+enum trace_kind { TRACE_OPERATION, TRACE_ARRIVAL, TRACE_PEER };
+
+struct trace_event {
+    uint64_t begin, end; /* ns */
+    uint64_t length, tag;
+    uint64_t number; /* of an operation */
+    uint64_t flow;   /* the arrow that begins or ends here; 0: none */
+    uint32_t peer;   /* index, OFP_PEER_ANY, OFP_PEER_UNKNOWN */
+    int32_t error;
+    uint16_t kind; /* enum trace_kind */
+    uint16_t code; /* operation: OFP_SEND …; arrival: enum ofp_hook_arrival; peer: enum ofp_peer_state */
+};
+
+/* Events of one endpoint. Guarded by its domain's lock. */
+struct trace_events {
+    struct trace_event *all;
+    size_t count, room;
+};
+
+struct trace_file;
+
+/*
+ * The file of that name, begun unless an endpoint of this process has done so; it stays open as long as the process lives. NULL
+ * with a text: it cannot be written.
+ */
+struct trace_file *trace_file_open(const char *name, char *text, size_t text_size);
+/* Sorts the events and adds them under this title. 0, or a negative errno. */
+int trace_file_add(struct trace_file *file, const char *title, struct trace_events *events);
+/* "unused", "connecting", "up", "lost" */
+const char *trace_peer_state(uint32_t state);
+
+#endif
