@@ -7,27 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iov.h"
 #include "tcp.h"
 
 #define CHUNK_ROOM (TCP_CHUNK - sizeof(struct tcp_item))
 /* Unused chunks that a domain keeps. */
 #define CHUNKS_KEPT 16
-
-uint32_t tcp_iov_skip(struct iovec *to, uint32_t room, const struct iovec *iov, uint32_t count, uint64_t offset)
-{
-    uint32_t filled = 0;
-
-    for (uint32_t i = 0; i < count && filled < room; i++) {
-        if (offset >= iov[i].iov_len) {
-            offset -= iov[i].iov_len;
-            continue;
-        }
-        to[filled].iov_base = (char *)iov[i].iov_base + offset;
-        to[filled++].iov_len = iov[i].iov_len - offset;
-        offset = 0;
-    }
-    return filled;
-}
 
 /* ----------------------------------------------------------------------------------------------------------- items */
 
@@ -194,21 +179,6 @@ static uint64_t item_length(const struct tcp_item *item)
     }
 }
 
-/* -1: the region was closed meanwhile, and what is to be sent is gone with it. */
-static int accesses_iov(const struct tcp_item *item, struct iovec *iov, uint32_t room)
-{
-    struct iovec whole[TCP_REMOTE_MAX];
-
-    for (uint32_t i = 0; i < item->accesses->count; i++) {
-        const struct ofp_remote_access *access = &item->accesses->access[i];
-
-        if (!access->memory && access->length)
-            return -1;
-        whole[i] = (struct iovec){access->memory, access->length};
-    }
-    return (int)tcp_iov_skip(iov, room, whole, item->accesses->count, item->offset);
-}
-
 static int item_iov(struct tcp_item *item, struct iovec *iov, uint32_t room)
 {
     switch (item->kind) {
@@ -216,7 +186,8 @@ static int item_iov(struct tcp_item *item, struct iovec *iov, uint32_t room)
         return (int)tcp_iov_skip(iov, room, item->pending->transfer.iov, item->pending->transfer.iov_count,
                                  item->offset);
     case TCP_ITEM_ACCESSES:
-        return accesses_iov(item, iov, room);
+        /* What is to be sent may be gone. */
+        return tcp_accesses_iov(item->accesses, item->offset, iov, room);
     default:
         iov[0] = (struct iovec){item->bytes + item->begin, item->end - item->begin};
         return 1;

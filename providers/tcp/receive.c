@@ -10,97 +10,6 @@
 
 #include "tcp.h"
 
-/* --------------------------------------------------------------------------------------------- the payload under way */
-
-void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_header *header,
-                         struct ofp_receive *receive)
-{
-    struct tcp_inbound *in = &connection->in;
-
-    in->op = header->op;
-    in->flags = header->flags;
-    in->left = header->payload;
-    in->offset = 0;
-    in->target = receive ? TCP_TARGET_RECEIVE : TCP_TARGET_NONE;
-    in->room = receive ? receive->length : 0;
-    in->receive = receive;
-    in->refused = 0;
-}
-
-void tcp_inbound_drop(struct tcp_connection *connection)
-{
-    struct tcp_inbound *in = &connection->in;
-
-    if (in->target == TCP_TARGET_WRITE)
-        tcp_accesses_free(in->accesses);
-    if (in->target == TCP_TARGET_ATOMIC)
-        free(in->operands);
-    in->target = TCP_TARGET_NONE;
-    in->room = 0;
-}
-
-static uint32_t accesses_iov(const struct tcp_accesses *accesses, uint64_t offset, struct iovec *iov, uint32_t room)
-{
-    struct iovec whole[TCP_REMOTE_MAX];
-
-    for (uint32_t i = 0; i < accesses->count; i++) {
-        /* Closed under the peer's hands: what was to go there goes nowhere. */
-        if (!accesses->access[i].memory)
-            return 0;
-        whole[i] = (struct iovec){accesses->access[i].memory, accesses->access[i].length};
-    }
-    return tcp_iov_skip(iov, room, whole, accesses->count, offset);
-}
-
-static uint32_t read_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room)
-{
-    const struct ofp_transfer *transfer = &in->pending->transfer;
-    struct iovec result = {transfer->result, transfer->length};
-
-    if (in->pending->operation.op >= OFP_ATOMIC)
-        return tcp_iov_skip(iov, room, &result, 1, in->offset);
-    return tcp_iov_skip(iov, room, transfer->iov, transfer->iov_count, in->offset);
-}
-
-/* The places of what is still to come, at most `room` of them. */
-static uint32_t target_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room)
-{
-    switch (in->target) {
-    case TCP_TARGET_RECEIVE:
-        return tcp_iov_skip(iov, room, in->receive->iov, in->receive->iov_count, in->offset);
-    case TCP_TARGET_READ:
-        return read_iov(in, iov, room);
-    case TCP_TARGET_ATOMIC:
-        iov[0] = (struct iovec){in->operands->bytes + in->offset, in->room - in->offset};
-        return 1;
-    case TCP_TARGET_WRITE:
-        return accesses_iov(in->accesses, in->offset, iov, room);
-    default:
-        return 0;
-    }
-}
-
-/* The same, cut to the bytes that have a place. Returns how many bytes that is. */
-static uint64_t direct_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room, uint32_t *count)
-{
-    uint64_t left = in->room > in->offset ? in->room - in->offset : 0, sum = 0;
-
-    *count = 0;
-    if (!left || !in->left)
-        return 0;
-    if (left > in->left)
-        left = in->left;
-    *count = target_iov(in, iov, room);
-    for (uint32_t i = 0; i < *count; i++) {
-        if (iov[i].iov_len > left - sum)
-            iov[i].iov_len = left - sum;
-        sum += iov[i].iov_len;
-        if (sum == left)
-            *count = i + 1;
-    }
-    return sum;
-}
-
 /* Bytes of the payload under way that lie in the scratch buffer; returns how many of them were. */
 static size_t feed_payload(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
 {
@@ -109,7 +18,7 @@ static size_t feed_payload(struct tcp_connection *connection, const uint8_t *byt
     struct iovec iov[OFP_SEGMENT_LIMIT];
     uint32_t count;
 
-    direct_iov(in, iov, OFP_SEGMENT_LIMIT, &count);
+    tcp_inbound_iov(in, iov, OFP_SEGMENT_LIMIT, &count);
     for (uint32_t i = 0; i < count && done < part; i++) {
         size_t piece = iov[i].iov_len < part - done ? iov[i].iov_len : part - done;
 
@@ -367,7 +276,7 @@ int tcp_receive(struct tcp_connection *connection)
     while (events < TCP_READ_TURNS && tcp_may_read(connection)) {
         struct iovec iov[OFP_SEGMENT_LIMIT + 1];
         uint32_t count;
-        uint64_t direct = direct_iov(&connection->in, iov, OFP_SEGMENT_LIMIT, &count), asked;
+        uint64_t direct = tcp_inbound_iov(&connection->in, iov, OFP_SEGMENT_LIMIT, &count), asked;
         ssize_t result;
 
         iov[count++] = (struct iovec){connection->endpoint->scratch, TCP_SCRATCH};

@@ -94,36 +94,6 @@ void tcp_rma_have_read(struct tcp_connection *connection)
 
 /* ------------------------------------------------------------------------------------------------- requests of peers */
 
-void tcp_accesses_free(struct tcp_accesses *accesses)
-{
-    for (uint32_t i = 0; i < accesses->count; i++)
-        tcp_core->remote_release(&accesses->access[i]);
-    free(accesses);
-}
-
-struct tcp_accesses *tcp_access_all(struct tcp_connection *connection, const struct tcp_header *header, uint32_t rights,
-                                    int *error)
-{
-    struct tcp_accesses *accesses = calloc(1, sizeof(*accesses));
-
-    *error = -ENOMEM;
-    if (!accesses)
-        return NULL;
-    for (unsigned i = 0; i < header->remote_count; i++) {
-        const struct ofp_remote_segment *remote = &header->remote[i];
-
-        *error = ofp_remote_access(connection->endpoint->base, remote->key, remote->offset, remote->length, rights,
-                                   &accesses->access[i]);
-        if (*error) {
-            tcp_accesses_free(accesses);
-            return NULL;
-        }
-        accesses->count++;
-        accesses->length += remote->length;
-    }
-    return accesses;
-}
-
 static const char *refusal(int error)
 {
     switch (error) {

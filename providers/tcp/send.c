@@ -8,28 +8,6 @@
 /* Payload up to this is put behind its header before it is written. */
 #define SHORT_PAYLOAD 512
 
-/* ------------------------------------------------------------------------------------------------------------- ends */
-
-void tcp_pending_sent(struct ofp_pending *pending)
-{
-    tcp_pending_of(pending)->sent = true;
-    if (!tcp_pending_of(pending)->unacked)
-        ofp_transfer_complete(pending, 0, 0);
-}
-
-bool tcp_pending_acked(struct tcp_connection *connection, int error, int provider_error)
-{
-    struct tcp_pending *first = OFP_CONTAINER_OF(connection->acks.next, struct tcp_pending, node);
-
-    if (ofp_list_empty(&connection->acks) || !first->sent)
-        return false;
-    ofp_list_remove(&first->node);
-    ofp_transfer_complete(tcp_pending_base(first), error, provider_error);
-    return true;
-}
-
-/* ---------------------------------------------------------------------------------------------------------- sending */
-
 void tcp_send_header(struct tcp_connection *connection, const struct tcp_header *header)
 {
     uint8_t bytes[TCP_HEADER_MAX];

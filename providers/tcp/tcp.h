@@ -165,6 +165,31 @@ bool tcp_auth_begin(struct tcp_connection *connection);
 /* A message of a connection in that state. True: the peer is who it says; false: not yet, or the connection is over. */
 bool tcp_auth_message(struct tcp_connection *connection, const struct tcp_header *header);
 
+/* ----------------------------------------------------------------------------------------------------------- pending.c */
+
+/* The kernel has all of it, or the acknowledgement is here. */
+void tcp_pending_sent(struct ofp_pending *pending);
+bool tcp_pending_acked(struct tcp_connection *connection, int error, int provider_error);
+
+/* ------------------------------------------------------------------------------------------------------------ access.c */
+
+/* All of a request, or nothing. NULL: *error says why. */
+struct tcp_accesses *tcp_access_all(struct tcp_connection *connection, const struct tcp_header *header, uint32_t rights,
+                                    int *error);
+void tcp_accesses_free(struct tcp_accesses *accesses);
+/* Where their bytes from `offset` on are, at most `room` pieces. -1: a region was closed, and its memory is gone with it. */
+int tcp_accesses_iov(const struct tcp_accesses *accesses, uint64_t offset, struct iovec *iov, uint32_t room);
+
+/* ----------------------------------------------------------------------------------------------------------- inbound.c */
+
+/* Begin with a payload: its place, or none. */
+void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_header *header,
+                         struct ofp_receive *receive);
+/* The places of what is still to come, at most `room`. Returns how many bytes have one. */
+uint64_t tcp_inbound_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room, uint32_t *count);
+/* The connection ends in the middle of something. */
+void tcp_inbound_drop(struct tcp_connection *connection);
+
 /* ------------------------------------------------------------------------------------------------------------ queue.c */
 
 enum tcp_item_kind { TCP_ITEM_BYTES, TCP_ITEM_TRANSFER, TCP_ITEM_ACCESSES };
@@ -210,8 +235,6 @@ static inline bool tcp_may_read(const struct tcp_connection *connection)
 }
 void tcp_flush(struct ofp_endpoint *base);
 void tcp_chunks_free(struct tcp_domain *domain);
-/* Copy `count` entries, without their first `offset` bytes, into `to`; returns how many are left. */
-uint32_t tcp_iov_skip(struct iovec *to, uint32_t room, const struct iovec *iov, uint32_t count, uint64_t offset);
 
 /* ------------------------------------------------------------------------------------------------------------- send.c */
 
@@ -223,9 +246,6 @@ void tcp_send_header(struct tcp_connection *connection, const struct tcp_header 
 /* Send a header and an operation's payload; `pending`: it was retained already. As ofp_endpoint_ops.post. */
 int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header *header,
                      const struct ofp_transfer *transfer, struct ofp_pending *pending, bool unacked);
-/* The kernel has all of it, or the acknowledgement is here. */
-void tcp_pending_sent(struct ofp_pending *pending);
-bool tcp_pending_acked(struct tcp_connection *connection, int error, int provider_error);
 
 /* ---------------------------------------------------------------------------------------------------------- receive.c */
 
@@ -237,11 +257,6 @@ bool tcp_receive_again(struct tcp_connection *connection);
 bool tcp_stall_is_hopeless(const struct tcp_connection *connection);
 /* So the rest of it is dropped. */
 void tcp_stall_end(struct tcp_connection *connection);
-/* The connection ends in the middle of something. */
-void tcp_inbound_drop(struct tcp_connection *connection);
-/* Begin with a payload: its place, or none. */
-void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_header *header,
-                         struct ofp_receive *receive);
 
 /* ---------------------------------------------------------------------------------------------------------- dispatch.c */
 
@@ -322,9 +337,5 @@ bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *
 bool tcp_rma_write(struct tcp_connection *connection, const struct tcp_header *header);
 void tcp_rma_written(struct tcp_connection *connection);
 void tcp_rma_have_read(struct tcp_connection *connection);
-void tcp_accesses_free(struct tcp_accesses *accesses);
-/* All of a request, or nothing. NULL: *error says why. */
-struct tcp_accesses *tcp_access_all(struct tcp_connection *connection, const struct tcp_header *header, uint32_t rights,
-                                    int *error);
 
 #endif
