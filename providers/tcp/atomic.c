@@ -88,7 +88,7 @@ static void answer(struct tcp_connection *connection, const struct tcp_operands 
     if (error) {
         tcp_send_refusal(connection, fetches ? TCP_REFUSED_ANSWER : TCP_REFUSED_ACK, -error);
     } else if (!fetches) {
-        tcp_acknowledge(connection, TCP_FLAG_DELIVERY);
+        tcp_send_ack(connection, TCP_FLAG_DELIVERY);
     } else {
         tcp_send_header(connection, &fetched);
         if (!tcp_queue_bytes(connection, operands->bytes, operands->header.length))

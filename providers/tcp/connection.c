@@ -167,13 +167,6 @@ void tcp_connection_end(struct tcp_connection *connection, int error, bool proce
         ofp_peer_lost(peer, error, process_gone, text);
 }
 
-void tcp_connection_doom(struct tcp_connection *connection, int error)
-{
-    if (!connection->doom)
-        connection->doom = error;
-    tcp_connection_ready(connection);
-}
-
 static void name_of(const struct tcp_connection *connection, char text[TCP_ADDRESS_TEXT])
 {
     union tcp_address theirs = {0};
@@ -254,7 +247,7 @@ void tcp_connection_leave(struct tcp_connection *connection)
         tcp_connection_discard(connection);
         return;
     }
-    tcp_goodbye(connection, false);
+    tcp_send_goodbye(connection, false);
     tcp_connection_state(connection, TCP_LEAVING);
     forget_peer(connection);
     forget_operations(connection);

@@ -2,83 +2,15 @@
 /* What each kind of message means. */
 #include <errno.h>
 
-#include "ofipy/sender.h"
 #include "tcp.h"
 
-void tcp_acknowledge(struct tcp_connection *connection, uint16_t flags)
+/* A payload is under way, unless it is empty. `good`: the connection is not over. */
+static ssize_t begun(struct tcp_connection *connection, bool good)
 {
-    struct tcp_header ack = {.op = TCP_MSG, .op_data = TCP_OP_DATA_ACK};
-
-    if (flags & TCP_FLAGS_ACK)
-        tcp_send_header(connection, &ack);
-}
-
-bool tcp_has_data(const struct tcp_connection *connection, const struct tcp_header *header)
-{
-    const struct sockaddr *address = connection->peer->address;
-    uint64_t who = header->flags & TCP_FLAG_CQ_DATA && !connection->extended ? ofp_sender_of(header->data) : 0;
-
-    if (who && address->sa_family == AF_INET && who == ofp_sender_of_ipv4((const struct sockaddr_in *)address))
-        return false;
-    return header->flags & TCP_FLAG_CQ_DATA;
-}
-
-static inline void fill_message(struct ofp_message *message, const struct tcp_connection *connection,
-                                const struct tcp_header *header)
-{
-    message->peer = connection->peer;
-    message->source = connection->peer->index;
-    message->tagged = header->op == TCP_TAG;
-    message->extras = 0;
-    message->has_data = header->flags & TCP_FLAG_CQ_DATA && tcp_has_data(connection, header);
-    message->tag = header->tag;
-    message->data = header->data;
-    message->length = header->payload;
-}
-
-/* It will be charged again when it is tried again. */
-static ssize_t not_taken(struct tcp_connection *connection, uint64_t length)
-{
-    if (connection->extended) {
-        connection->allowance += length + TCP_MESSAGE_COST;
-        connection->owed -= length + TCP_MESSAGE_COST;
-    }
-    return -EAGAIN;
-}
-
-/* The core is full, but the sender was granted the room. */
-static int keep_promise(struct ofp_endpoint *endpoint, const struct ofp_message *message, const uint8_t *payload)
-{
-    struct ofp_receive *receive;
-
-    if (ofp_message_begin(endpoint, message, true, &receive) != 0)
-        return -EAGAIN;
-    ofp_receive_write(receive, 0, payload, receive->length);
-    ofp_receive_complete(receive, 0, 0);
-    return 0;
-}
-
-static ssize_t deliver_message(struct tcp_connection *connection, const struct tcp_header *header,
-                               const uint8_t *payload, size_t available)
-{
-    struct ofp_endpoint *endpoint = connection->endpoint->base;
-    struct ofp_message message;
-    struct ofp_receive *receive;
-
-    if (TCP_LIKELY(connection->extended) && !tcp_credit_charge(connection, header->payload))
+    if (!good)
         return -ECONNABORTED;
-    fill_message(&message, connection, header);
-    if (TCP_LIKELY(header->payload <= available)) {
-        if (TCP_UNLIKELY(ofp_message_arrived(endpoint, &message, payload) != 0) &&
-            (!connection->extended || keep_promise(endpoint, &message, payload) != 0))
-            return not_taken(connection, header->payload);
-        if (TCP_UNLIKELY(header->flags & TCP_FLAGS_ACK))
-            tcp_acknowledge(connection, header->flags);
-        return (ssize_t)header->payload;
-    }
-    if (ofp_message_begin(endpoint, &message, connection->extended, &receive) != 0)
-        return not_taken(connection, header->payload);
-    tcp_inbound_receive(connection, header, receive);
+    if (!connection->in.left)
+        tcp_dispatched(connection);
     return 0;
 }
 
@@ -93,9 +25,7 @@ static ssize_t deliver_data(struct tcp_connection *connection, const struct tcp_
         return -ECONNABORTED;
     }
     tcp_inbound_receive(connection, header, receive);
-    if (!header->payload)
-        tcp_dispatched(connection);
-    return 0;
+    return begun(connection, true);
 }
 
 static ssize_t deliver_ack(struct tcp_connection *connection)
@@ -115,18 +45,18 @@ ssize_t tcp_dispatch(struct tcp_connection *connection, const struct tcp_header 
     }
     switch (header->op) {
     case TCP_TAG:
-        return deliver_message(connection, header, payload, available);
+        return tcp_message_deliver(connection, header, payload, available);
     case TCP_MSG:
         if (tcp_is_ack(header))
             return deliver_ack(connection);
-        return deliver_message(connection, header, payload, available);
+        return tcp_message_deliver(connection, header, payload, available);
     case TCP_READ_REQ:
         return tcp_rma_read(connection, header) ? 0 : -ECONNABORTED;
     case TCP_READ_RSP:
     case TCP_FETCHED:
-        return tcp_rma_answer(connection, header) ? 0 : -ECONNABORTED;
+        return begun(connection, tcp_rma_answer(connection, header));
     case TCP_WRITE:
-        return tcp_rma_write(connection, header) ? 0 : -ECONNABORTED;
+        return begun(connection, tcp_rma_write(connection, header));
     case TCP_TAG_RTS:
         return tcp_rendezvous_requested(connection, header);
     case TCP_CTS:
@@ -174,5 +104,5 @@ void tcp_dispatched(struct tcp_connection *connection)
         }
         break;
     }
-    tcp_acknowledge(connection, flags);
+    tcp_send_ack(connection, flags);
 }

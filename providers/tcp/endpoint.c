@@ -299,7 +299,7 @@ int tcp_endpoint_drain(struct ofp_endpoint *base)
             struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_connection, node);
 
             if (connection->state == TCP_UP)
-                tcp_goodbye(connection, true);
+                tcp_send_goodbye(connection, true);
         }
     }
     endpoint->closing = true;

@@ -95,21 +95,6 @@ int tcp_credit_settle_all(struct tcp_endpoint *endpoint)
 
 /* --------------------------------------------------------------------------------------------------------- messages */
 
-void tcp_goodbye(struct tcp_connection *connection, bool ended)
-{
-    struct tcp_header goodbye = {.op = TCP_GOODBYE, .op_data = ended};
-
-    if (connection->extended && !connection->shut)
-        tcp_send_header(connection, &goodbye);
-}
-
-void tcp_send_refusal(struct tcp_connection *connection, enum tcp_refused what, int error)
-{
-    struct tcp_header refused = {.op = TCP_REFUSED, .op_data = (uint8_t)what, .words = {(uint64_t)error}};
-
-    tcp_send_header(connection, &refused);
-}
-
 static bool refused(struct tcp_connection *connection, const struct tcp_header *header)
 {
     struct tcp_pending *first = OFP_CONTAINER_OF(connection->reads.next, struct tcp_pending, node);

@@ -267,4 +267,24 @@ static inline struct ofp_pending *tcp_pending_base(struct tcp_pending *pending)
     return OFP_CONTAINER_OF(pending, struct ofp_pending, provider_data);
 }
 
+/* Something may be there to be read, or done. */
+static inline void tcp_connection_ready(struct tcp_connection *connection)
+{
+    if (!ofp_list_linked(&connection->ready))
+        ofp_list_append(&connection->endpoint->ready, &connection->ready);
+}
+/* From within a call that cannot end it: progress does. */
+static inline void tcp_connection_doom(struct tcp_connection *connection, int error)
+{
+    if (!connection->doom)
+        connection->doom = error;
+    tcp_connection_ready(connection);
+}
+/* At the next flush of the endpoint, at the latest with progress. */
+static inline void tcp_queue_later(struct tcp_connection *connection)
+{
+    if (!ofp_list_linked(&connection->dirty))
+        ofp_list_append(&connection->endpoint->dirty, &connection->dirty);
+}
+
 #endif

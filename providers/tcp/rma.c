@@ -55,9 +55,7 @@ int tcp_rma_post(struct tcp_connection *connection, const struct ofp_transfer *t
 {
     if (transfer->op->op == OFP_WRITE)
         return post_write(connection, transfer);
-    if (transfer->op->op == OFP_READ)
-        return post_read(connection, transfer);
-    return connection->extended ? tcp_atomic_post(connection, transfer) : -EOPNOTSUPP;
+    return post_read(connection, transfer);
 }
 
 bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *header)
@@ -78,8 +76,6 @@ bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *
     }
     *in = (struct tcp_inbound){.target = TCP_TARGET_READ, .left = header->payload, .room = header->payload};
     in->pending = pending;
-    if (!header->payload)
-        tcp_dispatched(connection);
     return true;
 }
 
@@ -121,8 +117,6 @@ static bool refuse(struct tcp_connection *connection, const struct tcp_header *h
     }
     tcp_inbound_receive(connection, header, NULL);
     connection->in.refused = -error;
-    if (!header->payload)
-        tcp_dispatched(connection);
     return true;
 }
 
@@ -175,8 +169,6 @@ bool tcp_rma_write(struct tcp_connection *connection, const struct tcp_header *h
     in->offset = 0;
     in->data = header->data;
     in->accesses = accesses;
-    if (!header->payload)
-        tcp_dispatched(connection);
     return true;
 }
 

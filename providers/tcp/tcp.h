@@ -69,16 +69,8 @@ void tcp_connection_end(struct tcp_connection *connection, int error, bool proce
 void tcp_connection_violation(struct tcp_connection *connection, const char *what);
 /* Tell this side's operator of somebody who is refused: as a warning once a second at most. */
 void tcp_log_refusal(const struct tcp_connection *connection, const char *why);
-/* From within a call that cannot end it: progress does. */
-void tcp_connection_doom(struct tcp_connection *connection, int error);
 /* The stream is at its end, or broken (error positive). */
 void tcp_connection_lost(struct tcp_connection *connection, int error);
-/* Something may be there to be read, or done. */
-static inline void tcp_connection_ready(struct tcp_connection *connection)
-{
-    if (!ofp_list_linked(&connection->ready))
-        ofp_list_append(&connection->endpoint->ready, &connection->ready);
-}
 /* Flush and hang up; the peer is not the core's any more. */
 void tcp_connection_leave(struct tcp_connection *connection);
 /* True: there is nothing more to wait for. */
@@ -214,12 +206,6 @@ bool tcp_queue_transfer(struct tcp_connection *connection, struct ofp_pending *p
 bool tcp_queue_accesses(struct tcp_connection *connection, struct tcp_accesses *accesses);
 /* Write as much as the socket takes. */
 void tcp_queue_flush(struct tcp_connection *connection);
-/* At the next flush of the endpoint, at the latest with progress. */
-static inline void tcp_queue_later(struct tcp_connection *connection)
-{
-    if (!ofp_list_linked(&connection->dirty))
-        ofp_list_append(&connection->endpoint->dirty, &connection->dirty);
-}
 void tcp_queue_drop(struct tcp_connection *connection);
 /* Whether what is queued can leave after its operations have ended. */
 bool tcp_queue_is_own(const struct tcp_connection *connection);
@@ -240,12 +226,30 @@ void tcp_chunks_free(struct tcp_domain *domain);
 
 /* Completion levels that end with an acknowledgement. */
 #define TCP_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
-int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
 /* Queue a header without payload, to leave with the next flush. */
 void tcp_send_header(struct tcp_connection *connection, const struct tcp_header *header);
+/* If a message asked for it. */
+void tcp_send_ack(struct tcp_connection *connection, uint16_t flags);
+void tcp_send_refusal(struct tcp_connection *connection, enum tcp_refused what, int error);
+void tcp_send_goodbye(struct tcp_connection *connection, bool ended);
 /* Send a header and an operation's payload; `pending`: it was retained already. As ofp_endpoint_ops.post. */
 int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header *header,
                      const struct ofp_transfer *transfer, struct ofp_pending *pending, bool unacked);
+
+/* -------------------------------------------------------------------------------------------------------------- post.c */
+
+int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+
+/* ----------------------------------------------------------------------------------------------------------- message.c */
+
+/*
+ * Whether remote CQ data came along that are the user's: a sender over libfabric may have named itself there for peers that
+ * are not told who it is, which we are. The connection has its peer.
+ */
+bool tcp_has_data(const struct tcp_connection *connection, const struct tcp_header *header);
+/* Hand a message on. Returns as tcp_dispatch. */
+ssize_t tcp_message_deliver(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
+                            size_t available);
 
 /* ---------------------------------------------------------------------------------------------------------- receive.c */
 
@@ -261,12 +265,6 @@ void tcp_stall_end(struct tcp_connection *connection);
 /* ---------------------------------------------------------------------------------------------------------- dispatch.c */
 
 /*
- * Whether remote CQ data came along that are the user's: a sender over libfabric may have named itself there for peers that
- * are not told who it is, which we are. The connection has its peer.
- */
-bool tcp_has_data(const struct tcp_connection *connection, const struct tcp_header *header);
-
-/*
  * A whole header, with `available` bytes of payload behind it. Returns how many of them were used; what of the payload is
  * missing goes where connection->in says. -EAGAIN: no room, nothing has happened; -ECONNABORTED: the connection is over.
  */
@@ -274,8 +272,6 @@ ssize_t tcp_dispatch(struct tcp_connection *connection, const struct tcp_header 
                      size_t available);
 /* The payload of connection->in is complete. */
 void tcp_dispatched(struct tcp_connection *connection);
-/* If a message asked for it. */
-void tcp_acknowledge(struct tcp_connection *connection, uint16_t flags);
 
 /* -------------------------------------------------------------------------------------------------------- extension.c */
 
@@ -290,8 +286,6 @@ bool tcp_credit_charge(struct tcp_connection *connection, uint64_t length);
 /* Give back what is owed, as soon as there is room. */
 void tcp_credit_settle(struct tcp_connection *connection);
 int tcp_credit_settle_all(struct tcp_endpoint *endpoint);
-void tcp_goodbye(struct tcp_connection *connection, bool ended);
-void tcp_send_refusal(struct tcp_connection *connection, enum tcp_refused what, int error);
 
 /* --------------------------------------------------------------------------------------------------------- announce.c */
 
