@@ -8,53 +8,7 @@
 
 #include "tcp.h"
 
-#define EVENTS 32
-/* How long not to look around, ns, where the last looks found nothing: a question costs as much as a packet. */
-#define LOOK_PAUSE_LONGEST UINT64_C(64000)
-/* Calls of progress until a connection that is hot all the time is taken out of epoll. */
-#define HOT_TURNS 256
-#define STALL_PAUSE_FIRST (TCP_MILLISECOND / 4)
 #define STALL_PAUSE_LONGEST (8 * TCP_MILLISECOND)
-
-/* It only ends a sleep: progress tries the stalled connections again. */
-static void look_again(struct ofp_timer *timer, uint64_t now)
-{
-    (void)timer;
-    (void)now;
-}
-
-int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, bool shares_poller)
-{
-    endpoint->domain = tcp_domain_of(domain);
-    endpoint->listener = -1;
-    endpoint->stall_timer.expired = look_again;
-    endpoint->stall_pause = STALL_PAUSE_FIRST;
-    ofp_list_init(&endpoint->ready);
-    ofp_list_init(&endpoint->dirty);
-    ofp_list_init(&endpoint->stalled);
-    ofp_list_init(&endpoint->creditors);
-    ofp_list_init(&endpoint->connections);
-    ofp_list_init(&endpoint->dead);
-    ofp_list_init(&endpoint->unproven);
-    if (!endpoint->domain->scratch)
-        endpoint->domain->scratch = malloc(TCP_SCRATCH);
-    endpoint->scratch = endpoint->domain->scratch;
-    return endpoint->scratch ? tcp_poller_join(endpoint, shares_poller) : -ENOMEM;
-}
-
-void tcp_host_close(struct tcp_endpoint *endpoint)
-{
-    struct ofp_domain *domain = endpoint->domain->base;
-
-    if (endpoint->request)
-        tcp_msg_refuse(endpoint->request, NULL, 0);
-    while (!ofp_list_empty(&endpoint->connections))
-        tcp_connection_discard(OFP_CONTAINER_OF(endpoint->connections.next, struct tcp_connection, node));
-    tcp_connections_free_dead(endpoint);
-    tcp_listen_close(endpoint);
-    tcp_core->timer_stop(domain, &endpoint->stall_timer);
-    tcp_poller_leave(endpoint);
-}
 
 int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
@@ -86,40 +40,6 @@ int tcp_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length)
 }
 
 /* --------------------------------------------------------------------------------------------------------- progress */
-
-static void notice(struct tcp_connection *connection, uint32_t events)
-{
-    if (connection->state == TCP_OVER)
-        return;
-    if (connection->state != TCP_UP && connection->state != TCP_LEAVING) {
-        tcp_handshake(connection);
-        return;
-    }
-    if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-        connection->hangup = true;
-    if (events & EPOLLOUT && connection->blocked) {
-        connection->blocked = false;
-        tcp_queue_later(connection);
-    }
-    if (events & ~(uint32_t)EPOLLOUT)
-        tcp_connection_ready(connection);
-}
-
-int tcp_poll(struct tcp_poller *poller)
-{
-    struct epoll_event events[EVENTS];
-    int count = epoll_wait(poller->epoll_fd, events, EVENTS, 0);
-
-    if (poller->hot)
-        poller->looked_at = tcp_core->now();
-    for (int i = 0; i < count; i++) {
-        if (events[i].data.ptr)
-            notice(events[i].data.ptr, events[i].events);
-        else
-            tcp_accept(poller->listening);
-    }
-    return count > 0 ? count : 0;
-}
 
 static int read_one(struct tcp_connection *connection)
 {
@@ -184,52 +104,8 @@ static int retry_stalled(struct tcp_endpoint *endpoint)
         }
     }
     if (events)
-        endpoint->stall_pause = STALL_PAUSE_FIRST;
+        endpoint->stall_pause = TCP_STALL_PAUSE;
     return events;
-}
-
-/* For other connections than the hot one. */
-static int look_around(struct tcp_poller *poller)
-{
-    int events = tcp_poll(poller);
-
-    if (events)
-        poller->look_pause = TCP_LOOK_PAUSE;
-    else if (poller->look_pause < LOOK_PAUSE_LONGEST)
-        poller->look_pause *= 2;
-    return events;
-}
-
-/* However busy the hot one is; and when it waits for room to write, epoll has to tell. */
-static bool shall_look_around(const struct tcp_poller *poller)
-{
-    return !poller->hot || poller->hot->blocked || tcp_core->now() - poller->looked_at > poller->look_pause;
-}
-
-/*
- * What is read anyway in every call of progress needs no event: each packet would wake epoll's queue, at the sender's cost
- * where both share a machine. Until somebody sleeps, another connection is the hot one, or room to write is waited for.
- */
-void tcp_watch_again(struct tcp_poller *poller)
-{
-    struct tcp_connection *connection = poller->unwatched;
-
-    poller->unwatched = NULL;
-    poller->hot_turns = 0;
-    if (connection && tcp_connection_watch(connection) != 0)
-        tcp_connection_doom(connection, ENOMEM);
-}
-
-static void watch_no_longer(struct tcp_poller *poller, struct tcp_connection *hot)
-{
-    if (poller->unwatched == hot && !hot->blocked)
-        return;
-    if (poller->unwatched) {
-        tcp_watch_again(poller);
-    } else if (!hot->blocked && !poller->armed && ++poller->hot_turns > HOT_TURNS) {
-        epoll_ctl(poller->epoll_fd, EPOLL_CTL_DEL, hot->stream.fd, NULL);
-        poller->unwatched = hot;
-    }
 }
 
 int tcp_progress(struct ofp_endpoint *base)
@@ -240,12 +116,12 @@ int tcp_progress(struct ofp_endpoint *base)
     int events = 0;
 
     if (hot && hot->endpoint == endpoint && hot->state == TCP_UP) {
-        watch_no_longer(poller, hot);
+        tcp_watch_no_longer(poller, hot);
         if (!hot->stalled)
             events = tcp_receive(hot);
     }
-    if (tcp_poller_is_asked_by(endpoint) && shall_look_around(poller))
-        events += look_around(poller);
+    if (tcp_poller_is_asked_by(endpoint))
+        events += tcp_poller_look(poller);
     events += read_ready(endpoint);
     if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->stalled)))
         events += retry_stalled(endpoint);

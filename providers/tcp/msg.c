@@ -57,20 +57,6 @@ int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, siz
 
 /* -------------------------------------------------------------------------------------------------------- connecting */
 
-static int send_answer(struct tcp_connection *connection, enum tcp_control_type type, const void *data, size_t length)
-{
-    if (length > TCP_PRIVATE_MAX)
-        return -EINVAL;
-    return tcp_send_control(connection, type, data, length);
-}
-
-void tcp_msg_refuse(struct tcp_connection *connection, const void *data, size_t length)
-{
-    send_answer(connection, TCP_NACK, data, length);
-    connection->stream.ops->shutdown(&connection->stream);
-    tcp_connection_discard(connection);
-}
-
 int tcp_msg_ask(struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
@@ -176,7 +162,7 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
 
     if (!connection)
         return -ECONNRESET;
-    error = send_answer(connection, TCP_CONNRESP, data, length);
+    error = tcp_send_control(connection, TCP_CONNRESP, data, length);
     if (error)
         return error;
     endpoint->request = NULL;

@@ -75,7 +75,7 @@ static void want_proof(struct tcp_connection *connection, const struct tcp_contr
 
     if (!host->domain->key_length || !tcp_can_prove(control)) {
         tcp_key_warning(connection, host->domain->key_length ? TCP_KEY_IS_HERE : TCP_KEY_IS_THERE);
-        tcp_msg_refuse(connection, NULL, 0);
+        tcp_refuse(connection, NULL, 0);
         return;
     }
     /* Whatever it said is forgotten: it asks once more when it has proven itself. */
@@ -110,13 +110,13 @@ void tcp_passive_requested(struct tcp_connection *connection, const struct tcp_c
     tcp_connection_state(connection, TCP_REQUESTED);
     if (tcp_core->connection_requested(host->passive, (uint64_t)(uintptr_t)connection, address,
                                        tcp_address_length(address), private_data, control->private_size) != 0)
-        tcp_msg_refuse(connection, NULL, 0);
+        tcp_refuse(connection, NULL, 0);
 }
 
 static int passive_reject(struct ofp_passive *passive, uint64_t request, const void *data, size_t length)
 {
     (void)passive;
-    tcp_msg_refuse((struct tcp_connection *)(uintptr_t)request, data, length);
+    tcp_refuse((struct tcp_connection *)(uintptr_t)request, data, length);
     return 0;
 }
 
@@ -132,7 +132,7 @@ static void turn_away(struct tcp_connection *connection)
     if (connection->state == TCP_ACCEPTED && connection->meeting->have >= TCP_CONTROL_SIZE &&
         tcp_control_decode(connection->meeting->bytes, &control) == 0 && control.type == TCP_CONNREQ) {
         connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control.offer);
-        tcp_msg_refuse(connection, NULL, 0);
+        tcp_refuse(connection, NULL, 0);
     } else {
         connection->stream.ops->shutdown(&connection->stream);
         tcp_connection_discard(connection);

@@ -5,22 +5,22 @@
 
 #include "objects.h"
 
+/* -------------------------------------------------------------------------------------------------------------- host.c */
+
+/* Between attempts of connections that are not read: this, and longer each time. */
+#define TCP_STALL_PAUSE (TCP_MILLISECOND / 4)
+int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, bool shares_poller);
+void tcp_host_close(struct tcp_endpoint *endpoint);
+
 /* --------------------------------------------------------------------------------------------------------- endpoint.c */
 
 int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size);
-/* What endpoints and listeners have alike. */
-int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, bool shares_poller);
-void tcp_host_close(struct tcp_endpoint *endpoint);
 int tcp_endpoint_drain(struct ofp_endpoint *base);
 void tcp_endpoint_close(struct ofp_endpoint *base, uint64_t deadline);
 int tcp_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length);
 int tcp_progress(struct ofp_endpoint *base);
 bool tcp_arm(struct ofp_endpoint *base);
 void tcp_disarm(struct ofp_endpoint *base);
-/* Let epoll tell again of the connection that it was taken out of. */
-void tcp_watch_again(struct tcp_poller *poller);
-/* Ask epoll which sockets are ready. Returns how many. */
-int tcp_poll(struct tcp_poller *poller);
 
 /* ----------------------------------------------------------------------------------------------------------- poller.c */
 
@@ -32,6 +32,14 @@ void tcp_poller_leave(struct tcp_endpoint *endpoint);
 /* Have the reactor watch it while this endpoint is armed: 0, or a negative errno. */
 int tcp_poller_arm(struct tcp_endpoint *endpoint);
 void tcp_poller_disarm(struct tcp_endpoint *endpoint);
+/* Ask epoll which sockets are ready. Returns how many. */
+int tcp_poll(struct tcp_poller *poller);
+/* The same for other connections than the hot one, where it is time to. */
+int tcp_poller_look(struct tcp_poller *poller);
+/* Let epoll tell again of the connection that it was taken out of. */
+void tcp_watch_again(struct tcp_poller *poller);
+/* The hot connection is read anyway: epoll need not tell of it, after a while. */
+void tcp_watch_no_longer(struct tcp_poller *poller, struct tcp_connection *hot);
 static inline bool tcp_poller_is_asked_by(const struct tcp_endpoint *endpoint)
 {
     return endpoint->poller->members.next == &endpoint->member;
@@ -78,16 +86,21 @@ bool tcp_connection_has_left(struct tcp_connection *connection);
 void tcp_connections_free_dead(struct tcp_endpoint *endpoint);
 void tcp_peer_down(struct ofp_peer *peer);
 
-/* ------------------------------------------------------------------------------------------------------------- handshake.c */
+/* ----------------------------------------------------------------------------------------------------------- control.c */
 
-/* The socket of a connection that is not up is ready. */
-void tcp_handshake(struct tcp_connection *connection);
 /* In one write: a stock peer that finds half of it gives up. */
 int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
                      size_t length);
 int tcp_send_rdm(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm);
+/* Say no, and nothing more. */
+void tcp_refuse(struct tcp_connection *connection, const void *data, size_t length);
 /* Whether the peer offers to prove what we want proven. */
 bool tcp_can_prove(const struct tcp_control *control);
+
+/* ------------------------------------------------------------------------------------------------------------- handshake.c */
+
+/* The socket of a connection that is not up is ready. */
+void tcp_handshake(struct tcp_connection *connection);
 void tcp_meeting_free(struct tcp_connection *connection);
 
 /* -------------------------------------------------------------------------------------------------------------- connect.c */
@@ -121,7 +134,6 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length);
 int tcp_msg_shutdown(struct ofp_peer *peer);
 void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_control *control,
                       const uint8_t *private_data);
-void tcp_msg_refuse(struct tcp_connection *connection, const void *data, size_t length);
 /* Our request leaves: 0, or a negative errno. */
 int tcp_msg_ask(struct tcp_connection *connection);
 /* Both sides have the key: now for what the program says. */
