@@ -195,17 +195,6 @@ int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
     return tcp_connect_anew(peer);
 }
 
-static int send_request(struct tcp_connection *connection)
-{
-    struct tcp_rdm rdm = {.version = TCP_RDM_VERSION,
-                          .port = tcp_address_port(&connection->endpoint->address),
-                          .pid = (uint32_t)getpid()};
-
-    if (connection->endpoint->connects)
-        return tcp_msg_ask(connection);
-    return tcp_send_rdm(connection, TCP_CONNREQ, &rdm);
-}
-
 void tcp_connected(struct tcp_connection *connection)
 {
     socklen_t length = sizeof(int);
@@ -213,7 +202,7 @@ void tcp_connected(struct tcp_connection *connection)
 
     getsockopt(connection->stream.fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (!error) {
-        error = -send_request(connection);
+        error = -connection->endpoint->ops->request(connection);
         /* Another event than the end of TCP's handshake. */
         if (error == EAGAIN || error == ENOTCONN)
             return;
@@ -226,6 +215,13 @@ void tcp_connected(struct tcp_connection *connection)
     tcp_connection_state(connection, TCP_ASKING);
 }
 
+void tcp_connect_later(struct tcp_connection *connection)
+{
+    tcp_connection_state(connection, TCP_CONNECTING);
+    connection->meeting->error = ECONNREFUSED;
+    go_on(connection, OFPI_MEET_LATER);
+}
+
 void tcp_begin_ours(struct tcp_connection *connection)
 {
     tcp_meeting_free(connection);
@@ -235,42 +231,4 @@ void tcp_begin_ours(struct tcp_connection *connection)
     connection->peer->incarnation = connection->pid;
     ofp_peer_up(connection->peer);
     tcp_connection_ready(connection);
-}
-
-void tcp_answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
-{
-    struct tcp_rdm rdm;
-
-    if (control->private_size == 1 && control->type == TCP_NACK) {
-        tcp_key_disagreement(connection, ECONNREFUSED);
-        return;
-    }
-    if (control->private_size != TCP_RDM_SIZE || control->type == TCP_CONNREQ) {
-        tcp_connection_end(connection, ECONNREFUSED, false,
-                           "the peer speaks another protocol over tcp, as ofi_rxm" TCP_RXM_REMEDY);
-        return;
-    }
-    tcp_rdm_decode(private_data, &rdm);
-    if (control->type == TCP_NACK) {
-        /* Its own request is on the way, or it still believes in an earlier connection. */
-        tcp_connection_state(connection, TCP_CONNECTING);
-        connection->meeting->error = ECONNREFUSED;
-        go_on(connection, OFPI_MEET_LATER);
-        return;
-    }
-    connection->swapped = control->swapped;
-    connection->can_rendezvous = rdm.version == (TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD) && !control->swapped;
-    connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control->offer);
-    connection->pid = rdm.pid;
-    if (connection->endpoint->domain->key_length) {
-        tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
-        if (tcp_can_prove(control))
-            tcp_auth_begin(connection);
-        else
-            tcp_key_disagreement(connection, EACCES);
-        return;
-    }
-    if (connection->extended)
-        tcp_extension_begin(connection);
-    tcp_begin_ours(connection);
 }

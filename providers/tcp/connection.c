@@ -203,22 +203,6 @@ void tcp_log_refusal(const struct tcp_connection *connection, const char *why)
                   tcp_endpoint_id(endpoint), address, why);
 }
 
-void tcp_connection_lost(struct tcp_connection *connection, int error)
-{
-    struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
-
-    if (connection->endpoint->connects)
-        tcp_msg_lost(connection, error);
-    else if (connection->farewell)
-        tcp_connection_end(connection, connection->ended ? OFP_EPEERLOST : ECONNRESET, connection->ended,
-                           connection->ended ? "its endpoint was closed" : "it ended the connection");
-    else if (peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing &&
-             ofpi_meet_event(&peer->meet, OFPI_MEET_BROKEN, 0) & OFPI_MEET_DO_PROBE)
-        tcp_probe(connection, error ? error : ECONNRESET);
-    else
-        tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
-}
-
 /* --------------------------------------------------------------------------------------------------------- farewells */
 
 static void patience_over(struct ofp_timer *timer, uint64_t now)

@@ -10,23 +10,6 @@
 
 #define STALL_PAUSE_LONGEST (8 * TCP_MILLISECOND)
 
-int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
-{
-    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-    int error = tcp_host_open(endpoint, base->domain, false);
-
-    if (error)
-        return error;
-    endpoint->base = base;
-    tcp_info_address(base->info, &endpoint->address);
-    error = tcp_bind(endpoint, service, text, text_size);
-    if (!error)
-        error = tcp_listen(endpoint);
-    if (error)
-        tcp_host_close(endpoint);
-    return error;
-}
-
 int tcp_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length)
 {
     const struct tcp_endpoint *endpoint = tcp_endpoint_of(base);

@@ -73,14 +73,10 @@ static void read_control(struct tcp_connection *connection)
     if (!read_up_to(connection, TCP_CONTROL_SIZE + control.private_size))
         return;
     memcpy(private_data, meeting->bytes + TCP_CONTROL_SIZE, control.private_size);
-    if (connection->state == TCP_ASKING && connection->endpoint->connects)
-        tcp_msg_answered(connection, &control, private_data);
-    else if (connection->state == TCP_ASKING)
-        tcp_answered(connection, &control, private_data);
-    else if (connection->endpoint->passive)
-        tcp_passive_requested(connection, &control, private_data);
+    if (connection->state == TCP_ASKING)
+        connection->endpoint->ops->answered(connection, &control, private_data);
     else
-        tcp_requested(connection, &control, private_data);
+        connection->endpoint->ops->requested(connection, &control, private_data);
 }
 
 /* A greeting, then a proof. Nothing behind them is read here. */
@@ -103,14 +99,8 @@ static void read_proof(struct tcp_connection *connection)
             return;
         }
         meeting->have = 0;
-        if (!tcp_auth_message(connection, &header))
-            continue;
-        if (connection->endpoint->connects || connection->endpoint->passive)
-            tcp_msg_proven(connection);
-        else if (connection->connector)
-            tcp_begin_ours(connection);
-        else
-            tcp_admit(connection, NULL, NULL);
+        if (tcp_auth_message(connection, &header))
+            connection->endpoint->ops->proven(connection);
     }
 }
 

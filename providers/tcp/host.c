@@ -12,8 +12,10 @@ static void look_again(struct ofp_timer *timer, uint64_t now)
     (void)now;
 }
 
-int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, bool shares_poller)
+int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, const struct tcp_connection_ops *ops,
+                  bool shares_poller)
 {
+    endpoint->ops = ops;
     endpoint->domain = tcp_domain_of(domain);
     endpoint->listener = -1;
     endpoint->stall_timer.expired = look_again;

@@ -9,55 +9,9 @@
 
 #include "tcp.h"
 
-/* ---------------------------------------------------------------------------------------------------------- opening */
-
-/* A request moves from its listener to the endpoint. */
-static int take_request(struct tcp_endpoint *endpoint, struct tcp_connection *connection)
-{
-    socklen_t length = sizeof(endpoint->address);
-
-    if (getsockname(connection->stream.fd, &endpoint->address.any, &length) != 0)
-        return -errno;
-    tcp_address_clean(&endpoint->address);
-    epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
-    ofp_list_remove(&connection->node);
-    ofp_list_append(&endpoint->connections, &connection->node);
-    connection->endpoint = endpoint;
-    /* What a proof has left behind in the listener's lists. */
-    if (ofp_list_linked(&connection->dirty)) {
-        ofp_list_remove(&connection->dirty);
-        tcp_queue_later(connection);
-    }
-    if (ofp_list_linked(&connection->ready)) {
-        ofp_list_remove(&connection->ready);
-        tcp_connection_ready(connection);
-    }
-    endpoint->request = connection;
-    return tcp_connection_watch(connection);
-}
-
-int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
-{
-    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-    int error = tcp_host_open(endpoint, base->domain, true);
-
-    if (error)
-        return error;
-    endpoint->base = base;
-    endpoint->connects = true;
-    tcp_info_address(base->info, &endpoint->address);
-    if (base->request)
-        error = take_request(endpoint, (struct tcp_connection *)(uintptr_t)base->request);
-    else
-        error = tcp_bind(endpoint, service, text, text_size);
-    if (error)
-        tcp_host_close(endpoint);
-    return error;
-}
-
 /* -------------------------------------------------------------------------------------------------------- connecting */
 
-int tcp_msg_ask(struct tcp_connection *connection)
+static int request(struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
 
@@ -114,7 +68,7 @@ static void prove_to_listener(struct tcp_connection *connection, const struct tc
     }
 }
 
-void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+static void answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
 {
     const struct tcp_endpoint *endpoint = connection->endpoint;
 
@@ -142,18 +96,6 @@ void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_contro
     tcp_begin_ours(connection);
 }
 
-void tcp_msg_proven(struct tcp_connection *connection)
-{
-    int error = 0;
-
-    connection->proven = true;
-    tcp_connection_state(connection, connection->connector ? TCP_ASKING : TCP_ACCEPTED);
-    if (connection->connector)
-        error = tcp_msg_ask(connection);
-    if (error)
-        tcp_connection_end(connection, -error, false, NULL);
-}
-
 int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
@@ -173,6 +115,18 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
         tcp_extension_begin(connection);
     tcp_begin_ours(connection);
     return 0;
+}
+
+/* Now for what the program says. */
+static void proven(struct tcp_connection *connection)
+{
+    int error;
+
+    connection->proven = true;
+    tcp_connection_state(connection, TCP_ASKING);
+    error = request(connection);
+    if (error)
+        tcp_connection_end(connection, -error, false, NULL);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- end */
@@ -210,7 +164,7 @@ int tcp_msg_shutdown(struct ofp_peer *peer)
     return 0;
 }
 
-void tcp_msg_lost(struct tcp_connection *connection, int error)
+static void lost(struct tcp_connection *connection, int error)
 {
     bool between = !connection->in.left && !connection->in.have;
 
@@ -221,4 +175,57 @@ void tcp_msg_lost(struct tcp_connection *connection, int error)
         tcp_connection_end(connection, OFP_EPEERLOST, true, "its endpoint is gone");
     else
         tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+static const struct tcp_connection_ops connection_ops = {
+    .request = request,
+    .answered = answered,
+    .proven = proven,
+    .lost = lost,
+};
+
+/* A request moves from its listener to the endpoint. */
+static int take_request(struct tcp_endpoint *endpoint, struct tcp_connection *connection)
+{
+    socklen_t length = sizeof(endpoint->address);
+
+    if (getsockname(connection->stream.fd, &endpoint->address.any, &length) != 0)
+        return -errno;
+    tcp_address_clean(&endpoint->address);
+    epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
+    ofp_list_remove(&connection->node);
+    ofp_list_append(&endpoint->connections, &connection->node);
+    connection->endpoint = endpoint;
+    /* What a proof has left behind in the listener's lists. */
+    if (ofp_list_linked(&connection->dirty)) {
+        ofp_list_remove(&connection->dirty);
+        tcp_queue_later(connection);
+    }
+    if (ofp_list_linked(&connection->ready)) {
+        ofp_list_remove(&connection->ready);
+        tcp_connection_ready(connection);
+    }
+    endpoint->request = connection;
+    return tcp_connection_watch(connection);
+}
+
+int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+    int error = tcp_host_open(endpoint, base->domain, &connection_ops, true);
+
+    if (error)
+        return error;
+    endpoint->base = base;
+    endpoint->connects = true;
+    tcp_info_address(base->info, &endpoint->address);
+    if (base->request)
+        error = take_request(endpoint, (struct tcp_connection *)(uintptr_t)base->request);
+    else
+        error = tcp_bind(endpoint, service, text, text_size);
+    if (error)
+        tcp_host_close(endpoint);
+    return error;
 }

@@ -225,9 +225,26 @@ struct tcp_pending {
 };
 _Static_assert(sizeof(struct tcp_pending) <= sizeof(((struct ofp_pending *)0)->provider_data), "lies in a pending");
 
+/*
+ * What becomes of an endpoint's connections, by its kind: rdm.c, msg.c, passive.c. What brings connections up, reads and
+ * ends them knows no kind, and tells here. An entry is NULL for what cannot happen to this kind.
+ */
+struct tcp_connection_ops {
+    /* TCP's handshake may be over: our request leaves. 0, or a negative errno; -EAGAIN, -ENOTCONN: not yet. */
+    int (*request)(struct tcp_connection *connection);
+    void (*answered)(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
+    void (*requested)(struct tcp_connection *connection, const struct tcp_control *control,
+                      const uint8_t *private_data);
+    /* Both sides have the key. */
+    void (*proven)(struct tcp_connection *connection);
+    /* The stream is at its end, or broken (error positive). */
+    void (*lost)(struct tcp_connection *connection, int error);
+};
+
 struct tcp_endpoint {
     struct ofp_endpoint *base;
     struct tcp_domain *domain;
+    const struct tcp_connection_ops *ops;
     struct tcp_poller *poller; /* `own`, or domain->shared */
     struct ofp_list member;    /* in poller->members */
     struct ofp_list ready, dirty, stalled, creditors;

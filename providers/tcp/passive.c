@@ -28,10 +28,63 @@ static void somebody_came(struct ofp_watch *watch, uint32_t events)
     tcp_connections_free_dead(poller->listening);
 }
 
+/* The program hears of nobody of whom it is not known that both sides have the key, or that neither wants one. */
+static void want_proof(struct tcp_connection *connection, const struct tcp_control *control)
+{
+    const struct tcp_endpoint *host = connection->endpoint;
+    int error;
+
+    if (!host->domain->key_length || !tcp_can_prove(control)) {
+        tcp_key_warning(connection, host->domain->key_length ? TCP_KEY_IS_HERE : TCP_KEY_IS_THERE);
+        tcp_refuse(connection, NULL, 0);
+        return;
+    }
+    error = tcp_send_control(connection, TCP_CONNRESP, NULL, 0);
+    if (error)
+        tcp_connection_end(connection, -error, false, NULL);
+    else
+        tcp_auth_begin(connection);
+}
+
+static void requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+{
+    struct tcp_endpoint *host = connection->endpoint;
+    union tcp_address *address = &connection->meeting->address;
+    socklen_t length = sizeof(*address);
+
+    if (control->type != TCP_CONNREQ || getpeername(connection->stream.fd, &address->any, &length) != 0) {
+        tcp_connection_violation(connection, "not a request for a connection");
+        return;
+    }
+    tcp_address_clean(address);
+    connection->swapped = control->swapped;
+    connection->extended = host->domain->extension && tcp_is_offer(control->offer);
+    if (!connection->proven && (host->domain->key_length || tcp_can_prove(control))) {
+        want_proof(connection, control);
+        return;
+    }
+    ofp_list_remove(&connection->unproven);
+    host->unproven_count--;
+    tcp_core->timer_stop(host->domain->base, &connection->meeting->timer);
+    tcp_connection_state(connection, TCP_REQUESTED);
+    if (tcp_core->connection_requested(host->passive, (uint64_t)(uintptr_t)connection, address,
+                                       tcp_address_length(address), private_data, control->private_size) != 0)
+        tcp_refuse(connection, NULL, 0);
+}
+
+/* Whatever it asked for before the proof is forgotten: it asks once more. */
+static void proven(struct tcp_connection *connection)
+{
+    connection->proven = true;
+    tcp_connection_state(connection, TCP_ACCEPTED);
+}
+
+static const struct tcp_connection_ops connection_ops = {.requested = requested, .proven = proven};
+
 static int passive_open(struct ofp_passive *passive, const char *service, char *text, size_t text_size)
 {
     struct tcp_endpoint *host = host_of(passive);
-    int error = tcp_host_open(host, passive->domain, false);
+    int error = tcp_host_open(host, passive->domain, &connection_ops, false);
 
     if (error)
         return error;
@@ -65,52 +118,6 @@ static int passive_listen(struct ofp_passive *passive, uint32_t backlog)
         return error;
     host->poller->watch.ready = somebody_came;
     return tcp_poller_arm(host);
-}
-
-/* The program hears of nobody of whom it is not known that both sides have the key, or that neither wants one. */
-static void want_proof(struct tcp_connection *connection, const struct tcp_control *control)
-{
-    const struct tcp_endpoint *host = connection->endpoint;
-    int error;
-
-    if (!host->domain->key_length || !tcp_can_prove(control)) {
-        tcp_key_warning(connection, host->domain->key_length ? TCP_KEY_IS_HERE : TCP_KEY_IS_THERE);
-        tcp_refuse(connection, NULL, 0);
-        return;
-    }
-    /* Whatever it said is forgotten: it asks once more when it has proven itself. */
-    error = tcp_send_control(connection, TCP_CONNRESP, NULL, 0);
-    if (error)
-        tcp_connection_end(connection, -error, false, NULL);
-    else
-        tcp_auth_begin(connection);
-}
-
-void tcp_passive_requested(struct tcp_connection *connection, const struct tcp_control *control,
-                           const uint8_t *private_data)
-{
-    struct tcp_endpoint *host = connection->endpoint;
-    union tcp_address *address = &connection->meeting->address;
-    socklen_t length = sizeof(*address);
-
-    if (control->type != TCP_CONNREQ || getpeername(connection->stream.fd, &address->any, &length) != 0) {
-        tcp_connection_violation(connection, "not a request for a connection");
-        return;
-    }
-    tcp_address_clean(address);
-    connection->swapped = control->swapped;
-    connection->extended = host->domain->extension && tcp_is_offer(control->offer);
-    if (!connection->proven && (host->domain->key_length || tcp_can_prove(control))) {
-        want_proof(connection, control);
-        return;
-    }
-    ofp_list_remove(&connection->unproven);
-    host->unproven_count--;
-    tcp_core->timer_stop(host->domain->base, &connection->meeting->timer);
-    tcp_connection_state(connection, TCP_REQUESTED);
-    if (tcp_core->connection_requested(host->passive, (uint64_t)(uintptr_t)connection, address,
-                                       tcp_address_length(address), private_data, control->private_size) != 0)
-        tcp_refuse(connection, NULL, 0);
 }
 
 static int passive_reject(struct ofp_passive *passive, uint64_t request, const void *data, size_t length)

@@ -165,7 +165,7 @@ void tcp_stall_end(struct tcp_connection *connection)
                   "endpoint %u: %s has ended its connection; what it sent beyond OFIPY_UNEXPECTED_SIZE is lost",
                   connection->endpoint->base->id, text);
     stop_stalling(connection);
-    tcp_connection_lost(connection, ECONNRESET);
+    connection->endpoint->ops->lost(connection, ECONNRESET);
 }
 
 /* Nobody reads it now, so epoll has to tell of its end. */
@@ -291,7 +291,7 @@ int tcp_receive(struct tcp_connection *connection)
             if ((uint64_t)result == asked || connection->hangup)
                 continue;
         } else if (result != -EAGAIN) {
-            tcp_connection_lost(connection, (int)-result);
+            connection->endpoint->ops->lost(connection, (int)-result);
             return events + 1;
         } else {
             connection->hangup = false;

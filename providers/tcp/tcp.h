@@ -9,12 +9,12 @@
 
 /* Between attempts of connections that are not read: this, and longer each time. */
 #define TCP_STALL_PAUSE (TCP_MILLISECOND / 4)
-int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, bool shares_poller);
+int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, const struct tcp_connection_ops *ops,
+                  bool shares_poller);
 void tcp_host_close(struct tcp_endpoint *endpoint);
 
 /* --------------------------------------------------------------------------------------------------------- endpoint.c */
 
-int tcp_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size);
 int tcp_endpoint_drain(struct ofp_endpoint *base);
 void tcp_endpoint_close(struct ofp_endpoint *base, uint64_t deadline);
 int tcp_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length);
@@ -77,8 +77,6 @@ void tcp_connection_end(struct tcp_connection *connection, int error, bool proce
 void tcp_connection_violation(struct tcp_connection *connection, const char *what);
 /* Tell this side's operator of somebody who is refused: as a warning once a second at most. */
 void tcp_log_refusal(const struct tcp_connection *connection, const char *why);
-/* The stream is at its end, or broken (error positive). */
-void tcp_connection_lost(struct tcp_connection *connection, int error);
 /* Flush and hang up; the peer is not the core's any more. */
 void tcp_connection_leave(struct tcp_connection *connection);
 /* True: there is nothing more to wait for. */
@@ -112,11 +110,12 @@ int tcp_connect_anew(struct ofp_peer *peer);
 int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *fd);
 /* For the user, who wanted to connect. */
 void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, size_t text_size);
+/* The peer does not want our request now: again, or never, as the two decide that. */
+void tcp_connect_later(struct tcp_connection *connection);
 /* End it at the deadline of its meeting. */
 void tcp_connect_until_deadline(struct tcp_connection *connection);
 /* TCP's handshake may be over. */
 void tcp_connected(struct tcp_connection *connection);
-void tcp_answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
 /* The connection that we opened, or whose request we accepted, is up. */
 void tcp_begin_ours(struct tcp_connection *connection);
 
@@ -126,25 +125,19 @@ void tcp_requested(struct tcp_connection *connection, const struct tcp_control *
 /* It may be our peer; `control` and `rdm`: its request, NULL when that was answered before it was proven. */
 void tcp_admit(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm);
 
+/* --------------------------------------------------------------------------------------------------------------- rdm.c */
+
+int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size);
+
 /* -------------------------------------------------------------------------------------------------- msg.c, passive.c */
 
 int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size);
 int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size);
 int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length);
 int tcp_msg_shutdown(struct ofp_peer *peer);
-void tcp_msg_answered(struct tcp_connection *connection, const struct tcp_control *control,
-                      const uint8_t *private_data);
-/* Our request leaves: 0, or a negative errno. */
-int tcp_msg_ask(struct tcp_connection *connection);
-/* Both sides have the key: now for what the program says. */
-void tcp_msg_proven(struct tcp_connection *connection);
 /* Whether an endpoint that shuts down has nothing to wait for, and its end if it has not. */
 bool tcp_msg_may_quit(const struct tcp_endpoint *endpoint);
 void tcp_msg_quit(struct tcp_endpoint *endpoint);
-/* The stream is at its end, or broken. */
-void tcp_msg_lost(struct tcp_connection *connection, int error);
-void tcp_passive_requested(struct tcp_connection *connection, const struct tcp_control *control,
-                           const uint8_t *private_data);
 extern const struct ofp_passive_ops tcp_passive_ops;
 
 /* ------------------------------------------------------------------------------------------------------------ probe.c */
