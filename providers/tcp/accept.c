@@ -151,7 +151,7 @@ void tcp_admit(struct tcp_connection *connection, const struct tcp_control *cont
             ask_instead(peer);
     } else {
         if (rdm && connection->extended)
-            tcp_extension_begin(connection);
+            tcp_greet(connection);
         begin_theirs(connection, peer);
     }
 }

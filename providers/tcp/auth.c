@@ -145,7 +145,7 @@ bool tcp_auth_begin(struct tcp_connection *connection)
     }
     meeting->have = 0;
     tcp_connection_state(connection, TCP_PROVING);
-    tcp_extension_begin(connection);
+    tcp_greet(connection);
     return true;
 }
 
@@ -178,7 +178,7 @@ bool tcp_auth_message(struct tcp_connection *connection, const struct tcp_header
     struct tcp_meeting *meeting = connection->meeting;
 
     if (!connection->greeted) {
-        if (header->op != TCP_HELLO || !tcp_extension_deliver(connection, header)) {
+        if (header->op != TCP_HELLO || !tcp_greeted(connection, header)) {
             tcp_connection_violation(connection, "no greeting");
             return false;
         }

@@ -36,6 +36,23 @@ static ssize_t deliver_ack(struct tcp_connection *connection)
     return -ECONNABORTED;
 }
 
+static bool refused(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    struct tcp_pending *first = OFP_CONTAINER_OF(connection->reads.next, struct tcp_pending, node);
+    int error = header->words[0] <= INT16_MAX ? (int)header->words[0] : EIO;
+
+    if (header->op_data == TCP_REFUSED_ACK && tcp_pending_acked(connection, OFP_EREMOTE, error))
+        return true;
+    if (header->op_data != TCP_REFUSED_ANSWER || ofp_list_empty(&connection->reads)) {
+        tcp_connection_violation(connection, "a refusal of nothing");
+        return false;
+    }
+    connection->read_count--;
+    ofp_list_remove(&first->node);
+    ofp_transfer_complete(tcp_pending_base(first), OFP_EREMOTE, error);
+    return true;
+}
+
 ssize_t tcp_dispatch(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
                      size_t available)
 {
@@ -71,8 +88,19 @@ ssize_t tcp_dispatch(struct tcp_connection *connection, const struct tcp_header 
         return tcp_pulled_at(connection, header) ? 0 : -ECONNABORTED;
     case TCP_ATOMIC:
         return tcp_atomic_requested(connection, header, payload, available);
+    case TCP_HELLO:
+        return tcp_greeted(connection, header) ? 0 : -ECONNABORTED;
+    case TCP_CREDIT:
+        return tcp_credited(connection, header->words[0]) ? 0 : -ECONNABORTED;
+    case TCP_REFUSED:
+        return refused(connection, header) ? 0 : -ECONNABORTED;
+    case TCP_GOODBYE:
+        connection->farewell = true;
+        connection->ended = header->op_data;
+        return 0;
     default:
-        return tcp_extension_deliver(connection, header) ? 0 : -ECONNABORTED;
+        tcp_connection_violation(connection, "an operation out of place");
+        return -ECONNABORTED;
     }
 }
 

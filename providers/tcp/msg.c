@@ -92,7 +92,7 @@ static void answered(struct tcp_connection *connection, const struct tcp_control
         return;
     }
     if (connection->extended && !connection->proven)
-        tcp_extension_begin(connection);
+        tcp_greet(connection);
     tcp_begin_ours(connection);
 }
 
@@ -112,7 +112,7 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
     tcp_peer_of(peer)->connection = connection;
     ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_REQUEST, 0);
     if (connection->extended && !connection->proven)
-        tcp_extension_begin(connection);
+        tcp_greet(connection);
     tcp_begin_ours(connection);
     return 0;
 }

@@ -46,7 +46,7 @@ static void answered(struct tcp_connection *connection, const struct tcp_control
         return;
     }
     if (connection->extended)
-        tcp_extension_begin(connection);
+        tcp_greet(connection);
     tcp_begin_ours(connection);
 }
 

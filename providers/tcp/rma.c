@@ -9,8 +9,6 @@
 
 #include "tcp.h"
 
-#define LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
-
 /* ------------------------------------------------------------------------------------------------- our own requests */
 
 static void fill_remote(struct tcp_header *header, const struct ofp_transfer *transfer)
@@ -24,7 +22,7 @@ static int post_write(struct tcp_connection *connection, const struct ofp_transf
 {
     struct tcp_header header = {.op = TCP_WRITE, .payload = transfer->length, .data = transfer->op->data};
     /* A peer of ours can say that it was refused. */
-    bool unacked = connection->extended || transfer->op->flags & LEVELS;
+    bool unacked = connection->extended || transfer->op->flags & TCP_LEVELS;
 
     fill_remote(&header, transfer);
     header.flags = (uint16_t)((transfer->op->flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0) |

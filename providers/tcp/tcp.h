@@ -278,12 +278,13 @@ ssize_t tcp_dispatch(struct tcp_connection *connection, const struct tcp_header 
 /* The payload of connection->in is complete. */
 void tcp_dispatched(struct tcp_connection *connection);
 
-/* -------------------------------------------------------------------------------------------------------- extension.c */
+/* ------------------------------------------------------------------------------------------------------------ credit.c */
 
 /* Both sides speak the extension: greet, first of all. */
-void tcp_extension_begin(struct tcp_connection *connection);
-/* Hello and the like. False: the connection is over. */
-bool tcp_extension_deliver(struct tcp_connection *connection, const struct tcp_header *header);
+void tcp_greet(struct tcp_connection *connection);
+/* Its greeting, or more credit. False: the connection is over. */
+bool tcp_greeted(struct tcp_connection *connection, const struct tcp_header *header);
+bool tcp_credited(struct tcp_connection *connection, uint64_t credit);
 /* What a message of ours costs there: false: it has to be announced. */
 bool tcp_credit_take(struct tcp_connection *connection, uint64_t length);
 /* A message of theirs came whole. False: they were not granted that much, and the connection is over. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What peers of ours say to each other beside messages: greetings, credit, refusals, goodbyes. */
+/*
+ * What peers of ours may send each other eagerly. Each grants room when it greets, which is the first that it says, and gives back what
+ * was used when there is room again.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +25,7 @@ static uint64_t window_of(const struct tcp_endpoint *endpoint)
     return window > TCP_WINDOW_MIN ? window : TCP_WINDOW_MIN;
 }
 
-void tcp_extension_begin(struct tcp_connection *connection)
+void tcp_greet(struct tcp_connection *connection)
 {
     struct tcp_header hello = {.op = TCP_HELLO};
 
@@ -93,26 +96,7 @@ int tcp_credit_settle_all(struct tcp_endpoint *endpoint)
     return events;
 }
 
-/* --------------------------------------------------------------------------------------------------------- messages */
-
-static bool refused(struct tcp_connection *connection, const struct tcp_header *header)
-{
-    struct tcp_pending *first = OFP_CONTAINER_OF(connection->reads.next, struct tcp_pending, node);
-    int error = header->words[0] <= INT16_MAX ? (int)header->words[0] : EIO;
-
-    if (header->op_data == TCP_REFUSED_ACK && tcp_pending_acked(connection, OFP_EREMOTE, error))
-        return true;
-    if (header->op_data != TCP_REFUSED_ANSWER || ofp_list_empty(&connection->reads)) {
-        tcp_connection_violation(connection, "a refusal of nothing");
-        return false;
-    }
-    connection->read_count--;
-    ofp_list_remove(&first->node);
-    ofp_transfer_complete(tcp_pending_base(first), OFP_EREMOTE, error);
-    return true;
-}
-
-static bool credited(struct tcp_connection *connection, uint64_t credit)
+bool tcp_credited(struct tcp_connection *connection, uint64_t credit)
 {
     if (credit > INT64_MAX || connection->credit > INT64_MAX) {
         tcp_connection_violation(connection, "more credit than there can be");
@@ -122,31 +106,12 @@ static bool credited(struct tcp_connection *connection, uint64_t credit)
     return true;
 }
 
-static bool greeted(struct tcp_connection *connection, const struct tcp_header *header)
+bool tcp_greeted(struct tcp_connection *connection, const struct tcp_header *header)
 {
     if (connection->greeted) {
         tcp_connection_violation(connection, "a second greeting");
         return false;
     }
     connection->greeted = true;
-    return credited(connection, header->words[HELLO_WINDOW]);
-}
-
-bool tcp_extension_deliver(struct tcp_connection *connection, const struct tcp_header *header)
-{
-    switch (header->op) {
-    case TCP_HELLO:
-        return greeted(connection, header);
-    case TCP_CREDIT:
-        return credited(connection, header->words[0]);
-    case TCP_REFUSED:
-        return refused(connection, header);
-    case TCP_GOODBYE:
-        connection->farewell = true;
-        connection->ended = header->op_data;
-        return true;
-    default:
-        tcp_connection_violation(connection, "an operation out of place");
-        return false;
-    }
+    return tcp_credited(connection, header->words[HELLO_WINDOW]);
 }
