@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections that peers open: who they are, and which connection stays where there are two. */
+#include "accept.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tcp.h"
+#include "auth.h"
+#include "connect.h"
+#include "connection.h"
+#include "control.h"
+#include "credit.h"
 
 static void refuse(struct tcp_connection *connection, const struct tcp_rdm *rdm)
 {

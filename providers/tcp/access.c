@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory here that a request of a peer names, held until the request is done. */
+#include "access.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "iov.h"
-#include "tcp.h"
 
 void tcp_accesses_free(struct tcp_accesses *accesses)
 {

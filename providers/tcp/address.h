@@ -14,7 +14,6 @@
 #include "ofipy/types.h"
 
 #define TCP_ADDRESS_TEXT 64
-#define TCP_INTERFACES_MAX 32
 
 union tcp_address {
     struct sockaddr any;
@@ -54,27 +53,8 @@ static inline void tcp_address_text(const union tcp_address *address, char text[
     tcp_address_format(address, tcp_address_length(address), text, TCP_ADDRESS_TEXT);
 }
 
-/* An interface's address; the port is 0. */
-struct tcp_interface {
-    char name[32];
-    union tcp_address address;
-    uint8_t prefix; /* bits of the network */
-};
-/* Those that are up, the one that a packet to the world would leave by first, loopback last; `wanted`: a name or address. */
-int tcp_interfaces(struct tcp_interface interfaces[TCP_INTERFACES_MAX], const char *wanted);
-
 /* The IP that an info stands for, in its provider_data. */
 void tcp_info_set_address(struct ofp_info *info, const union tcp_address *address);
 void tcp_info_address(const struct ofp_info *info, union tcp_address *address);
-
-/* resolve.c */
-
-/* A port from a number or a name of a service; NULL: 0. -EINVAL with a text. */
-int tcp_service_port(const char *service, uint16_t *port, char *text, size_t text_size);
-/* See struct ofp_provider. `node` NULL, "localhost" or this host's name: where endpoints of this info are. */
-int tcp_address_resolve(const struct ofp_info *info, const char *node, const char *service, void *address,
-                        size_t *length, char *text, size_t text_size);
-int tcp_address_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size);
-int tcp_address_reaches(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size);
 
 #endif

@@ -3,9 +3,13 @@
  * Messages that stay with their sender until they are matched: those whose sender wants to know of the match, and those that
  * the receiver has granted no room for. Ids are the core's, so a stale or invented one is found out.
  */
+#include "announce.h"
+
 #include <errno.h>
 
-#include "tcp.h"
+#include "connection.h"
+#include "queue.h"
+#include "send.h"
 
 /* Words of TCP_PULL. */
 enum { PULL_ID, PULL_RECEIVE, PULL_WANTED };

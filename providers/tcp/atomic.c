@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Atomics, which libfabric's wire does not have: always executed at the target, by the core. */
+#include "atomic.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tcp.h"
+#include "access.h"
+#include "connection.h"
+#include "queue.h"
+#include "send.h"
 
 /* ------------------------------------------------------------------------------------------------- our own requests */
 

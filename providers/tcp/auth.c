@@ -7,6 +7,8 @@
  * The roles differ, so that nobody proves anything by sending back what it was sent. Who has proved nothing costs one connection
  * of a bounded number, for a bounded time.
  */
+#include "auth.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,8 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "connection.h"
+#include "credit.h"
+#include "queue.h"
+#include "send.h"
 #include "sha256.h"
-#include "tcp.h"
 
 #define KEY_MIN 16
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections that we open: TCP's handshake, our request, the answer, and another try where the peer asks at the same time. */
+#include "connect.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tcp.h"
+#include "connection.h"
+#include "socket.h"
 
 #define PAUSE_FIRST (10 * TCP_MILLISECOND)
 #define PAUSE_LONGEST (500 * TCP_MILLISECOND)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections: made, changed, ended. handshake.c leads them to TCP_UP. */
+#include "connection.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "tcp.h"
+#include "inbound.h"
+#include "queue.h"
+#include "send.h"
 
 /* Who is refused may try again at once, for ever: so often the log says so. */
 #define REFUSAL_PAUSE TCP_SECOND

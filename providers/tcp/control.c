@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Control messages as they leave: requests, answers, refusals. */
+#include "control.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "tcp.h"
+#include "connection.h"
 
 int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
                      size_t length)

@@ -3,10 +3,14 @@
  * What peers of ours may send each other eagerly. Each grants room when it greets, which is the first that it says, and gives back what
  * was used when there is room again.
  */
+#include "credit.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "tcp.h"
+#include "connection.h"
+#include "queue.h"
+#include "send.h"
 
 /* Words of TCP_HELLO. */
 enum { HELLO_WINDOW, HELLO_NONCE };

@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each kind of message means. */
+#include "dispatch.h"
+
 #include <errno.h>
 
-#include "tcp.h"
+#include "announce.h"
+#include "atomic.h"
+#include "connection.h"
+#include "credit.h"
+#include "inbound.h"
+#include "message.h"
+#include "pending.h"
+#include "rendezvous.h"
+#include "rma.h"
+#include "send.h"
 
 /* A payload is under way, unless it is empty. `good`: the connection is not over. */
 static ssize_t begun(struct tcp_connection *connection, bool good)

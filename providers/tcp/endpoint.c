@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Endpoints: opening, closing, progress, going to sleep. */
+#include "endpoint.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "tcp.h"
+#include "connection.h"
+#include "credit.h"
+#include "host.h"
+#include "listen.h"
+#include "msg.h"
+#include "poller.h"
+#include "queue.h"
+#include "receive.h"
+#include "send.h"
 
 #define STALL_PAUSE_LONGEST (8 * TCP_MILLISECOND)
 

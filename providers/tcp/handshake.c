@@ -3,10 +3,15 @@
  * How connections come up, from both sides: control messages are read in whatever pieces they come, nothing of one is
  * believed before it is whole, and not a byte behind it is touched. What they mean: connect.c, accept.c, auth.c.
  */
+#include "handshake.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "tcp.h"
+#include "auth.h"
+#include "connect.h"
+#include "connection.h"
+#include "probe.h"
 
 /* The peer hung up in the middle, as it does when it finds that the keys differ. */
 static void hung_up(struct tcp_connection *connection, int error)

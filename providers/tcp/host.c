@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What endpoints and listeners have alike: connections, a listening socket, a place among the pollers. */
+#include "host.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tcp.h"
+#include "connection.h"
+#include "control.h"
+#include "listen.h"
+#include "poller.h"
 
 /* It only ends a sleep: progress tries the stalled connections again. */
 static void look_again(struct ofp_timer *timer, uint64_t now)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The payload under way into a connection: where it goes, and how much of it. */
+#include "inbound.h"
+
 #include <stdlib.h>
 
+#include "access.h"
 #include "iov.h"
-#include "tcp.h"
 
 void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_header *header,
                          struct ofp_receive *receive)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which addresses this host has, in the order in which they are offered. */
+#include "interface.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -7,8 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "address.h"
 
 /* The address that a datagram to the world would carry; nothing is sent. */
 static bool outward(int family, union tcp_address *address)

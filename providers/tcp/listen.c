@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The listening socket, and those who connect to it. */
+#include "listen.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "connection.h"
 #include "ofipy/atomics.h"
-#include "tcp.h"
+#include "resolve.h"
+#include "socket.h"
 
 /* Out of descriptors: how long nobody is accepted. */
 #define ACCEPT_PAUSE (50 * TCP_MILLISECOND)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that come with their payload. */
+#include "message.h"
+
 #include <errno.h>
 
+#include "credit.h"
+#include "inbound.h"
 #include "ofipy/sender.h"
-#include "tcp.h"
+#include "send.h"
 
 bool tcp_has_data(const struct tcp_connection *connection, const struct tcp_header *header)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connected endpoints: one connection, made by the program's will, with private data both ways, and its orderly end. */
+#include "msg.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +9,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tcp.h"
+#include "auth.h"
+#include "connect.h"
+#include "connection.h"
+#include "control.h"
+#include "credit.h"
+#include "host.h"
+#include "listen.h"
+#include "queue.h"
+#include "socket.h"
 
 /* -------------------------------------------------------------------------------------------------------- connecting */
 

@@ -3,12 +3,20 @@
  * Listeners of connected endpoints. A listener is an endpoint without messages: it has a listening socket, and connections
  * until their request is read; from then on the request is the core's, until it is rejected or an endpoint is opened from it.
  */
+#include "passive.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "tcp.h"
+#include "auth.h"
+#include "connection.h"
+#include "control.h"
+#include "handshake.h"
+#include "host.h"
+#include "listen.h"
+#include "poller.h"
 
 struct tcp_passive {
     struct tcp_endpoint host;

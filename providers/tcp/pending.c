@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How an operation of ours ends: by what the kernel took, by an acknowledgement, by an answer. */
-#include "tcp.h"
+#include "pending.h"
 
 void tcp_pending_sent(struct ofp_pending *pending)
 {

@@ -3,10 +3,14 @@
  * Epoll descriptors. An endpoint with many connections has one of its own. Connected endpoints have one connection each, and there may be
  * thousands: those of a domain share one, so each costs one descriptor, its socket.
  */
+#include "poller.h"
+
 #include <errno.h>
 #include <sys/epoll.h>
 
-#include "tcp.h"
+#include "connection.h"
+#include "handshake.h"
+#include "listen.h"
 
 #define EVENTS 32
 /* How long not to look around, ns, where the last looks found nothing: a question costs as much as a packet. */

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Posting: how each operation travels, to a peer of ours or to a stock one. */
+#include "post.h"
+
 #include <errno.h>
 
-#include "tcp.h"
+#include "announce.h"
+#include "atomic.h"
+#include "credit.h"
+#include "rendezvous.h"
+#include "rma.h"
+#include "send.h"
 
 /* A stock peer would not keep that much of an unexpected message, and cease to read: counted as it counts. */
 static bool is_long(const struct tcp_connection *connection, const struct tcp_header *header)

@@ -7,13 +7,16 @@
  * A process that ends closes its sockets in no certain order, and forked children hold copies for a moment: so the kernel may answer for
  * somebody who is gone. Then the answer is soon taken back, and the second one is true.
  */
+#include "probe.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tcp.h"
+#include "connect.h"
+#include "connection.h"
 
 #define PATIENCE TCP_SECOND
 /* So long an answer has to stand. */

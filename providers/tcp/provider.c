@@ -7,7 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tcp.h"
+#include "auth.h"
+#include "connect.h"
+#include "connection.h"
+#include "endpoint.h"
+#include "interface.h"
+#include "msg.h"
+#include "objects.h"
+#include "passive.h"
+#include "post.h"
+#include "queue.h"
+#include "rdm.h"
+#include "rendezvous.h"
+#include "resolve.h"
+#include "socket.h"
 
 #define PROVIDER_VERSION 0x00010000u
 #define DAY_S 86400

@@ -3,12 +3,15 @@
  * The output queue of a connection: what its socket has not taken yet, in order. Headers and short payloads are copied into
  * chunks, one behind the other, so that many messages leave in one call; long payloads stay where they are.
  */
+#include "queue.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "iov.h"
-#include "tcp.h"
+#include "pending.h"
 
 #define CHUNK_ROOM (TCP_CHUNK - sizeof(struct tcp_item))
 /* Unused chunks that a domain keeps. */

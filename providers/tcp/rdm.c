@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reliable datagram endpoints: what they say to the peers that they connect to, and what an end of a connection means. */
+#include "rdm.h"
+
 #include <errno.h>
 #include <unistd.h>
 
-#include "tcp.h"
+#include "accept.h"
+#include "auth.h"
+#include "connect.h"
+#include "connection.h"
+#include "control.h"
+#include "credit.h"
+#include "host.h"
+#include "listen.h"
+#include "probe.h"
 
 static int request(struct tcp_connection *connection)
 {

@@ -4,11 +4,18 @@
  * for whatever comes next, into the domain's scratch buffer. So small messages are read by the hundred, and of a
  * large one only the beginning is ever copied.
  */
+#include "receive.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tcp.h"
+#include "connection.h"
+#include "credit.h"
+#include "dispatch.h"
+#include "inbound.h"
+#include "poller.h"
+#include "queue.h"
 
 /* Bytes of the payload under way that lie in the scratch buffer; returns how many of them were. */
 static size_t feed_payload(struct tcp_connection *connection, const uint8_t *bytes, size_t length)

@@ -4,10 +4,16 @@
  * payload follows. Ids are each direction's own. We begin one for match-complete, and for large messages where a
  * parameter says so; stock peers do for large messages, if they are told to.
  */
+#include "rendezvous.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tcp.h"
+#include "announce.h"
+#include "connection.h"
+#include "message.h"
+#include "queue.h"
+#include "send.h"
 
 #define IDS 256
 #define LAST_ID 254

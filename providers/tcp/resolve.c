@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What people call hosts and ports, and which of their addresses the endpoints of an info can be at, or reach. */
+#include "resolve.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -8,8 +10,6 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-
-#include "address.h"
 
 int tcp_service_port(const char *service, uint16_t *port, char *text, size_t text_size)
 {

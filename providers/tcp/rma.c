@@ -3,11 +3,17 @@
  * Remote memory: requests of ours, and requests of peers for memory here. The wire has no answer to a request that cannot be
  * granted, so such a connection ends.
  */
+#include "rma.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tcp.h"
+#include "access.h"
+#include "connection.h"
+#include "inbound.h"
+#include "queue.h"
+#include "send.h"
 
 /* ------------------------------------------------------------------------------------------------- our own requests */
 

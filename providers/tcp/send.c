@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sending: at once and without a copy where the socket takes it, else into the output queue. */
+#include "send.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "tcp.h"
+#include "pending.h"
+#include "queue.h"
 
 /* Payload up to this is put behind its header before it is written. */
 #define SHORT_PAYLOAD 512

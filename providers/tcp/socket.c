@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Options of the sockets that carry connections. */
+#include "socket.h"
+
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "tcp.h"
 
 /* Questions to a peer that says nothing: after how many seconds, and how far apart at most. */
 #define KEEPALIVE_IDLE 10

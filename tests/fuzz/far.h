@@ -7,8 +7,8 @@
 #define FUZZ_FAR_H
 
 #include "network.h"
+#include "objects.h"
 #include "sha256.h"
-#include "tcp.h"
 
 #define FAR_ROOM (256u << 10)
 #define FAR_KEPT 16
