@@ -67,7 +67,7 @@ static void begin_theirs(struct tcp_connection *connection, struct ofp_peer *pee
         ofp_peer_connecting(peer);
     self->connection = connection;
     self->meet = OFPI_MEET_ACCEPTED;
-    tcp_begin_ours(connection);
+    tcp_connection_established(connection);
 }
 
 /* What we accepted could not be answered. Operations may wait for the request of ours that gave way. */
@@ -127,7 +127,7 @@ static bool gives_way_to_ours(const struct tcp_connection *connection)
     for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections; node = node->next) {
         const struct tcp_connection *ours = OFP_CONTAINER_OF(node, const struct tcp_connection, node);
 
-        if (ours->connector && ours->peer && (ours->state == TCP_CONNECTING || ours->state == TCP_ASKING) &&
+        if (ours->connector && ours->peer && (ours->state == TCP_CONNECTING || ours->state == TCP_REQUESTING) &&
             ours->peer->address_length == tcp_address_length(theirs) &&
             memcmp(ours->peer->address, theirs, ours->peer->address_length) == 0)
             return true;

@@ -37,7 +37,7 @@ int tcp_announce(struct tcp_connection *connection, const struct ofp_transfer *t
     return OFP_POST_PENDING;
 }
 
-bool tcp_pulled_at(struct tcp_connection *connection, const struct tcp_header *header)
+bool tcp_pull_requested(struct tcp_connection *connection, const struct tcp_header *header)
 {
     struct ofp_pending *pending = ofp_pending_find(connection->peer, header->words[PULL_ID]);
     struct tcp_header answer = {.op = TCP_PULLED, .words = {header->words[PULL_RECEIVE]}};

@@ -101,7 +101,7 @@ static void expired(struct ofp_timer *timer, uint64_t now)
     go_on(OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection, OFPI_MEET_TIMER);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- asking */
+/* ------------------------------------------------------------------------------------------------------- requesting */
 
 int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *result)
 {
@@ -215,7 +215,7 @@ void tcp_connected(struct tcp_connection *connection)
         return;
     }
     connection->meeting->have = 0;
-    tcp_connection_state(connection, TCP_ASKING);
+    tcp_connection_state(connection, TCP_REQUESTING);
 }
 
 void tcp_connect_later(struct tcp_connection *connection)
@@ -225,7 +225,7 @@ void tcp_connect_later(struct tcp_connection *connection)
     go_on(connection, OFPI_MEET_LATER);
 }
 
-void tcp_begin_ours(struct tcp_connection *connection)
+void tcp_connection_established(struct tcp_connection *connection)
 {
     tcp_meeting_free(connection);
     tcp_connection_state(connection, TCP_UP);

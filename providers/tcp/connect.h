@@ -18,6 +18,6 @@ void tcp_connect_until_deadline(struct tcp_connection *connection);
 /* TCP's handshake may be over. */
 void tcp_connected(struct tcp_connection *connection);
 /* The connection that we opened, or whose request we accepted, is up. */
-void tcp_begin_ours(struct tcp_connection *connection);
+void tcp_connection_established(struct tcp_connection *connection);
 
 #endif

@@ -17,16 +17,16 @@
 #define REFUSAL_PAUSE TCP_SECOND
 
 static const char *const state_names[] = {
-    [TCP_CONNECTING] = "connecting", [TCP_ASKING] = "asking",   [TCP_ACCEPTED] = "accepted",
-    [TCP_REQUESTED] = "requested",   [TCP_PROVING] = "proving", [TCP_UP] = "up",
-    [TCP_PROBING] = "probing",       [TCP_LEAVING] = "leaving", [TCP_OVER] = "over",
+    [TCP_CONNECTING] = "connecting", [TCP_REQUESTING] = "requesting", [TCP_ACCEPTED] = "accepted",
+    [TCP_REQUESTED] = "requested",   [TCP_PROVING] = "proving",       [TCP_UP] = "up",
+    [TCP_PROBING] = "probing",       [TCP_LEAVING] = "leaving",       [TCP_OVER] = "over",
 };
 
 /* Row: from; column: to. Everything may be over. */
 static const bool allowed[TCP_OVER + 1][TCP_OVER + 1] = {
-    [TCP_CONNECTING] = {[TCP_ASKING] = true},
-    [TCP_ASKING] = {[TCP_UP] = true, [TCP_CONNECTING] = true, [TCP_PROVING] = true},
-    [TCP_PROVING] = {[TCP_UP] = true, [TCP_ASKING] = true, [TCP_ACCEPTED] = true},
+    [TCP_CONNECTING] = {[TCP_REQUESTING] = true},
+    [TCP_REQUESTING] = {[TCP_UP] = true, [TCP_CONNECTING] = true, [TCP_PROVING] = true},
+    [TCP_PROVING] = {[TCP_UP] = true, [TCP_REQUESTING] = true, [TCP_ACCEPTED] = true},
     [TCP_ACCEPTED] = {[TCP_UP] = true, [TCP_PROVING] = true, [TCP_REQUESTED] = true},
     [TCP_REQUESTED] = {[TCP_UP] = true},
     [TCP_UP] = {[TCP_PROBING] = true, [TCP_LEAVING] = true},
@@ -87,7 +87,7 @@ void tcp_meeting_free(struct tcp_connection *connection)
     connection->meeting = NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- ends */
+/* ------------------------------------------------------------------------------------------------------------- ends */
 
 static void unlink_if(struct ofp_list *node)
 {

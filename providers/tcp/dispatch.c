@@ -96,7 +96,7 @@ ssize_t tcp_dispatch(struct tcp_connection *connection, const struct tcp_header 
     case TCP_ANNOUNCE:
         return tcp_announced(connection, header);
     case TCP_PULL:
-        return tcp_pulled_at(connection, header) ? 0 : -ECONNABORTED;
+        return tcp_pull_requested(connection, header) ? 0 : -ECONNABORTED;
     case TCP_ATOMIC:
         return tcp_atomic_requested(connection, header, payload, available);
     case TCP_HELLO:

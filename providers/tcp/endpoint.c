@@ -10,7 +10,7 @@
 
 #include "connection.h"
 #include "credit.h"
-#include "host.h"
+#include "common.h"
 #include "listen.h"
 #include "msg.h"
 #include "poller.h"
@@ -109,7 +109,7 @@ int tcp_progress(struct ofp_endpoint *base)
     int events = 0;
 
     if (hot && hot->endpoint == endpoint && hot->state == TCP_UP) {
-        tcp_watch_no_longer(poller, hot);
+        tcp_poller_unwatch(poller, hot);
         if (!hot->stalled)
             events = tcp_receive(hot);
     }
@@ -134,8 +134,8 @@ bool tcp_arm(struct ofp_endpoint *base)
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
 
     tcp_flush(base);
-    tcp_watch_again(endpoint->poller);
-    if ((tcp_poller_is_asked_by(endpoint) && tcp_poll(endpoint->poller)) || !ofp_list_empty(&endpoint->ready) ||
+    tcp_poller_watch_again(endpoint->poller);
+    if ((tcp_poller_is_asked_by(endpoint) && tcp_poller_poll(endpoint->poller)) || !ofp_list_empty(&endpoint->ready) ||
         tcp_msg_may_quit(endpoint))
         return false;
     /* Only while somebody sleeps: otherwise the kernel would tell the reactor of every packet, which costs its sender. */
@@ -188,5 +188,5 @@ void tcp_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
 
     (void)deadline;
     endpoint->closing = true;
-    tcp_host_close(endpoint);
+    tcp_common_close(endpoint);
 }

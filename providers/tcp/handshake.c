@@ -78,7 +78,7 @@ static void read_control(struct tcp_connection *connection)
     if (!read_up_to(connection, TCP_CONTROL_SIZE + control.private_size))
         return;
     memcpy(private_data, meeting->bytes + TCP_CONTROL_SIZE, control.private_size);
-    if (connection->state == TCP_ASKING)
+    if (connection->state == TCP_REQUESTING)
         connection->endpoint->ops->answered(connection, &control, private_data);
     else
         connection->endpoint->ops->requested(connection, &control, private_data);
@@ -114,11 +114,11 @@ void tcp_handshake(struct tcp_connection *connection)
     if (connection->state == TCP_CONNECTING)
         tcp_connected(connection);
     else if (connection->state == TCP_PROBING)
-        tcp_heard(connection);
-    if (connection->state == TCP_ASKING || connection->state == TCP_ACCEPTED)
+        tcp_probe_ready(connection);
+    if (connection->state == TCP_REQUESTING || connection->state == TCP_ACCEPTED)
         read_control(connection);
     if (connection->state == TCP_PROVING)
         read_proof(connection);
-    if (connection->proven && (connection->state == TCP_ASKING || connection->state == TCP_ACCEPTED))
+    if (connection->proven && (connection->state == TCP_REQUESTING || connection->state == TCP_ACCEPTED))
         read_control(connection);
 }

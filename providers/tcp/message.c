@@ -9,7 +9,7 @@
 #include "ofipy/sender.h"
 #include "send.h"
 
-bool tcp_has_data(const struct tcp_connection *connection, const struct tcp_header *header)
+bool tcp_message_has_data(const struct tcp_connection *connection, const struct tcp_header *header)
 {
     const struct sockaddr *address = connection->peer->address;
     uint64_t who = header->flags & TCP_FLAG_CQ_DATA && !connection->extended ? ofp_sender_of(header->data) : 0;
@@ -26,7 +26,7 @@ static inline void fill_message(struct ofp_message *message, const struct tcp_co
     message->source = connection->peer->index;
     message->tagged = header->op == TCP_TAG;
     message->extras = 0;
-    message->has_data = header->flags & TCP_FLAG_CQ_DATA && tcp_has_data(connection, header);
+    message->has_data = header->flags & TCP_FLAG_CQ_DATA && tcp_message_has_data(connection, header);
     message->tag = header->tag;
     message->data = header->data;
     message->length = header->payload;

@@ -14,7 +14,7 @@
 #include "connection.h"
 #include "control.h"
 #include "credit.h"
-#include "host.h"
+#include "common.h"
 #include "listen.h"
 #include "queue.h"
 #include "socket.h"
@@ -103,7 +103,7 @@ static void answered(struct tcp_connection *connection, const struct tcp_control
     }
     if (connection->extended && !connection->proven)
         tcp_greet(connection);
-    tcp_begin_ours(connection);
+    tcp_connection_established(connection);
 }
 
 int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
@@ -123,7 +123,7 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
     ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_REQUEST, 0);
     if (connection->extended && !connection->proven)
         tcp_greet(connection);
-    tcp_begin_ours(connection);
+    tcp_connection_established(connection);
     return 0;
 }
 
@@ -133,7 +133,7 @@ static void proven(struct tcp_connection *connection)
     int error;
 
     connection->proven = true;
-    tcp_connection_state(connection, TCP_ASKING);
+    tcp_connection_state(connection, TCP_REQUESTING);
     error = request(connection);
     if (error)
         tcp_connection_end(connection, -error, false, NULL);
@@ -224,7 +224,7 @@ static int take_request(struct tcp_endpoint *endpoint, struct tcp_connection *co
 int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-    int error = tcp_host_open(endpoint, base->domain, &connection_ops, true);
+    int error = tcp_common_open(endpoint, base->domain, &connection_ops, true);
 
     if (error)
         return error;
@@ -236,6 +236,6 @@ int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, siz
     else
         error = tcp_bind(endpoint, service, text, text_size);
     if (error)
-        tcp_host_close(endpoint);
+        tcp_common_close(endpoint);
     return error;
 }

@@ -96,7 +96,7 @@ struct tcp_domain {
 
 enum tcp_state {
     TCP_CONNECTING, /* TCP's own handshake, or (no socket) the time until the next one */
-    TCP_ASKING,     /* our request is out */
+    TCP_REQUESTING, /* our request is out */
     TCP_ACCEPTED,   /* it connected, and has not said who it is */
     TCP_REQUESTED,  /* type MSG: it said what it wants, and the program has to answer */
     TCP_PROVING,    /* it said so, and has to prove it */

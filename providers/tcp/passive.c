@@ -14,7 +14,7 @@
 #include "connection.h"
 #include "control.h"
 #include "handshake.h"
-#include "host.h"
+#include "common.h"
 #include "listen.h"
 #include "poller.h"
 
@@ -32,7 +32,7 @@ static void somebody_came(struct ofp_watch *watch, uint32_t events)
     struct tcp_poller *poller = OFP_CONTAINER_OF(watch, struct tcp_poller, watch);
 
     (void)events;
-    tcp_poll(poller);
+    tcp_poller_poll(poller);
     tcp_connections_free_dead(poller->listening);
 }
 
@@ -92,7 +92,7 @@ static const struct tcp_connection_ops connection_ops = {.requested = requested,
 static int passive_open(struct ofp_passive *passive, const char *service, char *text, size_t text_size)
 {
     struct tcp_endpoint *host = host_of(passive);
-    int error = tcp_host_open(host, passive->domain, &connection_ops, false);
+    int error = tcp_common_open(host, passive->domain, &connection_ops, false);
 
     if (error)
         return error;
@@ -100,7 +100,7 @@ static int passive_open(struct ofp_passive *passive, const char *service, char *
     tcp_info_address(passive->info, &host->address);
     error = tcp_bind(host, service, text, text_size);
     if (error)
-        tcp_host_close(host);
+        tcp_common_close(host);
     return error;
 }
 
@@ -163,7 +163,7 @@ static void passive_close(struct ofp_passive *passive)
         tcp_accept(host);
     while (!ofp_list_empty(&host->connections))
         turn_away(OFP_CONTAINER_OF(host->connections.next, struct tcp_connection, node));
-    tcp_host_close(host);
+    tcp_common_close(host);
 }
 
 const struct ofp_passive_ops tcp_passive_ops = {

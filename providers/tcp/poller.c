@@ -18,7 +18,7 @@
 /* Calls of progress until a connection that is hot all the time is taken out of epoll. */
 #define HOT_TURNS 256
 
-/* -------------------------------------------------------------------------------------------------------------- asking */
+/* ---------------------------------------------------------------------------------------------------------- polling */
 
 static void notice(struct tcp_connection *connection, uint32_t events)
 {
@@ -38,7 +38,7 @@ static void notice(struct tcp_connection *connection, uint32_t events)
         tcp_connection_ready(connection);
 }
 
-int tcp_poll(struct tcp_poller *poller)
+int tcp_poller_poll(struct tcp_poller *poller)
 {
     struct epoll_event events[EVENTS];
     int count = epoll_wait(poller->epoll_fd, events, EVENTS, 0);
@@ -66,7 +66,7 @@ int tcp_poller_look(struct tcp_poller *poller)
 
     if (!shall_look_around(poller))
         return 0;
-    events = tcp_poll(poller);
+    events = tcp_poller_poll(poller);
     if (events)
         poller->look_pause = TCP_LOOK_PAUSE;
     else if (poller->look_pause < LOOK_PAUSE_LONGEST)
@@ -74,13 +74,13 @@ int tcp_poller_look(struct tcp_poller *poller)
     return events;
 }
 
-/* -------------------------------------------------------------------------------------------------- the hot connection */
+/* ----------------------------------------------------------------------------------------------- the hot connection */
 
 /*
  * What is read anyway in every call of progress needs no event: each packet would wake epoll's queue, at the sender's cost
  * where both share a machine. Until somebody sleeps, another connection is the hot one, or room to write is waited for.
  */
-void tcp_watch_again(struct tcp_poller *poller)
+void tcp_poller_watch_again(struct tcp_poller *poller)
 {
     struct tcp_connection *connection = poller->unwatched;
 
@@ -90,24 +90,24 @@ void tcp_watch_again(struct tcp_poller *poller)
         tcp_connection_doom(connection, ENOMEM);
 }
 
-void tcp_watch_no_longer(struct tcp_poller *poller, struct tcp_connection *hot)
+void tcp_poller_unwatch(struct tcp_poller *poller, struct tcp_connection *hot)
 {
     if (poller->unwatched == hot && !hot->blocked)
         return;
     if (poller->unwatched) {
-        tcp_watch_again(poller);
+        tcp_poller_watch_again(poller);
     } else if (!hot->blocked && !poller->armed && ++poller->hot_turns > HOT_TURNS) {
         epoll_ctl(poller->epoll_fd, EPOLL_CTL_DEL, hot->stream.fd, NULL);
         poller->unwatched = hot;
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- members */
+/* ---------------------------------------------------------------------------------------------------------- members */
 
 static void woken(struct ofp_watch *watch, uint32_t events)
 {
     (void)events;
-    tcp_poll(OFP_CONTAINER_OF(watch, struct tcp_poller, watch));
+    tcp_poller_poll(OFP_CONTAINER_OF(watch, struct tcp_poller, watch));
 }
 
 static int poller_open(struct tcp_poller *poller)

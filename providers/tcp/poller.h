@@ -13,13 +13,13 @@ void tcp_poller_leave(struct tcp_endpoint *endpoint);
 int tcp_poller_arm(struct tcp_endpoint *endpoint);
 void tcp_poller_disarm(struct tcp_endpoint *endpoint);
 /* Ask epoll which sockets are ready. Returns how many. */
-int tcp_poll(struct tcp_poller *poller);
+int tcp_poller_poll(struct tcp_poller *poller);
 /* The same for other connections than the hot one, where it is time to. */
 int tcp_poller_look(struct tcp_poller *poller);
 /* Let epoll tell again of the connection that it was taken out of. */
-void tcp_watch_again(struct tcp_poller *poller);
+void tcp_poller_watch_again(struct tcp_poller *poller);
 /* The hot connection is read anyway: epoll need not tell of it, after a while. */
-void tcp_watch_no_longer(struct tcp_poller *poller, struct tcp_connection *hot);
+void tcp_poller_unwatch(struct tcp_poller *poller, struct tcp_connection *hot);
 static inline bool tcp_poller_is_asked_by(const struct tcp_endpoint *endpoint)
 {
     return endpoint->poller->members.next == &endpoint->member;

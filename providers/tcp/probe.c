@@ -28,7 +28,7 @@ static bool is_silence(int error)
 }
 
 /* `answer`: 0 or a positive errno. */
-static void learn(struct tcp_connection *connection, int answer)
+static void conclude(struct tcp_connection *connection, int answer)
 {
     int error = connection->meeting->error;
     char text[OFP_TEXT_MAX];
@@ -49,7 +49,7 @@ static void no_answer(struct ofp_timer *timer, uint64_t now)
     const struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
 
     (void)now;
-    learn(meeting->connection, meeting->answered ? 0 : ETIMEDOUT);
+    conclude(meeting->connection, meeting->answered ? 0 : ETIMEDOUT);
 }
 
 static void wait_for(struct tcp_connection *connection, uint64_t time)
@@ -61,7 +61,7 @@ static void wait_for(struct tcp_connection *connection, uint64_t time)
     tcp_core->timer_start(connection->endpoint->domain->base, timer);
 }
 
-static void knock(struct tcp_connection *connection)
+static void attempt(struct tcp_connection *connection)
 {
     const struct ofp_peer *peer = connection->peer;
     int error =
@@ -70,7 +70,7 @@ static void knock(struct tcp_connection *connection)
     if (!error)
         error = tcp_connection_watch(connection);
     if (error)
-        learn(connection, -error);
+        conclude(connection, -error);
     else
         wait_for(connection, PATIENCE);
 }
@@ -90,35 +90,35 @@ void tcp_probe(struct tcp_connection *connection, int error)
     tcp_connection_state(connection, TCP_PROBING);
     if (ofp_list_linked(&connection->ready))
         ofp_list_remove(&connection->ready);
-    knock(connection);
+    attempt(connection);
 }
 
-static void knock_again(struct tcp_connection *connection)
+static void attempt_again(struct tcp_connection *connection)
 {
     struct tcp_meeting *meeting = connection->meeting;
 
     if (meeting->again) {
-        learn(connection, 0);
+        conclude(connection, 0);
         return;
     }
     tcp_connection_hang_up(connection);
     meeting->answered = false;
     meeting->again = true;
-    knock(connection);
+    attempt(connection);
 }
 
 /* Somebody had opened: has he closed? Nobody says anything here. */
-static void listen_on(struct tcp_connection *connection)
+static void watch_silence(struct tcp_connection *connection)
 {
     char byte;
     struct iovec iov = {&byte, 1};
     ssize_t result = connection->stream.ops->readv(&connection->stream, &iov, 1);
 
     if (result == 0 || (result < 0 && result != -EAGAIN))
-        knock_again(connection);
+        attempt_again(connection);
 }
 
-void tcp_heard(struct tcp_connection *connection)
+void tcp_probe_ready(struct tcp_connection *connection)
 {
     socklen_t length = sizeof(int);
     struct sockaddr_storage peer;
@@ -126,17 +126,17 @@ void tcp_heard(struct tcp_connection *connection)
     int error = 0;
 
     if (connection->meeting->answered) {
-        listen_on(connection);
+        watch_silence(connection);
         return;
     }
     getsockopt(connection->stream.fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (error == ECONNRESET || error == EPIPE) {
-        knock_again(connection);
+        attempt_again(connection);
     } else if (error) {
-        learn(connection, error);
+        conclude(connection, error);
     } else if (getpeername(connection->stream.fd, (struct sockaddr *)&peer, &peer_length) == 0) {
         connection->meeting->answered = true;
         wait_for(connection, CERTAINTY);
-        listen_on(connection);
+        watch_silence(connection);
     }
 }

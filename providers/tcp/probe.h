@@ -7,6 +7,6 @@
 /* Find out whether somebody listens there still; the connection's socket is closed. `error`: why, positive. */
 void tcp_probe(struct tcp_connection *connection, int error);
 /* Somebody may have opened. */
-void tcp_heard(struct tcp_connection *connection);
+void tcp_probe_ready(struct tcp_connection *connection);
 
 #endif

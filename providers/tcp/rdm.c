@@ -11,7 +11,7 @@
 #include "connection.h"
 #include "control.h"
 #include "credit.h"
-#include "host.h"
+#include "common.h"
 #include "listen.h"
 #include "probe.h"
 
@@ -57,13 +57,13 @@ static void answered(struct tcp_connection *connection, const struct tcp_control
     }
     if (connection->extended)
         tcp_greet(connection);
-    tcp_begin_ours(connection);
+    tcp_connection_established(connection);
 }
 
 static void proven(struct tcp_connection *connection)
 {
     if (connection->connector)
-        tcp_begin_ours(connection);
+        tcp_connection_established(connection);
     else
         tcp_admit(connection, NULL, NULL);
 }
@@ -93,7 +93,7 @@ static const struct tcp_connection_ops connection_ops = {
 int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-    int error = tcp_host_open(endpoint, base->domain, &connection_ops, false);
+    int error = tcp_common_open(endpoint, base->domain, &connection_ops, false);
 
     if (error)
         return error;
@@ -103,6 +103,6 @@ int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, siz
     if (!error)
         error = tcp_listen(endpoint);
     if (error)
-        tcp_host_close(endpoint);
+        tcp_common_close(endpoint);
     return error;
 }

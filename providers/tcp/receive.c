@@ -183,7 +183,7 @@ static void cool(struct tcp_connection *connection)
     if (poller->hot == connection)
         poller->hot = NULL;
     if (poller->unwatched == connection)
-        tcp_watch_again(poller);
+        tcp_poller_watch_again(poller);
 }
 
 /* Keep what cannot be handed on. */

@@ -103,7 +103,7 @@ int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp
         .peer = connection->peer,
         .source = connection->peer->index,
         .tagged = true,
-        .has_data = tcp_has_data(connection, header),
+        .has_data = tcp_message_has_data(connection, header),
         .tag = header->tag,
         .data = header->data,
         .length = header->length,

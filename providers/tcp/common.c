@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What endpoints and listeners have alike: connections, a listening socket, a place among the pollers. */
-#include "host.h"
+#include "common.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ static void look_again(struct ofp_timer *timer, uint64_t now)
     (void)now;
 }
 
-int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, const struct tcp_connection_ops *ops,
-                  bool shares_poller)
+int tcp_common_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, const struct tcp_connection_ops *ops,
+                    bool shares_poller)
 {
     endpoint->ops = ops;
     endpoint->domain = tcp_domain_of(domain);
@@ -38,7 +38,7 @@ int tcp_host_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, cons
     return endpoint->scratch ? tcp_poller_join(endpoint, shares_poller) : -ENOMEM;
 }
 
-void tcp_host_close(struct tcp_endpoint *endpoint)
+void tcp_common_close(struct tcp_endpoint *endpoint)
 {
     struct ofp_domain *domain = endpoint->domain->base;
 
