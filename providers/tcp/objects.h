@@ -12,12 +12,12 @@
 #ifndef TCP_OBJECTS_H
 #define TCP_OBJECTS_H
 
-#include "address.h"
-#include "descriptor.h"
+#include "address/address.h"
+#include "stream/descriptor.h"
 #include "meet/meet.h"
 #include "ofipy/services.h"
-#include "stream.h"
-#include "wire.h"
+#include "stream/stream.h"
+#include "stream/wire.h"
 
 #define TCP_NAME "tcp"
 /* What one read takes in that has no place of its own yet; shared by the connections of a domain. */

@@ -7,20 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "auth.h"
-#include "connect.h"
-#include "connection.h"
-#include "endpoint.h"
-#include "interface.h"
-#include "msg.h"
+#include "connection/auth.h"
+#include "connection/connect.h"
+#include "connection/connection.h"
+#include "endpoint/endpoint.h"
+#include "address/interface.h"
+#include "endpoint/msg.h"
 #include "objects.h"
-#include "passive.h"
-#include "post.h"
-#include "queue.h"
-#include "rdm.h"
-#include "rendezvous.h"
-#include "resolve.h"
-#include "socket.h"
+#include "endpoint/passive.h"
+#include "message/post.h"
+#include "stream/queue.h"
+#include "endpoint/rdm.h"
+#include "message/rendezvous.h"
+#include "address/resolve.h"
+#include "stream/socket.h"
 
 #define PROVIDER_VERSION 0x00010000u
 #define DAY_S 86400
