@@ -421,5 +421,9 @@ def test_the_program_tells_its_verdict(tmp_path: Path) -> None:
     assert len(knot["members"]) == 4
 
 
+def test_the_sources_of_tcp_are_no_knot() -> None:
+    assert not knots(ROOT, "providers/tcp")
+
+
 if __name__ == "__main__":
     sys.exit(main())
