@@ -12,12 +12,12 @@
 #ifndef TCP_OBJECTS_H
 #define TCP_OBJECTS_H
 
-#include "address.h"
-#include "descriptor.h"
+#include "address/address.h"
+#include "stream/descriptor.h"
 #include "meet/meet.h"
 #include "ofipy/services.h"
-#include "stream.h"
-#include "wire.h"
+#include "stream/stream.h"
+#include "stream/wire.h"
 
 #define TCP_NAME "tcp"
 /* What one read takes in that has no place of its own yet; shared by the connections of a domain. */
@@ -96,7 +96,7 @@ struct tcp_domain {
 
 enum tcp_state {
     TCP_CONNECTING, /* TCP's own handshake, or (no socket) the time until the next one */
-    TCP_ASKING,     /* our request is out */
+    TCP_REQUESTING, /* our request is out */
     TCP_ACCEPTED,   /* it connected, and has not said who it is */
     TCP_REQUESTED,  /* type MSG: it said what it wants, and the program has to answer */
     TCP_PROVING,    /* it said so, and has to prove it */
@@ -226,9 +226,26 @@ struct tcp_pending {
 };
 _Static_assert(sizeof(struct tcp_pending) <= sizeof(((struct ofp_pending *)0)->provider_data), "lies in a pending");
 
+/*
+ * What becomes of an endpoint's connections, by its kind: rdm.c, msg.c, passive.c. What brings connections up, reads and
+ * ends them knows no kind, and tells here. An entry is NULL for what cannot happen to this kind.
+ */
+struct tcp_connection_ops {
+    /* TCP's handshake may be over: our request leaves. 0, or a negative errno; -EAGAIN, -ENOTCONN: not yet. */
+    int (*request)(struct tcp_connection *connection);
+    void (*answered)(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
+    void (*requested)(struct tcp_connection *connection, const struct tcp_control *control,
+                      const uint8_t *private_data);
+    /* Both sides have the key. */
+    void (*proven)(struct tcp_connection *connection);
+    /* The stream is at its end, or broken (error positive). */
+    void (*lost)(struct tcp_connection *connection, int error);
+};
+
 struct tcp_endpoint {
     struct ofp_endpoint *base;
     struct tcp_domain *domain;
+    const struct tcp_connection_ops *ops;
     struct tcp_poller *poller; /* `own`, or domain->shared */
     struct ofp_list member;    /* in poller->members */
     struct ofp_list ready, dirty, stalled, creditors;
@@ -266,6 +283,26 @@ static inline struct tcp_pending *tcp_pending_of(struct ofp_pending *pending)
 static inline struct ofp_pending *tcp_pending_base(struct tcp_pending *pending)
 {
     return OFP_CONTAINER_OF(pending, struct ofp_pending, provider_data);
+}
+
+/* Something may be there to be read, or done. */
+static inline void tcp_connection_ready(struct tcp_connection *connection)
+{
+    if (!ofp_list_linked(&connection->ready))
+        ofp_list_append(&connection->endpoint->ready, &connection->ready);
+}
+/* From within a call that cannot end it: progress does. */
+static inline void tcp_connection_doom(struct tcp_connection *connection, int error)
+{
+    if (!connection->doom)
+        connection->doom = error;
+    tcp_connection_ready(connection);
+}
+/* At the next flush of the endpoint, at the latest with progress. */
+static inline void tcp_queue_later(struct tcp_connection *connection)
+{
+    if (!ofp_list_linked(&connection->dirty))
+        ofp_list_append(&connection->endpoint->dirty, &connection->dirty);
 }
 
 #endif

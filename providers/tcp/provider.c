@@ -7,7 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tcp.h"
+#include "connection/auth.h"
+#include "connection/connect.h"
+#include "connection/connection.h"
+#include "endpoint/endpoint.h"
+#include "address/interface.h"
+#include "endpoint/msg.h"
+#include "objects.h"
+#include "endpoint/passive.h"
+#include "message/post.h"
+#include "stream/queue.h"
+#include "endpoint/rdm.h"
+#include "message/rendezvous.h"
+#include "address/resolve.h"
+#include "stream/socket.h"
 
 #define PROVIDER_VERSION 0x00010000u
 #define DAY_S 86400
@@ -172,7 +185,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .size = sizeof(struct ofp_endpoint_ops),
     .endpoint_size = sizeof(struct tcp_endpoint),
     .peer_size = sizeof(struct tcp_peer),
-    .open = tcp_endpoint_open,
+    .open = tcp_rdm_open,
     .drain = tcp_endpoint_drain,
     .close = tcp_endpoint_close,
     .name = tcp_endpoint_name,

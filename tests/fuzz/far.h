@@ -6,9 +6,9 @@
 #ifndef FUZZ_FAR_H
 #define FUZZ_FAR_H
 
+#include "connection/sha256.h"
 #include "network.h"
-#include "sha256.h"
-#include "tcp.h"
+#include "objects.h"
 
 #define FAR_ROOM (256u << 10)
 #define FAR_KEPT 16

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire.h"
+#include "stream/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 #include "domain.h"
 #include "ofipy/connect.h"
 #include "network.h"
-#include "tcp.h"
+#include "objects.h"
 
 #define SIDE_OPERATIONS 64
 #define SIDE_PIECES 3

@@ -6,7 +6,7 @@
 #ifndef TCP_VECTORS_H
 #define TCP_VECTORS_H
 
-#include "wire.h"
+#include "stream/wire.h"
 
 struct control_vector {
     const char *bytes; /* hexadecimal */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The hash against published values, and who gets in with a key set. */
-#include "sha256.h"
+#include "connection/sha256.h"
 #include "test_tcp_fixture.h"
 
 #include <sys/stat.h>

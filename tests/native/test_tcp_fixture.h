@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tcp.h"
+#include "objects.h"
 
 #define PATIENCE 5000000000ull
 #define RAW_PORT 1234

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tcp.h"
+#include "objects.h"
 
 static inline int raw_connect(struct ofp_passive *passive)
 {

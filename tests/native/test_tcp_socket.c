@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the sockets of connections are set to. */
+#include "stream/socket.h"
 #include "test_tcp_fixture.h"
 
 #include <string.h>

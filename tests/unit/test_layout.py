@@ -161,7 +161,8 @@ def graph_of_c(tree: Path, part: str) -> Graph:
         if part == "native"
         else (tree / part, tree / "native/include")
     )
-    folders = [include, *folders_of_headers(own)]
+    # What the core shares with providers, as meet/, is included by its folder.
+    folders = [include, *folders_of_headers(own), tree / "native"]
     for path, node in nodes.items():
         for included in INCLUDE.findall(path.read_text()):
             header = next(
@@ -433,6 +434,10 @@ def test_the_modules_of_ofipy_are_no_knot() -> None:
 
 def test_ofipy_imports_nothing_of_fabtests() -> None:
     complain(Verdict([], {}, upwards(ROOT)))
+
+
+def test_the_sources_of_tcp_are_no_knot() -> None:
+    assert not knots(ROOT, "providers/tcp")
 
 
 if __name__ == "__main__":

@@ -203,7 +203,7 @@ def codec(tmp_path_factory: pytest.TempPathFactory) -> Codec:
         [
             *shlex.split(os.environ.get("CC", "cc")),
             *("-shared", "-fPIC", "-O1", "-std=c11", "-D_GNU_SOURCE", *(f"-I{folder}" for folder in folders)),
-            *(ROOT / "tests/unit/tcp_wire_library.c", ROOT / "providers/tcp/wire.c", "-o", library),
+            *(ROOT / "tests/unit/tcp_wire_library.c", ROOT / "providers/tcp/stream/wire.c", "-o", library),
         ],
         check=True,
         timeout=60,

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections that peers open: who they are, and which connection stays where there are two. */
+#include "connection/accept.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "connection/auth.h"
+#include "connection/connect.h"
+#include "connection/connection.h"
+#include "connection/control.h"
+#include "connection/credit.h"
+
+static void refuse(struct tcp_connection *connection, const struct tcp_rdm *rdm)
+{
+    tcp_send_rdm(connection, TCP_NACK, rdm);
+    tcp_connection_discard(connection);
+}
+
+static void refuse_for_its_key(struct tcp_connection *connection)
+{
+    /* One byte: what no endpoint of this kind says otherwise. Which side has a key each side knows by its own. */
+    static const uint8_t reason = 0;
+
+    tcp_key_warning(connection, connection->endpoint->domain->key_length ? TCP_KEY_IS_HERE : TCP_KEY_IS_THERE);
+    tcp_send_control(connection, TCP_NACK, &reason, sizeof(reason));
+    tcp_connection_discard(connection);
+}
+
+static bool answer_request(struct tcp_connection *connection, const struct tcp_control *control,
+                           const struct tcp_rdm *rdm)
+{
+    struct tcp_rdm answer = {.port = rdm->port, .pid = (uint32_t)getpid()};
+
+    /* A stock sender of the other byte order would write wrong lengths in a rendezvous. */
+    if (rdm->version && !control->swapped)
+        answer.version = TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD;
+    tcp_control_agree(connection, control);
+    connection->swapped = control->swapped;
+    connection->can_rendezvous = answer.version;
+    connection->pid = rdm->pid;
+    if (tcp_send_rdm(connection, TCP_CONNRESP, &answer) == 0)
+        return true;
+    tcp_connection_discard(connection);
+    return false;
+}
+
+/* The connection that the peer opened is up. */
+static void begin_theirs(struct tcp_connection *connection, struct ofp_peer *peer)
+{
+    struct tcp_peer *self = tcp_peer_of(peer);
+
+    ofp_list_remove(&connection->unproven);
+    connection->endpoint->unproven_count--;
+    connection->peer = peer;
+    /* Our own other end: that one sends. */
+    if (self->connection) {
+        tcp_meeting_free(connection);
+        tcp_connection_state(connection, TCP_UP);
+        tcp_connection_ready(connection);
+        self->inbound = connection;
+        return;
+    }
+    if (peer->state == OFP_PEER_UNUSED || peer->state == OFP_PEER_LOST)
+        ofp_peer_connecting(peer);
+    self->connection = connection;
+    self->meet = OFPI_MEET_ACCEPTED;
+    tcp_connection_established(connection);
+}
+
+/* What we accepted could not be answered. Operations may wait for the request of ours that gave way. */
+static void ask_instead(struct ofp_peer *peer)
+{
+    struct tcp_peer *self = tcp_peer_of(peer);
+    unsigned facts = peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0;
+
+    self->meet = OFPI_MEET_ACCEPTED;
+    if (ofpi_meet_event(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT && tcp_connect_anew(peer) != 0)
+        ofp_peer_lost(peer, ENOMEM, false, NULL);
+}
+
+/* Whether a request by that process is accepted: then no other connection to that peer is left. */
+static bool make_way(struct ofp_peer *peer, uint32_t pid, int theirs_to_ours)
+{
+    struct tcp_peer *self = tcp_peer_of(peer);
+    struct tcp_connection *old = self->connection;
+    bool is_same = old && old->pid == pid;
+    unsigned facts = ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, theirs_to_ours), acts;
+
+    facts |= is_same ? 0 : OFPI_MEET_RENEWED;
+    facts |= old && old->connector ? OFPI_MEET_OPENED : 0;
+    acts = ofpi_meet_event(&self->meet, OFPI_MEET_REQUEST, facts);
+    if (acts & OFPI_MEET_DO_PUT_OFF)
+        return false;
+    if (acts & OFPI_MEET_DO_LOSE)
+        tcp_connection_end(old, is_same ? ECONNRESET : OFP_EPEERLOST, !is_same,
+                           is_same ? "the peer opened a new connection"
+                                   : "another process has taken the peer's address");
+    else if (old)
+        tcp_connection_discard(old);
+    return true;
+}
+
+static bool sender_address(const struct tcp_connection *connection, const struct tcp_rdm *rdm,
+                           union tcp_address *address)
+{
+    socklen_t length = sizeof(*address);
+
+    memset(address, 0, sizeof(*address));
+    if (getpeername(connection->stream.fd, &address->any, &length) != 0 || !rdm->port)
+        return false;
+    tcp_address_set_port(address, rdm->port);
+    tcp_address_clean(address);
+    return true;
+}
+
+/* Before a proof no peer is looked up: of two that ask at once ours may still be found among the connections. */
+static bool gives_way_to_ours(const struct tcp_connection *connection)
+{
+    const struct tcp_endpoint *endpoint = connection->endpoint;
+    const union tcp_address *theirs = &connection->meeting->address;
+
+    if (!ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, tcp_address_compare(theirs, &endpoint->address)))
+        return false;
+    for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections; node = node->next) {
+        const struct tcp_connection *ours = OFP_CONTAINER_OF(node, const struct tcp_connection, node);
+
+        if (ours->connector && ours->peer && (ours->state == TCP_CONNECTING || ours->state == TCP_REQUESTING) &&
+            ours->peer->address_length == tcp_address_length(theirs) &&
+            memcmp(ours->peer->address, theirs, ours->peer->address_length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* It may be our peer; `control` and `rdm`: its request, NULL when that was answered before it was proven. */
+void tcp_admit(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+    const union tcp_address address = connection->meeting->address;
+    uint32_t pid = rdm ? rdm->pid : connection->pid;
+    int order = tcp_address_compare(&address, &endpoint->address);
+    struct ofp_peer *peer = ofp_peer_by_address(endpoint->base, &address, tcp_address_length(&address));
+
+    /* Without a connection of ours to ourselves somebody pretends to be us. */
+    if (!peer || (order == 0 && (!tcp_peer_of(peer)->connection || tcp_peer_of(peer)->inbound))) {
+        tcp_connection_discard(connection);
+    } else if (order != 0 && !make_way(peer, pid, order)) {
+        if (rdm)
+            refuse(connection, rdm);
+        else
+            tcp_connection_discard(connection);
+    } else if (rdm && !answer_request(connection, control, rdm)) {
+        if (order != 0)
+            ask_instead(peer);
+    } else {
+        if (rdm && connection->extended)
+            tcp_greet(connection);
+        begin_theirs(connection, peer);
+    }
+}
+
+void tcp_requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+    union tcp_address address;
+    struct tcp_rdm rdm;
+
+    if (control->type == TCP_CONNREQ && control->private_size == TCP_RXM_SIZE) {
+        tcp_log_refusal(connection, "it speaks ofi_rxm" TCP_RXM_REMEDY);
+        tcp_connection_discard(connection);
+        return;
+    }
+    if (control->type != TCP_CONNREQ || control->private_size != TCP_RDM_SIZE) {
+        tcp_connection_violation(connection, "not the request of a reliable datagram endpoint");
+        return;
+    }
+    tcp_rdm_decode(private_data, &rdm);
+    if (!sender_address(connection, &rdm, &address)) {
+        tcp_connection_discard(connection);
+        return;
+    }
+    connection->meeting->address = address;
+    if (!endpoint->domain->key_length != !tcp_can_prove(control))
+        refuse_for_its_key(connection);
+    else if (endpoint->domain->key_length && gives_way_to_ours(connection))
+        refuse(connection, &rdm);
+    else if (!endpoint->domain->key_length)
+        tcp_admit(connection, control, &rdm);
+    else if (answer_request(connection, control, &rdm))
+        tcp_auth_begin(connection);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mutual proof of a shared key, before anything else is believed. Each side sends a nonce in its greeting, then
+ *
+ *     HMAC-SHA256(key, role | nonce of the connector | nonce of the acceptor | both listening addresses | both offers)
+ *
+ * The roles differ, so that nobody proves anything by sending back what it was sent. Who has proved nothing costs one connection
+ * of a bounded number, for a bounded time.
+ */
+#include "connection/auth.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "connection/connection.h"
+#include "connection/credit.h"
+#include "stream/queue.h"
+#include "stream/send.h"
+#include "connection/sha256.h"
+
+#define KEY_MIN 16
+
+_Static_assert(TCP_PROOF_SIZE == TCP_SHA256_SIZE, "a proof is one digest");
+
+/* -------------------------------------------------------------------------------------------------------------- keys */
+
+/* Nobody waits for a pipe's other end here: O_NONBLOCK. */
+static ssize_t read_file(const char *path, void *room, size_t size, struct stat *status)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = 0;
+    ssize_t length = -1;
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, status) == 0)
+        length = read(fd, room, size);
+    if (length < 0)
+        error = -errno;
+    close(fd);
+    return error ? error : length;
+}
+
+int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size)
+{
+    const char *path = tcp_core->param_string("AUTH_KEY_FILE"), *why = NULL;
+    struct stat status;
+    ssize_t length;
+
+    if (!path || !path[0])
+        return 0;
+    length = read_file(path, domain->key, sizeof(domain->key), &status);
+    if (length == -ENOENT)
+        why = "the key file is missing";
+    else if (length < 0)
+        why = strerror((int)-length);
+    else if (status.st_mode & (S_IRWXG | S_IRWXO))
+        why = "others than its owner may use the key; chmod 600";
+    else if (length < KEY_MIN || status.st_size > (off_t)sizeof(domain->key))
+        why = "a key of 16 to 1024 bytes is meant";
+    if (why) {
+        snprintf(text, text_size, "OFIPY_AUTH_KEY_FILE=%s: %s", path, why);
+        return length < 0 ? (int)length : -EACCES;
+    }
+    domain->key_length = (size_t)length;
+    return 0;
+}
+
+/* ----------------------------------------------------------------------------------------------------- disagreements */
+
+/* Nothing about the keys themselves. */
+static const char *const places[] = {
+    [TCP_KEY_IS_HERE] =
+        ("this side has a key and the peer has none; set its OFIPY_AUTH_KEY_FILE to the same one, which libfabric's own "
+         "programs do not have"),
+    [TCP_KEY_IS_THERE] = "the peer has a key and this side has none; set OFIPY_AUTH_KEY_FILE to the same one",
+    [TCP_KEYS_DIFFER] = "the peer has another key than this side; set OFIPY_AUTH_KEY_FILE to the same one",
+};
+
+void tcp_key_warning(const struct tcp_connection *connection, enum tcp_key_place place)
+{
+    tcp_log_refusal(connection, places[place]);
+}
+
+void tcp_key_disagreement(struct tcp_connection *connection, int error)
+{
+    bool is_here = connection->endpoint->domain->key_length > 0;
+
+    tcp_connection_end(connection, error, false, places[is_here ? TCP_KEY_IS_HERE : TCP_KEY_IS_THERE]);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ proofs */
+
+static uint8_t *put(uint8_t *to, const void *bytes, size_t length)
+{
+    memcpy(to, bytes, length);
+    return to + length;
+}
+
+static uint8_t *put_nonce(uint8_t *to, const uint64_t nonce[TCP_NONCE_WORDS])
+{
+    for (int i = 0; i < TCP_NONCE_WORDS; i++)
+        for (int k = 0; k < 8; k++)
+            *to++ = (uint8_t)(nonce[i] >> 8 * k);
+    return to;
+}
+
+static uint8_t *put_address(uint8_t *to, const union tcp_address *address)
+{
+    size_t length;
+    const uint8_t *ip = tcp_address_ip(address, &length);
+    uint16_t port = tcp_address_port(address);
+
+    *to++ = (uint8_t)length;
+    to = put(to, ip, length);
+    *to++ = (uint8_t)(port >> 8);
+    *to++ = (uint8_t)port;
+    return to;
+}
+
+/* What whoever has this role says. */
+static void prove(const struct tcp_connection *connection, bool of_connector, uint8_t proof[TCP_PROOF_SIZE])
+{
+    const struct tcp_meeting *meeting = connection->meeting;
+    const struct tcp_endpoint *endpoint = connection->endpoint;
+    bool connector = connection->connector;
+    uint8_t bytes[256], *end = bytes;
+
+    *end++ = of_connector ? 'c' : 'a';
+    end = put_nonce(end, connector ? meeting->nonce : meeting->their_nonce);
+    end = put_nonce(end, connector ? meeting->their_nonce : meeting->nonce);
+    end = put_address(end, connector ? &endpoint->address : &meeting->address);
+    end = put_address(end, connector ? &meeting->address : &endpoint->address);
+    *end++ = TCP_EXTENSION_VERSION;
+    *end++ = TCP_CAPABILITY_AUTHENTICATION;
+    tcp_hmac(endpoint->domain->key, endpoint->domain->key_length, bytes, (size_t)(end - bytes), proof);
+}
+
+bool tcp_auth_begin(struct tcp_connection *connection)
+{
+    struct tcp_meeting *meeting = connection->meeting;
+
+    if (getrandom(meeting->nonce, sizeof(meeting->nonce), 0) != sizeof(meeting->nonce)) {
+        tcp_connection_end(connection, EIO, false, "no random numbers");
+        return false;
+    }
+    meeting->have = 0;
+    tcp_connection_state(connection, TCP_PROVING);
+    tcp_greet(connection);
+    return true;
+}
+
+static void send_proof(struct tcp_connection *connection)
+{
+    struct tcp_header header = {.op = TCP_PROOF};
+    uint8_t proof[TCP_PROOF_SIZE];
+
+    prove(connection, connection->connector, proof);
+    for (int i = 0; i < TCP_PROOF_SIZE; i++)
+        header.words[i / 8] |= (uint64_t)proof[i] << 8 * (i % 8);
+    tcp_send_header(connection, &header);
+    tcp_queue_flush(connection);
+}
+
+static bool is_proof(const struct tcp_connection *connection, const struct tcp_header *header)
+{
+    uint8_t proof[TCP_PROOF_SIZE];
+    unsigned difference = 0;
+
+    prove(connection, !connection->connector, proof);
+    /* All of it, however soon it differs. */
+    for (int i = 0; i < TCP_PROOF_SIZE; i++)
+        difference |= proof[i] ^ (uint8_t)(header->words[i / 8] >> 8 * (i % 8));
+    return difference == 0;
+}
+
+bool tcp_auth_message(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    struct tcp_meeting *meeting = connection->meeting;
+
+    if (!connection->greeted) {
+        if (header->op != TCP_HELLO || !tcp_greeted(connection, header)) {
+            tcp_connection_violation(connection, "no greeting");
+            return false;
+        }
+        memcpy(meeting->their_nonce, header->words + 1, sizeof(meeting->their_nonce));
+        send_proof(connection);
+        return false;
+    }
+    if (header->op == TCP_PROOF && is_proof(connection, header))
+        return true;
+    if (!connection->peer)
+        tcp_key_warning(connection, TCP_KEYS_DIFFER);
+    tcp_connection_end(connection, EACCES, false, places[TCP_KEYS_DIFFER]);
+    return false;
+}

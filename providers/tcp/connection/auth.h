@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TCP_AUTH_H
+#define TCP_AUTH_H
+
+#include "objects.h"
+
+/* The key of the configuration, if there is one. -EACCES: it cannot be used; the log says why. */
+int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size);
+/* Which side has a key and the other has not, or another one. */
+enum tcp_key_place { TCP_KEY_IS_HERE, TCP_KEY_IS_THERE, TCP_KEYS_DIFFER };
+/* For this side's operator. */
+void tcp_key_warning(const struct tcp_connection *connection, enum tcp_key_place place);
+/* The peer is refused, or refuses, since only one side has a key: the end of the connection. */
+void tcp_key_disagreement(struct tcp_connection *connection, int error);
+/* Into state TCP_PROVING. False: the connection is over. */
+bool tcp_auth_begin(struct tcp_connection *connection);
+/* A message of a connection in that state. True: the peer is who it says; false: not yet, or the connection is over. */
+bool tcp_auth_message(struct tcp_connection *connection, const struct tcp_header *header);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections: made, changed, ended. handshake.c leads them to TCP_UP. */
+#include "connection/connection.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "stream/inbound.h"
+#include "stream/queue.h"
+#include "stream/send.h"
+
+/* Who is refused may try again at once, for ever: so often the log says so. */
+#define REFUSAL_PAUSE TCP_SECOND
+
+static const char *const state_names[] = {
+    [TCP_CONNECTING] = "connecting", [TCP_REQUESTING] = "requesting", [TCP_ACCEPTED] = "accepted",
+    [TCP_REQUESTED] = "requested",   [TCP_PROVING] = "proving",       [TCP_UP] = "up",
+    [TCP_PROBING] = "probing",       [TCP_LEAVING] = "leaving",       [TCP_OVER] = "over",
+};
+
+/* Row: from; column: to. Everything may be over. */
+static const bool allowed[TCP_OVER + 1][TCP_OVER + 1] = {
+    [TCP_CONNECTING] = {[TCP_REQUESTING] = true},
+    [TCP_REQUESTING] = {[TCP_UP] = true, [TCP_CONNECTING] = true, [TCP_PROVING] = true},
+    [TCP_PROVING] = {[TCP_UP] = true, [TCP_REQUESTING] = true, [TCP_ACCEPTED] = true},
+    [TCP_ACCEPTED] = {[TCP_UP] = true, [TCP_PROVING] = true, [TCP_REQUESTED] = true},
+    [TCP_REQUESTED] = {[TCP_UP] = true},
+    [TCP_UP] = {[TCP_PROBING] = true, [TCP_LEAVING] = true},
+};
+
+void tcp_connection_state(struct tcp_connection *connection, enum tcp_state state)
+{
+    if (state != TCP_OVER && !allowed[connection->state][state])
+        tcp_core->log(OFP_LOG_ERROR, TCP_NAME, "a connection: no way from %s to %s", state_names[connection->state],
+                      state_names[state]);
+    connection->state = (uint8_t)state;
+}
+
+struct tcp_connection *tcp_connection_new(struct tcp_endpoint *endpoint, int fd, enum tcp_state state)
+{
+    struct tcp_connection *connection = calloc(1, sizeof(*connection));
+    struct tcp_meeting *meeting = calloc(1, sizeof(*meeting));
+
+    if (!connection || !meeting) {
+        free(connection);
+        free(meeting);
+        if (fd >= 0)
+            tcp_descriptor_close(fd);
+        return NULL;
+    }
+    connection->stream = (struct tcp_stream){&tcp_plain_stream, fd};
+    connection->endpoint = endpoint;
+    connection->state = (uint8_t)state;
+    connection->meeting = meeting;
+    meeting->connection = connection;
+    ofp_list_init(&connection->out);
+    ofp_list_init(&connection->acks);
+    ofp_list_init(&connection->reads);
+    ofp_list_append(&endpoint->connections, &connection->node);
+    return connection;
+}
+
+int tcp_connection_watch(struct tcp_connection *connection)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+
+    return epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_ADD, connection->stream.fd, &event) ? -errno : 0;
+}
+
+void tcp_connection_hang_up(struct tcp_connection *connection)
+{
+    /* A process that is being forked or started may have a copy, for which epoll would go on telling of it. */
+    epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
+    connection->stream.ops->close(&connection->stream);
+}
+
+void tcp_meeting_free(struct tcp_connection *connection)
+{
+    if (!connection->meeting)
+        return;
+    tcp_core->timer_stop(connection->endpoint->domain->base, &connection->meeting->timer);
+    free(connection->meeting);
+    connection->meeting = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- ends */
+
+static void unlink_if(struct ofp_list *node)
+{
+    if (ofp_list_linked(node))
+        ofp_list_remove(node);
+}
+
+static void forget_peer(struct tcp_connection *connection)
+{
+    struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
+
+    if (peer && peer->connection == connection) {
+        peer->connection = NULL;
+        peer->meet = OFPI_MEET_IDLE;
+    }
+    if (peer && peer->inbound == connection)
+        peer->inbound = NULL;
+    connection->peer = NULL;
+}
+
+/* Its operations are the core's to end. */
+static void forget_operations(struct tcp_connection *connection)
+{
+    ofp_list_init(&connection->acks);
+    ofp_list_init(&connection->reads);
+    tcp_inbound_drop(connection);
+    free(connection->rendezvous);
+    connection->rendezvous = NULL;
+    free(connection->stash);
+    connection->stash = NULL;
+    unlink_if(&connection->stall);
+}
+
+void tcp_connection_discard(struct tcp_connection *connection)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+
+    if (connection->state == TCP_OVER)
+        return;
+    tcp_connection_state(connection, TCP_OVER);
+    forget_peer(connection);
+    forget_operations(connection);
+    tcp_queue_drop(connection);
+    tcp_meeting_free(connection);
+    if (connection->stream.fd >= 0)
+        tcp_connection_hang_up(connection);
+    unlink_if(&connection->ready);
+    unlink_if(&connection->dirty);
+    unlink_if(&connection->creditor);
+    if (ofp_list_linked(&connection->unproven)) {
+        ofp_list_remove(&connection->unproven);
+        endpoint->unproven_count--;
+    }
+    if (endpoint->poller->hot == connection)
+        endpoint->poller->hot = NULL;
+    if (endpoint->poller->unwatched == connection)
+        endpoint->poller->unwatched = NULL;
+    if (endpoint->request == connection)
+        endpoint->request = NULL;
+    /* Callers up the stack may still look at it. */
+    ofp_list_remove(&connection->node);
+    ofp_list_append(&endpoint->dead, &connection->node);
+}
+
+void tcp_connections_free_dead(struct tcp_endpoint *endpoint)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&endpoint->dead)))
+        free(OFP_CONTAINER_OF(node, struct tcp_connection, node));
+}
+
+void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text)
+{
+    struct ofp_peer *peer = connection->peer;
+
+    if (connection->state == TCP_OVER)
+        return;
+    tcp_connection_discard(connection);
+    if (peer)
+        ofp_peer_lost(peer, error, process_gone, text);
+}
+
+static void name_of(const struct tcp_connection *connection, char text[TCP_ADDRESS_TEXT])
+{
+    union tcp_address theirs = {0};
+    socklen_t length = sizeof(theirs);
+
+    strcpy(text, "somebody");
+    if (connection->peer)
+        tcp_address_format(connection->peer->address, connection->peer->address_length, text, TCP_ADDRESS_TEXT);
+    else if (getpeername(connection->stream.fd, &theirs.any, &length) == 0)
+        tcp_address_text(&theirs, text);
+}
+
+void tcp_connection_violation(struct tcp_connection *connection, const char *what)
+{
+    char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT];
+
+    name_of(connection, address);
+    snprintf(text, sizeof(text), "%s broke the protocol: %s", address, what);
+    tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u: %s", tcp_endpoint_id(connection->endpoint), text);
+    tcp_connection_end(connection, EPROTO, false, text);
+}
+
+void tcp_log_refusal(const struct tcp_connection *connection, const char *why)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+    char address[TCP_ADDRESS_TEXT];
+    uint64_t now = tcp_core->now();
+    bool often = endpoint->refused_at && now - endpoint->refused_at < REFUSAL_PAUSE;
+
+    name_of(connection, address);
+    if (!often)
+        endpoint->refused_at = now;
+    tcp_core->log(often ? OFP_LOG_DEBUG : OFP_LOG_WARNING, TCP_NAME, "endpoint %u refuses %s: %s",
+                  tcp_endpoint_id(endpoint), address, why);
+}
+
+/* --------------------------------------------------------------------------------------------------------- farewells */
+
+static void patience_over(struct ofp_timer *timer, uint64_t now)
+{
+    struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
+    struct tcp_connection *connection = meeting->connection;
+
+    if (now >= meeting->backoff.deadline || tcp_connection_has_left(connection)) {
+        tcp_connection_discard(connection);
+        return;
+    }
+    timer->deadline = now + 10 * TCP_MILLISECOND;
+    tcp_core->timer_start(connection->endpoint->domain->base, timer);
+}
+
+void tcp_connection_leave(struct tcp_connection *connection)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+
+    if (connection->state != TCP_UP || connection->shut || !tcp_queue_is_own(connection)) {
+        tcp_connection_discard(connection);
+        return;
+    }
+    connection->meeting = calloc(1, sizeof(*connection->meeting));
+    if (!connection->meeting) {
+        tcp_connection_discard(connection);
+        return;
+    }
+    tcp_send_goodbye(connection, false);
+    tcp_connection_state(connection, TCP_LEAVING);
+    forget_peer(connection);
+    forget_operations(connection);
+    unlink_if(&connection->creditor);
+    connection->stalled = false;
+    connection->meeting->connection = connection;
+    connection->meeting->backoff.deadline = tcp_core->now() + endpoint->domain->connect_ns;
+    connection->meeting->timer =
+        (struct ofp_timer){.deadline = tcp_core->now() + TCP_MILLISECOND, .expired = patience_over};
+    tcp_core->timer_start(endpoint->domain->base, &connection->meeting->timer);
+    tcp_connection_has_left(connection);
+    tcp_connection_ready(connection);
+}
+
+bool tcp_connection_has_left(struct tcp_connection *connection)
+{
+    if (connection->state == TCP_OVER)
+        return true;
+    if (!connection->blocked)
+        tcp_queue_flush(connection);
+    if (!ofp_list_empty(&connection->out) && !connection->hangup)
+        return false;
+    if (!connection->shut) {
+        connection->shut = true;
+        connection->stream.ops->shutdown(&connection->stream);
+    }
+    return connection->hangup || connection->stream.ops->pending(&connection->stream) == 0;
+}
+
+void tcp_peer_down(struct ofp_peer *peer)
+{
+    struct tcp_peer *self = tcp_peer_of(peer);
+
+    tcp_endpoint_of(peer->endpoint)->quitting = NULL;
+
+    if (self->inbound)
+        tcp_connection_discard(self->inbound);
+    if (self->connection)
+        tcp_connection_leave(self->connection);
+    self->connection = self->inbound = NULL;
+}

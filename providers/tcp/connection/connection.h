@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TCP_CONNECTION_H
+#define TCP_CONNECTION_H
+
+#include "objects.h"
+
+/* In state `state`, with a meeting; takes the descriptor over (-1: none yet). NULL: out of memory, and it is closed. */
+struct tcp_connection *tcp_connection_new(struct tcp_endpoint *endpoint, int fd, enum tcp_state state);
+void tcp_connection_state(struct tcp_connection *connection, enum tcp_state state);
+/* Let epoll tell of the socket. */
+int tcp_connection_watch(struct tcp_connection *connection);
+/* Close the socket. */
+void tcp_connection_hang_up(struct tcp_connection *connection);
+/* It is over, without a word to the core. */
+void tcp_connection_discard(struct tcp_connection *connection);
+/* It is over, and so is the peer's way if it was that. */
+void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text);
+/* The peer broke the protocol. */
+void tcp_connection_violation(struct tcp_connection *connection, const char *what);
+/* Tell this side's operator of somebody who is refused: as a warning once a second at most. */
+void tcp_log_refusal(const struct tcp_connection *connection, const char *why);
+/* Flush and hang up; the peer is not the core's any more. */
+void tcp_connection_leave(struct tcp_connection *connection);
+/* True: there is nothing more to wait for. */
+bool tcp_connection_has_left(struct tcp_connection *connection);
+void tcp_connections_free_dead(struct tcp_endpoint *endpoint);
+void tcp_peer_down(struct ofp_peer *peer);
+/* It is up, or over. */
+void tcp_meeting_free(struct tcp_connection *connection);
+
+#endif

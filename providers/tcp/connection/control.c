@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Control messages as they leave: requests, answers, refusals. */
+#include "connection/control.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "connection/connection.h"
+
+int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
+                     size_t length)
+{
+    uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
+    struct tcp_control control = {.type = (uint8_t)type, .private_size = (uint16_t)length};
+    struct iovec iov = {bytes, TCP_CONTROL_SIZE + length};
+    ssize_t result;
+
+    if (length > TCP_PRIVATE_MAX)
+        return -EINVAL;
+    /* Stock peers ignore it in a request; in an answer it is only for those that offered it. */
+    if (type == TCP_CONNREQ ? connection->endpoint->domain->extension : connection->extended) {
+        control.offer = TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION;
+        control.capabilities = TCP_CAPABILITY_INTERNAL;
+        if (connection->endpoint->domain->key_length)
+            control.capabilities |= TCP_CAPABILITY_AUTHENTICATION;
+    }
+    tcp_control_encode(&control, bytes);
+    if (length)
+        memcpy(bytes + TCP_CONTROL_SIZE, private_data, length);
+    result = connection->stream.ops->writev(&connection->stream, &iov, 1);
+    if (result == (ssize_t)iov.iov_len)
+        return 0;
+    return result < 0 ? (int)result : -EIO;
+}
+
+int tcp_send_rdm(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm)
+{
+    uint8_t bytes[TCP_RDM_SIZE];
+
+    tcp_rdm_encode(rdm, bytes);
+    return tcp_send_control(connection, type, bytes, sizeof(bytes));
+}
+
+void tcp_refuse(struct tcp_connection *connection, const void *data, size_t length)
+{
+    tcp_send_control(connection, TCP_NACK, data, length);
+    connection->stream.ops->shutdown(&connection->stream);
+    tcp_connection_discard(connection);
+}
+
+bool tcp_can_prove(const struct tcp_control *control)
+{
+    return tcp_is_offer(control->offer) && control->capabilities & TCP_CAPABILITY_AUTHENTICATION;
+}
+
+void tcp_control_agree(struct tcp_connection *connection, const struct tcp_control *control)
+{
+    connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control->offer);
+    connection->knows_internal = connection->extended && control->capabilities & TCP_CAPABILITY_INTERNAL;
+}

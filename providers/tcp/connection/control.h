@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TCP_CONTROL_H
+#define TCP_CONTROL_H
+
+#include "objects.h"
+
+/* In one write: a stock peer that finds half of it gives up. */
+int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
+                     size_t length);
+int tcp_send_rdm(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm);
+/* Say no, and nothing more. */
+void tcp_refuse(struct tcp_connection *connection, const void *data, size_t length);
+/* Whether the peer offers to prove what we want proven. */
+bool tcp_can_prove(const struct tcp_control *control);
+
+/* Take what the other side offers, as far as we do too. */
+void tcp_control_agree(struct tcp_connection *connection, const struct tcp_control *control);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TCP_HANDSHAKE_H
+#define TCP_HANDSHAKE_H
+
+#include "objects.h"
+
+/* The socket of a connection that is not up is ready. */
+void tcp_handshake(struct tcp_connection *connection);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The listening socket, and those who connect to it. */
+#include "connection/listen.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "connection/connection.h"
+#include "ofipy/atomics.h"
+#include "address/resolve.h"
+#include "stream/socket.h"
+
+/* Out of descriptors: how long nobody is accepted. */
+#define ACCEPT_PAUSE (50 * TCP_MILLISECOND)
+
+/* ---------------------------------------------------------------------------------------------------------- binding */
+
+static int bind_port(int fd, union tcp_address *address, uint16_t port)
+{
+    socklen_t length = (socklen_t)tcp_address_length(address);
+    int one = 1;
+
+    tcp_address_set_port(address, port);
+    if (bind(fd, &address->any, length) == 0)
+        return 0;
+    /* Who listens later would share a reusable address; so it is only reused where remains of connections are in the way. */
+    if (errno != EADDRINUSE || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0)
+        return -errno;
+    return bind(fd, &address->any, length) ? -errno : 0;
+}
+
+/* A free port of the range, from a random one on, so that programs that start together do not try the same. */
+static int bind_in_range(int fd, union tcp_address *address, uint64_t low, uint64_t high)
+{
+    uint64_t span = high - low + 1, first = 0;
+    int error = -EADDRINUSE;
+
+    if (getrandom(&first, sizeof(first), 0) != sizeof(first))
+        first = 0;
+    for (uint64_t i = 0; i < span && error == -EADDRINUSE; i++)
+        error = bind_port(fd, address, (uint16_t)(low + (first % span + i) % span));
+    return error;
+}
+
+static int bind_any(int fd, union tcp_address *address, char *text, size_t text_size)
+{
+    uint64_t low = (uint64_t)tcp_core->param_int("TCP_PORT_LOW"), high = (uint64_t)tcp_core->param_int("TCP_PORT_HIGH");
+    int error;
+
+    if (!low && !high)
+        return bind_port(fd, address, 0);
+    if (!low || low > high) {
+        snprintf(text, text_size, "OFIPY_TCP_PORT_LOW=%llu, OFIPY_TCP_PORT_HIGH=%llu: no range of ports",
+                 (unsigned long long)low, (unsigned long long)high);
+        return -EINVAL;
+    }
+    error = bind_in_range(fd, address, low, high);
+    if (error)
+        snprintf(text, text_size, "no port from %llu to %llu is free: %s", (unsigned long long)low,
+                 (unsigned long long)high, strerror(-error));
+    return error;
+}
+
+static int bind_to(struct tcp_endpoint *endpoint, int fd, uint16_t port, char *text, size_t text_size)
+{
+    socklen_t length = sizeof(endpoint->address);
+    char address[TCP_ADDRESS_TEXT];
+    int error;
+
+    error = port ? bind_port(fd, &endpoint->address, port) : bind_any(fd, &endpoint->address, text, text_size);
+    if (!error && getsockname(fd, &endpoint->address.any, &length) != 0)
+        error = -errno;
+    if (error && !text[0]) {
+        tcp_address_text(&endpoint->address, address);
+        snprintf(text, text_size, "cannot bind to %s: %s", address, strerror(-error));
+    }
+    tcp_address_clean(&endpoint->address);
+    return error;
+}
+
+static void listen_again(struct ofp_timer *timer, uint64_t now)
+{
+    struct tcp_endpoint *endpoint = OFP_CONTAINER_OF(timer, struct tcp_endpoint, listen_timer);
+    struct epoll_event event = {.events = EPOLLIN};
+
+    (void)now;
+    epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
+}
+
+int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size)
+{
+    uint16_t port;
+    int error;
+
+    error = tcp_service_port(service, &port, text, text_size);
+    if (error)
+        return error;
+    endpoint->listener =
+        tcp_descriptor_keep(socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (endpoint->listener < 0)
+        return -errno;
+    error = bind_to(endpoint, endpoint->listener, port, text, text_size);
+    if (error) {
+        tcp_descriptor_close(endpoint->listener);
+        endpoint->listener = -1;
+    }
+    return error;
+}
+
+/* Once a process: programs with many endpoints have one reason to be careful. */
+static void warn_of_the_world(const struct tcp_endpoint *endpoint)
+{
+    static _Atomic bool warned;
+    char text[TCP_ADDRESS_TEXT];
+
+    if (endpoint->domain->key_length || tcp_address_is_loopback(&endpoint->address) || ofp_exchange(&warned, true))
+        return;
+    tcp_address_text(&endpoint->address, text);
+    tcp_core->log(OFP_LOG_WARNING, TCP_NAME,
+                  "listening on %s for whoever reaches it: without a key (OFIPY_AUTH_KEY_FILE) peers prove nothing",
+                  text);
+}
+
+int tcp_listen(struct tcp_endpoint *endpoint)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    endpoint->listen_timer.expired = listen_again;
+    endpoint->poller->listening = endpoint;
+    /* Of two sockets that were bound to one address the second is refused here. */
+    if (listen(endpoint->listener, TCP_BACKLOG) != 0 ||
+        epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_ADD, endpoint->listener, &event) != 0)
+        return -errno;
+    warn_of_the_world(endpoint);
+    return 0;
+}
+
+void tcp_listen_close(struct tcp_endpoint *endpoint)
+{
+    tcp_core->timer_stop(endpoint->domain->base, &endpoint->listen_timer);
+    if (endpoint->listener >= 0) {
+        epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_DEL, endpoint->listener, NULL);
+        tcp_descriptor_close(endpoint->listener);
+    }
+    endpoint->listener = -1;
+}
+
+/* --------------------------------------------------------------------------------------------------------- accepting */
+
+static void pause_listening(struct tcp_endpoint *endpoint, int error)
+{
+    struct epoll_event event = {.events = 0};
+    char why[OFP_TEXT_MAX];
+
+    tcp_descriptors_describe(error, why, sizeof(why));
+    if (!endpoint->complained)
+        tcp_core->log(OFP_LOG_WARNING, TCP_NAME,
+                      "endpoint %u cannot accept connections, and tries again until it can: %s",
+                      tcp_endpoint_id(endpoint), why);
+    endpoint->complained = true;
+    epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
+    endpoint->listen_timer.deadline = tcp_core->now() + ACCEPT_PAUSE;
+    tcp_core->timer_start(endpoint->domain->base, &endpoint->listen_timer);
+}
+
+static void too_slow(struct ofp_timer *timer, uint64_t now)
+{
+    (void)now;
+    tcp_connection_discard(OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection);
+}
+
+static void welcome(struct tcp_endpoint *endpoint, int fd, const union tcp_address *peer)
+{
+    struct tcp_connection *connection;
+
+    if (endpoint->unproven_count >= TCP_UNPROVEN_MAX)
+        tcp_connection_discard(OFP_CONTAINER_OF(endpoint->unproven.next, struct tcp_connection, unproven));
+    tcp_socket_options(endpoint, fd, peer, (socklen_t)tcp_address_length(peer));
+    connection = tcp_connection_new(endpoint, fd, TCP_ACCEPTED);
+    if (!connection)
+        return;
+    ofp_list_append(&endpoint->unproven, &connection->unproven);
+    endpoint->unproven_count++;
+    connection->meeting->timer.deadline = tcp_core->now() + endpoint->domain->connect_ns;
+    connection->meeting->timer.expired = too_slow;
+    tcp_core->timer_start(endpoint->domain->base, &connection->meeting->timer);
+    if (tcp_connection_watch(connection) != 0)
+        tcp_connection_discard(connection);
+}
+
+void tcp_accept(struct tcp_endpoint *endpoint)
+{
+    for (int i = 0; i < TCP_ACCEPT_BATCH && endpoint->listener >= 0; i++) {
+        union tcp_address peer = {0};
+        socklen_t length = sizeof(peer);
+        int fd = tcp_descriptor_keep(accept4(endpoint->listener, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+
+        if (fd >= 0) {
+            welcome(endpoint, fd, &peer);
+            continue;
+        }
+        /* Others: that one connection is gone already. */
+        if (ofpi_meet_is_shortage(errno))
+            pause_listening(endpoint, errno);
+        if (errno != EINTR && errno != ECONNABORTED)
+            return;
+    }
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TCP_LISTEN_H
+#define TCP_LISTEN_H
+
+#include "objects.h"
+
+/* A socket at the endpoint's address, which is completed by the port. */
+int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size);
+int tcp_listen(struct tcp_endpoint *endpoint);
+void tcp_listen_close(struct tcp_endpoint *endpoint);
+void tcp_accept(struct tcp_endpoint *endpoint);
+
+#endif

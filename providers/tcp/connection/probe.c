@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A connection has ended without a goodbye. Whether its peer is gone, or only the connection, shows at the address where it
+ * listened: who is refused there need not wait for anybody. Nor need who is not answered, if silence had ended the connection:
+ * that is a host that has vanished. A reset with silence behind it says nothing, since something on the way may drop packets.
+ *
+ * A process that ends closes its sockets in no certain order, and forked children hold copies for a moment: so the kernel may answer for
+ * somebody who is gone. Then the answer is soon taken back, and the second one is true.
+ */
+#include "connection/probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "connection/connect.h"
+#include "connection/connection.h"
+
+#define PATIENCE TCP_SECOND
+/* So long an answer has to stand. */
+#define CERTAINTY (200 * TCP_MILLISECOND)
+
+static bool is_silence(int error)
+{
+    return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == EADDRNOTAVAIL;
+}
+
+/* `answer`: 0 or a positive errno. */
+static void conclude(struct tcp_connection *connection, int answer)
+{
+    int error = connection->meeting->error;
+    char text[OFP_TEXT_MAX];
+
+    if (answer == ECONNREFUSED) {
+        tcp_connection_end(connection, OFP_EPEERLOST, true, "the peer is gone");
+    } else if (is_silence(error) && is_silence(answer)) {
+        snprintf(text, sizeof(text), "the peer's host has not answered for %g s, and nobody answers there now",
+                 connection->endpoint->domain->user_timeout_ms / 1000.0);
+        tcp_connection_end(connection, error, true, text);
+    } else {
+        tcp_connection_end(connection, error, false, "the connection ended");
+    }
+}
+
+static void no_answer(struct ofp_timer *timer, uint64_t now)
+{
+    const struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
+
+    (void)now;
+    conclude(meeting->connection, meeting->answered ? 0 : ETIMEDOUT);
+}
+
+static void wait_for(struct tcp_connection *connection, uint64_t time)
+{
+    struct ofp_timer *timer = &connection->meeting->timer;
+
+    timer->deadline = tcp_core->now() + time;
+    timer->expired = no_answer;
+    tcp_core->timer_start(connection->endpoint->domain->base, timer);
+}
+
+static void attempt(struct tcp_connection *connection)
+{
+    const struct ofp_peer *peer = connection->peer;
+    int error =
+        tcp_start_connect(connection->endpoint, peer->address, (socklen_t)peer->address_length, &connection->stream.fd);
+
+    if (!error)
+        error = tcp_connection_watch(connection);
+    if (error)
+        conclude(connection, -error);
+    else
+        wait_for(connection, PATIENCE);
+}
+
+void tcp_probe(struct tcp_connection *connection, int error)
+{
+    tcp_connection_hang_up(connection);
+    /* What is queued still is not for whoever opens. */
+    connection->shut = true;
+    connection->meeting = calloc(1, sizeof(*connection->meeting));
+    if (!connection->meeting) {
+        tcp_connection_end(connection, error, false, NULL);
+        return;
+    }
+    connection->meeting->connection = connection;
+    connection->meeting->error = error;
+    tcp_connection_state(connection, TCP_PROBING);
+    if (ofp_list_linked(&connection->ready))
+        ofp_list_remove(&connection->ready);
+    attempt(connection);
+}
+
+static void attempt_again(struct tcp_connection *connection)
+{
+    struct tcp_meeting *meeting = connection->meeting;
+
+    if (meeting->again) {
+        conclude(connection, 0);
+        return;
+    }
+    tcp_connection_hang_up(connection);
+    meeting->answered = false;
+    meeting->again = true;
+    attempt(connection);
+}
+
+/* Somebody had opened: has he closed? Nobody says anything here. */
+static void watch_silence(struct tcp_connection *connection)
+{
+    char byte;
+    struct iovec iov = {&byte, 1};
+    ssize_t result = connection->stream.ops->readv(&connection->stream, &iov, 1);
+
+    if (result == 0 || (result < 0 && result != -EAGAIN))
+        attempt_again(connection);
+}
+
+void tcp_probe_ready(struct tcp_connection *connection)
+{
+    socklen_t length = sizeof(int);
+    struct sockaddr_storage peer;
+    socklen_t peer_length = sizeof(peer);
+    int error = 0;
+
+    if (connection->meeting->answered) {
+        watch_silence(connection);
+        return;
+    }
+    getsockopt(connection->stream.fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error == ECONNRESET || error == EPIPE) {
+        attempt_again(connection);
+    } else if (error) {
+        conclude(connection, error);
+    } else if (getpeername(connection->stream.fd, (struct sockaddr *)&peer, &peer_length) == 0) {
+        connection->meeting->answered = true;
+        wait_for(connection, CERTAINTY);
+        watch_silence(connection);
+    }
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What endpoints and listeners have alike: connections, a listening socket, a place among the pollers. */
+#include "endpoint/common.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "connection/connection.h"
+#include "connection/control.h"
+#include "connection/listen.h"
+#include "connection/poller.h"
+
+/* It only ends a sleep: progress tries the stalled connections again. */
+static void look_again(struct ofp_timer *timer, uint64_t now)
+{
+    (void)timer;
+    (void)now;
+}
+
+int tcp_common_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, const struct tcp_connection_ops *ops,
+                    bool shares_poller)
+{
+    endpoint->ops = ops;
+    endpoint->domain = tcp_domain_of(domain);
+    endpoint->listener = -1;
+    endpoint->stall_timer.expired = look_again;
+    endpoint->stall_pause = TCP_STALL_PAUSE;
+    ofp_list_init(&endpoint->ready);
+    ofp_list_init(&endpoint->dirty);
+    ofp_list_init(&endpoint->stalled);
+    ofp_list_init(&endpoint->creditors);
+    ofp_list_init(&endpoint->connections);
+    ofp_list_init(&endpoint->dead);
+    ofp_list_init(&endpoint->unproven);
+    if (!endpoint->domain->scratch)
+        endpoint->domain->scratch = malloc(TCP_SCRATCH);
+    endpoint->scratch = endpoint->domain->scratch;
+    return endpoint->scratch ? tcp_poller_join(endpoint, shares_poller) : -ENOMEM;
+}
+
+void tcp_common_close(struct tcp_endpoint *endpoint)
+{
+    struct ofp_domain *domain = endpoint->domain->base;
+
+    if (endpoint->request)
+        tcp_refuse(endpoint->request, NULL, 0);
+    while (!ofp_list_empty(&endpoint->connections))
+        tcp_connection_discard(OFP_CONTAINER_OF(endpoint->connections.next, struct tcp_connection, node));
+    tcp_connections_free_dead(endpoint);
+    tcp_listen_close(endpoint);
+    tcp_core->timer_stop(domain, &endpoint->stall_timer);
+    tcp_poller_leave(endpoint);
+}

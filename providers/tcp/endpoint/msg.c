@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connected endpoints: one connection, made by the program's will, with private data both ways, and its orderly end. */
+#include "endpoint/msg.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "connection/auth.h"
+#include "connection/connect.h"
+#include "connection/connection.h"
+#include "connection/control.h"
+#include "connection/credit.h"
+#include "endpoint/common.h"
+#include "connection/listen.h"
+#include "stream/queue.h"
+#include "stream/socket.h"
+
+/* -------------------------------------------------------------------------------------------------------- connecting */
+
+static int request(struct tcp_connection *connection)
+{
+    const struct tcp_meeting *meeting = connection->meeting;
+
+    /* With a key what the program says is for somebody who has it: the first request only asks for the proof. */
+    if (connection->endpoint->domain->key_length && !connection->proven)
+        return tcp_send_control(connection, TCP_CONNREQ, NULL, 0);
+    return tcp_send_control(connection, TCP_CONNREQ, meeting->said, meeting->said_length);
+}
+
+int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
+    struct tcp_connection *connection;
+    int error = 0;
+
+    if (peer->private_data_length > TCP_PRIVATE_MAX)
+        return -EINVAL;
+    connection = tcp_connection_new(endpoint, endpoint->listener, TCP_CONNECTING);
+    endpoint->listener = -1;
+    if (!connection)
+        return -ENOMEM;
+    connection->peer = peer;
+    connection->connector = true;
+    tcp_peer_of(peer)->connection = connection;
+    ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
+    if (peer->private_data_length)
+        memcpy(connection->meeting->said, peer->private_data, peer->private_data_length);
+    connection->meeting->said_length = (uint16_t)peer->private_data_length;
+    connection->meeting->backoff.deadline = tcp_core->now() + endpoint->domain->connect_ns;
+    tcp_socket_options(endpoint, connection->stream.fd, peer->address, (socklen_t)peer->address_length);
+    if (connect(connection->stream.fd, peer->address, (socklen_t)peer->address_length) != 0 && errno != EINPROGRESS)
+        error = -errno;
+    if (!error)
+        error = tcp_connection_watch(connection);
+    if (!error) {
+        tcp_connect_until_deadline(connection);
+        return 0;
+    }
+    tcp_describe_refusal(peer, -error, text, text_size);
+    tcp_connection_discard(connection);
+    return error;
+}
+
+/* Nothing that the listener says counts before this. */
+static void prove_to_listener(struct tcp_connection *connection, const struct tcp_control *control)
+{
+    if (!tcp_can_prove(control)) {
+        tcp_key_disagreement(connection, EACCES);
+    } else if (control->type == TCP_NACK) {
+        tcp_connection_end(connection, ECONNREFUSED, false, "the listener refused");
+    } else {
+        tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
+        tcp_auth_begin(connection);
+    }
+}
+
+static void answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+{
+    const struct tcp_endpoint *endpoint = connection->endpoint;
+
+    if (control->type == TCP_CONNREQ) {
+        tcp_connection_violation(connection, "a request in place of an answer");
+        return;
+    }
+    connection->swapped = control->swapped;
+    tcp_control_agree(connection, control);
+    if (endpoint->domain->key_length && !connection->proven) {
+        prove_to_listener(connection, control);
+        return;
+    }
+    if (control->type == TCP_NACK && tcp_can_prove(control) && !connection->proven) {
+        tcp_key_disagreement(connection, ECONNREFUSED);
+        return;
+    }
+    ofp_connection_answered(connection->peer, private_data, control->private_size);
+    if (control->type == TCP_NACK) {
+        tcp_connection_end(connection, ECONNREFUSED, false, "the request was rejected");
+        return;
+    }
+    if (connection->extended && !connection->proven)
+        tcp_greet(connection);
+    tcp_connection_established(connection);
+}
+
+int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
+    struct tcp_connection *connection = endpoint->request;
+    int error;
+
+    if (!connection)
+        return -ECONNRESET;
+    error = tcp_send_control(connection, TCP_CONNRESP, data, length);
+    if (error)
+        return error;
+    endpoint->request = NULL;
+    connection->peer = peer;
+    tcp_peer_of(peer)->connection = connection;
+    ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_REQUEST, 0);
+    if (connection->extended && !connection->proven)
+        tcp_greet(connection);
+    tcp_connection_established(connection);
+    return 0;
+}
+
+/* Now for what the program says. */
+static void proven(struct tcp_connection *connection)
+{
+    int error;
+
+    connection->proven = true;
+    tcp_connection_state(connection, TCP_REQUESTING);
+    error = request(connection);
+    if (error)
+        tcp_connection_end(connection, -error, false, NULL);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- end */
+
+/* Nothing of ours is under way any more. */
+static bool is_idle(const struct tcp_connection *connection)
+{
+    return ofp_list_empty(&connection->out) && ofp_list_empty(&connection->acks) &&
+           ofp_list_empty(&connection->reads) && !connection->announced;
+}
+
+bool tcp_msg_may_quit(const struct tcp_endpoint *endpoint)
+{
+    return endpoint->quitting &&
+           (!tcp_peer_of(endpoint->quitting)->connection || is_idle(tcp_peer_of(endpoint->quitting)->connection));
+}
+
+void tcp_msg_quit(struct tcp_endpoint *endpoint)
+{
+    struct ofp_peer *peer = endpoint->quitting;
+
+    if (!tcp_msg_may_quit(endpoint))
+        return;
+    endpoint->quitting = NULL;
+    ofp_peer_lost(peer, 0, false, "shut down here");
+}
+
+int tcp_msg_shutdown(struct ofp_peer *peer)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
+
+    endpoint->quitting = peer;
+    tcp_flush(endpoint->base);
+    tcp_msg_quit(endpoint);
+    return 0;
+}
+
+static void lost(struct tcp_connection *connection, int error)
+{
+    bool between = !connection->in.left && !connection->in.have;
+
+    /* Stock endpoints say no goodbye. */
+    if (connection->farewell || (!error && !connection->extended && between))
+        tcp_connection_end(connection, ESHUTDOWN, false, "the other side shut down");
+    else if (connection->extended && (!error || error == ECONNRESET))
+        tcp_connection_end(connection, OFP_EPEERLOST, true, "its endpoint is gone");
+    else
+        tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+static const struct tcp_connection_ops connection_ops = {
+    .request = request,
+    .answered = answered,
+    .proven = proven,
+    .lost = lost,
+};
+
+/* A request moves from its listener to the endpoint. */
+static int take_request(struct tcp_endpoint *endpoint, struct tcp_connection *connection)
+{
+    socklen_t length = sizeof(endpoint->address);
+
+    if (getsockname(connection->stream.fd, &endpoint->address.any, &length) != 0)
+        return -errno;
+    tcp_address_clean(&endpoint->address);
+    epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
+    ofp_list_remove(&connection->node);
+    ofp_list_append(&endpoint->connections, &connection->node);
+    connection->endpoint = endpoint;
+    /* What a proof has left behind in the listener's lists. */
+    if (ofp_list_linked(&connection->dirty)) {
+        ofp_list_remove(&connection->dirty);
+        tcp_queue_later(connection);
+    }
+    if (ofp_list_linked(&connection->ready)) {
+        ofp_list_remove(&connection->ready);
+        tcp_connection_ready(connection);
+    }
+    endpoint->request = connection;
+    return tcp_connection_watch(connection);
+}
+
+int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+    int error = tcp_common_open(endpoint, base->domain, &connection_ops, true);
+
+    if (error)
+        return error;
+    endpoint->base = base;
+    endpoint->connects = true;
+    tcp_info_address(base->info, &endpoint->address);
+    if (base->request)
+        error = take_request(endpoint, (struct tcp_connection *)(uintptr_t)base->request);
+    else
+        error = tcp_bind(endpoint, service, text, text_size);
+    if (error)
+        tcp_common_close(endpoint);
+    return error;
+}

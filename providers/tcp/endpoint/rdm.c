@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reliable datagram endpoints: what they say to the peers that they connect to, and what an end of a connection means. */
+#include "endpoint/rdm.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "connection/accept.h"
+#include "connection/auth.h"
+#include "connection/connect.h"
+#include "connection/connection.h"
+#include "connection/control.h"
+#include "connection/credit.h"
+#include "endpoint/common.h"
+#include "connection/listen.h"
+#include "connection/probe.h"
+
+static int request(struct tcp_connection *connection)
+{
+    struct tcp_rdm rdm = {.version = TCP_RDM_VERSION,
+                          .port = tcp_address_port(&connection->endpoint->address),
+                          .pid = (uint32_t)getpid()};
+
+    return tcp_send_rdm(connection, TCP_CONNREQ, &rdm);
+}
+
+static void answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+{
+    struct tcp_rdm rdm;
+
+    if (control->private_size == 1 && control->type == TCP_NACK) {
+        tcp_key_disagreement(connection, ECONNREFUSED);
+        return;
+    }
+    if (control->private_size != TCP_RDM_SIZE || control->type == TCP_CONNREQ) {
+        tcp_connection_end(connection, ECONNREFUSED, false,
+                           "the peer speaks another protocol over tcp, as ofi_rxm" TCP_RXM_REMEDY);
+        return;
+    }
+    tcp_rdm_decode(private_data, &rdm);
+    if (control->type == TCP_NACK) {
+        /* Its own request is on the way, or it still believes in an earlier connection. */
+        tcp_connect_later(connection);
+        return;
+    }
+    connection->swapped = control->swapped;
+    connection->can_rendezvous = rdm.version == (TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD) && !control->swapped;
+    tcp_control_agree(connection, control);
+    connection->pid = rdm.pid;
+    if (connection->endpoint->domain->key_length) {
+        tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
+        if (tcp_can_prove(control))
+            tcp_auth_begin(connection);
+        else
+            tcp_key_disagreement(connection, EACCES);
+        return;
+    }
+    if (connection->extended)
+        tcp_greet(connection);
+    tcp_connection_established(connection);
+}
+
+static void proven(struct tcp_connection *connection)
+{
+    if (connection->connector)
+        tcp_connection_established(connection);
+    else
+        tcp_admit(connection, NULL, NULL);
+}
+
+static void lost(struct tcp_connection *connection, int error)
+{
+    struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
+
+    if (connection->farewell)
+        tcp_connection_end(connection, connection->ended ? OFP_EPEERLOST : ECONNRESET, connection->ended,
+                           connection->ended ? "its endpoint was closed" : "it ended the connection");
+    else if (peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing &&
+             ofpi_meet_event(&peer->meet, OFPI_MEET_BROKEN, 0) & OFPI_MEET_DO_PROBE)
+        tcp_probe(connection, error ? error : ECONNRESET);
+    else
+        tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
+}
+
+static const struct tcp_connection_ops connection_ops = {
+    .request = request,
+    .answered = answered,
+    .requested = tcp_requested,
+    .proven = proven,
+    .lost = lost,
+};
+
+int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+    int error = tcp_common_open(endpoint, base->domain, &connection_ops, false);
+
+    if (error)
+        return error;
+    endpoint->base = base;
+    tcp_info_address(base->info, &endpoint->address);
+    error = tcp_bind(endpoint, service, text, text_size);
+    if (!error)
+        error = tcp_listen(endpoint);
+    if (error)
+        tcp_common_close(endpoint);
+    return error;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages that stay with their sender until they are matched: those whose sender wants to know of the match, and those that
+ * the receiver has granted no room for. Ids are the core's, so a stale or invented one is found out.
+ */
+#include "message/announce.h"
+
+#include <errno.h>
+
+#include "connection/connection.h"
+#include "stream/queue.h"
+#include "stream/send.h"
+
+/* Words of TCP_PULL. */
+enum { PULL_ID, PULL_RECEIVE, PULL_WANTED };
+
+int tcp_announce(struct tcp_connection *connection, const struct ofp_transfer *transfer, struct tcp_header *header)
+{
+    struct ofp_pending *pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
+
+    if (!pending)
+        return -EAGAIN;
+    tcp_pending_of(pending)->announced = true;
+    connection->announced++;
+    header->op_data = ofp_operation_row(transfer->op->op)->channel;
+    header->op = TCP_ANNOUNCE;
+    header->payload = 0;
+    /* Who waits for delivery and not for a match has it fetched before it is matched. */
+    header->flags &= (uint16_t)~TCP_FLAG_DELIVERY;
+    if ((transfer->op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)) == OFP_DELIVERY_COMPLETE)
+        header->flags |= TCP_FLAG_DELIVERY;
+    header->length = transfer->length;
+    header->words[0] = pending->id;
+    tcp_send_header(connection, header);
+    if (!(pending->operation.flags & OFP_MORE) && !connection->blocked)
+        tcp_queue_flush(connection);
+    return OFP_POST_PENDING;
+}
+
+bool tcp_pull_requested(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    struct ofp_pending *pending = ofp_pending_find(connection->peer, header->words[PULL_ID]);
+    struct tcp_header answer = {.op = TCP_PULLED, .words = {header->words[PULL_RECEIVE]}};
+    bool unacked;
+
+    if (!pending || !tcp_pending_of(pending)->announced) {
+        tcp_connection_violation(connection, "a call for a message that was not announced");
+        return false;
+    }
+    tcp_pending_of(pending)->announced = false;
+    connection->announced--;
+    if (!header->words[PULL_WANTED]) {
+        ofp_transfer_complete(pending, 0, 0);
+        return true;
+    }
+    unacked = pending->operation.flags & (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE);
+    answer.flags = unacked ? TCP_FLAG_DELIVERY : 0;
+    answer.payload = pending->transfer.length;
+    if (tcp_send_payload(connection, &answer, &pending->transfer, pending, unacked) < 0)
+        tcp_connection_doom(connection, ENOMEM);
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------------------------- receiving */
+
+int tcp_announced(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    struct ofp_endpoint *endpoint = connection->endpoint->base;
+    struct ofp_receive *receive;
+    struct ofp_message message = {
+        .peer = connection->peer,
+        .source = connection->peer->index,
+        .channel = header->op_data,
+        .has_data = header->flags & TCP_FLAG_CQ_DATA,
+        .tag = header->tag,
+        .data = header->data,
+        .length = header->length,
+        .provider_data = {[TCP_DATA_WAY] = TCP_WAY_PULL,
+                          [TCP_DATA_ID] = header->words[0],
+                          [TCP_DATA_CONNECTION] = (uint64_t)(uintptr_t)connection},
+    };
+
+    if (header->flags & TCP_FLAG_DELIVERY && ofp_message_begin(endpoint, &message, false, &receive) == 0) {
+        tcp_announced_start(receive);
+        return 0;
+    }
+    return ofp_message_announced(endpoint, &message) == 0 ? 0 : -EAGAIN;
+}
+
+void tcp_announced_start(struct ofp_receive *receive)
+{
+    struct tcp_connection *connection =
+        (struct tcp_connection *)(uintptr_t)receive->message.provider_data[TCP_DATA_CONNECTION];
+    struct tcp_header pull = {.op = TCP_PULL, .words = {[PULL_ID] = receive->message.provider_data[TCP_DATA_ID]}};
+
+    pull.words[PULL_RECEIVE] = receive->id;
+    pull.words[PULL_WANTED] = receive->length;
+    tcp_send_header(connection, &pull);
+    ofp_flush_later(connection->endpoint->base);
+    if (!receive->length)
+        ofp_receive_complete(receive, 0, 0);
+}
+
+struct ofp_receive *tcp_pulled(struct tcp_connection *connection, const struct tcp_header *header, const char **wrong)
+{
+    struct ofp_receive *receive = ofp_receive_find(connection->peer, header->words[0]);
+
+    /* Of another way: it waits for something else. */
+    if (receive &&
+        (receive->message.provider_data[TCP_DATA_WAY] != TCP_WAY_PULL || receive->message.length != header->payload)) {
+        *wrong = "a message that was not called for";
+        return NULL;
+    }
+    return receive;
+}

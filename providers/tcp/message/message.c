@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages that come with their payload. */
+#include "message/message.h"
+
+#include <errno.h>
+
+#include "connection/credit.h"
+#include "stream/inbound.h"
+#include "ofipy/sender.h"
+#include "stream/send.h"
+
+bool tcp_message_has_data(const struct tcp_connection *connection, const struct tcp_header *header)
+{
+    const struct sockaddr *address = connection->peer->address;
+    uint64_t who = header->flags & TCP_FLAG_CQ_DATA && !connection->extended ? ofp_sender_of(header->data) : 0;
+
+    if (who && address->sa_family == AF_INET && who == ofp_sender_of_ipv4((const struct sockaddr_in *)address))
+        return false;
+    return header->flags & TCP_FLAG_CQ_DATA;
+}
+
+static inline void fill_message(struct ofp_message *message, const struct tcp_connection *connection,
+                                const struct tcp_header *header)
+{
+    message->peer = connection->peer;
+    message->source = connection->peer->index;
+    message->channel = tcp_channel_of(header->op);
+    message->extras = 0;
+    message->has_data = header->flags & TCP_FLAG_CQ_DATA && tcp_message_has_data(connection, header);
+    message->tag = header->tag;
+    message->data = header->data;
+    message->length = header->payload;
+}
+
+/* It will be charged again when it is tried again. */
+static ssize_t not_taken(struct tcp_connection *connection, uint64_t length)
+{
+    if (connection->extended) {
+        connection->allowance += length + TCP_MESSAGE_COST;
+        connection->owed -= length + TCP_MESSAGE_COST;
+    }
+    return -EAGAIN;
+}
+
+/* The core is full, but the sender was granted the room. */
+static int keep_promise(struct ofp_endpoint *endpoint, const struct ofp_message *message, const uint8_t *payload)
+{
+    struct ofp_receive *receive;
+
+    if (ofp_message_begin(endpoint, message, true, &receive) != 0)
+        return -EAGAIN;
+    ofp_receive_write(receive, 0, payload, receive->length);
+    ofp_receive_complete(receive, 0, 0);
+    return 0;
+}
+
+ssize_t tcp_message_deliver(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
+                            size_t available)
+{
+    struct ofp_endpoint *endpoint = connection->endpoint->base;
+    struct ofp_message message;
+    struct ofp_receive *receive;
+
+    if (TCP_LIKELY(connection->extended) && !tcp_credit_charge(connection, header->payload))
+        return -ECONNABORTED;
+    fill_message(&message, connection, header);
+    if (TCP_LIKELY(header->payload <= available)) {
+        if (TCP_UNLIKELY(ofp_message_arrived(endpoint, &message, payload) != 0) &&
+            (!connection->extended || keep_promise(endpoint, &message, payload) != 0))
+            return not_taken(connection, header->payload);
+        if (TCP_UNLIKELY(header->flags & TCP_FLAGS_ACK))
+            tcp_send_ack(connection, header->flags);
+        return (ssize_t)header->payload;
+    }
+    if (ofp_message_begin(endpoint, &message, connection->extended, &receive) != 0)
+        return not_taken(connection, header->payload);
+    tcp_inbound_receive(connection, header, receive);
+    return 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Posting: how each operation travels, to a peer of ours or to a stock one. */
+#include "message/post.h"
+
+#include <errno.h>
+
+#include "message/announce.h"
+#include "message/atomic.h"
+#include "connection/credit.h"
+#include "message/rendezvous.h"
+#include "message/rma.h"
+#include "stream/send.h"
+
+/* A stock peer would not keep that much of an unexpected message, and cease to read: counted as it counts. */
+static bool is_long(const struct tcp_connection *connection, const struct tcp_header *header)
+{
+    uint64_t head =
+        TCP_HEADER_BASE + sizeof(header->tag) + (header->flags & TCP_FLAG_CQ_DATA ? sizeof(header->data) : 0);
+
+    return connection->can_rendezvous && head + header->payload > connection->endpoint->domain->rendezvous_size;
+}
+
+static int post_message(struct tcp_connection *connection, const struct ofp_transfer *transfer)
+{
+    static const uint8_t ops[] = {
+        [OFP_CHANNEL_MESSAGE] = TCP_MSG, [OFP_CHANNEL_TAGGED] = TCP_TAG, [OFP_CHANNEL_INTERNAL] = TCP_INTERNAL};
+    const struct ofp_operation *op = transfer->op;
+    uint8_t channel = ofp_operation_row(op->op)->channel;
+    bool tagged = channel == OFP_CHANNEL_TAGGED;
+    struct tcp_header header;
+    int result;
+
+    if (TCP_UNLIKELY(channel == OFP_CHANNEL_INTERNAL && !connection->knows_internal))
+        return -EOPNOTSUPP;
+    header.op = ops[channel];
+    header.op_data = 0;
+    header.remote_count = 0;
+    header.flags = op->flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0;
+    header.payload = transfer->length;
+    header.data = op->data;
+    header.tag = op->tag;
+    if (op->flags & TCP_LEVELS)
+        header.flags |= TCP_FLAG_DELIVERY;
+    if (TCP_LIKELY(connection->extended)) {
+        if (TCP_UNLIKELY(op->flags & OFP_MATCH_COMPLETE) || !tcp_credit_take(connection, transfer->length))
+            return tcp_announce(connection, transfer, &header);
+        result = tcp_send_payload(connection, &header, transfer, NULL, op->flags & TCP_LEVELS);
+        if (TCP_UNLIKELY(result < 0))
+            connection->credit += transfer->length + TCP_MESSAGE_COST;
+        return result;
+    }
+    /* Stock endpoints of this kind do not survive a tag. */
+    if (tagged && connection->endpoint->connects)
+        return -EOPNOTSUPP;
+    if (TCP_UNLIKELY(tagged && is_long(connection, &header)))
+        return tcp_rendezvous_send(connection, transfer, &header);
+    if (!(op->flags & TCP_LEVELS))
+        return tcp_send_payload(connection, &header, transfer, NULL, false);
+    /* Tagged messages are acknowledged before they are matched; a rendezvous is cleared when it is. */
+    if (op->flags & OFP_MATCH_COMPLETE && tagged)
+        return connection->can_rendezvous ? tcp_rendezvous_send(connection, transfer, &header) : -EOPNOTSUPP;
+    return tcp_send_payload(connection, &header, transfer, NULL, true);
+}
+
+int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct tcp_connection *connection = tcp_peer_of(peer)->connection;
+
+    (void)base;
+    /* It is about to be lost: the core keeps the operation until then. */
+    if (TCP_UNLIKELY(!connection || connection->state != TCP_UP || connection->shut || connection->doom))
+        return -EAGAIN;
+    if (TCP_LIKELY(!ofp_operation_is(transfer->op->op, OFP_REMOTE)))
+        return post_message(connection, transfer);
+    if (!ofp_operation_is(transfer->op->op, OFP_ATOMIC_KIND))
+        return tcp_rma_post(connection, transfer);
+    return connection->extended ? tcp_atomic_post(connection, transfer) : -EOPNOTSUPP;
+}

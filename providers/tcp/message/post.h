@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TCP_POST_H
+#define TCP_POST_H
+
+#include "objects.h"
+
+int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reading a connection. One call of the kernel asks for the rest of the payload under way, into its own place, and behind it
+ * for whatever comes next, into the domain's scratch buffer. So small messages are read by the hundred, and of a
+ * large one only the beginning is ever copied.
+ */
+#include "message/receive.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "connection/connection.h"
+#include "connection/credit.h"
+#include "message/dispatch.h"
+#include "stream/inbound.h"
+#include "connection/poller.h"
+#include "stream/queue.h"
+
+/* Bytes of the payload under way that lie in the scratch buffer; returns how many of them were. */
+static size_t feed_payload(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
+{
+    struct tcp_inbound *in = &connection->in;
+    size_t part = length < in->left ? length : in->left, done = 0;
+    struct iovec iov[OFP_SEGMENT_LIMIT];
+    uint32_t count;
+
+    tcp_inbound_iov(in, iov, OFP_SEGMENT_LIMIT, &count);
+    for (uint32_t i = 0; i < count && done < part; i++) {
+        size_t piece = iov[i].iov_len < part - done ? iov[i].iov_len : part - done;
+
+        memcpy(iov[i].iov_base, bytes + done, piece);
+        done += piece;
+    }
+    in->offset += part;
+    in->left -= part;
+    if (!in->left)
+        tcp_dispatched(connection);
+    return part;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- headers */
+
+/*
+ * A header at the front of `bytes`, or in connection->in.header as far as it was cut in two. NULL: not all of it is here,
+ * or the connection is over; *used: bytes of it that were in `bytes`.
+ */
+static const uint8_t *whole_header(struct tcp_connection *connection, const uint8_t *bytes, size_t length, size_t *used)
+{
+    struct tcp_inbound *in = &connection->in;
+    size_t size = TCP_HEADER_BASE;
+
+    *used = 0;
+    if (TCP_LIKELY(!in->have && length >= TCP_HEADER_BASE)) {
+        size = tcp_header_length(bytes);
+        if (TCP_UNLIKELY(!size)) {
+            tcp_connection_violation(connection, "a header of impossible length");
+            return NULL;
+        }
+        if (TCP_LIKELY(length >= size)) {
+            *used = size;
+            return bytes;
+        }
+    }
+    for (;;) {
+        size_t part;
+
+        if (in->have >= TCP_HEADER_BASE) {
+            size = tcp_header_length(in->header);
+            if (!size) {
+                tcp_connection_violation(connection, "a header of impossible length");
+                return NULL;
+            }
+        }
+        if (in->have == size)
+            return in->header;
+        part = size - in->have < length - *used ? size - in->have : length - *used;
+        if (!part)
+            return NULL;
+        memcpy(in->header + in->have, bytes + *used, part);
+        in->have += (uint8_t)part;
+        *used += part;
+    }
+}
+
+/* One message, or the rest of one. Returns bytes used; fewer than there are: no room, or the connection is over. */
+static size_t feed_message(struct tcp_connection *connection, const uint8_t *bytes, size_t length, bool *stalled)
+{
+    struct tcp_header header;
+    size_t used;
+    const uint8_t *whole = whole_header(connection, bytes, length, &used);
+    const char *wrong;
+    ssize_t result;
+
+    if (!whole)
+        return used;
+    wrong = tcp_header_decode(whole, connection->swapped, connection->extended, &header);
+    if (TCP_UNLIKELY(wrong != NULL)) {
+        tcp_connection_violation(connection, wrong);
+        return used;
+    }
+    result = tcp_dispatch(connection, &header, bytes + used, length - used);
+    if (TCP_UNLIKELY(result < 0)) {
+        *stalled = result == -EAGAIN;
+        /* A header that came in two pieces is kept where it is. */
+        return whole == bytes ? 0 : used;
+    }
+    connection->in.have = 0;
+    return used + (size_t)result;
+}
+
+/* Returns bytes used. */
+static size_t feed(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
+{
+    size_t used = 0;
+    bool stalled = false;
+
+    while (connection->state == TCP_UP && !stalled) {
+        if (connection->in.left)
+            used += used < length ? feed_payload(connection, bytes + used, length - used) : 0;
+        if (connection->in.left || (used == length && !connection->in.have))
+            break;
+        if (used == length && connection->in.have != tcp_header_length(connection->in.header))
+            break;
+        used += feed_message(connection, bytes + used, length - used, &stalled);
+    }
+    connection->stalled = stalled;
+    return used;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ stalls */
+
+static void complain(struct tcp_connection *connection)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+    char text[TCP_ADDRESS_TEXT] = "";
+
+    if (endpoint->complained_stall)
+        return;
+    endpoint->complained_stall = true;
+    tcp_address_format(connection->peer->address, connection->peer->address_length, text, sizeof(text));
+    tcp_core->log(
+        OFP_LOG_WARNING, TCP_NAME,
+        "endpoint %u: unexpected messages fill OFIPY_UNEXPECTED_SIZE; nothing more is read from %s until one of "
+        "them is received",
+        endpoint->base->id, text);
+}
+
+/* So long what a peer sent before it hung up waits for receives, while none of it is received. */
+#define PATIENCE TCP_SECOND
+
+bool tcp_stall_is_hopeless(const struct tcp_connection *connection)
+{
+    return connection->hangup && tcp_core->now() - connection->stalled_at > PATIENCE;
+}
+
+static void stop_stalling(struct tcp_connection *connection)
+{
+    connection->stalled = false;
+    ofp_list_remove(&connection->stall);
+    free(connection->stash);
+    connection->stash = NULL;
+    connection->stash_length = 0;
+}
+
+void tcp_stall_end(struct tcp_connection *connection)
+{
+    char text[TCP_ADDRESS_TEXT] = "";
+
+    tcp_address_format(connection->peer->address, connection->peer->address_length, text, sizeof(text));
+    tcp_core->log(OFP_LOG_WARNING, TCP_NAME,
+                  "endpoint %u: %s has ended its connection; what it sent beyond OFIPY_UNEXPECTED_SIZE is lost",
+                  connection->endpoint->base->id, text);
+    stop_stalling(connection);
+    connection->endpoint->ops->lost(connection, ECONNRESET);
+}
+
+/* Nobody reads it now, so epoll has to tell of its end. */
+static void cool(struct tcp_connection *connection)
+{
+    struct tcp_poller *poller = connection->endpoint->poller;
+
+    if (poller->hot == connection)
+        poller->hot = NULL;
+    if (poller->unwatched == connection)
+        tcp_poller_watch_again(poller);
+}
+
+/* Keep what cannot be handed on. */
+static void stall(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
+{
+    struct tcp_endpoint *endpoint = connection->endpoint;
+
+    complain(connection);
+    connection->stalled_at = tcp_core->now();
+    cool(connection);
+    if (length) {
+        char *stash = malloc(length);
+
+        if (!stash) {
+            tcp_connection_end(connection, ENOMEM, false, NULL);
+            return;
+        }
+        memcpy(stash, bytes, length);
+        connection->stash = stash;
+        connection->stash_length = length;
+    }
+    if (!ofp_list_linked(&connection->stall))
+        ofp_list_append(&endpoint->stalled, &connection->stall);
+}
+
+bool tcp_receive_again(struct tcp_connection *connection)
+{
+    char *stash = connection->stash;
+    size_t length = connection->stash_length, used;
+
+    connection->stash = NULL;
+    connection->stash_length = 0;
+    /* NULL: only a header, which is in its own place. */
+    used = feed(connection, (const uint8_t *)(stash ? stash : ""), length);
+    if (connection->state != TCP_UP || !connection->stalled) {
+        free(stash);
+        if (connection->state == TCP_UP) {
+            ofp_list_remove(&connection->stall);
+            tcp_connection_ready(connection);
+        }
+        return true;
+    }
+    if (used) {
+        memmove(stash, stash + used, length - used);
+    }
+    connection->stash = stash;
+    connection->stash_length = length - used;
+    if (used)
+        connection->stalled_at = tcp_core->now();
+    return used > 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- reading */
+
+static void read_into_nothing(struct tcp_connection *connection)
+{
+    struct iovec iov = {connection->endpoint->scratch, TCP_SCRATCH};
+    ssize_t result = 1;
+
+    for (int turn = 0; turn < TCP_READ_TURNS && result > 0; turn++)
+        result = connection->stream.ops->readv(&connection->stream, &iov, 1);
+    if (result == 0 || (result < 0 && result != -EAGAIN))
+        tcp_connection_discard(connection);
+    else if (result < 0 && ofp_list_linked(&connection->ready))
+        ofp_list_remove(&connection->ready);
+}
+
+/* Bytes that came: first those in place, then those in the scratch buffer. */
+static void take(struct tcp_connection *connection, uint64_t direct, size_t length)
+{
+    uint64_t part = length < direct ? length : direct;
+    const uint8_t *scratch = (const uint8_t *)connection->endpoint->scratch;
+    size_t used;
+
+    if (part) {
+        connection->in.offset += part;
+        connection->in.left -= part;
+        if (!connection->in.left)
+            tcp_dispatched(connection);
+    }
+    length -= part;
+    if (!length || connection->state != TCP_UP)
+        return;
+    used = feed(connection, scratch, length);
+    if (connection->state == TCP_UP && connection->stalled)
+        stall(connection, scratch + used, length - used);
+}
+
+int tcp_receive(struct tcp_connection *connection)
+{
+    int events = 0;
+
+    if (connection->state == TCP_LEAVING) {
+        read_into_nothing(connection);
+        return 1;
+    }
+    while (events < TCP_READ_TURNS && tcp_may_read(connection)) {
+        struct iovec iov[OFP_SEGMENT_LIMIT + 1];
+        uint32_t count;
+        uint64_t direct = tcp_inbound_iov(&connection->in, iov, OFP_SEGMENT_LIMIT, &count), asked;
+        ssize_t result;
+
+        iov[count++] = (struct iovec){connection->endpoint->scratch, TCP_SCRATCH};
+        asked = direct + TCP_SCRATCH;
+        result = connection->stream.ops->readv(&connection->stream, iov, (int)count);
+        if (result > 0) {
+            events++;
+            take(connection, direct, (size_t)result);
+            if (connection->state != TCP_UP)
+                return events;
+            /* Nothing more is there, unless the end of the stream is. */
+            if ((uint64_t)result == asked || connection->hangup)
+                continue;
+        } else if (result != -EAGAIN) {
+            connection->endpoint->ops->lost(connection, (int)-result);
+            return events + 1;
+        } else {
+            connection->hangup = false;
+        }
+        if (ofp_list_linked(&connection->ready))
+            ofp_list_remove(&connection->ready);
+        break;
+    }
+    if (events) {
+        if (!connection->stalled)
+            connection->endpoint->poller->hot = connection;
+        if (connection->owed)
+            tcp_credit_settle(connection);
+    }
+    return events;
+}

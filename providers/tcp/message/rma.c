@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Remote memory: requests of ours, and requests of peers for memory here. The wire has no answer to a request that cannot be
+ * granted, so such a connection ends.
+ */
+#include "message/rma.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stream/access.h"
+#include "connection/connection.h"
+#include "stream/inbound.h"
+#include "stream/queue.h"
+#include "stream/send.h"
+
+/* ------------------------------------------------------------------------------------------------- our own requests */
+
+static void fill_remote(struct tcp_header *header, const struct ofp_transfer *transfer)
+{
+    header->remote_count = (uint8_t)transfer->remote_count;
+    for (uint32_t i = 0; i < transfer->remote_count; i++)
+        header->remote[i] = transfer->remote[i];
+}
+
+static int post_write(struct tcp_connection *connection, const struct ofp_transfer *transfer)
+{
+    struct tcp_header header = {.op = TCP_WRITE, .payload = transfer->length, .data = transfer->op->data};
+    /* A peer of ours can say that it was refused. */
+    bool unacked = connection->extended || transfer->op->flags & TCP_LEVELS;
+
+    fill_remote(&header, transfer);
+    header.flags = (uint16_t)((transfer->op->flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0) |
+                              (unacked ? TCP_FLAG_DELIVERY : 0));
+    return tcp_send_payload(connection, &header, transfer, NULL, unacked);
+}
+
+static int post_read(struct tcp_connection *connection, const struct ofp_transfer *transfer)
+{
+    struct tcp_header header = {.op = TCP_READ_REQ};
+    struct ofp_pending *pending;
+
+    if (connection->read_count >= TCP_READS_MAX)
+        return -EAGAIN;
+    pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
+    if (!pending)
+        return -EAGAIN;
+    connection->read_count++;
+    ofp_list_append(&connection->reads, &tcp_pending_of(pending)->node);
+    fill_remote(&header, &pending->transfer);
+    tcp_send_header(connection, &header);
+    if (!(pending->operation.flags & OFP_MORE) && !connection->blocked)
+        tcp_queue_flush(connection);
+    return OFP_POST_PENDING;
+}
+
+int tcp_rma_post(struct tcp_connection *connection, const struct ofp_transfer *transfer)
+{
+    if (transfer->op->op == OFP_WRITE)
+        return post_write(connection, transfer);
+    return post_read(connection, transfer);
+}
+
+bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    struct tcp_inbound *in = &connection->in;
+    struct tcp_pending *first = OFP_CONTAINER_OF(connection->reads.next, struct tcp_pending, node);
+    struct ofp_pending *pending;
+
+    if (ofp_list_empty(&connection->reads)) {
+        tcp_connection_violation(connection, "an answer to no read");
+        return false;
+    }
+    pending = tcp_pending_base(first);
+    if (header->payload != pending->transfer.length ||
+        (header->op == TCP_FETCHED) != ofp_operation_is(pending->operation.op, OFP_ATOMIC_KIND)) {
+        tcp_connection_violation(connection, "an answer of another length than was read");
+        return false;
+    }
+    *in = (struct tcp_inbound){.target = TCP_TARGET_READ, .left = header->payload, .room = header->payload};
+    in->pending = pending;
+    return true;
+}
+
+void tcp_rma_have_read(struct tcp_connection *connection)
+{
+    struct ofp_pending *pending = connection->in.pending;
+
+    connection->read_count--;
+    ofp_list_remove(&tcp_pending_of(pending)->node);
+    ofp_transfer_complete(pending, 0, 0);
+}
+
+/* ------------------------------------------------------------------------------------------------- requests of peers */
+
+static const char *refusal(int error)
+{
+    switch (error) {
+    case -OFP_ENOKEY:
+        return "it asked for memory under a key that no region has";
+    case -ERANGE:
+        return "it asked for memory beyond a region's end";
+    case -EACCES:
+        return "it asked for memory that a region does not grant";
+    default:
+        return "out of memory for its request";
+    }
+}
+
+/* The payload of a refused write is still to come. */
+static bool refuse(struct tcp_connection *connection, const struct tcp_header *header, int error)
+{
+    if (!connection->extended) {
+        tcp_connection_violation(connection, refusal(error));
+        return false;
+    }
+    if (header->op == TCP_READ_REQ) {
+        tcp_send_refusal(connection, TCP_REFUSED_ANSWER, -error);
+        return true;
+    }
+    tcp_inbound_receive(connection, header, NULL);
+    connection->in.refused = -error;
+    return true;
+}
+
+/* Short ones are copied at once: nothing has to be held until they have left. */
+static bool send_copy(struct tcp_connection *connection, struct tcp_accesses *accesses)
+{
+    bool good = true;
+
+    for (uint32_t i = 0; i < accesses->count && good; i++)
+        good = tcp_queue_bytes(connection, accesses->access[i].memory, accesses->access[i].length);
+    tcp_accesses_free(accesses);
+    return good;
+}
+
+bool tcp_rma_read(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    struct tcp_header answer = {
+        .op = TCP_READ_RSP, .payload = header->length, .remote_count = header->remote_count, .flags = header->flags};
+    int error;
+    struct tcp_accesses *accesses = tcp_access_all(connection, header, OFP_ACCESS_REMOTE_READ, &error);
+    struct ofp_region *region;
+
+    if (!accesses)
+        return refuse(connection, header, error);
+    region = accesses->access[0].region;
+    tcp_send_header(connection, &answer);
+    if (header->length <= TCP_COPY_MAX) {
+        if (!send_copy(connection, accesses))
+            tcp_connection_doom(connection, ENOMEM);
+    } else if (!tcp_queue_accesses(connection, accesses)) {
+        tcp_accesses_free(accesses);
+        tcp_connection_doom(connection, ENOMEM);
+    }
+    ofp_remote_event(connection->endpoint->base, connection->peer, region, OFP_COMPLETED_REMOTE_READ, 0,
+                     header->length);
+    return true;
+}
+
+bool tcp_rma_write(struct tcp_connection *connection, const struct tcp_header *header)
+{
+    struct tcp_inbound *in = &connection->in;
+    int error;
+    struct tcp_accesses *accesses = tcp_access_all(connection, header, OFP_ACCESS_REMOTE_WRITE, &error);
+
+    if (!accesses)
+        return refuse(connection, header, error);
+    in->target = TCP_TARGET_WRITE;
+    in->flags = header->flags;
+    in->left = in->room = in->length = header->payload;
+    in->offset = 0;
+    in->data = header->data;
+    in->accesses = accesses;
+    return true;
+}
+
+void tcp_rma_written(struct tcp_connection *connection)
+{
+    struct tcp_inbound *in = &connection->in;
+    uint64_t flags = OFP_COMPLETED_REMOTE_WRITE | (in->flags & TCP_FLAG_CQ_DATA ? OFP_COMPLETED_REMOTE_CQ_DATA : 0);
+    struct ofp_region *region = in->accesses->access[0].region;
+
+    tcp_accesses_free(in->accesses);
+    ofp_remote_event(connection->endpoint->base, connection->peer, region, flags, in->data, in->length);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TCP_RMA_H
+#define TCP_RMA_H
+
+#include "objects.h"
+
+int tcp_rma_post(struct tcp_connection *connection, const struct ofp_transfer *transfer);
+/* The peer reads here. False: the connection is over. */
+bool tcp_rma_read(struct tcp_connection *connection, const struct tcp_header *header);
+/* It answers a read of ours. */
+bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *header);
+/* It writes here: connection->in is set. */
+bool tcp_rma_write(struct tcp_connection *connection, const struct tcp_header *header);
+void tcp_rma_written(struct tcp_connection *connection);
+void tcp_rma_have_read(struct tcp_connection *connection);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TCP_ACCESS_H
+#define TCP_ACCESS_H
+
+#include "objects.h"
+
+/* All of a request, or nothing. NULL: *error says why. */
+struct tcp_accesses *tcp_access_all(struct tcp_connection *connection, const struct tcp_header *header, uint32_t rights,
+                                    int *error);
+void tcp_accesses_free(struct tcp_accesses *accesses);
+/* Where their bytes from `offset` on are, at most `room` pieces. -1: a region was closed, and its memory is gone with it. */
+int tcp_accesses_iov(const struct tcp_accesses *accesses, uint64_t offset, struct iovec *iov, uint32_t room);
+
+#endif

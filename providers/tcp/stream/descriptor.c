@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One bit a descriptor, without a lock, since another thread may be anywhere at the moment of a fork. A bit is set when the descriptor is
+ * open and cleared before it is closed: at worst the child keeps a copy, and never does it close what is somebody else's.
+ */
+#include "stream/descriptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "ofipy/atomics.h"
+
+/* The usual hard limit of a process; those beyond it stay open in a child. */
+#define DESCRIPTORS (1 << 20)
+
+static _Atomic uint64_t kept[DESCRIPTORS / 64];
+
+int tcp_descriptor_keep(int fd)
+{
+    if (fd >= 0 && fd < DESCRIPTORS)
+        ofp_set_bits(&kept[fd / 64], UINT64_C(1) << fd % 64);
+    return fd;
+}
+
+void tcp_descriptor_close(int fd)
+{
+    if (fd >= 0 && fd < DESCRIPTORS)
+        ofp_clear_bits(&kept[fd / 64], UINT64_C(1) << fd % 64);
+    close(fd);
+}
+
+int tcp_descriptors_lacking(void)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno == EMFILE || errno == ENFILE ? errno : 0;
+    close(fd);
+    return 0;
+}
+
+void tcp_descriptors_describe(int error, char *text, size_t text_size)
+{
+    struct rlimit limit = {0};
+
+    if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        snprintf(text, text_size, "%s: ulimit -n lets this process have %llu; close some, or raise it", strerror(error),
+                 (unsigned long long)limit.rlim_cur);
+    else
+        snprintf(text, text_size, "%s%s", strerror(error),
+                 error == ENFILE ? ": fs.file-max bounds those of all processes; close some, or raise it" : "");
+}
+
+/* In the child, whose only thread this is; nothing but calls that are safe in a signal handler. */
+static void forked(void)
+{
+    for (int word = 0; word < DESCRIPTORS / 64; word++) {
+        uint64_t bits = ofp_load_relaxed(&kept[word]);
+
+        if (!bits)
+            continue;
+        ofp_store_relaxed(&kept[word], 0);
+        for (int bit = 0; bits; bit++, bits >>= 1)
+            if (bits & 1)
+                close(word * 64 + bit);
+    }
+}
+
+static void watch(void) { pthread_atfork(NULL, NULL, forked); }
+
+void tcp_descriptors_watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, watch);
+}

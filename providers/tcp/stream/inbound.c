@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The payload under way into a connection: where it goes, and how much of it. */
+#include "stream/inbound.h"
+
+#include <stdlib.h>
+
+#include "stream/access.h"
+#include "stream/iov.h"
+
+void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_header *header,
+                         struct ofp_receive *receive)
+{
+    struct tcp_inbound *in = &connection->in;
+
+    in->op = header->op;
+    in->flags = header->flags;
+    in->left = header->payload;
+    in->offset = 0;
+    in->target = receive ? TCP_TARGET_RECEIVE : TCP_TARGET_NONE;
+    in->room = receive ? receive->length : 0;
+    in->receive = receive;
+    in->refused = 0;
+}
+
+void tcp_inbound_drop(struct tcp_connection *connection)
+{
+    struct tcp_inbound *in = &connection->in;
+
+    if (in->target == TCP_TARGET_WRITE)
+        tcp_accesses_free(in->accesses);
+    if (in->target == TCP_TARGET_ATOMIC)
+        free(in->operands);
+    in->target = TCP_TARGET_NONE;
+    in->room = 0;
+}
+
+static uint32_t read_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room)
+{
+    const struct ofp_transfer *transfer = &in->pending->transfer;
+    struct iovec result = {transfer->result, transfer->length};
+
+    if (ofp_operation_is(in->pending->operation.op, OFP_ATOMIC_KIND))
+        return tcp_iov_skip(iov, room, &result, 1, in->offset);
+    return tcp_iov_skip(iov, room, transfer->iov, transfer->iov_count, in->offset);
+}
+
+/* The places of what is still to come, at most `room` of them; -1: they are gone. */
+static int target_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room)
+{
+    switch (in->target) {
+    case TCP_TARGET_RECEIVE:
+        return (int)tcp_iov_skip(iov, room, in->receive->iov, in->receive->iov_count, in->offset);
+    case TCP_TARGET_READ:
+        return (int)read_iov(in, iov, room);
+    case TCP_TARGET_ATOMIC:
+        iov[0] = (struct iovec){in->operands->bytes + in->offset, in->room - in->offset};
+        return 1;
+    case TCP_TARGET_WRITE:
+        return tcp_accesses_iov(in->accesses, in->offset, iov, room);
+    default:
+        return 0;
+    }
+}
+
+uint64_t tcp_inbound_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room, uint32_t *count)
+{
+    uint64_t left = in->room > in->offset ? in->room - in->offset : 0, sum = 0;
+    int places;
+
+    *count = 0;
+    if (!left || !in->left)
+        return 0;
+    if (left > in->left)
+        left = in->left;
+    places = target_iov(in, iov, room);
+    /* What was to go into memory that is gone goes nowhere. */
+    *count = places > 0 ? (uint32_t)places : 0;
+    for (uint32_t i = 0; i < *count; i++) {
+        if (iov[i].iov_len > left - sum)
+            iov[i].iov_len = left - sum;
+        sum += iov[i].iov_len;
+        if (sum == left)
+            *count = i + 1;
+    }
+    return sum;
+}

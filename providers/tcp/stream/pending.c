@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How an operation of ours ends: by what the kernel took, by an acknowledgement, by an answer. */
+#include "stream/pending.h"
+
+void tcp_pending_sent(struct ofp_pending *pending)
+{
+    tcp_pending_of(pending)->sent = true;
+    if (!tcp_pending_of(pending)->unacked)
+        ofp_transfer_complete(pending, 0, 0);
+}
+
+bool tcp_pending_acked(struct tcp_connection *connection, int error, int provider_error)
+{
+    struct tcp_pending *first = OFP_CONTAINER_OF(connection->acks.next, struct tcp_pending, node);
+
+    if (ofp_list_empty(&connection->acks) || !first->sent)
+        return false;
+    ofp_list_remove(&first->node);
+    ofp_transfer_complete(tcp_pending_base(first), error, provider_error);
+    return true;
+}

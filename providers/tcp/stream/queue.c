@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The output queue of a connection: what its socket has not taken yet, in order. Headers and short payloads are copied into
+ * chunks, one behind the other, so that many messages leave in one call; long payloads stay where they are.
+ */
+#include "stream/queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stream/access.h"
+#include "stream/iov.h"
+#include "stream/pending.h"
+
+#define CHUNK_ROOM (TCP_CHUNK - sizeof(struct tcp_item))
+/* Unused chunks that a domain keeps. */
+#define CHUNKS_KEPT 16
+
+/* ----------------------------------------------------------------------------------------------------------- items */
+
+static struct tcp_item *chunk_take(struct tcp_domain *domain)
+{
+    struct ofp_list *node = ofp_list_pop(&domain->chunks);
+    struct tcp_item *chunk = node ? OFP_CONTAINER_OF(node, struct tcp_item, node) : malloc(TCP_CHUNK);
+
+    domain->chunk_count -= node != NULL;
+    if (chunk) {
+        chunk->kind = TCP_ITEM_BYTES;
+        chunk->begin = chunk->end = 0;
+    }
+    return chunk;
+}
+
+static void chunk_give(struct tcp_domain *domain, struct tcp_item *chunk)
+{
+    if (domain->chunk_count >= CHUNKS_KEPT) {
+        free(chunk);
+        return;
+    }
+    domain->chunk_count++;
+    ofp_list_prepend(&domain->chunks, &chunk->node);
+}
+
+void tcp_chunks_free(struct tcp_domain *domain)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&domain->chunks)))
+        free(OFP_CONTAINER_OF(node, struct tcp_item, node));
+    domain->chunk_count = 0;
+}
+
+static void item_free(struct tcp_connection *connection, struct tcp_item *item)
+{
+    ofp_list_remove(&item->node);
+    if (item->kind == TCP_ITEM_BYTES) {
+        connection->out_bytes -= item->end - item->begin;
+        chunk_give(connection->endpoint->domain, item);
+        return;
+    }
+    if (item->kind == TCP_ITEM_ACCESSES) {
+        connection->out_answers--;
+        tcp_accesses_free(item->accesses);
+    }
+    free(item);
+}
+
+void tcp_queue_drop(struct tcp_connection *connection)
+{
+    while (!ofp_list_empty(&connection->out))
+        item_free(connection, OFP_CONTAINER_OF(connection->out.next, struct tcp_item, node));
+}
+
+bool tcp_queue_is_own(const struct tcp_connection *connection)
+{
+    for (const struct ofp_list *node = connection->out.next; node != &connection->out; node = node->next)
+        if (OFP_CONTAINER_OF(node, const struct tcp_item, node)->kind == TCP_ITEM_TRANSFER)
+            return false;
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------------------------- appending */
+
+/* A chunk with room at the end of the queue. NULL: out of memory. */
+static struct tcp_item *chunk_with_room(struct tcp_connection *connection)
+{
+    struct tcp_item *last = OFP_CONTAINER_OF(connection->out.previous, struct tcp_item, node);
+
+    if (!ofp_list_empty(&connection->out) && last->kind == TCP_ITEM_BYTES && last->end < CHUNK_ROOM)
+        return last;
+    last = chunk_take(connection->endpoint->domain);
+    if (last)
+        ofp_list_append(&connection->out, &last->node);
+    return last;
+}
+
+bool tcp_queue_bytes(struct tcp_connection *connection, const void *bytes, size_t length)
+{
+    struct iovec iov = {(void *)(uintptr_t)bytes, length};
+
+    return tcp_queue_iov(connection, &iov, 1, 0);
+}
+
+static bool append(struct tcp_connection *connection, const char *bytes, size_t length)
+{
+    while (length) {
+        struct tcp_item *chunk = chunk_with_room(connection);
+        size_t part;
+
+        if (!chunk)
+            return false;
+        part = CHUNK_ROOM - chunk->end < length ? CHUNK_ROOM - chunk->end : length;
+        memcpy(chunk->bytes + chunk->end, bytes, part);
+        chunk->end += (uint32_t)part;
+        connection->out_bytes += part;
+        bytes += part;
+        length -= part;
+    }
+    return true;
+}
+
+bool tcp_queue_iov(struct tcp_connection *connection, const struct iovec *iov, uint32_t count, uint64_t offset)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        size_t part = iov[i].iov_len;
+
+        if (offset >= part) {
+            offset -= part;
+            continue;
+        }
+        if (!append(connection, (const char *)iov[i].iov_base + offset, part - offset))
+            return false;
+        offset = 0;
+    }
+    return true;
+}
+
+static struct tcp_item *item_new(struct tcp_connection *connection, enum tcp_item_kind kind, uint64_t offset)
+{
+    struct tcp_item *item = malloc(sizeof(*item));
+
+    if (!item)
+        return NULL;
+    item->kind = kind;
+    item->offset = offset;
+    ofp_list_append(&connection->out, &item->node);
+    return item;
+}
+
+bool tcp_queue_transfer(struct tcp_connection *connection, struct ofp_pending *pending, uint64_t offset)
+{
+    struct tcp_item *item = item_new(connection, TCP_ITEM_TRANSFER, offset);
+
+    if (item)
+        item->pending = pending;
+    return item;
+}
+
+bool tcp_queue_accesses(struct tcp_connection *connection, struct tcp_accesses *accesses)
+{
+    struct tcp_item *item = item_new(connection, TCP_ITEM_ACCESSES, 0);
+
+    if (!item)
+        return false;
+    item->accesses = accesses;
+    connection->out_answers++;
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- writing */
+
+static uint64_t item_length(const struct tcp_item *item)
+{
+    switch (item->kind) {
+    case TCP_ITEM_TRANSFER:
+        return item->pending->transfer.length - item->offset;
+    case TCP_ITEM_ACCESSES:
+        return item->accesses->length - item->offset;
+    default:
+        return item->end - item->begin;
+    }
+}
+
+static int item_iov(struct tcp_item *item, struct iovec *iov, uint32_t room)
+{
+    switch (item->kind) {
+    case TCP_ITEM_TRANSFER:
+        return (int)tcp_iov_skip(iov, room, item->pending->transfer.iov, item->pending->transfer.iov_count,
+                                 item->offset);
+    case TCP_ITEM_ACCESSES:
+        /* What is to be sent may be gone. */
+        return tcp_accesses_iov(item->accesses, item->offset, iov, room);
+    default:
+        iov[0] = (struct iovec){item->bytes + item->begin, item->end - item->begin};
+        return 1;
+    }
+}
+
+static int gather(struct tcp_connection *connection, struct iovec iov[TCP_IOV_MAX])
+{
+    int count = 0;
+
+    for (struct ofp_list *node = connection->out.next; node != &connection->out && count < TCP_IOV_MAX;
+         node = node->next) {
+        int added = item_iov(OFP_CONTAINER_OF(node, struct tcp_item, node), iov + count, TCP_IOV_MAX - (uint32_t)count);
+
+        if (added < 0)
+            return count ? count : -ECANCELED;
+        count += added;
+    }
+    return count;
+}
+
+static void written(struct tcp_connection *connection, uint64_t length)
+{
+    while (!ofp_list_empty(&connection->out)) {
+        struct tcp_item *item = OFP_CONTAINER_OF(connection->out.next, struct tcp_item, node);
+        uint64_t part = item_length(item);
+
+        if (part > length) {
+            if (item->kind == TCP_ITEM_BYTES) {
+                item->begin += (uint32_t)length;
+                connection->out_bytes -= length;
+            } else {
+                item->offset += length;
+            }
+            return;
+        }
+        length -= part;
+        if (item->kind == TCP_ITEM_TRANSFER)
+            tcp_pending_sent(item->pending);
+        item_free(connection, item);
+    }
+}
+
+void tcp_queue_flush(struct tcp_connection *connection)
+{
+    while (!ofp_list_empty(&connection->out) && !connection->shut && connection->stream.fd >= 0) {
+        struct iovec iov[TCP_IOV_MAX];
+        int count = gather(connection, iov);
+        ssize_t result;
+
+        if (count < 0) {
+            tcp_connection_doom(connection, -count);
+            return;
+        }
+        /* Only empty payloads are left. */
+        result = count ? connection->stream.ops->writev(&connection->stream, iov, count) : 0;
+        if (result == -EAGAIN) {
+            connection->blocked = true;
+            return;
+        }
+        if (result < 0) {
+            /* What the peer sent before is read first; then the reader meets the same error. */
+            connection->shut = connection->hangup = true;
+            tcp_connection_ready(connection);
+            return;
+        }
+        written(connection, (uint64_t)result);
+    }
+}
+
+void tcp_flush(struct ofp_endpoint *base)
+{
+    struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&endpoint->dirty))) {
+        struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_connection, dirty);
+
+        if (!connection->blocked)
+            tcp_queue_flush(connection);
+    }
+}

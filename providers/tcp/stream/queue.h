@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TCP_QUEUE_H
+#define TCP_QUEUE_H
+
+#include "objects.h"
+
+enum tcp_item_kind { TCP_ITEM_BYTES, TCP_ITEM_TRANSFER, TCP_ITEM_ACCESSES };
+
+struct tcp_item {
+    struct ofp_list node;
+    enum tcp_item_kind kind;
+    uint32_t begin, end; /* bytes: what is left of them */
+    uint64_t offset;     /* the others: bytes that are written */
+    union {
+        struct ofp_pending *pending;   /* finished when they are */
+        struct tcp_accesses *accesses; /* owned */
+    };
+    char bytes[];
+};
+
+/* Append copies. False: out of memory, and the connection is of no use any more. */
+bool tcp_queue_bytes(struct tcp_connection *connection, const void *bytes, size_t length);
+bool tcp_queue_iov(struct tcp_connection *connection, const struct iovec *iov, uint32_t count, uint64_t offset);
+/* Append memory: of an operation, from `offset` on, or of regions here. */
+bool tcp_queue_transfer(struct tcp_connection *connection, struct ofp_pending *pending, uint64_t offset);
+bool tcp_queue_accesses(struct tcp_connection *connection, struct tcp_accesses *accesses);
+/* Write as much as the socket takes. */
+void tcp_queue_flush(struct tcp_connection *connection);
+void tcp_queue_drop(struct tcp_connection *connection);
+/* Whether what is queued can leave after its operations have ended. */
+bool tcp_queue_is_own(const struct tcp_connection *connection);
+/* The peer reads so little of what it asks for that it may not ask for more. */
+static inline bool tcp_queue_is_choked(const struct tcp_connection *connection)
+{
+    return TCP_UNLIKELY(connection->out_bytes > TCP_ANSWERS_MAX || connection->out_answers > TCP_ANSWER_ITEMS_MAX);
+}
+/* Who hangs up asks for no more, but what it said before counts. */
+static inline bool tcp_may_read(const struct tcp_connection *connection)
+{
+    return !connection->stalled && (!tcp_queue_is_choked(connection) || connection->hangup);
+}
+void tcp_flush(struct ofp_endpoint *base);
+void tcp_chunks_free(struct tcp_domain *domain);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A socket as it is. */
+#include "stream/stream.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "stream/descriptor.h"
+
+static ssize_t plain_readv(struct tcp_stream *stream, const struct iovec *iov, int count)
+{
+    ssize_t result;
+
+    do
+        result =
+            count == 1 ? recv(stream->fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT) : readv(stream->fd, iov, count);
+    while (result < 0 && errno == EINTR);
+    return result < 0 ? -errno : result;
+}
+
+static ssize_t plain_writev(struct tcp_stream *stream, const struct iovec *iov, int count)
+{
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)count};
+    ssize_t result;
+
+    do
+        result = count == 1 ? send(stream->fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
+                            : sendmsg(stream->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (result < 0 && errno == EINTR);
+    return result < 0 ? -errno : result;
+}
+
+static size_t plain_pending(const struct tcp_stream *stream)
+{
+    int count = 0;
+
+    return ioctl(stream->fd, SIOCOUTQ, &count) == 0 && count > 0 ? (size_t)count : 0;
+}
+
+static void plain_shutdown(struct tcp_stream *stream) { shutdown(stream->fd, SHUT_WR); }
+
+static void plain_close(struct tcp_stream *stream)
+{
+    tcp_descriptor_close(stream->fd);
+    stream->fd = -1;
+}
+
+const struct tcp_stream_ops tcp_plain_stream = {
+    .readv = plain_readv,
+    .writev = plain_writev,
+    .pending = plain_pending,
+    .shutdown = plain_shutdown,
+    .close = plain_close,
+};
