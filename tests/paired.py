@@ -12,14 +12,13 @@ import argparse
 import contextlib
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
-
-from ofipy.pingpong.pair import pick_cores
 
 from .builds import TREE, install, make_environment
 
@@ -69,11 +68,17 @@ def build(name: str, source: Path) -> Path:
     return python
 
 
+def cores() -> tuple[int, int]:
+    """Two cores that this process may use; twice the same one if there is no second."""
+    usable = sorted(os.sched_getaffinity(0))
+    return usable[0], usable[-1] if len(usable) < 2 else usable[1]
+
+
 class Side:
     """One of the two builds, in a process of its own."""
 
     def __init__(self, python: Path) -> None:
-        command = [str(python), "-P", str(SIDE), *map(str, pick_cores())]
+        command = [str(python), "-P", str(SIDE), *map(str, cores())]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )

@@ -245,7 +245,8 @@ int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer
     return error;
 }
 
-int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+/* Inlined where operations are posted; hooks go the way through the function. */
+static inline __attribute__((always_inline)) int start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     struct ofpi_resolved resolved;
     struct ofpi_peer *peer;
@@ -264,13 +265,15 @@ int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operati
     return ofpi_peer_post(peer, &resolved.transfer);
 }
 
+int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op) { return start(endpoint, op); }
+
 int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     if (__builtin_expect(endpoint->closing, 0))
         return -ECANCELED;
     if (__builtin_expect(endpoint->hooks != NULL, 0))
         return ofpi_hooks_post(endpoint, op);
-    return ofpi_endpoint_start(endpoint, op);
+    return start(endpoint, op);
 }
 
 void ofpi_endpoint_flush(struct ofpi_endpoint *endpoint)

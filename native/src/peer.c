@@ -121,7 +121,8 @@ static struct ofpi_peer *adopt_stranger(struct ofpi_endpoint *endpoint, const vo
     return peer;
 }
 
-static struct ofpi_peer *peer_make(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
+/* Out of line, so that who finds the peer saves no registers for this. */
+static __attribute__((noinline)) struct ofpi_peer *peer_make(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
 {
     uint32_t place = ofpi_id_index(index);
     size_t length;
@@ -423,7 +424,7 @@ static bool flush_one(struct ofpi_peer *peer)
     return true;
 }
 
-static int keep_for_later(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+static __attribute__((noinline)) int keep_for_later(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
 {
     int result = ofpi_backlog_append(peer, transfer);
 
