@@ -7,6 +7,8 @@
  * notice of regions that come and go. A region's pages are backed when it is allocated and punched out when it is freed,
  * which gives the memory back whoever still maps it, and makes the next use begin with zeros.
  */
+#include "arena.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -15,7 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "table.h"
+#include "memory.h"
+#include "segment.h"
 
 /* Address space, not memory. Larger regions get an arena of their own size. */
 #define ARENA_SIZE (UINT64_C(256) << 20)
@@ -248,11 +251,7 @@ static const struct shm_arena *arena_find(const struct shm_domain *domain, uint3
 
 int shm_arena_descriptor(const struct shm_domain *domain, uint32_t number)
 {
-    const struct shm_arena *arena;
-
-    if (number == SHM_TABLE_NUMBER)
-        return shm_table_descriptor(domain);
-    arena = arena_find(domain, number);
+    const struct shm_arena *arena = arena_find(domain, number);
 
     return arena ? arena->fd : -1;
 }
@@ -285,7 +284,7 @@ static void foreign_ask(struct shm_link *link, struct shm_foreign_arena *arena)
         return;
     /* Set first: the answer to the question may be that it cannot be asked. */
     arena->asked = true;
-    if (shm_meet_ask_arena(link, arena->number) != 0)
+    if (link->endpoint->upper->arena_wanted(link, arena->number) != 0)
         shm_foreign_arena_arrived(link->remote, arena->number, -1);
 }
 

@@ -4,30 +4,13 @@
 
 #include <errno.h>
 
+#include "process.h"
+
 /*
  * A pid that was the peer's is not another process' within this time, ns: it would take tens of thousands of forks. Asking
  * anew with every message costs a twentieth of the throughput at 64 KiB.
  */
 #define VERIFIED_FOR UINT64_C(50000000)
-
-uint32_t shm_cut(struct iovec *result, const struct iovec *iov, uint32_t iov_count, uint64_t offset, uint64_t length)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < iov_count && length; i++) {
-        uint64_t part;
-
-        if (offset >= iov[i].iov_len) {
-            offset -= iov[i].iov_len;
-            continue;
-        }
-        part = iov[i].iov_len - offset < length ? iov[i].iov_len - offset : length;
-        result[count++] = (struct iovec){(char *)iov[i].iov_base + offset, part};
-        length -= part;
-        offset = 0;
-    }
-    return count;
-}
 
 static enum shm_attach failed(const struct shm_link *link, ssize_t got)
 {

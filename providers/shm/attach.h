@@ -19,7 +19,5 @@ enum shm_attach shm_attach_read(const struct shm_link *link, struct iovec *local
                                 struct iovec *remote, uint32_t remote_count, uint64_t length);
 enum shm_attach shm_attach_write(const struct shm_link *link, const struct iovec *local, uint32_t local_count,
                                  const struct iovec *remote, uint32_t remote_count, uint64_t length);
-/* The part [offset, offset + length) of a list of pieces, as a list. Returns its entries. */
-uint32_t shm_cut(struct iovec *result, const struct iovec *iov, uint32_t iov_count, uint64_t offset, uint64_t length);
 
 #endif

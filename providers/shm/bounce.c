@@ -8,11 +8,14 @@
  * message that the receiver waits for may be one that needs them. A peer that gives nothing back may hold twice as many as
  * are left for the others, never all.
  */
+#include "bounce.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm.h"
+#include "publish.h"
+#include "segment.h"
 
 /* Taken buffers at the bottom that are looked at before a higher free one is used. */
 #define LOOKS 4

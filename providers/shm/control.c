@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Slots that carry no payload: sent now, or queued while the other side's ring is full. */
+#include "control.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "shm.h"
+#include "link.h"
+#include "publish.h"
 
 static bool control_try(struct shm_link *link, const struct shm_control *control)
 {
@@ -49,9 +52,7 @@ void shm_control_send(struct shm_link *link, uint8_t kind, uint8_t flags, const 
     }
     *queued = control;
     ofp_list_append(&link->controls, &queued->node);
-    if (!ofp_list_linked(&link->busy))
-        ofp_list_append(&link->endpoint->busy, &link->busy);
-    link->endpoint->work |= SHM_WORK_LINKS;
+    shm_link_busy(link);
     shm_schedule_retry(link->endpoint);
 }
 
@@ -64,9 +65,6 @@ bool shm_controls_flush(struct shm_link *link)
             shm_schedule_retry(link->endpoint);
             return false;
         }
-        /* Publishing may have found the other side closed, which drops what waits. */
-        if (link->state == OFPI_MEET_DRAINING)
-            return false;
         ofp_list_remove(&control->node);
         free(control);
     }

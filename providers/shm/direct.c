@@ -8,11 +8,21 @@
  * Whatever the table does not show, or we cannot reach, is asked for: the peer's core has the last word, and gives the
  * reason of a refusal. So does what is to take effect behind earlier messages (info.msg_order has WAS or RAS).
  */
+#include "direct.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "arena.h"
 #include "attach.h"
+#include "bounce.h"
+#include "control.h"
+#include "iov.h"
+#include "link.h"
+#include "pending.h"
 #include "remote.h"
+#include "request.h"
+#include "stream.h"
 #include "table.h"
 
 /* Beside 0 and errors: ask the peer. */
@@ -215,21 +225,6 @@ int shm_post_remote(struct ofp_endpoint *base, struct shm_link *link, const stru
 }
 
 /* ------------------------------------------------------------------------------------- what has not left whole */
-
-void shm_reach_begin(struct shm_link *link, struct ofp_pending *pending)
-{
-    link->reach = pending;
-    link->ready = false;
-    ofp_list_append(&link->endpoint->reaching, &link->reaching);
-    link->endpoint->work |= SHM_WORK_REACHING;
-}
-
-void shm_reach_end(struct shm_link *link)
-{
-    link->reach = NULL;
-    link->ready = link->up;
-    ofp_list_remove(&link->reaching);
-}
 
 static int work_direct(struct shm_link *link, struct ofp_pending *pending)
 {

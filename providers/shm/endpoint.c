@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Endpoints: opening, closing, going to sleep. */
+#include "endpoint.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "remote.h"
+#include "bounce.h"
+#include "control.h"
+#include "direct.h"
+#include "draw.h"
+#include "hello.h"
+#include "lifecycle.h"
+#include "listen.h"
+#include "meet.h"
+#include "mend.h"
+#include "publish.h"
+#include "pull.h"
+#include "push.h"
+#include "receive.h"
+#include "segment.h"
 #include "table.h"
 
 /* Farewells wait at most this long for room in a ring; a socket takes what found none. ns */
 #define FAREWELL_PATIENCE UINT64_C(50000000)
-
-uint64_t shm_draw(void)
-{
-    uint64_t drawn = 0;
-
-    /* So few bytes are never cut short; without a source of them the clock will do. */
-    if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn))
-        drawn = shm_core->now();
-    return drawn ? drawn : 1;
-}
 
 /* The retry timer only has to end the sleep: progress does the rest. */
 static void nothing(struct ofp_timer *timer, uint64_t now)
@@ -36,6 +40,24 @@ static void look(struct ofp_timer *timer, uint64_t now)
     shm_segment_mend(OFP_CONTAINER_OF(timer, struct shm_endpoint, look_timer));
 }
 
+/* What was under way over a link ends with it; the receives and operations are the core's affair. */
+static void link_detached(struct shm_link *link)
+{
+    shm_pulls_drop(link);
+    shm_pushes_drop(link);
+    shm_kept_drop(link);
+}
+
+static const struct shm_upper upper = {
+    .meeting_connected = shm_meeting_connected,
+    .meeting_received = shm_meeting_received,
+    .meeting_hung_up = shm_meeting_hung_up,
+    .meeting_failed = shm_meeting_failed,
+    .arena_wanted = shm_meet_ask_arena,
+    .link_detached = link_detached,
+    .ring_ends = shm_receive_rest,
+};
+
 int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
     struct shm_domain *domain = shm_domain_of(base->domain);
@@ -44,6 +66,7 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
 
     endpoint->base = base;
     endpoint->domain = domain;
+    endpoint->upper = &upper;
     endpoint->retry_timer.expired = nothing;
     endpoint->look_timer.expired = look;
     endpoint->number_cursor = 1;

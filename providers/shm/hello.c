@@ -11,13 +11,22 @@
  * caller is known to listen. When two HELLOs cross, that of the lower address counts. What follows from a call, and when
  * the answer is LATER, native/meet decides.
  */
+#include "hello.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "address.h"
+#include "arena.h"
+#include "lifecycle.h"
+#include "link.h"
 #include "meet.h"
+#include "process.h"
+#include "segment.h"
+#include "table.h"
 
 static bool version_fits(const struct shm_packet *packet)
 {
@@ -233,11 +242,17 @@ static void called_hello(struct shm_meeting *meeting, struct shm_received *recei
         decide(meeting, received, peer);
 }
 
+/* Of an arena of ours, or of the table of regions; -1: none of that number. */
+static int descriptor_of(const struct shm_domain *domain, uint32_t number)
+{
+    return number == SHM_TABLE_NUMBER ? shm_table_descriptor(domain) : shm_arena_descriptor(domain, number);
+}
+
 static void called_arena(struct shm_meeting *meeting, const struct shm_packet *packet)
 {
     struct shm_domain *domain = meeting->endpoint->domain;
     struct shm_packet answer = shm_packet_of(meeting->endpoint, SHM_ARENA_ANSWER);
-    int fd = packet->token == domain->token ? shm_arena_descriptor(domain, packet->arena) : -1;
+    int fd = packet->token == domain->token ? descriptor_of(domain, packet->arena) : -1;
 
     if (fd < 0) {
         refuse(meeting, SHM_REFUSED, ENOENT);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The listening socket of an endpoint: its name, and who is let in when. */
+#include "listen.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -8,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "address.h"
+#include "hello.h"
 #include "meet.h"
 
 /* Out of descriptors, or enough calls: so long nobody is let in, ns. */

@@ -13,6 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "address.h"
+#include "arena.h"
+#include "process.h"
+
 #define PAUSE_FIRST UINT64_C(1000000)
 #define PAUSE_LONGEST UINT64_C(50000000)
 
@@ -148,20 +152,20 @@ static void meeting_ready(struct ofp_watch *watch, uint32_t events)
         break;
     case 1:
         /* The meeting may be gone afterwards. */
-        shm_meeting_received(meeting, &received);
+        meeting->endpoint->upper->meeting_received(meeting, &received);
         shm_received_close(&received);
         break;
     case -EMFILE:
         if (meeting->role == SHM_CALLED)
-            shm_meeting_hung_up(meeting);
+            meeting->endpoint->upper->meeting_hung_up(meeting);
         else
             shm_meeting_again(meeting, EMFILE);
         break;
     case -EPROTO:
-        shm_meeting_failed(meeting, EPROTO, "the other side does not speak the protocol of shm");
+        meeting->endpoint->upper->meeting_failed(meeting, EPROTO, "the other side does not speak the protocol of shm");
         break;
     default:
-        shm_meeting_hung_up(meeting);
+        meeting->endpoint->upper->meeting_hung_up(meeting);
     }
 }
 
@@ -197,7 +201,7 @@ static int attempt(struct shm_meeting *meeting)
         return error;
     }
     error = meeting_watch(meeting, fd);
-    return error ? error : shm_meeting_connected(meeting);
+    return error ? error : meeting->endpoint->upper->meeting_connected(meeting);
 }
 
 static void meeting_timer(struct shm_meeting *meeting, uint64_t deadline)
@@ -218,7 +222,7 @@ static void go_on(struct shm_meeting *meeting, enum ofpi_meet_event event)
     else if (acts & OFPI_MEET_DO_WAIT)
         meeting_timer(meeting, ofpi_backoff_next(&meeting->backoff, now));
     else
-        shm_meeting_failed(meeting, meeting->lack ? meeting->lack : ETIMEDOUT, NULL);
+        meeting->endpoint->upper->meeting_failed(meeting, meeting->lack ? meeting->lack : ETIMEDOUT, NULL);
 }
 
 void shm_meeting_again(struct shm_meeting *meeting, int reason)
@@ -238,7 +242,7 @@ static void try_to_meet(struct shm_meeting *meeting)
     else if (ofpi_meet_is_shortage(error) || error == EAGAIN || error == EINTR || error == EPIPE || error == ECONNRESET)
         shm_meeting_again(meeting, error);
     else
-        shm_meeting_failed(meeting, error, NULL);
+        meeting->endpoint->upper->meeting_failed(meeting, error, NULL);
 }
 
 static void meeting_expired(struct ofp_timer *timer, uint64_t now)
@@ -247,7 +251,7 @@ static void meeting_expired(struct ofp_timer *timer, uint64_t now)
 
     (void)now;
     if (meeting->role == SHM_CALLED)
-        shm_meeting_failed(meeting, ETIMEDOUT, NULL);
+        meeting->endpoint->upper->meeting_failed(meeting, ETIMEDOUT, NULL);
     else
         go_on(meeting, OFPI_MEET_TIMER);
 }

@@ -99,10 +99,13 @@ void shm_meeting_again(struct shm_meeting *meeting, int reason);
 int shm_packet_send(struct shm_meeting *meeting, const struct shm_packet *packet, const int *fds, int fd_count);
 struct shm_packet shm_packet_of(const struct shm_endpoint *endpoint, enum shm_packet_type type);
 
-/* hello.c: the connection of a caller or asker stands; a packet arrived; the other side hung up; the deadline passed. */
-int shm_meeting_connected(struct shm_meeting *meeting);
-void shm_meeting_received(struct shm_meeting *meeting, struct shm_received *received);
-void shm_meeting_hung_up(struct shm_meeting *meeting);
-void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text);
+/* Begin to reach the peer of a link in state CONNECTING. */
+int shm_meet_start(struct shm_link *link);
+/* Ask the owner of a link for an arena. */
+int shm_meet_ask_arena(struct shm_link *link, uint32_t number);
+/* Tell the owner of a link, whose ring is full, that we are closed. */
+void shm_meet_goodbye(struct shm_link *link);
+/* Close every exchange about this link (NULL: all). */
+void shm_meetings_drop(struct shm_endpoint *endpoint, const struct shm_link *link);
 
 #endif

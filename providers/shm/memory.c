@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "segment.h"
+#include "memory.h"
 
 /* Below this a look at a dozen files costs more than it is worth. */
 #define LARGE (UINT64_C(1) << 20)

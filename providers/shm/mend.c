@@ -8,10 +8,20 @@
  * somebody, or is still written by a process that is held up, so the segment is given up for a fresh one, which peers get when
  * they meet this endpoint anew.
  */
+#include "mend.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "address.h"
+#include "bounce.h"
+#include "control.h"
+#include "draw.h"
+#include "lifecycle.h"
+#include "link.h"
+#include "publish.h"
+#include "segment.h"
 #include "table.h"
 
 #define VISITOR_PATIENCE UINT64_C(2000000000)
@@ -50,7 +60,7 @@ static const char *suspect(struct shm_endpoint *endpoint, uint64_t state)
     struct shm_link *link = shm_link_find(endpoint, shm_state_owner(state));
     uint64_t now = shm_core->now();
 
-    /* Skipped soon: link.c. */
+    /* Skipped soon: lifecycle.c. */
     if (link && link->state == OFPI_MEET_DRAINING)
         return NULL;
     if (endpoint->suspect != endpoint->head + 1 || endpoint->suspect_state != state) {
@@ -206,7 +216,7 @@ static void take_segment(struct shm_endpoint *endpoint, const struct shm_segment
     endpoint->head = 0;
     endpoint->stalled = false;
     memset(endpoint->retired_at, 0, endpoint->link_capacity * sizeof(*endpoint->retired_at));
-    shm_suspicion_end(endpoint);
+    endpoint->suspect = 0;
     ofp_publish(&endpoint->ring.header->status, shm_own_status(endpoint) | (endpoint->armed ? SHM_SLEEPING : 0));
 }
 
@@ -233,7 +243,7 @@ void shm_segment_renew(struct shm_endpoint *endpoint, const char *why)
         "endpoint %u: %s; a process that has its memory mapped writes where it should not. The endpoint goes on "
         "with fresh memory, and peers meet it anew",
         endpoint->base->id, why);
-    shm_receive_rest(endpoint);
+    endpoint->upper->ring_ends(endpoint);
     /* As when an endpoint closes: who reads or writes our memory looks at it when done, or before. */
     ofp_publish(&endpoint->ring.header->status, SHM_CLOSING | SHM_RENEWED);
     shm_visitors_wait(endpoint, now + VISITOR_PATIENCE);

@@ -9,6 +9,16 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "address.h"
+#include "arena.h"
+#include "endpoint.h"
+#include "lifecycle.h"
+#include "process.h"
+#include "pull.h"
+#include "receive.h"
+#include "segment.h"
+#include "send.h"
+#include "shm.h"
 #include "table.h"
 
 #define PROVIDER_VERSION 0x00010000u

@@ -8,11 +8,19 @@
  *
  * The first two go in pieces of SHM_PIECE, the first piece at once, the others one per call of progress.
  */
+#include "pull.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "attach.h"
+#include "bounce.h"
+#include "control.h"
+#include "iov.h"
+#include "link.h"
+#include "publish.h"
 
 /* Place and value in ofp_receive.provider_data of one whose payload comes as fragments; behind it the bytes arrived. */
 enum { RECEIVE_WAY, RECEIVE_ARRIVED };
@@ -247,6 +255,14 @@ static void receive_kept(struct ofp_receive *receive)
     ofp_list_remove(&kept->node);
     free(kept);
     ofp_receive_complete(receive, 0, 0);
+}
+
+void shm_kept_drop(struct shm_link *link)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&link->kept)))
+        free(OFP_CONTAINER_OF(node, struct shm_kept, node));
 }
 
 static void receive_bounce(struct shm_link *link, struct ofp_receive *receive)

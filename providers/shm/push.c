@@ -3,12 +3,16 @@
  * The sender's side of what was announced: its end (DONE), and the way through bounce buffers (CLEAR, then fragments) for
  * receivers that can reach our memory by no better one.
  */
-#include "pending.h"
+#include "push.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "shm.h"
+#include "bounce.h"
+#include "control.h"
+#include "iov.h"
+#include "pending.h"
+#include "publish.h"
 
 struct shm_push {
     struct ofp_list node; /* in endpoint->pushes; each in its turn */

@@ -3,11 +3,23 @@
  * Reading the ring. A slot is copied before any of it is looked at: whoever signs it may write it still. Payload alone is
  * read in place, once, since nothing is decided by it.
  */
+#include "receive.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "remote.h"
+#include "bounce.h"
+#include "control.h"
+#include "direct.h"
+#include "lifecycle.h"
+#include "link.h"
+#include "mend.h"
+#include "publish.h"
+#include "pull.h"
+#include "push.h"
+#include "request.h"
+#include "serve.h"
 
 enum outcome {
     TAKEN,
@@ -64,14 +76,6 @@ static inline enum outcome take_inline(struct shm_link *link, const struct shm_s
     if (SHM_LIKELY(ofp_message_arrived(link->endpoint->base, &message, content->payload) == 0))
         return TAKEN;
     return keep_inline(link, &message, content);
-}
-
-void shm_kept_drop(struct shm_link *link)
-{
-    struct ofp_list *node;
-
-    while ((node = ofp_list_pop(&link->kept)))
-        free(OFP_CONTAINER_OF(node, struct shm_kept, node));
 }
 
 /* -------------------------------------------------------------------------------------------------- longer messages */

@@ -3,10 +3,16 @@
  * RMA and atomics by way of the peer, the initiator's side. An operation is cut into parts that fit a bounce buffer; each part
  * travels in one of ours, and its answer says that the buffer is ours again, with what was read in it.
  */
+#include "request.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "remote.h"
+#include "bounce.h"
+#include "iov.h"
+#include "link.h"
+#include "pending.h"
+#include "publish.h"
 
 /* Where the payload of a part begins: on a line of its own. */
 static uint32_t payload_of(uint32_t piece_count)

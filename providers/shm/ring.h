@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 #include "ofipy/atomics.h"
-#include "segment.h"
+#include "layout.h"
 #include "step.h"
 
 enum shm_phase { SHM_FREE = 0, SHM_CLAIMED = 1, SHM_READY = 2 };

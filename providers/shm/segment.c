@@ -19,6 +19,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "memory.h"
 #include "ring.h"
 
 #define PAGE 4096

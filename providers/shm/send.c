@@ -5,12 +5,17 @@
  * The small tagged send is the path that everything else steps aside for: one compare-and-swap, two cache lines of
  * theirs (tail hint and slot), one exchange; no call out of this file, no allocation, no system call.
  */
+#include "send.h"
+
 #include <errno.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "remote.h"
+#include "arena.h"
+#include "bounce.h"
+#include "direct.h"
+#include "iov.h"
+#include "pending.h"
+#include "publish.h"
 
 /* Copy at most SHM_INLINE_SIZE bytes; the branches beat a call of memcpy for the shortest ones. */
 static inline void copy_inline(uint8_t *target, const uint8_t *source, uint64_t length)
@@ -24,95 +29,6 @@ static inline void copy_inline(uint8_t *target, const uint8_t *source, uint64_t 
         memcpy(target, source, length);
     }
 }
-
-void shm_gather(void *target, const struct iovec *iov, uint32_t iov_count, uint64_t offset, uint64_t length)
-{
-    char *to = target;
-
-    for (uint32_t i = 0; i < iov_count && length; i++) {
-        uint64_t room = iov[i].iov_len, part;
-
-        if (offset >= room) {
-            offset -= room;
-            continue;
-        }
-        part = room - offset < length ? room - offset : length;
-        memcpy(to, (const char *)iov[i].iov_base + offset, part);
-        to += part;
-        length -= part;
-        offset = 0;
-    }
-}
-
-void shm_scatter(const struct iovec *iov, uint32_t iov_count, uint64_t offset, const void *source, uint64_t length)
-{
-    const char *from = source;
-
-    for (uint32_t i = 0; i < iov_count && length; i++) {
-        uint64_t room = iov[i].iov_len, part;
-
-        if (offset >= room) {
-            offset -= room;
-            continue;
-        }
-        part = room - offset < length ? room - offset : length;
-        memcpy((char *)iov[i].iov_base + offset, from, part);
-        from += part;
-        length -= part;
-        offset = 0;
-    }
-}
-
-static void wake(struct shm_link *link)
-{
-    uint64_t one = 1;
-
-    /* Of several senders only the one that clears the bit pays for the system call. */
-    OFP_SHM_STEP(before_wake);
-    if (ofp_clear_bits(&link->ring.header->status, SHM_SLEEPING) & SHM_SLEEPING) {
-        /* EAGAIN: the counter is at its limit, so it is readable. */
-        ssize_t ignored = write(link->remote->event_fd, &one, sizeof(one));
-
-        (void)ignored;
-        OFP_SHM_STEP(after_wake);
-    }
-}
-
-void shm_after_publish(struct shm_link *link, uint64_t status)
-{
-    struct shm_endpoint *endpoint = link->endpoint;
-
-    /* Several answers in one call of progress are worth one wake-up: it costs as much as copying a large message. */
-    if (status & SHM_SLEEPING && endpoint->in_progress) {
-        if (!ofp_list_linked(&link->wake))
-            ofp_list_append(&endpoint->to_wake, &link->wake);
-    } else if (status & SHM_SLEEPING) {
-        wake(link);
-    }
-    if (status & (SHM_CLOSING | SHM_CLOSED) && !(status & ~SHM_STATUS_BITS))
-        shm_link_closing(link);
-}
-
-void shm_wake_sleepers(struct shm_endpoint *endpoint)
-{
-    struct ofp_list *node;
-
-    endpoint->moved_since = 0;
-    while ((node = ofp_list_pop(&endpoint->to_wake)))
-        wake(OFP_CONTAINER_OF(node, struct shm_link, wake));
-}
-
-void shm_wake_ahead(struct shm_link *link)
-{
-    struct shm_endpoint *endpoint = link->endpoint;
-    uint64_t next = endpoint->head + 1;
-
-    if (ofp_load_relaxed(&link->ring.header->status) & SHM_SLEEPING && ofp_list_empty(&endpoint->pulls) &&
-        !shm_ring_is_ready(&endpoint->ring, next, shm_ring_peek(&endpoint->ring, next)))
-        wake(link);
-}
-
-void shm_flush(struct ofp_endpoint *base) { shm_wake_sleepers(shm_endpoint_of(base)); }
 
 static inline void fill_envelope(struct shm_content *content, enum shm_kind kind, const struct ofp_operation *op,
                                  uint64_t length)
@@ -252,3 +168,5 @@ int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_
         return post_inline(link, transfer);
     return post_long(base, link, transfer);
 }
+
+void shm_flush(struct ofp_endpoint *base) { shm_wake_sleepers(shm_endpoint_of(base)); }

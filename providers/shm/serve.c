@@ -3,9 +3,13 @@
  * RMA and atomics that a peer asks for. Each part names all memory of its operation: all is checked before any is touched,
  * and nothing is kept here from one part to the next, so that a peer may die between any two.
  */
+#include "serve.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "bounce.h"
+#include "control.h"
 #include "remote.h"
 
 /* A part, copied out of the peer's buffer and checked. */

@@ -4,9 +4,9 @@
  * reader has to fetch it line by line from; large copies go past the cache. Short ones do not: what they leave there,
  * the reader gets sooner than from memory.
  */
-#include <string.h>
+#include "stream.h"
 
-#include "remote.h"
+#include <string.h>
 
 /* From here on; measured, docs/reference/performance.md. */
 #define STREAM_FROM (UINT64_C(128) << 10)

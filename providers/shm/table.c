@@ -9,6 +9,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arena.h"
+#include "memory.h"
+#include "process.h"
+#include "segment.h"
+
 /* What we know of our own entries without asking memory that others could have written. */
 struct shm_published {
     uint64_t serial; /* 0: the entry is free */

@@ -20,12 +20,9 @@
 #ifndef SHM_TABLE_H
 #define SHM_TABLE_H
 
-#include "shm.h"
+#include "arena.h"
 
-#define SHM_TABLE_SHIFT 11
 #define SHM_TABLE_PROBES 8
-/* The table, where the owner is asked for an arena. */
-#define SHM_TABLE_NUMBER 0xffffffffu
 
 /* Bit of shm_region_entry.access beside OFP_ACCESS_…: tell the owner of every access. */
 #define SHM_ENTRY_EVENTS 0x80000000u
@@ -44,7 +41,6 @@ struct shm_region_entry {
 _Static_assert(offsetof(struct shm_region_entry, access) == 44, "layout");
 _Static_assert(offsetof(struct shm_region_entry, id) == 48, "layout");
 _Static_assert(sizeof(struct shm_region_entry) == SHM_CACHE_LINE, "layout");
-#define SHM_TABLE_SIZE ((UINT64_C(1) << SHM_TABLE_SHIFT) * sizeof(struct shm_region_entry))
 
 /* A copy of an entry, and where it stands. */
 struct shm_target {

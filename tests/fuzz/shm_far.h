@@ -13,6 +13,7 @@
 #include <sys/un.h>
 
 #include "meet.h"
+#include "segment.h"
 #include "shm_world.h"
 #include "table.h"
 

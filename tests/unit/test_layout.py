@@ -161,7 +161,8 @@ def graph_of_c(tree: Path, part: str) -> Graph:
         if part == "native"
         else (tree / part, tree / "native/include")
     )
-    folders = [include, *folders_of_headers(own)]
+    # What the core shares with providers, as meet/, is included by its folder.
+    folders = [include, *folders_of_headers(own), tree / "native"]
     for path, node in nodes.items():
         for included in INCLUDE.findall(path.read_text()):
             header = next(

@@ -5,6 +5,8 @@
  * A pidfd becomes readable when the process is gone. A hang-up of a socket says less, since a forked child keeps sockets
  * open: it serves only where the process cannot be seen from here (another pid namespace).
  */
+#include "process.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +18,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "shm.h"
+#include "arena.h"
+#include "link.h"
 
 /* Since Linux 6.5: the pidfd of the process at the other end, without a pid that may be somebody else's by now. */
 #ifndef SO_PEERPIDFD
