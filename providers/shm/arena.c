@@ -259,7 +259,7 @@ int shm_arena_descriptor(const struct shm_domain *domain, uint32_t number)
 /* --------------------------------------------------------------------------------------------------- foreign arenas */
 
 struct shm_foreign_arena {
-    struct ofp_list node; /* in shm_remote.arenas */
+    struct ofp_list node; /* in shm_process.arenas */
     uint32_t number;
     bool asked;
     uint64_t ask_again; /* when, after a failure */
@@ -267,9 +267,9 @@ struct shm_foreign_arena {
     uint64_t size;
 };
 
-static struct shm_foreign_arena *foreign_find(const struct shm_remote *remote, uint32_t number)
+static struct shm_foreign_arena *foreign_find(const struct shm_process *process, uint32_t number)
 {
-    for (const struct ofp_list *node = remote->arenas.next; node != &remote->arenas; node = node->next) {
+    for (const struct ofp_list *node = process->arenas.next; node != &process->arenas; node = node->next) {
         const struct shm_foreign_arena *arena = OFP_CONTAINER_OF(node, const struct shm_foreign_arena, node);
 
         if (arena->number == number)
@@ -285,7 +285,7 @@ static void foreign_ask(struct shm_link *link, struct shm_foreign_arena *arena)
     /* Set first: the answer to the question may be that it cannot be asked. */
     arena->asked = true;
     if (link->endpoint->upper->arena_wanted(link, arena->number) != 0)
-        shm_foreign_arena_arrived(link->remote, arena->number, -1);
+        shm_foreign_arena_arrived(link->process, arena->number, -1);
 }
 
 static char *within(char *base, uint64_t size, uint64_t offset, uint64_t length)
@@ -298,18 +298,18 @@ char *shm_foreign_memory(struct shm_link *link, uint32_t number, uint64_t offset
     const struct shm_domain *domain = link->endpoint->domain;
     struct shm_foreign_arena *arena;
 
-    if (link->remote == &domain->self) {
+    if (link->process == &domain->self) {
         const struct shm_arena *own = arena_find(domain, number);
 
         return own ? within(own->base, own->size, offset, length) : NULL;
     }
-    arena = foreign_find(link->remote, number);
+    arena = foreign_find(link->process, number);
     if (!arena) {
         arena = calloc(1, sizeof(*arena));
         if (!arena)
             return NULL;
         arena->number = number;
-        ofp_list_append(&link->remote->arenas, &arena->node);
+        ofp_list_append(&link->process->arenas, &arena->node);
     }
     if (!arena->base) {
         foreign_ask(link, arena);
@@ -320,14 +320,14 @@ char *shm_foreign_memory(struct shm_link *link, uint32_t number, uint64_t offset
 
 bool shm_foreign_arena_is_asked(const struct shm_link *link, uint32_t number)
 {
-    const struct shm_foreign_arena *arena = foreign_find(link->remote, number);
+    const struct shm_foreign_arena *arena = foreign_find(link->process, number);
 
     return arena && arena->asked;
 }
 
-void shm_foreign_arena_arrived(struct shm_remote *remote, uint32_t number, int fd)
+void shm_foreign_arena_arrived(struct shm_process *process, uint32_t number, int fd)
 {
-    struct shm_foreign_arena *arena = foreign_find(remote, number);
+    struct shm_foreign_arena *arena = foreign_find(process, number);
     char text[OFP_TEXT_MAX] = "";
     uint64_t size = number == SHM_TABLE_NUMBER ? SHM_TABLE_SIZE : 0;
     void *base;
@@ -349,11 +349,11 @@ void shm_foreign_arena_arrived(struct shm_remote *remote, uint32_t number, int f
     arena->size = size;
 }
 
-void shm_foreign_arenas_close(struct shm_remote *remote)
+void shm_foreign_arenas_close(struct shm_process *process)
 {
     struct ofp_list *node;
 
-    while ((node = ofp_list_pop(&remote->arenas))) {
+    while ((node = ofp_list_pop(&process->arenas))) {
         struct shm_foreign_arena *arena = OFP_CONTAINER_OF(node, struct shm_foreign_arena, node);
 
         if (arena->base)

@@ -25,7 +25,7 @@ char *shm_foreign_memory(struct shm_link *link, uint32_t number, uint64_t offset
 /* Whether the peer has been asked for it, and may yet answer. */
 bool shm_foreign_arena_is_asked(const struct shm_link *link, uint32_t number);
 /* The answer to our question: a descriptor (it stays the caller's), or -1. */
-void shm_foreign_arena_arrived(struct shm_remote *remote, uint32_t number, int fd);
-void shm_foreign_arenas_close(struct shm_remote *remote);
+void shm_foreign_arena_arrived(struct shm_process *process, uint32_t number, int fd);
+void shm_foreign_arenas_close(struct shm_process *process);
 
 #endif

@@ -26,7 +26,7 @@ enum shm_attach shm_attach_read(const struct shm_link *link, struct iovec *local
                                 struct iovec *remote, uint32_t remote_count, uint64_t length)
 {
     uint64_t word = link->segment.incarnation, now = shm_core->now();
-    bool verify = now - link->remote->verified_at > VERIFIED_FOR;
+    bool verify = now - link->process->verified_at > VERIFIED_FOR;
     ssize_t got;
 
     /* In the same call as the payload: between two calls the pid could become somebody else's. */
@@ -35,13 +35,13 @@ enum shm_attach shm_attach_read(const struct shm_link *link, struct iovec *local
         remote[remote_count++] = (struct iovec){(void *)(uintptr_t)link->probe_address, sizeof(word)};
         length += sizeof(word);
     }
-    got = process_vm_readv(link->remote->pid, local, local_count, remote, remote_count, 0);
+    got = process_vm_readv(link->process->pid, local, local_count, remote, remote_count, 0);
     if (got != (ssize_t)length)
         return failed(link, got);
     if (word != link->segment.incarnation)
         return SHM_ATTACH_GONE;
     if (verify)
-        link->remote->verified_at = now;
+        link->process->verified_at = now;
     return SHM_ATTACH_DONE;
 }
 
@@ -52,11 +52,11 @@ enum shm_attach shm_attach_write(const struct shm_link *link, const struct iovec
     ssize_t got;
 
     /* Before anything is written. */
-    if (now - link->remote->verified_at > VERIFIED_FOR) {
+    if (now - link->process->verified_at > VERIFIED_FOR) {
         if (!shm_process_is_same(link))
             return SHM_ATTACH_GONE;
-        link->remote->verified_at = now;
+        link->process->verified_at = now;
     }
-    got = process_vm_writev(link->remote->pid, local, local_count, remote, remote_count, 0);
+    got = process_vm_writev(link->process->pid, local, local_count, remote, remote_count, 0);
     return got == (ssize_t)length ? SHM_ATTACH_DONE : failed(link, got);
 }

@@ -17,12 +17,12 @@
 #include "attach.h"
 #include "bounce.h"
 #include "control.h"
+#include "copy.h"
 #include "iov.h"
 #include "link.h"
 #include "pending.h"
 #include "remote.h"
 #include "request.h"
-#include "stream.h"
 #include "table.h"
 
 /* Beside 0 and errors: ask the peer. */
@@ -43,7 +43,7 @@ static char *reach_region(struct shm_link *link, const struct shm_target *target
     char *memory = NULL;
 
     *mapped = true;
-    if (link->remote == &link->endpoint->domain->self)
+    if (link->process == &link->endpoint->domain->self)
         return (char *)(uintptr_t)target->address;
     if (target->arena)
         memory = shm_foreign_memory(link, target->arena, target->arena_offset, target->length);
@@ -88,7 +88,7 @@ static void copy(struct iovec *to, struct iovec *from, uint64_t length, bool out
         uint64_t part = to->iov_len < from->iov_len ? to->iov_len : from->iov_len;
 
         if (out)
-            shm_stream(to->iov_base, from->iov_base, part);
+            shm_copy_nontemporal(to->iov_base, from->iov_base, part);
         else
             memcpy(to->iov_base, from->iov_base, part);
         length -= part;

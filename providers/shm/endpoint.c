@@ -174,7 +174,7 @@ static bool flush_all(struct shm_endpoint *endpoint)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->remote && link->state != OFPI_MEET_DRAINING && !shm_controls_flush(link))
+        if (link && link->process && link->state != OFPI_MEET_DRAINING && !shm_controls_flush(link))
             flushed = false;
     }
     return flushed;
@@ -188,8 +188,8 @@ static void say_goodbye(struct shm_endpoint *endpoint, uint64_t deadline)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->remote && link->state != OFPI_MEET_IDLE && link->state != OFPI_MEET_DRAINING &&
-            link->remote != &endpoint->domain->self)
+        if (link && link->process && link->state != OFPI_MEET_IDLE && link->state != OFPI_MEET_DRAINING &&
+            link->process != &endpoint->domain->self)
             shm_control_send(link, SHM_GOODBYE, SHM_ENDED, &(struct shm_control_fields){0});
     }
     if (patience > deadline)

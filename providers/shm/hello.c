@@ -53,7 +53,7 @@ static void refuse(struct shm_meeting *meeting, enum shm_packet_type type, int e
 /* The other side's segment and domain, not yet a link's. */
 struct offer {
     struct shm_segment segment;
-    struct shm_remote *remote;
+    struct shm_process *process;
 };
 
 static int offer_take(struct offer *offer, struct shm_meeting *meeting, struct shm_received *received, bool keep,
@@ -74,18 +74,18 @@ static int offer_take(struct offer *offer, struct shm_meeting *meeting, struct s
         shm_segment_unmap(&offer->segment);
         return -EPROTO;
     }
-    offer->remote = shm_remote_get(meeting->endpoint->domain, packet->token, meeting->watch.fd, packet->start_time,
-                                   received->fds[1], keep, &error);
+    offer->process = shm_process_get(meeting->endpoint->domain, packet->token, meeting->watch.fd, packet->start_time,
+                                     received->fds[1], keep, &error);
     received->fds[1] = -1;
-    if (!offer->remote)
+    if (!offer->process)
         shm_segment_unmap(&offer->segment);
-    return offer->remote ? 0 : error;
+    return offer->process ? 0 : error;
 }
 
 static void offer_accept(struct shm_link *link, const struct offer *offer, const struct shm_packet *packet)
 {
     link->segment = offer->segment;
-    link->remote = offer->remote;
+    link->process = offer->process;
     link->ring = (struct shm_ring){offer->segment.header, offer->segment.slots, offer->segment.slot_shift};
     link->number_there = packet->number;
     link->stamp_out = packet->stamp;
@@ -97,8 +97,8 @@ static void offer_accept(struct shm_link *link, const struct offer *offer, const
 static void offer_return(struct shm_link *link)
 {
     shm_segment_unmap(&link->segment);
-    shm_remote_release(link->remote);
-    link->remote = NULL;
+    shm_process_release(link->process);
+    link->process = NULL;
 }
 
 static int greet(struct shm_meeting *meeting, enum shm_packet_type type, const struct shm_link *link, bool keep)
@@ -140,7 +140,7 @@ static bool weigh(const struct shm_meeting *meeting, struct shm_link *link, uint
         return is_same;
     /* The one that we knew is gone, unless its process lives and knows nothing of it. Its end is that of a link: read to the last. */
     *facts |= OFPI_MEET_RENEWED | OFPI_MEET_UNREAD;
-    return is_same || shm_remote_has_died(link->remote) || ofp_load_acquire(&link->ring.header->status) & SHM_CLOSED;
+    return is_same || shm_process_has_died(link->process) || ofp_load_acquire(&link->ring.header->status) & SHM_CLOSED;
 }
 
 /* What was accepted cannot be done: the own call, if one was given up for it, or the operations that wait. */
@@ -169,7 +169,7 @@ static void answer(struct shm_meeting *meeting, struct shm_received *received, s
         error = link ? 0 : -ENOMEM;
         if (error) {
             shm_segment_unmap(&offer.segment);
-            shm_remote_release(offer.remote);
+            shm_process_release(offer.process);
             ofp_peer_lost(peer, ENOMEM, false, NULL);
         }
     }
@@ -206,7 +206,7 @@ static void decide(struct shm_meeting *meeting, struct shm_received *received, s
 
     if (!link)
         acts = ofpi_meet_decide(OFPI_MEET_IDLE, OFPI_MEET_REQUEST, facts).acts;
-    else if (!link->remote || weigh(meeting, link, packet->incarnation, &facts))
+    else if (!link->process || weigh(meeting, link, packet->incarnation, &facts))
         acts = ofpi_meet_event(&link->state, OFPI_MEET_REQUEST, facts);
     if (acts & OFPI_MEET_DO_LOSE)
         shm_link_lose(link, ECONNRESET, false, "the peer dropped the connection without a word");
@@ -271,7 +271,7 @@ static void called_farewell(struct shm_meeting *meeting, const struct shm_packet
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->remote && link->segment.incarnation == packet->incarnation &&
+        if (link && link->process && link->segment.incarnation == packet->incarnation &&
             shm_link_is_of(link, meeting->watch.fd))
             shm_link_dying(link, SHM_END_CLOSED);
     }
@@ -318,7 +318,7 @@ int shm_meeting_connected(struct shm_meeting *meeting)
         return error;
     if (meeting->role == SHM_ASKER) {
         packet = shm_packet_of(meeting->endpoint, SHM_ARENA_QUESTION);
-        packet.token = meeting->link->remote->token;
+        packet.token = meeting->link->process->token;
         packet.arena = meeting->arena;
         return shm_packet_send(meeting, &packet, NULL, 0);
     }
@@ -384,7 +384,7 @@ static void asker(struct shm_meeting *meeting, const struct shm_received *receiv
 {
     if (received->packet.type == SHM_ARENA_ANSWER && received->fd_count == 1 &&
         received->packet.arena == meeting->arena)
-        shm_foreign_arena_arrived(meeting->link->remote, meeting->arena, received->fds[0]);
+        shm_foreign_arena_arrived(meeting->link->process, meeting->arena, received->fds[0]);
     shm_meeting_free(meeting);
 }
 

@@ -49,8 +49,8 @@ void shm_link_free(struct shm_link *link)
     /* Ourselves: the mapping is the endpoint's. */
     if (link->segment.base != endpoint->segment.base)
         shm_segment_unmap(&link->segment);
-    if (link->remote)
-        shm_remote_release(link->remote);
+    if (link->process)
+        shm_process_release(link->process);
     endpoint->links[link->number] = NULL;
     /* It may be the one that a claimed slot names. */
     endpoint->suspect = 0;
@@ -164,7 +164,7 @@ void shm_link_peer_down(struct ofp_peer *peer)
     link_detach(link);
     if (link->state == OFPI_MEET_DRAINING)
         return;
-    if (!link->remote || link->remote == &link->endpoint->domain->self) {
+    if (!link->process || link->process == &link->endpoint->domain->self) {
         shm_link_free(link);
         return;
     }
@@ -249,7 +249,7 @@ void shm_links_part(struct shm_endpoint *endpoint)
 
         if (link && link->state == OFPI_MEET_DRAINING) {
             link_finish(link);
-        } else if (link && link->remote && link->state != OFPI_MEET_ACCEPTED) {
+        } else if (link && link->process && link->state != OFPI_MEET_ACCEPTED) {
             /* It writes a ring that nobody reads: its own farewell is not waited for. */
             link->goodbye_received = true;
             if (!link_settle(link))
@@ -265,7 +265,7 @@ void shm_links_call_again(struct shm_endpoint *endpoint)
 
         if (link && link->state == OFPI_MEET_ACCEPTED) {
             shm_link_unanswered(link);
-        } else if (link && !link->remote) {
+        } else if (link && !link->process) {
             /* What it was told of is no more. */
             shm_meetings_drop(endpoint, link);
             link->state = OFPI_MEET_CONNECTING;
@@ -285,8 +285,8 @@ static int connect_self(struct shm_link *link)
     link->ring = endpoint->ring;
     link->number_there = link->number;
     link->stamp_out = link->stamp_in;
-    link->remote = &endpoint->domain->self;
-    link->remote->uses++;
+    link->process = &endpoint->domain->self;
+    link->process->uses++;
     link->probe_address = (uint64_t)(uintptr_t)&endpoint->incarnation;
     link->attach = endpoint->domain->attach;
     shm_link_up(link, OFPI_MEET_ACCEPT);

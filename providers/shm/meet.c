@@ -279,7 +279,7 @@ void shm_meeting_free(struct shm_meeting *meeting)
     disconnect(meeting);
     shm_core->timer_stop(domain_of(meeting), &meeting->timer);
     if (meeting->role == SHM_ASKER)
-        shm_foreign_arena_arrived(meeting->link->remote, meeting->arena, -1);
+        shm_foreign_arena_arrived(meeting->link->process, meeting->arena, -1);
     meeting->endpoint->calls -= meeting->role == SHM_CALLED;
     ofp_list_remove(&meeting->node);
     free(meeting);

@@ -69,10 +69,10 @@ static const char *suspect(struct shm_endpoint *endpoint, uint64_t state)
         endpoint->suspect_since = now;
         endpoint->suspect_asked = NULL;
     }
-    if (!link || !link->remote)
+    if (!link || !link->process)
         return now - endpoint->suspect_since > SHM_SUSPICION ? "a slot is claimed by nobody known" : NULL;
     /* All endpoints of our domain share the lock that we hold. */
-    if (link->remote == &endpoint->domain->self || owner_has_read(endpoint))
+    if (link->process == &endpoint->domain->self || owner_has_read(endpoint))
         return "a slot is claimed in the name of a peer that does not hold it";
     if (!endpoint->suspect_asked && link->up)
         ask_owner(endpoint, link);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Foreign domains and the death of their process.
+ * Processes of peers, and their deaths.
  *
  * A pidfd becomes readable when the process is gone. A hang-up of a socket says less, since a forked child keeps sockets
  * open: it serves only where the process cannot be seen from here (another pid namespace).
@@ -68,7 +68,7 @@ bool shm_link_is_of(const struct shm_link *link, int connection)
     int32_t pid = 0;
 
     shm_peer_credentials(connection, &pid);
-    return pid == link->remote->pid;
+    return pid == link->process->pid;
 }
 
 bool shm_process_is_same(const struct shm_link *link)
@@ -77,7 +77,7 @@ bool shm_process_is_same(const struct shm_link *link)
     struct iovec local = {&word, sizeof(word)};
     struct iovec remote = {(void *)(uintptr_t)link->probe_address, sizeof(word)};
 
-    return link->remote->pid > 0 && process_vm_readv(link->remote->pid, &local, 1, &remote, 1, 0) == sizeof(word) &&
+    return link->process->pid > 0 && process_vm_readv(link->process->pid, &local, 1, &remote, 1, 0) == sizeof(word) &&
            word == link->segment.incarnation;
 }
 
@@ -130,39 +130,39 @@ bool shm_peer_is_watchable(const struct shm_domain *domain, int connection)
     return fd >= 0 || fd == -ESRCH || fd == -EMFILE || fd == -ENFILE;
 }
 
-bool shm_remote_has_died(const struct shm_remote *remote)
+bool shm_process_has_died(const struct shm_process *process)
 {
-    return remote->dead || (remote->watch.fd >= 0 && is_readable(remote->watch.fd));
+    return process->dead || (process->watch.fd >= 0 && is_readable(process->watch.fd));
 }
 
 /* ---------------------------------------------------------------------------------------------------------- deaths */
 
-static void links_die(struct shm_endpoint *endpoint, const struct shm_remote *remote)
+static void links_die(struct shm_endpoint *endpoint, const struct shm_process *process)
 {
     for (uint32_t i = 1; i < endpoint->link_capacity; i++)
-        if (endpoint->links[i] && endpoint->links[i]->remote == remote)
+        if (endpoint->links[i] && endpoint->links[i]->process == process)
             shm_link_dying(endpoint->links[i], SHM_END_DEAD);
 }
 
-static void remote_died(struct ofp_watch *watch, uint32_t events)
+static void process_died(struct ofp_watch *watch, uint32_t events)
 {
-    struct shm_remote *remote = OFP_CONTAINER_OF(watch, struct shm_remote, watch);
-    struct shm_domain *domain = remote->domain;
+    struct shm_process *process = OFP_CONTAINER_OF(watch, struct shm_process, watch);
+    struct shm_domain *domain = process->domain;
     struct ofp_list *node, *following;
 
     (void)events;
-    remote->dead = true;
+    process->dead = true;
     shm_core->watch_remove(domain->base, watch);
     close(watch->fd);
     watch->fd = -1;
     OFP_LIST_EACH(node, following, &domain->endpoints)
-        links_die(OFP_CONTAINER_OF(node, struct shm_endpoint, node), remote);
+        links_die(OFP_CONTAINER_OF(node, struct shm_endpoint, node), process);
 }
 
 /* Watch by pidfd, or by a duplicate of the connection, which then stays open. */
-static int remote_watch(struct shm_remote *remote, int connection, uint64_t start_time, bool keep)
+static int process_watch(struct shm_process *process, int connection, uint64_t start_time, bool keep)
 {
-    int fd = keep ? fcntl(connection, F_DUPFD_CLOEXEC, 0) : open_pidfd(connection, remote->pid, start_time);
+    int fd = keep ? fcntl(connection, F_DUPFD_CLOEXEC, 0) : open_pidfd(connection, process->pid, start_time);
     int error;
 
     if (fd < 0)
@@ -172,66 +172,66 @@ static int remote_watch(struct shm_remote *remote, int connection, uint64_t star
         return -ESRCH;
     }
     /* Not EPOLLIN on the connection: what may still come on it is for the meeting. */
-    remote->watch = (struct ofp_watch){.fd = fd, .events = keep ? EPOLLRDHUP : EPOLLIN, .ready = remote_died};
-    error = shm_core->watch_add(remote->domain->base, &remote->watch);
+    process->watch = (struct ofp_watch){.fd = fd, .events = keep ? EPOLLRDHUP : EPOLLIN, .ready = process_died};
+    error = shm_core->watch_add(process->domain->base, &process->watch);
     if (error)
         close(fd);
     return error;
 }
 
-/* --------------------------------------------------------------------------------------------------------- remotes */
+/* ------------------------------------------------------------------------------------------------------- processes */
 
-static struct shm_remote *remote_find(const struct shm_domain *domain, uint64_t token, int32_t pid)
+static struct shm_process *process_find(const struct shm_domain *domain, uint64_t token, int32_t pid)
 {
-    for (const struct ofp_list *node = domain->remotes.next; node != &domain->remotes; node = node->next) {
-        const struct shm_remote *remote = OFP_CONTAINER_OF(node, const struct shm_remote, node);
+    for (const struct ofp_list *node = domain->processes.next; node != &domain->processes; node = node->next) {
+        const struct shm_process *process = OFP_CONTAINER_OF(node, const struct shm_process, node);
 
-        if (remote->token == token && remote->pid == pid && !remote->dead)
-            return (struct shm_remote *)(uintptr_t)remote;
+        if (process->token == token && process->pid == pid && !process->dead)
+            return (struct shm_process *)(uintptr_t)process;
     }
     return NULL;
 }
 
-struct shm_remote *shm_remote_get(struct shm_domain *domain, uint64_t token, int connection, uint64_t start_time,
-                                  int event_fd, bool keep, int *error)
+struct shm_process *shm_process_get(struct shm_domain *domain, uint64_t token, int connection, uint64_t start_time,
+                                    int event_fd, bool keep, int *error)
 {
-    struct shm_remote *remote;
+    struct shm_process *process;
     int32_t pid = 0;
 
     shm_peer_credentials(connection, &pid);
-    remote = token == domain->token && pid == getpid() ? &domain->self : remote_find(domain, token, pid);
-    if (remote) {
+    process = token == domain->token && pid == getpid() ? &domain->self : process_find(domain, token, pid);
+    if (process) {
         close(event_fd);
-        remote->uses++;
-        return remote;
+        process->uses++;
+        return process;
     }
-    remote = calloc(1, sizeof(*remote));
+    process = calloc(1, sizeof(*process));
     *error = -ENOMEM;
-    if (remote) {
-        *remote = (struct shm_remote){
+    if (process) {
+        *process = (struct shm_process){
             .uses = 1, .token = token, .pid = pid, .event_fd = event_fd, .domain = domain, .watch.fd = -1};
-        ofp_list_init(&remote->arenas);
-        *error = remote_watch(remote, connection, start_time, keep);
+        ofp_list_init(&process->arenas);
+        *error = process_watch(process, connection, start_time, keep);
     }
     if (*error) {
-        free(remote);
+        free(process);
         close(event_fd);
         return NULL;
     }
-    ofp_list_append(&domain->remotes, &remote->node);
-    return remote;
+    ofp_list_append(&domain->processes, &process->node);
+    return process;
 }
 
-void shm_remote_release(struct shm_remote *remote)
+void shm_process_release(struct shm_process *process)
 {
-    if (--remote->uses || remote == &remote->domain->self)
+    if (--process->uses || process == &process->domain->self)
         return;
-    if (remote->watch.fd >= 0) {
-        shm_core->watch_remove(remote->domain->base, &remote->watch);
-        close(remote->watch.fd);
+    if (process->watch.fd >= 0) {
+        shm_core->watch_remove(process->domain->base, &process->watch);
+        close(process->watch.fd);
     }
-    shm_foreign_arenas_close(remote);
-    close(remote->event_fd);
-    ofp_list_remove(&remote->node);
-    free(remote);
+    shm_foreign_arenas_close(process);
+    close(process->event_fd);
+    ofp_list_remove(&process->node);
+    free(process);
 }

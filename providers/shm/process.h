@@ -6,14 +6,14 @@
 #include "shm.h"
 
 /*
- * The remote domain of that token, with one more use. Takes over `event_fd`. `connection`: a socket that leads to it; with
+ * The process of the domain with that token, with one more use. Takes over `event_fd`. `connection`: a socket that leads to it; with
  * `keep` a duplicate stays open in place of a pidfd. NULL with *error: -ESRCH when the process is dead, -ENOMEM, -EMFILE.
  */
-struct shm_remote *shm_remote_get(struct shm_domain *domain, uint64_t token, int connection, uint64_t start_time,
-                                  int event_fd, bool keep, int *error);
-void shm_remote_release(struct shm_remote *remote);
+struct shm_process *shm_process_get(struct shm_domain *domain, uint64_t token, int connection, uint64_t start_time,
+                                    int event_fd, bool keep, int *error);
+void shm_process_release(struct shm_process *process);
 /* Whether its process is dead, also when no progress has noticed it. */
-bool shm_remote_has_died(const struct shm_remote *remote);
+bool shm_process_has_died(const struct shm_process *process);
 /* Whether the process at the other end of a connection can be watched without it. */
 bool shm_peer_is_watchable(const struct shm_domain *domain, int connection);
 /* Whether the memory of the process of that pid can be read, and has the link's incarnation where only it has. */

@@ -14,7 +14,7 @@ static void wake(struct shm_link *link)
     OFP_SHM_STEP(before_wake);
     if (ofp_clear_bits(&link->ring.header->status, SHM_SLEEPING) & SHM_SLEEPING) {
         /* EAGAIN: the counter is at its limit, so it is readable. */
-        ssize_t ignored = write(link->remote->event_fd, &one, sizeof(one));
+        ssize_t ignored = write(link->process->event_fd, &one, sizeof(one));
 
         (void)ignored;
         OFP_SHM_STEP(after_wake);

@@ -293,7 +293,7 @@ void shm_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
     case SHM_WAY_BOUNCE:
         receive_bounce(link, receive);
         return;
-    case SHM_WAY_REMOTE:
+    case SHM_WAY_FETCH:
         break;
     }
     if (receive->length) {

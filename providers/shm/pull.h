@@ -7,13 +7,13 @@
 
 /* What ofp_message.provider_data of an announced message holds. */
 enum shm_way {
-    SHM_WAY_REMOTE, /* at the sender: fetch it */
+    SHM_WAY_FETCH,  /* at the sender: fetch it */
     SHM_WAY_BOUNCE, /* in the sender's bounce buffer */
     SHM_WAY_KEPT    /* in a struct shm_kept */
 };
 enum shm_message_data {
     SHM_DATA_WAY, /* enum shm_way | iov_count << 8 | arena << 32 */
-    SHM_DATA_ID,  /* REMOTE: the sender's operation; BOUNCE: index << 32 | generation; KEPT: its address */
+    SHM_DATA_ID,  /* FETCH: the sender's operation; BOUNCE: index << 32 | generation; KEPT: its address */
     SHM_DATA_ADDRESS,
     SHM_DATA_ARENA_OFFSET,
 };

@@ -114,7 +114,7 @@ static enum outcome take_announced(struct shm_link *link, const struct shm_slot 
     }
     fill_message(&message, link, content, fields->length);
     message.provider_data[SHM_DATA_WAY] =
-        SHM_WAY_REMOTE | (uint64_t)fields->iov_count << 8 | (uint64_t)fields->arena << 32;
+        SHM_WAY_FETCH | (uint64_t)fields->iov_count << 8 | (uint64_t)fields->arena << 32;
     message.provider_data[SHM_DATA_ID] = fields->id;
     message.provider_data[SHM_DATA_ADDRESS] = fields->address;
     message.provider_data[SHM_DATA_ARENA_OFFSET] = fields->arena_offset;
@@ -212,9 +212,9 @@ static void take_foreign(struct shm_endpoint *endpoint)
 static bool link_listens(struct shm_endpoint *endpoint, struct shm_link *link, const struct shm_content *content)
 {
     /* Closed before our meeting was over, which then fails by itself. */
-    if (!link->remote && content->kind == SHM_GOODBYE)
+    if (!link->process && content->kind == SHM_GOODBYE)
         return false;
-    if (!link->remote) {
+    if (!link->process) {
         take_foreign(endpoint);
         return false;
     }

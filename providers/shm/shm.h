@@ -3,7 +3,7 @@
  * The provider's objects. Everything here is guarded by the domain's lock, which the core holds around every call into the
  * provider.
  *
- *     domain ── remotes      one per foreign domain that we have met: its process, its eventfd
+ *     domain ── processes    one per foreign domain that we have met: whose it is, its eventfd
  *        │  └── arenas       memory of domain.empty
  *     endpoint ── links      one per foreign endpoint that has our segment, by the number it was given
  *              ├─ meetings   sockets on which an exchange is under way
@@ -51,9 +51,9 @@ struct shm_received;
 struct shm_endpoint;
 struct shm_link;
 
-/* A foreign domain. Counted by its links; process.c. */
-struct shm_remote {
-    struct ofp_list node; /* in shm_domain.remotes */
+/* The process of a foreign domain; one that has several of them is here once for each. Counted by its links; process.c. */
+struct shm_process {
+    struct ofp_list node; /* in shm_domain.processes */
     uint32_t uses;
     uint64_t token; /* the domain's, random */
     int32_t pid;    /* as seen from here; 0: not visible */
@@ -68,10 +68,10 @@ struct shm_remote {
 struct shm_domain {
     struct ofp_domain *base;
     uint64_t token;
-    uint64_t start_time;    /* of this process */
-    struct shm_remote self; /* never dead; holds our eventfd */
-    struct ofp_watch wake;  /* our eventfd */
-    struct ofp_list remotes;
+    uint64_t start_time;     /* of this process */
+    struct shm_process self; /* never dead; holds our eventfd */
+    struct ofp_watch wake;   /* our eventfd */
+    struct ofp_list processes;
     struct ofp_list endpoints;
     struct ofp_list arenas;
     struct shm_table *table; /* table.c; NULL until the first region is published */
@@ -101,29 +101,29 @@ struct shm_link {
     struct ofp_peer *peer; /* NULL once the core has let go of it */
     uint32_t stamp_in;     /* series of its slots in ours */
 
-    uint32_t number;            /* ours for it: index in endpoint->links */
-    uint32_t bounce_held;       /* our buffers with whole messages that it has not given back */
-    uint32_t fragments_held;    /* and those with fragments */
-    struct shm_segment segment; /* theirs */
-    struct shm_remote *remote;  /* NULL: CONNECTING or BACKOFF, nothing of theirs is here */
-    uint64_t probe_address;     /* there lies its incarnation: proves that the process is still the same */
-    uint64_t drain_until;       /* DRAINING, or DOUBTED since it called again: what it sent before lies before */
-    uint64_t probe;             /* id of the PROBE that it has not answered; 0: none */
-    uint8_t end;                /* DRAINING: enum shm_end */
-    bool closing;               /* seen SHM_CLOSING */
-    struct ofp_list busy;       /* in endpoint->busy while dying or with controls queued */
-    struct ofp_list wake;       /* in endpoint->to_wake while its owner waits to be woken */
-    struct ofp_list controls;   /* struct shm_control: waits for room in their ring */
-    struct ofp_list kept;       /* struct shm_kept: its messages that the core knows as announced */
-    struct ofp_pending *reach;  /* the one RMA or atomic operation that has not left whole; NULL: none */
-    struct ofp_list reaching;   /* in endpoint->reaching while there is one */
-    uint32_t unanswered;        /* operations that went by their ring, or have begun to */
+    uint32_t number;             /* ours for it: index in endpoint->links */
+    uint32_t bounce_held;        /* our buffers with whole messages that it has not given back */
+    uint32_t fragments_held;     /* and those with fragments */
+    struct shm_segment segment;  /* theirs */
+    struct shm_process *process; /* NULL: CONNECTING or BACKOFF, nothing of theirs is here */
+    uint64_t probe_address;      /* there lies its incarnation: proves that the process is still the same */
+    uint64_t drain_until;        /* DRAINING, or DOUBTED since it called again: what it sent before lies before */
+    uint64_t probe;              /* id of the PROBE that it has not answered; 0: none */
+    uint8_t end;                 /* DRAINING: enum shm_end */
+    bool closing;                /* seen SHM_CLOSING */
+    struct ofp_list busy;        /* in endpoint->busy while dying or with controls queued */
+    struct ofp_list wake;        /* in endpoint->to_wake while its owner waits to be woken */
+    struct ofp_list controls;    /* struct shm_control: waits for room in their ring */
+    struct ofp_list kept;        /* struct shm_kept: its messages that the core knows as announced */
+    struct ofp_pending *reach;   /* the one RMA or atomic operation that has not left whole; NULL: none */
+    struct ofp_list reaching;    /* in endpoint->reaching while there is one */
+    uint32_t unanswered;         /* operations that went by their ring, or have begun to */
 };
 
 _Static_assert(offsetof(struct shm_link, stamp_in) + sizeof(uint32_t) <= SHM_CACHE_LINE,
                "a message reads one line of it");
-/* With a remote and a place in the table of numbers, and room for the core's own part of a peer. */
-_Static_assert(sizeof(struct shm_link) + sizeof(struct shm_remote) <= 640, "under 1 KiB for an idle peer");
+/* With a process and a place in the table of numbers, and room for the core's own part of a peer. */
+_Static_assert(sizeof(struct shm_link) + sizeof(struct shm_process) <= 640, "under 1 KiB for an idle peer");
 
 struct shm_peer {
     struct shm_link *link; /* NULL: none */

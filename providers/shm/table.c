@@ -116,7 +116,7 @@ int shm_region_publish(struct ofp_domain *handle, struct ofp_region *region)
 /* A visitor's `visiting`, from a mapping of ours. */
 static uint64_t visiting(const struct shm_link *link)
 {
-    if (!link || !link->segment.header || link->remote->dead)
+    if (!link || !link->segment.header || link->process->dead)
         return 0;
     return ofp_load_ordered(&link->segment.header->visiting);
 }
@@ -163,7 +163,7 @@ void shm_visitors_wait(struct shm_endpoint *endpoint, uint64_t deadline)
         uint64_t serial;
 
         while ((serial = visiting(link)) != 0 && (serial ^ family_of(domain)) >> 32 == 0 &&
-               !shm_remote_has_died(link->remote) && shm_core->now() < deadline)
+               !shm_process_has_died(link->process) && shm_core->now() < deadline)
             sched_yield();
     }
 }
@@ -174,7 +174,7 @@ const struct shm_region_entry *shm_table_of(struct shm_link *link)
 {
     const struct shm_domain *domain = link->endpoint->domain;
 
-    if (link->remote == &domain->self)
+    if (link->process == &domain->self)
         return domain->table ? domain->table->entries : NULL;
     return (const struct shm_region_entry *)shm_foreign_memory(link, SHM_TABLE_NUMBER, 0, SHM_TABLE_SIZE);
 }

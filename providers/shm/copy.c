@@ -4,25 +4,25 @@
  * reader has to fetch it line by line from; large copies go past the cache. Short ones do not: what they leave there,
  * the reader gets sooner than from memory.
  */
-#include "stream.h"
+#include "copy.h"
 
 #include <string.h>
 
 /* From here on; measured, docs/reference/performance.md. */
-#define STREAM_FROM (UINT64_C(128) << 10)
+#define NONTEMPORAL_FROM (UINT64_C(128) << 10)
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
 
 #define BLOCK 64u
 
-void shm_stream(void *to, const void *from, uint64_t length)
+void shm_copy_nontemporal(void *to, const void *from, uint64_t length)
 {
     const char *source = from;
     char *target = to;
     uint64_t head = -(uintptr_t)target % BLOCK;
 
-    if (length < STREAM_FROM) {
+    if (length < NONTEMPORAL_FROM) {
         memcpy(to, from, length);
         return;
     }
@@ -39,5 +39,5 @@ void shm_stream(void *to, const void *from, uint64_t length)
     _mm_sfence();
 }
 #else
-void shm_stream(void *to, const void *from, uint64_t length) { memcpy(to, from, length); }
+void shm_copy_nontemporal(void *to, const void *from, uint64_t length) { memcpy(to, from, length); }
 #endif
