@@ -8,21 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bounce.h"
-#include "control.h"
-#include "direct.h"
-#include "draw.h"
-#include "hello.h"
-#include "lifecycle.h"
-#include "listen.h"
-#include "meet.h"
-#include "mend.h"
-#include "publish.h"
-#include "pull.h"
-#include "push.h"
-#include "receive.h"
-#include "segment.h"
-#include "table.h"
+#include "base/draw.h"
+#include "connection/hello.h"
+#include "connection/lifecycle.h"
+#include "connection/listen.h"
+#include "connection/meet.h"
+#include "connection/mend.h"
+#include "link/bounce.h"
+#include "link/control.h"
+#include "link/publish.h"
+#include "link/table.h"
+#include "memory/segment.h"
+#include "message/pull.h"
+#include "message/push.h"
+#include "message/receive.h"
+#include "rma/direct.h"
 
 /* Farewells wait at most this long for room in a ring; a socket takes what found none. ns */
 #define FAREWELL_PATIENCE UINT64_C(50000000)

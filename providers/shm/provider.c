@@ -9,17 +9,17 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "arena.h"
+#include "base/address.h"
+#include "connection/lifecycle.h"
 #include "endpoint.h"
-#include "lifecycle.h"
-#include "process.h"
-#include "pull.h"
-#include "receive.h"
-#include "segment.h"
-#include "send.h"
+#include "link/process.h"
+#include "link/table.h"
+#include "memory/arena.h"
+#include "memory/segment.h"
+#include "message/pull.h"
+#include "message/receive.h"
+#include "message/send.h"
 #include "shm.h"
-#include "table.h"
 
 #define PROVIDER_VERSION 0x00010000u
 #define INJECT_SIZE 4096

@@ -16,11 +16,11 @@
 
 #include <stdio.h>
 
-#include "address.h"
-#include "core.h"
+#include "base/address.h"
+#include "base/core.h"
 #include "meet/meet.h"
-#include "ring.h"
-#include "segment.h"
+#include "memory/ring.h"
+#include "memory/segment.h"
 
 #define SHM_NAME "shm"
 /* A copy under the domain's lock is made in pieces of this size, one per call of progress. */
