@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Endpoints: opening, closing, going to sleep. */
+#include "endpoint.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "remote.h"
-#include "table.h"
+#include "base/draw.h"
+#include "connection/hello.h"
+#include "connection/lifecycle.h"
+#include "connection/listen.h"
+#include "connection/meet.h"
+#include "connection/mend.h"
+#include "link/bounce.h"
+#include "link/control.h"
+#include "link/publish.h"
+#include "link/table.h"
+#include "memory/segment.h"
+#include "message/pull.h"
+#include "message/push.h"
+#include "message/receive.h"
+#include "rma/direct.h"
 
 /* Farewells wait at most this long for room in a ring; a socket takes what found none. ns */
 #define FAREWELL_PATIENCE UINT64_C(50000000)
-
-uint64_t shm_draw(void)
-{
-    uint64_t drawn = 0;
-
-    /* So few bytes are never cut short; without a source of them the clock will do. */
-    if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn))
-        drawn = shm_core->now();
-    return drawn ? drawn : 1;
-}
 
 /* The retry timer only has to end the sleep: progress does the rest. */
 static void nothing(struct ofp_timer *timer, uint64_t now)
@@ -36,6 +40,24 @@ static void look(struct ofp_timer *timer, uint64_t now)
     shm_segment_mend(OFP_CONTAINER_OF(timer, struct shm_endpoint, look_timer));
 }
 
+/* What was under way over a link ends with it; the receives and operations are the core's affair. */
+static void link_detached(struct shm_link *link)
+{
+    shm_pulls_drop(link);
+    shm_pushes_drop(link);
+    shm_kept_drop(link);
+}
+
+static const struct shm_upper upper = {
+    .meeting_connected = shm_meeting_connected,
+    .meeting_received = shm_meeting_received,
+    .meeting_hung_up = shm_meeting_hung_up,
+    .meeting_failed = shm_meeting_failed,
+    .arena_wanted = shm_meet_ask_arena,
+    .link_detached = link_detached,
+    .ring_ends = shm_receive_rest,
+};
+
 int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
     struct shm_domain *domain = shm_domain_of(base->domain);
@@ -44,6 +66,7 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
 
     endpoint->base = base;
     endpoint->domain = domain;
+    endpoint->upper = &upper;
     endpoint->retry_timer.expired = nothing;
     endpoint->look_timer.expired = look;
     endpoint->number_cursor = 1;
@@ -151,7 +174,7 @@ static bool flush_all(struct shm_endpoint *endpoint)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->remote && link->state != OFPI_MEET_DRAINING && !shm_controls_flush(link))
+        if (link && link->process && link->state != OFPI_MEET_DRAINING && !shm_controls_flush(link))
             flushed = false;
     }
     return flushed;
@@ -165,8 +188,8 @@ static void say_goodbye(struct shm_endpoint *endpoint, uint64_t deadline)
     for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
         struct shm_link *link = endpoint->links[i];
 
-        if (link && link->remote && link->state != OFPI_MEET_IDLE && link->state != OFPI_MEET_DRAINING &&
-            link->remote != &endpoint->domain->self)
+        if (link && link->process && link->state != OFPI_MEET_IDLE && link->state != OFPI_MEET_DRAINING &&
+            link->process != &endpoint->domain->self)
             shm_control_send(link, SHM_GOODBYE, SHM_ENDED, &(struct shm_control_fields){0});
     }
     if (patience > deadline)

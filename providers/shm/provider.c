@@ -9,7 +9,17 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "table.h"
+#include "base/address.h"
+#include "connection/lifecycle.h"
+#include "endpoint.h"
+#include "link/process.h"
+#include "link/table.h"
+#include "memory/arena.h"
+#include "memory/segment.h"
+#include "message/pull.h"
+#include "message/receive.h"
+#include "message/send.h"
+#include "shm.h"
 
 #define PROVIDER_VERSION 0x00010000u
 #define INJECT_SIZE 4096
@@ -75,14 +85,14 @@ static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
     (void)text_size;
     domain->base = base;
     domain->start_time = shm_process_start_time(0);
-    ofp_list_init(&domain->remotes);
+    ofp_list_init(&domain->processes);
     ofp_list_init(&domain->endpoints);
     ofp_list_init(&domain->arenas);
     read_params(domain);
     if (getrandom(&domain->token, sizeof(domain->token), 0) != sizeof(domain->token))
         return -EIO;
     domain->self =
-        (struct shm_remote){.uses = 1, .token = domain->token, .pid = getpid(), .watch = {.fd = -1}, .domain = domain};
+        (struct shm_process){.uses = 1, .token = domain->token, .pid = getpid(), .watch = {.fd = -1}, .domain = domain};
     ofp_list_init(&domain->self.arenas);
     domain->self.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (domain->self.event_fd < 0)

@@ -4,6 +4,7 @@
  * else's name, and stray bytes in the header, in the states of slots and in those of buffers. Beside it a bystander sends, and
  * must not be fooled (shm_world.h).
  */
+#include "link/bounce.h"
 #include "shm_far.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -12,9 +12,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "meet.h"
+#include "connection/meet.h"
+#include "link/table.h"
+#include "memory/segment.h"
 #include "shm_world.h"
-#include "table.h"
 
 #define FAR_MEMORY 65536
 #define FAR_KEPT 8

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "core.h"
+#include "base/address.h"
+#include "base/core.h"
 #include "domain.h"
 
 const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 
-#include "meet.h"
+#include "connection/meet.h"
 #include "shm.h"
 #include "test_shm_fixture.h"
 

@@ -6,6 +6,7 @@
  */
 #include <poll.h>
 
+#include "link/link.h"
 #include "shm.h"
 #include "test_shm_fixture.h"
 

@@ -3,6 +3,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "link/link.h"
+#include "memory/segment.h"
 #include "shm.h"
 #include "test_shm_fixture.h"
 

@@ -6,7 +6,10 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#include "meet.h"
+#include "connection/meet.h"
+#include "link/bounce.h"
+#include "link/publish.h"
+#include "memory/segment.h"
 #include "shm.h"
 #include "test_shm_fixture.h"
 

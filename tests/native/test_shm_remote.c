@@ -3,8 +3,8 @@
  * RMA and atomics over shared memory: every way to a peer's memory, that the direct ways need nobody there, and the
  * agreement between who reaches into a region and who closes it.
  */
+#include "link/table.h"
 #include "shm.h"
-#include "table.h"
 #include "test_shm_fixture.h"
 
 enum { OWNER, VISITOR };

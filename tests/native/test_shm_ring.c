@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ring.h"
+#include "memory/ring.h"
 
 #define SHIFT 4
 #define SLOTS (1u << SHIFT)

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is said at a meeting.
+ *
+ *     caller                         called
+ *     HELLO, segment, eventfd  ──▶   checks, maps
+ *     maps                     ◀──   WELCOME, segment, eventfd
+ *     up                       ──▶   ACK, or the first slot in its ring: up
+ *
+ * The ACK is there because a caller may give up while the WELCOME is on its way: who answered may only send once the
+ * caller is known to listen. When two HELLOs cross, that of the lower address counts. What follows from a call, and when
+ * the answer is LATER, native/meet decides.
+ */
+#include "connection/hello.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "connection/lifecycle.h"
+#include "connection/meet.h"
+#include "link/link.h"
+#include "link/process.h"
+#include "link/table.h"
+#include "memory/arena.h"
+#include "memory/segment.h"
+
+static bool version_fits(const struct shm_packet *packet)
+{
+    return packet->version >= SHM_OLDEST_VERSION && packet->oldest <= SHM_VERSION;
+}
+
+static void version_text(const struct shm_packet *packet, char *text, size_t text_size)
+{
+    snprintf(text, text_size, "it speaks version %u (oldest %u) of the shm protocol, we version %u (oldest %u)",
+             packet->version, packet->oldest, SHM_VERSION, SHM_OLDEST_VERSION);
+}
+
+static void refuse(struct shm_meeting *meeting, enum shm_packet_type type, int error)
+{
+    struct shm_packet packet = shm_packet_of(meeting->endpoint, type);
+
+    packet.status = (uint32_t)error;
+    shm_packet_send(meeting, &packet, NULL, 0);
+    shm_meeting_free(meeting);
+}
+
+/* --------------------------------------------------------------------------------------------- taking what was sent */
+
+/* The other side's segment and domain, not yet a link's. */
+struct offer {
+    struct shm_segment segment;
+    struct shm_process *process;
+};
+
+static int offer_take(struct offer *offer, struct shm_meeting *meeting, struct shm_received *received, bool keep,
+                      char *text, size_t text_size)
+{
+    const struct shm_packet *packet = &received->packet;
+    int error;
+
+    if (received->fd_count != 2 || packet->number == 0 || packet->number > SHM_OWNER_MAX) {
+        snprintf(text, text_size, "its greeting is incomplete");
+        return -EPROTO;
+    }
+    error = shm_segment_map(&offer->segment, received->fds[0], text, text_size);
+    if (error)
+        return error;
+    if (offer->segment.incarnation != packet->incarnation) {
+        snprintf(text, text_size, "its segment is not its own");
+        shm_segment_unmap(&offer->segment);
+        return -EPROTO;
+    }
+    offer->process = shm_process_get(meeting->endpoint->domain, packet->token, meeting->watch.fd, packet->start_time,
+                                     received->fds[1], keep, &error);
+    received->fds[1] = -1;
+    if (!offer->process)
+        shm_segment_unmap(&offer->segment);
+    return offer->process ? 0 : error;
+}
+
+static void offer_accept(struct shm_link *link, const struct offer *offer, const struct shm_packet *packet)
+{
+    link->segment = offer->segment;
+    link->process = offer->process;
+    link->ring = (struct shm_ring){offer->segment.header, offer->segment.slots, offer->segment.slot_shift};
+    link->number_there = packet->number;
+    link->stamp_out = packet->stamp;
+    link->probe_address = packet->probe_address;
+    /* Whether we may is found out by doing it. */
+    link->attach = link->endpoint->domain->attach && shm_process_is_same(link);
+}
+
+static void offer_return(struct shm_link *link)
+{
+    shm_segment_unmap(&link->segment);
+    shm_process_release(link->process);
+    link->process = NULL;
+}
+
+static int greet(struct shm_meeting *meeting, enum shm_packet_type type, const struct shm_link *link, bool keep)
+{
+    struct shm_endpoint *endpoint = meeting->endpoint;
+    struct shm_packet packet = shm_packet_of(endpoint, type);
+    int fds[2] = {endpoint->segment_fd, endpoint->domain->self.event_fd};
+
+    /* Damaged, and about to be given up: mend.c. */
+    if (!shm_segment_is_whole(&endpoint->segment))
+        return -EAGAIN;
+    packet.number = link->number;
+    packet.stamp = link->stamp_in;
+    packet.flags = keep ? SHM_KEEP : 0;
+    return shm_packet_send(meeting, &packet, fds, 2);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- called */
+
+static bool hung_up(const struct shm_meeting *meeting)
+{
+    char byte;
+
+    return recv(meeting->watch.fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* What the table is to know of a call by a peer that we have a link to. False: the caller does not prove to be that peer. */
+static bool weigh(const struct shm_meeting *meeting, struct shm_link *link, uint64_t incarnation, unsigned *facts)
+{
+    const struct shm_endpoint *endpoint = meeting->endpoint;
+    bool is_same = shm_link_is_of(link, meeting->watch.fd);
+
+    /* It has let go of the link, or has begun anew. What it sent before is read first, as a rule its farewell is there. */
+    if (link->state == OFPI_MEET_UP)
+        link->drain_until = shm_ring_end(&endpoint->ring, endpoint->head);
+    if (link->state == OFPI_MEET_UP || endpoint->head < link->drain_until)
+        *facts |= OFPI_MEET_UNREAD;
+    if (link->segment.incarnation == incarnation)
+        return is_same;
+    /* The one that we knew is gone, unless its process lives and knows nothing of it. Its end is that of a link: read to the last. */
+    *facts |= OFPI_MEET_RENEWED | OFPI_MEET_UNREAD;
+    return is_same || shm_process_has_died(link->process) || ofp_load_acquire(&link->ring.header->status) & SHM_CLOSED;
+}
+
+/* What was accepted cannot be done: the own call, if one was given up for it, or the operations that wait. */
+static void call_instead(struct shm_link *link)
+{
+    ofpi_meet_event(&link->state, OFPI_MEET_SHORTAGE, OFPI_MEET_WANTED);
+    shm_link_call(link);
+}
+
+static void answer(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
+{
+    struct shm_link *link = shm_link_of(peer);
+    bool keep =
+        received->packet.flags & SHM_KEEP || !shm_peer_is_watchable(meeting->endpoint->domain, meeting->watch.fd);
+    char text[OFP_TEXT_MAX] = "";
+    struct offer offer;
+    int error = offer_take(&offer, meeting, received, keep, text, sizeof(text));
+
+    /* In favour of this one. */
+    if (link)
+        shm_meetings_drop(meeting->endpoint, link);
+    if (!error && !link) {
+        if (peer->state != OFP_PEER_CONNECTING)
+            ofp_peer_connecting(peer);
+        link = shm_link_new(meeting->endpoint, peer);
+        error = link ? 0 : -ENOMEM;
+        if (error) {
+            shm_segment_unmap(&offer.segment);
+            shm_process_release(offer.process);
+            ofp_peer_lost(peer, ENOMEM, false, NULL);
+        }
+    }
+    if (error) {
+        shm_core->log(OFP_LOG_WARNING, SHM_NAME, "a peer that called is refused: %s",
+                      text[0] ? text : strerror(-error));
+        refuse(meeting, error == -EMFILE || error == -ENFILE ? SHM_LATER : SHM_REFUSED, -error);
+        if (link)
+            call_instead(link);
+        return;
+    }
+    link->state = OFPI_MEET_ACCEPTED;
+    offer_accept(link, &offer, &received->packet);
+    OFP_SHM_STEP(before_welcome);
+    error = greet(meeting, SHM_WELCOME, link, keep);
+    OFP_SHM_STEP(after_welcome);
+    if (error) {
+        shm_meeting_free(meeting);
+        offer_return(link);
+        call_instead(link);
+        return;
+    }
+    meeting->link = link;
+}
+
+/* A call of a peer. */
+static void decide(struct shm_meeting *meeting, struct shm_received *received, struct ofp_peer *peer)
+{
+    struct shm_endpoint *endpoint = meeting->endpoint;
+    const struct shm_packet *packet = &received->packet;
+    struct shm_link *link = shm_link_of(peer);
+    int order = memcmp(&packet->address, &endpoint->address, sizeof(packet->address));
+    unsigned facts = ofpi_meet_crossing(OFPI_MEET_SMALLER_WINS, order), acts = OFPI_MEET_DO_PUT_OFF;
+
+    if (!link)
+        acts = ofpi_meet_decide(OFPI_MEET_IDLE, OFPI_MEET_REQUEST, facts).acts;
+    else if (!link->process || weigh(meeting, link, packet->incarnation, &facts))
+        acts = ofpi_meet_event(&link->state, OFPI_MEET_REQUEST, facts);
+    if (acts & OFPI_MEET_DO_LOSE)
+        shm_link_lose(link, ECONNRESET, false, "the peer dropped the connection without a word");
+    if (acts & OFPI_MEET_DO_DRAIN)
+        shm_link_drain(link, SHM_END_CLOSED);
+    if (acts & OFPI_MEET_DO_PUT_OFF)
+        refuse(meeting, SHM_LATER, EAGAIN);
+    else
+        answer(meeting, received, peer);
+}
+
+static void called_hello(struct shm_meeting *meeting, struct shm_received *received)
+{
+    struct shm_endpoint *endpoint = meeting->endpoint;
+    const struct shm_packet *packet = &received->packet;
+    struct ofp_peer *peer;
+
+    if (shm_address_check(&packet->address, sizeof(packet->address)) != 0 ||
+        packet->address.host != endpoint->address.host || packet->address.uid != endpoint->address.uid ||
+        memcmp(&packet->address, &endpoint->address, sizeof(packet->address)) == 0) {
+        refuse(meeting, SHM_REFUSED, EPROTO);
+        return;
+    }
+    /* It gave up, perhaps because our own call reached it first. */
+    if (hung_up(meeting)) {
+        shm_meeting_free(meeting);
+        return;
+    }
+    peer = ofp_peer_by_address(endpoint->base, &packet->address, sizeof(packet->address));
+    if (!peer)
+        refuse(meeting, SHM_REFUSED, ENOMEM);
+    else
+        decide(meeting, received, peer);
+}
+
+/* Of an arena of ours, or of the table of regions; -1: none of that number. */
+static int descriptor_of(const struct shm_domain *domain, uint32_t number)
+{
+    return number == SHM_TABLE_NUMBER ? shm_table_descriptor(domain) : shm_arena_descriptor(domain, number);
+}
+
+static void called_arena(struct shm_meeting *meeting, const struct shm_packet *packet)
+{
+    struct shm_domain *domain = meeting->endpoint->domain;
+    struct shm_packet answer = shm_packet_of(meeting->endpoint, SHM_ARENA_ANSWER);
+    int fd = packet->token == domain->token ? descriptor_of(domain, packet->arena) : -1;
+
+    if (fd < 0) {
+        refuse(meeting, SHM_REFUSED, ENOENT);
+        return;
+    }
+    answer.arena = packet->arena;
+    shm_packet_send(meeting, &answer, &fd, 1);
+    OFP_SHM_STEP(arena_answered);
+    shm_meeting_free(meeting);
+}
+
+static void called_farewell(struct shm_meeting *meeting, const struct shm_packet *packet)
+{
+    struct shm_endpoint *endpoint = meeting->endpoint;
+
+    for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
+        struct shm_link *link = endpoint->links[i];
+
+        if (link && link->process && link->segment.incarnation == packet->incarnation &&
+            shm_link_is_of(link, meeting->watch.fd))
+            shm_link_dying(link, SHM_END_CLOSED);
+    }
+    shm_meeting_free(meeting);
+}
+
+static void called(struct shm_meeting *meeting, struct shm_received *received)
+{
+    struct shm_link *link = meeting->link;
+
+    if (link && received->packet.type != SHM_ACK) {
+        shm_meeting_failed(meeting, EPROTO, "no answer to a WELCOME");
+        return;
+    }
+    switch (received->packet.type) {
+    case SHM_HELLO:
+        called_hello(meeting, received);
+        break;
+    case SHM_ACK:
+        if (link && link->state == OFPI_MEET_ACCEPTED)
+            shm_link_up(link, OFPI_MEET_CONFIRM);
+        shm_meeting_free(meeting);
+        break;
+    case SHM_ARENA_QUESTION:
+        called_arena(meeting, &received->packet);
+        break;
+    case SHM_FAREWELL:
+        called_farewell(meeting, &received->packet);
+        break;
+    default:
+        shm_meeting_failed(meeting, EPROTO, "an unknown packet");
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------------- caller */
+
+int shm_meeting_connected(struct shm_meeting *meeting)
+{
+    struct shm_packet packet;
+    int32_t pid = 0;
+    int error = shm_peer_credentials(meeting->watch.fd, &pid);
+
+    if (error)
+        return error;
+    if (meeting->role == SHM_ASKER) {
+        packet = shm_packet_of(meeting->endpoint, SHM_ARENA_QUESTION);
+        packet.token = meeting->link->process->token;
+        packet.arena = meeting->arena;
+        return shm_packet_send(meeting, &packet, NULL, 0);
+    }
+    /* A forked child may keep the socket of a dead process open: nobody will ever answer there. */
+    if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH)
+        return -ECONNREFUSED;
+    meeting->keep = !shm_peer_is_watchable(meeting->endpoint->domain, meeting->watch.fd);
+    OFP_SHM_STEP(before_hello);
+    error = greet(meeting, SHM_HELLO, meeting->link, meeting->keep);
+    OFP_SHM_STEP(after_hello);
+    return error;
+}
+
+static void caller_welcome(struct shm_meeting *meeting, struct shm_received *received)
+{
+    struct shm_link *link = meeting->link;
+    struct shm_packet ack = shm_packet_of(meeting->endpoint, SHM_ACK);
+    char text[OFP_TEXT_MAX] = "";
+    struct offer offer;
+    int error = -ECONNREFUSED;
+
+    if (memcmp(&received->packet.address, link->peer->address, sizeof(received->packet.address)) == 0)
+        error = offer_take(&offer, meeting, received, received->packet.flags & SHM_KEEP, text, sizeof(text));
+    if (error == -EMFILE || error == -ENFILE || error == -ESRCH) {
+        shm_meeting_again(meeting, -error);
+        return;
+    }
+    if (error) {
+        shm_meeting_failed(meeting, -error, text[0] ? text : NULL);
+        return;
+    }
+    offer_accept(link, &offer, &received->packet);
+    OFP_SHM_STEP(before_ack);
+    error = shm_packet_send(meeting, &ack, NULL, 0);
+    OFP_SHM_STEP(after_ack);
+    if (error) {
+        offer_return(link);
+        shm_meeting_again(meeting, EAGAIN);
+        return;
+    }
+    shm_meeting_free(meeting);
+    shm_link_up(link, OFPI_MEET_ACCEPT);
+}
+
+static void caller(struct shm_meeting *meeting, struct shm_received *received)
+{
+    switch (received->packet.type) {
+    case SHM_WELCOME:
+        caller_welcome(meeting, received);
+        break;
+    case SHM_LATER:
+        shm_meeting_again(meeting, EAGAIN);
+        break;
+    case SHM_REFUSED:
+        shm_meeting_failed(meeting, received->packet.status ? (int)received->packet.status : ECONNREFUSED, NULL);
+        break;
+    default:
+        shm_meeting_failed(meeting, EPROTO, "an unknown packet");
+    }
+}
+
+static void asker(struct shm_meeting *meeting, const struct shm_received *received)
+{
+    if (received->packet.type == SHM_ARENA_ANSWER && received->fd_count == 1 &&
+        received->packet.arena == meeting->arena)
+        shm_foreign_arena_arrived(meeting->link->process, meeting->arena, received->fds[0]);
+    shm_meeting_free(meeting);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ events */
+
+void shm_meeting_received(struct shm_meeting *meeting, struct shm_received *received)
+{
+    char text[OFP_TEXT_MAX];
+
+    if (!version_fits(&received->packet) || !received->whole) {
+        version_text(&received->packet, text, sizeof(text));
+        if (meeting->role == SHM_CALLED && !meeting->link) {
+            shm_core->log(OFP_LOG_WARNING, SHM_NAME, "a peer that called is refused: %s", text);
+            refuse(meeting, SHM_REFUSED, EPROTONOSUPPORT);
+        } else {
+            shm_meeting_failed(meeting, EPROTONOSUPPORT, text);
+        }
+        return;
+    }
+    switch (meeting->role) {
+    case SHM_CALLER:
+        caller(meeting, received);
+        break;
+    case SHM_ASKER:
+        asker(meeting, received);
+        break;
+    case SHM_CALLED:
+        called(meeting, received);
+        break;
+    }
+}
+
+void shm_meeting_hung_up(struct shm_meeting *meeting)
+{
+    if (meeting->role != SHM_CALLED)
+        shm_meeting_again(meeting, EAGAIN);
+    else if (meeting->link && meeting->link->state == OFPI_MEET_ACCEPTED)
+        shm_link_unanswered(meeting->link);
+    else
+        shm_meeting_free(meeting);
+}
+
+static const char *reason_of(int error)
+{
+    switch (error) {
+    case ECONNREFUSED:
+        return "no endpoint listens there";
+    case EACCES:
+        return "another user has the name";
+    case ETIMEDOUT:
+        return "it did not answer in time; does its program make progress?";
+    case EMFILE:
+    case ENFILE:
+    case ETOOMANYREFS:
+        return "out of descriptors; raise the limit of open files (ulimit -n)";
+    default:
+        return strerror(error);
+    }
+}
+
+void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text)
+{
+    char address[OFP_TEXT_MAX / 2] = "", whole[OFP_TEXT_MAX];
+    struct shm_link *link = meeting->link;
+
+    if (meeting->role == SHM_CALLED && link && link->state == OFPI_MEET_ACCEPTED) {
+        shm_link_unanswered(link);
+        return;
+    }
+    if (meeting->role != SHM_CALLER) {
+        shm_meeting_free(meeting);
+        return;
+    }
+    shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
+    snprintf(whole, sizeof(whole), "%s: %.240s", address, text ? text : reason_of(error));
+    /* The link goes, and the meeting with it. */
+    shm_link_lose(link, error, false, whole);
+}

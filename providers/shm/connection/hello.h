@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What packets of a meeting mean: the entries of struct shm_upper about meetings. */
+#ifndef SHM_HELLO_H
+#define SHM_HELLO_H
+
+#include "connection/meet.h"
+
+int shm_meeting_connected(struct shm_meeting *meeting);
+void shm_meeting_received(struct shm_meeting *meeting, struct shm_received *received);
+void shm_meeting_hung_up(struct shm_meeting *meeting);
+void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The life of links: they come up, are lost, are read to their end.
+ *
+ * A link outlives the core's peer where the other side may still write: its number is given to nobody else until the
+ * process there is dead, or said GOODBYE, and the ring has been read past everything it may have claimed.
+ */
+#include "connection/lifecycle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "connection/meet.h"
+#include "link/bounce.h"
+#include "link/control.h"
+#include "link/link.h"
+#include "link/process.h"
+#include "memory/segment.h"
+
+/* ---------------------------------------------------------------------------------------------------- coming and going */
+
+/* What refers to the link goes; the core's peer too. */
+static void link_detach(struct shm_link *link)
+{
+    link->endpoint->upper->link_detached(link);
+    shm_meetings_drop(link->endpoint, link);
+    if (link->peer)
+        ((struct shm_peer *)link->peer->private)->link = NULL;
+    link->peer = NULL;
+    link->up = link->ready = false;
+    link->reach = NULL;
+    if (ofp_list_linked(&link->reaching))
+        ofp_list_remove(&link->reaching);
+}
+
+void shm_link_free(struct shm_link *link)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+
+    link_detach(link);
+    shm_controls_drop(link);
+    shm_bounce_reclaim(link);
+    if (ofp_list_linked(&link->busy))
+        ofp_list_remove(&link->busy);
+    if (ofp_list_linked(&link->wake))
+        ofp_list_remove(&link->wake);
+    /* Ourselves: the mapping is the endpoint's. */
+    if (link->segment.base != endpoint->segment.base)
+        shm_segment_unmap(&link->segment);
+    if (link->process)
+        shm_process_release(link->process);
+    endpoint->links[link->number] = NULL;
+    /* It may be the one that a claimed slot names. */
+    endpoint->suspect = 0;
+    /* All that it ever claimed lies before. */
+    endpoint->retired_at[link->number] = endpoint->head + (UINT64_C(1) << endpoint->ring.shift);
+    free(link);
+}
+
+void shm_link_up(struct shm_link *link, enum ofpi_meet_event event)
+{
+    ofpi_meet_event(&link->state, event, 0);
+    link->up = link->ready = true;
+    link->peer->incarnation = link->segment.incarnation;
+    ofp_peer_up(link->peer);
+}
+
+/* DRAINING, and nothing of it is left in the ring. */
+static void link_finish(struct shm_link *link)
+{
+    static const char *const ends[] = {
+        [SHM_END_DEAD] = "is dead",
+        [SHM_END_CLOSED] = "is closed",
+        [SHM_END_RENEWED] = "gave up its shared memory, which was damaged, and is met anew",
+    };
+    char address[OFP_TEXT_MAX / 2] = "", text[OFP_TEXT_MAX];
+    bool gone = link->end != SHM_END_RENEWED;
+
+    if (link->peer) {
+        shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
+        snprintf(text, sizeof(text), "%s %s", address, ends[link->end]);
+        ofp_peer_lost(link->peer, gone ? OFP_EPEERLOST : ECONNRESET, gone, text);
+    }
+    shm_link_free(link);
+}
+
+/* Both have said GOODBYE: neither writes any more. */
+static bool link_settle(struct shm_link *link)
+{
+    if (link->state != OFPI_MEET_IDLE || !link->goodbye_sent || !link->goodbye_received)
+        return false;
+    shm_link_free(link);
+    return true;
+}
+
+void shm_link_lose(struct shm_link *link, int error, bool process_gone, const char *text)
+{
+    if (link->peer)
+        ofp_peer_lost(link->peer, error, process_gone, text);
+}
+
+void shm_link_violation(struct shm_link *link, const char *what)
+{
+    char address[OFP_TEXT_MAX / 2] = "", text[OFP_TEXT_MAX];
+
+    link->endpoint->protocol_errors++;
+    if (link->state == OFPI_MEET_DRAINING || !link->peer)
+        return;
+    shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
+    snprintf(text, sizeof(text), "%s broke the protocol: %s", address, what);
+    shm_link_lose(link, EPROTO, false, text);
+}
+
+void shm_link_goodbye(struct shm_link *link, bool ended)
+{
+    link->goodbye_received = true;
+    if (ended) {
+        /* Its last slot, so all before it has been read. */
+        link->state = OFPI_MEET_DRAINING;
+        link->up = link->ready = false;
+        link->end = SHM_END_CLOSED;
+        link_finish(link);
+        return;
+    }
+    /* It dropped us and goes on: it waits for our own GOODBYE. */
+    if (link->peer && link->state != OFPI_MEET_DRAINING)
+        shm_link_lose(link, ECONNRESET, false, "the peer dropped the connection");
+    else
+        link_settle(link);
+}
+
+void shm_link_unanswered(struct shm_link *link)
+{
+    struct ofpi_meet_decision decision = ofpi_meet_decide((enum ofpi_meet_state)link->state, OFPI_MEET_BROKEN, 0);
+    struct ofp_peer *peer = link->peer;
+    struct shm_link *calling;
+
+    /* Whoever answers next does so on a link of its own. */
+    link_detach(link);
+    shm_link_dying(link, SHM_END_CLOSED);
+    calling = shm_link_new(link->endpoint, peer);
+    if (!calling) {
+        ofp_peer_lost(peer, ENOMEM, false, NULL);
+        return;
+    }
+    calling->state = decision.next;
+    shm_link_call(calling);
+}
+
+void shm_link_call(struct shm_link *link)
+{
+    if (shm_meet_start(link) != 0)
+        shm_link_lose(link, ENOMEM, false, NULL);
+}
+
+void shm_link_peer_down(struct ofp_peer *peer)
+{
+    struct shm_link *link = shm_link_of(peer);
+
+    if (!link)
+        return;
+    link_detach(link);
+    if (link->state == OFPI_MEET_DRAINING)
+        return;
+    if (!link->process || link->process == &link->endpoint->domain->self) {
+        shm_link_free(link);
+        return;
+    }
+    link->state = OFPI_MEET_IDLE;
+    shm_control_send(link, SHM_GOODBYE, 0, &(struct shm_control_fields){0});
+    link_settle(link);
+}
+
+/* -------------------------------------------------------------------------------------------------------- progress */
+
+/* A slot at the head that its owner claimed and will never publish. */
+static int skip_dead_slots(struct shm_endpoint *endpoint)
+{
+    int skipped = 0;
+
+    for (;; skipped++) {
+        uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
+        struct shm_link *owner = shm_link_find(endpoint, shm_state_owner(state));
+
+        if (!shm_ring_is_claimed(&endpoint->ring, endpoint->head, state) || !owner ||
+            owner->state != OFPI_MEET_DRAINING)
+            return skipped;
+        shm_ring_free(&endpoint->ring, endpoint->head++);
+    }
+}
+
+/* What waits for room in their ring waits in vain. */
+static bool link_is_unread(const struct shm_link *link)
+{
+    return !ofp_list_empty(&link->controls) && ofp_load_relaxed(&link->ring.header->status) & SHM_CLOSED;
+}
+
+/* Their status word said that they close: until it says that they have. */
+static void link_work_closing(struct shm_link *link)
+{
+    uint64_t status = ofp_load_acquire(&link->ring.header->status);
+
+    if (status & ~SHM_STATUS_BITS || (status & (SHM_CLOSING | SHM_CLOSED)) == SHM_CLOSING) {
+        /* Of nonsense its owner will hear, too. */
+        shm_schedule_retry(link->endpoint);
+    } else if (status & SHM_CLOSED) {
+        shm_link_dying(link, status & SHM_RENEWED ? SHM_END_RENEWED : SHM_END_CLOSED);
+    } else {
+        /* Nobody takes it back: the word had been overwritten. */
+        link->closing = false;
+        shm_link_lose(link, ECONNRESET, false, "its status word was damaged");
+    }
+}
+
+int shm_links_work(struct shm_endpoint *endpoint)
+{
+    struct ofp_list *node, *following;
+    int events = skip_dead_slots(endpoint);
+
+    OFP_LIST_EACH(node, following, &endpoint->busy) {
+        struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, busy);
+
+        if (link->state == OFPI_MEET_DRAINING) {
+            if (endpoint->head < link->drain_until)
+                continue;
+            link_finish(link);
+            events++;
+        } else if (link->closing || link_is_unread(link)) {
+            link_work_closing(link);
+        } else if (shm_controls_flush(link)) {
+            ofp_list_remove(&link->busy);
+            link_settle(link);
+            events++;
+        }
+    }
+    if (ofp_list_empty(&endpoint->busy))
+        endpoint->work &= ~(uint32_t)SHM_WORK_LINKS;
+    return events;
+}
+
+/* --------------------------------------------------------------------------------------------------------- renewal */
+
+void shm_links_part(struct shm_endpoint *endpoint)
+{
+    for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
+        struct shm_link *link = endpoint->links[i];
+
+        if (link && link->state == OFPI_MEET_DRAINING) {
+            link_finish(link);
+        } else if (link && link->process && link->state != OFPI_MEET_ACCEPTED) {
+            /* It writes a ring that nobody reads: its own farewell is not waited for. */
+            link->goodbye_received = true;
+            if (!link_settle(link))
+                shm_link_lose(link, ECONNRESET, false, "the shared memory of this endpoint was damaged");
+        }
+    }
+}
+
+void shm_links_call_again(struct shm_endpoint *endpoint)
+{
+    for (uint32_t i = 1; i < endpoint->link_capacity; i++) {
+        struct shm_link *link = endpoint->links[i];
+
+        if (link && link->state == OFPI_MEET_ACCEPTED) {
+            shm_link_unanswered(link);
+        } else if (link && !link->process) {
+            /* What it was told of is no more. */
+            shm_meetings_drop(endpoint, link);
+            link->state = OFPI_MEET_CONNECTING;
+            shm_link_call(link);
+        }
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------- connect */
+
+/* An endpoint that sends to itself needs nobody's consent. */
+static int connect_self(struct shm_link *link)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+
+    link->segment = endpoint->segment;
+    link->ring = endpoint->ring;
+    link->number_there = link->number;
+    link->stamp_out = link->stamp_in;
+    link->process = &endpoint->domain->self;
+    link->process->uses++;
+    link->probe_address = (uint64_t)(uintptr_t)&endpoint->incarnation;
+    link->attach = endpoint->domain->attach;
+    shm_link_up(link, OFPI_MEET_ACCEPT);
+    return 0;
+}
+
+int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    struct shm_endpoint *endpoint = shm_endpoint_of(peer->endpoint);
+    struct shm_address address;
+    struct shm_link *link;
+    int result;
+
+    if (shm_address_check(peer->address, peer->address_length) != 0) {
+        snprintf(text, text_size, "this is not an address of shm");
+        return -EINVAL;
+    }
+    memcpy(&address, peer->address, sizeof(address));
+    if (address.host != endpoint->address.host) {
+        snprintf(text, text_size,
+                 "the peer %s is on another host, or in another network namespace: shm cannot reach it", address.name);
+        return -EHOSTUNREACH;
+    }
+    if (address.uid != endpoint->address.uid) {
+        snprintf(text, text_size, "the peer %s belongs to user %u: shm reaches processes of the same user only",
+                 address.name, address.uid);
+        return -EACCES;
+    }
+    link = shm_link_new(endpoint, peer);
+    if (!link)
+        return -ENOMEM;
+    ofpi_meet_event(&link->state, OFPI_MEET_CONNECT, 0);
+    if (memcmp(&address, &endpoint->address, sizeof(address)) == 0)
+        return connect_self(link);
+    result = shm_meet_start(link);
+    if (result)
+        shm_link_free(link);
+    return result;
+}

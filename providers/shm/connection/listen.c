@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The listening socket of an endpoint: its name, and who is let in when. */
+#include "connection/listen.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "connection/hello.h"
+#include "connection/meet.h"
+
+/* Out of descriptors, or enough calls: so long nobody is let in, ns. */
+#define LISTENER_PAUSE UINT64_C(50000000)
+/* Connections accepted per call, so that a flood of them does not stop everything else. */
+#define ACCEPT_BATCH 32
+/* So long a call may take before others that wait push it out: until its HELLO, which comes at once, and until its ACK, ns. */
+#define HELLO_PATIENCE UINT64_C(100000000)
+#define ACK_PATIENCE UINT64_C(1000000000)
+
+static void listener_pause(struct shm_endpoint *endpoint)
+{
+    /* Readable all the time otherwise: stop looking, and look again when descriptors, or calls, may be over. */
+    shm_core->watch_remove(endpoint->domain->base, &endpoint->listener);
+    endpoint->listener_timer.deadline = shm_core->now() + LISTENER_PAUSE;
+    shm_core->timer_start(endpoint->domain->base, &endpoint->listener_timer);
+}
+
+static void listener_again(struct ofp_timer *timer, uint64_t now)
+{
+    struct shm_endpoint *endpoint = OFP_CONTAINER_OF(timer, struct shm_endpoint, listener_timer);
+
+    (void)now;
+    if (shm_core->watch_add(endpoint->domain->base, &endpoint->listener) != 0) {
+        endpoint->listener_timer.deadline = shm_core->now() + LISTENER_PAUSE;
+        shm_core->timer_start(endpoint->domain->base, &endpoint->listener_timer);
+    }
+}
+
+/*
+ * One more call than there may be under way: the longest that has had its time makes room. A caller that means it tries again,
+ * and whom we have answered we call ourselves. False: none has, and the others wait in the backlog.
+ */
+static bool make_room(struct shm_endpoint *endpoint)
+{
+    struct ofp_list *node, *following;
+    uint64_t now = shm_core->now();
+
+    OFP_LIST_EACH(node, following, &endpoint->meetings) {
+        struct shm_meeting *meeting = OFP_CONTAINER_OF(node, struct shm_meeting, node);
+        uint64_t began = meeting->backoff.deadline - endpoint->domain->connect_ns;
+
+        if (meeting->role != SHM_CALLED || now - began < (meeting->link ? ACK_PATIENCE : HELLO_PATIENCE))
+            continue;
+        shm_meeting_hung_up(meeting);
+        return true;
+    }
+    return false;
+}
+
+static void listener_ready(struct ofp_watch *watch, uint32_t events)
+{
+    struct shm_endpoint *endpoint = OFP_CONTAINER_OF(watch, struct shm_endpoint, listener);
+
+    (void)events;
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        int fd;
+
+        if (endpoint->calls >= SHM_CALLS_MAX && !make_room(endpoint)) {
+            listener_pause(endpoint);
+            return;
+        }
+        fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            shm_meeting_called(endpoint, fd);
+            continue;
+        }
+        if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        if (errno != EAGAIN)
+            listener_pause(endpoint);
+        return;
+    }
+}
+
+static int bind_name(struct shm_endpoint *endpoint, int fd, const char *name, char *text, size_t text_size)
+{
+    struct sockaddr_un address;
+    socklen_t length;
+    int error = shm_address_build(&endpoint->address, name, text, text_size);
+
+    if (error)
+        return error;
+    length = shm_address_socket(&endpoint->address, &address);
+    if (bind(fd, (struct sockaddr *)&address, length) == 0)
+        return 0;
+    error = -errno;
+    snprintf(text, text_size, "service %s: %s", name,
+             error == -EADDRINUSE ? "another endpoint of this user and host has it" : strerror(-error));
+    return error;
+}
+
+static int bind_any(struct shm_endpoint *endpoint, int fd, char *text, size_t text_size)
+{
+    char name[SHM_NAME_SIZE];
+    uint64_t drawn;
+    int error = -EADDRINUSE;
+
+    for (int tries = 0; tries < 8 && error == -EADDRINUSE; tries++) {
+        if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn))
+            return -EIO;
+        snprintf(name, sizeof(name), "%c%016llx", SHM_DRAWN_NAME, (unsigned long long)drawn);
+        error = bind_name(endpoint, fd, name, text, text_size);
+    }
+    return error;
+}
+
+int shm_listen(struct shm_endpoint *endpoint, const char *service, char *text, size_t text_size)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int error;
+
+    if (fd < 0) {
+        error = -errno;
+        snprintf(text, text_size, "cannot make a socket: %s%s", strerror(-error),
+                 error == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
+        return error;
+    }
+    if (service && service[0] == SHM_DRAWN_NAME) {
+        snprintf(text, text_size, "service %s: names that begin with %c are drawn, not chosen", service,
+                 SHM_DRAWN_NAME);
+        error = -EINVAL;
+    } else {
+        error = service ? bind_name(endpoint, fd, service, text, text_size) : bind_any(endpoint, fd, text, text_size);
+    }
+    if (!error && listen(fd, SOMAXCONN) != 0)
+        error = -errno;
+    endpoint->listener = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = listener_ready};
+    endpoint->listener_timer.expired = listener_again;
+    if (!error)
+        error = shm_core->watch_add(endpoint->domain->base, &endpoint->listener);
+    if (error) {
+        close(fd);
+        endpoint->listener.fd = -1;
+    }
+    return error;
+}
+
+void shm_listen_close(struct shm_endpoint *endpoint)
+{
+    if (endpoint->listener_timer.position)
+        shm_core->timer_stop(endpoint->domain->base, &endpoint->listener_timer);
+    else
+        shm_core->watch_remove(endpoint->domain->base, &endpoint->listener);
+    close(endpoint->listener.fd);
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sockets of meetings: connecting, packets with descriptors. Nothing blocks; what fails for want of something
+ * that may come back (descriptors, room in a backlog) is tried again by timer until the deadline.
+ */
+#include "connection/meet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "link/process.h"
+#include "memory/arena.h"
+
+#define PAUSE_FIRST UINT64_C(1000000)
+#define PAUSE_LONGEST UINT64_C(50000000)
+
+/* -------------------------------------------------------------------------------------------------------- packets */
+
+struct shm_packet shm_packet_of(const struct shm_endpoint *endpoint, enum shm_packet_type type)
+{
+    return (struct shm_packet){.magic = SHM_PACKET_MAGIC,
+                               .version = SHM_VERSION,
+                               .oldest = SHM_OLDEST_VERSION,
+                               .type = (uint16_t)type,
+                               .address = endpoint->address,
+                               .incarnation = endpoint->incarnation,
+                               .token = endpoint->domain->token,
+                               .start_time = endpoint->domain->start_time,
+                               .probe_address = (uint64_t)(uintptr_t)&endpoint->incarnation};
+}
+
+/* Room for the descriptors that a packet may bring. */
+union control_room {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(2 * sizeof(int))];
+};
+
+static int packet_send(int connection, const struct shm_packet *packet, const int *fds, int fd_count)
+{
+    union control_room control = {0};
+    struct iovec iov = {(void *)(uintptr_t)packet, sizeof(*packet)};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+
+    if (fd_count) {
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE((size_t)fd_count * sizeof(int));
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN((size_t)fd_count * sizeof(int));
+        memcpy(CMSG_DATA(&control.header), fds, (size_t)fd_count * sizeof(int));
+    }
+    if (sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*packet))
+        return 0;
+    return -errno;
+}
+
+int shm_packet_send(struct shm_meeting *meeting, const struct shm_packet *packet, const int *fds, int fd_count)
+{
+    return packet_send(meeting->watch.fd, packet, fds, fd_count);
+}
+
+static void take_descriptors(struct shm_received *received, struct msghdr *message)
+{
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
+        size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(fd));
+            if (received->fd_count < 2)
+                received->fds[received->fd_count++] = fd;
+            else
+                close(fd);
+        }
+    }
+}
+
+/* 1: a packet; 0: the other side hung up; -EAGAIN: nothing yet; -EMFILE: its descriptors found no room; -EPROTO. */
+static int packet_receive(int connection, struct shm_received *received)
+{
+    union control_room control;
+    struct iovec iov = {&received->packet, sizeof(received->packet)};
+    struct msghdr message = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    ssize_t length;
+
+    memset(received, 0, sizeof(*received));
+    do
+        length = recvmsg(connection, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (length < 0 && errno == EINTR);
+    if (length < 0)
+        return errno == EAGAIN ? -EAGAIN : 0;
+    /* An empty packet, which looks like the end, may bring some too. */
+    take_descriptors(received, &message);
+    if (length == 0) {
+        shm_received_close(received);
+        return 0;
+    }
+    if (message.msg_flags & MSG_CTRUNC) {
+        shm_received_close(received);
+        return -EMFILE;
+    }
+    /* A packet of another version may have another length: its first bytes tell. */
+    received->whole = length == sizeof(received->packet) && !(message.msg_flags & MSG_TRUNC);
+    if (length < SHM_PACKET_COMMON || received->packet.magic != SHM_PACKET_MAGIC ||
+        (received->packet.version == SHM_VERSION && !received->whole)) {
+        shm_received_close(received);
+        return -EPROTO;
+    }
+    return 1;
+}
+
+void shm_received_close(struct shm_received *received)
+{
+    for (int i = 0; i < received->fd_count; i++)
+        if (received->fds[i] >= 0)
+            close(received->fds[i]);
+    received->fd_count = 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------- meetings */
+
+static struct ofp_domain *domain_of(const struct shm_meeting *meeting) { return meeting->endpoint->domain->base; }
+
+static void disconnect(struct shm_meeting *meeting)
+{
+    if (meeting->watch.fd < 0)
+        return;
+    shm_core->watch_remove(domain_of(meeting), &meeting->watch);
+    close(meeting->watch.fd);
+    meeting->watch.fd = -1;
+}
+
+static void meeting_ready(struct ofp_watch *watch, uint32_t events)
+{
+    struct shm_meeting *meeting = OFP_CONTAINER_OF(watch, struct shm_meeting, watch);
+    struct shm_received received;
+    int result = packet_receive(watch->fd, &received);
+
+    (void)events;
+    switch (result) {
+    case -EAGAIN:
+        break;
+    case 1:
+        /* The meeting may be gone afterwards. */
+        meeting->endpoint->upper->meeting_received(meeting, &received);
+        shm_received_close(&received);
+        break;
+    case -EMFILE:
+        if (meeting->role == SHM_CALLED)
+            meeting->endpoint->upper->meeting_hung_up(meeting);
+        else
+            shm_meeting_again(meeting, EMFILE);
+        break;
+    case -EPROTO:
+        meeting->endpoint->upper->meeting_failed(meeting, EPROTO, "the other side does not speak the protocol of shm");
+        break;
+    default:
+        meeting->endpoint->upper->meeting_hung_up(meeting);
+    }
+}
+
+static int meeting_watch(struct shm_meeting *meeting, int fd)
+{
+    int error;
+
+    meeting->watch = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = meeting_ready};
+    error = shm_core->watch_add(domain_of(meeting), &meeting->watch);
+    if (error) {
+        close(fd);
+        meeting->watch.fd = -1;
+    }
+    return error;
+}
+
+/* One attempt to connect and say what we want. */
+static int attempt(struct shm_meeting *meeting)
+{
+    struct sockaddr_un address;
+    struct shm_address peer;
+    socklen_t length;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int error;
+
+    if (fd < 0)
+        return -errno;
+    memcpy(&peer, meeting->link->peer->address, sizeof(peer));
+    length = shm_address_socket(&peer, &address);
+    if (connect(fd, (struct sockaddr *)&address, length) != 0) {
+        error = -errno;
+        close(fd);
+        return error;
+    }
+    error = meeting_watch(meeting, fd);
+    return error ? error : meeting->endpoint->upper->meeting_connected(meeting);
+}
+
+static void meeting_timer(struct shm_meeting *meeting, uint64_t deadline)
+{
+    meeting->timer.deadline = deadline;
+    shm_core->timer_start(domain_of(meeting), &meeting->timer);
+}
+
+static void try_to_meet(struct shm_meeting *meeting);
+
+static void go_on(struct shm_meeting *meeting, enum ofpi_meet_event event)
+{
+    uint64_t now = shm_core->now();
+    unsigned acts = ofpi_meet_event(meeting->state, event, ofpi_backoff_lateness(&meeting->backoff, now));
+
+    if (acts & OFPI_MEET_DO_CONNECT)
+        try_to_meet(meeting);
+    else if (acts & OFPI_MEET_DO_WAIT)
+        meeting_timer(meeting, ofpi_backoff_next(&meeting->backoff, now));
+    else
+        meeting->endpoint->upper->meeting_failed(meeting, meeting->lack ? meeting->lack : ETIMEDOUT, NULL);
+}
+
+void shm_meeting_again(struct shm_meeting *meeting, int reason)
+{
+    disconnect(meeting);
+    meeting->lack = ofpi_meet_is_shortage(reason) ? reason : 0;
+    go_on(meeting, meeting->lack ? OFPI_MEET_SHORTAGE : OFPI_MEET_LATER);
+}
+
+/* An attempt, and what follows from its outcome. Later attempts end here too. */
+static void try_to_meet(struct shm_meeting *meeting)
+{
+    int error = -attempt(meeting);
+
+    if (!error)
+        meeting_timer(meeting, meeting->backoff.deadline);
+    else if (ofpi_meet_is_shortage(error) || error == EAGAIN || error == EINTR || error == EPIPE || error == ECONNRESET)
+        shm_meeting_again(meeting, error);
+    else
+        meeting->endpoint->upper->meeting_failed(meeting, error, NULL);
+}
+
+static void meeting_expired(struct ofp_timer *timer, uint64_t now)
+{
+    struct shm_meeting *meeting = OFP_CONTAINER_OF(timer, struct shm_meeting, timer);
+
+    (void)now;
+    if (meeting->role == SHM_CALLED)
+        meeting->endpoint->upper->meeting_failed(meeting, ETIMEDOUT, NULL);
+    else
+        go_on(meeting, OFPI_MEET_TIMER);
+}
+
+struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link)
+{
+    struct shm_meeting *meeting = calloc(1, sizeof(*meeting));
+
+    if (!meeting)
+        return NULL;
+    meeting->endpoint = endpoint;
+    meeting->role = role;
+    meeting->link = link;
+    meeting->state = role == SHM_CALLER ? &link->state : &meeting->own_state;
+    meeting->watch.fd = -1;
+    meeting->timer.expired = meeting_expired;
+    meeting->backoff = ofpi_backoff_begin(shm_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
+    endpoint->calls += role == SHM_CALLED;
+    ofp_list_append(&endpoint->meetings, &meeting->node);
+    return meeting;
+}
+
+void shm_meeting_free(struct shm_meeting *meeting)
+{
+    disconnect(meeting);
+    shm_core->timer_stop(domain_of(meeting), &meeting->timer);
+    if (meeting->role == SHM_ASKER)
+        shm_foreign_arena_arrived(meeting->link->process, meeting->arena, -1);
+    meeting->endpoint->calls -= meeting->role == SHM_CALLED;
+    ofp_list_remove(&meeting->node);
+    free(meeting);
+}
+
+void shm_meetings_drop(struct shm_endpoint *endpoint, const struct shm_link *link)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &endpoint->meetings) {
+        struct shm_meeting *meeting = OFP_CONTAINER_OF(node, struct shm_meeting, node);
+
+        if (!link || meeting->link == link)
+            shm_meeting_free(meeting);
+    }
+}
+
+int shm_meet_start(struct shm_link *link)
+{
+    struct shm_meeting *meeting = shm_meeting_new(link->endpoint, SHM_CALLER, link);
+
+    if (!meeting)
+        return -ENOMEM;
+    try_to_meet(meeting);
+    return 0;
+}
+
+int shm_meet_ask_arena(struct shm_link *link, uint32_t number)
+{
+    struct shm_meeting *meeting = shm_meeting_new(link->endpoint, SHM_ASKER, link);
+
+    if (!meeting)
+        return -ENOMEM;
+    meeting->arena = number;
+    ofpi_meet_event(meeting->state, OFPI_MEET_CONNECT, 0);
+    try_to_meet(meeting);
+    OFP_SHM_STEP(arena_asked);
+    return 0;
+}
+
+void shm_meeting_called(struct shm_endpoint *endpoint, int fd)
+{
+    struct shm_meeting *meeting;
+    int32_t pid;
+
+    /* Somebody else's process: not even an answer. */
+    if (shm_peer_credentials(fd, &pid) != 0) {
+        close(fd);
+        return;
+    }
+    meeting = shm_meeting_new(endpoint, SHM_CALLED, NULL);
+    if (!meeting) {
+        close(fd);
+        return;
+    }
+    if (meeting_watch(meeting, fd) != 0) {
+        shm_meeting_free(meeting);
+        return;
+    }
+    meeting_timer(meeting, meeting->backoff.deadline);
+    /* The packet is there as a rule. */
+    meeting_ready(&meeting->watch, EPOLLIN);
+}
+
+void shm_meet_goodbye(struct shm_link *link)
+{
+    struct shm_packet packet = shm_packet_of(link->endpoint, SHM_FAREWELL);
+    struct sockaddr_un address;
+    struct shm_address peer;
+    socklen_t length;
+    int fd = link->peer ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+
+    if (fd < 0)
+        return;
+    memcpy(&peer, link->peer->address, sizeof(peer));
+    length = shm_address_socket(&peer, &address);
+    /* Connection and packet stay in its backlog until it looks. */
+    if (connect(fd, (struct sockaddr *)&address, length) == 0)
+        packet_send(fd, &packet, NULL, 0);
+    close(fd);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Meeting: exchanges over Unix sockets, version 1. One packet each way carries everything, so that no packet is ever read
+ * in parts. listen.c lets callers in, meet.c moves packets, hello.c knows what they mean.
+ */
+#ifndef SHM_MEET_H
+#define SHM_MEET_H
+
+#include "shm.h"
+
+#define SHM_PACKET_MAGIC 0x31544d53u /* "SMT1" in memory */
+
+enum shm_packet_type {
+    SHM_HELLO = 1,   /* with segment and eventfd */
+    SHM_WELCOME = 2, /* the answer, with the same */
+    SHM_ACK = 3,     /* the initiator has mapped what WELCOME brought */
+    SHM_REFUSED = 4, /* `status`: errno */
+    SHM_LATER = 5,   /* try again in a moment */
+    SHM_ARENA_QUESTION = 6,
+    SHM_ARENA_ANSWER = 7, /* with the arena */
+    SHM_FAREWELL = 8      /* the sender's endpoint is closed; where a GOODBYE found no room in the ring */
+};
+
+/* Bits of shm_packet.flags. */
+#define SHM_KEEP 1 /* keep the connection: its end is how one side learns of the other's death */
+
+/* The first 12 bytes are the same in every version. */
+struct shm_packet {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t oldest; /* the oldest version the sender understands */
+    uint16_t type;
+    uint16_t flags;
+    uint32_t status;
+    struct shm_address address; /* the sender's */
+    uint64_t incarnation;
+    uint64_t token;         /* of the sender's domain; arena question: of the asked one's */
+    uint64_t start_time;    /* of the sender's process */
+    uint64_t probe_address; /* there lies `incarnation`: who can read it there may attach */
+    uint32_t number;        /* what the receiver's slots in the sender's ring are to be signed with */
+    uint32_t arena;
+    uint32_t stamp; /* where the series of those slots' stamps begins */
+    uint32_t reserved;
+};
+_Static_assert(offsetof(struct shm_packet, version) == 4, "layout");
+_Static_assert(offsetof(struct shm_packet, oldest) == 6, "layout");
+_Static_assert(offsetof(struct shm_packet, type) == 8, "layout");
+_Static_assert(offsetof(struct shm_packet, flags) == 10, "layout");
+_Static_assert(offsetof(struct shm_packet, status) == 12, "layout");
+_Static_assert(offsetof(struct shm_packet, address) == 16, "layout");
+_Static_assert(offsetof(struct shm_packet, incarnation) == 80, "layout");
+_Static_assert(offsetof(struct shm_packet, token) == 88, "layout");
+_Static_assert(offsetof(struct shm_packet, start_time) == 96, "layout");
+_Static_assert(offsetof(struct shm_packet, probe_address) == 104, "layout");
+_Static_assert(offsetof(struct shm_packet, number) == 112, "layout");
+_Static_assert(offsetof(struct shm_packet, arena) == 116, "layout");
+_Static_assert(offsetof(struct shm_packet, stamp) == 120, "layout");
+_Static_assert(sizeof(struct shm_packet) == 128, "layout");
+#define SHM_PACKET_COMMON 12
+
+enum shm_meeting_role {
+    SHM_CALLER, /* we ask for a link */
+    SHM_ASKER,  /* we ask for an arena */
+    SHM_CALLED  /* somebody asks us */
+};
+
+/* One exchange. Owned by the endpoint's list. */
+struct shm_meeting {
+    struct ofp_list node;
+    struct shm_endpoint *endpoint;
+    struct shm_link *link;  /* whom it is about; CALLED: NULL until HELLO was answered */
+    struct ofp_watch watch; /* fd -1: no connection now */
+    struct ofp_timer timer; /* the next attempt, or the deadline */
+    struct ofpi_backoff backoff;
+    enum shm_meeting_role role;
+    uint8_t *state; /* enum ofpi_meet_state: CALLER: its link's; ASKER: `own_state` */
+    uint8_t own_state;
+    int lack; /* the last attempt's, as a positive errno; 0: it lacked nothing */
+    uint32_t arena;
+    bool keep; /* CALLER: we cannot watch the other side without the connection */
+};
+
+/* What a packet brings along. Descriptors that nobody took (and set to -1) are closed by shm_received_close. */
+struct shm_received {
+    struct shm_packet packet;
+    int fds[2];
+    int fd_count;
+    bool whole; /* as long as a packet of our version */
+};
+void shm_received_close(struct shm_received *received);
+
+struct shm_meeting *shm_meeting_new(struct shm_endpoint *endpoint, enum shm_meeting_role role, struct shm_link *link);
+/* Somebody has connected to our listener. Takes `fd` over. */
+void shm_meeting_called(struct shm_endpoint *endpoint, int fd);
+void shm_meeting_free(struct shm_meeting *meeting);
+/* The attempt failed for now, for this reason (positive; EAGAIN: the other side says so, or says nothing). */
+void shm_meeting_again(struct shm_meeting *meeting, int reason);
+/* 0 or an error; -EAGAIN for what another attempt may cure. */
+int shm_packet_send(struct shm_meeting *meeting, const struct shm_packet *packet, const int *fds, int fd_count);
+struct shm_packet shm_packet_of(const struct shm_endpoint *endpoint, enum shm_packet_type type);
+
+/* Begin to reach the peer of a link in state CONNECTING. */
+int shm_meet_start(struct shm_link *link);
+/* Ask the owner of a link for an arena. */
+int shm_meet_ask_arena(struct shm_link *link, uint32_t number);
+/* Tell the owner of a link, whose ring is full, that we are closed. */
+void shm_meet_goodbye(struct shm_link *link);
+/* Close every exchange about this link (NULL: all). */
+void shm_meetings_drop(struct shm_endpoint *endpoint, const struct shm_link *link);
+
+#endif

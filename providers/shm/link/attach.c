@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Cross-memory attach (process_vm_readv(2)), and its trap: a pid may be another process' by now. */
+#include "link/attach.h"
+
+#include <errno.h>
+
+#include "link/process.h"
+
+/*
+ * A pid that was the peer's is not another process' within this time, ns: it would take tens of thousands of forks. Asking
+ * anew with every message costs a twentieth of the throughput at 64 KiB.
+ */
+#define VERIFIED_FOR UINT64_C(50000000)
+
+static enum shm_attach failed(const struct shm_link *link, ssize_t got)
+{
+    if (got < 0 && errno == ESRCH)
+        return SHM_ATTACH_GONE;
+    if (got < 0 && (errno == EPERM || errno == ENOSYS))
+        return SHM_ATTACH_FORBIDDEN;
+    /* A fault: in the payload, or everywhere? */
+    return shm_process_is_same(link) ? SHM_ATTACH_FAULT : SHM_ATTACH_GONE;
+}
+
+enum shm_attach shm_attach_read(const struct shm_link *link, struct iovec *local, uint32_t local_count,
+                                struct iovec *remote, uint32_t remote_count, uint64_t length)
+{
+    uint64_t word = link->segment.incarnation, now = shm_core->now();
+    bool verify = now - link->process->verified_at > VERIFIED_FOR;
+    ssize_t got;
+
+    /* In the same call as the payload: between two calls the pid could become somebody else's. */
+    if (verify) {
+        local[local_count++] = (struct iovec){&word, sizeof(word)};
+        remote[remote_count++] = (struct iovec){(void *)(uintptr_t)link->probe_address, sizeof(word)};
+        length += sizeof(word);
+    }
+    got = process_vm_readv(link->process->pid, local, local_count, remote, remote_count, 0);
+    if (got != (ssize_t)length)
+        return failed(link, got);
+    if (word != link->segment.incarnation)
+        return SHM_ATTACH_GONE;
+    if (verify)
+        link->process->verified_at = now;
+    return SHM_ATTACH_DONE;
+}
+
+enum shm_attach shm_attach_write(const struct shm_link *link, const struct iovec *local, uint32_t local_count,
+                                 const struct iovec *remote, uint32_t remote_count, uint64_t length)
+{
+    uint64_t now = shm_core->now();
+    ssize_t got;
+
+    /* Before anything is written. */
+    if (now - link->process->verified_at > VERIFIED_FOR) {
+        if (!shm_process_is_same(link))
+            return SHM_ATTACH_GONE;
+        link->process->verified_at = now;
+    }
+    got = process_vm_writev(link->process->pid, local, local_count, remote, remote_count, 0);
+    return got == (ssize_t)length ? SHM_ATTACH_DONE : failed(link, got);
+}

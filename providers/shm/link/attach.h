@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Cross-memory attach: reading and writing the address space of a peer. */
+#ifndef SHM_ATTACH_H
+#define SHM_ATTACH_H
+
+#include <sys/uio.h>
+
+#include "shm.h"
+
+enum shm_attach {
+    SHM_ATTACH_DONE,
+    SHM_ATTACH_FORBIDDEN, /* not allowed after all */
+    SHM_ATTACH_GONE,      /* the process is dead, or another one has its pid */
+    SHM_ATTACH_FAULT      /* memory, here or there, is not there */
+};
+
+/* `length` bytes between two lists of pieces of that sum; both have room for one entry more. */
+enum shm_attach shm_attach_read(const struct shm_link *link, struct iovec *local, uint32_t local_count,
+                                struct iovec *remote, uint32_t remote_count, uint64_t length);
+enum shm_attach shm_attach_write(const struct shm_link *link, const struct iovec *local, uint32_t local_count,
+                                 const struct iovec *remote, uint32_t remote_count, uint64_t length);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The owner's bounce buffers. Which are taken, and by whom, is private; a receiver gives one back by storing the
+ * generation of its use into the buffer's state word, which the owner reads when it needs a buffer.
+ *
+ * The lowest one is preferred: it was used last and lies in the cache. Whole messages may stay in their buffers until they are
+ * matched, for ever if need be, so a quarter of the buffers is kept for fragments, whose receive is there already: the
+ * message that the receiver waits for may be one that needs them. A peer that gives nothing back may hold twice as many as
+ * are left for the others, never all.
+ */
+#include "link/bounce.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "link/publish.h"
+#include "memory/segment.h"
+
+/* Taken buffers at the bottom that are looked at before a higher free one is used. */
+#define LOOKS 4
+
+int shm_bounce_open(struct shm_endpoint *endpoint)
+{
+    struct shm_bounce_pool *pool = &endpoint->bounce;
+    uint32_t count = endpoint->segment.bounce_count;
+
+    pool->buffers = calloc(count, sizeof(*pool->buffers));
+    pool->free_bits = calloc((count + 63) / 64, sizeof(*pool->free_bits));
+    if (!pool->buffers || !pool->free_bits) {
+        shm_bounce_close(endpoint);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        pool->free_bits[i / 64] |= UINT64_C(1) << i % 64;
+    pool->free_count = count;
+    return 0;
+}
+
+void shm_bounce_close(struct shm_endpoint *endpoint)
+{
+    free(endpoint->bounce.buffers);
+    free(endpoint->bounce.free_bits);
+    endpoint->bounce = (struct shm_bounce_pool){0};
+}
+
+void shm_bounce_give(struct shm_endpoint *endpoint, uint32_t index)
+{
+    struct shm_bounce_pool *pool = &endpoint->bounce;
+
+    struct shm_bounce_buffer *buffer = &pool->buffers[index];
+
+    if (buffer->fragment)
+        buffer->holder->fragments_held--;
+    else
+        buffer->holder->bounce_held--;
+    pool->buffers[index].holder = NULL;
+    pool->free_bits[index / 64] |= UINT64_C(1) << index % 64;
+    pool->free_count++;
+}
+
+void shm_bounce_reclaim(struct shm_link *link)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+
+    for (uint32_t i = 0; i < endpoint->segment.bounce_count && (link->bounce_held || link->fragments_held); i++)
+        if (endpoint->bounce.buffers[i].holder == link)
+            shm_bounce_give(endpoint, i);
+}
+
+void shm_bounce_mend(struct shm_endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->segment.bounce_count; i++) {
+        const struct shm_bounce_buffer *buffer = &endpoint->bounce.buffers[i];
+
+        /* Acquire pairs with shm_ring_free, before which comes shm_bounce_free. */
+        if (buffer->holder && buffer->slot && ofp_load_acquire(&buffer->slot->state) != buffer->slot_state)
+            shm_bounce_give(endpoint, i);
+    }
+}
+
+void shm_bounce_renew(struct shm_endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->segment.bounce_count; i++)
+        if (endpoint->bounce.buffers[i].holder)
+            shm_bounce_give(endpoint, i);
+    endpoint->bounce.reserved = endpoint->bounce.refused = false;
+}
+
+/* True: the buffer is free, now or already. */
+static bool collect_one(struct shm_endpoint *endpoint, uint32_t index)
+{
+    struct shm_bounce_buffer *buffer = &endpoint->bounce.buffers[index];
+
+    if (!buffer->holder)
+        return true;
+    /* Acquire pairs with shm_bounce_free: its reads of the buffer lie before our next write. */
+    if (ofp_load_acquire(&endpoint->segment.bounce_states[index].freed) != buffer->generation)
+        return false;
+    shm_bounce_give(endpoint, index);
+    return true;
+}
+
+static void collect_all(struct shm_endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->segment.bounce_count; i++)
+        collect_one(endpoint, i);
+}
+
+/* Lowest free buffer; there is one. */
+static int lowest_free(struct shm_endpoint *endpoint)
+{
+    uint32_t count = endpoint->segment.bounce_count;
+
+    for (uint32_t i = 0; i < LOOKS && i < count; i++)
+        if (collect_one(endpoint, i))
+            return (int)i;
+    for (uint32_t word = 0;; word++)
+        if (endpoint->bounce.free_bits[word])
+            return (int)(word * 64) + __builtin_ctzll(endpoint->bounce.free_bits[word]);
+}
+
+/* At the first use: most endpoints that only send small messages never need the memory. */
+static int reserve(struct shm_endpoint *endpoint)
+{
+    char text[OFP_TEXT_MAX] = "";
+
+    if (endpoint->bounce.refused)
+        return -ENOMEM;
+    if (shm_segment_reserve_bounce(&endpoint->segment, endpoint->segment_fd, text, sizeof(text)) != 0) {
+        shm_core->log(OFP_LOG_WARNING, SHM_NAME, "no bounce buffers, messages of medium size go slower: %s", text);
+        endpoint->bounce.refused = true;
+        return -ENOMEM;
+    }
+    endpoint->bounce.reserved = true;
+    return 0;
+}
+
+static bool has_its_share(const struct shm_link *link, bool fragment)
+{
+    uint32_t count = link->endpoint->segment.bounce_count, free_count = link->endpoint->bounce.free_count;
+    uint32_t kept = (count + 3) / 4;
+
+    if (fragment)
+        return !free_count || link->fragments_held > 2 * free_count;
+    return free_count <= kept || link->bounce_held > 2 * (free_count - kept);
+}
+
+bool shm_bounce_would_have(struct shm_link *link)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+
+    /* Ordered loads: SHM_SLEEPING was set before. Pairs with shm_bounce_free, which looks at that bit afterwards. */
+    for (uint32_t i = 0; i < endpoint->segment.bounce_count; i++)
+        if (endpoint->bounce.buffers[i].holder &&
+            ofp_load_ordered(&endpoint->segment.bounce_states[i].freed) == endpoint->bounce.buffers[i].generation)
+            shm_bounce_give(endpoint, i);
+    return !has_its_share(link, true);
+}
+
+int shm_bounce_take(struct shm_link *link, bool fragment)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+    struct shm_bounce_pool *pool = &endpoint->bounce;
+    int index;
+
+    if (SHM_UNLIKELY(!pool->reserved) && reserve(endpoint) != 0)
+        return -ENOMEM;
+    if (has_its_share(link, fragment)) {
+        collect_all(endpoint);
+        if (has_its_share(link, fragment))
+            return -EAGAIN;
+    }
+    index = lowest_free(endpoint);
+    pool->free_bits[index / 64] &= ~(UINT64_C(1) << index % 64);
+    pool->free_count--;
+    pool->buffers[index].generation++;
+    pool->buffers[index].holder = link;
+    pool->buffers[index].fragment = fragment;
+    pool->buffers[index].pending = 0;
+    pool->buffers[index].slot = NULL;
+    if (fragment)
+        link->fragments_held++;
+    else
+        link->bounce_held++;
+    return index;
+}
+
+/* ------------------------------------------------------------------------------------------- the receiver's side */
+
+bool shm_bounce_is_valid(const struct shm_link *link, const struct shm_bounce_fields *fields, uint64_t length)
+{
+    return fields->index < link->segment.bounce_count && length <= link->segment.bounce_size;
+}
+
+void shm_bounce_free(struct shm_link *link, const struct shm_bounce_fields *fields, bool wake)
+{
+    _Atomic uint32_t *freed = &link->segment.bounce_states[fields->index].freed;
+
+    OFP_SHM_STEP(bounce_received);
+    /* Release: we have read the buffer. Pairs with collect_one. */
+    if (!wake) {
+        ofp_store_release(freed, fields->generation);
+        return;
+    }
+    /* The sender sets SHM_SLEEPING, then looks for a free buffer: shm_pushes_can_move. */
+    ofp_publish(freed, fields->generation);
+    if (ofp_load_ordered(&link->ring.header->status) & SHM_SLEEPING)
+        shm_after_publish(link, SHM_SLEEPING);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Links as the list of an endpoint: their numbers, and the marks that everybody may set on one. What is to follow from a
+ * mark is done in lifecycle.c, when progress comes to it: nothing here calls upwards.
+ */
+#include "link/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/draw.h"
+
+/* --------------------------------------------------------------------------------------------------------- numbers */
+
+static int links_grow(struct shm_endpoint *endpoint)
+{
+    uint32_t capacity = endpoint->link_capacity ? endpoint->link_capacity * 2 : 16;
+    struct shm_link **links;
+    uint64_t *retired_at;
+
+    if (capacity > SHM_OWNER_MAX)
+        return -ENOSPC;
+    links = realloc(endpoint->links, capacity * sizeof(struct shm_link *));
+    if (!links)
+        return -ENOMEM;
+    endpoint->links = links;
+    retired_at = realloc(endpoint->retired_at, capacity * sizeof(*retired_at));
+    if (!retired_at)
+        return -ENOMEM;
+    endpoint->retired_at = retired_at;
+    for (uint32_t i = endpoint->link_capacity; i < capacity; i++) {
+        links[i] = NULL;
+        retired_at[i] = 0;
+    }
+    endpoint->link_capacity = capacity;
+    return 0;
+}
+
+static bool number_is_free(const struct shm_endpoint *endpoint, uint32_t number)
+{
+    return number && !endpoint->links[number] && endpoint->head >= endpoint->retired_at[number];
+}
+
+/* 0: none. */
+static uint32_t number_take(struct shm_endpoint *endpoint)
+{
+    uint32_t grown_from = endpoint->link_capacity;
+
+    for (uint32_t i = 0; i < endpoint->link_capacity; i++) {
+        uint32_t number = (endpoint->number_cursor + i) % endpoint->link_capacity;
+
+        if (number_is_free(endpoint, number)) {
+            endpoint->number_cursor = number + 1;
+            return number;
+        }
+    }
+    if (links_grow(endpoint) != 0)
+        return 0;
+    endpoint->number_cursor = (grown_from ? grown_from : 1) + 1;
+    return endpoint->number_cursor - 1;
+}
+
+struct shm_link *shm_link_new(struct shm_endpoint *endpoint, struct ofp_peer *peer)
+{
+    struct shm_link *link =
+        aligned_alloc(SHM_CACHE_LINE, (sizeof(*link) + SHM_CACHE_LINE - 1) & ~(SHM_CACHE_LINE - 1ul));
+    uint32_t number = link ? number_take(endpoint) : 0;
+
+    if (!number) {
+        free(link);
+        return NULL;
+    }
+    memset(link, 0, sizeof(*link));
+    link->endpoint = endpoint;
+    link->peer = peer;
+    link->number = number;
+    link->stamp_in = (uint32_t)shm_draw();
+    ofp_list_init(&link->controls);
+    ofp_list_init(&link->kept);
+    endpoint->links[number] = link;
+    if (peer)
+        ((struct shm_peer *)peer->private)->link = link;
+    return link;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- marks */
+
+void shm_link_busy(struct shm_link *link)
+{
+    if (!ofp_list_linked(&link->busy))
+        ofp_list_append(&link->endpoint->busy, &link->busy);
+    link->endpoint->work |= SHM_WORK_LINKS;
+}
+
+void shm_link_dying(struct shm_link *link, enum shm_end end)
+{
+    /* One that is leaving is nobody's any more, and is read to its end all the same. */
+    if (link->state == OFPI_MEET_IDLE)
+        link->state = OFPI_MEET_DRAINING;
+    else if (!(ofpi_meet_event(&link->state, OFPI_MEET_CLOSED, OFPI_MEET_UNREAD) & OFPI_MEET_DO_DRAIN))
+        return;
+    shm_link_drain(link, end);
+}
+
+void shm_link_drain(struct shm_link *link, enum shm_end end)
+{
+    link->up = link->ready = false;
+    link->end = (uint8_t)end;
+    link->drain_until = shm_ring_end(&link->endpoint->ring, link->endpoint->head);
+    shm_link_busy(link);
+}
+
+void shm_link_closing(struct shm_link *link)
+{
+    if (link->state == OFPI_MEET_DRAINING)
+        return;
+    link->up = link->ready = false;
+    link->closing = true;
+    shm_link_busy(link);
+}
+
+void shm_reach_begin(struct shm_link *link, struct ofp_pending *pending)
+{
+    link->reach = pending;
+    link->ready = false;
+    ofp_list_append(&link->endpoint->reaching, &link->reaching);
+    link->endpoint->work |= SHM_WORK_REACHING;
+}
+
+void shm_reach_end(struct shm_link *link)
+{
+    link->reach = NULL;
+    link->ready = link->up;
+    ofp_list_remove(&link->reaching);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* After a slot was filled: whether its reader sleeps, or closes. */
+#include "link/publish.h"
+
+#include <unistd.h>
+
+#include "link/link.h"
+
+static void wake(struct shm_link *link)
+{
+    uint64_t one = 1;
+
+    /* Of several senders only the one that clears the bit pays for the system call. */
+    OFP_SHM_STEP(before_wake);
+    if (ofp_clear_bits(&link->ring.header->status, SHM_SLEEPING) & SHM_SLEEPING) {
+        /* EAGAIN: the counter is at its limit, so it is readable. */
+        ssize_t ignored = write(link->process->event_fd, &one, sizeof(one));
+
+        (void)ignored;
+        OFP_SHM_STEP(after_wake);
+    }
+}
+
+void shm_after_publish(struct shm_link *link, uint64_t status)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+
+    /* Several answers in one call of progress are worth one wake-up: it costs as much as copying a large message. */
+    if (status & SHM_SLEEPING && endpoint->in_progress) {
+        if (!ofp_list_linked(&link->wake))
+            ofp_list_append(&endpoint->to_wake, &link->wake);
+    } else if (status & SHM_SLEEPING) {
+        wake(link);
+    }
+    if (status & (SHM_CLOSING | SHM_CLOSED) && !(status & ~SHM_STATUS_BITS))
+        shm_link_closing(link);
+}
+
+void shm_wake_sleepers(struct shm_endpoint *endpoint)
+{
+    struct ofp_list *node;
+
+    endpoint->moved_since = 0;
+    while ((node = ofp_list_pop(&endpoint->to_wake)))
+        wake(OFP_CONTAINER_OF(node, struct shm_link, wake));
+}
+
+void shm_wake_ahead(struct shm_link *link)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+    uint64_t next = endpoint->head + 1;
+
+    if (ofp_load_relaxed(&link->ring.header->status) & SHM_SLEEPING && ofp_list_empty(&endpoint->pulls) &&
+        !shm_ring_is_ready(&endpoint->ring, next, shm_ring_peek(&endpoint->ring, next)))
+        wake(link);
+}

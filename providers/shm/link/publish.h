@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Filled slots, and who is to look at them. */
+#ifndef SHM_PUBLISH_H
+#define SHM_PUBLISH_H
+
+#include "shm.h"
+
+/* Wake the owner of the ring if it sleeps, note that it closes; `status` as shm_ring_publish returned it. */
+void shm_after_publish(struct shm_link *link, uint64_t status);
+/* Wake those that shm_after_publish kept for the end of a call of progress. */
+void shm_wake_sleepers(struct shm_endpoint *endpoint);
+/* It is about to get an answer that it sleeps for, and would take as long to wake up as we to get there. */
+void shm_wake_ahead(struct shm_link *link);
+static inline void shm_publish(struct shm_link *link, struct shm_slot *slot, uint64_t state)
+{
+    uint64_t status;
+
+    link->stamp_out = shm_stamp_next(link->stamp_out);
+    slot->content.stamp = shm_stamp_of(link->stamp_out);
+    status = shm_ring_publish(&link->ring, slot, state);
+    if (SHM_UNLIKELY(status))
+        shm_after_publish(link, status);
+}
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Layout of an endpoint's segment, version 3. One memfd, sealed against a change of size, mapped by its owner and by every
+ * peer; little-endian.
+ *
+ *     0            header: constants | tail hint | status | visiting  one cache line each
+ *     4096         ring: slots of 128 bytes, a power of two of them   written by peers, freed by the owner
+ *     ring end     bounce states: one cache line each                 written by peers (they free the owner's buffers)
+ *     next page    bounce buffers                                     written by the owner, read by peers, who
+ *                                                                     write there what the owner asked them for
+ *
+ *     slot, line 0   0 state | 8 kind, flags, stamp, length | 16 tag | 24 data | 32 payload 0 … 31, or the fields of the kind
+ *           line 1   64 payload 32 … 95
+ */
+#ifndef SHM_LAYOUT_H
+#define SHM_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHM_SEGMENT_MAGIC 0x314d4853504f464full /* "OFOPSHM1" in memory */
+#define SHM_VERSION 3                           /* of segment, region table and meeting together */
+#define SHM_OLDEST_VERSION 3                    /* the oldest that we still understand */
+
+#define SHM_CACHE_LINE 64
+#define SHM_RING_OFFSET 4096
+#define SHM_SLOT_SIZE 128
+#define SHM_INLINE_SIZE 96
+#define SHM_INLINE_FIRST 32 /* of these, in the slot's first line */
+
+/* Limits of what a foreign segment may say about itself. */
+#define SHM_SLOT_SHIFT_MIN 4
+#define SHM_SLOT_SHIFT_MAX 16
+#define SHM_BOUNCE_SIZE_MIN 4096
+#define SHM_BOUNCE_SIZE_MAX (1u << 20)
+#define SHM_BOUNCE_COUNT_MAX 4096
+
+/* Bits of shm_header.status. */
+#define SHM_SLEEPING UINT64_C(1) /* wake the owner by its eventfd; whoever clears the bit does */
+#define SHM_ANNOUNCE UINT64_C(2) /* its unexpected payload is above the bound: announce, do not send */
+#define SHM_CLOSING UINT64_C(4)  /* its memory is the user's again, what is read from it now may be anything */
+#define SHM_CLOSED UINT64_C(8)   /* it reads and writes no ring any more */
+#define SHM_EVENTS UINT64_C(16)  /* tell it of every access to its memory; set before anybody knows the segment */
+#define SHM_RENEWED UINT64_C(32) /* with CLOSING: the owner lives on with another segment; meet it anew */
+#define SHM_STATUS_BITS UINT64_C(63)
+
+/* What an owner understands beyond what its version says: bits of shm_header.knows. */
+#define SHM_KNOWS_INTERNAL UINT64_C(1) /* SHM_INTERNAL in a slot */
+
+struct shm_header {
+    /* Constants, written before the segment is handed out. */
+    uint64_t magic;
+    uint16_t version;
+    uint16_t oldest;
+    uint32_t slot_shift;
+    uint32_t bounce_size;
+    uint32_t bounce_count;
+    uint64_t incarnation;
+    uint64_t size;
+    uint64_t knows; /* SHM_KNOWS_…; 0 from owners before there were any */
+    uint8_t constants_pad[16];
+    /* Where the next free slot is likely to be; never ahead of it. Written by senders. */
+    _Atomic uint64_t tail;
+    uint8_t tail_pad[56];
+    /* SHM_SLEEPING … : written by the owner, SHM_SLEEPING cleared by senders. */
+    _Atomic uint64_t status;
+    uint8_t status_pad[56];
+    /* The serial of the region of a peer that the owner is reaching into just now, 0: none. Read by that peer. */
+    _Atomic uint64_t visiting;
+    uint8_t visiting_pad[56];
+};
+_Static_assert(offsetof(struct shm_header, magic) == 0, "layout");
+_Static_assert(offsetof(struct shm_header, version) == 8, "layout");
+_Static_assert(offsetof(struct shm_header, oldest) == 10, "layout");
+_Static_assert(offsetof(struct shm_header, slot_shift) == 12, "layout");
+_Static_assert(offsetof(struct shm_header, bounce_size) == 16, "layout");
+_Static_assert(offsetof(struct shm_header, bounce_count) == 20, "layout");
+_Static_assert(offsetof(struct shm_header, incarnation) == 24, "layout");
+_Static_assert(offsetof(struct shm_header, size) == 32, "layout");
+_Static_assert(offsetof(struct shm_header, knows) == 40, "layout");
+_Static_assert(offsetof(struct shm_header, tail) == 64, "layout: a line of its own");
+_Static_assert(offsetof(struct shm_header, status) == 128, "layout: a line of its own");
+_Static_assert(offsetof(struct shm_header, visiting) == 192, "layout: a line of its own");
+_Static_assert(sizeof(struct shm_header) == 256, "layout");
+
+/* What a slot holds. */
+enum shm_kind {
+    SHM_INLINE = 1,    /* a message, payload in the slot */
+    SHM_BOUNCE = 2,    /* a message, payload in a bounce buffer of the sender */
+    SHM_ANNOUNCED = 3, /* a message whose payload the receiver fetches, or asks for with CLEAR */
+    SHM_DONE = 4,      /* the receiver has what was announced, or failed: the sender's operation ends */
+    SHM_CLEAR = 5,     /* send what was announced as fragments */
+    SHM_FRAGMENT = 6,  /* a piece of it, in a bounce buffer */
+    SHM_ABORT = 7,     /* no (more) fragments will come */
+    SHM_GOODBYE = 8,   /* the last slot of this sender */
+    SHM_NOTHING = 9,   /* claimed, then not needed */
+    SHM_REMOTE = 10,   /* RMA or atomics, or a part of one: a struct shm_request in a bounce buffer of the sender */
+    SHM_ANSWER = 11,   /* its end; what was read lies in that buffer, which is the initiator's again */
+    SHM_NOTICE = 12,   /* the sender has read or written memory of ours by itself */
+    SHM_PROBE = 13,    /* answer with ECHO: does all that you send arrive? */
+    SHM_ECHO = 14      /* the answer, with the id of the question */
+};
+
+/* Bits of shm_slot.flags. */
+#define SHM_TAGGED 1    /* the tagged channel */
+#define SHM_HAS_DATA 2  /* `data` is remote CQ data */
+#define SHM_ENDED 4     /* goodbye: the endpoint is closed, not only this connection */
+#define SHM_FETCH 4     /* announced: its sender waits for delivery, whether or not a receive has matched it */
+#define SHM_LAST 8      /* remote: the last part of its operation */
+#define SHM_INTERNAL 16 /* the internal channel, whatever SHM_TAGGED says; only to owners that know it */
+
+/* Fields of the kinds, at the payload's place. */
+struct shm_bounce_fields {
+    uint32_t index;
+    uint32_t generation;
+    uint64_t receive; /* fragment: the receiver's id of the transfer */
+    uint64_t offset;  /* fragment: bytes from the message's start */
+};
+struct shm_announced_fields {
+    uint64_t length;
+    uint64_t id;      /* the sender's pending operation */
+    uint64_t address; /* of the payload, or of a struct iovec [iov_count] where iov_count > 1 */
+    uint32_t iov_count;
+    uint32_t arena; /* 0: not in an arena */
+    uint64_t arena_offset;
+};
+struct shm_control_fields {
+    uint64_t id;      /* done, clear: the sender's operation; abort: the receiver's transfer; notice: the region's id;
+                       * probe, echo: the question's */
+    uint64_t receive; /* clear: the receiver's id of the transfer; answer: index << 32 | generation of the buffer */
+    uint64_t length;  /* clear: bytes wanted; notice: bytes reached */
+    int32_t error;    /* done, abort, answer */
+    int32_t provider_error; /* answer */
+    uint64_t data;          /* notice: remote CQ data */
+    uint64_t completed;     /* notice: OFP_COMPLETED_… */
+};
+
+/*
+ * A part of an RMA or atomic operation, at the start of a bounce buffer, and its pieces behind it. From the next cache line on
+ * lie the `length` bytes to write, or to combine with, and of comparing atomics as many to compare with; what is read takes
+ * their place. Each part names all memory of the operation, so that all of it is checked before any is touched.
+ */
+struct shm_remote_piece {
+    uint64_t offset, length, key;
+};
+struct shm_request {
+    uint64_t offset; /* of this part in the operation, bytes */
+    uint32_t length; /* of this part */
+    uint32_t piece_count;
+    uint8_t op; /* enum ofp_operation_code */
+    uint8_t atomic_op;
+    uint8_t datatype;
+    uint8_t reserved[13];
+};
+_Static_assert(offsetof(struct shm_request, length) == 8, "layout");
+_Static_assert(offsetof(struct shm_request, piece_count) == 12, "layout");
+_Static_assert(offsetof(struct shm_request, op) == 16, "layout");
+_Static_assert(sizeof(struct shm_request) == 32, "layout: the pieces follow");
+static inline struct shm_remote_piece *shm_request_pieces(struct shm_request *request)
+{
+    return (struct shm_remote_piece *)(void *)(request + 1);
+}
+
+/* Everything of a slot but its state: what a receiver copies before it looks. */
+struct shm_content {
+    uint8_t kind;
+    uint8_t flags;
+    uint16_t stamp;  /* the next one of this sender; shm_stamp_next */
+    uint32_t length; /* bytes in the slot or in the bounce buffer */
+    uint64_t tag;
+    uint64_t data;
+    union {
+        uint8_t payload[SHM_INLINE_SIZE];
+        struct shm_bounce_fields bounce;
+        struct shm_announced_fields announced;
+        struct shm_control_fields control;
+    };
+};
+
+struct shm_slot {
+    _Atomic uint64_t state; /* lap << 32 | owner << 8 | phase; ring.h */
+    struct shm_content content;
+};
+_Static_assert(offsetof(struct shm_slot, state) == 0, "layout");
+_Static_assert(offsetof(struct shm_slot, content.kind) == 8, "layout");
+_Static_assert(offsetof(struct shm_slot, content.flags) == 9, "layout");
+_Static_assert(offsetof(struct shm_slot, content.stamp) == 10, "layout");
+_Static_assert(offsetof(struct shm_slot, content.length) == 12, "layout");
+_Static_assert(offsetof(struct shm_slot, content.tag) == 16, "layout");
+_Static_assert(offsetof(struct shm_slot, content.data) == 24, "layout");
+_Static_assert(offsetof(struct shm_slot, content.payload) == 32, "layout");
+_Static_assert(offsetof(struct shm_slot, content.bounce.receive) == 40, "layout");
+_Static_assert(offsetof(struct shm_slot, content.bounce.offset) == 48, "layout");
+_Static_assert(offsetof(struct shm_slot, content.announced.id) == 40, "layout");
+_Static_assert(offsetof(struct shm_slot, content.announced.address) == 48, "layout");
+_Static_assert(offsetof(struct shm_slot, content.announced.iov_count) == 56, "layout");
+_Static_assert(offsetof(struct shm_slot, content.announced.arena) == 60, "layout");
+_Static_assert(offsetof(struct shm_slot, content.announced.arena_offset) == 64, "layout");
+_Static_assert(offsetof(struct shm_slot, content.control.receive) == 40, "layout");
+_Static_assert(offsetof(struct shm_slot, content.control.length) == 48, "layout");
+_Static_assert(offsetof(struct shm_slot, content.control.error) == 56, "layout");
+_Static_assert(offsetof(struct shm_slot, content.control.data) == 64, "layout");
+_Static_assert(offsetof(struct shm_slot, content.control.completed) == 72, "layout");
+_Static_assert(sizeof(struct shm_slot) == SHM_SLOT_SIZE, "layout: two cache lines");
+
+/* Free when `freed` is the generation of the buffer's last use, which only its owner knows for sure. */
+struct shm_bounce_state {
+    _Atomic uint32_t freed;
+    uint8_t pad[SHM_CACHE_LINE - 4];
+};
+_Static_assert(sizeof(struct shm_bounce_state) == SHM_CACHE_LINE, "layout");
+
+/*
+ * Stamps. Every slot carries the next number of a series that its sender and the ring's owner agreed on when they met. So the
+ * owner knows a slot that its signer never published, one that is missing, one that comes out of its turn. It is no secret
+ * from somebody who wants to know it, and need not be: the kernel trusts that user too.
+ */
+static inline uint32_t shm_stamp_next(uint32_t series) { return series * UINT32_C(747796405) + UINT32_C(2891336453); }
+static inline uint16_t shm_stamp_of(uint32_t series) { return (uint16_t)(series >> 16); }
+
+#endif

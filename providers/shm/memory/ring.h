@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The inbound ring: claim, publish, poll, free.
+ *
+ * Many senders, one reader, no lock. A position counts slots since the ring was made; its slot is `position mod slots`, its
+ * lap `position / slots`, cut to 32 bits and only ever compared for equality or by a signed difference. A slot's state
+ *
+ *     FREE(lap) -> CLAIMED(lap, owner) -> READY(lap, owner) -> FREE(lap + 1)
+ *
+ * is changed by the sender (first two) and the reader (last). `tail` is a hint that is never ahead of the first free
+ * position: it is stored only after the slot before it was seen claimed (release, so that the owner may rely on it: mend.c).
+ * It may fall behind; who finds it so walks on.
+ */
+#ifndef SHM_RING_H
+#define SHM_RING_H
+
+#include <stdbool.h>
+
+#include "base/step.h"
+#include "memory/layout.h"
+#include "ofipy/atomics.h"
+
+enum shm_phase { SHM_FREE = 0, SHM_CLAIMED = 1, SHM_READY = 2 };
+
+#define SHM_OWNER_MAX 0xffffffu
+
+struct shm_ring {
+    struct shm_header *header;
+    struct shm_slot *slots;
+    uint32_t shift; /* slots = 1 << shift */
+};
+
+static inline uint64_t shm_state(uint64_t lap, uint32_t owner, enum shm_phase phase)
+{
+    return lap << 32 | (uint64_t)owner << 8 | (uint64_t)phase;
+}
+
+static inline uint32_t shm_state_lap(uint64_t state) { return (uint32_t)(state >> 32); }
+static inline uint32_t shm_state_owner(uint64_t state) { return (uint32_t)(state >> 8) & SHM_OWNER_MAX; }
+static inline unsigned shm_state_phase(uint64_t state) { return (unsigned)(state & 0xff); }
+
+static inline struct shm_slot *shm_ring_slot(const struct shm_ring *ring, uint64_t position)
+{
+    return &ring->slots[position & ((UINT64_C(1) << ring->shift) - 1)];
+}
+
+/* The first position behind `position` that may be free, as its slot tells; false: the ring is full. */
+static inline bool shm_ring_step(const struct shm_ring *ring, uint64_t state, uint64_t *position)
+{
+    uint64_t slots = UINT64_C(1) << ring->shift;
+    int32_t laps = (int32_t)(shm_state_lap(state) - (uint32_t)(*position >> ring->shift));
+
+    /* Still holds what was sent a lap ago (or a hostile peer wrote it). */
+    if (laps < 0)
+        return false;
+    /* FREE(n): position n of the slot may be ahead of others that are free, position n - 1 was claimed for certain. */
+    if (laps > 0 && shm_state_phase(state) == SHM_FREE)
+        laps--;
+    *position += (uint64_t)laps * slots + 1;
+    return true;
+}
+
+/*
+ * Take the first free slot: it is the caller's until shm_ring_publish. NULL: the ring is full. `state` is what to publish.
+ */
+static inline struct shm_slot *shm_ring_claim(const struct shm_ring *ring, uint32_t owner, uint64_t *state)
+{
+    uint64_t position = ofp_load_relaxed(&ring->header->tail);
+    /* A walk over the whole ring finds a slot or fullness; more only where others race, or fool us. */
+    uint64_t steps = UINT64_C(2) << ring->shift;
+
+    OFP_SHM_STEP(before_claim);
+    for (; steps; steps--) {
+        struct shm_slot *slot = shm_ring_slot(ring, position);
+        uint64_t lap = position >> ring->shift;
+        uint64_t expected = shm_state(lap, 0, SHM_FREE);
+
+        /* Acquire pairs with shm_ring_free: the reader is done with the old content. */
+        if (ofp_claim(&slot->state, &expected, shm_state(lap, owner, SHM_CLAIMED))) {
+            OFP_SHM_STEP(after_claim);
+            /* Not an exchange: at worst the hint falls back, and somebody walks. Nothing is read through it. */
+            if (ofp_load_relaxed(&ring->header->tail) == position)
+                ofp_store_release(&ring->header->tail, position + 1);
+            OFP_SHM_STEP(after_tail);
+            *state = shm_state(lap, owner, SHM_READY);
+            return slot;
+        }
+        if (!shm_ring_step(ring, expected, &position))
+            return NULL;
+        ofp_store_release(&ring->header->tail, position);
+    }
+    return NULL;
+}
+
+/* Whether a claim would have found room just now. */
+static inline bool shm_ring_has_room(const struct shm_ring *ring)
+{
+    uint64_t position = ofp_load_relaxed(&ring->header->tail);
+    uint64_t state = ofp_load_relaxed(&shm_ring_slot(ring, position)->state);
+
+    return (int32_t)(shm_state_lap(state) - (uint32_t)(position >> ring->shift)) >= 0;
+}
+
+/*
+ * Hand the slot to the reader. Release: the content is there before READY is. The exchange is also the sender's fence of
+ * the sleep handshake: the status that it returns was read after READY became visible (the reader sets SHM_SLEEPING,
+ * then looks at the slot), and on x86 it costs the one locked instruction that a fence would.
+ */
+static inline uint64_t shm_ring_publish(const struct shm_ring *ring, struct shm_slot *slot, uint64_t state)
+{
+    OFP_SHM_STEP(after_content);
+    ofp_publish(&slot->state, state);
+    OFP_SHM_STEP(after_publish);
+    return ofp_load_ordered(&ring->header->status);
+}
+
+/* Reader: the state of the slot at `head`; with shm_ring_is_ready true, its content may be read. */
+static inline uint64_t shm_ring_peek(const struct shm_ring *ring, uint64_t head)
+{
+    /* Pairs with shm_ring_publish. */
+    return ofp_load_acquire(&shm_ring_slot(ring, head)->state);
+}
+
+static inline bool shm_ring_is_ready(const struct shm_ring *ring, uint64_t head, uint64_t state)
+{
+    return shm_state_lap(state) == (uint32_t)(head >> ring->shift) && shm_state_phase(state) == SHM_READY;
+}
+
+static inline bool shm_ring_is_claimed(const struct shm_ring *ring, uint64_t head, uint64_t state)
+{
+    return shm_state_lap(state) == (uint32_t)(head >> ring->shift) && shm_state_phase(state) == SHM_CLAIMED;
+}
+
+/* Reader: the slot's content is no longer needed. Release: all reads of it lie before. */
+static inline void shm_ring_free(const struct shm_ring *ring, uint64_t head)
+{
+    uint64_t lap = (head >> ring->shift) + 1;
+
+    OFP_SHM_STEP(before_slot_free);
+    ofp_store_release(&shm_ring_slot(ring, head)->state, shm_state(lap, 0, SHM_FREE));
+    OFP_SHM_STEP(after_slot_free);
+}
+
+/* Whether `position` has been claimed, and perhaps published. */
+static inline bool shm_ring_is_taken(const struct shm_ring *ring, uint64_t position)
+{
+    uint64_t state = shm_ring_peek(ring, position);
+
+    return shm_ring_is_claimed(ring, position, state) || shm_ring_is_ready(ring, position, state);
+}
+
+/* Reader: first position from `head` on that nobody has claimed. Walks the claimed ones: for rare occasions. */
+static inline uint64_t shm_ring_end(const struct shm_ring *ring, uint64_t head)
+{
+    uint64_t limit = head + (UINT64_C(1) << ring->shift);
+
+    while (head != limit && shm_ring_is_taken(ring, head))
+        head++;
+    return head;
+}
+
+/* Owner of the ring, before anybody else knows it: all slots FREE for the lap of `position`. */
+static inline void shm_ring_init(const struct shm_ring *ring, uint64_t position)
+{
+    for (uint64_t i = 0; i < UINT64_C(1) << ring->shift; i++) {
+        uint64_t at = position + i;
+
+        ofp_store_relaxed(&shm_ring_slot(ring, at)->state, shm_state(at >> ring->shift, 0, SHM_FREE));
+    }
+    ofp_store_relaxed(&ring->header->tail, position);
+}
+
+#endif

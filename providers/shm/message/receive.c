@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reading the ring. A slot is copied before any of it is looked at: whoever signs it may write it still. Payload alone is
+ * read in place, once, since nothing is decided by it.
+ */
+#include "message/receive.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "connection/lifecycle.h"
+#include "connection/mend.h"
+#include "link/bounce.h"
+#include "link/control.h"
+#include "link/link.h"
+#include "link/publish.h"
+#include "message/pull.h"
+#include "message/push.h"
+#include "rma/direct.h"
+#include "rma/request.h"
+#include "rma/serve.h"
+
+enum outcome {
+    TAKEN,
+    STALLED /* the core is full: the slot stays, and is tried again */
+};
+
+_Static_assert(SHM_TAGGED == OFP_CHANNEL_TAGGED, "the bit is the channel");
+
+static inline void fill_message(struct ofp_message *message, const struct shm_link *link,
+                                const struct shm_content *content, uint64_t length)
+{
+    message->peer = link->peer;
+    message->source = link->peer->index;
+    message->channel = content->flags & SHM_TAGGED;
+    if (SHM_UNLIKELY(content->flags & SHM_INTERNAL))
+        message->channel = OFP_CHANNEL_INTERNAL;
+    message->extras = 0;
+    message->has_data = (content->flags & SHM_HAS_DATA) != 0;
+    message->tag = content->tag;
+    message->data = content->data;
+    message->length = length;
+}
+
+/* ------------------------------------------------------------------------------------------------- small messages */
+
+/* The core has no room for the payload, but may have for an announcement: then the payload stays with us. */
+static enum outcome keep_inline(struct shm_link *link, struct ofp_message *message, const struct shm_content *content)
+{
+    struct shm_kept *kept = malloc(sizeof(*kept));
+
+    if (!kept)
+        return STALLED;
+    kept->length = content->length;
+    memcpy(kept->payload, content->payload, content->length);
+    /* Before the announcement: it may be matched, and freed, from within. */
+    ofp_list_append(&link->kept, &kept->node);
+    message->provider_data[SHM_DATA_WAY] = SHM_WAY_KEPT;
+    message->provider_data[SHM_DATA_ID] = (uint64_t)(uintptr_t)kept;
+    if (ofp_message_announced(link->endpoint->base, message) == 0)
+        return TAKEN;
+    ofp_list_remove(&kept->node);
+    free(kept);
+    return STALLED;
+}
+
+static inline enum outcome take_inline(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
+{
+    struct ofp_message message;
+
+    if (SHM_UNLIKELY(content->length > SHM_INLINE_SIZE)) {
+        shm_link_violation(link, "a message that cannot fit its slot");
+        return TAKEN;
+    }
+    if (content->length > SHM_INLINE_FIRST)
+        memcpy(content->payload + SHM_INLINE_FIRST, slot->content.payload + SHM_INLINE_FIRST,
+               content->length - SHM_INLINE_FIRST);
+    fill_message(&message, link, content, content->length);
+    if (SHM_LIKELY(ofp_message_arrived(link->endpoint->base, &message, content->payload) == 0))
+        return TAKEN;
+    return keep_inline(link, &message, content);
+}
+
+/* -------------------------------------------------------------------------------------------------- longer messages */
+
+static enum outcome take_bounce(struct shm_link *link, const struct shm_content *content)
+{
+    struct ofp_message message;
+    const struct shm_bounce_fields *fields = &content->bounce;
+
+    if (!shm_bounce_is_valid(link, fields, content->length)) {
+        shm_link_violation(link, "a bounce buffer that does not exist");
+        return TAKEN;
+    }
+    fill_message(&message, link, content, content->length);
+    if (ofp_message_arrived(link->endpoint->base, &message, shm_bounce_memory(&link->segment, fields->index)) == 0) {
+        shm_bounce_free(link, fields, false);
+        return TAKEN;
+    }
+    /* It waits where it is. */
+    message.provider_data[SHM_DATA_WAY] = SHM_WAY_BOUNCE;
+    message.provider_data[SHM_DATA_ID] = (uint64_t)fields->index << 32 | fields->generation;
+    return ofp_message_announced(link->endpoint->base, &message) == 0 ? TAKEN : STALLED;
+}
+
+static enum outcome take_announced(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
+{
+    struct ofp_endpoint *endpoint = link->endpoint->base;
+    struct ofp_message message;
+    struct ofp_receive *receive;
+    const struct shm_announced_fields *fields = &content->announced;
+
+    content->announced.arena_offset = slot->content.announced.arena_offset;
+    if (fields->iov_count == 0 || fields->iov_count > OFP_SEGMENT_LIMIT || fields->length > INT64_MAX) {
+        shm_link_violation(link, "an announcement of impossible size");
+        return TAKEN;
+    }
+    fill_message(&message, link, content, fields->length);
+    message.provider_data[SHM_DATA_WAY] =
+        SHM_WAY_FETCH | (uint64_t)fields->iov_count << 8 | (uint64_t)fields->arena << 32;
+    message.provider_data[SHM_DATA_ID] = fields->id;
+    message.provider_data[SHM_DATA_ADDRESS] = fields->address;
+    message.provider_data[SHM_DATA_ARENA_OFFSET] = fields->arena_offset;
+    /* The sender waits until it is here. Beyond the core's bound that is when a receive has matched it. */
+    if (content->flags & SHM_FETCH && ofp_message_begin(endpoint, &message, false, &receive) == 0) {
+        shm_receive_start(endpoint, receive);
+        return TAKEN;
+    }
+    return ofp_message_announced(endpoint, &message) == 0 ? TAKEN : STALLED;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- slots */
+
+static void take_unknown(struct shm_link *link, unsigned kind)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+
+    if (!endpoint->complained_kind)
+        shm_core->log(OFP_LOG_WARNING, SHM_NAME, "endpoint %u: a slot of unknown kind %u arrived", endpoint->base->id,
+                      kind);
+    endpoint->complained_kind = true;
+    shm_link_violation(link, "a slot of unknown kind");
+}
+
+/* The rare kinds. The link may be gone afterwards. */
+static enum outcome take_other(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
+{
+    bool valid = true;
+
+    switch (content->kind) {
+    case SHM_BOUNCE:
+        return take_bounce(link, content);
+    case SHM_ANNOUNCED:
+        return take_announced(link, slot, content);
+    case SHM_DONE:
+        valid = shm_done_arrived(link, content);
+        break;
+    case SHM_CLEAR:
+        valid = shm_clear_arrived(link, content);
+        break;
+    case SHM_FRAGMENT:
+        valid = shm_fragment_arrived(link, content);
+        break;
+    case SHM_ABORT:
+        valid = shm_abort_arrived(link, content);
+        break;
+    case SHM_GOODBYE:
+        shm_link_goodbye(link, content->flags & SHM_ENDED);
+        break;
+    case SHM_REMOTE:
+        valid = shm_request_arrived(link, content);
+        break;
+    case SHM_ANSWER:
+        valid = shm_answer_arrived(link, content);
+        break;
+    case SHM_NOTICE:
+        content->control = slot->content.control;
+        valid = shm_notice_arrived(link, content);
+        break;
+    case SHM_PROBE:
+        shm_control_send(link, SHM_ECHO, 0, &(struct shm_control_fields){.id = content->control.id});
+        break;
+    case SHM_ECHO:
+        /* In its turn, so nothing before it is missing. */
+        link->probe = 0;
+        break;
+    case SHM_NOTHING:
+        break;
+    default:
+        take_unknown(link, content->kind);
+    }
+    if (!valid)
+        shm_link_violation(link, "an answer to nothing");
+    return TAKEN;
+}
+
+/*
+ * Whoever wrote this slot, it is not who is named there: nobody is blamed for it. It may lie where a message of somebody was,
+ * though, so everybody is asked.
+ */
+static void take_foreign(struct shm_endpoint *endpoint)
+{
+    if (!endpoint->complained_owner)
+        shm_core->log(
+            OFP_LOG_WARNING, SHM_NAME,
+            "endpoint %u: a slot arrived that none of its peers wrote, and is dropped; a process that has its "
+            "memory mapped writes where it should not",
+            endpoint->base->id);
+    endpoint->complained_owner = true;
+    endpoint->protocol_errors++;
+    endpoint->work |= SHM_WORK_PROBE;
+}
+
+/* Slots of a link that is not up: it comes up by them, or only its farewell counts. */
+static bool link_listens(struct shm_endpoint *endpoint, struct shm_link *link, const struct shm_content *content)
+{
+    /* Closed before our meeting was over, which then fails by itself. */
+    if (!link->process && content->kind == SHM_GOODBYE)
+        return false;
+    if (!link->process) {
+        take_foreign(endpoint);
+        return false;
+    }
+    if (link->state == OFPI_MEET_ACCEPTED)
+        shm_link_up(link, OFPI_MEET_CONFIRM);
+    if (link->peer)
+        return true;
+    if (content->kind == SHM_GOODBYE)
+        shm_link_goodbye(link, content->flags & SHM_ENDED);
+    return false;
+}
+
+/* A slot with another stamp than the next one of the link that it names (NULL: of none). */
+static void take_out_of_turn(struct shm_endpoint *endpoint, struct shm_link *link, const struct shm_content *content)
+{
+    if (link && link->probe && content->kind == SHM_ECHO && content->control.id == link->probe)
+        shm_probe_failed(link);
+    else if (!link && content->kind == SHM_GOODBYE)
+        /* Of one that saw too late that the link was over. */
+        endpoint->work |= SHM_WORK_PROBE;
+    else
+        take_foreign(endpoint);
+}
+
+static inline enum outcome take(struct shm_endpoint *endpoint, const struct shm_slot *slot, uint64_t state)
+{
+    struct shm_link *link = shm_link_find(endpoint, shm_state_owner(state));
+    struct shm_content content;
+    enum outcome outcome;
+    uint32_t before, stamp;
+
+    /* The first line; the second is copied where the kind has one. */
+    memcpy(&content, &slot->content, SHM_CACHE_LINE - sizeof(slot->state));
+    before = link ? link->stamp_in : 0;
+    stamp = shm_stamp_next(before);
+    if (SHM_UNLIKELY(!link || content.stamp != shm_stamp_of(stamp))) {
+        take_out_of_turn(endpoint, link, &content);
+        return TAKEN;
+    }
+    /* Now: the link may be gone behind the slot. */
+    link->stamp_in = stamp;
+    if (SHM_UNLIKELY(link->state != OFPI_MEET_UP) && !link_listens(endpoint, link, &content))
+        return TAKEN;
+    outcome =
+        SHM_LIKELY(content.kind == SHM_INLINE) ? take_inline(link, slot, &content) : take_other(link, slot, &content);
+    if (SHM_UNLIKELY(outcome == STALLED))
+        link->stamp_in = before;
+    return outcome;
+}
+
+void shm_receive_rest(struct shm_endpoint *endpoint)
+{
+    for (uint64_t left = UINT64_C(1) << endpoint->ring.shift; left; left--, endpoint->head++) {
+        uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
+
+        if (shm_ring_is_ready(&endpoint->ring, endpoint->head, state) &&
+            take(endpoint, shm_ring_slot(&endpoint->ring, endpoint->head), state) == STALLED)
+            return;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------- progress */
+
+/* Tell senders whether unexpected payload is above its bound. */
+static void update_announce_only(struct shm_endpoint *endpoint)
+{
+    bool full = ofp_announce_only(endpoint->base);
+
+    if (full == ((endpoint->work & SHM_WORK_ANNOUNCE) != 0))
+        return;
+    if (full) {
+        endpoint->work |= SHM_WORK_ANNOUNCE;
+        ofp_set_bits(&endpoint->ring.header->status, SHM_ANNOUNCE);
+    } else {
+        endpoint->work &= ~(uint32_t)SHM_WORK_ANNOUNCE;
+        ofp_clear_bits(&endpoint->ring.header->status, SHM_ANNOUNCE);
+    }
+}
+
+static int work(struct shm_endpoint *endpoint)
+{
+    int events = 0;
+
+    if (endpoint->work & SHM_WORK_LINKS)
+        events += shm_links_work(endpoint);
+    if (endpoint->work & SHM_WORK_PULLS)
+        events += shm_pulls_work(endpoint);
+    if (endpoint->work & SHM_WORK_PUSHES)
+        events += shm_pushes_work(endpoint);
+    if (endpoint->work & SHM_WORK_REACHING)
+        events += shm_reaching_work(endpoint);
+    if (endpoint->work & SHM_WORK_ANNOUNCE)
+        update_announce_only(endpoint);
+    if (endpoint->work & SHM_WORK_PROBE)
+        shm_probe_all(endpoint);
+    return events;
+}
+
+/*
+ * Waking a sender costs us a system call and an interrupt to its core, and awake it competes for the memory that we copy from. As
+ * long as it has more for us to fetch it misses nothing by sleeping on, up to a bound.
+ */
+static void wake_soon(struct shm_endpoint *endpoint)
+{
+    uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
+
+    endpoint->moved_since += endpoint->moved;
+    if (endpoint->moved >= SHM_PIECE && endpoint->moved_since < SHM_WAKE_BYTES &&
+        shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
+        ofp_flush_later(endpoint->base);
+    else
+        shm_wake_sleepers(endpoint);
+}
+
+int shm_progress(struct ofp_endpoint *base)
+{
+    struct shm_endpoint *endpoint = shm_endpoint_of(base);
+    int events = 0;
+
+    endpoint->in_progress = true;
+    endpoint->moved = 0;
+    for (; events < SHM_DRAIN && endpoint->moved < SHM_PIECE; events++) {
+        uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
+
+        if (!shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
+            break;
+        endpoint->stalled = take(endpoint, shm_ring_slot(&endpoint->ring, endpoint->head), state) == STALLED;
+        if (SHM_UNLIKELY(endpoint->stalled))
+            break;
+        shm_ring_free(&endpoint->ring, endpoint->head++);
+    }
+    if (SHM_LIKELY(events))
+        update_announce_only(endpoint);
+    else if (SHM_UNLIKELY(++endpoint->empty_polls % SHM_MEND_POLLS == 0))
+        shm_segment_mend(endpoint);
+    if (SHM_UNLIKELY(endpoint->work))
+        events += work(endpoint);
+    endpoint->in_progress = false;
+    if (SHM_UNLIKELY(!ofp_list_empty(&endpoint->to_wake)))
+        wake_soon(endpoint);
+    return events;
+}

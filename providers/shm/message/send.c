@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting a send: in the slot, in a bounce buffer, or announced.
+ *
+ * The small tagged send is the path that everything else steps aside for: one compare-and-swap, two cache lines of
+ * theirs (tail hint and slot), one exchange; no call out of this file, no allocation, no system call.
+ */
+#include "message/send.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/iov.h"
+#include "base/pending.h"
+#include "link/bounce.h"
+#include "link/publish.h"
+#include "memory/arena.h"
+#include "rma/direct.h"
+
+/* Copy at most SHM_INLINE_SIZE bytes; the branches beat a call of memcpy for the shortest ones. */
+static inline void copy_inline(uint8_t *target, const uint8_t *source, uint64_t length)
+{
+    if (length == 8) {
+        memcpy(target, source, 8);
+    } else if (length >= 16 && length <= 32) {
+        memcpy(target, source, 16);
+        memcpy(target + length - 16, source + length - 16, 16);
+    } else if (length) {
+        memcpy(target, source, length);
+    }
+}
+
+static inline void fill_envelope(struct shm_content *content, enum shm_kind kind, const struct ofp_operation *op,
+                                 uint64_t length)
+{
+    static const uint8_t channels[] = {
+        [OFP_CHANNEL_MESSAGE] = 0, [OFP_CHANNEL_TAGGED] = SHM_TAGGED, [OFP_CHANNEL_INTERNAL] = SHM_INTERNAL};
+
+    content->kind = (uint8_t)kind;
+    content->flags =
+        (uint8_t)(channels[ofp_operation_rows[op->op].channel] | (op->flags & OFP_REMOTE_CQ_DATA ? SHM_HAS_DATA : 0));
+    content->length = (uint32_t)length;
+    content->tag = op->tag;
+    content->data = op->data;
+}
+
+static inline int post_inline(struct shm_link *link, const struct ofp_transfer *transfer)
+{
+    uint64_t state;
+    struct shm_slot *slot = shm_ring_claim(&link->ring, link->number_there, &state);
+
+    if (SHM_UNLIKELY(!slot))
+        return -EAGAIN;
+    fill_envelope(&slot->content, SHM_INLINE, transfer->op, transfer->length);
+    if (SHM_LIKELY(transfer->iov_count == 1))
+        copy_inline(slot->content.payload, transfer->iov[0].iov_base, transfer->length);
+    else
+        shm_gather(slot->content.payload, transfer->iov, transfer->iov_count, 0, transfer->length);
+    shm_publish(link, slot, state);
+    return OFP_POST_DONE;
+}
+
+static int post_bounce(struct shm_link *link, const struct ofp_transfer *transfer)
+{
+    struct shm_endpoint *endpoint = link->endpoint;
+    struct shm_slot *slot;
+    uint64_t state;
+    int index;
+
+    if (!shm_ring_has_room(&link->ring))
+        return -EAGAIN;
+    index = shm_bounce_take(link, false);
+    if (index < 0)
+        return index;
+    OFP_SHM_STEP(bounce_taken);
+    shm_gather(shm_bounce_memory(&endpoint->segment, (uint32_t)index), transfer->iov, transfer->iov_count, 0,
+               transfer->length);
+    OFP_SHM_STEP(bounce_filled);
+    slot = shm_ring_claim(&link->ring, link->number_there, &state);
+    if (!slot) {
+        shm_bounce_give(endpoint, (uint32_t)index);
+        return -EAGAIN;
+    }
+    fill_envelope(&slot->content, SHM_BOUNCE, transfer->op, transfer->length);
+    slot->content.bounce.index = (uint32_t)index;
+    slot->content.bounce.generation = endpoint->bounce.buffers[index].generation;
+    shm_publish(link, slot, state);
+    OFP_SHM_STEP(bounce_sent);
+    return OFP_POST_DONE;
+}
+
+/* The sender's memory, as the receiver may reach it. */
+static void fill_announcement(struct shm_content *content, struct shm_link *link, struct ofp_pending *pending)
+{
+    const struct ofp_transfer *transfer = &pending->transfer;
+    struct shm_announced_fields *fields = &content->announced;
+    uint64_t offset = 0;
+
+    fill_envelope(content, SHM_ANNOUNCED, transfer->op, 0);
+    if ((transfer->op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)) == OFP_DELIVERY_COMPLETE)
+        content->flags |= SHM_FETCH;
+    fields->length = transfer->length;
+    fields->id = pending->id;
+    fields->iov_count = transfer->iov_count;
+    fields->arena = 0;
+    if (transfer->iov_count == 1) {
+        fields->address = (uint64_t)(uintptr_t)transfer->iov[0].iov_base;
+        fields->arena = shm_arena_locate(link->endpoint->domain, transfer->iov[0].iov_base, transfer->length, &offset);
+    } else {
+        /* The kept copy stays where it is for as long as the operation is pending. */
+        fields->address = (uint64_t)(uintptr_t)transfer->iov;
+    }
+    fields->arena_offset = offset;
+}
+
+static int post_announced(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
+{
+    uint64_t state;
+    struct shm_slot *slot = shm_ring_claim(&link->ring, link->number_there, &state);
+    struct ofp_pending *pending;
+
+    if (!slot)
+        return -EAGAIN;
+    /* Only now: what was retained cannot be given back. */
+    pending = ofp_transfer_retain(base, link->peer, transfer);
+    OFP_SHM_STEP(announce_retained);
+    if (!pending) {
+        slot->content.kind = SHM_NOTHING;
+        shm_publish(link, slot, state);
+        return -EAGAIN;
+    }
+    pending->provider_data[SHM_PENDING_STATE] = SHM_PENDING_ANNOUNCED;
+    fill_announcement(&slot->content, link, pending);
+    shm_publish(link, slot, state);
+    OFP_SHM_STEP(announce_sent);
+    return OFP_POST_PENDING;
+}
+
+static int post_long(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
+{
+    uint64_t op_flags = transfer->op->flags;
+    bool receiver_is_full;
+    int result;
+
+    /* Who is to tell when it has the message is told of it, and answers DONE. */
+    if (op_flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))
+        return post_announced(base, link, transfer);
+    /* A hint, and no harm when it is stale: relaxed. */
+    receiver_is_full = ofp_load_relaxed(&link->ring.header->status) & SHM_ANNOUNCE;
+    if (transfer->length > link->endpoint->segment.bounce_size || receiver_is_full)
+        return post_announced(base, link, transfer);
+    result = post_bounce(link, transfer);
+    /*
+     * No buffer to spare for this peer: the message is announced and kept here. Waiting for one could be for ever, since those
+     * behind this message may be the ones that the peer waits for before it takes any.
+     */
+    return result == -ENOMEM || result == -EAGAIN ? post_announced(base, link, transfer) : result;
+}
+
+int shm_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct shm_link *link = shm_link_of(peer);
+
+    /* Dying: the core keeps the operation until the peer is lost. Or what was posted before has yet to leave. */
+    if (SHM_UNLIKELY(!link || !link->ready))
+        return -EAGAIN;
+    if (SHM_UNLIKELY(transfer->remote_count))
+        return shm_post_remote(base, link, transfer);
+    if (SHM_UNLIKELY(transfer->op->op == OFP_INTERNAL_SEND && !(link->segment.knows & SHM_KNOWS_INTERNAL)))
+        return -EOPNOTSUPP;
+    if (SHM_LIKELY(transfer->length <= SHM_INLINE_SIZE &&
+                   !(transfer->op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))))
+        return post_inline(link, transfer);
+    return post_long(base, link, transfer);
+}
+
+void shm_flush(struct ofp_endpoint *base) { shm_wake_sleepers(shm_endpoint_of(base)); }

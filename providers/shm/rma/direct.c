@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RMA without the peer: its table says where the memory lies, and who may do what with it.
+ *
+ *     mapped      the region lies in an arena of the peer, which we have mapped: copy
+ *     attach      process_vm_readv, process_vm_writev
+ *
+ * Whatever the table does not show, or we cannot reach, is asked for: the peer's core has the last word, and gives the
+ * reason of a refusal. So does what is to take effect behind earlier messages (info.msg_order has WAS or RAS).
+ */
+#include "rma/direct.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/copy.h"
+#include "base/iov.h"
+#include "base/pending.h"
+#include "link/attach.h"
+#include "link/bounce.h"
+#include "link/control.h"
+#include "link/link.h"
+#include "link/table.h"
+#include "memory/arena.h"
+#include "rma/remote.h"
+#include "rma/request.h"
+
+/* Beside 0 and errors: ask the peer. */
+#define NOT_DIRECT 2
+
+/* Where the memory of an operation is. */
+struct place {
+    struct shm_target target;
+    bool mapped; /* `pieces` are addresses of ours; otherwise of the peer's process */
+    struct iovec pieces[OFP_SEGMENT_LIMIT];
+};
+
+/* --------------------------------------------------------------------------------------------------------- finding */
+
+/* The region's first byte, by the best way there is. NULL: no way. */
+static char *reach_region(struct shm_link *link, const struct shm_target *target, bool *mapped)
+{
+    char *memory = NULL;
+
+    *mapped = true;
+    if (link->process == &link->endpoint->domain->self)
+        return (char *)(uintptr_t)target->address;
+    if (target->arena)
+        memory = shm_foreign_memory(link, target->arena, target->arena_offset, target->length);
+    /* The answer takes progress to arrive, which nobody makes whose operations are over when they are posted. */
+    if (memory || !link->attach || (target->arena && shm_foreign_arena_is_asked(link, target->arena)))
+        return memory;
+    *mapped = false;
+    return (char *)(uintptr_t)target->address;
+}
+
+/* False: the peer is to be asked. All of it is checked before any is touched. */
+static bool locate(struct shm_link *link, const struct ofp_transfer *transfer, struct place *place)
+{
+    const struct shm_region_entry *table = shm_table_of(link);
+    struct shm_target *target = &place->target;
+    char *memory;
+
+    if (!table || !shm_table_find(table, transfer->remote[0].key, target) ||
+        ofp_operation_remote_access(transfer->op->op, 0) & ~target->access)
+        return false;
+    memory = reach_region(link, target, &place->mapped);
+    if (!memory)
+        return false;
+    for (uint32_t i = 0; i < transfer->remote_count; i++) {
+        const struct ofp_remote_segment *piece = &transfer->remote[i];
+
+        /* One visit is to one region. */
+        if (piece->key != transfer->remote[0].key || piece->length > target->length ||
+            piece->offset > target->length - piece->length)
+            return false;
+        place->pieces[i] = (struct iovec){memory + piece->offset, piece->length};
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- moving */
+
+/* Between two lists of pieces of one sum. */
+static void copy(struct iovec *to, struct iovec *from, uint64_t length, bool out)
+{
+    while (length) {
+        uint64_t part = to->iov_len < from->iov_len ? to->iov_len : from->iov_len;
+
+        if (out)
+            shm_copy_nontemporal(to->iov_base, from->iov_base, part);
+        else
+            memcpy(to->iov_base, from->iov_base, part);
+        length -= part;
+        to->iov_base = (char *)to->iov_base + part;
+        from->iov_base = (char *)from->iov_base + part;
+        to->iov_len -= part;
+        from->iov_len -= part;
+        to += !to->iov_len;
+        from += !from->iov_len;
+    }
+}
+
+static enum shm_attach move(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
+                            uint64_t offset, uint64_t length)
+{
+    struct iovec local[OFP_SEGMENT_LIMIT + 1], remote[OFP_SEGMENT_LIMIT + 1];
+    uint32_t local_count = shm_cut(local, transfer->iov, transfer->iov_count, offset, length);
+    uint32_t remote_count = shm_cut(remote, place->pieces, transfer->remote_count, offset, length);
+    bool out = transfer->op->op == OFP_WRITE;
+
+    if (!length)
+        return SHM_ATTACH_DONE;
+    if (place->mapped) {
+        copy(out ? remote : local, out ? local : remote, length, out);
+        return SHM_ATTACH_DONE;
+    }
+    return out ? shm_attach_write(link, local, local_count, remote, remote_count, length)
+               : shm_attach_read(link, local, local_count, remote, remote_count, length);
+}
+
+/* A piece of an operation. 0; NOT_DIRECT; -EAGAIN: the peer is dying; -EFAULT. */
+static int visit_and_move(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
+                          uint64_t offset, uint64_t length)
+{
+    enum shm_attach result;
+
+    if (!shm_visit(link, &place->target))
+        return NOT_DIRECT;
+    OFP_SHM_STEP(visiting);
+    result = move(link, transfer, place, offset, length);
+    OFP_SHM_STEP(visited);
+    /* Closed meanwhile: its owner may not have waited for us to the end. */
+    if (!shm_visit_end(link, &place->target))
+        return NOT_DIRECT;
+    switch (result) {
+    case SHM_ATTACH_DONE:
+        return 0;
+    case SHM_ATTACH_FORBIDDEN:
+        link->attach = false;
+        return NOT_DIRECT;
+    case SHM_ATTACH_GONE:
+        shm_link_dying(link, SHM_END_DEAD);
+        return -EAGAIN;
+    default:
+        return -EFAULT;
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------- notices */
+
+static bool wants_notice(const struct shm_link *link, const struct ofp_transfer *transfer,
+                         const struct shm_target *target)
+{
+    return transfer->op->flags & OFP_REMOTE_CQ_DATA || target->access & SHM_ENTRY_EVENTS ||
+           ofp_load_relaxed(&link->ring.header->status) & SHM_EVENTS;
+}
+
+static void send_notice(struct shm_link *link, const struct ofp_transfer *transfer, const struct shm_target *target)
+{
+    bool has_data = transfer->op->flags & OFP_REMOTE_CQ_DATA;
+
+    shm_control_send(link, SHM_NOTICE, 0,
+                     &(struct shm_control_fields){.id = target->id,
+                                                  .length = transfer->length,
+                                                  .data = transfer->op->data,
+                                                  .completed = shm_event_of(transfer->op->op, has_data)});
+    OFP_SHM_STEP(noticed);
+    /* Others filled the ring in between: what follows waits behind it. */
+    if (!ofp_list_empty(&link->controls))
+        link->ready = false;
+}
+
+bool shm_notice_arrived(struct shm_link *link, const struct shm_content *content)
+{
+    const struct shm_control_fields *fields = &content->control;
+    struct ofp_domain *domain = link->endpoint->domain->base;
+    uint64_t side = fields->completed & ~(uint64_t)OFP_COMPLETED_REMOTE_CQ_DATA;
+
+    if ((side != OFP_COMPLETED_REMOTE_READ && side != OFP_COMPLETED_REMOTE_WRITE) || fields->id > UINT32_MAX)
+        return false;
+    ofp_remote_event(link->endpoint->base, link->peer, shm_core->region_by_id(domain, (uint32_t)fields->id),
+                     fields->completed, fields->data, fields->length);
+    return true;
+}
+
+/* --------------------------------------------------------------------------------------------------------- posting */
+
+static int post_direct(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
+{
+    struct ofp_pending *pending;
+    struct place place;
+    bool notice;
+    int result;
+
+    if (!locate(link, transfer, &place))
+        return NOT_DIRECT;
+    notice = wants_notice(link, transfer, &place.target);
+    if (notice && !shm_ring_has_room(&link->ring))
+        return -EAGAIN;
+    if (transfer->length > SHM_PIECE) {
+        pending = ofp_transfer_retain(base, link->peer, transfer);
+        if (!pending)
+            return -EAGAIN;
+        pending->provider_data[SHM_PENDING_STATE] = SHM_PENDING_DIRECT;
+        shm_reach_begin(link, pending);
+        return OFP_POST_PENDING;
+    }
+    result = visit_and_move(link, transfer, &place, 0, transfer->length);
+    if (result)
+        return result;
+    if (notice)
+        send_notice(link, transfer, &place.target);
+    return OFP_POST_DONE;
+}
+
+int shm_post_remote(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
+{
+    bool may = !link->unanswered && !(base->info->msg_order & (OFP_ORDER_WAS | OFP_ORDER_RAS));
+    int result = NOT_DIRECT;
+
+    if (may && !ofp_operation_is(transfer->op->op, OFP_ATOMIC_KIND))
+        result = post_direct(base, link, transfer);
+    return result == NOT_DIRECT ? shm_request_post(base, link, transfer) : result;
+}
+
+/* ------------------------------------------------------------------------------------- what has not left whole */
+
+static int work_direct(struct shm_link *link, struct ofp_pending *pending)
+{
+    const struct ofp_transfer *transfer = &pending->transfer;
+    uint64_t *moved = &pending->provider_data[SHM_PENDING_OFFSET];
+    uint64_t length = transfer->length - *moved < SHM_PIECE ? transfer->length - *moved : SHM_PIECE;
+    struct place place;
+    int result = NOT_DIRECT;
+
+    if (!link->up)
+        return 0;
+    if (locate(link, transfer, &place))
+        result = visit_and_move(link, transfer, &place, *moved, length);
+    if (result == NOT_DIRECT) {
+        shm_request_rest(link, pending);
+        return 1;
+    }
+    if (result == -EAGAIN)
+        return 0;
+    *moved += length;
+    if (!result && *moved < transfer->length)
+        return 1;
+    shm_reach_end(link);
+    if (!result && wants_notice(link, transfer, &place.target))
+        send_notice(link, transfer, &place.target);
+    ofp_transfer_complete(pending, -result, 0);
+    return 1;
+}
+
+int shm_reaching_work(struct shm_endpoint *endpoint)
+{
+    struct ofp_list *node, *following;
+    int events = 0;
+
+    OFP_LIST_EACH(node, following, &endpoint->reaching) {
+        struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, reaching);
+
+        if (link->reach->provider_data[SHM_PENDING_STATE] == SHM_PENDING_DIRECT)
+            events += work_direct(link, link->reach);
+        else
+            events += shm_request_work(link, link->reach);
+    }
+    if (ofp_list_empty(&endpoint->reaching))
+        endpoint->work &= ~(uint32_t)SHM_WORK_REACHING;
+    return events;
+}
+
+bool shm_reaching_can_move(struct shm_endpoint *endpoint)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, &endpoint->reaching) {
+        struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, reaching);
+        const struct ofp_pending *pending = link->reach;
+
+        if (link->up && (pending->provider_data[SHM_PENDING_STATE] == SHM_PENDING_DIRECT ||
+                         pending->provider_data[SHM_PENDING_ERROR] ||
+                         (shm_ring_has_room(&link->ring) && shm_bounce_would_have(link))))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SHM_DIRECT_H
+#define SHM_DIRECT_H
+
+#include "shm.h"
+
+int shm_post_remote(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer);
+/* One step of every operation that has not left whole. Returns events handled. */
+int shm_reaching_work(struct shm_endpoint *endpoint);
+/* Whether one of them could go on now. */
+bool shm_reaching_can_move(struct shm_endpoint *endpoint);
+bool shm_notice_arrived(struct shm_link *link, const struct shm_content *content);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SHM_REQUEST_H
+#define SHM_REQUEST_H
+
+#include "shm.h"
+
+int shm_request_post(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer);
+/* Ask for what is left of an operation that was begun otherwise. */
+void shm_request_rest(struct shm_link *link, struct ofp_pending *pending);
+int shm_request_work(struct shm_link *link, struct ofp_pending *pending);
+bool shm_answer_arrived(struct shm_link *link, const struct shm_content *content);
+
+#endif
