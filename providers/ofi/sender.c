@@ -59,7 +59,7 @@ void bridge_sender_open(struct ofp_endpoint *endpoint)
     uint64_t who;
 
     if (!bridge_core->param_bool("OFI_NAME_SENDERS") || !(endpoint->info->caps & OFP_CAP_SOURCE) ||
-        endpoint->info->cq_data_size < sizeof(uint64_t) || bridge_endpoint_name(endpoint, address, &length) != 0)
+        endpoint->info->cq_data_size < sizeof(uint64_t) || endpoint->ops->name(endpoint, address, &length) != 0)
         return;
     self->takes_names = true;
     who = who_is(endpoint, address, length);

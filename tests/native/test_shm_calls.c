@@ -204,6 +204,8 @@ static void name_process(struct shared *shared, uint32_t rank)
             ofp_store_release(&shared->words[WORD_HELD], (uint32_t)round + 1);
         }
         CHECK_EQUAL(link_count(&side), 1);
+        /* Its goodbye would be a loss to the bystander. */
+        progress_until(&side, &shared->words[WORD_OVER], 2);
     } else if (rank == ATTACKER) {
         struct shm_packet packet = shm_packet_of(shm_endpoint_of(side.endpoint), SHM_HELLO);
         struct shm_packet answer;
@@ -232,6 +234,7 @@ static void name_process(struct shared *shared, uint32_t rank)
         progress_until(&side, &shared->words[WORD_HELD], 2);
         CHECK_EQUAL(ofp_endpoint_statistics(side.endpoint, &statistics), 0);
         CHECK_EQUAL(statistics.peers_lost, 0);
+        ofp_store_release(&shared->words[WORD_OVER], 2);
     }
     side_close(&side);
 }
