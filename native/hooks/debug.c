@@ -143,7 +143,8 @@ static void debug_completed(struct ofp_hook_endpoint *hook, struct ofp_hook_oper
 
     check_lock(hook, "a completion");
     leave(hook, operation, more ? POSTED : ENDED);
-    if (!(completion->flags & kind_of(operation->code)))
+    /* The end of an internal operation says nothing. */
+    if (ofp_operation_row(operation->code)->completed && !(completion->flags & kind_of(operation->code)))
         violated(hook, "operation %llu of code %u ends with flags %#llx, which are another kind's", number,
                  operation->code, (unsigned long long)completion->flags);
     if (completion->error < 0)
