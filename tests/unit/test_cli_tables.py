@@ -59,6 +59,10 @@ def show_parameters() -> None:
     info.show_parameters(as_json=False)
 
 
+def show_hooks() -> None:
+    info.show_hooks(as_json=False)
+
+
 def show_atomics() -> None:
     atomics.show_atomics(provider="shm", caps=None, ep_type=None, as_json=False)
 
@@ -68,7 +72,9 @@ def show_measurements() -> None:
     pingpong.show([{"provider": "shm"}], [rows], as_json=False, single=True)
 
 
-@pytest.mark.parametrize("show", [show_providers, show_parameters, show_atomics, show_measurements])
+@pytest.mark.parametrize(
+    "show", [show_providers, show_parameters, show_hooks, show_atomics, show_measurements]
+)
 def test_no_word_is_cut_off(
     show: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,7 +92,7 @@ def test_no_word_is_cut_off(
 
 
 # Of a heading what explains it is left out where each row stands alone.
-HEADINGS = {"parameter", "provider", "or", "why", "it", "is", "not", "available", "bytes"}
+HEADINGS = {"hook", "parameter", "provider", "or", "why", "it", "is", "not", "available", "bytes"}
 
 
 def test_version_lists_the_providers(capsys: pytest.CaptureFixture[str]) -> None:
