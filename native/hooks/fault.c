@@ -178,8 +178,8 @@ static int fail(struct ofp_hook_endpoint *hook, const struct ofp_hook_operation 
 {
     const struct fault *fault = hook->private;
 
-    snprintf(verdict->text, sizeof(verdict->text), "a %s failed on purpose, as %s=%s asks", operation_name(operation->code),
-             option, core->option_string(hook, option));
+    snprintf(verdict->text, sizeof(verdict->text), "a %s failed on purpose, as %s=%s asks",
+             operation_name(operation->code), option, core->option_string(hook, option));
     return -fault->error;
 }
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hooks.h"
 #include "operation_name.h"
@@ -44,6 +45,9 @@ static void write_address(const struct ofp_hook_endpoint *hook, const struct ofp
     const struct ofp_info *info = hook->endpoint->info;
     size_t used = (size_t)snprintf(text, size, "%s://", info->provider);
 
+    /* A scheme has none of those that names of layered providers have. */
+    for (char *each = strpbrk(text, ":;"); each && each < text + strlen(info->provider); each = strpbrk(each, ":;"))
+        *each = '+';
     if (used >= size || hook->endpoint->domain->provider->address_format(info, peer->address, peer->address_length,
                                                                          text + used, size - used) != 0)
         text[0] = 0;
