@@ -14,6 +14,7 @@ BUILT = {
     "ofipy/providers/ofi/_bridge.abi3.so": {"ofp_provider_entry"},
     "ofipy/providers/shm/_shm.abi3.so": {"ofp_provider_entry"},
     "ofipy/providers/tcp/_tcp.abi3.so": {"ofp_provider_entry"},
+    "ofipy/providers/verbs/_verbs.abi3.so": {"ofp_provider_entry"},
 }
 
 

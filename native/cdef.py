@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: BSD-3-Clause
+# SPDX - License - Identifier : BSD - 3 - Clause
 """Makes the cffi binding `ofipy._ofp` from the core's public headers, which so stay the one place of truth."""
 
 import re
@@ -24,9 +24,13 @@ def declarations(header: str) -> str:
 
 def cdef() -> str:
     """Return the declarations of the whole binding."""
-    return "".join(declarations(header) for header in ("types.h", "ofp.h", "request.h", "connect.h"))
+    headers = ("types.h", "ofp.h", "request.h", "connect.h", "measure.h", "ways.h")
+    return "".join(declarations(header) for header in headers)
 
 
 ffibuilder = FFI()
 ffibuilder.cdef(cdef())
-ffibuilder.set_source("ofipy._ofp", '#include "ofipy/connect.h"\n#include "ofipy/request.h"')
+ffibuilder.set_source(
+    "ofipy._ofp",
+    "".join(f'#include "ofipy/{header}.h"\n' for header in ("connect", "measure", "request", "ways")),
+)

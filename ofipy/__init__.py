@@ -64,9 +64,13 @@ from ofipy._objects.receive_context import ReceiveContext
 from ofipy._objects.statistics import EndpointStatistics
 from ofipy._operations.connection import Connection
 from ofipy._operations.multi_receive import MessageView, MultiReceive
+from ofipy._operations.objects import ObjectRequest, Serializer
 
 if TYPE_CHECKING:
     from ofipy import measure
+    from ofipy._completion.selector import Selector, loop
+    from ofipy.jobs.job import Job
+    from ofipy.jobs.join import job
 
 __all__ = [
     "COMPLETION_DTYPE",
@@ -112,6 +116,7 @@ __all__ = [
     "Hook",
     "Info",
     "InvalidArgument",
+    "Job",
     "Message",
     "MessageRequest",
     "MessageTooLong",
@@ -121,6 +126,7 @@ __all__ = [
     "NoMessage",
     "NotConnected",
     "NotSupported",
+    "ObjectRequest",
     "Op",
     "Order",
     "Parameter",
@@ -137,6 +143,8 @@ __all__ = [
     "RemoteAccessError",
     "RemoteRegion",
     "Request",
+    "Selector",
+    "Serializer",
     "Threading",
     "ThreadingError",
     "TimedOut",
@@ -146,7 +154,9 @@ __all__ = [
     "__version__",
     "get_include",
     "getinfo",
+    "job",
     "listen",
+    "loop",
     "measure",
     "open",
     "parameters",
@@ -181,4 +191,17 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module("ofipy.measure")
+    if name == "job":
+        from ofipy.jobs.join import job
+
+        return job
+    if name == "Job":
+        from ofipy.jobs.job import Job
+
+        Job.__module__ = __name__
+        return Job
+    if name in ("loop", "Selector"):
+        from ofipy._completion import selector
+
+        return getattr(selector, name)
     raise AttributeError(f"module 'ofipy' has no attribute {name!r}")

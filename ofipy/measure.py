@@ -10,11 +10,22 @@ import numpy.typing as npt
 from ofipy._base.binding import check, ffi, lib
 from ofipy._base.contents import refuse_objects
 from ofipy._base.errors import InvalidArgument
+from ofipy._base.flags import Op, complete_flags
 from ofipy._base.limits import UINT32_MAX, UINT64_MAX, whole_number
+from ofipy._memory.region import Region, own_region
 from ofipy._memory.remote import RemoteRegion
 from ofipy._objects.endpoint import Endpoint
 
-__all__ = ["match", "pingpong", "socket_pingpong", "socket_stream", "stream", "write"]
+__all__ = [
+    "fetch_add",
+    "match",
+    "pingpong",
+    "rma",
+    "socket_pingpong",
+    "socket_stream",
+    "stream",
+    "write",
+]
 
 _NUMBER_BYTES = 8
 
@@ -27,10 +38,11 @@ def pingpong(
     send: Any,
     receive: Any,
     iterations: int,
-    tag: int = 0,
+    tag: int | None = 0,
+    complete: str | None = None,
     nanoseconds: npt.NDArray[np.int64] | None = None,
 ) -> float:
-    """A tagged ping-pong in C; the peer calls this at the same time.
+    """A ping-pong of messages in C; the peer calls this at the same time.
 
     Parameters
     ----------
@@ -40,12 +52,15 @@ def pingpong(
         The other side.
     first : bool
         Whether this side sends first.
-    send, receive : contiguous buffers of one size
+    send, receive : contiguous buffers of one size, or regions
         What to send, and where to receive.
     iterations : int
         Round trips.
-    tag : int
-        Of every message.
+    tag : int, optional
+        Of every message; None: the messages have none.
+    complete : str, optional
+        When a send is over, as of :meth:`Endpoint.send`. Default: when its buffer is free, by injection where the
+        message is short enough.
     nanoseconds : ndarray of int64, shape (iterations,), optional
         Where the time of each round trip goes.
 
@@ -59,21 +74,35 @@ def pingpong(
     InvalidArgument
         When the sizes differ.
     """
-    outgoing, incoming = _readable(send), _writable(receive)
-    if len(outgoing) != len(incoming):
-        raise InvalidArgument(f"buffers of {len(outgoing)} and {len(incoming)} bytes", operation="pingpong")
+    outgoing, incoming = _place(endpoint, "send", send), _place(endpoint, "receive", receive, writable=True)
+    if outgoing["length"] != incoming["length"]:
+        raise InvalidArgument(
+            f"buffers of {outgoing['length']} and {incoming['length']} bytes; as many of each are meant",
+            operation="pingpong",
+        )
     attributes = {
-        "send_buffer": outgoing,
-        "receive_buffer": incoming,
-        "length": len(outgoing),
+        **outgoing,
+        **incoming,
         "iterations": _count("iterations", iterations, "pingpong"),
         "nanoseconds": _times(nanoseconds, iterations, "pingpong"),
+        "untagged": tag is None,
+        "flags": complete_flags(complete),
     }
-    return _run(lib.ofp_measure_pingpong, "pingpong", endpoint, peer, first, tag, attributes)
+    return _run(lib.ofp_measure_pingpong, "pingpong", endpoint, peer, first, tag or 0, attributes)
 
 
-def stream(endpoint: Endpoint, peer: int, *, first: bool, buffer: Any, messages: int, tag: int = 0) -> float:
-    """A window of tagged messages one way in C, then an empty one back; the peer calls this at the same time.
+def stream(
+    endpoint: Endpoint,
+    peer: int,
+    *,
+    first: bool,
+    buffer: Any,
+    messages: int,
+    windows: int = 1,
+    tag: int = 0,
+    nanoseconds: npt.NDArray[np.int64] | None = None,
+) -> float:
+    """Windows of tagged messages one way in C, an empty one back behind each; the peer calls this at the same time.
 
     Parameters
     ----------
@@ -82,13 +111,17 @@ def stream(endpoint: Endpoint, peer: int, *, first: bool, buffer: Any, messages:
     peer : Peer or int
         The other side.
     first : bool
-        Whether this side sends the window.
+        Whether this side sends the windows.
     buffer : contiguous buffer
         What every message sends, or where every message is received.
     messages : int
-        In the window.
+        In a window.
+    windows : int
+        One after the other.
     tag : int
         Of every message.
+    nanoseconds : ndarray of int64, shape (windows,), optional
+        Where the time of each window goes.
 
     Returns
     -------
@@ -99,7 +132,9 @@ def stream(endpoint: Endpoint, peer: int, *, first: bool, buffer: Any, messages:
     attributes = {
         "send_buffer" if first else "receive_buffer": memory,
         "length": len(memory),
-        "iterations": _count("messages", messages, "stream"),
+        "depth": whole_number("messages", messages, 1, lib.OFP_COUNT_MAX, operation="stream"),
+        "iterations": _count("windows", windows, "stream"),
+        "nanoseconds": _times(nanoseconds, windows, "stream"),
     }
     return _run(lib.ofp_measure_stream, "stream", endpoint, peer, first, tag, attributes)
 
@@ -113,12 +148,13 @@ def write(
     send: Any,
     landing: Any,
     iterations: int,
+    complete: str | None = None,
     nanoseconds: npt.NDArray[np.int64] | None = None,
 ) -> float:
     """A ping-pong of writes in C; the peer calls this at the same time.
 
-    Each side counts up a number of 64 bits, writes it into the other's memory and spins until the same number is in
-    its own.
+    Each side counts up a number of 64 bits at the end of a buffer, writes the buffer into the other's memory and spins
+    until the same number is in its own.
 
     Parameters
     ----------
@@ -127,15 +163,19 @@ def write(
     peer : Peer or int
         The other side.
     remote : RemoteRegion
-        Its memory, of 8 bytes.
+        Its memory.
     first : bool
         Whether this side writes first.
-    send : contiguous buffer of 8 bytes
-        The number, the same on both sides at the start.
-    landing : contiguous buffer of 8 bytes
-        The memory of this side that the peer writes to; aligned.
+    send : contiguous buffer, or region
+        As long as that memory. The number is the same on both sides at the start; where the length is no multiple of
+        8 bytes it is the last byte alone.
+    landing : contiguous buffer
+        The memory of this side that the peer writes to, as long; aligned where the number has 64 bits.
     iterations : int
         Round trips.
+    complete : str, optional
+        When a write is over, as of :meth:`Endpoint.write`. Default: when its buffer is free, by injection where it is
+        short enough.
     nanoseconds : ndarray of int64, shape (iterations,), optional
         Where the time of each round trip goes.
 
@@ -147,24 +187,132 @@ def write(
     Raises
     ------
     InvalidArgument
-        When a size is not 8 bytes.
+        When the sizes differ, or are 0.
     """
-    outgoing, incoming = _writable(send), _writable(landing)
-    if not len(outgoing) == len(incoming) == remote.length == _NUMBER_BYTES:
+    outgoing = _place(endpoint, "send", send, writable=True)
+    incoming = _place(endpoint, "receive", landing, writable=True)
+    sizes = outgoing["length"], incoming["length"], remote.length
+    if len(set(sizes)) > 1 or not sizes[0]:
         raise InvalidArgument(
-            f"{len(outgoing)} bytes to send, {len(incoming)} to land in, {remote.length} remote: 8 are meant",
+            f"{sizes[0]} bytes to send, {sizes[1]} to land in, {sizes[2]} remote: as many of each are meant, "
+            "at least 1",
             operation="write",
         )
     attributes = {
-        "send_buffer": outgoing,
-        "receive_buffer": incoming,
-        "length": _NUMBER_BYTES,
+        **outgoing,
+        **incoming,
         "iterations": _count("iterations", iterations, "write"),
         "nanoseconds": _times(nanoseconds, iterations, "write"),
         "remote_offset": remote.offset,
         "remote_key": remote.key,
+        "flags": complete_flags(complete),
     }
     return _run(lib.ofp_measure_write, "write", endpoint, peer, first, 0, attributes)
+
+
+def fetch_add(
+    endpoint: Endpoint,
+    peer: int,
+    remote: RemoteRegion,
+    *,
+    iterations: int,
+    nanoseconds: npt.NDArray[np.int64] | None = None,
+) -> float:
+    """Add 1 to a number of the peer's, again and again, in C; the peer calls nothing.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        With a queue that nobody else reads meanwhile.
+    peer : Peer or int
+        Whose memory.
+    remote : RemoteRegion
+        The number, of 8 bytes.
+    iterations : int
+        How often; each time the completion is taken.
+    nanoseconds : ndarray of int64, shape (iterations,), optional
+        Where the time of each goes.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    InvalidArgument
+        When the memory is not of 8 bytes.
+    """
+    if remote.length != _NUMBER_BYTES:
+        raise InvalidArgument(f"{remote.length} bytes of remote memory; 8 are meant", operation="fetch_add")
+    attributes = {
+        "iterations": _count("iterations", iterations, "fetch_add"),
+        "nanoseconds": _times(nanoseconds, iterations, "fetch_add"),
+        "remote_offset": remote.offset,
+        "remote_key": remote.key,
+    }
+    return _run(lib.ofp_measure_fetch_add, "fetch_add", endpoint, peer, True, 0, attributes)
+
+
+def rma(
+    endpoint: Endpoint,
+    peer: int,
+    remote: RemoteRegion,
+    *,
+    reads: bool,
+    local: Any,
+    iterations: int,
+    depth: int = 1,
+    nanoseconds: npt.NDArray[np.int64] | None = None,
+) -> float:
+    """Writes, each delivered, or reads in C; the peer does nothing.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        With a queue that nobody else reads meanwhile.
+    peer : Peer or int
+        The other side.
+    remote : RemoteRegion
+        Its memory.
+    reads : bool
+        Reads, rather than writes.
+    local : contiguous buffer, or region
+        What to write from or read into, as long as that memory.
+    iterations : int
+        How many.
+    depth : int
+        How many at once.
+    nanoseconds : ndarray of int64, shape (iterations,), optional
+        Where the time from the end of one to the end of the next goes: of each, where there is one at once.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    InvalidArgument
+        When the sizes differ.
+    """
+    place = _place(endpoint, "receive" if reads else "send", local, writable=reads)
+    if place["length"] != remote.length:
+        raise InvalidArgument(
+            f"{place['length']} bytes here, {remote.length} remote; as many of each are meant",
+            operation="rma",
+        )
+    attributes = {
+        **place,
+        "op": Op.READ.value if reads else Op.WRITE.value,
+        "flags": complete_flags(None if reads else "delivery"),
+        "iterations": _count("iterations", iterations, "rma"),
+        "depth": whole_number("depth", depth, 1, lib.OFP_COUNT_MAX, operation="rma"),
+        "nanoseconds": _times(nanoseconds, iterations, "rma"),
+        "remote_offset": remote.offset,
+        "remote_key": remote.key,
+    }
+    return _run(lib.ofp_measure_rma, "rma", endpoint, peer, True, 0, attributes)
 
 
 def socket_pingpong(
@@ -206,7 +354,8 @@ def socket_pingpong(
     outgoing, incoming = _readable(send), _writable(receive)
     if len(outgoing) != len(incoming):
         raise InvalidArgument(
-            f"buffers of {len(outgoing)} and {len(incoming)} bytes", operation="socket_pingpong"
+            f"buffers of {len(outgoing)} and {len(incoming)} bytes; as many of each are meant",
+            operation="socket_pingpong",
         )
     attributes = {
         "fd": connection.fileno(),
@@ -222,7 +371,7 @@ def socket_pingpong(
 
 
 def socket_stream(connection: socket.socket, *, first: bool, buffer: Any, messages: int) -> float:
-    """What :func:`stream` does, over a bare stream socket that spins.
+    """What :func:`stream` does with one window, over a bare stream socket that spins.
 
     Parameters
     ----------
@@ -269,6 +418,21 @@ def _writable(buffer: Any) -> Any:
     return ffi.from_buffer("char[]", buffer, require_writable=True)
 
 
+def _place(endpoint: Endpoint, role: str, memory: Any, *, writable: bool = False) -> dict[str, Any]:
+    """What the loops are told of a buffer, or of a region, whose `role` is "send" or "receive"."""
+    if not isinstance(memory, Region):
+        view = _writable(memory) if writable else _readable(memory)
+        return {f"{role}_buffer": view, "length": len(view)}
+    region = own_region(memory, endpoint.domain, "measure")
+    view = _writable(region.array) if writable else _readable(region.array)
+    return {
+        f"{role}_buffer": view,
+        f"{role}_region": region.id,
+        f"{role}_offset": region.offset,
+        "length": region.length,
+    }
+
+
 def _count(name: str, value: int, operation: str) -> int:
     return whole_number(name, value, 1, 2**40, operation=operation)
 
@@ -279,7 +443,9 @@ def _times(nanoseconds: npt.NDArray[np.int64] | None, iterations: int, operation
         return ffi.NULL
     times = ffi.from_buffer("uint64_t[]", nanoseconds, require_writable=True)
     if len(times) < iterations:
-        raise InvalidArgument(f"room for {len(times)} times of {iterations} round trips", operation=operation)
+        raise InvalidArgument(
+            f"room for {len(times)} times of {iterations}; as many are meant", operation=operation
+        )
     return times
 
 

@@ -3,7 +3,7 @@
 
 ``python -m tests.asan -m pytest tests/api`` builds this tree into an environment of its own under ``build/``, again
 only what has changed, and runs the interpreter there with these arguments. The packages that the calling environment
-has are there too. Without arguments it only builds.
+has are there too. Without arguments it only builds; with ``--built`` in front of them it takes what was built before.
 
 What a sanitizer finds is printed with the stacks of C and of Python, and ends the process by SIGABRT.
 """
@@ -57,9 +57,11 @@ def environment_variables() -> dict[str, str]:
 
 
 def main() -> None:
-    python = build()
-    if len(sys.argv) > 1:
-        os.execve(python, [str(python), *sys.argv[1:]], environment_variables())
+    arguments = sys.argv[1:]
+    built = arguments[:1] == ["--built"]
+    python = ENVIRONMENT / "bin" / "python" if built else build()
+    if arguments[built:]:
+        os.execve(python, [str(python), *arguments[built:]], environment_variables())
 
 
 if __name__ == "__main__":

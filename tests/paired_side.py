@@ -8,6 +8,7 @@ count; each line out is one with count and value. Between two rounds it sleeps, 
 import json
 import sys
 
+from fabtests.compare.case import Cell
 from fabtests.compare.cases import CASES
 from fabtests.compare.field import Field
 
@@ -17,7 +18,7 @@ def main() -> None:
         for line in sys.stdin:
             order = json.loads(line)
             case = CASES[order["case"]]
-            cell = case.own_cell(order["mode"], order["bytes"])
+            cell = Cell(case.own, order["mode"], order["bytes"])  # what earlier commits have too
             if not field.has(cell.entrant):
                 sys.exit(f"{order['case']}: {field.absent[str(cell.entrant)]}")
             count = order.get("count") or case.calibrate(field, cell)

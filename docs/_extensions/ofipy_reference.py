@@ -203,7 +203,11 @@ def check_names(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "reference"
     text = "".join((folder / page).read_text("utf-8") for page in ("api.md", "records.md"))
     listed = set(
-        re.findall(r"^(?:   |\.\. data:: |```\{ofipy-dtype\} )([A-Za-z_]\w*)$", text, flags=re.MULTILINE)
+        re.findall(
+            r"^(?:   |\.\. data:: |\.\. autoclass:: |```\{ofipy-dtype\} )([A-Za-z_]\w*)$",
+            text,
+            flags=re.MULTILINE,
+        )
     )
     public = set(ofipy.__all__) - {"__version__", "measure"}
     if listed != public:

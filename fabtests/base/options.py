@@ -1,60 +1,109 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The options that every program takes, named as in libfabric's programs."""
+"""The options that every program of two sides takes, named as in libfabric's programs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from fabtests.base.out_of_band import OOB_PORT
+from fabtests.base.program import NotRun
+from fabtests.base.sizes import Sizes
 from ofipy.cli.support import Seconds
 from ofipy.pingpong.side import DEFAULT_PORT
-from ofipy.pingpong.sizes import DEFAULT_SIZES, parse_sizes
+from ofipy.pingpong.sizes import default_iterations
 
-__all__ = ["Options", "Sizes", "common_options"]
+if TYPE_CHECKING:
+    from fabtests.base.program import Program
+
+__all__ = ["COMMON", "Options", "attach_values", "make_options"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Options:
     """What the command line said; see the help text of each option."""
 
-    host: str | None
-    provider: str | None
-    source_address: str | None
-    source_port: str
-    destination_port: str
-    out_of_band: int | None
+    host: str | None = None
+    provider: str | None = None
+    ep_type: str
+    source_address: str | None = None
+    source_port: str = DEFAULT_PORT
+    destination_port: str = DEFAULT_PORT
+    oob_sync: int | None = None
+    oob_address: int | None = None
+    oob_port: int | None = None
+    oob_host: str | None = None
+    connections: int = 1
     iterations: int | None
-    warmup: int
-    sizes: tuple[int, ...]
-    verify: bool
-    machine_readable: bool
-    delivery: bool
-    pin_core: int | None
-    local: bool
-    timeout: float | None
+    warmup: int = 10
+    window: int = 64
+    sizes: Sizes
+    verify: bool = False
+    machine_readable: bool = False
+    as_json: bool = False
+    delivery: bool = False
+    wait: str = "sread"
+    completion: str
+    inject: int | None = None
+    align: bool = False
+    late_receives: bool = False
+    pin_core: str | None = None
+    local: bool = False
+    announce: bool = False
+    timeout: float | None = None
+    progress: str = "auto"
+    threading: str = "safe"
+    extra: dict[str, Any] = field(default_factory=dict)
+    """Values of the program's own options."""
+
+    @property
+    def client(self) -> bool:
+        """Whether this side is the client."""
+        return self.host is not None
+
+    def count(self, size: int, *, factor: int = 1) -> int:
+        """Repetitions for messages of `size` bytes."""
+        if self.iterations is not None:
+            return self.iterations
+        return default_iterations(size) * factor
 
 
-class Sizes(click.ParamType[tuple[int, ...]]):
-    """Value of ``-S``."""
+def attach_values(argument: str) -> str:
+    """``-b`` and ``-E`` take their port attached, as ``-b=4000``; alone they mean the usual one."""
+    return f"{argument}={OOB_PORT}" if argument in ("-b", "-E") else argument
 
-    name = "size"
 
-    def convert(
-        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> tuple[int, ...]:
-        """Parse text; defaults pass through."""
-        if isinstance(value, tuple):
-            return value
+class Port(click.ParamType[int]):
+    """A port, with the ``=`` that libfabric's programs want before it."""
+
+    name = "port"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        """Read it; 0: any, which the server then announces."""
         try:
-            return parse_sizes(value)
-        except ValueError as error:
-            self.fail(str(error), parameter, context)
+            port = int(str(value).removeprefix("="))
+        except ValueError:
+            port = -1
+        if not 0 <= port < 65536:
+            self.fail(f"{value!r} is no port", parameter, context)
+        return port
 
 
-OPTIONS = (
+def _no_prefix(context: click.Context, _parameter: click.Parameter, value: bool) -> bool:
+    if value and not context.resilient_parsing:
+        raise NotRun("capability msg_prefix: no provider of ofipy wants room before a message")
+    return value
+
+
+_number = click.IntRange(min=1)
+
+COMMON: tuple[Callable[[Any], Any], ...] = (
     click.argument("host", required=False),
     click.option("-p", "--provider", metavar="NAME", help="Provider, such as shm; default: as configured."),
+    click.option(
+        "-e", "--endpoint", "ep_type", type=click.Choice(["rdm", "msg", "dgram"]), help="Type of endpoint."
+    ),
     click.option("-s", "--source-address", metavar="ADDRESS", help="Address of the interface to use."),
     click.option(
         "-B",
@@ -74,20 +123,23 @@ OPTIONS = (
     ),
     click.option(
         "-b",
-        "out_of_band",
-        metavar="PORT",
-        type=click.IntRange(1, 65535),
-        is_flag=False,
-        flag_value=int(DEFAULT_PORT),
-        help="Exchange addresses over a TCP connection on this port.",
+        "oob_sync",
+        type=Port(),
+        metavar="[=PORT]",
+        help=f"Exchange addresses and synchronise over a TCP connection; default port {OOB_PORT}.",
     ),
     click.option(
-        "-I",
-        "--iterations",
-        type=click.IntRange(min=1),
-        metavar="NUMBER",
-        help="Timed round trips of each size; default: 10000 for small sizes, 100 from 1 MiB.",
+        "-E",
+        "oob_address",
+        type=Port(),
+        metavar="[=PORT]",
+        help=f"Exchange addresses over a TCP connection; default port {OOB_PORT}.",
     ),
+    click.option("-O", "oob_host", metavar="HOST", help="Host of that connection; default: HOST."),
+    click.option(
+        "-C", "connections", type=_number, metavar="NUMBER", default=1, help="Clients, one after the other."
+    ),
+    click.option("-I", "--iterations", type=_number, metavar="NUMBER", help="Repetitions that are timed."),
     click.option(
         "-w",
         "--warmup",
@@ -95,46 +147,84 @@ OPTIONS = (
         default=10,
         show_default=True,
         metavar="NUMBER",
-        help="Round trips before the clock starts.",
+        help="Repetitions before the clock starts.",
+    ),
+    click.option(
+        "-W",
+        "--window",
+        type=_number,
+        default=64,
+        show_default=True,
+        metavar="NUMBER",
+        help="Messages under way at once.",
     ),
     click.option(
         "-S",
         "--sizes",
-        type=Sizes(),
-        default=DEFAULT_SIZES,
         metavar="SIZE",
-        help="Bytes of a message, as 8,64k,1m, 'all' or r:start,increment,end; default: a selection.",
+        help="Bytes of a message: a number, 'all', l:8,64,1m or r:start,increment,end.",
     ),
     click.option("-v", "--verify", is_flag=True, help="Check every byte; the check is timed too."),
     click.option("-m", "--machine-readable", is_flag=True, help="Print one YAML mapping a row."),
-    click.option("-U", "--delivery", is_flag=True, help="Sends complete when delivered."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table."),
+    click.option("-U", "--delivery", is_flag=True, help="Operations complete when delivered."),
     click.option(
-        "--pin-core",
-        type=click.IntRange(min=0),
-        metavar="CORE",
-        help="Run on this core; with --local the other side runs on the next one.",
+        "-c",
+        "wait",
+        type=click.Choice(["spin", "sread", "fd", "yield"]),
+        default="sread",
+        show_default=True,
+        help="How to wait: polling, in the library, on its descriptor, polling politely.",
     ),
-    click.option("--local", is_flag=True, help="Start both sides here, pinned to two cores."),
+    click.option("-t", "completion", type=click.Choice(["queue", "counter"]), help="What to wait for."),
     click.option(
-        "--timeout",
-        type=Seconds(),
-        metavar="SECONDS",
-        help="End with exit code 124 after this time.",
+        "-j", "inject", type=click.IntRange(min=0), metavar="BYTES", help="Inject messages up to this size."
+    ),
+    click.option("-l", "align", is_flag=True, help="Align buffers to pages."),
+    click.option(
+        "-k", "prefix", is_flag=True, expose_value=False, callback=_no_prefix, help="Want prefix mode."
+    ),
+    click.option("-r", "late_receives", is_flag=True, help="Post receives late, not ahead (ping-pong)."),
+    click.option("--pin-core", metavar="CORES", help="Run on these cores: 0,2-4."),
+    click.option("--local", is_flag=True, help="Start both sides here, pinned to two cores."),
+    click.option("--announce", is_flag=True, hidden=True),
+    click.option("--oob-port", type=Port(), hidden=True),
+    click.option(
+        "--timeout", type=Seconds(), metavar="SECONDS", help="End with exit code 124 after this time."
+    ),
+    click.option(
+        "--data-progress",
+        "progress",
+        type=click.Choice(["auto", "manual"]),
+        default="auto",
+        show_default=True,
+        help="Who moves messages: a helper thread too, or only calls.",
+    ),
+    click.option(
+        "--threading",
+        type=click.Choice(["safe", "completion", "domain"]),
+        default="safe",
+        show_default=True,
+        help="Threading model.",
     ),
 )
 
 
-def common_options(function: Callable[[Options], None]) -> Callable[..., None]:
-    """Decorate a program so that it takes the common options as one :class:`Options`."""
-
-    def run(**values: Any) -> None:
-        options = Options(**values)
-        if options.local and options.host is not None:
-            raise click.UsageError("--local starts both sides here: give no host with it")
-        function(options)
-
-    run.__doc__ = function.__doc__
-    decorated: Callable[..., None] = run
-    for option in reversed(OPTIONS):
-        decorated = option(decorated)
-    return decorated
+def make_options(program: "Program", values: dict[str, Any]) -> Options:
+    """Common options and the program's own out of what the command line gave."""
+    known = {name: values.pop(name) for name in list(values) if name in Options.__dataclass_fields__}
+    text = known.pop("sizes", None)
+    try:
+        sizes = Sizes.parse(text, default=program.size)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    known["ep_type"] = known.get("ep_type") or program.ep_type
+    known["completion"] = known.get("completion") or ("counter" if program.counters else "queue")
+    known["iterations"] = known.get("iterations") or program.iterations
+    known["delivery"] = known.get("delivery") or program.delivery
+    options = Options(sizes=sizes, extra=values, **known)
+    if options.local and options.client:
+        raise click.UsageError("--local starts both sides here: give no host with it")
+    if program.check is not None:
+        program.check(options)
+    return options

@@ -3,12 +3,14 @@
 
 from dataclasses import dataclass
 
+from fabtests.compare.case import Line
+
 __all__ = ["BARS", "Bar", "find_bars"]
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bound on the ratio ofipy / peer of one row."""
+    """A bound on the ratio ofipy / peer of one row, or on what else the row tells."""
 
     case: str
     mode: str
@@ -18,13 +20,23 @@ class Bar:
     limit: float
     at_least: bool = False
     """The ratio is to reach the limit, rather than to stay within it."""
+    way: str = ""
+    """As of the row."""
+    key: str = ""
+    """A key of the row that is bound, in place of the ratio; there is no peer then."""
+
+    @property
+    def line(self) -> Line:
+        """The row that it is for."""
+        return Line(self.mode, self.size, self.way)
 
     def __str__(self) -> str:
-        return f"{'≥' if self.at_least else '≤'} {self.limit:g} × {self.peer}"
+        what = self.key or f"× {self.peer}"
+        return f"{'≥' if self.at_least else '≤'} {self.limit:g} {what}"
 
-    def met(self, ratio: float) -> bool:
-        """Whether this ratio does."""
-        return ratio >= self.limit if self.at_least else ratio <= self.limit
+    def met(self, value: float) -> bool:
+        """Whether this ratio, or value of the key, does."""
+        return value >= self.limit if self.at_least else value <= self.limit
 
 
 MIB = 1 << 20
@@ -32,8 +44,13 @@ MIB = 1 << 20
 BARS = (
     Bar("shm-latency", "blocking", 8, "mpi4py", 0.4),
     Bar("shm-latency", "prepared", 8, "mpi4py", 0.25),
-    Bar("shm-latency", "native", 8, "libfabric", 1.05),
-    Bar("shm-bandwidth", "array", MIB, "attach", 0.92, at_least=True),
+    Bar("shm-latency", "native", 8, "libfabric", 1.0),
+    Bar("shm-latency", "native", 8, "ucx", 1.2),
+    Bar("shm-latency", "native", 65536, "ucx", 1.1),
+    Bar("shm-latency", "native", MIB, "ucx", 1.1),
+    Bar("shm-bandwidth", "array", MIB, "attach", 2.0, at_least=True),
+    Bar("shm-bandwidth", "array-distinct", MIB, "attach", 1.4, at_least=True),
+    Bar("shm-bandwidth", "array-rewritten", MIB, "attach", 1.6, at_least=True),
     Bar("shm-bandwidth", "domain", MIB, "attach", 2.0, at_least=True),
     Bar("shm-bandwidth", "domain-rewritten", MIB, "attach", 2.0, at_least=True),
     Bar("shm-rma", "target-idle", MIB, "attach", 2.0, at_least=True),
@@ -41,16 +58,45 @@ BARS = (
     Bar("shm-rma", "native", 8, "tagged", 1.0),
     Bar("shm-rma", "blocking", 8, "tagged", 1.0),
     Bar("shm-rma", "prepared", 8, "tagged", 1.0),
+    Bar("shm-rate", "native", 8, "ucx", 0.6, at_least=True),
+    Bar("shm-rate", "request", 1024, "mpi4py", 1.0, at_least=True),
+    Bar("rma-rate", "batch", 8, "ucx", 0.3, at_least=True),
+    Bar("atomic-latency", "blocking", 8, "write", 2.0),
+    Bar("atomic-latency", "blocking", 8, "mpi4py", 1.0),
+    Bar("atomic-latency", "native", 8, "ucx", 4.0),
     Bar("tcp-latency", "blocking", 8, "socket", 1.15),
     Bar("tcp-latency", "native", 8, "libfabric", 1.05),
     Bar("tcp-rate", "batch", 8, "libfabric", 5.0, at_least=True),
     Bar("tcp-bandwidth", "array", MIB, "socket", 0.95, at_least=True),
     Bar("tcp-bandwidth", "array", MIB, "libfabric", 0.95, at_least=True),
+    Bar("tcp-bandwidth", "request", 65536, "socket", 0.9, at_least=True),
     Bar("match-depth", "expected", 16384, "depth-1", 1.5),
     Bar("match-depth", "unexpected", 16384, "depth-1", 1.5),
+    Bar("await", "loop", 8, "uvloop", 0.25),
+    Bar("await", "loop-100", 8, "uvloop", 1.0),
+    Bar("await", "await", 8, "uvloop", 0.5),
+    Bar("await", "await-100", 8, "uvloop", 1.2),
+    Bar("threads", "request", 8, "one-thread", 0.95, at_least=True),
+    Bar("threads", "shared", 8, "one-thread", 0.8, at_least=True),
+    Bar("fan-in", "batch", 8, "mpi4py", 2.0, at_least=True),
+    Bar("fan-in", "batch", 8, "", 0.95, at_least=True, key="jain"),
+    Bar("fan-in", "batch", 8, "", 0, key="starved"),
+    Bar("start", "open", 0, "numpy", 0.05),
+    Bar("start", "import", 0, "numpy", 1.15),
+    *(Bar("link-latency", mode, 8, "shm", 1.10, way="shm") for mode in ("native", "prepared", "blocking")),
+    *(Bar("link-latency", mode, 8, "tcp", 1.05, way="tcp") for mode in ("native", "prepared", "blocking")),
+    *(
+        Bar("link-bandwidth", mode, MIB, way, 0.95, at_least=True, way=way)
+        for mode in ("array", "domain")
+        for way in ("shm", "tcp")
+    ),
+    Bar("verbs-latency", "native-send", 8, "perftest", 1.1),
+    Bar("verbs-latency", "native-write", 8, "perftest", 1.1),
+    Bar("verbs-latency", "native", 8, "libfabric", 1.0),
+    Bar("verbs-bandwidth", "native-write", 65536, "perftest", 1 / 1.1, at_least=True),
 )
 
 
-def find_bars(case: str, mode: str, size: int) -> tuple[Bar, ...]:
+def find_bars(case: str, line: Line) -> tuple[Bar, ...]:
     """The bars that this row has to meet."""
-    return tuple(bar for bar in BARS if (bar.case, bar.mode, bar.size) == (case, mode, size))
+    return tuple(bar for bar in BARS if bar.case == case and bar.line == line)

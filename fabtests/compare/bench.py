@@ -82,6 +82,19 @@ class Bench:
             times[index] = perf_counter_ns() - begin
         return times, contender.sample(samples)
 
+    def singles(self, mode: str, size: int, count: int) -> Times:
+        """Time `count` single round trips.
+
+        Returns
+        -------
+        numpy.ndarray
+            Nanoseconds of each; meaningful on the first side.
+        """
+        contender = self._contender
+        contender.prepare(size, mode)
+        contender.exchange(WARMUP)
+        return contender.sample(count)
+
     def busy_latency(self, mode: str, size: int, batch: int, nanoseconds: float) -> tuple[int, int]:
         """Count round trips in a given time while a Python thread computes beside the first side.
 
@@ -123,17 +136,10 @@ class Bench:
         """
         contender = self._contender
         contender.prepare(size, mode)
+        contender.reads = rewrite
         contender.stream(window)
         contender.settle()
-        times = np.zeros(count, dtype=np.int64)
-        for index in range(count):
-            if rewrite and self._first:
-                contender.rewrite(index & 0xFF)
-            begin = perf_counter_ns()
-            contender.stream(window)
-            times[index] = perf_counter_ns() - begin
-            contender.settle()
-        return times
+        return contender.windows(window, count)
 
     def close(self) -> None:
         """Close the contender."""

@@ -2,17 +2,29 @@
 """What every case has: its rows, whom each row is compared with, how one round of one contender is taken."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fabtests.compare.entrants import OFIPY, Entrant
 from fabtests.compare.field import Field
+from fabtests.compare.statistics import Summary
 
-__all__ = ["NO_SAMPLES", "Case", "Cell", "Round"]
+__all__ = ["NO_SAMPLES", "Case", "Cell", "Line", "Round"]
 
 NO_SAMPLES: npt.NDArray[np.float64] = np.zeros(0)
+
+
+class Line(NamedTuple):
+    """What a row of the result is about."""
+
+    mode: str
+    size: int
+    way: str = ""
+    """The provider that the messages go by, where the case's own has several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +43,8 @@ class Round:
     value: float
     samples: npt.NDArray[np.float64]
     """Single measurements, for the tail."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What else it found, by the row's key."""
 
 
 class Case(ABC):
@@ -69,19 +83,27 @@ class Case(ABC):
 
     def higher_is_better(self, mode: str) -> bool:
         """Whether that is a rate rather than a time."""
-        return self.metric_of(mode) != "usec_per_transfer"
+        return not self.metric_of(mode).startswith("usec")
 
-    def groups(self) -> list[list[tuple[str, int]]]:
-        """Rows (mode, size) by group, one a size; the rounds of a group's contenders alternate."""
-        return [[(mode, size) for mode in self.modes] for size in self.sizes]
+    def groups(self) -> list[list[Line]]:
+        """Rows by group, one a size; the rounds of a group's contenders alternate."""
+        return [[Line(mode, size) for mode in self.modes] for size in self.sizes]
 
-    def own_cell(self, mode: str, size: int) -> Cell:
+    def own_cell(self, line: Line) -> Cell:
         """What to measure of ofipy for a row."""
-        return Cell(self.own, mode, size)
+        return Cell(self.own, line.mode, line.size)
 
-    def peer_cells(self, mode: str, size: int) -> dict[str, Cell]:
+    def peer_cells(self, line: Line) -> dict[str, Cell]:
         """What to measure of each peer for a row; most have one way only."""
-        return {peer.name: Cell(peer, "plain", size) for peer in self.peers}
+        return {peer.name: Cell(peer, "plain", line.size) for peer in self.peers}
+
+    def sum_up_own(self, rounds: list[Round], summary: Summary) -> Summary:
+        """What to say of ofipy's rounds; by default what is said of all."""
+        return summary
+
+    def sum_up_facts(self, rounds: list[Round]) -> Mapping[str, Any]:
+        """Further keys of a contender's part of the row; of ofipy they are the row's own."""
+        return {}
 
     @abstractmethod
     def calibrate(self, field: Field, cell: Cell) -> int:

@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The cases by name."""
 
+from fabtests.compare.atomics import AtomicLatency
+from fabtests.compare.awaiting import Await
 from fabtests.compare.case import Case
 from fabtests.compare.depth import MatchDepth
+from fabtests.compare.fan_in import FanIn
 from fabtests.compare.latency import Gil, ShmLatency, TcpLatency
+from fabtests.compare.link import LinkBandwidth, LinkLatency
 from fabtests.compare.rma import ShmRma
+from fabtests.compare.rma_rate import RmaRate
+from fabtests.compare.shm_rate import ShmRate
+from fabtests.compare.start import Start
+from fabtests.compare.threads import Threads
+from fabtests.compare.verbs import VerbsBandwidth, VerbsLatency
 from fabtests.compare.windows import ShmBandwidth, TcpBandwidth, TcpRate
 
 __all__ = ["CASES"]
@@ -15,10 +24,21 @@ CASES: dict[str, Case] = {
         ShmLatency(),
         ShmBandwidth(),
         ShmRma(),
+        ShmRate(),
+        RmaRate(),
+        AtomicLatency(),
         MatchDepth(),
         TcpLatency(),
         TcpRate(),
         TcpBandwidth(),
+        LinkLatency(),
+        LinkBandwidth(),
+        VerbsLatency(),
+        VerbsBandwidth(),
+        Await(),
+        Threads(),
+        Start(),
+        FanIn(),
         Gil(),
     )
 }

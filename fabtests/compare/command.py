@@ -1,25 +1,42 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``fabtests compare``: choose cases, run them, report."""
 
+import statistics
 from collections.abc import Iterable
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import ofipy
-from fabtests.compare.case import Case
+from fabtests.compare.bars import BARS
+from fabtests.compare.case import Case, Line
 from fabtests.compare.cases import CASES
 from fabtests.compare.field import Field
-from fabtests.compare.report import build_document, print_tables
+from fabtests.compare.report.output import Output
 from fabtests.compare.runner import Row, run_case, select_rows
+from fabtests.compare.second import parse_environments
+from fabtests.compare.tables import build_document, print_tables
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json, status_console
-from ofipy.pingpong.machine import StealClock, describe_machine
+from ofipy.pingpong.machine import StealClock, describe_machine, measure_handover
 from ofipy.pingpong.pair import pick_cores
 
 __all__ = ["run"]
 
 
-def run(*, cases: str | None, rounds: int, modes: str | None, sizes: str | None, as_json: bool) -> None:
+ROUNDS, QUICK_ROUNDS = 15, 3
+
+
+def run(
+    *,
+    cases: str | None,
+    rounds: int | None,
+    modes: str | None,
+    sizes: str | None,
+    quick: bool,
+    as_json: bool,
+    output: Output,
+    peer_pythons: Iterable[str] = (),
+) -> None:
     """Run the command; the parameters are its options as given.
 
     Raises
@@ -27,8 +44,34 @@ def run(*, cases: str | None, rounds: int, modes: str | None, sizes: str | None,
     click.UsageError
         For a case, mode or size that does not exist.
     CommandError
-        When the provider is not there.
+        When the provider or an environment that is named is not there, or something has become slower than in the
+        earlier result.
     """
+    plan, impossible = make_plan(cases, modes, sizes, quick=quick)
+    environments = parse_environments(peer_pythons)
+    rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
+    steal, cores = StealClock(), pick_cores()
+    with Field(cores=cores, environments=environments) as field:
+        rows, handovers = run_plan(plan, field, rounds=rounds)
+        absent = field.absent | impossible
+    machine = describe_machine(cores=cores, steal=steal) | {
+        "handover_usec": round(statistics.median(handovers), 4) if handovers else None,
+        "rounds": rounds,
+    }
+    document = build_document(rows, machine=machine, absent=absent)
+    if as_json:
+        print_json(document)
+    else:
+        print_tables(data_console(), rows, machine=machine, absent=absent)
+    slower = [change.name for change in output.write(document, quietly=as_json) if change.is_regression]
+    if slower:
+        raise CommandError(f"slower than in {output.against} beyond the noise: {', '.join(slower)}")
+
+
+def make_plan(
+    cases: str | None, modes: str | None, sizes: str | None, *, quick: bool
+) -> tuple[list[tuple[Case, list[list[Line]]]], dict[str, str]]:
+    """What to run, and why each case that is left out is."""
     wanted_modes = split_names(
         modes, known={mode for case in CASES.values() for mode in case.modes}, what="mode"
     )
@@ -36,10 +79,11 @@ def run(*, cases: str | None, rounds: int, modes: str | None, sizes: str | None,
         sizes, known={str(size) for case in CASES.values() for size in case.sizes}, what="size"
     )
     chosen = [CASES[name] for name in split_names(cases, known=CASES, what="case") or CASES]
-    plan = [
-        (case, select_rows(case, set(wanted_modes), {int(size) for size in wanted_sizes})) for case in chosen
-    ]
-    plan = [(case, groups) for case, groups in plan if groups]
+    plan = []
+    for case in chosen:
+        of_case = {int(size) for size in wanted_sizes} or (quick_sizes(case) if quick else set())
+        if groups := select_rows(case, set(wanted_modes), of_case):
+            plan.append((case, groups))
     if not plan:
         raise click.UsageError("no row of these cases has such a mode and size")
     impossible = {case.name: reason for case, _ in plan if (reason := what_lacks(case))}
@@ -47,22 +91,26 @@ def run(*, cases: str | None, rounds: int, modes: str | None, sizes: str | None,
         raise CommandError(
             "; ".join(f"{name}: {reason}" for name, reason in impossible.items()), code=ExitCode.NO_PROVIDER
         )
-    plan = [(case, groups) for case, groups in plan if case.name not in impossible]
-
-    steal, cores = StealClock(), pick_cores()
-    with Field(cores=cores) as field:
-        rows = run_plan(plan, field, rounds=rounds)
-        absent = field.absent | impossible
-    machine = describe_machine(cores=cores, steal=steal) | {"rounds": rounds}
-    if as_json:
-        print_json(build_document(rows, machine=machine, absent=absent))
-    else:
-        print_tables(data_console(), rows, machine=machine, absent=absent)
+    return [(case, groups) for case, groups in plan if case.name not in impossible], impossible
 
 
-def run_plan(plan: list[tuple[Case, list[list[tuple[str, int]]]]], field: Field, *, rounds: int) -> list[Row]:
-    """Run the cases under a progress bar."""
+def quick_sizes(case: Case) -> set[int]:
+    """Those that a bar asks for; the smallest where none does."""
+    return {bar.size for bar in BARS if bar.case == case.name} or {case.sizes[0]}
+
+
+def run_plan(
+    plan: list[tuple[Case, list[list[Line]]]], field: Field, *, rounds: int
+) -> tuple[list[Row], list[float]]:
+    """Run the cases under a progress bar.
+
+    Returns
+    -------
+    tuple of lists
+        The rows; and the handover of a cache line between the two cores before each case and at the end, µs.
+    """
     rows: list[Row] = []
+    handovers: list[float] = []
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -76,9 +124,15 @@ def run_plan(plan: list[tuple[Case, list[list[tuple[str, int]]]]], field: Field,
             # Drawn between rounds only: a drawing thread would take turns on the cores that are measured.
             progress.update(task, advance=1, description=description, refresh=True)
 
+        def take_handover() -> None:
+            if (taken := measure_handover(field.cores)) is not None:
+                handovers.append(taken)
+
         for case, groups in plan:
+            take_handover()
             rows.extend(run_case(case, groups, field, rounds=rounds, step=step))
-    return rows
+        take_handover()
+    return rows, handovers
 
 
 def what_lacks(case: Case) -> str | None:

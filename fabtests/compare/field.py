@@ -2,14 +2,23 @@
 """Who runs: ofipy and the peers that are installed, each started when a case first needs it."""
 
 import contextlib
+import sys
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from fabtests.compare.entrants import LIBFABRIC, MATCHER, OFIPY, Absent, Entrant, recipe_of
+import ofipy
+from fabtests.compare.entrants import ALONE, LIBFABRIC, OFIPY, PERFTEST, UCX, Absent, Entrant, recipe_of
 from fabtests.compare.libfabric import Programs
+from fabtests.compare.perftest import Perftest
+from fabtests.compare.second import SecondEnvironment
+from fabtests.compare.ucx import Ucx
 from ofipy.pingpong.pair import Pair, PairError
 
 __all__ = ["Field"]
+
+Worked = Pair | Programs | Perftest | Ucx
+PROGRAMS = {"shm", "tcp"}  # what libfabric's programs take the place of the bridge for
 
 
 class Field:
@@ -19,14 +28,19 @@ class Field:
     ----------
     cores : tuple of int
         The core of each side.
+    environments : mapping of str to SecondEnvironment, optional
+        Those of peers that have one of their own.
     """
 
-    def __init__(self, *, cores: tuple[int, int]) -> None:
+    def __init__(
+        self, *, cores: tuple[int, int], environments: Mapping[str, SecondEnvironment] | None = None
+    ) -> None:
         self.cores = cores
+        self._environments = dict(environments or {})
         self.absent: dict[str, str] = {}
         """Why someone does not take part, by the text of the entrant."""
         self.versions: dict[Entrant, str] = {}
-        self._pairs: dict[Entrant, Pair | Programs] = {}
+        self._pairs: dict[Entrant, Worked] = {}
 
     def has(self, entrant: Entrant) -> bool:
         """Whether this contender can run; asked the first time, it is started."""
@@ -37,6 +51,11 @@ class Field:
                 self.absent[str(entrant)] = why.reason
         return entrant in self.versions
 
+    def renew(self, entrant: Entrant) -> None:
+        """Start a contender that is there anew."""
+        self._pairs.pop(entrant).close()
+        self._enter(entrant)
+
     def drop(self, entrant: Entrant, reason: str) -> None:
         """Take a peer out of the run."""
         self.versions.pop(entrant, None)
@@ -44,19 +63,27 @@ class Field:
             pair.kill()
         self.absent[str(entrant)] = reason
 
-    def pair(self, entrant: Entrant) -> Pair | Programs:
+    def pair(self, entrant: Entrant) -> Worked:
         """The worker processes of a contender that is there."""
         return self._pairs[entrant]
 
     def _enter(self, entrant: Entrant) -> None:
-        pair: Pair | Programs
-        if entrant.name == MATCHER:
-            pair = Pair("fabtests.compare.matcher:Matcher", cores=self.cores, count=1)
+        pair: Worked
+        if entrant.name in ALONE:
+            options: dict[str, Any] = (
+                {"provider": entrant.over, "allowed": self.cores} if entrant.over else {}
+            )
+            pair = Pair(ALONE[entrant.name], cores=self.cores, count=1, **options)
+        elif entrant == PERFTEST:
+            device = ofipy.getinfo(provider=entrant.over, ep_type="msg")[0].domain
+            pair = Perftest.found(device, cores=self.cores)
+        elif entrant == UCX:
+            pair = Ucx.found(cores=self.cores)
         else:
             try:
                 pair = self._start(entrant)
             except Absent as why:
-                if entrant.name != LIBFABRIC:
+                if entrant.name != LIBFABRIC or entrant.over not in PROGRAMS:
                     raise
                 pair = Programs.found(entrant.over, cores=self.cores, otherwise=why.reason)
         self._pairs[entrant] = pair
@@ -65,19 +92,27 @@ class Field:
     def _start(self, entrant: Entrant) -> Pair:
         """Start both sides and let them meet."""
         recipe = recipe_of(entrant)
-        launcher = recipe.launcher()
+        launcher, python = recipe.launcher(), sys.executable
+        if recipe.second:
+            environment = self._environments.get(recipe.second)
+            if environment is None:
+                raise Absent(f"needs an environment of its own: --peer-python {recipe.second}=PATH")
+            launcher, python = environment.launcher(recipe.count), environment.python
         try:
+            named = {"contender": recipe.contender} if recipe.target else {}
             pair = Pair(
-                "fabtests.compare.bench:Bench",
+                recipe.target or recipe.contender,
                 cores=self.cores,
                 launcher=launcher,
                 environment=recipe.environment,
-                contender=recipe.contender,
+                python=python,
+                count=recipe.count,
+                **named,
                 **recipe.options,
             )
             # One offer at a time: the second side may need what the first has set up.
             offers: list[Any] = pair.call("offer")
-            pair.call_each("meet", [(offers[1],), (offers[0],)])
+            pair.call_each("meet", [(offers[1],), *[(offers[0],)] * (recipe.count - 1)])
         except PairError as error:
             if entrant.name == OFIPY:
                 raise

@@ -4,7 +4,7 @@
 import numpy as np
 
 from fabtests.compare.case import NO_SAMPLES, Case, Cell, Round
-from fabtests.compare.entrants import LIBFABRIC, SHM_PEERS, TCP_PEERS
+from fabtests.compare.entrants import IN_C, SHM_PEERS, TCP_PEERS
 from fabtests.compare.field import Field
 
 __all__ = ["Gil", "Latency", "ShmLatency", "TcpLatency"]
@@ -19,8 +19,10 @@ class Latency(Case):
     """Half a round trip of a tagged ping-pong."""
 
     metric = "usec_per_transfer"
-    modes = ("native", "blocking", "prepared", "await")
+    modes: tuple[str, ...] = ("native", "blocking", "prepared", "await")
     sizes: tuple[int, ...] = (8, 64, 1024, 8192, 65536)
+    transfers = 2
+    """In one exchange."""
 
     def calibrate(self, field: Field, cell: Cell) -> int:
         """Round trips that fill a chunk."""
@@ -39,7 +41,8 @@ class Latency(Case):
         chunks, single = field.pair(cell.entrant).call(
             "latency", cell.mode, cell.size, count, CHUNKS, samples
         )[0]
-        return Round(float(np.median(chunks)) / count / 2e3, single / 2e3)
+        unit = self.transfers * 1e3
+        return Round(float(np.median(chunks)) / count / unit, single / unit)
 
 
 class ShmLatency(Latency):
@@ -47,6 +50,7 @@ class ShmLatency(Latency):
 
     name = "shm-latency"
     provider = "shm"
+    sizes = (*Latency.sizes, 1 << 20)
     peers = SHM_PEERS
 
 
@@ -64,7 +68,7 @@ class Gil(Latency):
     name = "gil"
     provider = "shm"
     sizes = (8,)
-    peers = tuple(peer for peer in SHM_PEERS if peer.name != LIBFABRIC)  # whose loop is in C
+    peers = tuple(peer for peer in SHM_PEERS if peer.name not in IN_C)
     batch = 10
     native_batch = 1000  # its point is to stay in C
     round_nanoseconds = 300e6  # many turns of the interpreter's switch interval of 5 ms

@@ -4,38 +4,22 @@
 Both sides are started for every round.
 """
 
-import contextlib
-import os
 import shutil
-import signal
-import socket
 import subprocess
-import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from fabtests.compare.contender import Times
 from fabtests.compare.entrants import Absent
-from ofipy.pingpong.leftovers import remove_leftovers
+from fabtests.compare.programs import START_SECONDS, ProgramError, free_port, run_both
 
-__all__ = ["BANDWIDTH", "PINGPONG", "LibfabricError", "Programs", "library_version", "run_program"]
+__all__ = ["BANDWIDTH", "PINGPONG", "Programs", "library_version", "read_row", "run_program"]
 
 PINGPONG = "fi_rdm_tagged_pingpong"
 BANDWIDTH = "fi_rdm_tagged_bw"
 LEAST_ITERATIONS = 20000
 LEAST_WINDOWS = 32
-START_SECONDS = 10.0
-RUN_SECONDS = 60.0
-STATE_LISTEN = "0A"  # in /proc/net/tcp
-
-
-class LibfabricError(Exception):
-    """The C program failed, or printed what cannot be read."""
-
-    exit_code = 1
 
 
 class Programs:
@@ -71,7 +55,7 @@ class Programs:
 
         Raises
         ------
-        LibfabricError
+        ProgramError
             When a program fails.
         Absent
             When there is no program for it.
@@ -163,7 +147,7 @@ def run_program(
 
     Raises
     ------
-    LibfabricError
+    ProgramError
         When either side fails.
     """
     port = free_port()
@@ -182,76 +166,13 @@ def run_program(
     ]
     if window is not None:
         command += ["-W", str(window)]
-    with started(command, cores[1]) as server:
-        wait_listening(server, port)
-        with started([*command, "127.0.0.1"], cores[0]) as client:
-            try:
-                output, errors = client.communicate(timeout=RUN_SECONDS)
-            except subprocess.TimeoutExpired:
-                raise LibfabricError(f"{program} did not finish within {RUN_SECONDS:g} s") from None
-            if client.returncode != 0:
-                raise LibfabricError(f"{program} ended with code {client.returncode}: {errors.strip()}")
-            return read_row(output)
-
-
-@contextlib.contextmanager
-def started(command: list[str], core: int) -> Iterator[subprocess.Popen[str]]:
-    """Run a program on one core; it does not outlive the block."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})  # inherited by the child
-    try:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-    finally:
-        os.sched_setaffinity(0, before)
-    try:
-        with process:
-            try:
-                yield process
-            finally:
-                if process.poll() is None:
-                    process.send_signal(signal.SIGTERM)
-                    try:
-                        process.wait(1.0)
-                    except subprocess.TimeoutExpired:
-                        process.kill()
-    finally:
-        remove_leftovers([process.pid])
-
-
-def free_port() -> int:
-    """A TCP port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port
-
-
-def wait_listening(server: subprocess.Popen[str], port: int) -> None:
-    """Return once the server listens.
-
-    The kernel's table is asked, since a trial connection would be taken for the client.
-    """
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            assert server.stderr is not None
-            raise LibfabricError(
-                f"the server ended with code {server.returncode}: {server.stderr.read().strip()}"
-            )
-        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-            for line in Path(table).read_text().splitlines()[1:]:
-                _, local, _, state, *_ = line.split()
-                if state == STATE_LISTEN and int(local.rpartition(":")[2], 16) == port:
-                    return
-        time.sleep(0.005)
-    raise LibfabricError(f"the server does not listen on port {port}")
+    return read_row(run_both(command, [*command, "127.0.0.1"], port=port, cores=cores))
 
 
 def read_row(output: str) -> dict[str, float]:
     """Take the figures from the last mapping of the machine-readable output."""
     _, brace, row = output.rpartition("{")
     if not brace:
-        raise LibfabricError(f"libfabric's program printed no result: {output!r}")
+        raise ProgramError(f"libfabric's program printed no result: {output!r}")
     pairs = (field.split(":") for field in row.partition("}")[0].split(","))
     return {name.strip(): float(value) for name, value in pairs}

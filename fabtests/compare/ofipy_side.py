@@ -3,8 +3,9 @@
 
 from typing import Literal
 
+from fabtests.compare.connected import ConnectedSide
 from fabtests.compare.contender import Contender, Times
-from fabtests.compare.ways import WAYS, Way
+from fabtests.compare.ways import WAYS, StreamsInC, Way
 from ofipy.pingpong.side import Side
 
 __all__ = ["Ofipy"]
@@ -21,13 +22,23 @@ class Ofipy(Contender):
         Provider by name.
     progress : str
         As of :func:`ofipy.open`.
+    connected : bool
+        By endpoints of type ``msg``.
     """
 
     distribution = "ofipy"
 
-    def __init__(self, first: bool, *, provider: str, progress: Literal["manual", "auto"] = "auto") -> None:
+    def __init__(
+        self,
+        first: bool,
+        *,
+        provider: str,
+        progress: Literal["manual", "auto"] = "auto",
+        connected: bool = False,
+    ) -> None:
         super().__init__(first)
-        self._side = Side(first, provider=provider, progress=progress)
+        kind = ConnectedSide if connected else Side
+        self._side: Side = kind(first, provider=provider, progress=progress)
         self._prepared: tuple[int, str] | None = None
         self._way: Way | None = None
 
@@ -69,7 +80,14 @@ class Ofipy(Contender):
 
     def stream(self, window: int) -> None:
         """One window in the mode prepared."""
+        self.way.reads = self.reads
         self.way.stream(window)
+
+    def windows(self, window: int, count: int) -> Times:
+        """Windows in the mode prepared, timed where the mode's loop is."""
+        if isinstance(self.way, StreamsInC):
+            return self.way.windows(window, count)
+        return super().windows(window, count)
 
     def settle(self) -> None:
         """What the mode does between windows."""

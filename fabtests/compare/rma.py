@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The case of writes into the other side's memory."""
 
-from fabtests.compare.case import Cell, Round
-from fabtests.compare.entrants import Entrant
+from fabtests.compare.case import Cell, Line, Round
 from fabtests.compare.field import Field
 from fabtests.compare.latency import ShmLatency
-from fabtests.compare.windows import Windows
+from fabtests.compare.windows import ATTACH, Windows
 
 __all__ = ["ShmRma"]
-
-ATTACH = Entrant("attach")
 
 
 class ShmRma(Windows):
@@ -30,22 +27,23 @@ class ShmRma(Windows):
         """A time where the target writes back."""
         return self.latency.metric if mode in self.small_modes else self.metric
 
-    def groups(self) -> list[list[tuple[str, int]]]:
+    def groups(self) -> list[list[Line]]:
         """Large writes, small ones."""
         return [
-            [(mode, self.large) for mode in self.large_modes],
-            [(mode, self.small) for mode in self.small_modes],
+            [Line(mode, self.large) for mode in self.large_modes],
+            [Line(mode, self.small) for mode in self.small_modes],
         ]
 
-    def own_cell(self, mode: str, size: int) -> Cell:
+    def own_cell(self, line: Line) -> Cell:
         """A ping-pong of writes is another than that of messages."""
-        return Cell(self.own, f"write-{mode}" if mode in self.small_modes else mode, size)
+        mode = f"write-{line.mode}" if line.mode in self.small_modes else line.mode
+        return Cell(self.own, mode, line.size)
 
-    def peer_cells(self, mode: str, size: int) -> dict[str, Cell]:
+    def peer_cells(self, line: Line) -> dict[str, Cell]:
         """Attach writes where ofipy writes; beside the ping-pong of writes stands that of messages."""
-        if mode in self.small_modes:
-            return {"tagged": Cell(self.own, mode, size)}
-        return {ATTACH.name: Cell(ATTACH, mode, size)}
+        if line.mode in self.small_modes:
+            return {"tagged": Cell(self.own, line.mode, line.size)}
+        return {ATTACH.name: Cell(ATTACH, line.mode, line.size)}
 
     def window(self, cell: Cell) -> int:
         """Writes in a window: one where the target reads and acknowledges each."""

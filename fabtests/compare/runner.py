@@ -2,23 +2,23 @@
 """Runs rounds in turn and sums them up into rows."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from fabtests.compare.bars import Bar, find_bars
-from fabtests.compare.case import Case, Cell, Round
-from fabtests.compare.entrants import MATCHER, OFIPY, Absent
+from fabtests.compare.case import Case, Cell, Line, Round
+from fabtests.compare.entrants import ALONE, OFIPY, Absent
 from fabtests.compare.field import Field
-from fabtests.compare.libfabric import LibfabricError
+from fabtests.compare.programs import ProgramError
 from fabtests.compare.statistics import Summary, ratio, summarize
 from ofipy.pingpong.pair import PairError
 
 __all__ = ["PeerResult", "Row", "run_case", "select_rows"]
 
-OWN = (OFIPY, MATCHER)
+OWN = (OFIPY, *ALONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class PeerResult:
     note: str | None
     """Why there is no ratio."""
     version: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """As it stands in the JSON document."""
@@ -40,6 +41,7 @@ class PeerResult:
             "ratio": None if self.ratio is None else round(self.ratio, 4),
             "version": self.version,
             **note,
+            **self.facts,
         }
 
 
@@ -48,51 +50,52 @@ class Row:
     """One line of the result."""
 
     case: Case
-    mode: str
-    size: int
+    line: Line
     own: Summary
     peers: dict[str, PeerResult]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Further keys."""
 
     def bars(self) -> list[tuple[Bar, bool | None]]:
         """The bars of this row, and whether each is met; None when the peer or the ratio is missing."""
         judged: list[tuple[Bar, bool | None]] = []
-        for bar in find_bars(self.case.name, self.mode, self.size):
-            quotient = self.peers[bar.peer].ratio if bar.peer in self.peers else None
-            judged.append((bar, None if quotient is None else bar.met(quotient)))
+        for bar in find_bars(self.case.name, self.line):
+            value = self.peers[bar.peer].ratio if bar.peer in self.peers else self.facts.get(bar.key)
+            judged.append((bar, None if value is None else bar.met(value)))
         return judged
 
     def document(self) -> dict[str, Any]:
         """As it stands in the JSON document."""
+        way = {"way": self.line.way} if self.line.way else {}
         return {
             "case": self.case.name,
             "provider": self.case.provider,
-            "mode": self.mode,
-            self.case.size_key: self.size,
-            "metric": self.case.metric_of(self.mode),
+            "mode": self.line.mode,
+            **way,
+            self.case.size_key: self.line.size,
+            "metric": self.case.metric_of(self.line.mode),
+            **self.facts,
             "ofipy": self.own.document(),
             "peers": {name: peer.document() for name, peer in self.peers.items()},
             "bars": [
-                {"peer": bar.peer, "limit": bar.limit, "at_least": bar.at_least, "met": met}
+                {"peer": bar.peer or None, "limit": bar.limit, "at_least": bar.at_least, "met": met}
+                | ({"key": bar.key} if bar.key else {})
                 for bar, met in self.bars()
             ],
         }
 
 
-def select_rows(case: Case, modes: Set[str], sizes: Set[int]) -> list[list[tuple[str, int]]]:
+def select_rows(case: Case, modes: Set[str], sizes: Set[int]) -> list[list[Line]]:
     """The groups of a case, without rows of other modes or sizes where the user named some."""
     groups = [
-        [
-            (mode, size)
-            for mode, size in group
-            if (not modes or mode in modes) and (not sizes or size in sizes)
-        ]
+        [line for line in group if (not modes or line.mode in modes) and (not sizes or line.size in sizes)]
         for group in case.groups()
     ]
     return [group for group in groups if group]
 
 
 def run_case(
-    case: Case, groups: list[list[tuple[str, int]]], field: Field, *, rounds: int, step: Callable[[str], None]
+    case: Case, groups: list[list[Line]], field: Field, *, rounds: int, step: Callable[[str], None]
 ) -> Iterator[Row]:
     """Measure a case.
 
@@ -116,12 +119,12 @@ def run_case(
     """
     for group in groups:
         results = run_group(case, group, field, rounds=rounds, step=step)
-        for mode, size in group:
-            yield build_row(case, mode, size, field, results)
+        for line in group:
+            yield build_row(case, line, field, results)
 
 
 def run_group(
-    case: Case, group: list[tuple[str, int]], field: Field, *, rounds: int, step: Callable[[str], None]
+    case: Case, group: list[Line], field: Field, *, rounds: int, step: Callable[[str], None]
 ) -> dict[Cell, list[Round]]:
     """All rounds of one group; every round begins with another cell, so that none is always first."""
     counts: dict[Cell, int] = {}
@@ -132,7 +135,7 @@ def run_group(
     results: dict[Cell, list[Round]] = {cell: [] for cell in counts}
     order = list(counts)
     for number in range(rounds):
-        step(f"{case.name} {group[0][0] if case.size_key == 'depth' else group[0][1]}")
+        step(f"{case.name} {group[0].mode if case.size_key == 'depth' else group[0].size}")
         first = number % max(1, len(order))
         for cell in order[first:] + order[:first]:
             if field.has(cell.entrant):
@@ -141,12 +144,12 @@ def run_group(
     return results
 
 
-def cells_of(case: Case, group: list[tuple[str, int]]) -> list[Cell]:
+def cells_of(case: Case, group: list[Line]) -> list[Cell]:
     """What a group measures, each cell once."""
     cells: dict[Cell, None] = {}
-    for mode, size in group:
-        cells[case.own_cell(mode, size)] = None
-        cells.update(dict.fromkeys(case.peer_cells(mode, size).values()))
+    for line in group:
+        cells[case.own_cell(line)] = None
+        cells.update(dict.fromkeys(case.peer_cells(line).values()))
     return list(cells)
 
 
@@ -160,28 +163,30 @@ def guarded(field: Field, cell: Cell) -> Iterator[None]:
         yield
     except Absent:
         return
-    except (PairError, LibfabricError) as error:
+    except (PairError, ProgramError) as error:
         if cell.entrant.name in OWN:
             raise
         field.drop(cell.entrant, f"failed at {cell.size} bytes: {error}")
 
 
-def build_row(case: Case, mode: str, size: int, field: Field, results: dict[Cell, list[Round]]) -> Row:
+def build_row(case: Case, line: Line, field: Field, results: dict[Cell, list[Round]]) -> Row:
     """Sum up one row."""
 
     def sum_up(cell: Cell) -> Summary:
         rounds = results[cell]
         samples = np.concatenate([each.samples for each in rounds])
         return summarize(
-            [each.value for each in rounds], samples, higher_is_better=case.higher_is_better(mode)
+            [each.value for each in rounds], samples, higher_is_better=case.higher_is_better(line.mode)
         )
 
-    own = sum_up(case.own_cell(mode, size))
+    own_cell = case.own_cell(line)
+    own = case.sum_up_own(results[own_cell], sum_up(own_cell))
     peers: dict[str, PeerResult] = {}
-    for name, cell in case.peer_cells(mode, size).items():
+    for name, cell in case.peer_cells(line).items():
         if not field.has(cell.entrant) or not results.get(cell):
             continue
         summary = sum_up(cell)
         quotient, note = ratio(own, summary)
-        peers[name] = PeerResult(summary, quotient, note, field.versions[cell.entrant])
-    return Row(case, mode, size, own, peers)
+        facts = case.sum_up_facts(results[cell])
+        peers[name] = PeerResult(summary, quotient, note, field.versions[cell.entrant], facts)
+    return Row(case, line, own, peers, case.sum_up_facts(results[own_cell]))

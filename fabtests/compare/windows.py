@@ -4,13 +4,16 @@
 import numpy as np
 import numpy.typing as npt
 
-from fabtests.compare.case import Case, Cell, Round
-from fabtests.compare.entrants import SHM_PEERS, TCP_PEERS, Entrant
+from fabtests.compare.case import Case, Cell, Line, Round
+from fabtests.compare.contender import DISTINCT
+from fabtests.compare.entrants import IN_C, MPI, SHM_PEERS, TCP_PEERS, Entrant
 from fabtests.compare.field import Field
 
-__all__ = ["ShmBandwidth", "TcpBandwidth", "TcpRate", "Windows"]
+__all__ = ["Rates", "ShmBandwidth", "TcpBandwidth", "TcpRate", "Windows"]
 
 REWRITTEN = "rewritten"
+ATTACH = Entrant("attach")
+TAKES_DISTINCT = (ATTACH, MPI)
 
 
 class Windows(Case):
@@ -20,10 +23,14 @@ class Windows(Case):
     window_size = 64  # messages, as in libfabric's and other bandwidth programs
     round_nanoseconds = 20e6
 
-    def peer_cells(self, mode: str, size: int) -> dict[str, Cell]:
-        """Peers rewrite where ofipy does."""
-        way = REWRITTEN if rewrites(mode) else "plain"
-        return {peer.name: Cell(peer, way, size) for peer in self.peers}
+    def peer_cells(self, line: Line) -> dict[str, Cell]:
+        """Peers do as ofipy does: some take distinct buffers, and those whose loop is in C do not read what came."""
+        peers, mode = self.peers, "plain"
+        if rewrites(line.mode):
+            peers, mode = tuple(peer for peer in peers if peer.name not in IN_C), REWRITTEN
+        elif line.mode.endswith(DISTINCT):
+            peers, mode = tuple(peer for peer in peers if peer in TAKES_DISTINCT), DISTINCT
+        return {peer.name: Cell(peer, mode, line.size) for peer in peers}
 
     def window(self, cell: Cell) -> int:
         """Messages between acknowledgements: one where every message is rewritten first."""
@@ -31,9 +38,9 @@ class Windows(Case):
 
     def time_windows(self, field: Field, cell: Cell, count: int) -> npt.NDArray[np.int64]:
         """Nanoseconds of `count` windows."""
-        way = cell.mode.removesuffix(f"-{REWRITTEN}")
+        mode = cell.mode.removesuffix(f"-{REWRITTEN}")
         times: npt.NDArray[np.int64] = field.pair(cell.entrant).call(
-            "bandwidth", way, cell.size, self.window(cell), count, rewrites(cell.mode)
+            "bandwidth", mode, cell.size, self.window(cell), count, rewrites(cell.mode)
         )[0]
         return times
 
@@ -62,9 +69,17 @@ class ShmBandwidth(Windows):
 
     name = "shm-bandwidth"
     provider = "shm"
-    modes = ("array", "domain", "array-rewritten", "domain-rewritten")
+    modes = ("array", "array-distinct", "domain", "array-rewritten", "domain-rewritten")
     sizes = (65536, 1 << 20, 4 << 20)
-    peers = (Entrant("attach"), *SHM_PEERS)
+    peers = (ATTACH, *SHM_PEERS)
+    largest_distinct = 1 << 20  # bytes: the window's arrays are there on both sides
+
+    def groups(self) -> list[list[Line]]:
+        """Distinct arrays not of every size."""
+        return [
+            [line for line in group if line.mode != "array-distinct" or line.size <= self.largest_distinct]
+            for group in super().groups()
+        ]
 
 
 class TcpBandwidth(Windows):
@@ -72,21 +87,34 @@ class TcpBandwidth(Windows):
 
     name = "tcp-bandwidth"
     provider = "tcp"
-    modes = ("array",)
+    modes = ("array", "request")
     sizes = (65536, 1 << 20, 4 << 20)
     peers = TCP_PEERS
+    request_size = 65536  # bytes
+
+    def groups(self) -> list[list[Line]]:
+        """Arrays, a request each; at 64 KiB, where that still counts beside the bytes, the mode is named so."""
+        return [
+            [line for line in group if (line.mode == "request") == (line.size == self.request_size)]
+            for group in super().groups()
+        ]
 
 
-class TcpRate(Windows):
-    """How many small messages go through."""
+class Rates(Windows):
+    """How many small operations go through."""
 
-    name = "tcp-rate"
     metric = "messages_per_sec"
-    provider = "tcp"
-    modes = ("batch",)
-    sizes = (8,)
-    peers = TCP_PEERS
+    modes: tuple[str, ...] = ("batch",)
+    sizes: tuple[int, ...] = (8,)
 
     def rate(self, window: int, size: int, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Messages a second."""
+        """Operations a second."""
         return window * 1e9 / times
+
+
+class TcpRate(Rates):
+    """Messages over TCP, through the loopback interface."""
+
+    name = "tcp-rate"
+    provider = "tcp"
+    peers = TCP_PEERS

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hooks.h"
+#include "in_tree.h"
 
 /* What copies of payload are overwritten with when they are given back. */
 #define RELEASED_BYTE 0xdb

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hooks.h"
-#include "operation_name.h"
+#include "in_tree.h"
+#include "ofipy/operation.h"
 
 #define MINUTE_NS 60000000000ll
 #define ERROR_MAX 4095
@@ -101,7 +101,7 @@ static int read_error(struct fault *fault, const char *said, char *text, size_t 
 
 static bool is_named(uint32_t code, const char *said, size_t length)
 {
-    const char *name = operation_name(code);
+    const char *name = ofp_operation_name(code);
 
     return ofp_operation_row(code)->capability && strlen(name) == length && memcmp(name, said, length) == 0;
 }
@@ -179,7 +179,7 @@ static int fail(struct ofp_hook_endpoint *hook, const struct ofp_hook_operation 
     const struct fault *fault = hook->private;
 
     snprintf(verdict->text, sizeof(verdict->text), "a %s failed on purpose, as %s=%s asks",
-             operation_name(operation->code), option, core->option_string(hook, option));
+             ofp_operation_name(operation->code), option, core->option_string(hook, option));
     return -fault->error;
 }
 

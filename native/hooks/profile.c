@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hooks.h"
-#include "operation_name.h"
+#include "in_tree.h"
+#include "ofipy/operation.h"
 #include "profile_total.h"
 
 #define BUCKETS 256 /* a power of two */
@@ -42,14 +42,17 @@ static uint64_t least_of(int place) { return place ? 1ull << (place - 1) : 0; }
 /* As the addresses of Python print; a quote would end the text of JSON early. */
 static void write_address(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer, char *text, size_t size)
 {
+    const struct ofp_provider *provider = hook->endpoint->domain->provider;
     const struct ofp_info *info = hook->endpoint->info;
-    size_t used = (size_t)snprintf(text, size, "%s://", info->provider);
+    /* Addresses of endpoints over several ways are those of all such. */
+    const char *scheme = strcmp(provider->name, "link") == 0 ? provider->name : info->provider;
+    size_t used = (size_t)snprintf(text, size, "%s://", scheme);
 
     /* A scheme has none of those that names of layered providers have. */
-    for (char *each = strpbrk(text, ":;"); each && each < text + strlen(info->provider); each = strpbrk(each, ":;"))
+    for (char *each = strpbrk(text, ":;"); each && each < text + strlen(scheme); each = strpbrk(each, ":;"))
         *each = '+';
-    if (used >= size || hook->endpoint->domain->provider->address_format(info, peer->address, peer->address_length,
-                                                                         text + used, size - used) != 0)
+    if (used >= size ||
+        provider->address_format(info, peer->address, peer->address_length, text + used, size - used) != 0)
         text[0] = 0;
     for (; *text; text++)
         if (*text == '"' || *text == '\\' || (unsigned char)*text < ' ')
@@ -179,7 +182,7 @@ static void append_row(struct text *text, const struct profile_row *row)
 {
     const struct profile_counts *counts = &row->counts;
 
-    append(text, "{\"operation\":\"%s\",\"peer\":", operation_name(row->code));
+    append(text, "{\"operation\":\"%s\",\"peer\":", ofp_operation_name(row->code));
     if (row->peer == OFP_PEER_ANY || row->peer == OFP_PEER_UNKNOWN)
         append(text, "null");
     else

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "operation_name.h"
+#include "ofipy/operation.h"
 
 /* Guarded by totals_lock. A process that is forked begins with none. */
 static pthread_mutex_t totals_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -52,7 +52,7 @@ static void print_row(const struct profile_row *row)
     const struct profile_counts *counts = &row->counts;
     char half[16], most[16];
 
-    fprintf(stderr, "%-15s %10llu %8llu %15llu %12.0f %10s %10s  %s\n", operation_name(row->code),
+    fprintf(stderr, "%-15s %10llu %8llu %15llu %12.0f %10s %10s  %s\n", ofp_operation_name(row->code),
             (unsigned long long)counts->operations, (unsigned long long)counts->errors,
             (unsigned long long)counts->bytes, bound(counts->sizes, 0.5), duration(bound(counts->latencies, 0.5), half),
             duration(bound(counts->latencies, 0.99), most), name_of(row));

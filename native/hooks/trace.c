@@ -12,8 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hooks.h"
-#include "operation_name.h"
+#include "in_tree.h"
+#include "ofipy/ofp.h"
+#include "ofipy/operation.h"
 #include "trace_file.h"
 
 #define FIRST_ROOM 1024
@@ -188,7 +189,7 @@ static void trace_refused(struct ofp_hook_endpoint *hook, struct ofp_hook_operat
 {
     uncount_send(operation->private);
     core->core->log(OFP_LOG_DEBUG, "trace", "endpoint %u: operation %llu, a %s to %u, is refused: %s",
-                    hook->endpoint->id, (unsigned long long)operation->number, operation_name(operation->code),
+                    hook->endpoint->id, (unsigned long long)operation->number, ofp_operation_name(operation->code),
                     operation->index, ofp_strerror(error));
 }
 
@@ -200,7 +201,7 @@ static void log_operation(const struct ofp_hook_endpoint *hook, const struct tra
     snprintf(peer, sizeof(peer), "peer %u", event->peer);
     core->core->log(
         OFP_LOG_DEBUG, "trace", "endpoint %u: operation %llu, %s, %s, tag %#llx, %llu bytes: %s after %llu ns",
-        hook->endpoint->id, (unsigned long long)event->number, operation_name(event->code), where ? where : peer,
+        hook->endpoint->id, (unsigned long long)event->number, ofp_operation_name(event->code), where ? where : peer,
         (unsigned long long)event->tag, (unsigned long long)event->length,
         event->error ? ofp_strerror(event->error) : "done", (unsigned long long)(event->end - event->begin));
 }

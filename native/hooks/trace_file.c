@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "ofipy/ofp.h"
-#include "operation_name.h"
+#include "ofipy/operation.h"
 
 /* The end of every document; the next endpoint's events go in its place. */
 #define TAIL "\n]}\n"
@@ -162,8 +162,8 @@ static void write_operation(const struct trace_file *file, const struct trace_ev
 
     write_begin(file, "X", track, event->begin);
     write_time(stream, "dur", event->end - event->begin);
-    fprintf(stream, ",\"cat\":\"operation\",\"name\":\"%s\",\"args\":{\"operation\":%llu,", operation_name(event->code),
-            (unsigned long long)event->number);
+    fprintf(stream, ",\"cat\":\"operation\",\"name\":\"%s\",\"args\":{\"operation\":%llu,",
+            ofp_operation_name(event->code), (unsigned long long)event->number);
     write_peer(stream, event->peer);
     write_message(stream, event);
     fprintf(stream, ",\"error\":");

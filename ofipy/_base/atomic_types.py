@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Names of atomic operations and of the types that they work on (fi_atomic(3))."""
 
+from __future__ import annotations
+
 import enum
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from ofipy._base.binding import lib
 from ofipy._base.errors import BufferTypeError, InvalidArgument
 from ofipy._base.flags import Op
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["KINDS", "AtomicKind", "AtomicOp", "Datatype", "parse_datatype", "parse_kind"]
 

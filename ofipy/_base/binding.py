@@ -2,10 +2,14 @@
 """The edge to the C core: the one importer of ``_ofp``, where codes become exceptions, its log Python's."""
 
 import errno as codes
-import logging
-from typing import Any
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from ofipy._base import errors
+
+if TYPE_CHECKING:
+    import logging
 
 try:
     from ofipy._ofp import ffi as _ffi
@@ -16,15 +20,11 @@ except ModuleNotFoundError as error:
         "elsewhere, or with -P, so that the installed package is found, or install it editable"
     ) from error
 
-__all__ = ["Text", "check", "drain_log", "failure", "ffi", "lib", "nanoseconds", "provider_handles"]
+__all__ = ["Text", "check", "drain_log", "failure", "ffi", "lib", "logger", "nanoseconds", "provider_handles"]
 
 # Untyped on purpose: what leaves this layer is typed by the classes above it.
 lib: Any = _lib
 ffi: Any = _ffi
-
-# Looked up once: Ctrl-C inside getLogger() leaves logging's own lock taken for good.
-_log = logging.getLogger("ofipy")
-_log.addHandler(logging.NullHandler())
 
 _REASON: int = lib.OFP_REASON
 _TEXT_TYPE = ffi.typeof("char[]")
@@ -84,9 +84,10 @@ _REMEDIES: dict[int, str] = {
     codes.E2BIG: "send a contiguous copy: numpy.ascontiguousarray",
     lib.OFP_ETRUNC: "receive into a larger buffer, or with trecv() of unknown size",
     lib.OFP_ETOOLONG: "set OFIPY_BOUNCE_SIZE higher, or receive into a buffer with trecv_into()",
+    lib.OFP_EPEERLOST: "start it again; insert(address, wait=30) waits for it, an endpoint of type msg is opened anew",
     lib.OFP_EFORKED: "open a new one in this process",
     lib.OFP_ETHREAD: "call from the domain's thread, or hand the domain over with domain.adopt()",
-    lib.OFP_EADDRNOTAVAIL: "insert its address, again if it was removed",
+    lib.OFP_EADDRNOTAVAIL: "insert its address",
     lib.OFP_ENOREGION: "register the memory, again if its region was closed",
     lib.OFP_EEXHAUSTED: "close or remove what is no longer used, or open a new domain or address vector",
 }
@@ -110,6 +111,8 @@ def failure(
     """
     drain_log()
     code = abs(code)
+    if code == codes.ENOMEM and not provider_error:
+        provider_error = lib.ofp_explained()
     said = _said(provider, provider_error)
     if provider_error >= _REASON:
         what, _, said = _reason(provider_error).partition("; ")
@@ -207,13 +210,13 @@ class Text:
         return text
 
 
-def nanoseconds(timeout: float | None) -> int:
+def nanoseconds(timeout: float | None, none_does: str = "waits for ever") -> int:
     """C's form of a time-out in seconds: nanoseconds, -1 for ever. 146 years and more, infinity too, are 146 years.
 
     Raises
     ------
     InvalidArgument
-        When it is negative or not a number.
+        When it is negative or not a number; it says what None would do (`none_does`).
     """
     if timeout is None:
         return -1
@@ -222,17 +225,37 @@ def nanoseconds(timeout: float | None) -> int:
             return int(min(timeout, _LONGEST) * 1e9)
     except (TypeError, ValueError):
         pass  # no number, or an array
-    raise errors.InvalidArgument(
-        f"a time-out of {timeout!r} seconds; 0 or more is meant, None waits for ever"
-    )
+    raise errors.InvalidArgument(f"a time-out of {timeout!r} seconds; 0 or more is meant, None {none_does}")
+
+
+@cache
+def logger(name: str = "ofipy") -> "logging.Logger":
+    """A logger of ours.
+
+    Looked up once each: Ctrl-C inside getLogger() leaves logging's own lock taken for good.
+    """
+    # It takes a twentieth of numpy's import, and most programs have nothing to say.
+    import logging
+
+    found = logging.getLogger(name)
+    if name == "ofipy":
+        found.addHandler(logging.NullHandler())
+    else:
+        logger()
+    return found
 
 
 def drain_log() -> None:
     """Hand the core's waiting log records to :mod:`logging`."""
-    lib.ofp_log_set_level(_log.getEffectiveLevel())
+    # Who has not imported it has not configured it, and nobody would print the records: dropped, as it would do.
+    # To import it for them could fail, where what they tell of is that no file can be opened.
+    heard = "logging" in sys.modules
+    if heard:
+        lib.ofp_log_set_level(logger().getEffectiveLevel())
     if not lib.ofp_log_waiting():
         return
     level, provider, text = ffi.new("int *"), Text(32), Text()
     while lib.ofp_log_next(level, provider.pointer, provider.size, text.pointer, text.size) == 1:
-        # A record may be read later, when the buffer holds another text.
-        logging.getLogger(f"ofipy.{provider}").log(level[0], "%s", str(text))
+        if heard:
+            # A record may be read later, when the buffer holds another text.
+            logger(f"ofipy.{provider}").log(level[0], "%s", str(text))

@@ -7,16 +7,19 @@ table ``[shm]`` with ``bounce_size = "32k"`` sets ``OFIPY_SHM_BOUNCE_SIZE``. Par
 the core and by each provider, so a value is handed over as soon as its declarer is loaded.
 """
 
-import logging
+from __future__ import annotations
+
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from ofipy._base.binding import check, ffi, lib
+from ofipy._base.binding import check, ffi, lib, logger
 from ofipy._base.errors import ConfigError
+from ofipy._base.record import Record
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Parameter", "apply", "check_environment", "config_path", "parameters", "value"]
 
@@ -25,8 +28,7 @@ _waiting: dict[str, str] | None = None  # read from the file, not declared yet; 
 _source: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Record):
     """One declared setting."""
 
     name: str
@@ -55,14 +57,22 @@ def config_path() -> Path | None:
     """
     named = os.environ.get("OFIPY_CONFIG")
     if named:
-        path = Path(named)
-        if not path.is_file():
-            raise ConfigError(f"OFIPY_CONFIG names {named}, which is not a file")
-        return path
-    from platformdirs import user_config_path
+        if not os.path.isfile(named):
+            raise ConfigError(
+                f"OFIPY_CONFIG names {named}, which is not a file",
+                remedy="unset it, or name a file that is there",
+            )
+        found = named
+    else:
+        # XDG Base Directory Specification: empty is as good as unset.
+        folder = os.environ.get("XDG_CONFIG_HOME", "").strip() or "~/.config"
+        found = os.path.join(os.path.expanduser(folder), "ofipy", "config.toml")
+        if not os.path.isfile(found):
+            return None
+    # Only who has one pays for the import.
+    from pathlib import Path
 
-    path = user_config_path("ofipy") / "config.toml"
-    return path if path.is_file() else None
+    return Path(found)
 
 
 def flatten(table: Mapping[str, object], prefix: str = "") -> dict[str, str]:
@@ -88,25 +98,28 @@ def flatten(table: Mapping[str, object], prefix: str = "") -> dict[str, str]:
 
 
 def _read() -> dict[str, str]:
-    import tomllib
-
     global _source
     _source = config_path()
     if _source is None:
         return {}
+    import tomllib
+
     try:
         return flatten(tomllib.loads(_source.read_text("utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"cannot read {_source}: {error}") from error
+        raise ConfigError(
+            f"cannot read {_source}: {error}", remedy="mend it, or name another one by OFIPY_CONFIG"
+        ) from error
 
 
-def apply(*, owners: Iterable[str] = (), complete: bool = False) -> None:
+def apply(*, owners: Callable[[], Iterable[str]] = tuple, complete: bool = False) -> None:
     """Hand the file's values over to those parameters that are declared by now.
 
     Parameters
     ----------
-    owners : iterable of str
-        Names of known providers: a value named after one waits until that provider is loaded.
+    owners : callable
+        Returns names of known providers: a value named after one waits until that provider is loaded. Not called
+        where every value is declared.
     complete : bool
         Every provider is loaded: nothing waits any longer.
 
@@ -119,14 +132,17 @@ def apply(*, owners: Iterable[str] = (), complete: bool = False) -> None:
     with _lock:
         if _waiting is None:
             _waiting = _read()
-        prefixes = () if complete else tuple(f"{owner.upper()}_" for owner in owners)
+        prefixes: tuple[str, ...] | None = ("\0",) if complete else None
         for name, text in list(_waiting.items()):
             result = lib.ofp_param_set(name.encode(), text.encode())
             if result == 0:
                 del _waiting[name]
-            elif (known := _declared(name)) is not None:
+                continue
+            if (known := _declared(name)) is not None:
                 raise ConfigError(f"{_source}: {name.lower()} = {text!r}; {known.range} is meant")
-            elif not name.startswith(prefixes or "\0"):
+            if prefixes is None:
+                prefixes = tuple(f"{owner.upper()}_" for owner in owners()) or ("\0",)
+            if not name.startswith(prefixes):
                 del _waiting[name]
                 _warn_unknown(name)
 
@@ -157,7 +173,7 @@ def _warn_unknown(name: str) -> None:
     known = [parameter.name.removeprefix("OFIPY_") for parameter in parameters()]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0].lower()}?" if near else ""
-    logging.getLogger("ofipy.config").warning("%s: unknown setting %s%s", _source, name.lower(), hint)
+    logger("ofipy.config").warning("%s: unknown setting %s%s", _source, name.lower(), hint)
 
 
 def value(name: str) -> str | None:

@@ -10,9 +10,6 @@ from ofipy._base.errors import BufferTypeError
 
 __all__ = ["holds_objects", "plain_bytes", "refuse_objects"]
 
-# Names of fields in a format of the struct module's kind, as of PEP 3118; they may have an O in them.
-_NAMES = re.compile(":[^:]*:")
-
 
 def holds_objects(buffer: Any) -> bool:
     """Whether its elements, or fields of them, are Python objects; False for what is not memory."""
@@ -22,7 +19,8 @@ def holds_objects(buffer: Any) -> bool:
         return bool(buffer.dtype.hasobject)
     try:
         with memoryview(buffer) as view:
-            return "O" in _NAMES.sub("", view.format)
+            # A format of the struct module's kind, as of PEP 3118; names of fields in it may have an O too.
+            return "O" in view.format and "O" in re.sub(":[^:]*:", "", view.format)
     except (TypeError, ValueError, BufferError):
         return False
 

@@ -85,6 +85,8 @@ class Flag(Flags, enum.IntFlag):
     """With CLAIM: stay posted until a message matches, then set it aside."""
     MULTI_RECV = lib.OFP_MULTI_RECV
     """Of a receive: the buffer takes message after message."""
+    DEVICE_ATOMIC = lib.OFP_DEVICE_ATOMIC
+    """Of an atomic: the device carries it out. Set by itself where the remote region is registered for that."""
 
 
 class Completed(Flags, enum.IntFlag):
@@ -128,6 +130,8 @@ class Cap(Flags):
     SHARED_CONTEXT = lib.OFP_CAP_SHARED_CONTEXT
     ANY_INJECT = lib.OFP_CAP_ANY_INJECT
     """Messages beyond ``info.inject_size`` can be injected too, by copying."""
+    DEVICE_ATOMIC = lib.OFP_CAP_DEVICE_ATOMIC
+    """Atomics that the device carries out by itself, in memory registered with ``access="device_atomic"``."""
 
 
 class Order(Flags):
@@ -153,6 +157,8 @@ class Access(Flags):
     WRITE = lib.OFP_ACCESS_WRITE
     REMOTE_READ = lib.OFP_ACCESS_REMOTE_READ
     REMOTE_WRITE = lib.OFP_ACCESS_REMOTE_WRITE
+    DEVICE_ATOMIC = lib.OFP_ACCESS_DEVICE_ATOMIC
+    """Atomic operations of the peers' devices, and none that a process carries out."""
     LOCAL = lib.OFP_ACCESS_SEND | lib.OFP_ACCESS_RECV | lib.OFP_ACCESS_READ | lib.OFP_ACCESS_WRITE
     """Every use by this process."""
 

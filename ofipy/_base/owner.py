@@ -19,6 +19,7 @@ class Owner(Protocol):
     @property
     def provider(self) -> str:
         """Name of the provider."""
+        ...
 
 
 def foreign(

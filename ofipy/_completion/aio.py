@@ -1,86 +1,153 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Requests and asyncio.
 
-The problem: a completion queue has one descriptor for everything, and its readiness may be told once. So
-there is one reader for each event loop and queue. It arms the queue, and whatever it finds while doing so it
-handles at once; after each wake-up it takes every finished request, then arms and looks again. Futures exist
-only for requests that were not finished when awaited.
+The problem: waking up costs ten times what a neighbour's answer takes, and of what wakes a loop a completion queue
+is only one of many descriptors. So each loop has one poller for all queues that its tasks wait for. While something
+comes it polls them, and lets the loop look at its other descriptors in between; when nothing has come for a moment it
+arms the queues and lets the loop sleep on their descriptors. What came is taken for all at once, and all tasks go on in
+one callback. What a task waits with is C (``ofipy/requests/waiter.c``), no future.
+
+A loop with a :class:`~ofipy.Selector` polls in its selector, once a turn. Any other one has to turn in order to poll.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable
-from typing import Any
+import time
+from contextlib import suppress
 
-from ofipy._completion.cq import CompletionQueue
-from ofipy._requests import RequestBase
+from ofipy._base.errors import FabricError
+from ofipy._completion.selector import Selector
+from ofipy._requests import MISSES_ENOUGH, Notices, PollerBase
 
-__all__ = ["Reader", "Watch", "finish", "news"]
+__all__ = ["Poller", "Watch"]
 
 # Seconds between two looks while somebody's completions lie unread in the queue, which then cannot be armed.
 _UNREAD_PERIOD = 0.001
 
+# Nanoseconds of polling: longer than a peer takes to wake up and to answer, or two that sleep would never meet awake.
+_SPIN = 100_000
+# Sleeps in a row, where polling does not pay, before it is tried again.
+_TRIAL_PERIOD = 16
 
-class Reader:
-    """Watches the descriptor of one queue in one event loop, as long as there are requests to wait for."""
 
-    def __init__(self, cq: CompletionQueue, loop: asyncio.AbstractEventLoop) -> None:
-        self._cq = cq
+class Poller(PollerBase):
+    """Polls for the tasks of one event loop, and wakes it."""
+
+    def __new__(cls, loop: asyncio.AbstractEventLoop) -> "Poller":
+        selector = getattr(loop, "_selector", None)
+        own = isinstance(selector, Selector)
+        # Whether the loop has something else to do. Of others than asyncio's it cannot be told.
+        ready = getattr(loop, "_ready", None) if isinstance(loop, asyncio.BaseEventLoop) else None
+        poller = super().__new__(cls, loop, ready, asyncio.CancelledError, not own)
+        if isinstance(selector, Selector):
+            selector.poller = poller
+        loop._ofipy_poller = poller  # type: ignore[attr-defined]
+        return poller
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._thread = threading.get_ident()
-        self._waiting = 0
-        self._fd = -1  # while it is not watched
+        self._ready = getattr(loop, "_ready", ()) if isinstance(loop, asyncio.BaseEventLoop) else ()
+        self._until = 0  # ns: when polling without anything ends
         self._timer: asyncio.TimerHandle | None = None
+        self.longest_spin = _SPIN
 
-    def watch(self, request: RequestBase) -> "asyncio.Future[None] | None":
-        """A future that ends when there is news of the request; None: there is already."""
-        future = self._loop.create_future()
-        if not self._cq._watch(request, lambda: self._finished(future)):
-            return None
-        self._waiting += 1
-        if self._fd < 0:
-            self._fd = self._cq.fileno()
-            self._loop.add_reader(self._fd, self._ready)
-        self._arm()
-        return future
+    def schedule(self) -> None:
+        """Have the loop call `turn`."""
+        if not self.scheduled:
+            self.scheduled = True
+            self._schedule()
 
-    def _finished(self, future: "asyncio.Future[None]") -> None:
-        # Other threads drain the queue too.
-        if threading.get_ident() == self._thread:
-            self._resolve(future)
+    def _schedule(self) -> None:
+        # The news may be another thread's.
+        if asyncio._get_running_loop() is self._loop:
+            self._loop.call_soon(self.turn)
         elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._resolve, future)
+            self._loop.call_soon_threadsafe(self.turn)
 
-    def _resolve(self, future: "asyncio.Future[None]") -> None:
-        self._waiting -= 1
-        if not future.done():
-            future.set_result(None)
+    def turn(self, progress: bool | Notices = False) -> None:
+        """Let all go on that have news, after a look at all queues (True) or at one; a callback of the loop."""
+        self.scheduled = False
+        try:
+            self.run(progress)
+        finally:
+            if self.plain and self.waiting and not self.scheduled:
+                self._poll_or_sleep()
 
-    def _ready(self) -> None:
-        self._timer = None
-        if not self._waiting:
-            # Nobody waits, and without a look the descriptor may stay readable: stop watching.
-            self.stop()
+    def _poll_or_sleep(self) -> None:
+        now = time.monotonic_ns()
+        if self.active and (duration := self.start_spin()):
+            self._until = now + duration
+        if now < self._until:
+            if not self._ready:
+                self.spin(Selector.SLICE)
+            self.schedule()
             return
-        self._cq._drain_finished()
-        self._arm()
+        if self._until:
+            self._until = 0
+            self.misses += 1
+        pause = self.arm()
+        if pause == 0:
+            self.schedule()
+        elif pause is not None and self._timer is None:
+            self._timer = self._loop.call_later(pause, self._look)
 
-    def _arm(self) -> None:
-        while self._waiting and not self._cq.arm():
-            if not self._cq._drain_finished():
-                if self._timer is None:
-                    self._timer = self._loop.call_later(_UNREAD_PERIOD, self._ready)
-                return
+    @classmethod
+    def of(cls, loop: asyncio.AbstractEventLoop) -> "Poller":
+        """The one of a loop."""
+        found: Poller | None = getattr(loop, "_ofipy_poller", None)
+        return cls(loop) if found is None else found
 
-    def stop(self) -> None:
-        """Watch no longer."""
-        if self._fd >= 0 and not self._loop.is_closed():
-            self._loop.remove_reader(self._fd)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self._fd = -1
-        self._cq._readers.pop(id(self._loop), None)
+    def start_spin(self) -> int:
+        """How long to poll before sleeping (ns). Where that met nothing a few times it is tried now and then only."""
+        self.active = False
+        if self.misses >= MISSES_ENOUGH:
+            self.misses += 1
+            if self.misses % _TRIAL_PERIOD:
+                return 0
+        return self.longest_spin
+
+    def _look(self) -> None:
+        self._timer = None
+        self.turn(True)
+
+    def arm(self) -> float | None:
+        """Have the queues wake the loop: seconds until it has to look by itself, 0: now, None: never."""
+        pause = None
+        for notices in self.sources():
+            if notices not in self.watched:
+                self._watch(notices)
+        # What keeps them from being armed is news, or the program's own to read, so that only looking can tell.
+        for notices in self.arm_all():
+            if not notices.collect():
+                pause = _UNREAD_PERIOD
+                # For other threads that sleep on its descriptor it stays readable as long as something is unread.
+                self.forget(notices)
+        return 0 if self.scheduled else pause
+
+    def _watch(self, notices: Notices) -> None:
+        queue = notices.queue()
+        # Whoever closes one wakes those who wait.
+        with suppress(FabricError):
+            if queue is not None:
+                descriptor = queue.fileno()
+                self.watched[notices] = descriptor, queue
+                queue._pollers.add(self)
+                self._loop.add_reader(descriptor, self._readable, notices)
+
+    def _readable(self, notices: Notices) -> None:
+        if notices in self.sources():
+            # The other queues are armed as before.
+            self.turn(notices)
+        else:
+            # Nobody waits, and without a look it may stay readable: stop watching.
+            self.forget(notices)
+            self.turn()
+
+    def forget(self, notices: Notices) -> None:
+        """Watch its queue's descriptor no longer."""
+        descriptor, _ = self.watched.pop(notices, (-1, None))
+        if descriptor >= 0 and not self._loop.is_closed():
+            self._loop.remove_reader(descriptor)
 
 
 class Watch:
@@ -98,6 +165,7 @@ class Watch:
         """The one of the running loop."""
         loop = asyncio.get_running_loop()
         watch = watches.get(id(loop))
+        # An id may be that of a loop which is gone.
         if watch is None or watch._loop is not loop:
             watch = watches[id(loop)] = cls(loop, fd)
         return watch
@@ -143,38 +211,3 @@ class Watch:
             self._wake()
         else:
             self._loop.call_soon_threadsafe(self._wake)
-
-
-def _reader(cq: CompletionQueue) -> Reader:
-    loop = asyncio.get_running_loop()
-    reader = cq._readers.get(id(loop))
-    if reader is None or reader._loop is not loop:
-        reader = cq._readers[id(loop)] = Reader(cq, loop)
-    return reader
-
-
-async def finish(request: RequestBase, result: Callable[[], Any], withdraw: Callable[[], None]) -> Any:
-    """Await a request; any number of tasks may await one. Who is cancelled and was the last one calls `withdraw`.
-
-    Cancellation is exact for receives: either nothing was received, and a message that was already taken hold
-    of goes back to its place, or the request has finished and still says what came. A send goes on.
-    """
-    request._awaiting += 1
-    try:
-        while not request._attempt(0):
-            await news(request)
-    except asyncio.CancelledError:
-        # Others may still want it.
-        if request._awaiting == 1:
-            withdraw()
-        raise
-    finally:
-        request._awaiting -= 1
-    return result()
-
-
-async def news(request: RequestBase) -> None:
-    """Return when the request may have finished, or a multi-receive buffer may have a message."""
-    future = _reader(request._endpoint._cq).watch(request)
-    if future is not None:
-        await future

@@ -84,6 +84,7 @@ class Waits:
 
     def remove(self, waiter: _Waiter) -> None:
         """Its wait is over; called in its loop, with `_lock` held."""
+        # Whoever ended the wait may have taken it out already.
         if waiter in self._waiters:
             self._waiters.remove(waiter)
         if self._fd >= 0 and all(other.loop is not waiter.loop for other in self._waiters):
@@ -152,6 +153,7 @@ async def reached(counter: Counter, threshold: int) -> None:
             waits = counter._waits = Waits(counter)
         waits.add(waiter)
     try:
+        # The value may have been reached before the descriptor was watched.
         waits.look()
         await waiter.future
     finally:

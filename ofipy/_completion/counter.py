@@ -239,6 +239,7 @@ class Counter(Child[D]):
         """
         threshold = counter_value(threshold, "threshold")
         provider = self._domain.provider
+        # Failures that the program has been told of end no wait again.
         known, expired = self._known, ffi.new("bool *")
         left = nanoseconds(timeout)
         deadline = time.monotonic_ns() + left
@@ -254,6 +255,7 @@ class Counter(Child[D]):
                 drain_log()
             if timeout is not None:
                 left = max(deadline - time.monotonic_ns(), 0)
+                # Nothing may mean the end of a round alone, which lasts a second at most.
                 if expired[0] or (left == 0 and result == 0):
                     text = f"the counter has not reached {threshold} within {timeout:g} s"
                     raise TimedOut(text, operation="wait", provider=provider)
@@ -322,7 +324,11 @@ class Counter(Child[D]):
         check(change(self._pointer(operation), number), operation=operation, provider=self._domain.provider)
 
     def __repr__(self) -> str:
-        return f"<Counter of {self._domain.provider}{' closed' if self.closed else ''}>"
+        state = "closed"
+        if not self.closed:
+            value, errors = self._read(lib.ofp_counter_read), self._read(lib.ofp_counter_read_error)
+            state = f"at {value}, errors {errors}"
+        return f"<Counter of {self._domain.provider} {state}>"
 
 
 class DeferredWork(ProcessBound):

@@ -5,7 +5,6 @@ import errno as codes
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -18,7 +17,7 @@ from ofipy._base.lifetime import Handle, Opening, ProcessBound
 from ofipy._base.limits import LIMITS, limit, whole_number
 from ofipy._discovery.domain import Child, D
 from ofipy._memory.records import record_dtype
-from ofipy._requests import RequestBase
+from ofipy._requests import Notices
 
 __all__ = ["COMPLETION_DTYPE", "CompletionBatch", "CompletionQueue", "Rows", "describe_flags"]
 
@@ -27,8 +26,6 @@ COMPLETION_DTYPE = record_dtype("struct ofp_completion", 64)
 Rows = np.ndarray[Any, np.dtype[np.void]]
 
 _ROWS = ffi.typeof("struct ofp_completion[]")
-_HANDLES = ffi.typeof("ofp_request_t[]")
-_FINISHED_AT_ONCE = 64
 
 
 def describe_flags(flags: int) -> str:
@@ -58,7 +55,7 @@ class CompletionQueue(Child[D]):
     Operations that were started with a Request never appear here.
     """
 
-    __slots__ = ("_endpoints", "_interrupted", "_notified", "_readers")
+    __slots__ = ("_endpoints", "_interrupted", "_notices", "_pollers")
 
     _warns = False  # its domain does
 
@@ -72,17 +69,17 @@ class CompletionQueue(Child[D]):
             )
             self._domain = domain
             self._endpoints: weakref.WeakValueDictionary[int, Poster] = weakref.WeakValueDictionary()
-            # Requests that somebody watches, by handle. Who was dropped meanwhile is of no interest any more.
-            self._notified: weakref.WeakValueDictionary[int, RequestBase] = weakref.WeakValueDictionary()
-            self._readers: dict[int, Any] = {}  # those of aio, by id of the event loop
+            self._pollers: weakref.WeakSet[Any] = weakref.WeakSet()  # of aio, which watch the descriptor
             self._interrupted: deque[CompletionBatch] = deque()
 
             def close(pointer: Any) -> None:
                 check(lib.ofp_cq_retire(pointer), operation="close a queue", provider=provider)
 
+            pointer = ffi.gc(result[0], lib.ofp_cq_free)
+            self._notices = Notices(int(ffi.cast("uintptr_t", pointer)), pointer, weakref.ref(self))
             self._own(
                 Handle(
-                    ffi.gc(result[0], lib.ofp_cq_free),
+                    pointer,
                     close,
                     (domain._core,),
                     "completion queue",
@@ -102,6 +99,7 @@ class CompletionQueue(Child[D]):
         ndarray of COMPLETION_DTYPE, shape (n,)
             What came, n from 0 to `max`. Failed operations too: their ``error`` is not 0.
         """
+        # C hands a completion out once: what an interrupted call has taken is in its batch and nowhere else.
         batch = self._batch(max)
         try:
             return batch.read()
@@ -138,12 +136,9 @@ class CompletionQueue(Child[D]):
 
     def arm(self) -> bool:
         """Whether it is safe to sleep on the descriptor; if not, read first (fi_trywait(3))."""
-        if self._notified:
-            # Requests that nobody waits for count as news until they are let go.
-            self._drain_finished()
-        return bool(
-            check(lib.ofp_cq_arm(self._pointer("arm")), operation="arm", provider=self._domain.provider)
-        )
+        # Requests that nobody waits for count as news until they are let go.
+        self._notices.collect()
+        return self._arm()
 
     def exception(self, row: Any) -> FabricError | None:
         """The exception that a completion stands for, None when it succeeded.
@@ -167,60 +162,31 @@ class CompletionQueue(Child[D]):
             provider_error=int(row["provider_error"]),
         )
 
-    def _watch(self, request: RequestBase, action: Callable[[], None]) -> bool:
-        """Have `action` run once when there is news of the request.
-
-        Returns
-        -------
-        bool
-            False: there is already, and `action` will not run.
-        """
-        if not request._watch(action):
-            return False
-        self._notified[request._handle] = request
-        self._hear_of(request)
-        return True
-
-    def _hear_of(self, request: RequestBase) -> None:
-        """Have C tell of its next news, unless they are there: then whoever watches learns them now."""
-        while lib.ofp_request_notify(request._handle) != 0 and not request._attempt(0):
-            pass
-
-    def _drain_finished(self) -> int:
-        """Take what C has told of. Returns how many requests that were."""
-        pointer, total = self._pointer("drain"), 0
-        while True:
-            handles = ffi.new(_HANDLES, _FINISHED_AT_ONCE)
-            count = check(lib.ofp_cq_finished(pointer, handles, _FINISHED_AT_ONCE), operation="drain")
-            for index in range(count):
-                request = self._notified.pop(handles[index], None)
-                if request is None:
-                    # Dropped, and with it a message that another one may want.
-                    for other in list(self._notified.values()):
-                        other._attempt(0)
-                elif not request._attempt(0):
-                    # Its message is on the way into memory.
-                    self._notified[request._handle] = request
-                    self._hear_of(request)
-            total += count
-            if count < _FINISHED_AT_ONCE:
-                return total
+    def _arm(self) -> bool:
+        return bool(
+            check(lib.ofp_cq_arm(self._pointer("arm")), operation="arm", provider=self._domain.provider)
+        )
 
     def _tell_awaiting(self) -> None:
         """An endpoint was closed: whoever awaits one of its requests learns that it was cancelled."""
         if self._core.is_open and not self._core.is_forked:
             with suppress(FabricError):
-                self._drain_finished()
+                self._notices.collect()
 
     def _closing(self) -> None:
-        for reader in list(self._readers.values()):
-            reader.stop()
+        for poller in list(self._pollers):
+            poller.forget(self._notices)
 
     def _closed(self) -> None:
-        self._notified.clear()
+        self._notices.close()
 
     def __repr__(self) -> str:
-        return f"<CompletionQueue of {self._domain.provider}{' closed' if self.closed else ''}>"
+        if self.closed:
+            return f"<CompletionQueue of {self._domain.provider} closed>"
+        numbers = ", ".join(map(str, sorted(self._endpoints)))
+        plural = "s" if len(self._endpoints) > 1 else ""
+        users = f"endpoint{plural} {numbers}" if numbers else "no endpoint"
+        return f"<CompletionQueue of {self._domain.provider} for {users}>"
 
 
 class CompletionBatch(ProcessBound):
@@ -294,6 +260,7 @@ class CompletionBatch(ProcessBound):
                 drain_log()
             if timeout is not None and count <= 0:
                 left = max(deadline - time.monotonic_ns(), 0)
+                # Nothing may mean the end of a round alone, which lasts a second at most.
                 if self._expired[0] or (left == 0 and count == 0):
                     raise TimedOut(
                         f"no completion within {timeout:g} s",

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Event queues: what happens to peers, beside the operations (fi_eq(3))."""
 
+from __future__ import annotations
+
 import errno as codes
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +14,7 @@ from ofipy._base.contents import plain_bytes
 from ofipy._base.errors import FabricError, TimedOut
 from ofipy._base.lifetime import Handle, Opening
 from ofipy._base.limits import UINT32_MAX, UINT64_MAX, limit, whole_number
+from ofipy._base.record import Record
 from ofipy._discovery.av import PEER_UNKNOWN
 from ofipy._discovery.domain import Child, D
 
@@ -39,10 +41,11 @@ class EventKind(IntEnum):
     """A connection is there, or with `error` not; `data` is what the other side said."""
     SHUTDOWN = lib.OFP_EVENT_SHUTDOWN
     """The other side closed the connection; with `error` it broke."""
+    DEVICE = lib.OFP_EVENT_DEVICE
+    """The domain's device has changed: `data` says what, `error` is what operations end with that suffer from it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Record, kw_only=True):
     """One event."""
 
     kind: EventKind = EventKind.USER
@@ -69,6 +72,7 @@ class Event:
             self.error,
             operation=self.kind.name.lower(),
             provider_error=self.provider_error,
+            text=self.data.decode(errors="replace") if self.kind is EventKind.DEVICE else None,
         )
 
 
@@ -160,6 +164,7 @@ class EventQueue(Child[D]):
             try:
                 made = make(event)
             except FabricError:
+                # Left at the front it would keep those behind it from being read.
                 self._forget(event)
                 raise
             # As in read(). Another thread may have been quicker.
@@ -203,6 +208,7 @@ class EventQueue(Child[D]):
                 drain_log()
             if timeout is not None:
                 left = max(deadline - time.monotonic_ns(), 0)
+                # Nothing may mean the end of a round alone, which lasts a second at most.
                 if expired[0] or (left == 0 and result == 0):
                     raise TimedOut(f"no event within {timeout:g} s", operation="wait", provider=provider)
 

@@ -6,36 +6,51 @@ What has to hold together whatever interrupts (the slot in the core, the complet
 operation has ended; one that the program never got, since Ctrl-C came up in the posting call, is taken back.
 """
 
+from __future__ import annotations
+
 import errno as codes
-from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 from ofipy._base.binding import failure, lib
 from ofipy._base.errors import Again, Canceled, Closed, FabricError, NoMemory, TimedOut
 from ofipy._base.flags import Op
 from ofipy._base.lifetime import ProcessBound
+from ofipy._base.record import Record, set_field
 from ofipy._discovery.av import Peer
 from ofipy._requests import RequestBase, start
 
 __all__ = [
     "COMPLETED",
+    "FetchRequest",
     "Message",
     "MessageRequest",
     "PreparedRequest",
     "Request",
     "loop_is_running",
+    "make_poller",
     "no_room",
     "queue_is_full",
 ]
 
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from typing_extensions import TypeVar
+
+    # What wait() and await return. `ofipy.Request` without it is an operation whose result is the request itself.
+    T = TypeVar("T", covariant=True, default="Request[Any]")
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T", covariant=True)
+
 _UNKNOWN: int = lib.OFP_PEER_UNKNOWN
-_AWAIT_SPIN = 10_000  # ns; less where the core finds that spinning does not pay
+_NAMES_NOBODY = "; a receive that names its peer ends when that one does"
 _NAMES = {int(op): op.name.lower() for op in Op}
 
 
-class Request(RequestBase, ProcessBound):
-    """An operation under way, or finished.
+class Request(RequestBase, ProcessBound, Generic[T]):
+    """An operation under way, or finished; for type checkers generic in what :meth:`wait` and ``await`` return.
 
     A send that finished within its call returns one shared, finished Request. Result fields are there once
     the request has finished; those of a send stay at their defaults. Several threads and tasks may wait for one.
@@ -57,7 +72,13 @@ class Request(RequestBase, ProcessBound):
             "peer": endpoint._peer_text(self._peer),
         }
 
-    def _result(self) -> Any:
+    if TYPE_CHECKING:
+
+        def wait(self, timeout: float | None = None) -> T: ...
+
+        def __await__(self) -> Generator[Any, None, T]: ...
+
+    def _result(self) -> T:
         """What :meth:`wait` returns or raises, once the request has finished."""
         if self._gone and self._error == codes.ECANCELED:
             raise Canceled("the domain was closed before its result was taken", **self._context())
@@ -69,10 +90,27 @@ class Request(RequestBase, ProcessBound):
                 provider_error=self._provider_error,
                 **self._context(),
             )
-        return self
+        return cast("T", self)
+
+    def _peer_is_up(self) -> bool:
+        endpoint = self._endpoint
+        return bool(endpoint.closed or lib.ofp_peer_is_up(endpoint._pointer("wait"), self._peer))
 
     def _timed_out(self, timeout: float) -> Any:
-        raise TimedOut(f"not finished within {timeout:g} s", **self._context())
+        context = self._context()
+        named = context.get("peer") is not None
+        if named and not self._peer_is_up():
+            raise TimedOut(
+                f"not finished within {timeout:g} s, and the peer is not connected",
+                remedy="start the peer, or check its address; it goes on: wait again, or cancel() it",
+                **context,
+            )
+        anybody = not named and self._operation in ("recv", "trecv")
+        raise TimedOut(
+            f"not finished within {timeout:g} s",
+            remedy=f"it goes on: wait again, or cancel() it{_NAMES_NOBODY if anybody else ''}",
+            **context,
+        )
 
     def _refused(self, code: int) -> Any:
         """The core does not say whether it has finished."""
@@ -117,14 +155,6 @@ class Request(RequestBase, ProcessBound):
             raise failure(result, **self._context())
         return True
 
-    def __await__(self) -> Generator[Any, None, Any]:
-        # A fast peer answers sooner than the event loop could sleep and wake up.
-        if self._attempt(_AWAIT_SPIN):
-            return self._result()
-        from ofipy._completion import aio
-
-        return (yield from aio.finish(self, self._result, self._withdraw).__await__())
-
     def _withdraw(self) -> None:
         """Nobody awaits it any longer: a receive is taken back."""
         if self._operation in ("recv", "trecv") and not self.cancel():
@@ -161,8 +191,17 @@ class Request(RequestBase, ProcessBound):
         return av._peer(self._source)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        state = "running" if not self._over else "failed" if self._error else "finished"
-        return f"<{type(self).__name__} {self._operation} {state}>"
+        peer = None if self._endpoint is None else self._endpoint._peer_text(self._peer)
+        receives = self._operation in ("recv", "trecv")
+        whom = "" if peer is None else f" {'from' if receives else 'with'} {peer}"
+        return f"<{type(self).__name__} {self._operation}{whom} {self._state(receives)}>"
+
+    def _state(self, receives: bool) -> str:
+        if not self._over:
+            return "finished" if self._finished else "running"
+        if self._error:
+            return f"failed: {type(self.exception()).__name__}"
+        return f"finished: {self._length} bytes with tag {self._tag}" if receives else "finished"
 
 
 class _Completed(Request):
@@ -188,8 +227,7 @@ COMPLETED: Request = _Completed()
 COMPLETED._over = True
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Record):
     """A message that was received without knowing its size before."""
 
     data: bytearray
@@ -203,6 +241,15 @@ class Message:
     remote_data: int | None
     """Remote CQ data that came with it, None without."""
 
+    def __init__(
+        self, data: bytearray, source: Peer | None, tag: int, length: int, remote_data: int | None
+    ) -> None:
+        set_field(self, "data", data)
+        set_field(self, "source", source)
+        set_field(self, "tag", tag)
+        set_field(self, "length", length)
+        set_field(self, "remote_data", remote_data)
+
     def __len__(self) -> int:
         return self.length
 
@@ -210,7 +257,20 @@ class Message:
         return bytes(self.data)
 
 
-class MessageRequest(Request):
+class FetchRequest(Request[Any]):
+    """A fetching atomic operation; its ``wait()`` returns what the target held before.
+
+    A numpy scalar where one was passed, otherwise an array.
+    """
+
+    __slots__ = ()
+
+    def _result(self) -> Any:
+        super()._result()
+        return self._fetched if self._fetched.ndim else self._fetched[()]
+
+
+class MessageRequest(Request[Message]):
     """A receive of unknown size: it takes hold of a message, then receives it into memory of its size.
 
     Dropping or cancelling one loses no message: what it holds goes back to its place in the order of arrival.
@@ -261,7 +321,7 @@ class MessageRequest(Request):
         self._leave()
 
 
-class PreparedRequest(Request):
+class PreparedRequest(Request["PreparedRequest"]):
     """An operation that is prepared once and started many times (MPI: persistent); idle or running.
 
     Made by ``prepare_tsend`` and its like. Started by :meth:`start`, or several with one call by
@@ -302,16 +362,26 @@ class PreparedRequest(Request):
         text = "it was not started" if code == -codes.EINVAL else None
         raise failure(code, text=text, **self._context())
 
-    def __repr__(self) -> str:
-        return f"<PreparedRequest {self._operation}>"
+    def _state(self, receives: bool) -> str:
+        # Its first run is still to come, or the last one has not ended.
+        return super()._state(receives) if self._over else "idle or running"
 
 
 def loop_is_running() -> bool:
     """Whether an event loop runs in this thread, which must not be kept from turning."""
     import sys
 
+    # Not imported for this: where nobody else has done so, no loop runs.
     asyncio = sys.modules.get("asyncio")
     return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+def make_poller(loop: Any) -> Any:
+    """The poller of an event loop, in which a task waits for the first time."""
+    # Only who awaits pays for the import of asyncio.
+    from ofipy._completion.aio import Poller
+
+    return Poller(loop)
 
 
 def queue_is_full(endpoint: Any, operation: str) -> Again:

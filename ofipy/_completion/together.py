@@ -4,7 +4,7 @@
 import errno as codes
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ofipy._base.binding import drain_log, failure, lib, nanoseconds
 from ofipy._base.errors import FabricError, InvalidArgument, TimedOut
@@ -12,6 +12,9 @@ from ofipy._completion.request import PreparedRequest, Request, loop_is_running,
 from ofipy._requests import start, start_some
 
 __all__ = ["start", "start_all", "wait_all", "wait_any"]
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Request[Any])
 
 _NOT_YET = (-codes.EAGAIN, -codes.EINTR)
 _BEYOND = -2  # a time-out: what exceeds the transmit queue waits in the core
@@ -40,7 +43,7 @@ def start_all(requests: tuple[PreparedRequest, ...], timeout: float | None) -> N
                 raise no_room(timeout, **requests[0]._context())
 
 
-def wait_all(requests: Iterable[Request], timeout: float | None = None) -> list[Any]:
+def wait_all(requests: Iterable[Request[T]], timeout: float | None = None) -> list[T]:
     """Wait until all requests have finished.
 
     Parameters
@@ -58,7 +61,7 @@ def wait_all(requests: Iterable[Request], timeout: float | None = None) -> list[
     Raises
     ------
     TimedOut
-        When the time is over; the operations go on.
+        When the time is over; the operations go on. Its cause is the first failure of those that have finished.
     FabricError
         The first failure, in the order given, once all have finished.
     """
@@ -66,17 +69,19 @@ def wait_all(requests: Iterable[Request], timeout: float | None = None) -> list[
     left = nanoseconds(timeout)
     deadline = time.monotonic_ns() + left
     failed: FabricError | None = None
-    results = []
+    results: list[T] = []
     _wait_for_all(every, None if timeout is None else deadline)
     for request in every:
         if timeout is not None:
             left = max(deadline - time.monotonic_ns(), 0)
         if not request._await(None if timeout is None else left / 1e9):
             running = sum(not each.done for each in every)
+            # What has failed may be why the others cannot finish.
+            failed = next(filter(None, (each.exception() for each in every)), None)
             raise TimedOut(
                 f"{running} of {len(every)} requests have not finished within {timeout:g} s",
                 **request._context(),
-            )
+            ) from failed
         try:
             results.append(request._result())
         except FabricError as error:
@@ -86,7 +91,7 @@ def wait_all(requests: Iterable[Request], timeout: float | None = None) -> list[
     return results
 
 
-def _wait_for_all(requests: Sequence[Request], deadline: int | None) -> None:
+def _wait_for_all(requests: Sequence[Request[Any]], deadline: int | None) -> None:
     """Wait within C for as long as nothing needs a look from here: one after the other would return for each.
 
     It may end early, for a signal, a closed endpoint, several domains: waiting for each tells more. Other kinds of
@@ -104,7 +109,7 @@ def _wait_for_all(requests: Sequence[Request], deadline: int | None) -> None:
             drain_log()
 
 
-def wait_any(requests: Iterable[Request], timeout: float | None = None) -> Request:
+def wait_any(requests: Iterable[R], timeout: float | None = None) -> R:
     """Wait until one of the requests has finished.
 
     Parameters
@@ -139,13 +144,14 @@ def wait_any(requests: Iterable[Request], timeout: float | None = None) -> Reque
         if timeout is not None:
             left = max(deadline - time.monotonic_ns(), 0)
         _wait_for_any(every, left)
+        # A last look, with progress: what came as the time ran out counts.
         if timeout is not None and left == 0 and not any(request.test() for request in every):
             raise TimedOut(
                 f"none of {len(every)} requests has finished within {timeout:g} s", **every[0]._context()
             )
 
 
-def _wait_for_any(requests: Sequence[Request], left: int) -> None:
+def _wait_for_any(requests: Sequence[Request[Any]], left: int) -> None:
     """Wait once, at most a second."""
     handles = [request._handle for request in requests]
     result = lib.ofp_requests_wait(handles, len(handles), False, left)

@@ -11,13 +11,24 @@ from ofipy._base.errors import Closed, FabricError, InvalidArgument
 from ofipy._base.lifetime import Handle, Opening, ProcessBound
 from ofipy._base.limits import UINT32_MAX, service_text, whole_number
 from ofipy._base.owner import foreign
-from ofipy._discovery.address import Address, counted, resolve
+from ofipy._discovery.address import Address, counted, read_name, resolve
 from ofipy._discovery.domain import Child, D
 
 __all__ = ["PEER_ANY", "AddressVector", "Peer", "own_peer", "wrong_peer"]
 
+
+class _Nobody(int):
+    """Shown by its name where it is a default."""
+
+    def __repr__(self) -> str:
+        return "PEER_UNKNOWN"
+
+    def __reduce__(self) -> Any:
+        return int, (int(self),)
+
+
 PEER_ANY: int = lib.OFP_PEER_ANY
-PEER_UNKNOWN: int = lib.OFP_PEER_UNKNOWN
+PEER_UNKNOWN: int = _Nobody(lib.OFP_PEER_UNKNOWN)
 ONLY_PEER: int = PEER_UNKNOWN
 """Of a connected endpoint; what others take for nobody."""
 
@@ -49,7 +60,11 @@ class Peer(ProcessBound, int):
         """
         vector: AddressVector | None = self._vector()
         if vector is None:
-            raise Closed("the address vector of this peer is gone", operation="address")
+            raise Closed(
+                "the address vector of this peer is gone",
+                operation="address",
+                remedy="keep the endpoint as long as its peers; str(peer.address), taken before, is text",
+            )
         return vector.address(self)
 
     def __repr__(self) -> str:
@@ -260,13 +275,12 @@ class AddressVector(Child[D]):
         InvalidArgument
             When it is a peer of another vector.
         """
-        number = own_peer(self._reference, peer, "address")
-        room, length = ffi.new("char[]", lib.OFP_ADDRESS_MAX), ffi.new("size_t *", lib.OFP_ADDRESS_MAX)
-        provider = self._domain.provider
-        number = whole_number("peer", number, 0, UINT32_MAX, operation="address")
-        result = lib.ofp_av_lookup(self._pointer("address"), number, room, length)
-        check(result, operation="address", provider=provider)
-        return Address(((provider, bytes(ffi.buffer(room, length[0]))),))
+        number = whole_number(
+            "peer", own_peer(self._reference, peer, "address"), 0, UINT32_MAX, operation="address"
+        )
+        pointer, provider = self._pointer("address"), self._domain.provider
+        name = read_name(lambda *room: lib.ofp_av_lookup(pointer, number, *room), "address", provider)
+        return Address.named(provider, name)
 
     def __iter__(self) -> Iterator[Peer]:
         """Every peer, in the order inserted unless some were removed; peers may come and go meanwhile."""
@@ -285,7 +299,8 @@ class AddressVector(Child[D]):
         return True
 
     def __repr__(self) -> str:
-        return f"<AddressVector of {self._domain.provider}{' closed' if self.closed else ''}>"
+        state = "closed" if self.closed else "with 1 peer" if len(self) == 1 else f"with {len(self)} peers"
+        return f"<AddressVector of {self._domain.provider} {state}>"
 
     def _peer(self, index: int) -> Peer:
         """The one Peer object of an index."""

@@ -21,10 +21,12 @@ class Domain(Protocol):
     @property
     def info(self) -> Info:
         """Capabilities and limits."""
+        ...
 
     @property
     def provider(self) -> str:
         """Name of the provider."""
+        ...
 
     def _pointer(self, operation: str) -> Any: ...
 

@@ -5,16 +5,17 @@ Some are in the core. Others are shared objects behind entry points of the group
 first names them.
 """
 
-import logging
+from __future__ import annotations
+
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from ofipy._base import config
-from ofipy._base.binding import Text, check, drain_log, ffi, lib
+from ofipy._base.binding import Text, check, drain_log, ffi, lib, logger
 from ofipy._base.errors import ConfigError
+from ofipy._base.record import Record
 from ofipy._discovery import providers
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ _lock = threading.Lock()
 _tried: set[str] = set()
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Record):
     """What an entry point of the group ``ofipy.hooks`` names: where a hook's shared object is.
 
     Examples
@@ -44,8 +44,7 @@ class Hook:
     """Dotted name under which the shared object is installed. It is found by it, never imported."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookOption:
+class HookOption(Record):
     """An option of a hook."""
 
     name: str
@@ -56,8 +55,7 @@ class HookOption:
     """One sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownHook:
+class KnownHook(Record):
     """A hook that can be used here."""
 
     name: str
@@ -77,7 +75,7 @@ def checked(hooks: str | Iterable[str] | None) -> str:
         When the setting does.
     """
     if hooks is None:
-        providers.known()  # and the configuration file
+        providers.configure()
         list_of_hooks = config.value("HOOKS") or ""
     else:
         list_of_hooks = hooks if isinstance(hooks, str) else ";".join(hooks)
@@ -119,7 +117,7 @@ def _options(index: int) -> Iterable[HookOption]:
 
 
 @cache
-def _installed() -> "Mapping[str, EntryPoint]":
+def _installed() -> Mapping[str, EntryPoint]:
     from importlib.metadata import entry_points
 
     return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
@@ -141,5 +139,5 @@ def _load(name: str) -> None:
         )
     except Exception as error:
         # Whatever another package does wrong concerns this hook only.
-        logging.getLogger("ofipy.hooks").warning("hook %s cannot be loaded: %s", name, error)
+        logger("ofipy.hooks").warning("hook %s cannot be loaded: %s", name, error)
     drain_log()

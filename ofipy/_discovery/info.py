@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is available here: one :class:`Info` for every kind of endpoint of every provider (fi_getinfo(3))."""
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
 
 from ofipy._base import config
 from ofipy._base.binding import Text, check, drain_log, ffi, lib
 from ofipy._base.errors import ProviderUnavailable
 from ofipy._base.flags import Cap, EndpointType, Order, parse_enum, parse_flags
+from ofipy._base.record import Record
 from ofipy._discovery import providers
 
-__all__ = ["AddressFormat", "Explanation", "Info", "configured_providers", "getinfo"]
+__all__ = ["AddressFormat", "Explanation", "Info", "configured_providers", "details", "getinfo"]
 
 
 class AddressFormat(enum.Enum):
@@ -24,8 +26,7 @@ class AddressFormat(enum.Enum):
     OPAQUE = lib.OFP_ADDRESS_OPAQUE
 
 
-@dataclass(frozen=True, slots=True)
-class Info:
+class Info(Record):
     """What one provider can do on one device with one kind of endpoint. Sizes are in bytes."""
 
     provider: str
@@ -65,11 +66,10 @@ class Info:
     """The transport matches receives itself."""
     rank: int
     """Order among the provider's own infos, best first."""
-    _record: bytes = field(repr=False, compare=False)
+    _record: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Record):
     """Why a provider is, or is not, among the answers of :func:`getinfo`."""
 
     provider: str
@@ -147,32 +147,34 @@ def getinfo(
     result = []
     for entry in providers.ordered_names():
         chosen = [name for name in wanted if providers.entry_of(name) == entry]
-        result += [_explain(name, hints) for name in chosen or [entry]]
         if wanted and not chosen:
-            found = result.pop()
-            result.append(replace(found, infos=(), reason="left out: another provider was asked for"))
+            result.append(_left_out(entry))
+        else:
+            result += [_explain(name, hints) for name in chosen or [entry]]
     return result
 
 
 def configured_providers(provider: str | Sequence[str] | None) -> list[str]:
     """Names that were asked for, by argument or configuration; none: no choice was made."""
-    known = providers.known()
+    providers.configure()
     if provider is None:
         provider = config.value("PROVIDER")
     if provider is None:
         return []
     names = [name.strip() for name in provider.split(",")] if isinstance(provider, str) else list(provider)
     for name in names:
-        if providers.entry_of(name) not in known:
+        if not providers.is_known(name):
             providers.load(name)  # raises, with the known names
     return names
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class _Hints:
-    ep_type: EndpointType | None
-    caps: Cap
-    domain: str | None
+    __slots__ = ("caps", "domain", "ep_type")
+
+    def __init__(self, ep_type: EndpointType | None, caps: Cap, domain: str | None) -> None:
+        self.ep_type = ep_type
+        self.caps = caps
+        self.domain = domain
 
     def miss(self, info: Info) -> str | None:
         """What the info lacks."""
@@ -186,12 +188,22 @@ class _Hints:
         return None
 
 
+def _left_out(name: str) -> Explanation:
+    """A provider that nobody asked: it is not asked either, which may take long."""
+    reason = "left out: another provider was asked for"
+    try:
+        loaded = providers.load(name)
+    except ProviderUnavailable:
+        return Explanation(name, None, None, (), reason)
+    return Explanation(name, loaded.description, loaded.version, (), reason)
+
+
 def _explain(name: str, hints: _Hints) -> Explanation:
     try:
         loaded = providers.load(name)
     except ProviderUnavailable as error:
         return Explanation(name, None, None, (), str(error.message))
-    infos, reason = _query(loaded)
+    infos, reason = _query(loaded, name)
     if name != loaded.name:
         others = ", ".join(dict.fromkeys(info.provider for info in infos))
         infos = [info for info in infos if info.provider == name]
@@ -202,9 +214,11 @@ def _explain(name: str, hints: _Hints) -> Explanation:
     return Explanation(name, loaded.description, loaded.version, fitting, None if fitting else reason)
 
 
-def _query(loaded: providers.LoadedProvider) -> tuple[list[Info], str]:
+def _query(loaded: providers.LoadedProvider, name: str) -> tuple[list[Info], str]:
     records, text = ffi.new("struct ofp_info[]", providers.INFOS_MAX), Text()
-    count = lib.ofp_provider_getinfo(loaded.handle, records, providers.INFOS_MAX, text.pointer, text.size)
+    count = lib.ofp_provider_getinfo_as(
+        loaded.handle, name.encode(), records, providers.INFOS_MAX, text.pointer, text.size
+    )
     drain_log()
     infos = [from_record(records[index]) for index in range(max(count, 0))]
     if count < 0 and not str(text):
@@ -228,6 +242,20 @@ def at_node(info: Info, node: str) -> Info:
     result = lib.ofp_provider_at_node(handle, record, node.encode(), text.pointer, text.size)
     check(result, text=text, operation=f"open at {node}", provider=info.provider)
     return from_record(record[0])
+
+
+# Room for what a provider says of a device, with long tables in it.
+_DETAILS_SIZE = 1 << 16
+
+
+def details(info: Info) -> dict[str, str]:
+    """What else the provider knows of the device behind an info: values by names, in its order."""
+    record, text = ffi.new("struct ofp_info *"), Text(_DETAILS_SIZE)
+    ffi.buffer(record)[:] = info._record
+    handle = providers.load(info.provider).handle
+    if lib.ofp_provider_describe(handle, record, text.pointer, text.size) < 0:
+        return {}
+    return {name: value for name, _, value in (line.partition("\t") for line in str(text).splitlines())}
 
 
 _TEXT_FIELDS = ("provider", "fabric", "domain", "protocol")

@@ -4,9 +4,9 @@
 import weakref
 from typing import Any
 
-from ofipy._base.errors import NotConnected
+from ofipy._base.errors import FabricError, NotConnected
 from ofipy._discovery.address import Address
-from ofipy._discovery.av import ONLY_PEER, AddressVector, Peer
+from ofipy._discovery.av import ONLY_PEER, PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
 
 __all__ = ["ConnectedPeer", "Peers"]
 
@@ -19,7 +19,11 @@ class ConnectedPeer(Peer):
         """Where the other side is; see :attr:`Endpoint.peer_address`."""
         endpoint: Any = self._vector()
         if endpoint is None:
-            raise NotConnected("the endpoint of this peer is gone", operation="address")
+            raise NotConnected(
+                "the endpoint of this peer is gone",
+                operation="address",
+                remedy="keep the endpoint as long as its peers; str(peer.address), taken before, is text",
+            )
         address: Address = endpoint.peer_address
         return address
 
@@ -47,3 +51,14 @@ class Peers:
         if connects:
             self.only = ConnectedPeer(ONLY_PEER)
             self.only._vector = self.vector
+
+    def text(self, peer: int) -> str | None:
+        """A peer's address for messages, as far as it is known."""
+        try:
+            if self.av is None:
+                return str(self.only.address) if self.only is not None else None
+            if peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
+                return None
+            return str(self.av.address(peer))
+        except (FabricError, OverflowError):
+            return f"peer {int(peer)}"

@@ -6,39 +6,58 @@ gone, also after the domain was closed. C wants the regions gone before the doma
 with arrays alive is closed in C by whoever drops the last one.
 """
 
+from __future__ import annotations
+
 import bisect
 import os
 import sys
 import threading
 import weakref
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ofipy._base.binding import Text, check, ffi, lib
 from ofipy._base.flags import Access
 from ofipy._base.lifetime import Opening
 from ofipy._discovery.domain import Domain
+from ofipy._memory.owned import OwnedMemory
+from ofipy._memory.remote import region_ways
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["Allocation", "DomainMemory", "MemoryDomain"]
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Allocation:
     """One region of allocated memory."""
 
-    number: int
-    """What records call it."""
-    key: int
-    """Remote key, 0 without remote access."""
-    remote_base: int
-    """What peers add to offsets."""
-    address: int
-    length: int
-    """Bytes."""
-    access: Access
+    __slots__ = ("access", "address", "key", "length", "number", "remote_base", "ways")
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        key: int,
+        remote_base: int,
+        ways: bytes,
+        address: int,
+        length: int,
+        access: Access,
+    ) -> None:
+        self.number = number
+        """What records call it."""
+        self.key = key
+        """Remote key, 0 without remote access."""
+        self.remote_base = remote_base
+        """What peers add to offsets."""
+        self.ways = ways
+        """What devices call it beside that."""
+        self.address = address
+        self.length = length
+        """Bytes."""
+        self.access = access
 
 
 class DomainMemory:
@@ -56,6 +75,8 @@ class DomainMemory:
         self._users: dict[int, weakref.ref[Any]] = {}  # what lives as long as an array of it, by address
         self._unclosed: list[int] = []  # C refused to close them yet
         self._domain_closed = False
+        self.owned = OwnedMemory(pointer)
+        """Of the program's own arrays."""
 
     def __bool__(self) -> bool:
         return bool(self._starts)
@@ -76,12 +97,19 @@ class DomainMemory:
             result = lib.ofp_region_allocate(self._pointer, attributes, handle, text.pointer, text.size)
             check(result, text=text, operation="empty", provider=self._provider)
             address = int(ffi.cast("uintptr_t", handle.base))
+            ways = region_ways(self._pointer, handle, self._provider)
             with self._lock:
                 # It is there still where Ctrl-C came up in the finaliser of an array that was there before.
                 if address not in self._starts:
                     bisect.insort(self._starts, address)
                 self._allocations[address] = Allocation(
-                    handle.id, handle.key, handle.remote_base, address, length, access
+                    number=handle.id,
+                    key=handle.key,
+                    remote_base=handle.remote_base,
+                    ways=ways,
+                    address=address,
+                    length=length,
+                    access=access,
                 )
             start = ffi.cast("char *", handle.base)
             opening.owned = True
@@ -104,6 +132,7 @@ class DomainMemory:
     def find(self, address: int, length: int) -> Allocation | None:
         """The region that holds `length` bytes at `address`; None when they are other memory."""
         with self._lock:
+            # The last region that begins at or below the address is the only one that can hold it.
             index = bisect.bisect_right(self._starts, address) - 1
             if index < 0:
                 return None
@@ -135,6 +164,7 @@ class DomainMemory:
 
     def close_domain(self, pointer: Any) -> None:
         """Close the domain in C, now or when the last array is gone."""
+        self.owned.close()
         with self._lock:
             # Ctrl-C may have come up in the finaliser of an array.
             for address in list(self._allocations):

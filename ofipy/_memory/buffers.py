@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From what a program passes as memory to what a record says: regions, addresses, lists of pieces."""
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ofipy._base.binding import ffi, lib
 from ofipy._base.contents import refuse_objects
@@ -18,6 +18,9 @@ from ofipy._memory.allocation import MemoryDomain
 from ofipy._memory.foreign import host_array
 from ofipy._memory.region import Region, own_region
 from ofipy._memory.remote import RemoteMemory
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "LOOKUP_SIZE",
@@ -41,28 +44,32 @@ _LAYOUT = struct.Struct("<HBBIQQQQQQQIIQIIQQQQII")
 
 
 # Neither compared nor shown, as other records inside: writing those methods takes a millisecond of the import.
-@dataclass(slots=True, eq=False, repr=False)
 class LocalMemory:
     """Local memory of one operation."""
 
-    region: int
-    offset: int
-    length: int
-    """Bytes, over all segments."""
-    segments: Any
-    """``struct ofp_segment[]``, None for one piece."""
-    count: int
-    """Segments, 0 for one piece."""
-    keep: Any
-    """What has to stay alive until the operation has finished."""
+    __slots__ = ("count", "keep", "length", "offset", "region", "segments")
+
+    def __init__(self, region: int, offset: int, length: int, segments: Any, count: int, keep: Any) -> None:
+        self.region = region
+        self.offset = offset
+        self.length = length
+        """Bytes, over all segments."""
+        self.segments = segments
+        """``struct ofp_segment[]``, None for one piece."""
+        self.count = count
+        """Segments, 0 for one piece."""
+        self.keep = keep
+        """What has to stay alive until the operation has finished."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class _Piece:
-    region: int
-    offset: int
-    length: int
-    keep: Any
+    __slots__ = ("keep", "length", "offset", "region")
+
+    def __init__(self, region: int, offset: int, length: int, keep: Any) -> None:
+        self.region = region
+        self.offset = offset
+        self.length = length
+        self.keep = keep
 
 
 def address_of(memory: Any) -> int:
@@ -90,7 +97,8 @@ def local_memory(buffer: Any, *, domain: MemoryDomain, writable: bool, operation
             pass
         else:
             length = len(memory)
-            if length < LOOKUP_SIZE or not domain._memory._starts:
+            known = domain._memory
+            if length < LOOKUP_SIZE or not (known._starts or length > known.owned.above):
                 return LocalMemory(0, int(ffi.cast(_ADDRESS, memory)), length, None, 0, memory)
     limit = min(domain.info.segment_limit, lib.OFP_SEGMENT_LIMIT)
     parts = buffer if isinstance(buffer, list | tuple) else (buffer,)
@@ -151,7 +159,11 @@ def _part_length(region: Region, offset: int, length: int | None, operation: str
     whole_number("offset", offset, 0, region._length, "bytes", operation=operation)
     if length is not None:
         whole_number("length", length, 0, region._length, "bytes", operation=operation)
-    raise InvalidArgument(f"{length} bytes at {offset} of a region of {region._length}", operation=operation)
+    raise InvalidArgument(
+        f"{length} bytes at offset {offset} of a region of {region._length} bytes",
+        operation=operation,
+        remedy="stay within the region, or register more memory",
+    )
 
 
 def _describe(buffer: Any) -> str:
@@ -178,6 +190,11 @@ def _pieces(buffer: Any, domain: MemoryDomain, writable: bool, operation: str) -
         found = domain._memory.find(address, length)
         if found is not None:
             yield _Piece(found.number, address - found.address, length, memory)
+            return
+    if length > domain._memory.owned.above:
+        owned = domain._memory.owned.find(buffer, address, length)
+        if owned is not None:
+            yield _Piece(*owned, length, memory)
             return
     yield _Piece(lib.OFP_REGION_PROCESS, address, length, memory)
 
@@ -249,6 +266,7 @@ def make_record(
         far_offset, far_key, far_count = remote.offset, remote.key, remote.count
         far_segments = address_of(remote.segments) if far_count else 0
         if compare is not None:
+            # An atomic has no tag: the fields are shared.
             tag, ignore = compare.offset, compare.region
         if result is not None:
             result_offset, result_region = result.offset, result.region

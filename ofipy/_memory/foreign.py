@@ -5,13 +5,17 @@ What lies in host memory becomes a numpy array over the same bytes. What lies el
 provider reaches it.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ofipy._base.binding import ffi
 from ofipy._base.errors import BufferTypeError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["host_array"]
 
@@ -43,6 +47,7 @@ def host_array(buffer: Any, *, writable: bool, operation: str) -> npt.NDArray[An
     """
     if hasattr(buffer, "__dlpack_device__") and hasattr(buffer, "__dlpack__"):
         kind, number = buffer.__dlpack_device__()
+        # By name, before anything touches the address, which means nothing to the processor.
         if int(kind) not in _HOST:
             raise _on_device(buffer, _DEVICES.get(int(kind), f"type {int(kind)}"), int(number), operation)
         return _from_dlpack(buffer, writable, operation)

@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Memory regions: memory that is registered once and then used by many operations."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ofipy._base.binding import check, ffi, lib
 from ofipy._base.contents import refuse_objects
-from ofipy._base.errors import BufferTypeError, Closed, FabricError, InvalidArgument
-from ofipy._base.flags import Access
+from ofipy._base.errors import BufferTypeError, Closed, FabricError, InvalidArgument, NotSupported
+from ofipy._base.flags import Access, Cap
 from ofipy._base.lifetime import Handle, Opening, ProcessBound
 from ofipy._base.owner import foreign
 from ofipy._discovery.domain import Domain
 from ofipy._memory.foreign import host_array
-from ofipy._memory.remote import REMOTE, RemoteRegion
+from ofipy._memory.remote import REMOTE, RemoteRegion, region_ways
 
-__all__ = ["Region", "own_region", "register"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["Region", "check_rights", "own_region", "register"]
 
 _CHARS = ffi.typeof("char[]")
-_WRITES = Access.RECV | Access.READ | Access.REMOTE_WRITE
+_WRITES = Access.RECV | Access.READ | Access.REMOTE_WRITE | Access.DEVICE_ATOMIC
 
 
 class Region(ProcessBound):
@@ -42,6 +46,7 @@ class Region(ProcessBound):
         "_segment",
         "_segment_memory",
         "_start",
+        "_ways",
     )
 
     _instead = "send bytes(region.remote)"
@@ -57,6 +62,7 @@ class Region(ProcessBound):
         access: Access,
         key: int,
         remote_base: int,
+        ways: bytes = b"",
         keep: Any,
         core: Handle | None,
     ) -> None:
@@ -68,6 +74,7 @@ class Region(ProcessBound):
         self._access = access
         self._key = key
         self._remote_base = remote_base  # what peers add to offsets
+        self._ways = ways  # what devices call it beside that
         self._keep = keep  # exports the memory, so it neither moves nor goes away
         self._core = core  # None: the memory's last user closes it
         # What calls into C take: one integer in place of three.
@@ -113,7 +120,7 @@ class Region(ProcessBound):
             When it is closed, which ends the access of all who hold its handle.
         """
         if self.closed:
-            raise Closed(f"{self!r} is closed", operation="remote")
+            raise Closed(f"region {self._id} is closed", operation="remote")
         rights = self._access & REMOTE
         if not rights:
             raise InvalidArgument(
@@ -121,7 +128,7 @@ class Region(ProcessBound):
                 operation="remote",
                 remedy="register it with access='remote_read', 'remote_write' or both",
             )
-        return RemoteRegion(self._key, self._remote_base + self._offset, self._length, rights)
+        return RemoteRegion(self._key, self._remote_base + self._offset, self._length, rights, self._ways)
 
     @property
     def array(self) -> npt.NDArray[np.uint8]:
@@ -139,7 +146,7 @@ class Region(ProcessBound):
     def __len__(self) -> int:
         return self._length
 
-    def __getitem__(self, part: slice) -> "Region":
+    def __getitem__(self, part: slice) -> Region:
         if not isinstance(part, slice) or part.step not in (None, 1):
             raise InvalidArgument(f"region[{part!r}]; region[begin:end] in bytes is meant")
         begin, end, _ = part.indices(self._length)
@@ -152,12 +159,15 @@ class Region(ProcessBound):
             access=self._access,
             key=self._key,
             remote_base=self._remote_base,
+            ways=self._ways,
             keep=self._keep,
             core=self._core,
         )
 
     def __repr__(self) -> str:
-        return f"<Region {self._id} {self._offset}:{self._offset + self._length} {self._access}>"
+        state = "closed" if self.closed else (self._access.name or "no access").lower()
+        part = f" at {self._offset}" if self._offset else ""
+        return f"<Region {self._id} of {self._domain.provider}: {self._length} bytes{part}, {state}>"
 
     def close(self) -> None:
         """End the registration, of all pieces of it. A second call does nothing.
@@ -170,7 +180,7 @@ class Region(ProcessBound):
         if self._core is not None:
             self._core.close()
 
-    def __enter__(self) -> "Region":
+    def __enter__(self) -> Region:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -189,6 +199,7 @@ def register(
     counted: dict[str, Any],
 ) -> Region:
     """Make a region of a contiguous buffer; see :meth:`Domain.register`. `counted`: what counts in it, as C has it."""
+    check_rights(domain, rights, "register")
     _check_key(domain, key, rights)
     pointer = domain._pointer("register")
     writable = bool(rights & _WRITES)
@@ -230,7 +241,9 @@ def register(
             # Until then the memory stays, also when nobody has the Region any more: peers may be in it, and records.
             check(lib.ofp_region_close(pointer, region), operation="close a region", provider=provider)
 
+        # Last: the operations of endpoints may be using it until those are closed.
         core = Handle(handle.id, close, (domain._core,), "region", last=True, opening=opening)
+    ways = region_ways(pointer, handle, provider)
     return Region(
         domain,
         handle.id,
@@ -240,9 +253,28 @@ def register(
         access=rights,
         key=handle.key,
         remote_base=handle.remote_base,
+        ways=ways,
         keep=memory,
         core=core,
     )
+
+
+def check_rights(domain: Domain, rights: Access, operation: str) -> None:
+    """Refuse rights that the provider cannot grant.
+
+    Raises
+    ------
+    NotSupported
+        When its device has no atomics, or it knows none.
+    """
+    if rights & Access.DEVICE_ATOMIC and not domain.info.caps & Cap.DEVICE_ATOMIC:
+        raise NotSupported(
+            f"access=device_atomic: {domain.provider} has no atomics of a device here",
+            operation=operation,
+            provider=domain.provider,
+            remedy="access='remote_read|remote_write' allows those that this process carries out; `ofipy info` lists "
+            "device_atomic where there are others",
+        )
 
 
 def own_region(region: Region, domain: Domain, operation: str) -> Region:

@@ -89,7 +89,11 @@ class EndpointAttributes:
         if self.connects and av is not None:
             raise InvalidArgument("av=…; an endpoint of type msg has one peer and no address vector")
         if request is not None and request.listener.domain is not domain:
-            raise InvalidArgument("request=…; it came to a listener of another domain")
+            raise InvalidArgument(
+                "request=…; it came to a listener of another domain",
+                operation="endpoint",
+                remedy="accept it with request.accept(), or open the endpoint in the listener's domain",
+            )
         if rx is not None and av not in (None, rx._peers.av):
             raise InvalidArgument("av=…; the endpoints of a receive context use its address vector")
         if av is None and not self.connects:
@@ -109,6 +113,7 @@ class EndpointAttributes:
         }
         self.service = service_text(service, "endpoint") if service is not None else None
         self.counters = dict(counters or {})
+        # Only to refuse a wrong one where it is named, and not first in enable().
         counter_array(domain, self.counters)
 
     def check_traces(self) -> None:

@@ -1,35 +1,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Endpoints: where messages leave and arrive; and aliases, which have other default flags."""
 
+from __future__ import annotations
+
 import errno as codes
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from ofipy._base.binding import Text, check, drain_log, ffi, lib
-from ofipy._base.errors import FabricError, InvalidArgument, NotSupported
+from ofipy._base.errors import InvalidArgument, NotSupported
 from ofipy._base.flags import Access, Flag, complete_flags, parse_flags
 from ofipy._base.lifetime import CLOSE_TIMEOUT, Handle, Opening, Resource
 from ofipy._completion.counter import Counter, CounterClass, RegionClass
 from ofipy._completion.cq import CompletionQueue
 from ofipy._completion.eq import EventQueue
 from ofipy._completion.request import Request
-from ofipy._discovery.address import Address, host_id
-from ofipy._discovery.av import PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
+from ofipy._discovery.address import Address, address_of_endpoint
+from ofipy._discovery.av import AddressVector, Peer
 from ofipy._discovery.domain import Child
 from ofipy._discovery.info import Info
 from ofipy._discovery.peers import Peers
 from ofipy._memory.region import Region
-from ofipy._objects import options, profile, statistics
+from ofipy._objects import options, profile, statistics, way
 from ofipy._objects.attributes import ConnectionRequest, EndpointAttributes
 from ofipy._objects.parent import P
 from ofipy._objects.receive_context import ReceiveContext
-from ofipy._operations import atomics, connection, messaging, multi_receive, posting, rma
+from ofipy._operations import atomics, connection, messaging, multi_receive, objects, posting, reach, rma
 from ofipy._operations.connection import Connection
 from ofipy._operations.poster import CLOSED, Poster, make_poster
 from ofipy._operations.refused import check_defaults
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["Endpoint", "EndpointAlias"]
 
@@ -50,7 +54,7 @@ class Endpoint(Child[P]):
     send_cq : CompletionQueue, optional
         Where posted sends end. Default: `cq`.
     service : int or str, optional
-        Port or name at which peers find it. Default: any.
+        Port, or name that stands for one, at which peers find it. Default: any.
     complete : str, optional
         Default completion level of its sends: ``transmit``, ``delivery`` or ``match``.
     tx_flags : Flag or str, optional
@@ -93,6 +97,10 @@ class Endpoint(Child[P]):
     trecv = messaging.trecv
     recv = messaging.recv
     messages = messaging.messages
+    tsend_obj = objects.tsend_obj
+    send_obj = objects.send_obj
+    trecv_obj = objects.trecv_obj
+    recv_obj = objects.recv_obj
     probe = messaging.probe
     prepare_tsend = messaging.prepare_tsend
     prepare_send = messaging.prepare_send
@@ -109,6 +117,9 @@ class Endpoint(Child[P]):
     atomic = atomics.atomic
     fetch_atomic = atomics.fetch_atomic
     compare_atomic = atomics.compare_atomic
+    prepare_atomic = atomics.prepare_atomic
+    prepare_fetch_atomic = atomics.prepare_fetch_atomic
+    prepare_compare_atomic = atomics.prepare_compare_atomic
     post_atomic = atomics.post_atomic
     post_fetch_atomic = atomics.post_fetch_atomic
     post_compare_atomic = atomics.post_compare_atomic
@@ -118,6 +129,7 @@ class Endpoint(Child[P]):
     post_trecv = posting.post_trecv
     post_recv = posting.post_recv
     cancel = posting.cancel
+    insert = reach.insert
     connect = connection.connect
     accept = connection.accept
     shutdown = connection.shutdown
@@ -125,6 +137,7 @@ class Endpoint(Child[P]):
     set_option = options.set_option
     stats = statistics.stats
     profile = profile.profile
+    way = way.way
 
     def __init__(
         self,
@@ -286,10 +299,7 @@ class Endpoint(Child[P]):
     @property
     def address(self) -> Address:
         """Where peers reach it; ``bytes()`` and ``str()`` of it travel."""
-        room, length = ffi.new("char[]", lib.OFP_ADDRESS_MAX), ffi.new("size_t *", lib.OFP_ADDRESS_MAX)
-        result = lib.ofp_endpoint_address(self._pointer("address"), room, length)
-        check(result, operation="address", provider=self.provider)
-        return Address(((self.provider, bytes(ffi.buffer(room, length[0]))),), host_id())
+        return address_of_endpoint(self._pointer("address"), self.provider)
 
     @property
     def tx_flags(self) -> Flag:
@@ -307,7 +317,7 @@ class Endpoint(Child[P]):
         complete: str | None = None,
         tx_flags: Flag | str | None = None,
         rx_flags: Flag | str | None = None,
-    ) -> "EndpointAlias[P]":
+    ) -> EndpointAlias[P]:
         """Make another handle of this endpoint, with other default flags (fi_endpoint(3), fi_ep_alias).
 
         Parameters
@@ -341,10 +351,6 @@ class Endpoint(Child[P]):
             made = lib.ofp_endpoint_alias(pointer, sends, receives, result)
             check_defaults(made, operation="alias", provider=self.provider)
             return EndpointAlias(self, ffi.gc(result[0], lib.ofp_endpoint_free), opening)
-
-    def insert(self, address: Address | bytes | str) -> Peer:
-        """Enter a peer; as :meth:`AddressVector.insert`."""
-        return self.av.insert(address)
 
     def register(
         self,
@@ -397,16 +403,7 @@ class Endpoint(Child[P]):
         return super()._pointer(operation)
 
     def _peer_text(self, peer: int) -> str | None:
-        """A peer's address for messages, as far as it is known."""
-        av = self._peers.av
-        try:
-            if av is None:
-                return str(self.peer_address)
-            if peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
-                return None
-            return str(av.address(peer))
-        except (FabricError, OverflowError):
-            return f"peer {int(peer)}"
+        return self._peers.text(peer)
 
     def _sender(self, number: int) -> Peer | None:
         """The sender of a message to an endpoint, by its number, when the message's completion does not name it."""

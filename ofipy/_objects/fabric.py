@@ -3,11 +3,11 @@
 
 import errno
 import math
+import time
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from ofipy._base import config
 from ofipy._base.atomic_types import AtomicKind, AtomicOp, Datatype, parse_datatype, parse_kind
@@ -25,12 +25,15 @@ from ofipy._discovery.av import AddressVector
 from ofipy._discovery.info import Info, from_record
 from ofipy._memory.allocation import DomainMemory
 from ofipy._memory.records import operations
-from ofipy._memory.region import Region, register
+from ofipy._memory.region import Region, check_rights, register
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.keywords import EndpointOptions, refuse_unknown
 from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
 from ofipy._objects.receive_context import ReceiveContext
 from ofipy._operations import deferred
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["Domain", "Fabric"]
 
@@ -106,7 +109,7 @@ class Fabric(Resource):
 class Domain(Resource):
     """The use of one device, made by :meth:`Fabric.domain`; endpoints, queues and memory belong to it."""
 
-    __slots__ = ("_fabric", "_info", "_memory", "_threading")
+    __slots__ = ("_began", "_fabric", "_info", "_memory", "_threading")
 
     def __init__(self, fabric: Fabric, *, threading: Threading, progress: Progress) -> None:
         info = fabric.info
@@ -122,14 +125,16 @@ class Domain(Resource):
         )
         result, text = ffi.new("struct ofp_domain **"), Text()
         drain_log()
+        began = time.monotonic()  # whether it has the key of a job that is joined later
         with Opening(lambda: result[0], lib.ofp_domain_retire) as opening:
             opened = lib.ofp_domain_open(provider.handle, record, attributes, result, text.pointer, text.size)
             check(opened, text=text, operation="open a domain", provider=info.provider)
             self._fabric = fabric
+            self._began = began
             self._threading = threading
             pointer = ffi.gc(result[0], lib.ofp_domain_free)
             found = from_record(lib.ofp_domain_info(pointer)[0])
-            self._info = info if found == info else found
+            self._info = info if found._record == info._record else found
             self._memory = DomainMemory(pointer, info.provider)
             self._own(Handle(pointer, self._memory.close_domain, (fabric._core,), "domain", opening=opening))
 
@@ -273,7 +278,8 @@ class Domain(Resource):
             Contiguous; writable unless `access` allows no writing. It is exported until the region is closed.
         access : Access or str
             Default: everything that this process may do itself. ``remote_read`` and ``remote_write`` let peers in
-            who have :attr:`Region.remote`, and ask for no more.
+            who have :attr:`Region.remote`, and ask for no more. ``device_atomic`` (a capability) lets in the
+            atomic operations of their devices, and shuts out those that this process would carry out.
         key : int, optional
             By which peers reach it, unique in the domain. Default: a random one, which nobody can guess.
         counters : mapping of str to Counter, optional
@@ -288,7 +294,7 @@ class Domain(Resource):
             When the key is in use, or the transport makes keys itself; when a counter is another domain's, or has
             nothing to count.
         NotSupported
-            When the provider cannot count (it lacks the capability ``rma_event``).
+            When the provider cannot count (it lacks the capability ``rma_event``), or has no ``device_atomic``.
         """
         rights = parse_flags(Access, access)
         return register(self, buffer, rights, key, region_counters(self, counters, rights, "register"))
@@ -296,11 +302,11 @@ class Domain(Resource):
     def empty(
         self,
         shape: int | tuple[int, ...],
-        dtype: npt.DTypeLike = np.uint8,
+        dtype: "npt.DTypeLike" = np.uint8,
         *,
         access: Access | str | Iterable[Access | str] = Access.LOCAL,
         counters: "Mapping[RegionClass, Counter] | None" = None,
-    ) -> npt.NDArray[Any]:
+    ) -> "npt.NDArray[Any]":
         """Allocate an array in memory that the provider moves best; it starts as zeros.
 
         The memory stays until the last view of the array is gone, also when the domain is closed before.
@@ -323,19 +329,23 @@ class Domain(Resource):
         """
         kind = np.dtype(dtype)
         if kind.hasobject:
-            raise InvalidArgument(f"dtype {kind} holds Python objects, which cannot be sent")
+            raise InvalidArgument(
+                f"dtype {kind} holds Python objects, which cannot be sent",
+                remedy="choose a dtype of numbers or bytes",
+            )
         sizes = shape if isinstance(shape, list | tuple) else (shape,)
         dimensions = [whole_number("shape", size, 0, _BYTES_MAX, operation="empty") for size in sizes]
         count = math.prod(dimensions)
         whole_number("size", count * kind.itemsize, 0, _BYTES_MAX, "bytes", operation="empty")
         self._pointer("empty")
         rights = parse_flags(Access, access)
+        check_rights(self, rights, "empty")
         memory = self._memory.allocate(
             max(count * kind.itemsize, 1), rights, region_counters(self, counters, rights, "empty")
         )
         return np.frombuffer(memory, dtype=kind, count=count).reshape(dimensions)
 
-    def region(self, array: npt.NDArray[Any]) -> Region:
+    def region(self, array: "npt.NDArray[Any]") -> Region:
         """The region of an array of :meth:`empty`, or of a contiguous part of one.
 
         Raises
@@ -360,12 +370,18 @@ class Domain(Resource):
             access=found.access,
             key=found.key,
             remote_base=found.remote_base,
+            ways=found.ways,
             keep=memory,
             core=None,
         )
 
     def atomic_valid(
-        self, op: AtomicOp | str, dtype: Datatype | npt.DTypeLike, *, kind: AtomicKind = "base"
+        self,
+        op: AtomicOp | str,
+        dtype: "Datatype | npt.DTypeLike",
+        *,
+        kind: AtomicKind = "base",
+        device: bool = False,
     ) -> int:
         """Ask whether endpoints of this domain carry out an atomic operation (fi_query_atomic(3)).
 
@@ -377,6 +393,8 @@ class Domain(Resource):
             Type of an element.
         kind : str
             ``base``; ``fetch`` returns what the target held before; ``compare`` takes a compare operand too.
+        device : bool
+            Ask of the device's own, on memory registered with ``access="device_atomic"``.
 
         Returns
         -------
@@ -393,7 +411,7 @@ class Domain(Resource):
         count = ffi.new("uint64_t *")
         result = lib.ofp_atomic_query(
             self._pointer("atomic_valid"),
-            parse_kind(kind),
+            parse_kind(kind) | (lib.OFP_DEVICE_ATOMIC if device else 0),
             parse_enum(AtomicOp, op),
             parse_datatype(dtype),
             count,
@@ -403,7 +421,7 @@ class Domain(Resource):
         check(result, operation="atomic_valid", provider=self.provider)
         return int(count[0])
 
-    def operations(self, count: int) -> np.ndarray[Any, np.dtype[np.void]]:
+    def operations(self, count: int) -> "np.ndarray[Any, np.dtype[np.void]]":
         """Make an array of `count` operation records in C memory, all zero, of dtype OPERATION_DTYPE."""
         return operations(count)
 

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The short way to an endpoint, and to a listener."""
 
-import logging
+import sys
 from collections.abc import Iterable
 from typing import Literal, Unpack
 
+from ofipy._base.binding import logger
 from ofipy._base.errors import FabricError, ProviderUnavailable
 from ofipy._base.flags import Cap, EndpointType, Progress, Threading
 from ofipy._discovery.info import Info, at_node, configured_providers, getinfo
-from ofipy._discovery.providers import ordered_names
+from ofipy._discovery.providers import preferred_names
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.fabric import Domain, Fabric
 from ofipy._objects.keywords import OpenOptions, refuse_unknown
@@ -36,7 +37,8 @@ def open(
     Parameters
     ----------
     service : int or str, optional
-        Port or name at which peers find it. Default: any; ``ep.address`` tells.
+        Port at which peers find it, or a name, which stands for a port from 61000 on, the same everywhere.
+        Default: any; ``ep.address`` tells.
     provider : str, optional
         Provider by name. Default: ``OFIPY_PROVIDER``, else the best that is available.
     node : str, optional
@@ -103,7 +105,7 @@ def listen(
     Parameters
     ----------
     service : int or str, optional
-        Port or name at which others find it. Default: any; ``listener.address`` tells.
+        Port, or name that stands for one, at which others find it. Default: any; ``listener.address`` tells.
     provider, node, caps, threading, progress
         As of :func:`open`.
     backlog : int, optional
@@ -147,21 +149,37 @@ def _choose(
 ) -> Info:
     """The preferred of what fits, and is at that node."""
     wanted = caps if isinstance(caps, Cap | str) else list(caps)
-    infos: list[Info] = []
-    # One after the other: looking into an installed libfabric takes long, and most programs do not need it.
-    for name in configured_providers(provider) or ordered_names():
-        infos = getinfo(provider=name, ep_type=ep_type, caps=wanted)
-        if infos:
-            break
+    infos = _first_that_fit(provider, ep_type, wanted)
     if not infos:
         report = getinfo(provider=provider, ep_type=ep_type, caps=wanted, explain=True)
         reasons = "; ".join(f"{each.provider}: {each.reason}" for each in report if each.reason)
-        raise ProviderUnavailable(f"no provider fits ({reasons or 'none is installed'})", operation=operation)
+        raise ProviderUnavailable(
+            f"no provider fits ({reasons or 'none is installed'})",
+            operation=operation,
+            remedy="ask for less, or see what there is: ofipy info",
+        )
     chosen = infos[0] if node is None else _first_at(node, infos)
-    if provider is None and chosen.provider not in _told:
+    # Who has not imported logging sees nothing of this level.
+    if provider is None and chosen.provider not in _told and "logging" in sys.modules:
         _told.add(chosen.provider)
-        logging.getLogger(f"ofipy.{chosen.provider}").info("provider %s was chosen", chosen.provider)
+        logger(f"ofipy.{chosen.provider}").info("provider %s was chosen", chosen.provider)
     return chosen
+
+
+def _first_that_fit(
+    provider: str | None, ep_type: EndpointType | str, caps: Cap | str | list[Cap | str]
+) -> list[Info]:
+    # One after the other: looking into an installed libfabric takes long, and most programs do not need it.
+    for name in configured_providers(provider) or preferred_names():
+        infos = getinfo(provider=name, ep_type=ep_type, caps=caps)
+        if infos:
+            return infos
+    return []
+
+
+def default_info() -> Info | None:
+    """What :func:`open` takes when nothing is asked for; None: no provider fits."""
+    return next(iter(_first_that_fit(None, "rdm", "msg|tagged")), None)
 
 
 def _first_at(node: str, infos: list[Info]) -> Info:

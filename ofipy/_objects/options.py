@@ -48,7 +48,7 @@ def set_option(self: Initiator, name: str, value: int) -> None:
     InvalidArgument
         When the value does not fit.
     """
-    range = LIMITS.get(name, (0, UINT64_MAX))
+    range = LIMITS.get(name, (0, UINT64_MAX, ""))
     number = whole_number(name, value, *range, operation="set_option")
     result = lib.ofp_endpoint_option_set(self._pointer("set_option"), name.encode(), number)
     check_option(result, name, operation="set_option", provider=self._domain.provider)

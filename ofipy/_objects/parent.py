@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What endpoints, receive contexts and listeners need of their domain, which makes them and so is above them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ofipy._base.flags import Access
 from ofipy._completion.counter import Counter, RegionClass
@@ -50,6 +51,7 @@ class Parent(MemoryDomain, Protocol):
 
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from typing_extensions import TypeVar
 
     P = TypeVar("P", bound=Parent, default=Any)  # as D of the storeys below

@@ -12,7 +12,7 @@ from ofipy._base.lifetime import Handle, Opening, ProcessBound, Resource
 from ofipy._base.limits import limit, service_text
 from ofipy._base.owner import check_owner
 from ofipy._completion.eq import Event, EventKind, EventQueue
-from ofipy._discovery.address import Address, host_id
+from ofipy._discovery.address import Address, host_id, read_name
 from ofipy._discovery.domain import Child
 from ofipy._discovery.info import Info
 from ofipy._objects.endpoint import Endpoint
@@ -144,7 +144,7 @@ class PassiveEndpoint(Child[Q]):
     domain : Domain
         Of an info of type ``msg``; the accepted endpoints belong to it.
     service : int or str, optional
-        Port or name at which others find it. Default: any; :attr:`address` tells.
+        Port, or name that stands for one, at which others find it. Default: any; :attr:`address` tells.
     eq : EventQueue, optional
         What gets the requests, as events of kind ``CONNREQ``: :meth:`request` reads them. Default: one of its own,
         which :meth:`wait`, :meth:`next` and ``async for`` read.
@@ -226,13 +226,9 @@ class PassiveEndpoint(Child[Q]):
     def address(self) -> Address:
         """Where others reach it; ``bytes()`` and ``str()`` of it travel."""
         provider = self._domain.provider
-        room, length = ffi.new("char[]", lib.OFP_ADDRESS_MAX), ffi.new("size_t *", lib.OFP_ADDRESS_MAX)
-        check(
-            lib.ofp_passive_address(self._pointer("address"), room, length),
-            operation="address",
-            provider=provider,
-        )
-        return Address(((provider, bytes(ffi.buffer(room, length[0]))),), host_id())
+        pointer = self._pointer("address")
+        name = read_name(lambda *room: lib.ofp_passive_address(pointer, *room), "address", provider)
+        return Address.named(provider, name, host=host_id())
 
     def request(self, event: Event) -> ConnectionRequest:
         """The request behind an event of kind ``CONNREQ``.
@@ -247,12 +243,15 @@ class PassiveEndpoint(Child[Q]):
             raise InvalidArgument(
                 f"an event of kind {event.kind.name}; CONNREQ is meant", operation="request"
             )
-        room, length = ffi.new("char[]", lib.OFP_ADDRESS_MAX), ffi.new("size_t *", lib.OFP_ADDRESS_MAX)
-        result = lib.ofp_passive_requester(self._pointer("request"), event.handle, room, length)
-        if result == -codes.ENOENT:
-            raise answered("request", provider)
-        check(result, operation="request", provider=provider)
-        address = Address(((provider, bytes(ffi.buffer(room, length[0]))),))
+        pointer = self._pointer("request")
+
+        def name_of_requester(*room: Any) -> int:
+            result: int = lib.ofp_passive_requester(pointer, event.handle, *room)
+            if result == -codes.ENOENT:
+                raise answered("request", provider)
+            return result
+
+        address = Address.named(provider, read_name(name_of_requester, "request", provider))
         return ConnectionRequest(self, event.handle, event.data, address)
 
     def wait(self, timeout: float | None = None) -> ConnectionRequest:

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the hook ``profile`` has counted."""
 
+from __future__ import annotations
+
 import errno
-import json
-from dataclasses import dataclass
 
 from ofipy._base.binding import check, ffi, lib
 from ofipy._base.errors import NotSupported
+from ofipy._base.record import Record
 from ofipy._operations.initiator import Initiator
 
 __all__ = ["ProfileRow", "profile"]
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileRow:
+class ProfileRow(Record):
     """The operations of one kind with one peer that have ended.
 
     The histograms count operations that ended well. A key is the least number that it stands for: ``{0: 2, 8: 5}`` are
@@ -67,6 +67,9 @@ def profile(self: Initiator) -> list[ProfileRow]:
             remedy='open it with hooks="profile", or set OFIPY_HOOKS=profile',
         )
     check(needed, operation="profile", provider=provider)
+    # Seldom asked for, unlike the rest of an endpoint.
+    import json
+
     rows = json.loads(ffi.string(text).decode(errors="replace"))["rows"]
     return [
         ProfileRow(**row | {name: dict(row[name]) for name in ("sizes", "latencies")})

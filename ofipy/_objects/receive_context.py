@@ -5,17 +5,17 @@ import weakref
 from typing import Any
 
 from ofipy._base.binding import check, ffi, lib
-from ofipy._base.errors import FabricError, NotSupported
+from ofipy._base.errors import NotSupported
 from ofipy._base.flags import EndpointType
 from ofipy._base.lifetime import Handle, Opening
 from ofipy._base.limits import limit
 from ofipy._base.owner import check_owner
 from ofipy._completion.cq import CompletionQueue
-from ofipy._discovery.av import PEER_ANY, PEER_UNKNOWN, AddressVector, Peer
+from ofipy._discovery.av import AddressVector, Peer
 from ofipy._discovery.domain import Child
 from ofipy._discovery.peers import Peers
 from ofipy._objects.parent import P
-from ofipy._operations import messaging, multi_receive, posting
+from ofipy._operations import messaging, multi_receive, objects, posting
 from ofipy._operations.poster import CLOSED, Poster, make_poster
 
 __all__ = ["ReceiveContext"]
@@ -41,6 +41,10 @@ class ReceiveContext(Child[P]):
     trecv = messaging.trecv
     recv = messaging.recv
     messages = messaging.messages
+    tsend_obj = objects.tsend_obj
+    send_obj = objects.send_obj
+    trecv_obj = objects.trecv_obj
+    recv_obj = objects.recv_obj
     probe = messaging.probe
     prepare_tsend = messaging.prepare_tsend
     prepare_send = messaging.prepare_send
@@ -97,6 +101,7 @@ class ReceiveContext(Child[P]):
                 )
 
             self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
+            # The domain first, with whose tree it closes; each once.
             parents = dict.fromkeys((domain._core, self._cq._core))
             if av is not None:
                 parents[av._core] = None
@@ -119,7 +124,11 @@ class ReceiveContext(Child[P]):
             When those are of type ``msg``: each has one peer of its own.
         """
         if self._peers.av is None:
-            raise NotSupported("endpoints of type msg have no address vector", provider=self.provider)
+            raise NotSupported(
+                "endpoints of type msg have no address vector",
+                provider=self.provider,
+                remedy="connect() each of them to its peer",
+            )
         return self._peers.av
 
     @property
@@ -138,14 +147,7 @@ class ReceiveContext(Child[P]):
         self._cq._tell_awaiting()
 
     def _peer_text(self, peer: int) -> str | None:
-        """A peer's address for messages, as far as it is known."""
-        av = self._peers.av
-        if av is None or peer in (PEER_ANY, PEER_UNKNOWN) or not isinstance(peer, int):
-            return None
-        try:
-            return str(av.address(peer))
-        except (FabricError, OverflowError):
-            return f"peer {int(peer)}"
+        return self._peers.text(peer)
 
     def _sender(self, number: int) -> Peer | None:
         """The sender of a message to the endpoint of this number, when the message's completion does not name it."""

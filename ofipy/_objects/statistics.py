@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What an endpoint has counted."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
 from ofipy._base.binding import check, ffi, lib
+from ofipy._base.record import Record
 from ofipy._operations.initiator import Initiator
 
 __all__ = ["EndpointStatistics", "stats"]
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointStatistics:
+class EndpointStatistics(Record):
     """Counters of an endpoint since it was opened; those marked "now" are levels."""
 
     sends: int
@@ -28,7 +28,7 @@ class EndpointStatistics:
     unexpected_bytes: int
     """Now: their payload kept here."""
     announced_messages: int
-    """Now: messages whose payload is still at the sender."""
+    """Now: messages whose payload is still at the sender, and short ones kept in place of such."""
     linear_searches: int
     """Searches with masks beyond those that have an index."""
     backlog: int
@@ -41,6 +41,14 @@ class EndpointStatistics:
     """Waits of the domain that slept."""
     wakeups: int
     progress_calls: int
+    registrations: int
+    """Of memory for operations, by the domain's transport; those of :meth:`Domain.register` do not count."""
+    registrations_reused: int
+    """Operations whose memory was still registered from an earlier one."""
+    registrations_dropped: int
+    """Kept ones that were given up for others."""
+    messages_dropped: int
+    """Messages that came to an endpoint of type dgram and found neither a receive nor room to be kept."""
 
 
 def stats(self: Initiator) -> EndpointStatistics:
@@ -51,4 +59,4 @@ def stats(self: Initiator) -> EndpointStatistics:
         operation="stats",
         provider=self._domain.provider,
     )
-    return EndpointStatistics(*(int(getattr(record, name)) for name in EndpointStatistics.__slots__))
+    return EndpointStatistics(*(int(getattr(record, name)) for name in EndpointStatistics.__match_args__))

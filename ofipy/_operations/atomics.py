@@ -1,62 +1,64 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Atomic operations on the memory of peers (fi_atomic(3)): requests, and the raw tier.
 
-Each element is read and replaced in one step, as all other atomic operations of endpoints see it; the peer's own loads
-and stores are not part of that. The peer's process carries them out, so it has to make progress (``progress="auto"``,
-as :func:`ofipy.open` chooses it, always does). :meth:`Domain.atomic_valid` says which there are. The dtype of the value
+Each element is read and replaced in one step, as all other atomic operations of endpoints see it; the peer's own plain
+loads and stores are not part of that. Over shared memory the peer takes no part where its memory is of
+``domain.empty``; otherwise its process carries them out, so it has to make progress (``progress="auto"``, as
+:func:`ofipy.open` chooses it, always does). :meth:`Domain.atomic_valid` says which there are. The dtype of the value
 says what the remote memory holds.
+
+Memory that its owner has registered with ``access="device_atomic"`` is different: the owner's device carries them out,
+its process need not run, and there are no more of them than the device has (``atomic_valid(…, device=True)``).
 """
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ofipy._base.atomic_types import AtomicOp, Datatype, parse_datatype
+from ofipy._base.binding import lib
 from ofipy._base.errors import BufferTypeError, InvalidArgument
 from ofipy._base.flags import Flag, Op, complete_flags, parse_enum, parse_flags
-from ofipy._completion.request import COMPLETED, Request
+from ofipy._completion.request import FetchRequest, PreparedRequest, Request
 from ofipy._discovery.av import own_peer
 from ofipy._memory.buffers import LocalMemory, local_memory, make_record, region_memory
 from ofipy._memory.region import Region
-from ofipy._memory.remote import READS, WRITES, RemoteMemory, remote_memory
-from ofipy._operations.initiator import Initiator, post_record, start
+from ofipy._memory.remote import (
+    DEVICE,
+    READS,
+    WRITES,
+    RemoteMemory,
+    RemoteRegion,
+    is_of_device,
+    remote_memory,
+)
+from ofipy._operations.initiator import Initiator, post_record, prepare, start
 from ofipy._operations.rma import Remote, check_lengths
 from ofipy._requests import PLAIN
 
 if TYPE_CHECKING:
-    pass
-
+    import numpy.typing as npt
 
 __all__ = [
-    "FetchRequest",
     "atomic",
     "compare_atomic",
     "fetch_atomic",
     "post_atomic",
     "post_compare_atomic",
     "post_fetch_atomic",
+    "prepare_atomic",
+    "prepare_compare_atomic",
+    "prepare_fetch_atomic",
 ]
 
 _ATOMIC, _FETCH, _COMPARE = int(Op.ATOMIC), int(Op.FETCH_ATOMIC), int(Op.COMPARE_ATOMIC)
+_RIGHTS = {_ATOMIC: WRITES, _FETCH: READS | WRITES, _COMPARE: READS | WRITES}
 _NAMES = {_ATOMIC: "atomic", _FETCH: "fetch_atomic", _COMPARE: "compare_atomic"}
 
-Value = npt.NDArray[Any] | np.generic
-
-
-class FetchRequest(Request):
-    """A fetching atomic operation; its ``wait()`` returns what the target held before.
-
-    A numpy scalar where one was passed, otherwise an array.
-    """
-
-    __slots__ = ("_fetched",)
-
-    _fetched: npt.NDArray[Any]
-
-    def _result(self) -> Any:
-        super()._result()
-        return self._fetched if self._fetched.ndim else self._fetched[()]
+Value: TypeAlias = "npt.NDArray[Any] | np.generic"
+V = TypeVar("V", bound=Value)
 
 
 def atomic(
@@ -97,12 +99,16 @@ def atomic(
     NotSupported
         When there is no such operation on this dtype.
     """
-    return _start(self, _ATOMIC, value, None, peer, remote, op, None, complete, flags, timeout)
+    if flags is None and timeout is None:
+        request: Request | None = _at_once(self, _ATOMIC, value, None, peer, remote, op, None, complete)
+        if request is not None:
+            return request
+    return _start(self, _ATOMIC, value, None, peer, remote, op, None, complete, flags, timeout)  # type: ignore[no-any-return]
 
 
 def fetch_atomic(
     self: Initiator,
-    value: Value,
+    value: V,
     peer: int,
     remote: Remote,
     *,
@@ -110,7 +116,7 @@ def fetch_atomic(
     into: npt.NDArray[Any] | None = None,
     flags: Flag | str | None = None,
     timeout: float | None = None,
-) -> Request:
+) -> Request[V]:
     """Update values in the memory of a peer, and get what was there before.
 
     Parameters
@@ -125,12 +131,16 @@ def fetch_atomic(
     Request
         Its ``wait()`` returns the old values: `into`, or an array, or a scalar where `value` is one.
     """
-    return _start(self, _FETCH, value, None, peer, remote, op, into, None, flags, timeout)
+    if flags is None and timeout is None:
+        request: Request[V] | None = _at_once(self, _FETCH, value, None, peer, remote, op, into, None)
+        if request is not None:
+            return request
+    return _start(self, _FETCH, value, None, peer, remote, op, into, None, flags, timeout)  # type: ignore[no-any-return]
 
 
 def compare_atomic(
     self: Initiator,
-    value: Value,
+    value: V,
     compare: Value,
     peer: int,
     remote: Remote,
@@ -139,7 +149,7 @@ def compare_atomic(
     into: npt.NDArray[Any] | None = None,
     flags: Flag | str | None = None,
     timeout: float | None = None,
-) -> Request:
+) -> Request[V]:
     """Replace values in the memory of a peer where a comparison holds, and get what was there before.
 
     Parameters
@@ -160,7 +170,60 @@ def compare_atomic(
     Request
         Its ``wait()`` returns the old values, whether they were replaced or not.
     """
-    return _start(self, _COMPARE, value, compare, peer, remote, op, into, None, flags, timeout)
+    if flags is None and timeout is None:
+        request: Request[V] | None = _at_once(self, _COMPARE, value, compare, peer, remote, op, into, None)
+        if request is not None:
+            return request
+    return _start(self, _COMPARE, value, compare, peer, remote, op, into, None, flags, timeout)  # type: ignore[no-any-return]
+
+
+# prepared
+
+
+def prepare_atomic(
+    self: Initiator,
+    value: Value,
+    peer: int,
+    remote: Remote,
+    *,
+    op: AtomicOp | str,
+    complete: str | None = None,
+    flags: Flag | str | None = None,
+) -> PreparedRequest:
+    """Prepare an atomic operation that is started many times; arguments as of :meth:`atomic`.
+
+    What a contiguous array holds when it is started is the operand; anything else is copied now.
+    """
+    return _prepare(self, _ATOMIC, value, None, peer, remote, op, None, complete, flags)
+
+
+def prepare_fetch_atomic(
+    self: Initiator,
+    value: Value,
+    peer: int,
+    remote: Remote,
+    *,
+    op: AtomicOp | str,
+    into: npt.NDArray[Any],
+    flags: Flag | str | None = None,
+) -> PreparedRequest:
+    """Prepare a fetching one, as :meth:`prepare_atomic`; each run leaves the old values in `into`."""
+    return _prepare(self, _FETCH, value, None, peer, remote, op, into, None, flags)
+
+
+def prepare_compare_atomic(
+    self: Initiator,
+    value: Value,
+    compare: Value,
+    peer: int,
+    remote: Remote,
+    *,
+    op: AtomicOp | str = "cswap",
+    into: npt.NDArray[Any],
+    flags: Flag | str | None = None,
+) -> PreparedRequest:
+    """Prepare a comparing one, as :meth:`prepare_fetch_atomic`."""
+    return _prepare(self, _COMPARE, value, compare, peer, remote, op, into, None, flags)
 
 
 # raw
@@ -242,6 +305,24 @@ def post_compare_atomic(
 # how
 
 
+def _at_once(
+    self: Initiator,
+    code: int,
+    value: Any,
+    compare: Any,
+    peer: int,
+    remote: Any,
+    op: Any,
+    into: Any,
+    complete: str | None,
+) -> Any:
+    """One remote piece that is not its device's, all arguments right; None when it is not so: nothing was started."""
+    if type(remote) is not RemoteRegion or _RIGHTS[code] & ~remote._rights or remote._rights & DEVICE:
+        return None
+    bits = complete_flags(complete) if complete is not None else 0
+    return self._poster.atomic(self, code, value, compare, into, op, peer, remote._segment, bits)
+
+
 def _record(
     self: Initiator,
     code: int,
@@ -258,7 +339,12 @@ def _record(
 ) -> tuple[Any, RemoteMemory]:
     name = _NAMES[code]
     what = parse_enum(AtomicOp, op)
+    chosen = parse_flags(Flag, flags).value | complete_flags(complete)
     rights = WRITES if code == _ATOMIC else READS if what is AtomicOp.READ else READS | WRITES
+    # The handle says who carries it out: two kinds on one element would not be one step against each other.
+    if chosen & lib.OFP_DEVICE_ATOMIC or is_of_device(remote):
+        chosen |= lib.OFP_DEVICE_ATOMIC
+        rights = DEVICE
     far = remote_memory(
         remote,
         rights=rights,
@@ -271,7 +357,7 @@ def _record(
         code,
         memory,
         peer=own_peer(self._peers.vector, peer, name),
-        flags=parse_flags(Flag, flags).value | complete_flags(complete),
+        flags=chosen,
         context=context,
         remote=far,
         atomic_op=what,
@@ -294,37 +380,74 @@ def _start(
     complete: str | None,
     flags: Flag | str | None,
     timeout: float | None,
-) -> Request:
+) -> Any:
     name = _NAMES[code]
     self._pointer(name)
     operand = _operand(value, "value", name)
+    if code != _ATOMIC and into is None:
+        into = np.empty(operand.shape, operand.dtype)
+    record, keep = _operation(self, code, operand, compare, peer, remote, op, into, complete, flags)
+    if into is None:
+        return start(self, Request, PLAIN, record, keep, name, peer, timeout)
+    request = start(self, FetchRequest, PLAIN, record, keep, name, peer, timeout)
+    request._fetched = into
+    return request
+
+
+def _prepare(
+    self: Initiator,
+    code: int,
+    value: Value,
+    compare: Value | None,
+    peer: int,
+    remote: Remote,
+    op: AtomicOp | str,
+    into: npt.NDArray[Any] | None,
+    complete: str | None,
+    flags: Flag | str | None,
+) -> PreparedRequest:
+    name = _NAMES[code]
+    self._pointer(name)
+    operand = _operand(value, "value", name)
+    record, keep = _operation(self, code, operand, compare, peer, remote, op, into, complete, flags)
+    return prepare(self, record, keep, name, peer)
+
+
+def _operation(
+    self: Initiator,
+    code: int,
+    operand: npt.NDArray[Any],
+    compare: Value | None,
+    peer: int,
+    remote: Remote,
+    op: AtomicOp | str,
+    into: npt.NDArray[Any] | None,
+    complete: str | None,
+    flags: Flag | str | None,
+) -> tuple[Any, Any]:
+    """The record of an operation, and what has to stay alive with it."""
+    name = _NAMES[code]
     datatype = Datatype.from_dtype(operand.dtype)
-    fetched = None
     memory, with_, back = _one_piece(self, operand, False, name), None, None
     if code != _ATOMIC:
-        fetched = np.empty(operand.shape, operand.dtype) if into is None else into
-        _check_like(fetched, operand, "into", name)
-        back = _one_piece(self, fetched, True, name)
+        _check_like(into, operand, "into", name)
+        back = _one_piece(self, into, True, name)
     if code == _COMPARE:
         other = _operand(compare, "compare", name)
         _check_like(other, operand, "compare", name)
         with_ = _one_piece(self, other, False, name)
     record, far = _record(self, code, memory, peer, remote, op, datatype, with_, back, complete, flags)
-    keep = (memory.keep, with_ and with_.keep, back and back.keep, far)
-    if fetched is None:
-        return start(self, Request, PLAIN, record, keep, name, peer, timeout)  # type: ignore[no-any-return]
-    request = start(self, FetchRequest, PLAIN, record, keep, name, peer, timeout)
-    if request is COMPLETED:
-        request = FetchRequest()
-        request._over = True
-    request._fetched = fetched
-    return request  # type: ignore[no-any-return]
+    return record, (memory.keep, with_ and with_.keep, back and back.keep, far)
 
 
-def _one_piece(self: Initiator, array: npt.NDArray[Any], writable: bool, operation: str) -> LocalMemory:
+def _one_piece(self: Initiator, array: Any, writable: bool, operation: str) -> LocalMemory:
     memory = local_memory(array, domain=self._domain, writable=writable, operation=operation)
     if memory.count:
-        raise BufferTypeError(f"{operation} into an array that is not contiguous", operation=operation)
+        raise BufferTypeError(
+            "the array for what was there before is not contiguous",
+            operation=operation,
+            remedy="use a new array: numpy.empty_like(value)",
+        )
     return memory
 
 

@@ -13,7 +13,7 @@ from ofipy._base.contents import plain_bytes
 from ofipy._base.errors import Canceled, ConnectionRefused, FabricError, InvalidArgument
 from ofipy._base.flags import EndpointType
 from ofipy._completion.request import Request
-from ofipy._discovery.address import Address, resolve
+from ofipy._discovery.address import Address, read_name, resolve
 from ofipy._discovery.av import ONLY_PEER, Peer
 from ofipy._operations.initiator import Initiator
 
@@ -22,7 +22,7 @@ __all__ = ["Connection", "accept", "answered", "connect", "only_peer", "peer_add
 _ONCE = "open an endpoint for each connection"
 
 
-class Connection(Request):
+class Connection(Request[bytes]):
     """A connection that is being made; of :meth:`Endpoint.connect` and :meth:`Endpoint.accept`.
 
     Its ``wait()`` and ``await`` return what the other side said, as bytes; nothing for the side that accepts.
@@ -59,7 +59,7 @@ class Connection(Request):
             self._answer = bytes(ffi.buffer(room, length[0]))
             self._reason = str(text) or None
 
-    def _result(self) -> Any:
+    def _result(self) -> bytes:
         if self._gone:
             raise Canceled("the domain was closed before the other side answered", **self._context())
         if self._error:
@@ -180,13 +180,13 @@ def only_peer(self: Initiator) -> Peer:
 def peer_address(self: Initiator) -> Address:
     """Where the other side is; see :attr:`Endpoint.peer_address`."""
     provider = self._domain.provider
-    room, length = ffi.new("char[]", lib.OFP_ADDRESS_MAX), ffi.new("size_t *", lib.OFP_ADDRESS_MAX)
-    result = lib.ofp_peer_address(self._pointer("peer_address"), room, length)
-    check(result, operation="peer_address", provider=provider)
-    return Address(((provider, bytes(ffi.buffer(room, length[0]))),))
+    pointer = self._pointer("peer_address")
+    name = read_name(lambda *room: lib.ofp_peer_address(pointer, *room), "peer_address", provider)
+    return Address.named(provider, name)
 
 
 def _refuse_other_types(self: Initiator, operation: str) -> None:
+    # The core says no more than that it is not supported.
     if self._domain.info.ep_type is not EndpointType.MSG:
         raise failure(
             codes.EOPNOTSUPP,
@@ -209,6 +209,7 @@ def _not_connected(self: Initiator, pointer: Any) -> FabricError:
     return failure(
         codes.ENOTCONN,
         text=f"the connection has ended already: {why}",
+        remedy="open another endpoint for another connection",
         operation="shutdown",
         provider=provider,
     )
@@ -231,6 +232,7 @@ def _begun(self: Initiator, result: int, operation: str, length: int) -> Connect
     check(handle, operation=operation, provider=provider)
     connection: Connection = _adopted(self, Connection, handle)
     connection._answer, connection._name, connection._reason = b"", operation, None
+    # The outcome may be there already.
     if not connection._watch(connection._note):
         connection._note()
     return connection
@@ -244,5 +246,8 @@ def _adopted(self: Initiator, kind: type[Any], handle: int) -> Any:
 def answered(operation: str, provider: str) -> InvalidArgument:
     """What comes of a connection request that is no longer there."""
     return InvalidArgument(
-        "the connection request was answered before", operation=operation, provider=provider
+        "the connection request was answered before",
+        operation=operation,
+        provider=provider,
+        remedy="answer each once: accept() or reject()",
     )

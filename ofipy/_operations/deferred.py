@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Work that waits for counters: operations, and reductions of local memory (fi_trigger(3)); methods of a domain."""
 
+from __future__ import annotations
+
 import errno as codes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ofipy._base.atomic_types import AtomicOp, Datatype, parse_datatype
 from ofipy._base.binding import check, lib
@@ -18,6 +19,9 @@ from ofipy._memory.allocation import MemoryDomain
 from ofipy._memory.buffers import region_memory
 from ofipy._memory.records import OPERATION_DTYPE
 from ofipy._memory.region import Region
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["defer", "defer_reduce", "flush_work"]
 

@@ -9,13 +9,15 @@ import errno as codes
 from typing import Any, Protocol
 
 from ofipy._base.binding import ffi, lib, nanoseconds
+from ofipy._base.errors import InvalidArgument
 from ofipy._completion.request import PreparedRequest, no_room, queue_is_full
+from ofipy._discovery.av import ONLY_PEER, own_peer
 from ofipy._discovery.peers import Peers
 from ofipy._memory.allocation import MemoryDomain
 from ofipy._operations.poster import Poster
 from ofipy._operations.refused import refusal
 
-__all__ = ["Initiator", "post_record", "prepare", "start"]
+__all__ = ["Initiator", "addressee", "post_record", "prepare", "start"]
 
 
 class Initiator(Protocol):
@@ -36,6 +38,21 @@ class Initiator(Protocol):
         """A peer's address for messages, as far as it is known."""
 
 
+def addressee(initiator: Initiator, peer: int | None, name: str) -> int:
+    """To whom a send goes; None, or the number that stands for it: the one peer of a connected endpoint."""
+    if peer is not None:
+        peer = own_peer(initiator._peers.vector, peer, name)
+        if peer != ONLY_PEER:
+            return peer
+    if initiator._peers.av is not None:
+        raise InvalidArgument(
+            f"{name} needs a Peer",
+            operation=name,
+            remedy='enter its address: peer = endpoint.insert("host:7471"); msg.source is one too',
+        )
+    return ONLY_PEER
+
+
 def start(
     initiator: Initiator,
     kind: type[Any],
@@ -47,6 +64,7 @@ def start(
     timeout: float | None,
 ) -> Any:
     """Start the operation of a record; `keep` stays alive until it has finished."""
+    # For its exception: it says whether it was closed, not enabled, or is the parent process's.
     initiator._pointer(name)
     started = initiator._poster.start(initiator, kind, what, ffi.buffer(record), keep, nanoseconds(timeout))
     if type(started) is not int:

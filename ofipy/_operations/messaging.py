@@ -11,10 +11,10 @@ general way, which also says what is wrong.
 """
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ofipy._base.binding import lib
-from ofipy._base.errors import InvalidArgument, NoMessage
+from ofipy._base.errors import NoMessage
 from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
 from ofipy._completion.request import (
     Message,
@@ -22,13 +22,10 @@ from ofipy._completion.request import (
     PreparedRequest,
     Request,
 )
-from ofipy._discovery.av import ONLY_PEER, PEER_ANY, own_peer
+from ofipy._discovery.av import PEER_ANY, own_peer
 from ofipy._memory.buffers import LocalMemory, local_memory, make_record
-from ofipy._operations.initiator import Initiator, prepare, start
+from ofipy._operations.initiator import Initiator, addressee, prepare, start
 from ofipy._requests import MESSAGE, PLAIN
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "messages",
@@ -61,7 +58,7 @@ _PEEK, _HAS_DATA = int(Flag.PEEK), int(Flag.REMOTE_CQ_DATA)
 def tsend(
     self: Initiator,
     buffer: Any,
-    peer: int | None = ONLY_PEER,
+    peer: int | None = None,
     *,
     tag: int = 0,
     data: int | None = None,
@@ -76,7 +73,7 @@ def tsend(
     buffer : Region, array, bytes-like, or list of them
         What to send. A region is the fastest spelling.
     peer : Peer or int
-        To whom. A connected endpoint (type ``msg``) has one peer: it need not be named.
+        To whom. Default: the one peer of a connected endpoint (type ``msg``); any other endpoint needs a peer.
     tag : int
         64 bits.
     data : int, optional
@@ -114,7 +111,7 @@ def tsend(
 def send(
     self: Initiator,
     buffer: Any,
-    peer: int | None = ONLY_PEER,
+    peer: int | None = None,
     *,
     data: int | None = None,
     complete: str | None = None,
@@ -258,6 +255,7 @@ def probe(
         With ``length``, ``source``, ``tag`` and ``data`` of the message. None: there is none.
     """
     flags = Flag.PEEK | Flag.DISCARD if discard else Flag.PEEK
+    # What the transport has still to tell of counts as arrived, too.
     lib.ofp_domain_progress(self._domain._pointer("probe"))
     found = _start(self, _TRECV if tagged else _RECV, b"", peer, tag, ignore, None, None, flags, None)
     try:
@@ -273,7 +271,7 @@ def probe(
 def prepare_tsend(
     self: Initiator,
     buffer: Any,
-    peer: int | None = ONLY_PEER,
+    peer: int | None = None,
     *,
     tag: int = 0,
     data: int | None = None,
@@ -287,7 +285,7 @@ def prepare_tsend(
 def prepare_send(
     self: Initiator,
     buffer: Any,
-    peer: int | None = ONLY_PEER,
+    peer: int | None = None,
     *,
     data: int | None = None,
     complete: str | None = None,
@@ -328,18 +326,17 @@ def _record(
     if self._handle is None:
         self._pointer(name)  # says why
     receives = op in _RECEIVES
-    if peer is not None:
+    if not receives:
+        peer = addressee(self, peer, name)
+    elif peer is not None:
         peer = own_peer(self._peers.vector, peer, name)
-    if peer in (None, ONLY_PEER) and not receives:
-        if self._peers.av is not None:
-            raise InvalidArgument("a send needs a Peer", operation=name)
-        peer = ONLY_PEER
     number = PEER_ANY if peer is None else peer
     bits = 0 if flags is None else parse_flags(Flag, flags).value
     if complete is not None:
         bits |= complete_flags(complete)
     if data is not None:
         bits |= _HAS_DATA
+    # A look writes nothing, so its memory may be read-only.
     writable = receives and not bits & _PEEK
     memory = local_memory(buffer, domain=self._domain, writable=writable, operation=name)
     record = make_record(op, memory, peer=number, tag=tag, ignore=ignore, data=data or 0, flags=bits)

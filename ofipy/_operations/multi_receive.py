@@ -6,15 +6,17 @@ that the buffer is released is the last. What was taken waits in the object, in 
 neither a second thread nor Ctrl-C loses one.
 """
 
+from __future__ import annotations
+
 import errno as codes
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from ofipy._base.binding import failure, ffi, lib
 from ofipy._base.errors import BufferTypeError, Canceled, TimedOut
 from ofipy._base.flags import Flag, Op
 from ofipy._base.lifetime import ProcessBound
+from ofipy._base.record import Record, set_field
 from ofipy._discovery.av import PEER_ANY, own_peer
 from ofipy._memory.buffers import local_memory, make_record
 from ofipy._operations.initiator import Initiator, start
@@ -29,16 +31,14 @@ _RELEASED: int = lib.OFP_COMPLETED_MULTI_RECV
 _UNKNOWN: int = lib.OFP_PEER_UNKNOWN
 _HAS_DATA: int = lib.OFP_COMPLETED_REMOTE_CQ_DATA
 _ROW = ffi.typeof("struct ofp_completion *")
-_AWAIT_SPIN = 10_000  # ns
 
 
-@dataclass(frozen=True, slots=True)
-class MessageView(ProcessBound):
+class MessageView(ProcessBound, Record):
     """A message in a multi-receive buffer."""
 
     data: memoryview
     """The payload: a part of the buffer, valid as long as the program does not write there."""
-    source: "Peer | None"
+    source: Peer | None
     """The sender, None when it has no address here."""
     tag: int
     """0 for a message without."""
@@ -48,6 +48,22 @@ class MessageView(ProcessBound):
     """Bytes, where in the buffer it begins."""
     remote_data: int | None
     """Remote CQ data that came with it, None without."""
+
+    def __init__(
+        self,
+        data: memoryview,
+        source: Peer | None,
+        tag: int,
+        length: int,
+        offset: int,
+        remote_data: int | None,
+    ) -> None:
+        set_field(self, "data", data)
+        set_field(self, "source", source)
+        set_field(self, "tag", tag)
+        set_field(self, "length", length)
+        set_field(self, "offset", offset)
+        set_field(self, "remote_data", remote_data)
 
     def __len__(self) -> int:
         return self.length
@@ -147,12 +163,8 @@ class MultiReceive(RequestBase, ProcessBound):
         return self
 
     async def __anext__(self) -> MessageView:
-        from ofipy._completion import aio
-
         while not self._is_empty():
-            if not self._attempt(_AWAIT_SPIN):
-                await aio.news(self)
-                continue
+            await self._news()
             message: MessageView | None = self._next_message
             if message is not None:
                 return message
@@ -213,6 +225,9 @@ def trecv_many(
     self: Initiator, buffer: Any, peer: int | None = None, *, tag: int = 0, ignore: int = 0
 ) -> MultiReceive:
     """Receive tagged messages, one after the other, into one buffer (fi_tagged(3), FI_MULTI_RECV).
+
+    They are matched, and lie in the buffer, in the order in which they were sent, and are told of as they are complete:
+    one that moves in pieces may come after smaller ones behind it.
 
     Parameters
     ----------

@@ -3,8 +3,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ofipy._base.atomic_types import AtomicOp
 from ofipy._base.binding import drain_log, ffi, lib, nanoseconds
-from ofipy._completion.request import COMPLETED, Request, loop_is_running
+from ofipy._completion.request import COMPLETED, FetchRequest, Request, loop_is_running, make_poller
 from ofipy._completion.together import start_all
 from ofipy._memory.allocation import MemoryDomain
 from ofipy._memory.region import Region
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CLOSED", "Poster", "make_poster"]
 
+_ATOMIC_OPS = {key: int(op) for op in AtomicOp for key in (op, op.name.lower())}
+
 bind(
     tuple(int(ffi.cast("uintptr_t", ffi.addressof(lib, name))) for name in CALLS),
     tuple(
@@ -25,14 +28,18 @@ bind(
             "loop_is_running": loop_is_running,
             "Region": Region,
             "Request": Request,
+            "FetchRequest": FetchRequest,
+            "AtomicOp": AtomicOp,
+            "ATOMIC_OPS": _ATOMIC_OPS,
             "COMPLETED": COMPLETED,
             "start_all": start_all,
+            "make_poller": make_poller,
         }[name]
         for name in HOOKS
     ),
 )
 
-CLOSED = Poster(0, None, None, lambda address, length: None, [])
+CLOSED = Poster(0, None, None, lambda address, length: None, [], lambda array, address, length: None, 0)
 """The poster of what is not enabled: it posts nothing, and the general way says why."""
 
 
@@ -44,4 +51,6 @@ def make_poster(pointer: Any, domain: MemoryDomain, vector: "weakref.ref[Any]") 
         vector,
         domain._memory.find,
         domain._memory._starts,
+        domain._memory.owned.find,
+        domain._memory.owned.above,
     )

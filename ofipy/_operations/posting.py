@@ -16,11 +16,11 @@ from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
 from ofipy._base.limits import UINT64_MAX, whole_number
 from ofipy._base.owner import check_owner
 from ofipy._completion.counter import counter_reaching
-from ofipy._discovery.av import ONLY_PEER, PEER_ANY, own_peer
+from ofipy._discovery.av import PEER_ANY, own_peer
 from ofipy._memory.buffers import make_record, region_memory
 from ofipy._memory.records import OPERATION_DTYPE
 from ofipy._memory.region import Region
-from ofipy._operations.initiator import Initiator
+from ofipy._operations.initiator import Initiator, addressee
 from ofipy._operations.refused import refusal
 
 if TYPE_CHECKING:
@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["cancel", "post", "post_recv", "post_send", "post_trecv", "post_tsend"]
 
 _RECORDS = ffi.typeof("struct ofp_operation[]")
+_SENDS = (Op.SEND, Op.TSEND)
 _post = lib.ofp_post
 _from_buffer = ffi.from_buffer
 
 
 def post(
     self: Initiator,
-    operations: np.ndarray[Any, np.dtype[np.void]],
+    operations: "np.ndarray[Any, np.dtype[np.void]]",
     *,
     after: "tuple[Counter, int] | None" = None,
 ) -> int:
@@ -65,6 +66,7 @@ def post(
     """
     if after is not None:
         return _post_after(self, operations, *counter_reaching(after, "post"))
+    # Identity is the usual case, and cheaper to see than equality.
     if operations.dtype is not OPERATION_DTYPE and operations.dtype != OPERATION_DTYPE:
         raise InvalidArgument(
             f"records of dtype {operations.dtype}; OPERATION_DTYPE is meant", operation="post"
@@ -72,8 +74,11 @@ def post(
     try:
         accepted: int = _post(self._handle, _from_buffer(_RECORDS, operations), operations.size)
     except (TypeError, ValueError, BufferError):
+        # A closed endpoint has no handle, which ends here too: then this says so.
         self._pointer("post")
-        raise InvalidArgument("the records are not contiguous", operation="post") from None
+        raise InvalidArgument(
+            "the records are not contiguous", operation="post", remedy="numpy.ascontiguousarray makes them so"
+        ) from None
     if accepted < 0:
         first = _from_buffer(_RECORDS, operations)
         raise refusal(accepted, first, domain=self._domain, operation="post")
@@ -81,7 +86,7 @@ def post(
 
 
 def _post_after(
-    self: Initiator, operations: np.ndarray[Any, np.dtype[np.void]], counter: "Counter", threshold: int
+    self: Initiator, operations: "np.ndarray[Any, np.dtype[np.void]]", counter: "Counter", threshold: int
 ) -> int:
     if operations.dtype != OPERATION_DTYPE or not operations.flags.c_contiguous:
         raise InvalidArgument("contiguous records of OPERATION_DTYPE are meant", operation="post")
@@ -101,7 +106,7 @@ def _post_after(
 def post_tsend(
     self: Initiator,
     region: Region,
-    peer: int = ONLY_PEER,
+    peer: int | None = None,
     *,
     tag: int = 0,
     offset: int = 0,
@@ -118,7 +123,7 @@ def post_tsend(
     region : Region
         Where from.
     peer : Peer or int
-        To whom. A connected endpoint (type ``msg``) has one peer: it need not be named.
+        To whom. Default: the one peer of a connected endpoint (type ``msg``); any other endpoint needs a peer.
     tag : int
         64 bits.
     offset, length : int
@@ -139,7 +144,7 @@ def post_tsend(
 def post_send(
     self: Initiator,
     region: Region,
-    peer: int = ONLY_PEER,
+    peer: int | None = None,
     *,
     offset: int = 0,
     length: int | None = None,
@@ -219,7 +224,10 @@ def _post_one(
     if data is not None:
         bits |= Flag.REMOTE_CQ_DATA
     memory = region_memory(region, offset, length, domain=self._domain, operation=name)
-    number = PEER_ANY if peer is None else own_peer(self._peers.vector, peer, name)
+    if op in _SENDS:
+        number = addressee(self, peer, name)
+    else:
+        number = PEER_ANY if peer is None else own_peer(self._peers.vector, peer, name)
     record = make_record(
         op, memory, peer=number, tag=tag, ignore=ignore, data=data or 0, flags=bits, context=context
     )

@@ -20,12 +20,8 @@ Why = tuple[str, str | None]
 _RECEIVES = (Op.RECV, Op.TRECV)
 _MESSAGES = (Op.SEND, Op.TSEND, *_RECEIVES)
 _RMA = (Op.READ, Op.WRITE)
-_CAPS = {Op.SEND: Cap.MSG, Op.RECV: Cap.MSG, Op.TSEND: Cap.TAGGED, Op.TRECV: Cap.TAGGED}
 _COMPARING = range(AtomicOp.CSWAP, AtomicOp.MSWAP + 1)
 _ALWAYS = Flag.COMPLETION | Flag.MORE
-_OF_RECEIVES = _ALWAYS | Flag.PEEK | Flag.CLAIM | Flag.DISCARD | Flag.HOLD | Flag.MULTI_RECV
-_OF_REMOTE = _ALWAYS | Flag.FENCE | Flag.TRANSMIT_COMPLETE | Flag.DELIVERY_COMPLETE
-_OF_SENDS = _OF_REMOTE | Flag.INJECT | Flag.REMOTE_CQ_DATA | Flag.MATCH_COMPLETE
 
 
 _NO_DEFAULTS = (
@@ -70,18 +66,9 @@ def _names(flags: int) -> str:
     return ", ".join(names + [hex(flags & ~known.value)] * bool(flags & ~known.value))
 
 
-def _allowed(op: Op) -> Flag:
-    if op in _RECEIVES:
-        return _OF_RECEIVES
-    if op in _MESSAGES:
-        return _OF_SENDS
-    if op == Op.WRITE:
-        return _OF_REMOTE | Flag.INJECT | Flag.REMOTE_CQ_DATA
-    return _OF_REMOTE | Flag.INJECT if op == Op.ATOMIC else _OF_REMOTE
-
-
 def _remote_lengths(record: Any) -> list[int]:
     segments = ffi.cast("struct ofp_remote_segment *", record.remote_segments)
+    # The count may be what was refused, so no further than the core itself reads.
     count = record.remote_segment_count if record.remote_segments else 0
     return [int(segments[place].length) for place in range(min(count, lib.OFP_SEGMENT_LIMIT))]
 
@@ -90,12 +77,15 @@ def _invalid(record: Any, info: Info) -> Why | None:
     if record.op not in set(Op):
         return f"op={record.op}; an Op is meant", None
     op = Op(record.op)
-    if wrong := record.flags & ~_allowed(op).value:
-        return f"flags {_names(wrong)} do not go with it", f"known are {_names(_allowed(op).value)}"
+    allowed = lib.ofp_operation_allowed_flags(op)
+    if wrong := record.flags & ~allowed:
+        return f"flags {_names(wrong)} do not go with it", f"known are {_names(allowed)}"
     if op in _RECEIVES and (mode := record.flags & ~(_ALWAYS.value)):
         return f"flags {_names(mode)} do not go together", None
     if op in _MESSAGES:
         return None
+    if record.flags & Flag.DEVICE_ATOMIC:
+        return "atomics of the device are of one element, at an address that is a multiple of its size", None
     size = 1 if op in _RMA else Datatype(record.datatype).dtype.itemsize
     lengths = _remote_lengths(record)
     for length in lengths or [record.length]:
@@ -108,7 +98,11 @@ def _invalid(record: Any, info: Info) -> Why | None:
 
 def _unsupported(record: Any, info: Info) -> Why | None:
     op = Op(record.op)
-    needed = _CAPS.get(op, Cap.RMA if op in _RMA else Cap.ATOMIC)
+    needed = Cap(lib.ofp_operation_capability(op))
+    if needed == Cap.ATOMIC and record.flags & Flag.DEVICE_ATOMIC:
+        needed = Cap.DEVICE_ATOMIC
+    elif needed == Cap.ATOMIC and info.caps & Cap.DEVICE_ATOMIC and not info.caps & Cap.ATOMIC:
+        return "only the device carries out atomics here", "register the memory with access='device_atomic'"
     for cap, asked in (
         (needed, True),
         (Cap.FENCE, record.flags & Flag.FENCE and op not in _RECEIVES),
@@ -116,13 +110,18 @@ def _unsupported(record: Any, info: Info) -> Why | None:
     ):
         if asked and not info.caps & cap:
             return f"without the capability {str(cap.name).lower()}", "choose another provider: ofipy info"
-    return _no_such_atomic(record, op) if needed == Cap.ATOMIC else None
+    return _no_such_atomic(record, op) if needed & (Cap.ATOMIC | Cap.DEVICE_ATOMIC) else None
 
 
 def _no_such_atomic(record: Any, op: Op) -> Why:
     what = AtomicOp(record.atomic_op).name.lower() if record.atomic_op in set(AtomicOp) else record.atomic_op
     kind = Datatype(record.datatype).dtype if record.datatype in set(Datatype) else record.datatype
     remedy = "domain.atomic_valid() and ofipy info --atomics tell what there is"
+    if record.flags & Flag.DEVICE_ATOMIC:
+        return (
+            f"{what} on {kind} is not among the operations of the device",
+            "domain.atomic_valid(…, device=True) tells what there is; others need memory that is not device_atomic",
+        )
     if op != Op.COMPARE_ATOMIC and record.atomic_op in _COMPARING:
         remedy = "compare_atomic() has it"
     elif op == Op.ATOMIC and record.atomic_op == AtomicOp.READ:

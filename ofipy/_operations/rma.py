@@ -11,7 +11,7 @@ bounds or rights) ends as :class:`~ofipy.RemoteAccessError` from ``wait()``, wit
 
 import errno as codes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
@@ -22,10 +22,6 @@ from ofipy._memory.region import Region
 from ofipy._memory.remote import READS, WRITES, RemoteMemory, RemoteRegion, remote_memory
 from ofipy._operations.initiator import Initiator, post_record, prepare, start
 from ofipy._requests import PLAIN
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = [
     "Remote",
@@ -83,8 +79,8 @@ def read(
     InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
         When an argument is wrong, or `remote` does not grant reading; nothing was started.
     """
-    if complete is None and flags is None and timeout is None:
-        request = _at_once(self, _READ, into, peer, remote)
+    if flags is None and timeout is None:
+        request = _at_once(self, _READ, into, peer, remote, complete)
         if request is not None:
             return request
     return _start(self, _READ, into, peer, remote, None, complete, flags, timeout)
@@ -131,8 +127,8 @@ def write(
     InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
         When an argument is wrong, or `remote` does not grant writing; nothing was started.
     """
-    if data is None and complete is None and flags is None and timeout is None:
-        request = _at_once(self, _WRITE, buffer, peer, remote)
+    if data is None and flags is None and timeout is None:
+        request = _at_once(self, _WRITE, buffer, peer, remote, complete)
         if request is not None:
             return request
     return _start(self, _WRITE, buffer, peer, remote, data, complete, flags, timeout)
@@ -209,11 +205,14 @@ def post_write(
 # how
 
 
-def _at_once(self: Initiator, op: int, buffer: Any, peer: int, remote: Any) -> Request | None:
+def _at_once(
+    self: Initiator, op: int, buffer: Any, peer: int, remote: Any, complete: str | None
+) -> Request | None:
     """One piece on each side, all arguments right; None when it is not so, and nothing was started."""
     if type(remote) is not RemoteRegion or _RIGHTS[op] & ~remote._rights:
         return None
-    return self._poster.rma(self, op, buffer, peer, remote._segment)  # type: ignore[no-any-return]
+    bits = complete_flags(complete) if complete is not None else 0
+    return self._poster.rma(self, op, buffer, peer, remote._segment, bits)  # type: ignore[no-any-return]
 
 
 def _record(

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 import ofipy
-from ofipy import AtomicOp, Datatype, Domain, FabricError, Info
+from ofipy import AtomicOp, Cap, Datatype, Domain, FabricError, Info
 from ofipy._base.atomic_types import KINDS
 from ofipy.cli.info import SCHEMA
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json
@@ -31,8 +31,10 @@ def show_atomics(*, provider: str | None, caps: str | None, ep_type: str | None,
     CommandError
         After printing, when there is no such info.
     """
-    wanted = [*(caps.split(",") if caps is not None else ()), "atomic"]
-    found = [describe(info) for info in ofipy.getinfo(provider=provider, caps=wanted, ep_type=ep_type)]
+    infos = ofipy.getinfo(
+        provider=provider, caps=caps.split(",") if caps is not None else None, ep_type=ep_type
+    )
+    found = [describe(info) for info in infos if info.caps & (Cap.ATOMIC | Cap.DEVICE_ATOMIC)]
     if as_json:
         print_json({"schema": SCHEMA, "atomics": found})
     else:
@@ -43,7 +45,10 @@ def show_atomics(*, provider: str | None, caps: str | None, ep_type: str | None,
 
 
 def describe(info: Info) -> dict[str, Any]:
-    """One info in the document: by kind, operation and dtype the elements of the longest vector."""
+    """One info in the document: by kind, operation and dtype the elements of the longest vector.
+
+    Those of a device are kinds of their own, where there are any: ``device_fetch``, for example.
+    """
     document: dict[str, Any] = {
         "provider": info.provider,
         "fabric": info.fabric,
@@ -53,18 +58,20 @@ def describe(info: Info) -> dict[str, Any]:
     }
     try:
         with ofipy.Fabric(info) as fabric, fabric.domain() as domain:
-            return document | {kind: matrix(domain, kind) for kind in KINDS}
+            of_device = {f"device_{kind}": matrix(domain, kind, device=True) for kind in KINDS}
+            found = {kind: matrix(domain, kind) for kind in KINDS}
+            return document | found | {kind: rows for kind, rows in of_device.items() if rows}
     except FabricError as error:
         return document | {"reason": str(error)}
 
 
-def matrix(domain: Domain, kind: Any) -> dict[str, dict[str, int]]:
+def matrix(domain: Domain, kind: Any, *, device: bool = False) -> dict[str, dict[str, int]]:
     """The valid combinations of one kind."""
     rows = {
         op.name.lower(): {
             str(datatype.dtype): count
             for datatype in Datatype
-            if (count := domain.atomic_valid(op, datatype, kind=kind))
+            if (count := domain.atomic_valid(op, datatype, kind=kind, device=device))
         }
         for op in AtomicOp
     }
@@ -78,7 +85,7 @@ def show_tables(console: Console, document: dict[str, Any]) -> None:
         console.print(f"{title}: {document['reason']}")
         return
     dtypes = [str(datatype.dtype) for datatype in Datatype]
-    for kind in KINDS:
+    for kind in (*KINDS, *(f"device_{each}" for each in KINDS if f"device_{each}" in document)):
         table = Table(title=f"{title}: {kind}", title_justify="left", padding=(0, 0))
         table.add_column("op", no_wrap=True)
         for dtype in dtypes:

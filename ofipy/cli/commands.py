@@ -30,6 +30,9 @@ def ofipy_command() -> None:
     "--atomics", "show_atomics", is_flag=True, help="Atomic operations: which on which type, of each kind."
 )
 @click.option("--hooks", "show_hooks", is_flag=True, help="Hooks, and the options of each.")
+@click.option(
+    "--job", "show_job", is_flag=True, help="The job that ofipy.job() would join, and by which launcher."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def info(
     provider: str | None,
@@ -39,6 +42,7 @@ def info(
     show_parameters: bool,
     show_atomics: bool,
     show_hooks: bool,
+    show_job: bool,
     as_json: bool,
 ) -> None:
     """List providers: what each can do, or why it cannot run and what helps."""
@@ -48,6 +52,10 @@ def info(
         module.show_parameters(as_json=as_json)
     elif show_hooks:
         module.show_hooks(as_json=as_json)
+    elif show_job:
+        from ofipy.cli import job
+
+        job.show_job(as_json=as_json)
     elif show_atomics:
         from ofipy.cli import atomics
 
@@ -104,6 +112,23 @@ def pingpong(
         )
 
 
+@ofipy_command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("-n", "number", type=click.IntRange(min=1), metavar="NUMBER", help="How many processes.")
+@click.option(
+    "--hosts", metavar="HOST[:NUMBER],...", help="Where, over ssh, and how many on each; default: all here."
+)
+@click.option("--ssh", metavar="COMMAND", default="ssh", show_default=True, help="In place of ssh.")
+@click.option(
+    "--pin/--no-pin", default=True, help="Give each process cores of its own, where there are enough."
+)
+@click.argument("command", metavar="PROGRAM [ARGUMENT]...", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(number: int | None, hosts: str | None, ssh: str, pin: bool, command: tuple[str, ...]) -> int:
+    """Start PROGRAM several times as one job, whose processes find each other by ofipy.job()."""
+    from ofipy.cli.run import run_job
+
+    return run_job(command, number=number, hosts=hosts, ssh=ssh, pin=pin)
+
+
 @ofipy_command.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def version(as_json: bool) -> None:
@@ -111,6 +136,29 @@ def version(as_json: bool) -> None:
     from ofipy.cli import version as module
 
     module.show_version(as_json=as_json)
+
+
+@ofipy_command.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def doctor(as_json: bool) -> None:
+    """Look at limits, rights, interfaces, keys and libraries: what is fine, and what to do about the rest."""
+    from ofipy.cli import doctor as module
+
+    module.show_checks(as_json=as_json)
+
+
+@ofipy_command.group()
+def key() -> None:
+    """Keys that peers prove to each other (OFIPY_AUTH_KEY_FILE)."""
+
+
+@key.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+def new(file: Path) -> None:
+    """Write a random key to FILE, which must not exist yet, readable by its owner alone."""
+    from ofipy.cli.key import new_key
+
+    new_key(file)
 
 
 @ofipy_command.group()

@@ -2,7 +2,7 @@
 """``ofipy info``: what is available here, what is not and why, and every parameter."""
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -11,14 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 import ofipy
+from ofipy._base.flags import Cap
 from ofipy._discovery.hooks import every
-from ofipy._discovery.info import Explanation, Info
+from ofipy._discovery.info import Explanation, Info, details
+from ofipy._objects.open import default_info
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json
 from ofipy.cli.tables import WRAPPED_WIDTH, print_table
 
 __all__ = ["show_hooks", "show_parameters", "show_providers"]
 
 SCHEMA = 1
+MARK = "*"
 
 
 def show_providers(
@@ -45,9 +48,16 @@ def show_providers(
     names = set(provider.split(",")) if provider is not None else {each.provider for each in found}
     shown = [each for each in found if each.provider in names]
     if as_json:
-        print_json({"schema": SCHEMA, "providers": [describe(each) for each in shown]})
+        default = default_info()
+        print_json(
+            {
+                "schema": SCHEMA,
+                "default": default and {"provider": default.provider, "domain": default.domain},
+                "providers": [describe(each) for each in shown],
+            }
+        )
     else:
-        show_table(data_console(), shown)
+        show_table(data_console(), shown, default_info())
         if verbose:
             show_attributes(data_console(), shown)
     if not any(each.infos for each in shown):
@@ -62,7 +72,7 @@ def describe(explanation: Explanation) -> dict[str, Any]:
         "description": explanation.description,
         "version": explanation.version,
         "reason": explanation.reason,
-        "infos": [attributes(info) for info in explanation.infos],
+        "infos": [attributes(info) | {"device": details(info)} for info in explanation.infos],
     }
 
 
@@ -81,27 +91,42 @@ def plain(value: Any) -> Any:
     return value
 
 
-def show_table(console: Console, explanations: Sequence[Explanation]) -> None:
-    """A row for each info, or for a provider's refusal."""
+def show_table(console: Console, explanations: Sequence[Explanation], default: Info | None) -> None:
+    """A row for each device of a provider, or for a provider's refusal; the default has a mark."""
     table = Table()
     for heading in ("provider", "endpoint", "device", "protocol"):
         table.add_column(heading, no_wrap=True)
     table.add_column("capabilities, or why it is not available", min_width=WRAPPED_WIDTH)
     for each in explanations:
-        for info in each.infos:
-            shown = attributes(info)
+        for infos in by_device(each.infos):
+            shown = [attributes(info) for info in infos]
             table.add_row(
-                info.provider,
-                shown["ep_type"],
-                f"{info.fabric}/{info.domain}",
-                f"{info.protocol} {info.protocol_version}",
-                " ".join(shown["caps"]),
+                f"{infos[0].provider} {MARK}" if default in infos else infos[0].provider,
+                lines(one["ep_type"] for one in shown),
+                lines(f"{info.fabric}/{info.domain}" for info in infos),
+                lines(f"{info.protocol} {info.protocol_version}" for info in infos),
+                " ".join(shown[0]["caps"]),
             )
         if not each.infos:
             table.add_row(
                 each.provider, "-", "-", "-", Text(each.reason or "no reason given", style="yellow")
             )
     print_table(console, table)
+    if any(info == default for each in explanations for info in each.infos):
+        console.print(f"{MARK} what open() takes when nothing is asked for")
+
+
+def by_device(infos: Sequence[Info]) -> list[list[Info]]:
+    """Those that differ in their address family, endpoint and protocol alone, together: as people see one interface."""
+    groups: dict[tuple[str, str, Cap], list[Info]] = {}
+    for info in infos:
+        groups.setdefault((info.provider, info.domain.removesuffix("-ipv6"), info.caps), []).append(info)
+    return list(groups.values())
+
+
+def lines(texts: Iterable[str]) -> str:
+    """Each of them once."""
+    return "\n".join(dict.fromkeys(texts))
 
 
 def show_attributes(console: Console, explanations: Sequence[Explanation]) -> None:
@@ -112,6 +137,8 @@ def show_attributes(console: Console, explanations: Sequence[Explanation]) -> No
             for name, value in attributes(info).items():
                 text = " ".join(value) if isinstance(value, list) else str(value)
                 console.print(f"    {name:22} {text or '-'}")
+            for name, value in details(info).items():
+                console.print(f"    {name:22} {value or '-'}", markup=False, highlight=False)
 
 
 def show_parameters(*, as_json: bool) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "Seconds",
     "data_console",
     "deadline",
+    "is_missing_provider",
     "print_json",
     "run_command",
     "status_console",
@@ -174,9 +175,9 @@ def start_log() -> None:
         When there is no such level.
     """
     from ofipy import parameters
-    from ofipy._discovery.providers import known
+    from ofipy._discovery.providers import configure
 
-    known()  # reads the configuration file
+    configure()
     levels = {name.lower(): level for name, level in logging.getLevelNamesMapping().items()}
     wanted = next(each.value for each in parameters() if each.name == "OFIPY_LOG")
     if wanted not in levels:
@@ -187,7 +188,7 @@ def start_log() -> None:
     logging.getLogger("ofipy").setLevel(levels[wanted])
 
 
-def is_missing_provider(error: OSError) -> bool:
+def is_missing_provider(error: Exception) -> bool:
     """Whether the error says that there is no provider to work with."""
     from ofipy import ProviderUnavailable
 

@@ -7,8 +7,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["StealClock", "describe_machine"]
+from ofipy._base.binding import check, lib
 
+__all__ = ["StealClock", "describe_machine", "measure_handover"]
+
+HANDOVERS = 20000  # there and back
 STEAL_FIELD = 8  # of the "cpu" line in /proc/stat, see proc_stat(5)
 
 
@@ -50,6 +53,18 @@ class StealClock:
         if len(spent) < STEAL_FIELD:
             return None
         return round(100 * spent[STEAL_FIELD - 1] / max(1, sum(spent)), 2)
+
+
+def measure_handover(cores: tuple[int, int]) -> float | None:
+    """How long a cache line takes from one core to another, µs; None where it is one core.
+
+    Machines differ in this by the day, and all that is short with it. The caller is on the first core meanwhile.
+    """
+    here, there = cores
+    if here == there:
+        return None
+    elapsed = lib.ofp_measure_handover(here, there, HANDOVERS)
+    return check(elapsed, operation="handover") / HANDOVERS / 2 / 1e3
 
 
 def describe_machine(*, cores: tuple[int, ...] = (), steal: StealClock | None = None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ofipy.pingpong.leftovers import mapped_by, remove_leftovers
 
 __all__ = ["Pair", "PairError", "PairTimeout", "pick_cores"]
 
-START_SECONDS = 30.0  # importing numpy and mpi4py on a cold, loaded machine takes a while
+START_SECONDS = 120.0  # importing numpy and mpi4py on a cold, loaded or emulated machine takes a while
 STOP_SECONDS = 5.0
 
 
@@ -69,14 +69,16 @@ class Pair:
         ``module:callable`` of the object that each worker makes; called with True in the first worker, False
         in the second.
     cores : tuple of int
-        The core of each worker.
+        The core of the first worker, and of all others.
     launcher : sequence of str, optional
-        Command that starts both processes and sets ``PMI_RANK`` in each, such as ``mpiexec -n 2``; without
-        one the workers are children of this process.
+        Command that starts both processes and tells each its rank, such as MPICH's or Open MPI's ``mpiexec -n 2``;
+        without one the workers are children of this process.
     environment : mapping of str, optional
         Variables of both processes, beside those of this one.
+    python : str
+        Interpreter of the workers, which has the same ofipy.
     count : int
-        Number of workers; 1 for what needs no other side.
+        Number of workers; 1 for what needs no other side, more than two for many beside the first.
     **options
         Keyword arguments of `target`.
 
@@ -93,9 +95,11 @@ class Pair:
         cores: tuple[int, int],
         launcher: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        python: str = sys.executable,
         count: int = 2,
         **options: Any,
     ) -> None:
+        self._python = python
         self._processes: list[subprocess.Popen[bytes]] = []
         self._connections: list[Connection] = []
         self._workers: list[int] = []  # process ids, also of those that a launcher started
@@ -111,7 +115,7 @@ class Pair:
         self, count: int, cores: tuple[int, int], launcher: Sequence[str], environment: dict[str, str]
     ) -> list[Connection]:
         address = f"fabtests-{secrets.token_hex(16)}"
-        worker = [sys.executable, "-P", "-m", "ofipy.pingpong.worker", address, f"{cores[0]},{cores[1]}"]
+        worker = [self._python, "-P", "-m", "ofipy.pingpong.worker", address, f"{cores[0]},{cores[1]}"]
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind("\0" + address)
             listener.listen(count)

@@ -67,6 +67,10 @@ class Side:
 
     def meet(self, address: str) -> None:
         """Take the other side's address; the first message goes out with the first transfer."""
+        self.enter(address)
+
+    def enter(self, address: str | bytes) -> None:
+        """The same of an address in any form."""
         self._peer = self.endpoint.insert(address)
 
     def propose(self, plan: Plan) -> None:

@@ -18,6 +18,8 @@ from typing import Any
 __all__ = ["main"]
 
 PR_SET_PDEATHSIG = 1
+# Ours, and those of MPICH's and Open MPI's launchers.
+RANK_VARIABLES = ("FABTESTS_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK")
 
 
 def main(arguments: list[str]) -> int:
@@ -26,8 +28,9 @@ def main(arguments: list[str]) -> int:
     # A measurement blocks in C without looking at the control connection, so the kernel must end it with its
     # parent.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    rank = int(os.environ.get("FABTESTS_RANK") or os.environ["PMI_RANK"])
-    os.sched_setaffinity(0, {int(cores.split(",")[rank])})
+    rank = next(int(os.environ[name]) for name in RANK_VARIABLES if name in os.environ)
+    allowed = cores.split(",")
+    os.sched_setaffinity(0, {int(allowed[min(rank, len(allowed) - 1)])})
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
         control.connect("\0" + address)
         connection = Connection(control.detach())

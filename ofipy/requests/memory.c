@@ -57,19 +57,41 @@ static bool look_up(struct poster *poster, struct ofp_segment *segment)
     return true;
 }
 
+/* The region of the array that owns the memory. It is asked for each time: only whoever has the array knows that it is there. */
+static void look_for_owner(const struct poster *poster, PyObject *array, struct ofp_segment *segment)
+{
+    unsigned long long address = segment->offset, length = segment->length, offset;
+    PyObject *found = PyObject_CallFunction(poster->own, "OKK", array, address, length);
+    unsigned int number;
+
+    if (found && found != Py_None && PyArg_ParseTuple(found, "IK", &number, &offset)) {
+        segment->region = number;
+        segment->offset = offset;
+    }
+    Py_XDECREF(found);
+    PyErr_Clear();
+}
+
 /* Flags are read each time: an array that was made read-only since its last use is refused. */
 static bool describe_array(struct poster *poster, PyObject *object, bool writable, struct ofp_segment *segment)
 {
     PyArrayObject *array = (PyArrayObject *)object;
     npy_intp size = PyArray_NBYTES(array);
 
+    /* Strided, read-only, or of Python objects: the general way takes it to pieces, or says why not. */
     if (!PyArray_IS_C_CONTIGUOUS(array) || (writable && !PyArray_ISWRITEABLE(array)) ||
         PyDataType_REFCHK(PyArray_DESCR(array)))
         return false;
     segment->offset = (uint64_t)(uintptr_t)PyArray_DATA(array);
     segment->length = (uint64_t)size;
     segment->region = OFP_REGION_PROCESS;
-    return size < LOOKUP_SIZE || PyList_Size(poster->starts) == 0 || look_up(poster, segment);
+    if (size < LOOKUP_SIZE)
+        return true;
+    if (PyList_Size(poster->starts) > 0 && !look_up(poster, segment))
+        return false;
+    if (segment->region == OFP_REGION_PROCESS && segment->length > poster->own_above)
+        look_for_owner(poster, object, segment);
+    return true;
 }
 
 static bool copy_segment(PyObject *region, struct ofp_segment *segment)
@@ -136,4 +158,57 @@ bool memory_describe(struct poster *poster, PyObject *buffer, bool writable, str
         hold->keep = buffer;
     }
     return described;
+}
+
+/* ------------------------------------------------------------------------------------------------- elements of atomics */
+
+/* -1: there is none like it. */
+static int datatype_of(PyArrayObject *array)
+{
+    int size = (int)PyArray_ITEMSIZE(array);
+    char kind = PyArray_DESCR(array)->kind;
+
+    if (!PyArray_ISNOTSWAPPED(array))
+        return -1;
+    if (kind == 'i' || kind == 'u')
+        return OFP_INT8 + 2 * (size == 8 ? 3 : size / 2) + (kind == 'u');
+    if (kind == 'f')
+        return size == 8 ? OFP_DOUBLE : size == 4 ? OFP_FLOAT : size == 2 ? OFP_FLOAT16 : -1;
+    if (kind == 'c')
+        return size == 16 ? OFP_DOUBLE_COMPLEX : size == 8 ? OFP_FLOAT_COMPLEX : -1;
+    return -1;
+}
+
+PyObject *memory_elements(PyObject *value, uint8_t *datatype)
+{
+    PyObject *array = NULL;
+    int found;
+
+    if (PyArray_CheckExact(value)) {
+        Py_INCREF(value);
+        array = value;
+    } else if (PyArray_IsScalar(value, Generic)) {
+        array = PyArray_FromScalar(value, NULL);
+    }
+    found = array ? datatype_of((PyArrayObject *)array) : -1;
+    if (found < 0)
+        Py_CLEAR(array);
+    *datatype = (uint8_t)found;
+    return array;
+}
+
+bool memory_is_alike(PyObject *object, PyObject *other)
+{
+    PyArrayObject *array = (PyArrayObject *)object;
+
+    return PyArray_CheckExact(object) && datatype_of(array) == datatype_of((PyArrayObject *)other) &&
+           PyArray_SIZE(array) == PyArray_SIZE((PyArrayObject *)other);
+}
+
+PyObject *memory_new_like(PyObject *array) { return PyArray_NewLikeArray((PyArrayObject *)array, NPY_CORDER, NULL, 0); }
+
+PyObject *memory_result(PyObject *array)
+{
+    Py_INCREF(array);
+    return PyArray_Return((PyArrayObject *)array);
 }

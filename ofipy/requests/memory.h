@@ -14,4 +14,16 @@ int memory_import(void);
 bool memory_describe(struct poster *poster, PyObject *buffer, bool writable, struct ofp_segment *segment,
                      struct hold *hold);
 
+/*
+ * An operand of an atomic, a numpy array or scalar, as a contiguous array with its enum ofp_datatype; a new reference. NULL, with
+ * or without an exception: it is something else, or there is no such datatype.
+ */
+PyObject *memory_elements(PyObject *value, uint8_t *datatype);
+/* An array, nothing derived from it, with elements of the same type and as many. */
+bool memory_is_alike(PyObject *array, PyObject *other);
+/* A new array like one, with anything in it. */
+PyObject *memory_new_like(PyObject *array);
+/* The array itself, or its only element where it has no dimension; a new reference. */
+PyObject *memory_result(PyObject *array);
+
 #endif

@@ -4,7 +4,7 @@
 
 struct calls core;
 struct hooks hooks;
-PyTypeObject *request_type, *poster_type;
+PyTypeObject *request_type, *poster_type, *waiter_type, *poller_type, *notices_type;
 
 PyDoc_STRVAR(bind_doc, "bind(addresses of CALLS, objects of HOOKS): what is called of the core, and of Python");
 static PyObject *bind(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -66,19 +66,31 @@ static struct PyModuleDef definition = {
     .m_size = -1,          .m_methods = functions,
 };
 
+/* A type of the module, which has it as `name`; NULL with an exception. */
+static PyTypeObject *add_type(PyObject *module, PyObject *(*make)(PyObject *), const char *name)
+{
+    PyObject *type = make(module);
+
+    return type && PyModule_AddObjectRef(module, name, type) == 0 ? (PyTypeObject *)type : NULL;
+}
+
+static bool add_types(PyObject *module)
+{
+    return (request_type = add_type(module, make_request_type, "RequestBase")) &&
+           (poster_type = add_type(module, make_poster_type, "Poster")) &&
+           (waiter_type = add_type(module, make_waiter_type, "Waiter")) &&
+           (poller_type = add_type(module, make_poller_type, "PollerBase")) &&
+           (notices_type = add_type(module, make_notices_type, "Notices"));
+}
+
 PyMODINIT_FUNC PyInit__requests(void)
 {
     PyObject *module = PyModule_Create(&definition);
 
-    if (!module || memory_import() != 0)
-        return NULL;
-    request_type = (PyTypeObject *)make_request_type(module);
-    poster_type = (PyTypeObject *)make_poster_type(module);
-    if (!request_type || !poster_type || PyModule_AddObjectRef(module, "RequestBase", (PyObject *)request_type) != 0 ||
-        PyModule_AddObjectRef(module, "Poster", (PyObject *)poster_type) != 0 ||
-        PyModule_AddIntConstant(module, "PLAIN", PLAIN) != 0 ||
+    if (!module || memory_import() != 0 || !add_types(module) || PyModule_AddIntConstant(module, "PLAIN", PLAIN) != 0 ||
         PyModule_AddIntConstant(module, "MESSAGE", MESSAGE) != 0 ||
-        PyModule_AddIntConstant(module, "MANY", MANY) != 0 || add_names(module) != 0)
+        PyModule_AddIntConstant(module, "MANY", MANY) != 0 ||
+        PyModule_AddIntConstant(module, "MISSES_ENOUGH", MISSES_ENOUGH) != 0 || add_names(module) != 0)
         return NULL;
     return module;
 }

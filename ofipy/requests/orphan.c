@@ -79,7 +79,7 @@ static bool leave_to(struct poster *keeper, struct request *request, bool is_mes
                               .cancel = cancel,
                               .is_message = is_message,
                               .completion = request->completion,
-                              .number = keeper->orphans_left++,
+                              .number = request->number,
                               .op = request->op};
     append(keeper, orphan);
     return true;
@@ -94,7 +94,7 @@ void orphan_leave(struct poster *poster, struct request *request)
     bool cancel = request->kind == MESSAGE || (receives && !request->kept);
 
     if (is_message && request->handle)
-        core.ofp_request_notify(request->handle);
+        core.ofp_request_notify(request->handle, false);
     if (is_message || core.ofp_request_abandon(request->handle, cancel) != 0) {
         /* Without memory for that the buffer stays for good, which is safe. */
         leave_to(keeper, request, is_message, cancel);
@@ -130,7 +130,7 @@ static bool fits(const struct orphan *orphan, const struct request *receive)
 {
     const struct ofp_completion *message = &orphan->completion;
 
-    return !orphan->handle && orphan->op == receive->op &&
+    return orphan->is_message && orphan->op == receive->op &&
            (receive->peer == OFP_PEER_ANY || receive->peer == message->source) &&
            (receive->op == OFP_RECV || !((message->tag ^ receive->tag) & ~receive->ignore));
 }
@@ -143,14 +143,18 @@ bool orphans_find_message(struct poster *poster, struct request *request)
     for (struct orphan **place = &poster->orphans; *place; place = &(*place)->next)
         if (fits(*place, request) && (!oldest || (*place)->number < (*oldest)->number))
             oldest = place;
-    /* One that was posted is taken back first. */
-    if (!oldest || (request->handle && core.ofp_request_cancel(request->handle) != 0))
+    if (!oldest)
+        return false;
+    /* One that was posted is taken back first; it stays while the message is on its way, since a thread may sleep on it. */
+    if (request->handle && ((*oldest)->handle || core.ofp_request_cancel(request->handle) != 0))
         return false;
     if (request->handle)
         core.ofp_request_abandon(request->handle, false);
     orphan = remove_at(poster, oldest);
+    request->handle = orphan->handle;
     request->completion = orphan->completion;
     request->hold = orphan->hold;
+    request->number = orphan->number;
     request->claimed = 1;
     PyMem_Free(orphan);
     return true;

@@ -8,18 +8,9 @@
 #include "requests.h"
 
 #include <errno.h>
-#include <time.h>
 
 /* How a post ended that made no request: neither a handle nor an error of the core. */
 #define RAISED INT64_MIN
-
-static int64_t now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 /* 1 yes, 0 no, -1 with an exception. */
 static int loop_is_running(void)
@@ -67,6 +58,7 @@ static ofp_request_t start_with_room(struct ofp_endpoint *endpoint, const struct
         result = start_without_lock(endpoint, op, 0, left);
         if (result != -EAGAIN && result != -EINTR)
             return result;
+        /* The core waits for a second at most, so that signal handlers run. */
         if (between_rounds() != 0)
             return RAISED;
         if (timeout >= 0 && (left = deadline - now()) <= 0)
@@ -81,10 +73,12 @@ static ofp_request_t start(struct poster *poster, const struct ofp_operation *op
 
     if (__builtin_expect(poster->orphans != NULL, 0))
         orphans_sweep(poster, false);
+    /* So little is posted sooner than the interpreter's lock is let go of and taken again. */
     if (op->length <= COPIED_AT_ONCE && !op->segment_count)
         result = core.ofp_request_start(endpoint, op, OFP_START_AT_ONCE, 0);
     else
         result = start_without_lock(endpoint, op, 0, 0);
+    /* -ENOLCK: another thread is in the domain. Nobody waits for it with the interpreter's lock held. */
     return result == -EAGAIN || result == -ENOLCK ? start_with_room(endpoint, op, timeout) : result;
 }
 
@@ -100,9 +94,15 @@ static struct request *take_spare(struct poster *poster, PyObject *type)
     return request_new((PyTypeObject *)type);
 }
 
-static PyObject *completed(struct poster *poster, struct request *request, PyObject *type, struct hold *hold)
+static PyObject *completed(struct poster *poster, struct request *request, PyObject *type,
+                           const struct ofp_operation *op, struct hold *hold)
 {
     hold_release(hold);
+    if (type == hooks.FetchRequest) {
+        request->op = op->op;
+        request->over = 1;
+        return (PyObject *)request;
+    }
     if (type == hooks.Request && !poster->spare)
         poster->spare = (PyObject *)request;
     else
@@ -111,22 +111,25 @@ static PyObject *completed(struct poster *poster, struct request *request, PyObj
     return hooks.COMPLETED;
 }
 
-/* A message that another receive gave back comes before those that the core has. */
+/* A message that another receive gave back comes before those that the core has, also one that is still on its way. */
 static bool give_back(struct request *request, struct poster *poster, PyObject *endpoint,
                       const struct ofp_operation *op)
 {
     struct hold nothing = {0};
 
+    bool found;
+
     request_begin(request, poster, endpoint, 0, op, &nothing);
     request->kind = MESSAGE;
-    request->over = orphans_find_message(poster, request);
-    return request->over;
+    found = orphans_find_message(poster, request);
+    request->over = found && !request->handle;
+    return found;
 }
 
-/* Post, and make the request. The hold is taken over. An int: the core's error. */
-static PyObject *post(struct poster *poster, PyObject *endpoint, PyObject *type, const struct ofp_operation *op,
+PyObject *poster_post(struct poster *poster, PyObject *endpoint, PyObject *type, const struct ofp_operation *op,
                       int64_t timeout, enum kind kind, struct hold *hold)
 {
+    /* Before the post: whatever exception comes up behind it, an object has the handle and the buffer. */
     struct request *request = take_spare(poster, type);
     ofp_request_t handle = RAISED;
 
@@ -140,7 +143,7 @@ static PyObject *post(struct poster *poster, PyObject *endpoint, PyObject *type,
         return (PyObject *)request;
     }
     if (handle == 0)
-        return completed(poster, request, type, hold);
+        return completed(poster, request, type, op, hold);
     Py_XDECREF((PyObject *)request);
     hold_release(hold);
     return handle == RAISED ? NULL : PyLong_FromLongLong(handle);
@@ -159,8 +162,7 @@ static bool to_uint64(PyObject *number, uint64_t *result)
     return false;
 }
 
-/* A number, or a Peer of the poster's vector; whether it was removed since is what the core knows. */
-static bool to_peer(struct poster *poster, PyObject *peer, uint32_t *number)
+bool poster_peer(struct poster *poster, PyObject *peer, uint32_t *number)
 {
     PyObject *vector;
     unsigned long value;
@@ -190,8 +192,7 @@ static bool to_peer(struct poster *poster, PyObject *peer, uint32_t *number)
     return true;
 }
 
-/* None in place of an error: the general way meets it again and says it in full. */
-static PyObject *or_none(PyObject *result)
+PyObject *poster_plain(PyObject *result)
 {
     if (result && PyLong_CheckExact(result)) {
         Py_DECREF(result);
@@ -202,7 +203,7 @@ static PyObject *or_none(PyObject *result)
 
 static PyObject *post_plain(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op)
 {
-    bool receives = op->op == OFP_TRECV || op->op == OFP_RECV || op->op == OFP_READ;
+    bool receives = op->op == OFP_TRECV || op->op == OFP_RECV;
     struct ofp_segment segment;
     struct hold hold = {0};
 
@@ -211,16 +212,17 @@ static PyObject *post_plain(struct poster *poster, PyObject *endpoint, PyObject 
     op->offset = segment.offset;
     op->length = segment.length;
     op->region = segment.region;
-    return or_none(post(poster, endpoint, hooks.Request, op, -1, PLAIN, &hold));
+    return poster_plain(poster_post(poster, endpoint, hooks.Request, op, -1, PLAIN, &hold));
 }
 
-PyDoc_STRVAR(tsend_doc, "tsend(endpoint, buffer, peer, tag) -> Request or None");
+PyDoc_STRVAR(tsend_doc, "tsend(endpoint, buffer, peer or None, tag) -> Request or None");
 static PyObject *poster_tsend(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     struct poster *poster = (struct poster *)self;
-    struct ofp_operation op = {.op = OFP_TSEND};
+    struct ofp_operation op = {.op = OFP_TSEND, .peer = OFP_PEER_UNKNOWN};
 
-    if (count != 4 || !to_peer(poster, arguments[2], &op.peer) || !to_uint64(arguments[3], &op.tag))
+    if (count != 4 || (arguments[2] != Py_None && !poster_peer(poster, arguments[2], &op.peer)) ||
+        !to_uint64(arguments[3], &op.tag))
         Py_RETURN_NONE;
     return post_plain(poster, arguments[0], arguments[1], &op);
 }
@@ -231,39 +233,10 @@ static PyObject *poster_trecv(PyObject *self, PyObject *const *arguments, Py_ssi
     struct poster *poster = (struct poster *)self;
     struct ofp_operation op = {.op = OFP_TRECV, .peer = OFP_PEER_ANY};
 
-    if (count != 4 || (arguments[2] != Py_None && !to_peer(poster, arguments[2], &op.peer)) ||
+    if (count != 4 || (arguments[2] != Py_None && !poster_peer(poster, arguments[2], &op.peer)) ||
         !to_uint64(arguments[3], &op.tag))
         Py_RETURN_NONE;
     return post_plain(poster, arguments[0], arguments[1], &op);
-}
-
-PyDoc_STRVAR(rma_doc, "rma(endpoint, op, buffer, peer, address of a struct ofp_remote_segment) -> Request or None");
-static PyObject *poster_rma(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
-{
-    struct poster *poster = (struct poster *)self;
-    const struct ofp_remote_segment *remote;
-    struct ofp_operation op = {0};
-    struct ofp_segment segment;
-    struct hold hold = {0};
-
-    if (count != 5 || !poster->pointer || !to_peer(poster, arguments[3], &op.peer))
-        Py_RETURN_NONE;
-    op.op = (uint16_t)PyLong_AsLong(arguments[1]);
-    remote = PyLong_AsVoidPtr(arguments[4]);
-    if (!remote)
-        return NULL;
-    if (!memory_describe(poster, arguments[2], op.op == OFP_READ, &segment, &hold))
-        Py_RETURN_NONE;
-    if (segment.length != remote->length) {
-        hold_release(&hold);
-        Py_RETURN_NONE;
-    }
-    op.offset = segment.offset;
-    op.length = segment.length;
-    op.region = segment.region;
-    op.remote_offset = remote->offset;
-    op.remote_key = remote->key;
-    return or_none(post(poster, arguments[0], hooks.Request, &op, -1, PLAIN, &hold));
 }
 
 /* ------------------------------------------------------------------------------------------------------ the general way */
@@ -303,7 +276,7 @@ static PyObject *poster_start(PyObject *self, PyObject *arguments)
         return PyLong_FromLong(-ECANCELED);
     Py_INCREF(keep);
     hold.keep = keep;
-    return post(poster, endpoint, type, &op, timeout, (enum kind)kind, &hold);
+    return poster_post(poster, endpoint, type, &op, timeout, (enum kind)kind, &hold);
 }
 
 PyDoc_STRVAR(prepare_doc, "prepare(endpoint, type, record, keep) -> Request, or the core's error");
@@ -353,18 +326,54 @@ static PyObject *poster_adopt(PyObject *self, PyObject *arguments)
     return (PyObject *)request;
 }
 
+static ofp_request_t ask_for(struct ofp_endpoint *endpoint, uint32_t peer, uint64_t patience)
+{
+    ofp_request_t handle;
+
+    Py_BEGIN_ALLOW_THREADS handle = core.ofp_reach_request(endpoint, peer, patience);
+    Py_END_ALLOW_THREADS return handle;
+}
+
+PyDoc_STRVAR(reach_doc,
+             "reach(endpoint, type, peer, nanoseconds) -> Request that ends when the peer is connected, or error");
+static PyObject *poster_reach(PyObject *self, PyObject *arguments)
+{
+    struct poster *poster = (struct poster *)self;
+    PyObject *endpoint, *type;
+    struct ofp_operation op = {0};
+    struct request *request;
+    struct hold nothing = {0};
+    unsigned long long patience;
+    ofp_request_t handle;
+
+    if (!PyArg_ParseTuple(arguments, "OOIK", &endpoint, &type, &op.peer, &patience))
+        return NULL;
+    if (!poster->pointer)
+        return PyLong_FromLong(-ECANCELED);
+    request = request_new((PyTypeObject *)type);
+    if (!request)
+        return NULL;
+    handle = ask_for(poster->pointer, op.peer, patience);
+    if (handle < 0) {
+        Py_DECREF((PyObject *)request);
+        return PyLong_FromLongLong(handle);
+    }
+    request_begin(request, poster, endpoint, handle, &op, &nothing);
+    return (PyObject *)request;
+}
+
 /* ------------------------------------------------------------------------------------------------------------ lifetime */
 
 static PyObject *poster_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    static char *names[] = {"pointer", "domain", "vector", "find", "starts", NULL};
+    static char *names[] = {"pointer", "domain", "vector", "find", "starts", "own", "own_above", NULL};
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *domain, *vector, *find, *starts;
-    unsigned long long pointer;
+    PyObject *domain, *vector, *find, *starts, *own;
+    unsigned long long pointer, own_above;
     struct poster *poster;
 
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KOOOO!", names, &pointer, &domain, &vector, &find,
-                                     &PyList_Type, &starts))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KOOOO!OK", names, &pointer, &domain, &vector, &find,
+                                     &PyList_Type, &starts, &own, &own_above))
         return NULL;
     poster = (struct poster *)allocate(type, 0);
     if (!poster)
@@ -374,6 +383,8 @@ static PyObject *poster_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     replace_object(&poster->vector, vector);
     replace_object(&poster->find, find);
     replace_object(&poster->starts, starts);
+    replace_object(&poster->own, own);
+    poster->own_above = own_above;
     return (PyObject *)poster;
 }
 
@@ -386,6 +397,7 @@ static int poster_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(poster->vector);
     Py_VISIT(poster->find);
     Py_VISIT(poster->starts);
+    Py_VISIT(poster->own);
     Py_VISIT(poster->peer);
     Py_VISIT(poster->region);
     Py_VISIT(poster->spare);
@@ -417,6 +429,7 @@ static void poster_dealloc(PyObject *self)
     poster_clear(self);
     Py_CLEAR(poster->find);
     Py_CLEAR(poster->starts);
+    Py_CLEAR(poster->own);
     release(self);
     Py_DECREF(type);
 }
@@ -442,10 +455,12 @@ static PyObject *poster_close(PyObject *self, PyObject *heir)
 static PyMethodDef poster_methods[] = {
     {"tsend", (PyCFunction)(void (*)(void))poster_tsend, METH_FASTCALL, tsend_doc},
     {"trecv", (PyCFunction)(void (*)(void))poster_trecv, METH_FASTCALL, trecv_doc},
-    {"rma", (PyCFunction)(void (*)(void))poster_rma, METH_FASTCALL, rma_doc},
+    {"rma", (PyCFunction)(void (*)(void))poster_rma, METH_FASTCALL, poster_rma_doc},
+    {"atomic", (PyCFunction)(void (*)(void))poster_atomic, METH_FASTCALL, poster_atomic_doc},
     {"start", poster_start, METH_VARARGS, start_doc},
     {"prepare", poster_prepare, METH_VARARGS, prepare_doc},
     {"adopt", poster_adopt, METH_VARARGS, adopt_doc},
+    {"reach", poster_reach, METH_VARARGS, reach_doc},
     {"close", poster_close, METH_O, close_doc},
     {0},
 };

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests. What can end one (the core, another thread, a closed domain) is met in settle(); what a signal handler may
+ * Requests. What can end one (the core, another thread, a closed domain) is met in request_settle(); what a signal handler may
  * interrupt is written so that the request says the same afterwards.
  */
+#include "memory.h"
 #include "requests.h"
 
 #include <errno.h>
 #include <structmember.h>
-#include <time.h>
-
-#define SETTLED 1
-#define NOT_YET 0
-#define RAISED (-1)
 
 struct request *request_new(PyTypeObject *type)
 {
@@ -43,13 +39,20 @@ static void tell(struct request *request)
 
     if (__builtin_expect(!watchers, 1))
         return;
+    /* First, for whoever is called may watch again. */
     request->watchers = NULL;
+    /* An exception may be on its way already, and is not to be lost to theirs. */
     PyErr_Fetch(&kind, &error, &trace);
     for (Py_ssize_t i = 0; i < PyList_Size(watchers); i++) {
-        PyObject *answer = PyObject_CallNoArgs(PyList_GetItem(watchers, i));
+        PyObject *watcher = PyList_GetItem(watchers, i), *answer;
 
+        if (Py_TYPE(watcher) == waiter_type) {
+            waiter_wake((struct waiter *)watcher);
+            continue;
+        }
+        answer = PyObject_CallNoArgs(watcher);
         if (!answer)
-            PyErr_WriteUnraisable(PyList_GetItem(watchers, i));
+            PyErr_WriteUnraisable(watcher);
         Py_XDECREF(answer);
     }
     Py_DECREF(watchers);
@@ -93,7 +96,9 @@ static int claim(struct request *request)
         return finish_with(request, ENOMEM);
     }
     request->hold.keep = payload;
+    /* While the interpreter's lock is still held: no second thread claims it then. */
     request->claimed = 1;
+    request->number = ((struct poster *)request->poster)->claims++;
     Py_BEGIN_ALLOW_THREADS result = core.ofp_request_claim(request->handle, OFP_REGION_PROCESS,
                                                            (uint64_t)(uintptr_t)PyByteArray_AsString(payload), length);
     Py_END_ALLOW_THREADS if (!result) return NOT_YET;
@@ -155,49 +160,51 @@ static int note(struct request *request, int result, const struct ofp_completion
     }
 }
 
-/*
- * See whether it has finished, for nanoseconds (negative: for a second). A multi-receive buffer: whether there is a row.
- * Only what has finished already is taken with the interpreter's lock held.
- */
-static int settle(struct request *request, int64_t timeout)
+/* With the interpreter's lock held, so nothing that waits; `progress`: after one round of it. */
+static int settle_at_once(struct request *request, bool progress)
 {
     struct ofp_completion row, *into = request->kind == MANY ? &row : &request->completion;
-    ofp_request_t handle = request->handle;
     int result;
 
     if (request->kind == MANY && request->rows && PyList_Size(request->rows) > 0)
         return SETTLED;
     if (request->kind != PREPARED && request->over)
         return SETTLED;
-    result = core.ofp_request_take_finished(handle, into);
-    if (result != 0)
-        return note(request, result, &row);
+    result = progress ? core.ofp_request_take_at_once(request->handle, into)
+                      : core.ofp_request_take_finished(request->handle, into);
+    return result ? note(request, result, &row) : NOT_YET;
+}
+
+int request_settle_finished(struct request *request) { return settle_at_once(request, false); }
+
+int request_settle(struct request *request, int64_t timeout)
+{
+    struct ofp_completion row, *into = request->kind == MANY ? &row : &request->completion;
+    ofp_request_t handle = request->handle;
+    /* What little has arrived is had sooner than the interpreter's lock is let go of and taken again. */
+    int result = settle_at_once(request, request->room <= COPIED_AT_ONCE);
+
+    if (result != NOT_YET)
+        return result;
     if (__builtin_expect(request->kind == MESSAGE && !request->claimed && ((struct poster *)request->poster)->orphans,
                          0) &&
         orphans_find_message((struct poster *)request->poster, request))
         return finish(request);
+    /* Another thread may settle it meanwhile: `over` tells. */
     Py_BEGIN_ALLOW_THREADS result = core.ofp_request_take(handle, timeout, into);
     Py_END_ALLOW_THREADS if (request->kind != PREPARED && request->over) return SETTLED;
     result = note(request, result, &row);
     /* A message that was there is in memory already. */
     if (result == NOT_YET && request->claimed && timeout != 0)
-        return settle(request, 0);
+        return request_settle(request, 0);
     return result;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- methods */
 
-static int64_t now(void)
+static bool drain_log(void)
 {
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-static bool call_hook(PyObject *hook)
-{
-    PyObject *result = PyObject_CallNoArgs(hook);
+    PyObject *result = PyObject_CallNoArgs(hooks.drain_log);
 
     Py_XDECREF(result);
     return result != NULL;
@@ -209,15 +216,16 @@ static int wait_until(struct request *request, int64_t timeout)
     int64_t deadline = timeout < 0 ? 0 : now() + timeout, left = timeout;
 
     for (;;) {
-        int result = settle(request, left);
+        int result = request_settle(request, left);
 
         if (result != NOT_YET)
             return result;
         /* Between two rounds signal handlers run; Ctrl-C leaves from here, and the operation goes on. */
-        if (PyErr_CheckSignals() != 0 || (core.ofp_log_waiting() && !call_hook(hooks.drain_log)))
+        if (PyErr_CheckSignals() != 0 || (core.ofp_log_waiting() && !drain_log()))
             return RAISED;
+        /* It may have finished just as the time ran out. */
         if (timeout >= 0 && (left = deadline - now()) <= 0)
-            return settle(request, 0);
+            return request_settle(request, 0);
     }
 }
 
@@ -248,6 +256,20 @@ static PyObject *wait_timeout(PyObject *const *arguments, Py_ssize_t count, PyOb
     return NULL;
 }
 
+PyObject *request_outcome(struct request *request)
+{
+    PyObject *self = (PyObject *)request;
+
+    if (!request->completion.error &&
+        ((PyObject *)Py_TYPE(self) == hooks.Request || request->kind == PREPARED || self == hooks.COMPLETED)) {
+        Py_INCREF(self);
+        return self;
+    }
+    if (!request->completion.error && request->fetched)
+        return memory_result(request->fetched);
+    return PyObject_CallMethod(self, "_result", NULL);
+}
+
 static PyObject *request_wait(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     struct request *request = (struct request *)self;
@@ -259,12 +281,7 @@ static PyObject *request_wait(PyObject *self, PyObject *const *arguments, Py_ssi
         return NULL;
     if (result == NOT_YET)
         return PyObject_CallMethod(self, "_timed_out", "O", timeout);
-    if (!request->completion.error &&
-        ((PyObject *)Py_TYPE(self) == hooks.Request || request->kind == PREPARED || self == hooks.COMPLETED)) {
-        Py_INCREF(self);
-        return self;
-    }
-    return PyObject_CallMethod(self, "_result", NULL);
+    return request_outcome(request);
 }
 
 static PyObject *request_attempt(PyObject *self, PyObject *timeout)
@@ -275,7 +292,7 @@ static PyObject *request_attempt(PyObject *self, PyObject *timeout)
 
     if (nanoseconds == -1 && PyErr_Occurred())
         return NULL;
-    result = settle(request, nanoseconds);
+    result = request_settle(request, nanoseconds);
     return result == RAISED ? NULL : PyBool_FromLong(result == SETTLED);
 }
 
@@ -372,6 +389,7 @@ static int request_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(request->poster);
     Py_VISIT(request->watchers);
     Py_VISIT(request->rows);
+    Py_VISIT(request->fetched);
     Py_VISIT(request->hold.keep);
     return 0;
 }
@@ -380,11 +398,13 @@ static int request_clear(PyObject *self)
 {
     struct request *request = (struct request *)self;
 
+    /* Before its hold is released: of an operation that runs on the poster keeps the memory. */
     if (request_is_needed(request))
         orphan_leave((struct poster *)request->poster, request);
     hold_release(&request->hold);
     Py_CLEAR(request->watchers);
     Py_CLEAR(request->rows);
+    Py_CLEAR(request->fetched);
     Py_CLEAR(request->endpoint);
     Py_CLEAR(request->poster);
     return 0;
@@ -411,6 +431,7 @@ static PyMemberDef request_members[] = {
     FIELD("_handle", T_LONGLONG, handle, READONLY),
     FIELD("_op", T_USHORT, op, READONLY),
     FIELD("_peer", T_UINT, peer, READONLY),
+    FIELD("_fetched", T_OBJECT, fetched, 0),
     FIELD("_over", T_BOOL, over, 0),
     FIELD("_awaiting", T_INT, awaiting, 0),
     FIELD("_kept", T_BOOL, kept, 0),
@@ -439,7 +460,7 @@ static PyGetSetDef request_attributes[] = {
 };
 
 PyDoc_STRVAR(wait_doc,
-             "wait(timeout=None)\n--\n\nWait until the operation has finished.\n\n"
+             "wait($self, /, timeout=None)\n--\n\nWait until the operation has finished.\n\n"
              "Parameters\n----------\ntimeout : float, optional\n    Seconds; None: for ever. After a time-out, or "
              "Ctrl-C, the operation goes on.\n\nReturns\n-------\nRequest or Message\n    The request itself; for a "
              "receive of unknown size the message.\n\nRaises\n------\nTimedOut\n    When the time is over.\n"
@@ -453,6 +474,7 @@ static PyMethodDef request_methods[] = {
     {"_unclaim", request_unclaim, METH_NOARGS, unclaim_doc},
     {"_leave", request_leave, METH_NOARGS, leave_doc},
     {"_watch", request_watch, METH_O, watch_doc},
+    {"_news", request_news, METH_NOARGS, "To be awaited: ends when there is news."},
     {0},
 };
 
@@ -464,6 +486,7 @@ static PyType_Slot request_slots[] = {
     {Py_tp_members, request_members},
     {Py_tp_getset, request_attributes},
     {Py_tp_methods, request_methods},
+    {Py_am_await, request_wait_for},
     {0},
 };
 

@@ -18,6 +18,7 @@
 #include <Python.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 #include "ofipy/request.h"
 
@@ -27,12 +28,20 @@
     X(int, ofp_request_finished, (ofp_request_t))                                                                      \
     X(int, ofp_request_take, (ofp_request_t, int64_t, struct ofp_completion *))                                        \
     X(int, ofp_request_take_finished, (ofp_request_t, struct ofp_completion *))                                        \
+    X(int, ofp_request_take_at_once, (ofp_request_t, struct ofp_completion *))                                         \
     X(int, ofp_request_cancel, (ofp_request_t))                                                                        \
     X(int, ofp_request_claim, (ofp_request_t, uint32_t, uint64_t, uint64_t))                                           \
     X(int, ofp_request_discard, (ofp_request_t))                                                                       \
     X(int, ofp_request_unclaim, (ofp_request_t))                                                                       \
-    X(int, ofp_request_notify, (ofp_request_t))                                                                        \
+    X(int, ofp_request_notify, (ofp_request_t, bool))                                                                  \
+    X(int, ofp_request_spin, (ofp_request_t, uint64_t))                                                                \
+    X(int64_t, ofp_cq_finished, (struct ofp_cq *, ofp_request_t *, uint64_t))                                          \
+    X(int64_t, ofp_cq_take_finished, (struct ofp_cq *, ofp_request_t *, uint64_t))                                     \
+    X(int, ofp_cq_arm, (struct ofp_cq *))                                                                              \
+    X(int, ofp_cq_arm_at_once, (struct ofp_cq *))                                                                      \
+    X(int, ofp_cq_spin, (struct ofp_cq *const *, uint32_t, uint64_t))                                                  \
     X(int, ofp_request_abandon, (ofp_request_t, bool))                                                                 \
+    X(ofp_request_t, ofp_reach_request, (struct ofp_endpoint *, uint32_t, uint64_t))                                   \
     X(ofp_request_t, ofp_prepare, (struct ofp_endpoint *, const struct ofp_operation *))                               \
     X(int, ofp_start_many, (const ofp_request_t *, uint64_t, uint32_t, int64_t))                                       \
     X(int, ofp_log_waiting, (void))
@@ -51,8 +60,12 @@ extern struct calls core;
     X(loop_is_running) /* () -> bool: an event loop runs in this thread */                                             \
     X(Region)          /* the type */                                                                                  \
     X(Request)         /* the type of what tsend, trecv and rma make */                                                \
+    X(FetchRequest)    /* and of what an atomic makes that has old values */                                           \
+    X(AtomicOp)        /* the type */                                                                                  \
+    X(ATOMIC_OPS)      /* dict: members and names of AtomicOp -> their numbers */                                      \
     X(COMPLETED)       /* the request of all sends that were over at once */                                           \
-    X(start_all)       /* (prepared requests, timeout): start them as there is room, or raise */
+    X(start_all)       /* (prepared requests, timeout): start them as there is room, or raise */                       \
+    X(make_poller)     /* (event loop) -> its Poller, which it then has as `_ofipy_poller` */
 
 struct hooks {
 #define OFIPY_HOOK(name) PyObject *name;
@@ -83,8 +96,8 @@ struct orphan {
     bool cancel;
     /* A message on its way into memory, for the next receive that it matches. */
     bool is_message;
-    struct ofp_completion completion; /* of a message that has arrived: handle 0 */
-    uint64_t number;                  /* in the order in which they were left */
+    struct ofp_completion completion; /* of a message: whole with handle 0, before that what it will be */
+    uint64_t number;                  /* of a message, in the order in which they were taken hold of */
     uint16_t op;
 };
 
@@ -95,6 +108,8 @@ struct poster {
     PyObject *vector;                           /* what its peers refer to as `_vector` */
     PyObject *find;                             /* (address, length) -> Allocation or None: of the domain's memory */
     PyObject *starts;                           /* list: not empty where the domain has allocated memory */
+    PyObject *own;                              /* (array, address, length) -> (number, offset) or None: its region */
+    uint64_t own_above;                         /* arrays of more bytes have one, maybe */
     PyObject *peer, *region;                    /* the last of each that was found to be right; NULL: none */
     uint32_t peer_number;
     struct ofp_segment region_segment;
@@ -102,7 +117,8 @@ struct poster {
     struct ofp_segment found_segment;
     PyObject *spare;                       /* a Request of type hooks.Request for the next post; NULL: none */
     struct orphan *orphans, **orphans_end; /* owned, in the order in which they are looked at */
-    uint64_t orphan_count, orphans_left;   /* now; ever */
+    uint64_t orphan_count;                 /* now */
+    uint64_t claims;                       /* messages that were taken hold of */
     PyObject *heir;                        /* poster: who looks after its orphans once it is closed; NULL: itself */
 };
 
@@ -110,16 +126,18 @@ struct request {
     PyObject_HEAD PyObject *weak_references;
     PyObject *endpoint;   /* owned, as all objects here */
     PyObject *poster;     /* NULL: nothing was ever posted for it */
-    PyObject *watchers;   /* list of functions to call once when it has news; NULL: none */
+    PyObject *watchers;   /* list of who is told once when it has news, waiters or functions; NULL: none */
+    PyObject *fetched;    /* array of the old values, what wait() returns; NULL: the operation has none */
     PyObject *rows;       /* MANY: list of bytes, completions that were taken and not looked at yet */
     struct hold hold;     /* of its memory, while the operation runs */
     ofp_request_t handle; /* 0: it is over */
     struct ofp_completion completion;
     uint64_t tag, ignore; /* MESSAGE: what it takes */
+    uint64_t number;      /* MESSAGE: of the poster's claims, once it holds one */
     uint64_t room;        /* bytes, of a receive */
     uint32_t peer;
     uint16_t op;
-    int awaiting; /* tasks */
+    int awaiting; /* waiters */
     char kind;    /* enum kind */
     char over;    /* `completion` is the result */
     char kept; /* the posting method was left with it, so that dropping it leaves a receive posted; MESSAGE: the program
@@ -129,21 +147,121 @@ struct request {
     char gone;      /* its domain was closed, or its process forked, before the result was taken */
 };
 
+/* Of one completion queue: the requests that somebody awaits, which the queue tells of once they have finished. */
+struct notices {
+    PyObject_HEAD struct ofp_cq *pointer; /* NULL once closed */
+    PyObject *owner;                      /* keeps the pointer's memory; owned, as all objects here */
+    PyObject *queue;                      /* weak reference */
+    PyObject *requests;                   /* dict: handle -> request, of those that have waiters */
+};
+
+/* A queue that waiters of one event loop wait for; goes when there are none. */
+struct source {
+    struct source *next;
+    struct notices *notices; /* owned */
+    Py_ssize_t waiting;
+};
+
+/* So many spins in a row without anything: sleeping is better, as on a core that the peer needs too. */
+#define MISSES_ENOUGH 3
+
+/* Of one event loop: who waits in it, and for which queues; see poller.c. Its Python part is in aio.py. */
+struct poller {
+    PyObject_HEAD PyObject *weak_references;
+    PyObject *loop, *ready, *cancelled; /* `ready`: what the loop runs next, None where it does not tell; owned */
+    PyObject *woken;                    /* list of waiters whose tasks are to go on; owned */
+    PyObject *watched;                  /* dict: notices whose queues' descriptors the loop watches; owned */
+    struct source *sources;             /* owned */
+    Py_ssize_t waiting;                 /* waiters that nobody has woken */
+    int at_once;                        /* how often more a task may be answered before the loop turns */
+    int misses;                         /* spins in a row that met nothing */
+    long long longest_spin;             /* ns; 0: it sleeps at once */
+    char plain;                         /* the loop's selector is not ours: to poll, it has to turn */
+    char active;                        /* something came, or somebody began to wait, since the last spin */
+    char turning;                       /* woken waiters are being dealt with */
+    char scheduled;                     /* the loop will call `turn` */
+};
+
+/* What `await` of a request runs: an iterator, and in its task's eyes a future; see waiter.c. */
+struct waiter {
+    PyObject_HEAD struct request *request; /* owned, as all objects here */
+    struct poller *poller;                 /* NULL: it has not waited yet */
+    struct source *source;                 /* of the poller, borrowed; NULL: it is not waiting now */
+    struct notices *notices;               /* that it was entered into as `handle`; NULL: none */
+    ofp_request_t handle;
+    PyObject *callback, *context; /* of the task that it keeps; NULL: none */
+    char blocking;                /* for the task: it was yielded by `await` */
+    char counted;                 /* in request->awaiting, and `notices` is set */
+    char woken;                   /* in poller->woken */
+    char news;                    /* ends at any news of the request, without its result */
+};
+
 /* Whether there is something to end or to give back. */
 static inline bool request_is_needed(const struct request *request)
 {
     return request->poster && (request->handle || (request->kind == MESSAGE && request->claimed && !request->kept));
 }
 
-extern PyTypeObject *request_type, *poster_type;
+extern PyTypeObject *request_type, *poster_type, *waiter_type, *poller_type, *notices_type;
 PyObject *make_request_type(PyObject *module);
 PyObject *make_poster_type(PyObject *module);
+PyObject *make_waiter_type(PyObject *module);
+PyObject *make_poller_type(PyObject *module);
+PyObject *make_notices_type(PyObject *module);
 
 /* A request without an operation yet. */
 struct request *request_new(PyTypeObject *type);
 /* Its operation has been posted; the hold moves into it. */
 void request_begin(struct request *request, struct poster *poster, PyObject *endpoint, ofp_request_t handle,
                    const struct ofp_operation *op, struct hold *hold);
+
+/* poster.c. Post, and make the request. The hold is taken over. An int: the core's error. */
+PyObject *poster_post(struct poster *poster, PyObject *endpoint, PyObject *type, const struct ofp_operation *op,
+                      int64_t timeout, enum kind kind, struct hold *hold);
+/* None in place of an error: the general way meets it again and says it in full. */
+PyObject *poster_plain(PyObject *result);
+/* A number, or a Peer of the poster's vector; whether it was removed since is what the core knows. */
+bool poster_peer(struct poster *poster, PyObject *peer, uint32_t *number);
+
+/* remote.c: methods of a poster. */
+extern const char poster_rma_doc[], poster_atomic_doc[];
+PyObject *poster_rma(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
+PyObject *poster_atomic(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
+
+#define SETTLED 1
+#define NOT_YET 0
+#define RAISED (-1)
+/*
+ * See whether it has finished, for nanoseconds (negative: for a second). A multi-receive buffer: whether there is a row.
+ */
+int request_settle(struct request *request, int64_t timeout);
+/* The same of what has finished already; never waits. */
+int request_settle_finished(struct request *request);
+/* What waiting for a request that is over returns, or raises. */
+PyObject *request_outcome(struct request *request);
+
+/* waiter.c */
+PyObject *request_wait_for(PyObject *request);
+PyObject *request_news(PyObject *request, PyObject *ignored);
+/* There is news of its request: its task goes on in the next turn of its loop. */
+void waiter_wake(struct waiter *waiter);
+
+/* poller.c: that of the loop which runs in this thread; NULL with an exception. */
+struct poller *poller_of_thread(void);
+/* One more waits for the queue of this request, borrowed; NULL with an exception. */
+struct source *poller_enter(struct poller *poller, struct request *request);
+/* Whether its loop has nothing else to do, so that a task may keep it for a moment. */
+bool poller_may_spin(const struct poller *poller);
+/* Have the loop turn. */
+void poller_schedule(struct poller *poller);
+
+/* notices.c: have the queue tell of the request's end: NOT_YET, or SETTLED where it is here; RAISED. */
+int notices_ask(struct notices *notices, struct request *request);
+void notices_forget(struct notices *notices, ofp_request_t handle);
+/* Take what the queue has told of: how many, -errno, or INT64_MIN with an exception. `progress`: look for more first. */
+int64_t notices_collect(struct notices *notices, bool progress);
+/* Whether it is safe to sleep on the queue's descriptor: 1, 0 or -errno; `at_once`: 0 also where that takes a longer look. */
+int notices_arm(struct notices *notices, bool at_once);
 
 /* rows.c: of a multi-receive buffer. */
 PyObject *request_message(PyObject *self, void *closure);
@@ -171,6 +289,15 @@ static inline void replace_object(PyObject **place, PyObject *object)
     Py_INCREF(object);
     *place = object;
     Py_XDECREF(old);
+}
+
+/* Nanoseconds. */
+static inline int64_t now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 /* Of at most so many bytes a call keeps the interpreter's lock. */

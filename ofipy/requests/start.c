@@ -28,6 +28,7 @@ static int start_some(PyObject *const *requests, Py_ssize_t count, int64_t timeo
     for (Py_ssize_t i = 0; i < count; i++)
         handles[i] = ((struct request *)requests[i])->handle;
     result = core.ofp_start_many(handles, (uint64_t)count, OFP_START_AT_ONCE, 0);
+    /* Somebody else is in the domain, or there is no room: what may wait does so without the interpreter's lock. */
     if (result == -ENOLCK || result == -EAGAIN) {
         Py_BEGIN_ALLOW_THREADS result = core.ofp_start_many(
             handles, (uint64_t)count, timeout < -1 ? OFP_START_BEYOND : 0, timeout < -1 ? 0 : timeout);

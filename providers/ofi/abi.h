@@ -85,6 +85,9 @@
 #define LF_ORDER_ATOMIC_WAR (1ull << 38)
 #define LF_ORDER_ATOMIC_WAW (1ull << 39)
 
+/* A number of receive contexts: those of other endpoints. */
+#define LF_SHARED_CONTEXT SIZE_MAX
+
 #define LF_ADDR_UNSPEC UINT64_MAX
 #define LF_ADDR_NOTAVAIL UINT64_MAX
 
@@ -104,7 +107,7 @@ enum lf_cq_format {
 };
 enum lf_command { LF_COMMAND_GETWAIT = 5, LF_COMMAND_ENABLE = 6 };
 enum lf_option_level { LF_OPTION_ENDPOINT };
-enum lf_option { LF_OPTION_MIN_MULTI_RECV };
+enum lf_option { LF_OPTION_MIN_MULTI_RECV, LF_OPTION_PRIVATE_DATA };
 enum lf_tostr { LF_TOSTR_PROTOCOL = 12 };
 
 /* Errors, beyond those of the operating system. */
@@ -134,6 +137,7 @@ struct lf_ep_attr {
     size_t max_msg_size, msg_prefix_size;
     size_t max_order_raw_size, max_order_war_size, max_order_waw_size;
     uint64_t mem_tag_format;
+    size_t tx_ctx_cnt, rx_ctx_cnt;
 };
 
 struct lf_domain_attr {
@@ -180,6 +184,9 @@ struct lf_ep;
 struct lf_cq;
 struct lf_av;
 struct lf_mr;
+struct lf_eq;
+struct lf_eq_attr;
+struct lf_pep;
 
 /* Every object begins with one. */
 struct lf_fid {
@@ -194,7 +201,9 @@ struct lf_fid {
 struct lf_fabric_ops {
     size_t size;
     int (*domain)(struct lf_fabric *fabric, struct lf_info *info, struct lf_domain **domain, void *context);
-    void *unused[3];
+    int (*passive_ep)(struct lf_fabric *fabric, struct lf_info *info, struct lf_pep **pep, void *context);
+    int (*eq_open)(struct lf_fabric *fabric, struct lf_eq_attr *attr, struct lf_eq **eq, void *context);
+    void *unused_wait;
     int (*trywait)(struct lf_fabric *fabric, struct lf_fid **objects, int count);
 };
 
@@ -386,6 +395,12 @@ struct lf_cm_ops {
     size_t size;
     int (*setname)(struct lf_fid *ep, void *address, size_t length);
     int (*getname)(struct lf_fid *ep, void *address, size_t *length);
+    void *unused_getpeer;
+    int (*connect)(struct lf_ep *ep, const void *address, const void *data, size_t length);
+    int (*listen)(struct lf_pep *pep);
+    int (*accept)(struct lf_ep *ep, const void *data, size_t length);
+    int (*reject)(struct lf_pep *pep, struct lf_fid *request, const void *data, size_t length);
+    int (*shutdown)(struct lf_ep *ep, uint64_t flags);
 };
 
 struct lf_msg_ops {

@@ -37,16 +37,22 @@ struct bridge_block *bridge_block_take(struct bridge_endpoint *endpoint)
     return block;
 }
 
-static void clear(struct bridge_block *block)
+void bridge_block_let_go(struct bridge_block *block)
 {
     for (uint32_t i = 0; i < block->registered; i++)
         block->regions[i]->fid.ops->close(&block->regions[i]->fid);
     block->registered = 0;
     free(block->copy);
     block->copy = NULL;
+    block->scattered = false;
+}
+
+static void clear(struct bridge_block *block)
+{
+    bridge_block_let_go(block);
     block->pending = NULL;
     block->peer = NULL;
-    block->is_send = block->scattered = false;
+    block->is_send = false;
     block->sources = BRIDGE_NO_RECEIVE;
 }
 

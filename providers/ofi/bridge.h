@@ -42,19 +42,25 @@ struct bridge_opened {
     _Atomic uint32_t users;
 };
 
+struct bridge_events;
+
 struct bridge_domain {
     struct bridge_opened *opened; /* held; the next four are its */
     const struct bridge_library *library;
     struct lf_info *info;
     struct lf_fabric *fabric;
     struct lf_domain *domain;
-    bool peeks;                /* tells of unexpected tagged messages */
-    bool misreads_atomics;     /* a fetching read brings nothing; remote.c */
-    bool confuses_sources;     /* receives for one source and for any must not be posted together; domain.c */
-    uint64_t levels;           /* completion levels that there are, LF_…_COMPLETE */
-    _Atomic uint64_t next_key; /* of registrations that no peer is told of */
-    pthread_mutex_t lock;      /* guards the rest: regions come and go without the core's lock */
-    struct ofp_list regions;   /* bound to `regions_home`; memory.c */
+    bool peeks;                   /* tells of unexpected tagged messages */
+    bool misreads_atomics;        /* a fetching read brings nothing; remote.c */
+    bool confuses_sources;        /* receives for one source and for any must not be posted together; domain.c */
+    uint64_t levels;              /* completion levels that there are, LF_…_COMPLETE */
+    bool untagged;                /* and so are its completion queues */
+    bool events_tell_all;         /* the descriptor of `events` tells of arrivals too; domain.c */
+    bool data_takes_receives;     /* that of a write takes a posted one */
+    struct bridge_events *events; /* of connections, owned; NULL: its endpoints have none */
+    _Atomic uint64_t next_key;    /* of registrations that no peer is told of */
+    pthread_mutex_t lock;         /* guards the rest: regions come and go without the core's lock */
+    struct ofp_list regions;      /* bound to `regions_home`; memory.c */
     struct bridge_endpoint *regions_home; /* LF_MR_ENDPOINT: the endpoint that regions belong to, NULL: none is open */
 };
 
@@ -110,6 +116,8 @@ struct bridge_endpoint {
     struct lf_av *av;
     struct bridge_neighbour *neighbour; /* owned; NULL: its transport needs none */
     struct ofp_watch watch;             /* the queue's descriptor, -1: none */
+    bool connects;                      /* is a struct bridge_msg */
+    bool flushed;                       /* connects: operations came back undone, so the connection is over */
     bool takes_names;                   /* of senders, sender.c */
     uint64_t name;                      /* in remote CQ data, 0: none; sender.c */
     size_t inject_size;                 /* libfabric's own bounds */
@@ -174,6 +182,19 @@ void bridge_opened_release(struct bridge_opened *opened);
 struct lf_cq *bridge_cq_open(struct bridge_domain *domain, bool waits, int *error);
 
 /* endpoint.c */
+/*
+ * The library's info for an own endpoint or listener, at `service` if there is one; `here`: at the info's own address, not any.
+ * Owned by the caller. 0, or a negative errno with a text.
+ */
+int bridge_info_own(const struct bridge_domain *domain, const struct ofp_info *info, const char *service, bool here,
+                    struct lf_info **found, char *text, size_t text_size);
+void bridge_limits_take(struct ofp_endpoint *endpoint, const struct lf_info *info);
+/* Have the descriptor of its completion queue watched, if there is one. */
+int bridge_queue_watch(struct ofp_endpoint *endpoint);
+/* Close all that it has of libfabric's. */
+void bridge_endpoint_let_go(struct ofp_endpoint *endpoint);
+/* What was accepted still leaves, unless the peer does not take it: until `sends` is 0. */
+void bridge_endpoint_drain(struct ofp_endpoint *endpoint, const uint64_t *sends, uint64_t deadline);
 int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size);
 void bridge_endpoint_close(struct ofp_endpoint *endpoint, uint64_t deadline);
 /* Each may be NULL. */
@@ -185,6 +206,8 @@ void bridge_endpoint_disarm(struct ofp_endpoint *endpoint);
 /* block.c */
 struct bridge_block *bridge_block_take(struct bridge_endpoint *endpoint); /* NULL: out of memory */
 void bridge_block_give(struct bridge_endpoint *endpoint, struct bridge_block *block);
+/* Of the memory that it stands for. */
+void bridge_block_let_go(struct bridge_block *block);
 void bridge_slabs_free(struct bridge_slab *slabs);
 
 /* neighbour.c; the endpoint is enabled. 0 or a negative errno. */
@@ -202,6 +225,7 @@ struct bridge_call {
     uint64_t address;
     void *context;
     uint64_t data;
+    void **local; /* `descriptors`; NULL: it wants them, and the pieces have none, as they go inline */
     void *descriptors[BRIDGE_DESCRIPTORS];
 };
 
@@ -215,16 +239,23 @@ int bridge_atomic_check(const struct ofp_endpoint *endpoint, const struct ofp_tr
 uint64_t bridge_atomic_longest(const struct bridge_domain *domain);
 
 /* post.c */
+/* A receive that libfabric does not get yet. 0 or a negative errno. */
+int bridge_receive_keep(struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer,
+                        struct bridge_block **block);
+/* One that was kept, or that libfabric has given back, to libfabric; or it ends with the error. */
+void bridge_receive_start(struct ofp_endpoint *endpoint, struct bridge_block *block);
 int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
 
 /* completion.c */
+/* How a receive ends that libfabric did not take; its block is free again. */
+void bridge_receive_failed(struct ofp_endpoint *endpoint, struct bridge_block *block, int error);
 int bridge_progress(struct ofp_endpoint *endpoint);
+/* Whether there is nothing to tell; what there is is kept for progress. */
+bool bridge_queue_is_empty(struct ofp_endpoint *endpoint);
 /* Take back a receive; what else is heard of meanwhile is kept for progress. 0 or -EINPROGRESS. */
 int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending);
 /* Hear the answer to a peek at once where libfabric has it, so that what it tells of is still there. */
 void bridge_peek_read(struct ofp_endpoint *endpoint, const struct bridge_block *block);
-/* libfabric did not take the peek: that is its end. */
-void bridge_peek_failed(struct ofp_endpoint *endpoint, struct bridge_block *block, int error);
 
 /* sender.c; the endpoint is enabled */
 void bridge_sender_open(struct ofp_endpoint *endpoint);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bridge.h"
+#include "ofipy/iov.h"
 
 #define ENTRIES 16
 
@@ -27,21 +28,6 @@ static struct ofp_message message_of(const struct ofp_pending *pending, struct o
     };
 }
 
-/* Spread what was received in one piece over the pieces that the user gave. */
-static void scatter(const struct bridge_block *block, const struct ofp_transfer *transfer, uint64_t length)
-{
-    uint64_t moved = 0;
-
-    for (uint32_t i = 0; i < transfer->iov_count && moved < length; i++) {
-        uint64_t left = length - moved, room = transfer->iov[i].iov_len;
-        uint64_t piece = room < left ? room : left;
-
-        if (piece)
-            memcpy(transfer->iov[i].iov_base, block->copy + moved, piece);
-        moved += piece;
-    }
-}
-
 /* The end of the operation behind a block; the block is free for the next before the core hears of it. */
 static void finish(struct bridge_endpoint *self, struct bridge_block *block, struct ofp_peer *source,
                    const struct lf_cq_entry *entry, int error, int provider_error)
@@ -51,8 +37,15 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
     bool is_send = block->is_send;
 
     if (pending && block->scattered && !(is_send && error))
-        scatter(block, &pending->transfer, is_send ? pending->transfer.length : entry->length);
+        /* What was received in one piece goes to the pieces that the user gave. */
+        ofp_iov_scatter(pending->transfer.iov, pending->transfer.iov_count, 0, block->copy,
+                        is_send ? pending->transfer.length : entry->length);
     bridge_block_give(self, block);
+    /* Undone since the connection is over: the core ends it, with the reason. */
+    if (__builtin_expect(error == ECANCELED, 0) && self->connects) {
+        self->flushed = true;
+        pending = NULL;
+    }
     if (is_send) {
         self->sends--;
         bridge_peer_of(peer)->sends--;
@@ -94,13 +87,29 @@ static void handle(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uin
 
     if (entry->flags & (LF_RECV | remote) && endpoint->info->caps & OFP_CAP_SOURCE)
         source = bridge_sender(endpoint, entry, address);
-    if (__builtin_expect(entry->flags & remote && !error, 0))
+    if (__builtin_expect(entry->flags & remote && !error, 0)) {
         report_remote(endpoint, source, entry);
-    else if (entry->op_context)
+        if (bridge_domain_of(endpoint->domain)->data_takes_receives && entry->op_context)
+            bridge_receive_start(endpoint, entry->op_context);
+    } else if (entry->op_context) {
         finish(self, entry->op_context, source, entry, error, provider_error);
-    else if (error)
+    } else if (error) {
         bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s: a short message was lost: %s", endpoint->info->provider,
                          bridge_domain_of(endpoint->domain)->library->strerror(error));
+    }
+}
+
+/* What a device says has words of its own; a code that is the error's again says nothing more. */
+static int explained(const struct bridge_endpoint *self, const struct lf_cq_error *failure)
+{
+    char words[128] = "";
+    const char *text;
+
+    if (!self->connects || !failure->provider_error || failure->provider_error == failure->error ||
+        failure->provider_error == -failure->error)
+        return failure->provider_error;
+    text = self->cq->ops->strerror(self->cq, failure->provider_error, failure->error_data, words, sizeof(words));
+    return text ? bridge_core->explain(text) : failure->provider_error;
 }
 
 /* False: there was none. */
@@ -120,9 +129,19 @@ static bool read_error(const struct ofp_endpoint *endpoint, struct bridge_event 
                   .tag = failure.tag},
         .source = LF_ADDR_NOTAVAIL,
         .error = bridge_error(failure.error),
-        .provider_error = failure.provider_error,
+        .provider_error = explained(bridge_endpoint_of(endpoint), &failure),
     };
     return true;
+}
+
+/* At most ENTRIES. Those of a queue without tags are shorter, and read one by one; nor has it sources. */
+static ssize_t read_some(const struct bridge_endpoint *self, struct lf_cq_entry *entries, uint64_t *sources,
+                         size_t count)
+{
+    if (__builtin_expect(!self->connects, 1))
+        return self->cq->ops->readfrom(self->cq, entries, count, sources);
+    sources[0] = LF_ADDR_NOTAVAIL;
+    return self->cq->ops->read(self->cq, entries, 1);
 }
 
 /* -------------------------------------------------------------------------------------------------------- deferring */
@@ -160,13 +179,21 @@ static bool reserve(struct bridge_endpoint *self)
 /* Read one event. False: there is none. */
 static bool read_one(const struct ofp_endpoint *endpoint, struct bridge_event *event)
 {
-    struct lf_cq *cq = bridge_endpoint_of(endpoint)->cq;
     ssize_t count;
 
     event->source = LF_ADDR_NOTAVAIL;
     event->error = event->provider_error = 0;
-    count = cq->ops->readfrom(cq, &event->entry, 1, &event->source);
+    count = read_some(bridge_endpoint_of(endpoint), &event->entry, &event->source, 1);
     return count == 1 || (count == -LF_EAVAIL && read_error(endpoint, event));
+}
+
+bool bridge_queue_is_empty(struct ofp_endpoint *endpoint)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+
+    if (!self->deferred_count && reserve(self) && read_one(endpoint, self->deferred))
+        self->deferred_count = 1;
+    return !self->deferred_count;
 }
 
 int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending)
@@ -189,7 +216,7 @@ int bridge_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending)
     return -EINPROGRESS;
 }
 
-void bridge_peek_failed(struct ofp_endpoint *endpoint, struct bridge_block *block, int error)
+void bridge_receive_failed(struct ofp_endpoint *endpoint, struct bridge_block *block, int error)
 {
     const struct lf_cq_entry none = {.op_context = block, .tag = block->pending->operation.tag};
 
@@ -219,7 +246,7 @@ int bridge_progress(struct ofp_endpoint *endpoint)
     struct lf_cq_entry entries[ENTRIES];
     uint64_t sources[ENTRIES];
     struct bridge_event failed;
-    ssize_t count = self->cq->ops->readfrom(self->cq, entries, ENTRIES, sources);
+    ssize_t count = read_some(self, entries, sources, ENTRIES);
 
     if (__builtin_expect(count == -EAGAIN, 1))
         return handled;

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridge.h"
+#include "events.h"
 
 struct lf_cq *bridge_cq_open(struct bridge_domain *domain, bool waits, int *error)
 {
     struct lf_cq_attr attr = {
         .size = domain->info->tx_attr->size + domain->info->rx_attr->size,
-        .format = LF_CQ_FORMAT_TAGGED,
+        .format = domain->untagged ? LF_CQ_FORMAT_DATA : LF_CQ_FORMAT_TAGGED,
         .wait_object = waits ? LF_WAIT_FD : LF_WAIT_NONE,
     };
     struct lf_cq *cq = NULL;
@@ -62,6 +62,15 @@ static bool peeks(const struct bridge_domain *domain)
     return domain->library->version >= LF_VERSION(1, 19) || strcmp(domain->info->fabric_attr->prov_name, "shm") != 0;
 }
 
+/*
+ * A descriptor of each endpoint's queue beside that of the domain's events would make a path of its own from every socket to who
+ * sleeps, and the kernel allows ten (epoll_ctl: EINVAL). tcp needs none since it became one with net: its events stand for all.
+ */
+static bool events_tell_all(const struct bridge_domain *domain)
+{
+    return strcmp(domain->info->fabric_attr->prov_name, "tcp") == 0 && domain->library->version >= LF_VERSION(1, 18);
+}
+
 void bridge_opened_release(struct bridge_opened *opened)
 {
     if (atomic_fetch_sub_explicit(&opened->users, 1, memory_order_acq_rel) > 1)
@@ -97,6 +106,46 @@ static int open_objects(const struct ofp_domain *domain, struct bridge_opened *o
     return 0;
 }
 
+/* Bytes of private data that its listeners and endpoints take; 0 where that cannot be asked. */
+static size_t private_data_size(const struct bridge_opened *opened)
+{
+    size_t size = 0, length = sizeof(size);
+    struct lf_pep *pep;
+
+    if (opened->fabric->ops->passive_ep(opened->fabric, opened->info, &pep, NULL) != 0)
+        return 0;
+    if (pep->ops->getopt(&pep->fid, LF_OPTION_ENDPOINT, LF_OPTION_PRIVATE_DATA, &size, &length) != 0)
+        size = 0;
+    pep->fid.ops->close(&pep->fid);
+    return size < OFP_EVENT_DATA_MAX ? size : OFP_EVENT_DATA_MAX;
+}
+
+/* What its endpoints' connections are told by, and what the info says of them. */
+static int open_events(struct ofp_domain *domain, char *text, size_t text_size)
+{
+    struct bridge_domain *self = bridge_domain_of(domain);
+    size_t private_data = private_data_size(self->opened);
+    int error;
+
+    if (private_data)
+        domain->info->max_private_data = private_data;
+    self->events = malloc(sizeof(*self->events));
+    if (!self->events)
+        return -ENOMEM;
+    error = bridge_events_open(self->events, domain);
+    self->events_tell_all = !error && events_tell_all(self);
+    if (self->events_tell_all) {
+        error = bridge_bell_open(self->events);
+        if (error)
+            bridge_events_close(self->events);
+    }
+    if (!error)
+        return 0;
+    free(self->events);
+    self->events = NULL;
+    return refuse(self->library, "queue of events", error, text, text_size);
+}
+
 int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
 {
     struct bridge_domain *self = bridge_domain_of(domain);
@@ -117,6 +166,13 @@ int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
     self->info = opened->info;
     self->fabric = opened->fabric;
     self->domain = opened->domain;
+    self->data_takes_receives = (self->info->mode | self->info->rx_attr->mode) & LF_MODE_RX_CQ_DATA;
+    self->untagged = !(domain->info->caps & OFP_CAP_TAGGED);
+    error = domain->info->ep_types == OFP_EP_MSG ? open_events(domain, text, text_size) : 0;
+    if (error) {
+        bridge_opened_release(opened);
+        return error;
+    }
     pthread_mutex_init(&self->lock, NULL);
     ofp_list_init(&self->regions);
     self->peeks = peeks(self);
@@ -135,6 +191,9 @@ void bridge_domain_close(struct ofp_domain *domain)
 {
     struct bridge_domain *self = bridge_domain_of(domain);
 
+    if (self->events)
+        bridge_events_close(self->events);
+    free(self->events);
     pthread_mutex_destroy(&self->lock);
     bridge_opened_release(self->opened);
 }

@@ -31,7 +31,7 @@ static void woken(struct ofp_watch *watch, uint32_t events)
 
 /* -------------------------------------------------------------------------------------------------------- opening */
 
-static int watch_queue(struct ofp_endpoint *endpoint)
+int bridge_queue_watch(struct ofp_endpoint *endpoint)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     int fd = -1, result;
@@ -47,6 +47,38 @@ static int watch_queue(struct ofp_endpoint *endpoint)
     if (result)
         self->watch.fd = -1;
     return result;
+}
+
+int bridge_info_own(const struct bridge_domain *domain, const struct ofp_info *info, const char *service, bool here,
+                    struct lf_info **found, char *text, size_t text_size)
+{
+    char node[INET6_ADDRSTRLEN];
+    bool named = (service || here) && bridge_own_node(domain->info, node, sizeof(node));
+    int error = bridge_service_check(info, service, text, text_size);
+
+    if (error)
+        return error;
+    error = bridge_info_find(domain->library, info, named ? node : NULL, service,
+                             named || service ? LF_GETINFO_SOURCE : 0, found);
+    if (error) {
+        snprintf(text, text_size, "%s cannot use %s as its own address: %s", info->provider,
+                 service ? service : "any service", domain->library->strerror(-error));
+        return error;
+    }
+    /* Otherwise some providers ask the peer for an acknowledgement of everything. */
+    (*found)->tx_attr->op_flags = 0;
+    (*found)->rx_attr->op_flags = 0;
+    return 0;
+}
+
+void bridge_limits_take(struct ofp_endpoint *endpoint, const struct lf_info *info)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+
+    self->inject_size = info->tx_attr->inject_size;
+    self->segment_limit = bridge_segment_limit(info);
+    if (!endpoint->bounce_size && info->domain_attr->mr_mode & LF_MR_LOCAL)
+        endpoint->bounce_size = PINNED_BOUNCE_SIZE;
 }
 
 static int open_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
@@ -75,7 +107,7 @@ static int open_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
     bridge_regions_join(endpoint);
     bridge_sender_open(endpoint);
     error = bridge_neighbour_join(endpoint);
-    return error ? error : watch_queue(endpoint);
+    return error ? error : bridge_queue_watch(endpoint);
 }
 
 void bridge_objects_close(struct lf_ep *ep, struct lf_av *av, struct lf_cq *cq)
@@ -86,7 +118,7 @@ void bridge_objects_close(struct lf_ep *ep, struct lf_av *av, struct lf_cq *cq)
     close_object(cq ? &cq->fid : NULL);
 }
 
-static void close_objects(struct ofp_endpoint *endpoint)
+void bridge_endpoint_let_go(struct ofp_endpoint *endpoint)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
 
@@ -102,6 +134,9 @@ static void close_objects(struct ofp_endpoint *endpoint)
     bridge_slabs_free(self->slabs);
     self->slabs = NULL;
     self->free_blocks = NULL;
+    free(self->deferred);
+    self->deferred = NULL;
+    self->deferred_count = self->deferred_capacity = 0;
 }
 
 /* A name that is taken shm replaces by another one, unasked. Addresses that are no text say so themselves. */
@@ -118,30 +153,15 @@ static bool is_called(struct ofp_endpoint *endpoint, const char *service)
 
 int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size)
 {
-    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
-    struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
-    char node[INET6_ADDRSTRLEN];
-    bool named = service && bridge_own_node(domain->info, node, sizeof(node));
-    struct lf_info *info = NULL;
+    const struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
+    struct lf_info *info;
     int error;
 
-    self->watch.fd = -1;
-    error = bridge_service_check(endpoint->info, service, text, text_size);
+    bridge_endpoint_of(endpoint)->watch.fd = -1;
+    error = bridge_info_own(domain, endpoint->info, service, false, &info, text, text_size);
     if (error)
         return error;
-    error = bridge_info_find(domain->library, endpoint->info, named ? node : NULL, service,
-                             service ? LF_GETINFO_SOURCE : 0, &info);
-    if (error) {
-        snprintf(text, text_size, "%s cannot use %s as its own address: %s", endpoint->info->provider,
-                 service ? service : "any service", domain->library->strerror(-error));
-        return error;
-    }
-    info->tx_attr->op_flags = 0;
-    info->rx_attr->op_flags = 0;
-    self->inject_size = info->tx_attr->inject_size;
-    if (!endpoint->bounce_size && info->domain_attr->mr_mode & LF_MR_LOCAL)
-        endpoint->bounce_size = PINNED_BOUNCE_SIZE;
-    self->segment_limit = bridge_segment_limit(info);
+    bridge_limits_take(endpoint, info);
     error = open_objects(endpoint, info);
     domain->library->freeinfo(info);
     if (!error && service && !is_called(endpoint, service))
@@ -149,7 +169,7 @@ int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, cha
     if (error) {
         snprintf(text, text_size, "%s cannot open an endpoint%s%s: %s", endpoint->info->provider, service ? " as " : "",
                  service ? service : "", domain->library->strerror(-error));
-        close_objects(endpoint);
+        bridge_endpoint_let_go(endpoint);
     }
     return error;
 }
@@ -164,7 +184,7 @@ int bridge_endpoint_name(struct ofp_endpoint *endpoint, void *address, size_t *l
 /* -------------------------------------------------------------------------------------------------------- closing */
 
 /* What was accepted still leaves, unless the peer does not take it. */
-static void drain(struct ofp_endpoint *endpoint, const uint64_t *sends, uint64_t deadline)
+void bridge_endpoint_drain(struct ofp_endpoint *endpoint, const uint64_t *sends, uint64_t deadline)
 {
     uint64_t now = bridge_core->now();
     uint64_t heard = now;
@@ -182,10 +202,8 @@ void bridge_endpoint_close(struct ofp_endpoint *endpoint, uint64_t deadline)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
 
-    drain(endpoint, &self->sends, deadline);
-    close_objects(endpoint);
-    free(self->deferred);
-    self->deferred = NULL;
+    bridge_endpoint_drain(endpoint, &self->sends, deadline);
+    bridge_endpoint_let_go(endpoint);
 }
 
 void bridge_peer_down(struct ofp_peer *peer)
@@ -194,7 +212,7 @@ void bridge_peer_down(struct ofp_peer *peer)
 
     if (!self->ep)
         return;
-    drain(peer->endpoint, &bridge_peer_of(peer)->sends, UINT64_MAX);
+    bridge_endpoint_drain(peer->endpoint, &bridge_peer_of(peer)->sends, UINT64_MAX);
     if (bridge_peer_of(peer)->sends)
         bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s still has %llu operations to an address that is removed",
                          peer->endpoint->info->provider, (unsigned long long)bridge_peer_of(peer)->sends);
@@ -208,7 +226,8 @@ bool bridge_endpoint_arm(struct ofp_endpoint *endpoint)
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct lf_fid *queue = &self->cq->fid;
 
-    return self->watch.fd >= 0 && fabric->ops->trywait(fabric, &queue, 1) == 0;
+    /* What a cancellation met in the queue waits for the next look. */
+    return !self->deferred_count && self->watch.fd >= 0 && fabric->ops->trywait(fabric, &queue, 1) == 0;
 }
 
 void bridge_endpoint_disarm(struct ofp_endpoint *endpoint) { (void)endpoint; }

@@ -12,6 +12,9 @@
 #define MODES (LF_MODE_CONTEXT | LF_MODE_CONTEXT2 | LF_MODE_RX_CQ_DATA)
 #define MR_MODES (LF_MR_LOCAL | LF_MR_VIRT_ADDR | LF_MR_ALLOCATED | LF_MR_PROV_KEY | LF_MR_ENDPOINT)
 
+/* Bytes that go along with a request: what that provider of libfabric's takes that has the least room, verbs. */
+#define LEAST_PRIVATE_DATA 55
+
 static const struct {
     uint64_t theirs, ours;
 } capabilities[] = {
@@ -136,11 +139,12 @@ uint64_t bridge_segment_limit(const struct lf_info *info)
     return smaller(info->tx_attr->iov_limit, info->rx_attr->iov_limit);
 }
 
+/* False: it cannot be one. Where endpoints receive from a context that others share, another info has those that do not. */
 static bool fill(const struct bridge_library *library, const struct lf_info *from, struct ofp_info *info)
 {
     *info = (struct ofp_info){
         .protocol_version = from->ep_attr->protocol_version,
-        .ep_types = OFP_EP_RDM,
+        .ep_types = from->ep_attr->type == LF_EP_MSG ? OFP_EP_MSG : OFP_EP_RDM,
         .msg_order = from->tx_attr->msg_order & from->rx_attr->msg_order & LF_ORDER_MESSAGES,
         .max_msg_size = smaller(from->ep_attr->max_msg_size, INT64_MAX),
         .inject_size = larger(from->tx_attr->inject_size, BRIDGE_INJECT_SIZE),
@@ -168,11 +172,15 @@ static bool fill(const struct bridge_library *library, const struct lf_info *fro
         info->max_atomic_size = info->max_msg_size;
         info->atomic_order = byte_order(from, LF_ORDER_ATOMIC_RAR);
     }
+    /* The true size shows when a domain is open. */
+    if (info->ep_types == OFP_EP_MSG)
+        info->max_private_data = LEAST_PRIVATE_DATA;
     /* A long message of its is read by the receiver, behind what came after it. */
     if (bridge_is_layered(from->fabric_attr->prov_name))
         info->msg_order &= OFP_ORDER_SAS;
     name_protocol(library, from->ep_attr->protocol, info->protocol, sizeof(info->protocol));
-    return copy_name(info->provider, sizeof(info->provider), BRIDGE_NAME ":", from->fabric_attr->prov_name) &&
+    return from->ep_attr->rx_ctx_cnt != LF_SHARED_CONTEXT &&
+           copy_name(info->provider, sizeof(info->provider), BRIDGE_NAME ":", from->fabric_attr->prov_name) &&
            copy_name(info->fabric, sizeof(info->fabric), "", from->fabric_attr->name) &&
            copy_name(info->domain, sizeof(info->domain), "", from->domain_attr->name);
 }
@@ -181,7 +189,7 @@ static bool fill(const struct bridge_library *library, const struct lf_info *fro
 static bool same(const struct ofp_info *a, const struct ofp_info *b)
 {
     return strcmp(a->provider, b->provider) == 0 && strcmp(a->fabric, b->fabric) == 0 &&
-           strcmp(a->domain, b->domain) == 0 && strcmp(a->protocol, b->protocol) == 0 &&
+           strcmp(a->domain, b->domain) == 0 && strcmp(a->protocol, b->protocol) == 0 && a->ep_types == b->ep_types &&
            a->address_format == b->address_format;
 }
 
@@ -193,14 +201,14 @@ static bool known(const struct ofp_info *infos, int count, const struct ofp_info
     return false;
 }
 
-static struct lf_info *base_hints(const struct bridge_library *library)
+static struct lf_info *base_hints(const struct bridge_library *library, enum lf_ep_type type)
 {
     struct lf_info *hints = library->dupinfo(NULL);
 
     if (!hints)
         return NULL;
     hints->mode = MODES;
-    hints->ep_attr->type = LF_EP_RDM;
+    hints->ep_attr->type = type;
     hints->domain_attr->mr_mode = MR_MODES;
     /* Regions come and go without the core's lock, in any thread, while others are at work in the domain. */
     hints->domain_attr->threading = LF_THREAD_SAFE;
@@ -222,7 +230,7 @@ static int mr_modes_for(const char *provider)
 /* Hints that ask for what `info` describes; NULL: out of memory. They are freed by libfabric: both use the C library. */
 static struct lf_info *hints_of(const struct bridge_library *library, const struct ofp_info *info)
 {
-    struct lf_info *hints = base_hints(library);
+    struct lf_info *hints = base_hints(library, info->ep_types == OFP_EP_MSG ? LF_EP_MSG : LF_EP_RDM);
 
     if (!hints)
         return NULL;
@@ -309,9 +317,10 @@ uint64_t bridge_completion_levels(const struct bridge_library *library, const st
     return offered;
 }
 
-static int ask(const struct bridge_library *library, uint64_t capabilities_wanted, struct lf_info **list)
+static int ask(const struct bridge_library *library, enum lf_ep_type type, uint64_t capabilities_wanted,
+               struct lf_info **list)
 {
-    struct lf_info *hints = base_hints(library);
+    struct lf_info *hints = base_hints(library, type);
     int error;
 
     if (!hints)
@@ -319,7 +328,20 @@ static int ask(const struct bridge_library *library, uint64_t capabilities_wante
     hints->caps = capabilities_wanted;
     error = library->getinfo(library->api, NULL, NULL, 0, hints, list);
     library->freeinfo(hints);
+    if (error)
+        *list = NULL;
     return error;
+}
+
+/*
+ * Whose connected endpoints are known to work. Others are deprecated where they have any: sockets of 1.17 crashes when the
+ * info of a request is given back.
+ */
+static bool connects(const struct lf_info *each)
+{
+    const char *name = each->fabric_attr->prov_name;
+
+    return strcmp(name, "tcp") == 0 || strcmp(name, "verbs") == 0;
 }
 
 /* One of libfabric's as one of ours; of a layered one the same in `asked`, if that is there. */
@@ -330,6 +352,8 @@ static bool describe(const struct bridge_library *library, const struct lf_info 
 
     if (!fill(library, each, info) || !(info->caps & (OFP_CAP_MSG | OFP_CAP_TAGGED)))
         return false;
+    if (info->ep_types == OFP_EP_MSG)
+        return connects(each);
     if (!bridge_is_layered(info->provider))
         return true;
     for (; asked; asked = asked->next)
@@ -340,40 +364,52 @@ static bool describe(const struct bridge_library *library, const struct lf_info 
     return true;
 }
 
-int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+static bool has_usable_keys(const struct lf_info *each)
 {
-    const struct bridge_library *library = bridge_library_get(text, text_size);
-    struct lf_info *list = NULL, *asked = NULL;
-    int error, count = 0;
+    if (each->domain_attr->mr_key_size <= sizeof(uint64_t))
+        return true;
+    bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME, "%s is left out: its remote keys have %zu bits, more than 64",
+                     each->fabric_attr->prov_name, 8 * each->domain_attr->mr_key_size);
+    return false;
+}
 
-    if (!library)
-        return 0;
-    error = ask(library, 0, &list);
-    if (error == -ENOMEM)
-        return error;
-    if (error) {
-        snprintf(text, text_size, "libfabric %u.%u offers nothing here: %s", library->version >> 16,
-                 library->version & 0xffff, library->strerror(-error));
-        return 0;
-    }
-    if (ask(library, ASKED_OF_LAYERED, &asked) != 0)
-        asked = NULL;
-    for (struct lf_info *each = list; each && count < max; each = each->next) {
-        if (each->domain_attr->mr_key_size > sizeof(uint64_t)) {
-            bridge_core->log(OFP_LOG_WARNING, BRIDGE_NAME,
-                             "%s is left out: its remote keys have %zu bits, more than 64",
-                             each->fabric_attr->prov_name, 8 * each->domain_attr->mr_key_size);
-            continue;
-        }
-        if (!describe(library, each, asked, &infos[count]) || known(infos, count, &infos[count]))
+/* Those of a list behind the `count` that there are; how many there are then. */
+static int collect(const struct bridge_library *library, const struct lf_info *list, const struct lf_info *asked,
+                   struct ofp_info *infos, int count, int max)
+{
+    for (const struct lf_info *each = list; each && count < max; each = each->next) {
+        if (!has_usable_keys(each) || !describe(library, each, asked, &infos[count]) ||
+            known(infos, count, &infos[count]))
             continue;
         infos[count].rank = (uint32_t)count;
         count++;
     }
-    library->freeinfo(list);
-    if (asked)
-        library->freeinfo(asked);
-    if (!count)
-        snprintf(text, text_size, "libfabric has no provider here with reliable messages (see fi_info -t FI_EP_RDM)");
+    return count;
+}
+
+int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+{
+    const struct bridge_library *library = bridge_library_get(text, text_size);
+    struct lf_info *lists[3] = {NULL, NULL, NULL};
+    int errors[3], count = 0;
+
+    if (!library)
+        return 0;
+    errors[0] = ask(library, LF_EP_RDM, 0, &lists[0]);
+    errors[1] = ask(library, LF_EP_RDM, ASKED_OF_LAYERED, &lists[1]);
+    errors[2] = ask(library, LF_EP_MSG, 0, &lists[2]);
+    count = collect(library, lists[0], lists[1], infos, count, max);
+    count = collect(library, lists[2], NULL, infos, count, max);
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        if (lists[i])
+            library->freeinfo(lists[i]);
+    if (!count && (errors[0] == -ENOMEM || errors[2] == -ENOMEM))
+        return -ENOMEM;
+    if (!count && errors[0] && errors[2])
+        snprintf(text, text_size, "libfabric %u.%u offers nothing here: %s", library->version >> 16,
+                 library->version & 0xffff, library->strerror(-errors[0]));
+    else if (!count)
+        snprintf(text, text_size,
+                 "libfabric has no provider here with reliable messages (see fi_info -t FI_EP_RDM, -t FI_EP_MSG)");
     return count;
 }

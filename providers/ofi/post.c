@@ -2,9 +2,9 @@
 /* Operations on their way down: from a transfer of the core's to a call of libfabric's. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bridge.h"
+#include "ofipy/iov.h"
 
 static const struct {
     uint64_t ours, theirs;
@@ -89,7 +89,7 @@ static int inject(const struct bridge_endpoint *self, const struct ofp_peer *pee
 static ssize_t call_message(const struct bridge_call *call, const struct ofp_transfer *transfer, uint64_t flags)
 {
     struct lf_msg msg = {.iov = transfer->iov,
-                         .descriptors = call->descriptors,
+                         .descriptors = call->local,
                          .iov_count = transfer->iov_count,
                          .address = call->address,
                          .context = call->context,
@@ -104,7 +104,7 @@ static ssize_t call_tagged(const struct bridge_call *call, const struct ofp_tran
 {
     const struct ofp_operation *op = transfer->op;
     struct lf_msg_tagged msg = {.iov = transfer->iov,
-                                .descriptors = call->descriptors,
+                                .descriptors = call->local,
                                 .iov_count = transfer->iov_count,
                                 .address = call->address,
                                 .tag = op->tag,
@@ -132,36 +132,54 @@ static ssize_t call_libfabric(const struct bridge_call *call, const struct ofp_t
  */
 static int gather(struct bridge_block *block, const struct ofp_transfer *transfer, struct iovec *copy)
 {
-    size_t filled = 0;
-
     block->copy = malloc(transfer->length ? transfer->length : 1);
     if (!block->copy)
         return -ENOMEM;
     *copy = (struct iovec){block->copy, transfer->length};
     block->scattered = takes_in(transfer->op->op);
-    if (block->scattered)
-        return 0;
-    for (uint32_t i = 0; i < transfer->iov_count; i++) {
-        if (transfer->iov[i].iov_len)
-            memcpy(block->copy + filled, transfer->iov[i].iov_base, transfer->iov[i].iov_len);
-        filled += transfer->iov[i].iov_len;
-    }
+    if (!block->scattered)
+        ofp_iov_gather(block->copy, transfer->iov, transfer->iov_count, 0, transfer->length);
     return 0;
 }
 
-/* libfabric takes an inject of RMA or an atomic as it is, and yet tells of its end. */
-static bool injects_remote(const struct bridge_endpoint *self, const struct ofp_transfer *transfer)
+/* libfabric takes an inject of RMA or an atomic as it is, and yet tells of its end; so are those of connections. */
+static bool injects(const struct bridge_endpoint *self, const struct ofp_peer *peer,
+                    const struct ofp_transfer *transfer)
 {
-    return transfer->op->flags & OFP_INJECT && is_remote(transfer->op->op) && transfer->length <= self->inject_size;
+    uint16_t op = transfer->op->op;
+
+    if (is_remote(op))
+        return transfer->op->flags & OFP_INJECT && transfer->length <= self->inject_size;
+    return self->connects && !is_receive(op) && injectable(self, peer, transfer);
 }
 
-static bool needs_copy(const struct bridge_endpoint *self, const struct ofp_transfer *transfer)
+static bool needs_copy(const struct bridge_endpoint *self, const struct ofp_peer *peer,
+                       const struct ofp_transfer *transfer)
 {
     uint32_t limit = is_atomic(transfer->op->op) ? 1 : self->segment_limit;
 
     if (transfer->iov_count > limit)
         return true;
-    return transfer->op->flags & OFP_INJECT && !injects_remote(self, transfer);
+    return transfer->op->flags & OFP_INJECT && !injects(self, peer, transfer);
+}
+
+/* What libfabric wants registered it wants described as well, and a piece of no bytes has no description. False: all are. */
+static bool leave_out_empty(struct ofp_transfer *transfer, struct iovec *iov, struct ofp_region **regions)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < transfer->iov_count; i++) {
+        if (transfer->iov[i].iov_len) {
+            iov[count] = transfer->iov[i];
+            regions[count++] = transfer->regions[i];
+        }
+    }
+    if (!count)
+        return false;
+    transfer->iov = iov;
+    transfer->regions = regions;
+    transfer->iov_count = count;
+    return true;
 }
 
 static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer,
@@ -172,10 +190,11 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
     struct bridge_call call = {.ep = self->ep, .address = address_of(peer), .context = block};
     bool has_data = peer && bridge_sends_data(self, peer, transfer->op, &call.data);
     uint64_t flags = flags_of(transfer->op->flags) | (has_data ? LF_REMOTE_CQ_DATA : 0) |
-                     (injects_remote(self, transfer) ? LF_INJECT : 0);
+                     (injects(self, peer, transfer) ? LF_INJECT : 0);
     struct ofp_transfer copied = *transfer;
-    struct iovec copy;
-    int result;
+    struct ofp_region *regions[OFP_SEGMENT_LIMIT];
+    struct iovec copy, pieces[OFP_SEGMENT_LIMIT];
+    int result = 0;
 
     /* Some providers take a receive of no bytes, and the message for it, as the end of the connection. */
     if (!transfer->length && is_receive(transfer->op->op)) {
@@ -183,7 +202,7 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
         copied.iov = &copy;
         copied.iov_count = 1;
         copied.regions = &no_region;
-    } else if (needs_copy(self, transfer)) {
+    } else if (needs_copy(self, peer, transfer)) {
         result = gather(block, transfer, &copy);
         if (result)
             return result;
@@ -191,9 +210,15 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
         copied.iov_count = 1;
         copied.regions = &no_region;
     }
-    result = registers(endpoint) ? bridge_descriptors(endpoint, &copied, block, call.descriptors) : 0;
-    if (result)
-        return result;
+    call.local = call.descriptors;
+    if (registers(endpoint)) {
+        if ((flags & LF_INJECT && !is_remote(transfer->op->op)) || !leave_out_empty(&copied, pieces, regions))
+            call.local = NULL;
+        else
+            result = bridge_descriptors(endpoint, &copied, block, call.descriptors);
+        if (result)
+            return result;
+    }
     return -bridge_error((int)call_libfabric(&call, &copied, flags));
 }
 
@@ -223,6 +248,32 @@ static bool is_confusing(const struct ofp_endpoint *endpoint, const struct ofp_p
     return true;
 }
 
+/* What a block stands for. */
+static void note(struct bridge_endpoint *self, struct bridge_block *block, struct ofp_peer *peer,
+                 const struct ofp_operation *op)
+{
+    block->is_send = !is_receive(op->op);
+    block->peer = peer;
+    if (!block->is_send) {
+        block->tagged = is_tagged(op->op);
+        block->sources = !peer ? BRIDGE_FOR_ANY : is_endangered(op) ? BRIDGE_ENDANGERED : BRIDGE_FOR_ONE;
+        self->receives[block->tagged][block->sources]++;
+    } else {
+        self->sends++;
+        bridge_peer_of(peer)->sends++;
+    }
+}
+
+static int retain(struct ofp_endpoint *endpoint, struct bridge_block *block, const struct ofp_transfer *transfer)
+{
+    block->pending = ofp_transfer_retain(endpoint, block->peer, transfer);
+    if (!block->pending)
+        return -ENOMEM;
+    block->id = block->pending->id;
+    block->pending->provider_data[0] = (uintptr_t)block;
+    return 0;
+}
+
 /* libfabric reports completions only when its queue is read, so there is time to keep the operation after the call. */
 static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
@@ -237,23 +288,43 @@ static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
         bridge_block_give(self, block);
         return result;
     }
-    block->is_send = !is_receive(transfer->op->op);
-    block->peer = peer;
-    if (!block->is_send) {
-        block->tagged = is_tagged(transfer->op->op);
-        block->sources = !peer ? BRIDGE_FOR_ANY : is_endangered(transfer->op) ? BRIDGE_ENDANGERED : BRIDGE_FOR_ONE;
-        self->receives[block->tagged][block->sources]++;
-    } else {
-        self->sends++;
-        bridge_peer_of(peer)->sends++;
-    }
-    block->pending = ofp_transfer_retain(endpoint, peer, transfer);
+    note(self, block, peer, transfer->op);
+    /* Its memory is the user's again; only the end of the connection waits for it. */
+    if (self->connects && block->is_send && !is_remote(transfer->op->op) && injects(self, peer, transfer))
+        return OFP_POST_DONE;
     /* Out of memory: it cannot be taken back any more, but its completion will find nobody. */
-    if (!block->pending)
+    result = retain(endpoint, block, transfer);
+    return result ? result : OFP_POST_PENDING;
+}
+
+int bridge_receive_keep(struct ofp_endpoint *endpoint, const struct ofp_transfer *transfer, struct bridge_block **kept)
+{
+    struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
+    struct bridge_block *block;
+    int result;
+
+    if (transfer->op->flags & (OFP_MULTI_RECV | OFP_PEEK))
+        return -EOPNOTSUPP;
+    block = bridge_block_take(self);
+    if (!block)
         return -ENOMEM;
-    block->id = block->pending->id;
-    block->pending->provider_data[0] = (uintptr_t)block;
-    return OFP_POST_PENDING;
+    note(self, block, NULL, transfer->op);
+    result = retain(endpoint, block, transfer);
+    if (result)
+        bridge_block_give(self, block);
+    else
+        *kept = block;
+    return result;
+}
+
+void bridge_receive_start(struct ofp_endpoint *endpoint, struct bridge_block *block)
+{
+    int result;
+
+    bridge_block_let_go(block);
+    result = start(endpoint, block->peer, &block->pending->transfer, block);
+    if (result)
+        bridge_receive_failed(endpoint, block, -result);
 }
 
 /* Of untagged messages libfabric does not tell. */
@@ -280,7 +351,7 @@ static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     msg.context = block;
     result = bridge_error((int)self->ep->tagged->recvmsg(self->ep, &msg, LF_PEEK | LF_COMPLETION));
     if (result)
-        bridge_peek_failed(endpoint, block, result);
+        bridge_receive_failed(endpoint, block, result);
     else
         bridge_peek_read(endpoint, block);
     return OFP_POST_PENDING;
@@ -305,7 +376,7 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     }
     if (flags_of(transfer->op->flags) & LEVELS & ~bridge_domain_of(endpoint->domain)->levels)
         return -EOPNOTSUPP;
-    if (!is_receive(op) && !is_remote(op) && injectable(self, peer, transfer))
+    if (!is_receive(op) && !is_remote(op) && !self->connects && injectable(self, peer, transfer))
         return inject(self, peer, transfer);
     return post(endpoint, peer, transfer);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The bridge's tables and parameters. */
-#include "bridge.h"
+#include "connection.h"
+#include "passive.h"
 
 #define PROVIDER_VERSION 0x00010000u
 
@@ -38,8 +39,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
 
 static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
 {
-    (void)info;
-    return &rdm_ops;
+    return info->ep_types == OFP_EP_MSG ? &bridge_msg_ops : &rdm_ops;
 }
 
 static const struct ofp_domain_ops domain_ops = {
@@ -69,6 +69,7 @@ static const struct ofp_provider provider = {
     .error_text = bridge_error_text,
     .domain_ops = &domain_ops,
     .endpoint_ops = endpoint_ops,
+    .passive_ops = &bridge_passive_ops,
 };
 
 __attribute__((visibility("default"))) const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);

@@ -10,7 +10,7 @@ static ssize_t call_rma(const struct bridge_call *call, const struct ofp_transfe
 {
     struct lf_rma_iov remote[OFP_SEGMENT_LIMIT];
     struct lf_msg_rma msg = {.iov = transfer->iov,
-                             .descriptors = call->descriptors,
+                             .descriptors = call->local,
                              .iov_count = transfer->iov_count,
                              .address = call->address,
                              .remote = remote,
@@ -45,7 +45,7 @@ static ssize_t call_atomic(const struct bridge_call *call, const struct ofp_tran
     void *result_descriptors[] = {call->descriptors[BRIDGE_RESULT]};
     struct lf_rma_ioc remote[OFP_SEGMENT_LIMIT];
     struct lf_msg_atomic msg = {.iov = &operand,
-                                .descriptors = call->descriptors,
+                                .descriptors = call->local,
                                 .iov_count = 1,
                                 .address = call->address,
                                 .remote = remote,

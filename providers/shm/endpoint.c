@@ -45,7 +45,6 @@ static void link_detached(struct shm_link *link)
 {
     shm_pulls_drop(link);
     shm_pushes_drop(link);
-    shm_kept_drop(link);
 }
 
 static const struct shm_upper upper = {
@@ -74,11 +73,12 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     ofp_list_init(&endpoint->to_wake);
     ofp_list_init(&endpoint->meetings);
     ofp_list_init(&endpoint->pulls);
+    ofp_list_init(&endpoint->awaited);
     ofp_list_init(&endpoint->pushes);
     ofp_list_init(&endpoint->reaching);
     endpoint->incarnation = shm_draw();
     error = shm_segment_create(&endpoint->segment, domain->slot_shift, domain->bounce_size, domain->bounce_count,
-                               endpoint->incarnation, &endpoint->segment_fd, text, text_size);
+                               endpoint->incarnation, base->identity, &endpoint->segment_fd, text, text_size);
     if (error)
         return error;
     endpoint->ring = (struct shm_ring){endpoint->segment.header, endpoint->segment.slots, domain->slot_shift};

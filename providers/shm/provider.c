@@ -24,8 +24,12 @@
 #define PROVIDER_VERSION 0x00010000u
 #define INJECT_SIZE 4096
 #define MAX_ATOMIC_SIZE (UINT64_C(1) << 20)
+_Static_assert(MAX_ATOMIC_SIZE <= SHM_PIECE, "an atomic operation is one visit, and is never begun twice");
 #define BYTE_ORDER_OF_RMA (OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_WAR | OFP_ORDER_WAW)
 #define SECOND UINT64_C(1000000000)
+
+/* In info->provider_data, once a domain was opened with it: the host whose memory it shares. */
+#define INFO_HOST 0
 
 const struct ofp_core *shm_core;
 
@@ -38,7 +42,7 @@ static const struct ofp_param params[] = {
      SHM_BOUNCE_SIZE_MIN, SHM_BOUNCE_SIZE_MAX},
     {"SHM_BOUNCE_COUNT", OFP_PARAM_SIZE, "64", "Bounce buffers of an endpoint", 1, SHM_BOUNCE_COUNT_MAX},
     {"SHM_ATTACH", OFP_PARAM_BOOL, "yes",
-     "Copy large messages straight out of the sender's memory (cross-memory attach) "
+     "Copy large messages straight out of the memory of a sender that is not at hand (cross-memory attach) "
      "where the kernel allows it",
      0, 0},
     {"SHM_PTRACER", OFP_PARAM_BOOL, "no",
@@ -79,10 +83,11 @@ static void woken(struct ofp_watch *watch, uint32_t events)
 static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
 {
     struct shm_domain *domain = shm_domain_of(base);
-    int error;
+    int error = shm_core->host_id(&domain->host, text, text_size);
 
-    (void)text;
-    (void)text_size;
+    if (error)
+        return error;
+    base->info->provider_data[INFO_HOST] = domain->host;
     domain->base = base;
     domain->start_time = shm_process_start_time(0);
     ofp_list_init(&domain->processes);
@@ -187,6 +192,17 @@ static int address_check(const struct ofp_info *info, const void *address, size_
     return shm_address_check(address, length);
 }
 
+/* An info that nobody opened is of no host yet. */
+static int reaches(const struct ofp_info *info, const void *bytes, size_t length, char *text, size_t text_size)
+{
+    uint64_t host = info->provider_data[INFO_HOST];
+    struct shm_address address;
+
+    (void)length;
+    memcpy(&address, bytes, sizeof(address));
+    return host ? shm_address_reaches(host, &address, text, text_size) : 0;
+}
+
 static int address_format(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
 {
     (void)info;
@@ -243,6 +259,7 @@ static const struct ofp_provider provider = {
     .address_check = address_check,
     .address_format = address_format,
     .at_node = at_node,
+    .reaches = reaches,
     .domain_ops = &domain_ops,
     .endpoint_ops = endpoint_ops,
 };

@@ -68,6 +68,7 @@ struct shm_process {
 struct shm_domain {
     struct ofp_domain *base;
     uint64_t token;
+    uint64_t host;           /* core->host_id when it was opened; what its info says too */
     uint64_t start_time;     /* of this process */
     struct shm_process self; /* never dead; holds our eventfd */
     struct ofp_watch wake;   /* our eventfd */
@@ -87,14 +88,29 @@ enum shm_end {
     SHM_END_RENEWED /* it lives on and is met anew */
 };
 
+/* A copy of an entry of a region table, and where it stands. */
+struct shm_target {
+    const struct shm_region_entry *entry;
+    uint64_t serial, address, length, arena_offset;
+    uint32_t arena, access, id;
+};
+
+/* A region of the other side that we have mapped. */
+struct shm_reached {
+    char *memory; /* its first byte here; NULL: none */
+    uint64_t key;
+    struct shm_target target;
+};
+
 /* One remote endpoint. The first cache line is what a post reads. */
 struct shm_link {
     struct shm_ring ring;  /* theirs */
     uint32_t number_there; /* what our slots in it are signed with */
     bool ready;            /* up, and nothing that was posted before has yet to leave */
     bool up;               /* state is UP or DOUBTED, and the other side does not close */
-    uint8_t state; /* enum ofpi_meet_state; IDLE: dropped here, still alive there, until their GOODBYE or death */
-    bool attach;   /* process_vm_readv from it works */
+    uint8_t state;  /* enum ofpi_meet_state; IDLE: dropped here, still alive there, until their GOODBYE or death */
+    bool attach;    /* process_vm_readv from it works */
+    bool overtaken; /* payload that it sends as fragments was fetched meanwhile: some may still come */
     bool goodbye_sent, goodbye_received;
     uint32_t stamp_out; /* series of the slots in theirs */
     struct shm_endpoint *endpoint;
@@ -114,10 +130,11 @@ struct shm_link {
     struct ofp_list busy;        /* in endpoint->busy while dying or with controls queued */
     struct ofp_list wake;        /* in endpoint->to_wake while its owner waits to be woken */
     struct ofp_list controls;    /* struct shm_control: waits for room in their ring */
-    struct ofp_list kept;        /* struct shm_kept: its messages that the core knows as announced */
     struct ofp_pending *reach;   /* the one RMA or atomic operation that has not left whole; NULL: none */
     struct ofp_list reaching;    /* in endpoint->reaching while there is one */
+    uint64_t brought;            /* fragments of its that we have emptied */
     uint32_t unanswered;         /* operations that went by their ring, or have begun to */
+    struct shm_reached reached;  /* direct.c: the last one; `memory` NULL with `process` */
 };
 
 _Static_assert(offsetof(struct shm_link, stamp_in) + sizeof(uint32_t) <= SHM_CACHE_LINE,
@@ -163,6 +180,7 @@ struct shm_endpoint {
     uint32_t link_capacity;
     uint32_t work; /* enum shm_work bits: something besides the ring */
     uint32_t empty_polls;
+    uint32_t looks; /* what our header says */
 
     struct ofp_endpoint *base;
     struct shm_domain *domain;
@@ -186,8 +204,9 @@ struct shm_endpoint {
     struct ofp_list node; /* in shm_domain.endpoints */
     struct ofp_list busy; /* links, by shm_link.busy */
     struct ofp_list meetings;
-    uint32_t calls; /* of them, those that others began */
-    struct ofp_list pulls, pushes;
+    uint32_t calls;                 /* of them, those that others began */
+    struct ofp_list pulls, awaited; /* payload that we work on; that only the sender can bring */
+    struct ofp_list pushes;
     struct ofp_list reaching; /* links, by shm_link.reaching */
     struct ofp_list to_wake;  /* links, by shm_link.wake: sleepers that are to know what was sent to them */
     bool in_progress;

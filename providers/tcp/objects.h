@@ -147,19 +147,27 @@ struct tcp_inbound {
     uint8_t header[TCP_HEADER_MAX];
 };
 
+struct tcp_race; /* race.h */
+
 /* While a connection is not up; handshake.c. */
 struct tcp_meeting {
     struct tcp_connection *connection;
     struct ofp_timer timer;
     struct ofpi_backoff backoff;
-    union tcp_address address;                                     /* where it listens */
+    struct tcp_race *race;     /* who connects to a peer with several addresses; else NULL */
+    union tcp_address address; /* where it listens */
     uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* auth.c */
-    uint32_t have;                                                 /* bytes of `bytes` */
+    const uint8_t *key; /* what both prove, the configured one or the endpoint's for this host; */
+    size_t key_length;  /* 0: nothing is proven */
+    uint32_t have;      /* bytes of `bytes` */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
-    int error;            /* what ended the connection, probe.c; or the last attempt, connect.c */
-    bool answered, again; /* there: somebody opened; and this is the second time that he is asked */
-    bool warned;          /* of a lack of descriptors, connect.c */
-    uint16_t said_length; /* type MSG, who asks: its private data */
+    int error;                           /* what ended the connection, probe.c; or the last attempt, connect.c */
+    bool answered, again;                /* there: somebody opened; and this is the second time that he is asked */
+    bool warned;                         /* of a lack of descriptors, connect.c */
+    bool identified;                     /* request and answer say which endpoints these are, */
+    uint8_t identity[OFP_IDENTITY_SIZE]; /* and the peer's is this */
+    bool connects_only;                  /* nobody connects to it, as its request says */
+    uint16_t said_length;                /* type MSG, who asks: its private data */
     uint8_t said[TCP_PRIVATE_MAX];
 };
 
@@ -185,12 +193,17 @@ struct tcp_connection {
     bool farewell; /* it said goodbye, */
     bool ended;    /* and that its endpoint closes */
     uint8_t next_id;
-    uint32_t pid;
     int doom; /* positive: why the next call of progress ends it */
 
-    struct ofp_list out; /* struct tcp_item: to be written, in order */
-    uint64_t out_bytes;  /* copies and headers among it */
+    uint64_t incarnation; /* of the peer's endpoint, or, where it does not say which that is, of its process */
+    struct ofp_list out;  /* struct tcp_item: to be written, in order */
+    uint64_t out_bytes;   /* copies and headers among it */
     uint32_t out_answers;
+    uint32_t left_at;               /* the endpoint's `looks` when a message last left at once, */
+    uint64_t left_ns;               /* and the time */
+    struct ofp_list held;           /* struct tcp_pending: copied into `out`, and finished when it is next written */
+    uint64_t held_bytes;            /* of messages that wait in `out` for others, */
+    uint64_t held_since;            /* the first of them since then */
     uint32_t read_count, announced; /* operations of ours that wait for an answer, or to be pulled */
     struct ofp_list acks;           /* struct tcp_pending: operations whose acknowledgement is to come, in order */
     struct ofp_list reads;          /* and those whose answer is */
@@ -214,11 +227,12 @@ struct tcp_peer {
     struct tcp_connection *connection; /* that carries what we send; NULL: none */
     struct tcp_connection *inbound;    /* the endpoint is its own peer: the other end */
     uint8_t meet;                      /* enum ofpi_meet_state */
+    uint8_t reached;                   /* 0: at its address; else at others[reached - 1] */
 };
 
 /* What the provider keeps in an operation under way; in ofp_pending.provider_data. */
 struct tcp_pending {
-    struct ofp_list node; /* in connection->acks or ->reads */
+    struct ofp_list node; /* in connection->acks, ->reads or ->held */
     bool unacked;         /* its end is an acknowledgement */
     bool sent;            /* the kernel has all of it */
     bool announced;       /* it waits to be pulled */
@@ -238,6 +252,8 @@ struct tcp_connection_ops {
                       const uint8_t *private_data);
     /* Both sides have the key. */
     void (*proven)(struct tcp_connection *connection);
+    /* Who compared keys with us does not want our connection now. */
+    void (*put_off)(struct tcp_connection *connection);
     /* The stream is at its end, or broken (error positive). */
     void (*lost)(struct tcp_connection *connection, int error);
 };
@@ -253,9 +269,12 @@ struct tcp_endpoint {
     struct ofp_list connections, dead, unproven;
     uint32_t unproven_count;
     bool armed, closing, complained, complained_stall;
-    uint8_t rendezvous_last; /* the id given last */
-    union tcp_address address;
-    int listener;                  /* -1: none, or not now */
+    uint32_t looks;            /* calls of progress */
+    uint8_t rendezvous_last;   /* the id given last */
+    union tcp_address address; /* that it is known by; the port is 0 until it is bound */
+    sa_family_t
+        anywhere; /* AF_INET6, AF_INET: bound to :: or 0.0.0.0, and calls from whichever address leads there; 0: to its own */
+    int listener;                  /* -1: none, or not now; of who only connects a socket that holds the port */
     struct ofp_timer listen_timer; /* out of descriptors: listen again */
     struct ofp_timer stall_timer;
     uint64_t stall_pause;

@@ -29,7 +29,7 @@ const struct ofp_core *tcp_core;
 
 static const struct ofp_param params[] = {
     {"TCP_INTERFACE", OFP_PARAM_STRING, "",
-     "Name or address of the interface to be reached by; default: the one that leads to the world", 0, 0},
+     "As OFIPY_INTERFACE, for tcp alone, and before it; default: the interface that leads to the world", 0, 0},
     {"TCP_PORT_LOW", OFP_PARAM_INT, "0", "First port for endpoints that ask for none; 0: the system's choice", 0,
      UINT16_MAX},
     {"TCP_PORT_HIGH", OFP_PARAM_INT, "0", "Last port for endpoints that ask for none", 0, UINT16_MAX},
@@ -42,8 +42,6 @@ static const struct ofp_param params[] = {
      "FI_TCP_MAX_SAVED_SIZE says, else none",
      0, OFP_BYTES_MAX},
     {"TCP_EXTENSION", OFP_PARAM_BOOL, "yes", "Speak to other ofipy peers in more than libfabric's wire can say", 0, 0},
-    {"AUTH_KEY_FILE", OFP_PARAM_STRING, "",
-     "File with a key of 16 to 1024 bytes: peers over tcp that do not prove that they have it are refused", 0, 0},
     {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 
@@ -145,23 +143,59 @@ static void fill_info(struct ofp_info *info, const struct tcp_interface *interfa
     tcp_info_set_address(info, &interface->address);
 }
 
+/* What a parameter asks for; NULL: none does. */
+static const char *wanted_interface(const char **parameter)
+{
+    static const char *const names[] = {"TCP_INTERFACE", "INTERFACE"};
+
+    for (int i = 0; i < 2; i++) {
+        const char *wanted = tcp_core->param_string(names[i]);
+
+        *parameter = names[i];
+        if (wanted && wanted[0])
+            return wanted;
+    }
+    return NULL;
+}
+
+static int infos_of_any(struct ofp_info *infos, int max)
+{
+    static const uint32_t types[] = {OFP_EP_RDM, OFP_EP_MSG};
+    struct tcp_interface all = {.name = "any"};
+    int count = 0;
+
+    tcp_address_any(&all.address);
+    for (; count < 2 && count < max; count++) {
+        fill_info(&infos[count], &all, types[count], (uint32_t)count);
+        tcp_info_set_any(&infos[count], &all.address);
+        tcp_info_choose(&infos[count]);
+    }
+    return count;
+}
+
 static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
     struct tcp_interface interfaces[TCP_INTERFACES_MAX];
-    const char *wanted = tcp_core->param_string("TCP_INTERFACE");
-    int count = tcp_interfaces(interfaces, wanted);
+    const char *parameter, *wanted = wanted_interface(&parameter);
+    int count;
 
+    if (wanted && strcmp(wanted, "any") == 0)
+        return infos_of_any(infos, max);
+    count = tcp_interfaces(interfaces, wanted);
     if (count < 0)
         snprintf(text, text_size, "cannot list the interfaces: %s", strerror(-count));
-    else if (count == 0 && wanted && wanted[0])
-        snprintf(text, text_size, "OFIPY_TCP_INTERFACE=%s: no interface that is up has this name or address", wanted);
+    else if (count == 0 && wanted)
+        snprintf(text, text_size, "OFIPY_%s=%s: no interface that is up has this name or address", parameter, wanted);
     else if (count == 0)
         snprintf(text, text_size, "no interface is up, not even the loopback one: ip link set lo up");
     if (count < 0)
         return 0;
     /* First those that need no connecting, since the first of all is what `open` takes. */
-    for (int i = 0; i < 2 * count && i < max; i++)
+    for (int i = 0; i < 2 * count && i < max; i++) {
         fill_info(&infos[i], &interfaces[i % count], i < count ? OFP_EP_RDM : OFP_EP_MSG, (uint32_t)i);
+        if (wanted)
+            tcp_info_choose(&infos[i]);
+    }
     return 2 * count < max ? 2 * count : max;
 }
 
@@ -189,6 +223,7 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .drain = tcp_endpoint_drain,
     .close = tcp_endpoint_close,
     .name = tcp_endpoint_name,
+    .name_also = tcp_endpoint_name_also,
     .connect = tcp_connect,
     .peer_down = tcp_peer_down,
     .internal_channel = true,

@@ -13,7 +13,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
-#include "abi.h"
+#include "abi_connection.h"
 #include "ofipy/types.h"
 
 #define SIZE_OF(type, member) sizeof(((struct type *)0)->member)
@@ -53,6 +53,8 @@ MEMBER(lf_ep_attr, max_order_raw_size, fi_ep_attr, max_order_raw_size);
 MEMBER(lf_ep_attr, max_order_war_size, fi_ep_attr, max_order_war_size);
 MEMBER(lf_ep_attr, max_order_waw_size, fi_ep_attr, max_order_waw_size);
 MEMBER(lf_ep_attr, mem_tag_format, fi_ep_attr, mem_tag_format);
+MEMBER(lf_ep_attr, tx_ctx_cnt, fi_ep_attr, tx_ctx_cnt);
+MEMBER(lf_ep_attr, rx_ctx_cnt, fi_ep_attr, rx_ctx_cnt);
 
 MEMBER(lf_domain_attr, domain, fi_domain_attr, domain);
 MEMBER(lf_domain_attr, name, fi_domain_attr, name);
@@ -98,6 +100,8 @@ WHOLE(lf_fid, fid);
 
 MEMBER(lf_fabric_ops, size, fi_ops_fabric, size);
 MEMBER(lf_fabric_ops, domain, fi_ops_fabric, domain);
+MEMBER(lf_fabric_ops, passive_ep, fi_ops_fabric, passive_ep);
+MEMBER(lf_fabric_ops, eq_open, fi_ops_fabric, eq_open);
 MEMBER(lf_fabric_ops, trywait, fi_ops_fabric, trywait);
 
 MEMBER(lf_fabric, fid, fid_fabric, fid);
@@ -121,6 +125,32 @@ MEMBER(lf_cq_attr, signaling_vector, fi_cq_attr, signaling_vector);
 MEMBER(lf_cq_attr, wait_condition, fi_cq_attr, wait_cond);
 MEMBER(lf_cq_attr, wait_set, fi_cq_attr, wait_set);
 HANDED_IN(lf_cq_attr, fi_cq_attr);
+
+MEMBER(lf_eq_attr, size, fi_eq_attr, size);
+MEMBER(lf_eq_attr, flags, fi_eq_attr, flags);
+MEMBER(lf_eq_attr, wait_object, fi_eq_attr, wait_obj);
+MEMBER(lf_eq_attr, signaling_vector, fi_eq_attr, signaling_vector);
+MEMBER(lf_eq_attr, wait_set, fi_eq_attr, wait_set);
+HANDED_IN(lf_eq_attr, fi_eq_attr);
+
+MEMBER(lf_eq_entry, fid, fi_eq_cm_entry, fid);
+MEMBER(lf_eq_entry, info, fi_eq_cm_entry, info);
+_Static_assert(sizeof(struct lf_eq_entry) == offsetof(struct fi_eq_cm_entry, data), "data of lf_eq_entry");
+
+MEMBER(lf_eq_error, fid, fi_eq_err_entry, fid);
+MEMBER(lf_eq_error, context, fi_eq_err_entry, context);
+MEMBER(lf_eq_error, data, fi_eq_err_entry, data);
+MEMBER(lf_eq_error, error, fi_eq_err_entry, err);
+MEMBER(lf_eq_error, provider_error, fi_eq_err_entry, prov_errno);
+MEMBER(lf_eq_error, error_data, fi_eq_err_entry, err_data);
+MEMBER(lf_eq_error, error_data_size, fi_eq_err_entry, err_data_size);
+HANDED_IN(lf_eq_error, fi_eq_err_entry);
+
+MEMBER(lf_eq_ops, size, fi_ops_eq, size);
+MEMBER(lf_eq_ops, read, fi_ops_eq, read);
+MEMBER(lf_eq_ops, readerr, fi_ops_eq, readerr);
+MEMBER(lf_eq, fid, fid_eq, fid);
+MEMBER(lf_eq, ops, fid_eq, ops);
 
 MEMBER(lf_atomic_attr, count, fi_atomic_attr, count);
 MEMBER(lf_atomic_attr, size, fi_atomic_attr, size);
@@ -247,6 +277,15 @@ MEMBER(lf_ep_ops, setopt, fi_ops_ep, setopt);
 MEMBER(lf_cm_ops, size, fi_ops_cm, size);
 MEMBER(lf_cm_ops, setname, fi_ops_cm, setname);
 MEMBER(lf_cm_ops, getname, fi_ops_cm, getname);
+MEMBER(lf_cm_ops, connect, fi_ops_cm, connect);
+MEMBER(lf_cm_ops, listen, fi_ops_cm, listen);
+MEMBER(lf_cm_ops, accept, fi_ops_cm, accept);
+MEMBER(lf_cm_ops, reject, fi_ops_cm, reject);
+MEMBER(lf_cm_ops, shutdown, fi_ops_cm, shutdown);
+
+MEMBER(lf_pep, fid, fid_pep, fid);
+MEMBER(lf_pep, ops, fid_pep, ops);
+MEMBER(lf_pep, cm, fid_pep, cm);
 
 MEMBER(lf_msg_ops, size, fi_ops_msg, size);
 MEMBER(lf_msg_ops, recvmsg, fi_ops_msg, recvmsg);
@@ -363,6 +402,11 @@ VALUE(LF_COMMAND_GETWAIT, FI_GETWAIT);
 VALUE(LF_COMMAND_ENABLE, FI_ENABLE);
 VALUE(LF_OPTION_ENDPOINT, FI_OPT_ENDPOINT);
 VALUE(LF_OPTION_MIN_MULTI_RECV, FI_OPT_MIN_MULTI_RECV);
+VALUE(LF_OPTION_PRIVATE_DATA, FI_OPT_CM_DATA_SIZE);
+VALUE(LF_EVENT_REQUEST, FI_CONNREQ);
+VALUE(LF_EVENT_CONNECTED, FI_CONNECTED);
+VALUE(LF_EVENT_SHUTDOWN, FI_SHUTDOWN);
+VALUE(LF_SHARED_CONTEXT, FI_SHARED_CONTEXT);
 VALUE(LF_TOSTR_PROTOCOL, FI_TYPE_PROTOCOL);
 
 /* Atomic operations and types too. */

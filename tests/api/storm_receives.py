@@ -164,7 +164,7 @@ def prepared(scene: Scene) -> Rounds:
 
 @case("trecv_many", needs="multi_recv")
 def many(scene: Scene) -> Rounds:
-    """Each message comes out once, in order, however often somebody asks for it."""
+    """Each message comes out once, as it is complete, however often somebody asks for it."""
     while True:
         buffer = canary(200_000)
         posted = scene.storm.attempt(lambda: scene.a.trecv_many(buffer, tag=TAG))  # noqa: B023
@@ -175,9 +175,11 @@ def many(scene: Scene) -> Rounds:
             continue
         numbers = [next(scene.numbers) for _ in range(3)]
         arriving = [send(scene, number, scene.random.choice(SIZES[:-1])) for number in numbers]
-        for number in numbers:
+        # A large one moves by both sides' doing, and may be complete after smaller ones behind it.
+        left = set(numbers)
+        while left:
             view = scene.storm.until_done(lambda: posted.next(timeout=PATIENCE))  # noqa: B023
-            assert number_of(view.data) == number
+            left.remove(number_of(view.data))
         ofipy.wait_all(arriving, timeout=PATIENCE)
         scene.storm.until_done(posted.cancel)
         assert scene.storm.until_done(lambda: posted.next(timeout=PATIENCE)) is None  # noqa: B023

@@ -97,16 +97,15 @@ def wait_all(scene: Scene) -> Rounds:
 
 @case("wait_any")
 def wait_any(scene: Scene) -> Rounds:
-    """Each of them, once it has finished."""
+    """Each of them, once it has finished: matched in the order of the messages, complete in any."""
     while True:
         size = scene.new()[1]
         numbers = [next(scene.numbers) for _ in range(4)]
-        waiting: list[ofipy.Request] = [scene.a.trecv(tag=TAG) for _ in numbers]
+        waiting: dict[ofipy.Request, int] = {scene.a.trecv(tag=TAG): number for number in numbers}
         sending = send_later(scene, numbers, size)
-        for number in numbers:
-            first = scene.storm.until_done(lambda: ofipy.wait_any(waiting))  # noqa: B023
-            waiting.remove(first)
-            assert number_of(first.wait(timeout=PATIENCE).data) == number
+        while waiting:
+            first = scene.storm.until_done(lambda: ofipy.wait_any(list(waiting)))  # noqa: B023
+            assert number_of(first.wait(timeout=PATIENCE).data) == waiting.pop(first)
         sending.result(PATIENCE)
         yield
 
@@ -184,7 +183,8 @@ def messages(scene: Scene) -> Rounds:
             run(scene, loop, take(len(numbers)))
             while len(came) < len(numbers):
                 came.append(scene.a.trecv(tag=TAG).wait(timeout=PATIENCE))
-            assert [number_of(message.data) for message in came] == numbers
+            got = [number_of(message.data) for message in came]
+            assert got == numbers, f"{got} instead of {numbers}"
             sending.result(PATIENCE)
             loop.run_until_complete(loop.shutdown_asyncgens())
             posted_are(scene, 0)

@@ -5,7 +5,7 @@ import json
 import sys
 
 import numpy as np
-from sides import Target
+from sides import Target, part_hosts
 
 import ofipy
 
@@ -38,7 +38,8 @@ def add(ep: ofipy.Endpoint, address: bytes, blob: bytes, count: int) -> np.ndarr
 
 def main() -> None:
     options = json.loads(sys.argv[1])
-    target = Target(options["provider"], options["domain"], False)
+    target = Target(options["provider"], options["domain"], False, remote=options["remote"])
+    part_hosts(target)
     ep = target.open()
     fetched = add(ep, bytes.fromhex(options["address"]), bytes.fromhex(options["blob"]), options["count"])
     ep.fabric.close()

@@ -5,8 +5,11 @@ A test that needs something says so: ``@pytest.mark.needs("tagged")``. Where a p
 test is left out for that provider, and the end of the report says why. Where the table declares a capability that no
 test names, the run of the whole suite fails; the same of orders (``order_saw``).
 
-``--provider tcp+ofi:tcp`` runs a pair: the first side, or the first endpoint, is of the one provider, the second of the
+``--provider tcp,ofi:tcp`` runs a pair: the first side, or the first endpoint, is of the one provider, the second of the
 other, which must speak the same wire. It takes the tests that have a second side and needs that both meet.
+
+``--provider link`` is one endpoint over shared memory and a network, both sides on this host; with ``--provider
+link-remote`` every domain is on a host of its own, and the run fails where any two of them share memory all the same.
 """
 
 import os
@@ -14,6 +17,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import cycle
 from pathlib import Path
@@ -25,11 +29,19 @@ import ofipy
 from ofipy._base.binding import ffi, lib
 
 sys.path.insert(0, str(Path(__file__).parent))
+from connected import client, keep_endpoints, listener, open_domain  # noqa: F401 (fixtures)
 from deviations import deviation_of
-from sides import Sides, Target, make_sides, take_each_other_s_addresses
+from hosts import part_hosts, ways_between_hosts
+from sides import (
+    REMOTE,
+    Sides,
+    Target,
+    make_sides,
+    take_each_other_s_addresses,
+)
 
 DEFAULT_PROVIDERS = ("shm", "tcp", "fake")
-IN_PROCESS = frozenset({"fake"})
+IN_PROCESS = frozenset({"fake", "rdmfake"})
 
 # Every test of two sides uses these; that a transport leaves the machine is for tests on several.
 IN_EVERY_TEST = ofipy.Cap.MSG | ofipy.Cap.TAGGED | ofipy.Cap.LOCAL_COMM | ofipy.Cap.REMOTE_COMM
@@ -43,6 +55,8 @@ ORDERS = {"": "msg_order", "rma_": "rma_order", "atomic_": "atomic_order"}
 _left_out = pytest.StashKey[Counter[str]]()
 _kept = pytest.StashKey[dict[Target, Counter[str]]]()
 _hooked = pytest.StashKey[int]()
+_targets = pytest.StashKey[list[Target]]()
+_ways = pytest.StashKey[dict[Target, Counter[str]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,8 +65,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="provider to test, or a pair of them (A+B); may be repeated (default: shm, tcp and fake, as far as they "
-        "are installed)",
+        help="provider to test, a pair of them (A,B), or link-remote, which is link between hosts; may be repeated "
+        "(default: shm, tcp and fake, as far as they are installed)",
     )
     parser.addoption(
         "--large",
@@ -65,23 +79,33 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "needs(*names): capabilities, orders ('order_saw', 'rma_order_waw', 'atomic_order_raw'), or 'large', "
-        "'descriptor', 'processes', 'default', 'connections', 'core_matching', of the provider; with of='second' of "
-        "that side of a pair only",
+        "'descriptor', 'processes', 'default', 'connections', 'rdm', 'core_matching', 'write_data', 'refusals', "
+        "'lone_refusals', "
+        "'neighbours', 'absent_peers', 'keys', 'device_keys', 'refusing_device', 'datagrams', of the provider; "
+        "with of='second' of that side of a pair only",
     )
     config.addinivalue_line(
         "markers", "connected: tests of two sides run over connected endpoints (type msg) too"
     )
+    config.addinivalue_line(
+        "markers",
+        "datagrams: tests for endpoints of type dgram too, whose messages are short and may be lost",
+    )
+    config.addinivalue_line(
+        "markers", "untagged: tests without tags of their own, for transports too that have none"
+    )
     config.addinivalue_line("markers", "pairs: tests without `sides` whose endpoints may be of two providers")
     config.stash[_left_out] = Counter()
     config.stash[_kept] = {}
+    config.stash[_ways] = {}
 
 
 def targets(config: pytest.Config) -> list[Target]:
     """What the options ask for."""
     asked = config.getoption("--provider")
-    pairs = [name for name in asked if "+" in name]
-    alone = [name for name in asked if "+" not in name]
-    return [pair_of(*name.split("+", 1)) for name in pairs] + (
+    pairs = [name for name in asked if "," in name]
+    alone = [name for name in asked if "," not in name]
+    return [pair_of(*name.split(",", 1)) for name in pairs] + (
         targets_alone(alone) if alone or not pairs else []
     )
 
@@ -98,16 +122,38 @@ def pair_of(first: str, second: str) -> Target:
 
 def targets_alone(asked: list[str]) -> list[Target]:
     """Each kind of matching, and each promise of order, of each provider once."""
+    remote = [name.removesuffix(REMOTE) for name in asked if name.endswith(REMOTE)]
+    if remote:
+        here = [name for name in asked if not name.endswith(REMOTE)]
+        return (targets_alone(here) if here else []) + [
+            replace(target, remote=True) for target in targets_alone(remote)
+        ]
     result = []
     for report in ofipy.getinfo(explain=True, provider=asked or None):
         if report.provider not in (asked or DEFAULT_PROVIDERS):
             continue
         if asked and not report.infos:
             raise pytest.UsageError(f"provider {report.provider} is not available: {report.reason}")
-        datagrams = [info for info in report.infos if info.ep_type is ofipy.EndpointType.RDM]
-        kinds = {(info.offloads_matching, info.msg_order): info for info in reversed(datagrams)}
-        result += [Target(info.provider, info.domain, info.provider in IN_PROCESS) for info in kinds.values()]
+        reliable = [info for info in report.infos if info.ep_type is ofipy.EndpointType.RDM]
+        connected = [info for info in report.infos if info.ep_type is ofipy.EndpointType.MSG]
+        kinds = {(info.offloads_matching, info.msg_order): info for info in reversed(reliable or connected)}
+        result += [
+            Target(info.provider, info.domain, in_process(info.provider), "rdm" if reliable else "msg")
+            for info in kinds.values()
+        ]
+        datagrams = [info for info in report.infos if info.ep_type is ofipy.EndpointType.DGRAM]
+        result += [Target(info.provider, info.domain, False, "dgram") for info in datagrams[:1]]
     return result
+
+
+def makes_device_keys(info: ofipy.Info) -> bool:
+    """Whether a device moves bytes by keys that it has made, under several ways."""
+    return "ofipy-rdm" in info.protocol and "packets" not in info.domain.split("+")
+
+
+def in_process(provider: str) -> bool:
+    """Whether its endpoints, or those that it is made of, meet within one process only."""
+    return not IN_PROCESS.isdisjoint(re.split("[:+]", provider))
 
 
 def lacks_large(info: ofipy.Info, config: pytest.Config) -> str | None:
@@ -130,9 +176,35 @@ def lacks(target: Target, need: str, config: pytest.Config, of: tuple[int, ...] 
         return lacks_large(info, config)
     if need == "core_matching":
         return "matches messages itself" if info.offloads_matching else None
+    if need == "neighbours":
+        return None if target.over_several_ways and not target.remote else "has one way to all of its peers"
+    if need == "absent_peers":
+        foreign = target.provider.partition(":")[0] == "ofi"
+        return "leaves it to its library how long a peer is asked for" if foreign else None
+    if need == "keys":
+        return None if target.network == "tcp" else "proves no keys"
+    if need == "device_keys":
+        return None if makes_device_keys(info) else "has no device that makes keys of its own"
+    if need == "refusing_device":
+        fake = target.network == "rdmfake" and makes_device_keys(info)
+        return None if fake else "has no setting by which a device refuses memory"
     if need == "default":
         first = ofipy.getinfo(provider=target.provider)[0]
         return None if first.domain == target.domain else "is not what open() takes"
+    if need == "write_data":
+        takes_receives = info.offloads_matching and info.ep_type is ofipy.EndpointType.MSG
+        return "takes a posted receive for data that come with a write" if takes_receives else None
+    if need == "refusals":
+        ends = info.provider == "verbs" and info.ep_type is ofipy.EndpointType.MSG
+        return "ends a connection with the first access that is refused" if ends else None
+    if need == "datagrams":
+        return None if target.kind == "dgram" else "is reliable"
+    if need == "lone_refusals":
+        ends = info.provider == "verbs"
+        return "ends what else is under way with the first access that is refused" if ends else None
+    if need == "rdm":
+        found = ofipy.getinfo(provider=target.provider, domain=target.domain, ep_type="rdm")
+        return None if found else "has no endpoints of type rdm"
     if need == "connections":
         return None if target.connected() else "has no endpoints of type msg"
     if need == "descriptor":
@@ -149,9 +221,11 @@ def lacks(target: Target, need: str, config: pytest.Config, of: tuple[int, ...] 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "target" not in metafunc.fixturenames:
         return
-    every = targets(metafunc.config)
+    if _targets not in metafunc.config.stash:
+        metafunc.config.stash[_targets] = targets(metafunc.config)
+    every = list(metafunc.config.stash[_targets])
     if "sides" in metafunc.fixturenames and metafunc.definition.get_closest_marker("connected"):
-        every += [other for target in every if (other := target.connected())]
+        every += [other for target in every if target.kind == "rdm" and (other := target.connected())]
     metafunc.parametrize("target", every, ids=str, scope="session")
 
 
@@ -164,7 +238,7 @@ def libfabric_version(target: Target) -> tuple[int, int]:
 
 def expect_deviation(item: pytest.Item, target: Target) -> None:
     """Mark a test that libfabric is known to fail."""
-    theirs = [side for number in (0, 1) if ":" in (side := target.side(number)).provider]
+    theirs = [side for number in (0, 1) if (side := target.side(number)).provider.startswith("ofi:")]
     row = None
     if theirs:
         provider = target.provider if target.other is None else str(target)
@@ -191,6 +265,15 @@ def left_out_since(
 ) -> str | None:
     """Why a test is not for a provider, if it is not."""
     two_sides = "sides" in getattr(item, "fixturenames", ()) or item.get_closest_marker("pairs")
+    connects = "connections" in needs or (two_sides and item.get_closest_marker("connected"))
+    if target.kind == "msg" and not connects:
+        return f"{target} has connected endpoints only"
+    if target.kind == "dgram" and not item.get_closest_marker("datagrams"):
+        return f"{target} has datagrams only"
+    if "connections" in needs:
+        target = target.connected() or target
+    if not target.info().caps & ofipy.Cap.TAGGED and not item.get_closest_marker("untagged"):
+        return f"{target} has no tags"
     if target.other is not None and not two_sides:
         return f"{target} is for tests with a second side"
     reasons = (lacks(target, need, config, of) for need, of in needs.items())
@@ -225,7 +308,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def check_capabilities(counts: dict[Target, Counter[str]]) -> None:
     """Each capability and each order that a table declares has a test."""
     for target, count in counts.items():
-        if target.connects or target.other is not None:
+        if target.kind != "rdm" or target.other is not None:
             continue
         for cap in target.info().caps & ~IN_EVERY_TEST:
             if not count[str(cap.name).lower()]:
@@ -251,6 +334,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for target, count in config.stash[_kept].items():
         needs = ", ".join(f"{name} {number}" for name, number in sorted(count.items()) if name)
         terminalreporter.write_line(f"{target}: {count['']} tests; of them need {needs or 'nothing'}")
+    for target, ways in config.stash[_ways].items():
+        if ways:
+            terminalreporter.write_line(f"{target}: pairs by way: {dict(sorted(ways.items()))}")
     for reason, number in sorted(config.stash[_left_out].items()):
         terminalreporter.write_line(f"left out: {number} tests, since {reason}")
 
@@ -261,24 +347,45 @@ def _all_sides(request: pytest.FixtureRequest) -> Iterator[dict[Target, Sides]]:
     yield made
     for sides in made.values():
         sides.close()
+    for target, sides in made.items():
+        request.config.stash[_ways].setdefault(target, Counter()).update(sides.ways)
     request.config.stash[_hooked] = sum(sides.hooked_operations for sides in made.values())
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Hooks that are asked for and see nothing are a suite that tests something else than it says."""
+    """A suite that tests something else than it says has failed."""
+    config = session.config
+    if exitstatus != 0:
+        return
+    complaints = [
+        f"{target} went {ways}" for target, ways in config.stash[_ways].items() if strayed(target, ways)
+    ]
     asked, here = os.environ.get("OFIPY_HOOKS"), lib.ofp_hooks_operations()
-    if asked and exitstatus == 0 and not here + session.config.stash.get(_hooked, 0):
-        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-        reporter.write_line(f"OFIPY_HOOKS={asked!r}, and the hooks saw no operation", red=True)
+    if asked and not here + config.stash.get(_hooked, 0):
+        complaints.append(f"OFIPY_HOOKS={asked!r}, and the hooks saw no operation")
+    for complaint in complaints:
+        config.pluginmanager.get_plugin("terminalreporter").write_line(complaint, red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def strayed(target: Target, ways: Counter[str]) -> bool:
+    """Whether domains met by another way than the one that is to be tested."""
+    if not target.over_several_ways:
+        return False
+    return "shm" in ways if target.remote else bool(ways) and "shm" not in ways
 
 
 @pytest.fixture(autouse=True)
 def _one_wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a pair each side takes the other's addresses."""
+    """In a pair each side takes the other's addresses; sides of several hosts have a network only."""
     target = request.node.callspec.params.get("target") if hasattr(request.node, "callspec") else None
-    if target is not None:
-        take_each_other_s_addresses(target, monkeypatch.setattr)
+    if target is None:
+        return
+    take_each_other_s_addresses(target, monkeypatch.setattr)
+    if target.remote:
+        for name in ("OFIPY_HOST_ID", "OFIPY_INTERFACE"):
+            monkeypatch.setenv(name, "")
+        part_hosts(target, monkeypatch.setattr)
 
 
 @pytest.fixture
@@ -290,7 +397,9 @@ def sides(target: Target, _all_sides: dict[Target, Sides]) -> Sides:
 
 
 @pytest.fixture
-def open_endpoint(target: Target, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ofipy.Endpoint]]:
+def open_endpoint(
+    target: Target, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., ofipy.Endpoint]]:
     """Opens endpoints in this process, each in a domain of its own unless told which; closes them at the end.
 
     One thread drives several domains here, so each has a helper thread, unless a test asks for manual progress.
@@ -309,6 +418,8 @@ def open_endpoint(target: Target, monkeypatch: pytest.MonkeyPatch) -> Iterator[C
         return endpoint
 
     yield make
+    ways = ways_between_hosts(target, made)
+    request.config.stash[_ways].setdefault(target, Counter()).update(ways)
     for endpoint in made:
         endpoint.fabric.close()
 

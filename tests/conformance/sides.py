@@ -8,23 +8,31 @@ run at the same time. Workers are reused by the next test; after a failure they 
 import faulthandler
 import importlib.util
 import os
-import secrets
 import socket
 import subprocess
 import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from random import SystemRandom
 from types import ModuleType
 from typing import Any
 
 import ofipy
 from ofipy._base.binding import lib
 from ofipy.pingpong.leftovers import remove_leftovers
+
+sys.path.insert(0, str(Path(__file__).parent))  # a worker is a program of its own
+from hosts import part_hosts, ways_between_hosts
+
+# Behind the name of a provider over several ways: no two domains share memory.
+REMOTE = "-remote"
 
 TAG_SYNC = 2**63 - 1
 START_SECONDS = 60.0
@@ -38,40 +46,57 @@ class Target:
     domain: str
     in_process: bool
     """Its endpoints meet within one process only."""
-    connects: bool = False
-    """Its endpoints are of type ``msg``."""
+    kind: str = "rdm"
+    """Type of its endpoints: ``rdm``, ``msg`` or ``dgram``."""
     other: "Target | None" = None
     """What the second side is, where that is of another provider: a pair."""
+    remote: bool = False
+    """Each domain is on a host of its own, as far as OFIPY_HOST_ID goes."""
 
     def __str__(self) -> str:
         if self.other is not None:
-            return f"{self.provider}+{self.other.provider}"
+            return f"{self.provider},{self.other.provider}"
+        if self.remote:
+            return f"{self.provider}{REMOTE}/{self.domain}"
         name = self.provider if self.domain in (self.provider, "") else f"{self.provider}/{self.domain}"
-        return f"{name}/msg" if self.connects else name
+        return name if self.kind == "rdm" else f"{name}/{self.kind}"
 
     def side(self, number: int) -> "Target":
         """What a side is: 0 the first, 1 the second."""
         return replace(self, other=None) if number == 0 or self.other is None else self.other
 
+    @property
+    def over_several_ways(self) -> bool:
+        """Its endpoints are over several others, and which way a message takes can be asked."""
+        return self.provider.partition(":")[0] == "link"
+
+    @property
+    def network(self) -> str:
+        """The provider by which its endpoints reach other hosts."""
+        named = self.provider.partition("+")[2]
+        return named or ("verbs" if self.domain.count("+") == 2 else "tcp")
+
+    @property
+    def interface(self) -> str:
+        """Where its network is, as OFIPY_INTERFACE names it; empty where it is none of the system's."""
+        return "" if self.in_process else self.domain.rpartition("+")[2].removesuffix("-ipv6")
+
     def info(self) -> ofipy.Info:
-        kind = "msg" if self.connects else "rdm"
-        return ofipy.getinfo(provider=self.provider, domain=self.domain, ep_type=kind)[0]
+        return ofipy.getinfo(provider=self.provider, domain=self.domain, ep_type=self.kind)[0]
 
     def connected(self) -> "Target | None":
         """The same with endpoints of type ``msg``, if there are any."""
-        other = replace(self, connects=True)
-        return (
-            other
-            if not self.other and ofipy.getinfo(provider=self.provider, domain=self.domain, ep_type="msg")
-            else None
-        )
+        if self.other or not ofipy.getinfo(provider=self.provider, domain=self.domain, ep_type="msg"):
+            return None
+        return replace(self, kind="msg")
 
     def free_service(self) -> str:
-        """A service that nobody uses: a port where those are services, else a name."""
-        if self.info().address_format not in (ofipy.AddressFormat.IPV4, ofipy.AddressFormat.IPV6):
-            return f"s{secrets.token_hex(6)}"
-        with socket.create_server(("", 0)) as taken:
-            return str(taken.getsockname()[1])
+        """A service that nobody uses: a port, and none that the system gives to whoever asks for any."""
+        first_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+        while True:
+            port = SystemRandom().randrange(first_given // 2, first_given)
+            with suppress(OSError), socket.create_server(("", port)):
+                return str(port)
 
     def open_domain(self, *, threading: Any = "safe", progress: Any = "manual") -> ofipy.Domain:
         """A domain; closing its fabric closes all."""
@@ -105,14 +130,14 @@ class Target:
 
 def take_each_other_s_addresses(target: Target, patch: Callable[..., None] = setattr) -> None:
     """Have both providers of a pair accept what the other one calls its address: on the wire it is the same."""
-    names, raw = {str(target.side(number).provider) for number in (0, 1)}, ofipy.Address.raw
+    names, raw = {str(target.side(number).provider) for number in (0, 1)}, ofipy.Address._raw_of
 
-    def raw_of_either(address: ofipy.Address, provider: str) -> bytes:
+    def raw_of_either(address: ofipy.Address, provider: str) -> list[bytes]:
         name = address.entries[0][0]
         return raw(address, name if {name, provider} <= names else provider)
 
     if target.other is not None:
-        patch(ofipy.Address, "raw", raw_of_either)
+        patch(ofipy.Address, "_raw_of", raw_of_either)
 
 
 def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -135,10 +160,17 @@ class Side:
 
     def sync(self, timeout: float = 20) -> None:
         """Return when the other side is here too, which takes some seconds at most."""
-        arrived = bytearray(1)
-        receive = self.ep.trecv_into(arrived, self.peer, tag=TAG_SYNC)
-        self.ep.tsend(b"s", self.peer, tag=TAG_SYNC).wait(timeout=timeout)
+        receive = self.receive(bytearray(1), tag=TAG_SYNC)
+        self.send(b"s", tag=TAG_SYNC).wait(timeout=timeout)
         receive.wait(timeout=timeout)
+
+    def send(self, data: Any, *, tag: int) -> ofipy.Request:  # without tags the order stands in
+        tagged = self.ep.info.caps & ofipy.Cap.TAGGED
+        return self.ep.tsend(data, self.peer, tag=tag) if tagged else self.ep.send(data, self.peer)
+
+    def receive(self, room: Any, *, tag: int) -> ofipy.Request:
+        tagged = self.ep.info.caps & ofipy.Cap.TAGGED
+        return self.ep.trecv_into(room, self.peer, tag=tag) if tagged else self.ep.recv_into(room, self.peer)
 
 
 class SideFailed(AssertionError):
@@ -150,6 +182,13 @@ Function = Callable[..., Any]
 
 class Sides:
     """Runs a function on each side."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self.hooked_operations = 0
+        """Operations that hooks have seen in other processes."""
+        self.ways: Counter[str] = Counter()
+        """How often the sides went to each other by which way."""
 
     def run(
         self, first: Function, second: Function, *arguments: Any, timeout: float = 60.0, **options: Any
@@ -167,18 +206,12 @@ class Sides:
         """
         raise NotImplementedError
 
-    hooked_operations = 0
-    """Operations that hooks have seen in other processes."""
-
     def close(self) -> None:
         """End what serves the sides."""
 
 
 class Threads(Sides):
     """Both sides in this process."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
 
     def run(
         self, first: Function, second: Function, *arguments: Any, timeout: float = 60.0, **options: Any
@@ -190,7 +223,7 @@ class Threads(Sides):
         def serve(number: int, function: Function) -> None:
             mine, other = endpoints[number], endpoints[1 - number]
             try:
-                peer = mine.peer if self._target.connects else mine.insert(bytes(other.address))
+                peer = mine.peer if self._target.kind == "msg" else mine.insert(bytes(other.address))
                 side = Side(self._target, number == 0, mine, peer)
                 results[number] = function(side, *arguments)
             except BaseException:
@@ -217,7 +250,7 @@ class Threads(Sides):
         return results[0], results[1]
 
     def _open(self, options: dict[str, Any]) -> list[ofipy.Endpoint]:
-        if not self._target.connects:
+        if self._target.kind != "msg":
             return [self._target.open(**options) for _ in range(2)]
         for_domain, rest = split_options(options)
         listener = self._target.listen(**for_domain)
@@ -232,7 +265,7 @@ class Workers(Sides):
     """Both sides in processes of their own."""
 
     def __init__(self, target: Target) -> None:
-        self._target = target
+        super().__init__(target)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._connections: list[Connection] = []
 
@@ -263,7 +296,7 @@ class Workers(Sides):
     ) -> tuple[Any, Any]:
         self._ensure()
         try:
-            if self._target.connects:
+            if self._target.kind == "msg":
                 # The first listens, the second is told where.
                 address = self._call(
                     [("listen", self._target, options), ("open", self._target, options)], START_SECONDS
@@ -286,7 +319,9 @@ class Workers(Sides):
                 for number, function in enumerate((first, second))
             ]
             results = self._call(calls, timeout)
-            self.hooked_operations += sum(self._call([("close",)] * 2, START_SECONDS))
+            for operations, ways in self._call([("close",)] * 2, START_SECONDS):
+                self.hooked_operations += operations
+                self.ways += ways
         except BaseException:
             self.kill()
             raise
@@ -379,6 +414,7 @@ def _serve(connection: Connection) -> None:
         try:
             if call[0] == "meet":
                 take_each_other_s_addresses(call[1])
+                part_hosts(call[1])
             elif call[0] == "open":
                 target = call[1]
                 endpoint = target.open(**call[2])
@@ -405,10 +441,12 @@ def _serve(connection: Connection) -> None:
                 result = getattr(_load(path, modules), name)(side, *arguments)
             else:
                 assert endpoint is not None
+                assert target is not None
+                ways = ways_between_hosts(target, [endpoint])
                 endpoint.fabric.close()
                 side = endpoint = None
                 seen = lib.ofp_hooks_operations()
-                result, told = seen - told, seen
+                result, told = (seen - told, ways), seen
         except BaseException:
             connection.send((False, traceback.format_exc()))
         else:
@@ -419,7 +457,6 @@ def main() -> None:
     """Serve until told to stop, or until the test process is gone."""
     faulthandler.enable()
     sys.modules["sides"] = sys.modules["__main__"]
-    sys.path.insert(0, str(Path(__file__).parent))
     connection = Connection(int(sys.argv[1]))
     try:
         _serve(connection)

@@ -14,7 +14,7 @@ from typing import Any
 import adder
 import numpy as np
 import pytest
-from remote import BOTH, TIMEOUT, forge, hear, refused, tell
+from remote import BOTH, TIMEOUT, forge, hear, lent, refused, tell
 from sides import Side, Sides, Target
 
 import ofipy
@@ -81,7 +81,7 @@ def start(
     return ep.compare_atomic(value, compare, peer, remote, op=op)
 
 
-def use_every_operation(side: Side, count: int) -> int:
+def use_every_operation(side: Side, count: int, memory: str) -> int:
     ep, remote = side.ep, hear(side)
     tried = 0
     for datatype in Datatype:
@@ -113,14 +113,17 @@ def use_every_operation(side: Side, count: int) -> int:
     return tried
 
 
-def lend(side: Side, count: int) -> None:
-    tell(side, side.ep.register(bytearray(16 * count + 64), access=BOTH))
+def lend(side: Side, count: int, memory: str) -> None:
+    region, _memory = lent(side.ep, 16 * count + 64, memory)
+    tell(side, region)
     side.sync()
 
 
-@pytest.mark.parametrize("count", [1, 100])
-def test_every_operation(sides: Sides, count: int) -> None:
-    tried, _ = sides.run(use_every_operation, lend, count, progress="auto", timeout=120)
+@pytest.mark.parametrize(
+    ("count", "memory"), [(1, "plain"), (100, "plain"), (100, "mapped"), (7, "unaligned")]
+)
+def test_every_operation(sides: Sides, count: int, memory: str) -> None:
+    tried, _ = sides.run(use_every_operation, lend, count, memory, progress="auto", timeout=120)
     assert tried > 100
 
 
@@ -165,6 +168,71 @@ def test_scalars_and_arrays(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
         timeout=TIMEOUT
     )
     assert (array == 0.5).all()
+
+
+def test_prepared(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    memory = ep.empty(8, np.int64, access=ofipy.Access.LOCAL | BOTH)
+    memory[:] = 0
+    remote = ep.domain.region(memory).remote
+    value, compare, into = np.ones(2, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64)
+    add = ep.prepare_atomic(value, me, remote[:16], op="sum", complete="delivery")
+    fetch = ep.prepare_fetch_atomic(value, me, remote[:16], op="sum", into=into)
+    swap = ep.prepare_compare_atomic(value, compare, me, remote[:16], into=into)
+    for _ in range(3):
+        add.start()
+        assert add.wait(timeout=TIMEOUT) is add
+    assert list(memory[:2]) == [3, 3]
+    # Each run has the operand of its time.
+    value[:] = [10, 20]
+    fetch.start()
+    fetch.wait(timeout=TIMEOUT)
+    assert (list(into), list(memory[:2])) == ([3, 3], [13, 23])
+    compare[1] = 23
+    swap.start()
+    swap.wait(timeout=TIMEOUT)
+    assert (list(into), list(memory[:2])) == ([13, 23], [13, 20])
+    many = [
+        ep.prepare_fetch_atomic(np.int64(1), me, remote[24:32], op="sum", into=np.zeros(1, np.int64))
+        for _ in range(20)
+    ]
+    ofipy.start(*many)
+    ofipy.wait_all(many, timeout=TIMEOUT)
+    assert memory[3] == 20
+    with pytest.raises(ofipy.InvalidArgument, match="into is not 2 elements"):
+        ep.prepare_fetch_atomic(value, me, remote[:16], op="sum", into=np.zeros(1, np.int64))
+
+
+def test_operands_that_are_not_plain(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    """What the cached call does not take is taken or refused as ever."""
+    memory = np.zeros(4, np.int64)
+    remote = ep.register(memory, access=BOTH).remote
+    one = remote[:8]
+    assert ep.fetch_atomic(np.array(5), me, one, op=AtomicOp.SUM).wait(timeout=TIMEOUT) == 0
+    got = ep.fetch_atomic(np.array([5]), me, one, op="SUM").wait(timeout=TIMEOUT)
+    assert isinstance(got, np.ndarray)
+    assert got == [5]
+    swapped = np.array([5], ">i8")
+    with pytest.raises(ofipy.BufferTypeError, match="byte order"):
+        ep.fetch_atomic(swapped, me, one, op="sum")
+    with pytest.raises(ofipy.BufferTypeError, match="bool"):
+        ep.atomic(np.array([True] * 8), me, one, op="sum")
+    with pytest.raises(ofipy.InvalidArgument, match="AtomicOp"):
+        ep.atomic(np.int64(1), me, one, op=int(AtomicOp.SUM))  # type: ignore[arg-type]
+    with pytest.raises(ofipy.InvalidArgument, match="into is not 1 elements of int64"):
+        ep.fetch_atomic(np.int64(1), me, one, op="sum", into=np.zeros(1, np.uint64))  # type: ignore[arg-type]
+    with pytest.raises(ofipy.InvalidArgument, match="complete="):
+        ep.atomic(np.int64(1), me, one, op="sum", complete="soon")
+    with pytest.raises(ofipy.UnknownPeer):
+        ep.atomic(np.int64(1), 999, one, op="sum")
+    assert memory[0] == 10
+    # The operands are the library's while it runs, whoever drops them.
+    into = np.zeros(1, np.int64)
+    request = ep.fetch_atomic(np.int64(7), me, one, op="sum", into=into)
+    assert request.wait(timeout=TIMEOUT) is into
+    # And the peer, unless it was over within the call.
+    assert repr(request).startswith("<FetchRequest fetch_atomic ")
+    assert repr(request).endswith(" finished>")
+    assert request.exception() is None
 
 
 def test_empty_vector(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
@@ -349,6 +417,7 @@ def add_in_processes(
         options = {
             "provider": target.provider,
             "domain": target.domain,
+            "remote": target.remote,
             "address": address.hex(),
             "blob": blob.hex(),
             "count": count,
@@ -366,13 +435,16 @@ def add_in_processes(
     return [np.load(folder / f"{number}.npy") for number in range(adders)]
 
 
-def test_eight_add_to_one_counter(target: Target, open_endpoint: OpenEndpoint, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["plain", "mapped", "unaligned"])
+def test_eight_add_to_one_counter(
+    target: Target, open_endpoint: OpenEndpoint, tmp_path: Path, kind: str
+) -> None:
     ep, adders = open_endpoint(), 8
     total = 1_000_000 if STRESS else 10_000
-    memory = np.zeros(1, np.uint64)
-    region = ep.register(memory, access=BOTH)
+    region, _memory = lent(ep, 8, kind)
     place = (bytes(ep.address), bytes(region.remote), total // adders, adders)
     together = add_in_threads if target.in_process else partial(add_in_processes, folder=tmp_path)
     found = together(target, *place)
-    assert memory[0] == total
+    me = ep.insert(ep.address)
+    assert ep.fetch_atomic(np.uint64(0), me, region.remote, op="read").wait(timeout=TIMEOUT) == total
     assert np.array_equal(np.sort(np.concatenate(found)), np.arange(total, dtype=np.uint64))

@@ -13,7 +13,7 @@ from sides import Target
 
 import ofipy
 
-pytestmark = pytest.mark.needs("connections")
+pytestmark = [pytest.mark.needs("connections"), pytest.mark.untagged]
 
 TIMEOUT = 20
 
@@ -108,10 +108,10 @@ def test_interpreter_exit_with_everything_open(target: Target) -> None:
 
 CONNECT_AND_WAIT = """
 import sys, ofipy
-ep = ofipy.open(provider=sys.argv[1], ep_type="msg")
+ep = ofipy.open(provider=sys.argv[1], ep_type="msg", caps="msg")
 ep.connect(sys.argv[2]).wait(timeout=20)
-ep.tsend(b"here", tag=1).wait(timeout=20)
-ep.trecv_into(bytearray(8), tag=2).wait(timeout=60)
+ep.send(b"here").wait(timeout=20)
+ep.recv_into(bytearray(8)).wait(timeout=60)
 """
 
 
@@ -126,8 +126,8 @@ def test_a_killed_process_ends_the_connection(target: Target) -> None:
             events = listener.domain.event_queue()
             server = listener.wait(timeout=TIMEOUT).accept(eq=events)
             assert events.wait(timeout=TIMEOUT).kind is ofipy.EventKind.CONNECTED
-            server.trecv_into(bytearray(4), tag=1).wait(timeout=TIMEOUT)
-            pending = server.trecv_into(bytearray(8), tag=5)
+            server.recv_into(bytearray(4)).wait(timeout=TIMEOUT)
+            pending = server.recv_into(bytearray(8))
         finally:
             process.kill()
         with pytest.raises(ofipy.PeerLost) as caught:
@@ -135,4 +135,4 @@ def test_a_killed_process_ends_the_connection(target: Target) -> None:
         assert caught.value.peer == str(server.peer_address)
         assert events.wait(timeout=TIMEOUT).kind is ofipy.EventKind.SHUTDOWN
         with pytest.raises(ofipy.NotConnected):
-            server.tsend(b"anybody?", tag=5)
+            server.send(b"anybody?")

@@ -90,8 +90,10 @@ def test_closing_the_queue_closes_its_endpoints(open_endpoint: OpenEndpoint) -> 
 VICTIM = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from sides import Target
-ep = Target(sys.argv[2], sys.argv[3], False).open(progress="auto")
+from sides import Target, part_hosts
+target = Target(sys.argv[2], sys.argv[3], False, remote=sys.argv[5] == "True")
+part_hosts(target)
+ep = target.open(progress="auto")
 ep.tsend(b"hello", ep.insert(bytes.fromhex(sys.argv[4])), tag=1).wait(timeout=20)
 sys.stdin.read()
 """
@@ -103,7 +105,13 @@ def victim(target: Target) -> Iterator[Callable[[ofipy.Address], subprocess.Pope
     started: list[subprocess.Popen[bytes]] = []
 
     def start(address: ofipy.Address) -> subprocess.Popen[bytes]:
-        arguments = [str(Path(__file__).parent), target.provider, target.domain, bytes(address).hex()]
+        arguments = [
+            str(Path(__file__).parent),
+            target.provider,
+            target.domain,
+            bytes(address).hex(),
+            str(target.remote),
+        ]
         command = [sys.executable, "-P", "-c", VICTIM, *arguments]
         started.append(subprocess.Popen(command, stdin=subprocess.PIPE))
         return started[-1]

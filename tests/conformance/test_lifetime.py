@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from machine import SLOWNESS
 from sides import Side, Sides, Target
 
 import ofipy
@@ -251,7 +252,7 @@ def test_dropping_an_open_endpoint_warns(target: Target) -> None:
 def test_open_and_close_leak_nothing(open_endpoint: OpenEndpoint) -> None:
     domain = open_endpoint().domain
     ep = open_endpoint(domain)
-    for number in range(300):
+    for number in range(300 // SLOWNESS):
         with domain.endpoint(cq=ep.cq, av=ep.av).enable() as other:
             request = ep.trecv_into(bytearray(1), tag=1)
             other.tsend(b"x", ep.av.insert(ep.address), tag=1).wait(timeout=TIMEOUT)
@@ -329,6 +330,14 @@ def in_child(
         return f"call {number} went through"
     ep.close()
     ep.fabric.close()
+    if target.provider == "verbs":
+        # Its libraries cannot be opened a second time, and say so: docs/explanation/verbs.md
+        said = [
+            str(each.reason)
+            for each in ofipy.getinfo(provider="verbs", explain=True)
+            if each.provider == "verbs"
+        ]
+        return "good" if "start it anew" in said[0] else f"it said {said[0]}"
     with target.open().fabric as fabric:
         del fabric
     fresh = target.open()

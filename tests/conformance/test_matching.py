@@ -363,6 +363,40 @@ def test_probe_of_untagged_messages(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     assert ep.probe(tagged=False) is None
 
 
+# ------------------------------------------------------------------------------------------ dropped, across processes
+
+DROPPED_SIZES = (5000, 200_000, 4 << 20)
+LOOKS = 6
+
+
+def send_three(side: Side) -> None:
+    for size in DROPPED_SIZES:
+        for _ in range(LOOKS):
+            finish(*(side.ep.tsend(bytes(length), side.peer, tag=3) for length in (size, 4, 5)))
+
+
+def drop_and_receive(side: Side) -> None:
+    for size in DROPPED_SIZES:
+        for looks in range(LOOKS):
+            held = side.ep.trecv(side.peer, tag=3)
+            for _ in range(looks):
+                held.test()
+            if held.done:
+                lengths = [finish(held)[0].length]
+            else:
+                lengths = []
+                del held
+            while len(lengths) < 3:
+                lengths.append(finish(side.ep.trecv(side.peer, tag=3))[0].length)
+            assert lengths == [size, 4, 5], f"{lengths} for {size} after {looks} looks"
+
+
+@pytest.mark.needs("core_matching")
+def test_message_of_a_dropped_receive_stays_ahead_of_later_ones(sides: Sides) -> None:
+    """Wherever it is: not there yet, held, or on its way into memory."""
+    sides.run(send_three, drop_and_receive)
+
+
 # ------------------------------------------------------------------------------------------- depth, across processes
 
 

@@ -10,7 +10,9 @@ from sides import Side, Sides, Target
 
 import ofipy
 
-pytestmark = pytest.mark.connected
+pytestmark = [pytest.mark.connected, pytest.mark.untagged]
+TAGGED = pytest.param(True, id="tagged", marks=pytest.mark.needs("tagged"))
+PLAIN = pytest.param(False, id="plain")
 
 TIMEOUT = 30
 BASE_SIZES = (
@@ -40,9 +42,8 @@ def pattern(size: int, seed: int = 0) -> np.ndarray:
 
 def sizes_of(info: ofipy.Info) -> list[int]:
     """Sizes at every edge of the provider."""
-    return sorted(
-        {*BASE_SIZES, *(max(info.inject_size + step, 0) for step in (-1, 0, 1) if info.inject_size < 1 << 20)}
-    )
+    edges = (max(info.inject_size + step, 0) for step in (-1, 0, 1) if info.inject_size < 1 << 20)
+    return sorted(size for size in {*BASE_SIZES, *edges} if size <= info.max_msg_size)
 
 
 # ------------------------------------------------------------------------------------------------------- every size
@@ -70,7 +71,8 @@ def receive_sizes(side: Side, tagged: bool) -> None:
     side.sync()
 
 
-@pytest.mark.parametrize("tagged", [True, False], ids=["tagged", "plain"])
+@pytest.mark.datagrams
+@pytest.mark.parametrize("tagged", [TAGGED, PLAIN])
 def test_every_size_arrives_whole(sides: Sides, tagged: bool) -> None:
     sides.run(send_sizes, receive_sizes, tagged)
 
@@ -96,6 +98,7 @@ def send_sizes_without_waiting(side: Side, tagged: bool) -> None:
     side.sync()
 
 
+@pytest.mark.needs("tagged")
 def test_unexpected_messages_of_every_size_in_reverse(sides: Sides) -> None:
     sides.run(send_sizes_without_waiting, receive_sizes_late, True)
 
@@ -103,8 +106,22 @@ def test_unexpected_messages_of_every_size_in_reverse(sides: Sides) -> None:
 # ------------------------------------------------------------------------------------------------------ unknown size
 
 
+def sizes_unknown(info: ofipy.Info) -> list[int]:
+    """Those for which a transport that matches itself, and pins the memory for them, has room: OFIPY_BOUNCE_SIZE."""
+    pins = info.offloads_matching and info.ep_type is ofipy.EndpointType.MSG
+    return [size for size in sizes_of(info) if size < 2 << 20 or not pins]
+
+
+def send_unknown(side: Side, tagged: bool) -> None:
+    for number, size in enumerate(sizes_unknown(side.ep.info)):
+        data = pattern(size, number)
+        request = side.ep.tsend(data, side.peer, tag=number) if tagged else side.ep.send(data, side.peer)
+        request.wait(timeout=TIMEOUT)
+    side.sync()
+
+
 def receive_unknown(side: Side, tagged: bool) -> None:
-    for number, size in enumerate(sizes_of(side.ep.info)):
+    for number, size in enumerate(sizes_unknown(side.ep.info)):
         request = side.ep.trecv(tag=number) if tagged else side.ep.recv()
         message = request.wait(timeout=TIMEOUT)
         assert message.length == len(message.data) == size
@@ -115,9 +132,10 @@ def receive_unknown(side: Side, tagged: bool) -> None:
     side.sync()
 
 
-@pytest.mark.parametrize("tagged", [True, False], ids=["tagged", "plain"])
+@pytest.mark.datagrams
+@pytest.mark.parametrize("tagged", [TAGGED, PLAIN])
 def test_unknown_size(sides: Sides, tagged: bool) -> None:
-    sides.run(send_sizes, receive_unknown, tagged)
+    sides.run(send_unknown, receive_unknown, tagged)
 
 
 # ------------------------------------------------------------------------------------------------------------- order
@@ -155,6 +173,7 @@ def receive_mixed(side: Side, seed: int, count: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.needs("tagged")
 def test_order_of_one_sender(sides: Sides, seed: int) -> None:
     sides.run(send_mixed, receive_mixed, seed, 300)
 
@@ -174,6 +193,7 @@ def exchange(side: Side, rounds: int, size: int) -> None:
 
 
 @pytest.mark.parametrize(("rounds", "size"), [(2000, 8), (300, 4096), (50, 300_000)])
+@pytest.mark.needs("tagged")
 def test_both_directions_at_once(sides: Sides, rounds: int, size: int) -> None:
     sides.run(exchange, exchange, rounds, size)
 
@@ -193,6 +213,7 @@ def drain(side: Side, count: int) -> None:
     side.sync()
 
 
+@pytest.mark.needs("tagged")
 def test_more_messages_than_room(sides: Sides) -> None:
     sides.run(flood, drain, 20_000)
 
@@ -215,6 +236,7 @@ def receive_with_data(side: Side) -> None:
         assert side.ep.trecv_into(room, tag=4).wait(timeout=TIMEOUT).data is None
 
 
+@pytest.mark.needs("tagged")
 def test_remote_data(sides: Sides) -> None:
     sides.run(send_with_data, receive_with_data)
 
@@ -234,6 +256,7 @@ def receive_complete(side: Side, level: str) -> None:
 
 
 @pytest.mark.parametrize("level", ["transmit", "delivery", "match"])
+@pytest.mark.needs("tagged")
 def test_completion_levels(sides: Sides, level: str) -> None:
     sides.run(send_complete, receive_complete, level)
 
@@ -252,10 +275,12 @@ def receive_unmatched(side: Side, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [8, 5000, 300_000])
+@pytest.mark.needs("tagged")
 def test_match_complete_waits_for_the_receive(sides: Sides, size: int) -> None:
     sides.run(send_unmatched, receive_unmatched, size)
 
 
+@pytest.mark.needs("tagged")
 def test_to_oneself(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     for size in sizes_of(ep.info):
         room = np.zeros(size, np.uint8)
@@ -265,6 +290,7 @@ def test_to_oneself(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
         assert np.array_equal(room, pattern(size))
 
 
+@pytest.mark.needs("tagged")
 def test_several_endpoints_of_one_domain(
     open_endpoint: Callable[..., ofipy.Endpoint], target: Target
 ) -> None:
@@ -285,6 +311,7 @@ def test_several_endpoints_of_one_domain(
 
 
 @pytest.mark.needs("source")
+@pytest.mark.needs("tagged")
 def test_unknown_sender_can_be_answered(open_endpoint: Callable[..., ofipy.Endpoint]) -> None:
     server, client = open_endpoint(), open_endpoint()
     client.tsend(b"question", client.insert(server.address), tag=1).wait(timeout=TIMEOUT)
@@ -292,7 +319,7 @@ def test_unknown_sender_can_be_answered(open_endpoint: Callable[..., ofipy.Endpo
     request = server.trecv_into(room, tag=1)
     ofipy.wait_all([request], timeout=TIMEOUT)
     assert request.source is not None
-    assert request.source.address == client.address
+    assert request.source.address.same_endpoint(client.address)
     receive = client.trecv_into(answer := bytearray(6), tag=2)
     server.tsend(b"answer", request.source, tag=2).wait(timeout=TIMEOUT)
     receive.wait(timeout=TIMEOUT)
@@ -300,6 +327,7 @@ def test_unknown_sender_can_be_answered(open_endpoint: Callable[..., ofipy.Endpo
 
 
 @pytest.mark.pairs
+@pytest.mark.needs("tagged")
 def test_data_of_a_sender_that_nobody_inserted(open_endpoint: Callable[..., ofipy.Endpoint]) -> None:
     """A transport that has senders name themselves in remote CQ data takes the name off, and touches no other data."""
     server, client = open_endpoint(), open_endpoint()
@@ -313,11 +341,14 @@ def test_data_of_a_sender_that_nobody_inserted(open_endpoint: Callable[..., ofip
         assert server.recv().wait(timeout=TIMEOUT).remote_data == each
 
 
+@pytest.mark.needs("tagged")
 def test_meeting_by_service(target: Target, open_endpoint: Callable[..., ofipy.Endpoint]) -> None:
     name = target.free_service()
     server, client = open_endpoint(service=name), open_endpoint()
     peer = client.insert(f"localhost:{name}")
-    assert peer == client.insert(server.address)
+    # A text does not say which endpoint is there: over several ways an address that does is another peer.
+    if not target.over_several_ways:
+        assert peer == client.insert(server.address)
     assert str(peer.address) == str(server.address)
     assert client.insert(str(server.address)) == peer
     client.tsend(b"found", peer, tag=1)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from machine import SLOWNESS
 from remote import BOTH, TIMEOUT, hear, tell
 from sides import Side, Sides
 
@@ -58,7 +59,7 @@ def leave_lying(side: Side, count: int) -> None:
 
 @pytest.mark.needs("rma")
 def test_a_gibibyte_that_nobody_receives(sides: Sides) -> None:
-    sides.run(flood, leave_lying, 1024, progress="auto", timeout=120)
+    sides.run(flood, leave_lying, 1024 // SLOWNESS, progress="auto", timeout=120)
 
 
 # What a message takes of the bound beside payload of more than 64 bytes; and what tcp's senders have been granted

@@ -29,7 +29,8 @@ struct far_numbers {
 struct far {
     int fd; /* -1: none */
     bool swapped, extended, meeting, ended, garbled;
-    bool lenient; /* nobody knows what was agreed */
+    bool lenient;  /* nobody knows what was agreed */
+    bool says_who; /* it offers its identity */
     uint8_t next_id, expected_id;
     size_t heard_bytes; /* since the handshake */
     struct far_reader said, heard;
@@ -233,7 +234,8 @@ static inline void far_control(struct far *far, uint8_t type, bool offer, bool p
     struct tcp_control control = {.type = type,
                                   .private_size = (uint16_t)length,
                                   .offer = offer ? TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION : 0,
-                                  .capabilities = proves ? TCP_CAPABILITY_AUTHENTICATION : 0};
+                                  .capabilities = (proves ? TCP_CAPABILITY_AUTHENTICATION : 0) |
+                                                  (far->says_who ? TCP_CAPABILITY_IDENTITY : 0)};
 
     tcp_control_encode(&control, bytes);
     if (far->swapped)

@@ -49,6 +49,22 @@ static uint16_t port_of(const struct handshake *self)
     return (uint16_t)(FIRST_PORT + (self->other - self->others) / 2);
 }
 
+/* With an identity, whether or not that was asked for; or the question for it. */
+static void say_rdm(struct handshake *self, uint8_t type, uint8_t byte, bool identified, const struct tcp_rdm *rdm)
+{
+    struct far *far = &self->other->far;
+    uint8_t bytes[TCP_RDM_IDENTIFIED_SIZE];
+    bool asks = far->says_who && !identified && type == TCP_CONNRESP;
+
+    tcp_rdm_encode(rdm, bytes);
+    memset(bytes + TCP_RDM_SIZE, byte & 7, OFP_IDENTITY_SIZE);
+    far_control(far, type, byte & 32, byte & 64, bytes,
+                identified ? TCP_RDM_IDENTIFIED_SIZE : (asks ? 0 : TCP_RDM_SIZE));
+    /* The other side's request follows. */
+    if (asks)
+        self->other->heard = false;
+}
+
 static void say_control(struct handshake *self)
 {
     static const uint8_t types[] = {TCP_CONNREQ, TCP_CONNRESP, TCP_NACK, TCP_CONNREQ};
@@ -60,6 +76,7 @@ static void say_control(struct handshake *self)
 
     far->swapped = byte & 16;
     memset(private_data, 'p', sizeof(private_data));
+    far->says_who = twist & 8;
     if (twist & 1)
         rdm.port = take(&self->input) & 1 ? 0 : NETWORK_PORT;
     if (twist & 2)
@@ -67,7 +84,7 @@ static void say_control(struct handshake *self)
     else if (self->kind & KIND_MSG)
         far_control(far, type, byte & 32, byte & 64, private_data, 5);
     else
-        far_rdm(far, type, byte & 32, byte & 64, &rdm);
+        say_rdm(self, type, byte, twist & 16, &rdm);
     if (twist & 4 && begin < far->out_end) {
         size_t place = begin + take(&self->input) % (far->out_end - begin);
 
@@ -131,7 +148,8 @@ static void listen_to(struct handshake *self)
               (self->other->connector ? (control.type == TCP_NACK ? TCP_NACK : TCP_CONNRESP) : TCP_CONNREQ));
         length = TCP_CONTROL_SIZE + control.private_size;
         check(read(far->fd, bytes, length) == (ssize_t)length);
-        self->other->heard = true;
+        /* A question who that is comes before the answer. */
+        self->other->heard = control.private_size || self->kind & KIND_MSG;
     }
     far_read(far, FAR_ROOM);
 }

@@ -136,7 +136,7 @@ static inline void far_open(struct far *far)
 
     memset(far, 0, sizeof(*far));
     far->incarnation = 77;
-    check(shm_segment_create(&far->own, 4, 4096, 4, far->incarnation, &far->own_fd, text, sizeof(text)) == 0);
+    check(shm_segment_create(&far->own, 4, 4096, 4, far->incarnation, NULL, &far->own_fd, text, sizeof(text)) == 0);
     check(shm_segment_reserve_bounce(&far->own, far->own_fd, text, sizeof(text)) == 0);
     far->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     far->listener = -1;

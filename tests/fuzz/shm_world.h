@@ -17,8 +17,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "domain.h"
 #include "input.h"
+#include "object/domain.h"
+#include "provider/provider_registry.h"
 #include "shm.h"
 
 #define WORLD_SENDS 48
@@ -152,10 +153,12 @@ static inline struct ofp_provider *world_provider(struct ofp_info *info)
     return provider;
 }
 
-/* Several of these programs may run at once. */
+/* Several of these programs may run at once, each with three ports of its own. */
 static inline void world_service(const char *role, char service[40])
 {
-    snprintf(service, 40, "fuzz-%d-%s", (int)getpid(), role);
+    int place = role[0] == 't' ? 0 : role[0] == 'b' ? 1 : 2;
+
+    snprintf(service, 40, "%d", 20000 + (int)getpid() % 13000 * 3 + place);
 }
 
 static inline struct shm_address world_address(const char *role)

@@ -9,10 +9,11 @@
 
 #include <sanitizer/allocator_interface.h>
 
-#include "domain.h"
-#include "ofipy/connect.h"
 #include "network.h"
+#include "object/domain.h"
 #include "objects.h"
+#include "ofipy/connect.h"
+#include "provider/provider_registry.h"
 
 #define SIDE_OPERATIONS 64
 #define SIDE_PIECES 3

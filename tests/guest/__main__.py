@@ -83,6 +83,13 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         metavar="FOLDER",
         help="what is written there remains",
     )
+    add(
+        "--wire",
+        type=Path,
+        nargs=2,
+        metavar=("OWN", "OTHER"),
+        help="a cable to another guest, which names the two ends the other way round; the interface is eth0",
+    )
     add("--env", action="append", default=[], metavar="NAME", help="a variable to pass on too")
     add("command", nargs="+", metavar="COMMAND", help="the command, and its arguments, behind `--`")
     return parser.parse_args(arguments)
@@ -105,14 +112,16 @@ def guest(options: argparse.Namespace) -> int:
     kernel = get_kernel()
     token = secrets.token_hex(8)
     shares = tuple(folder.resolve(strict=True) for folder in options.share)
+    wire = tuple(end.resolve() for end in options.wire) if options.wire else None
+    plug = ["virtio_net"] if wire else []
     archive = initramfs(
-        kernel.modules([*ALWAYS, *NETWORK, *filter(None, options.modules.split(","))]),
+        kernel.modules([*ALWAYS, *NETWORK, *plug, *filter(None, options.modules.split(","))]),
         options.command,
         environment(options.env),
         token,
         shares,
     )
-    hardware = Hardware(kernel.image, options.memory, options.cpus, shares)
+    hardware = Hardware(kernel.image, options.memory, options.cpus, shares, wire)
     # A file that is gone with this process, whatever ends it.
     descriptor = os.memfd_create("initramfs")
     with open(descriptor, "wb") as file:
@@ -125,7 +134,11 @@ def main(arguments: list[str]) -> int:
     options = parse(arguments)
     try:
         with time_limit(options.timeout):
-            return guest(options)
+            try:
+                return guest(options)
+            finally:
+                if options.wire:
+                    options.wire[0].unlink(missing_ok=True)
     except TimeLimit:
         print(f"guest: the {options.timeout:g} s are over", file=sys.stderr)
         return TIMED_OUT

@@ -84,7 +84,8 @@ def download(version: str, cache: Path) -> None:
     with tempfile.TemporaryDirectory(dir=cache, prefix="download-") as folder:
         work = Path(folder)
         try:
-            output(program("apt-get"), "download", "-qq", PREFIX + version, folder=work)
+            command = ("download", "-qq", "-o", "Acquire::Retries=5")
+            output(program("apt-get"), *command, PREFIX + version, folder=work)
         except GuestError as error:
             raise GuestError(f"no kernel package; perhaps `apt-get update` helps: {error}") from None
         root = work / "root"

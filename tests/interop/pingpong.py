@@ -18,6 +18,7 @@ import ofipy
 
 TIMEOUT = 20
 PORT = 47592  # of fi_pingpong's control connection
+IB_UD = 11  # FI_ADDR_IB_UD, the addresses of verbs datagrams
 SIZES = [64, 256, 1024, 4096, 65536, 1048576]  # without -S
 
 
@@ -31,10 +32,15 @@ def _receive(control: socket.socket, size: int) -> bytes:
     return data
 
 
+def _format_number(info: ofipy.Info) -> int:
+    """As libfabric numbers what kind of address it is: those of IP as we do."""
+    return IB_UD if info.ep_type is ofipy.EndpointType.DGRAM else info.address_format.value
+
+
 def _send_name(control: socket.socket, endpoint: ofipy.Endpoint | ofipy.PassiveEndpoint) -> None:
     name = endpoint.address.entries[0][1]
     control.sendall(len(name).to_bytes(4, "big"))
-    control.sendall(endpoint.domain.info.address_format.value.to_bytes(4, sys.byteorder))
+    control.sendall(_format_number(endpoint.domain.info).to_bytes(4, sys.byteorder))
     control.sendall(name)
 
 

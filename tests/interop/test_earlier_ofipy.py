@@ -13,8 +13,10 @@ sys.path.append(str(TREE))
 
 from tests.paired import build, check_out, commit_of  # noqa: E402
 
-# The last one whose providers decided themselves what native/meet decides now.
-EARLIER = "392d9b1"
+EARLIER = {
+    "before native/meet": "392d9b1",  # whose providers decided themselves what it decides now
+    "before identities": "4729f12",  # whose endpoints do not say which ones they are
+}
 SIDE = Path(__file__).with_name("earlier.py")
 TIMEOUT = 60
 
@@ -24,10 +26,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def earlier() -> Path:
+@pytest.fixture(scope="module", params=EARLIER.values(), ids=EARLIER.keys())
+def earlier(request: pytest.FixtureRequest) -> Path:
     """The interpreter that has it."""
-    commit = commit_of(EARLIER)
+    commit = commit_of(request.param)
     return build(commit, check_out(commit))
 
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ofipy/iov.h"
 #include "ofipy/services.h"
 
 #define SHORT 256 /* bytes that are handed over at once */
@@ -103,15 +104,12 @@ static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     struct ofp_message message = describe(peer, transfer);
     struct ofp_pending *pending;
     char payload[SHORT];
-    size_t filled = 0;
     int result;
 
     if (private_of(endpoint)->waiting)
         return -EAGAIN;
     if (transfer->length <= SHORT && !(transfer->op->flags & OFP_MATCH_COMPLETE)) {
-        for (uint32_t i = 0; i < transfer->iov_count; filled += transfer->iov[i++].iov_len)
-            if (transfer->iov[i].iov_len)
-                memcpy(payload + filled, transfer->iov[i].iov_base, transfer->iov[i].iov_len);
+        ofp_iov_gather(payload, transfer->iov, transfer->iov_count, 0, transfer->length);
         result = ofp_message_arrived(endpoint, &message, payload);
         if (result != -EAGAIN)
             return result ? result : OFP_POST_DONE;

@@ -5,6 +5,7 @@
 
 #include "core_fixture.h"
 
+#include "base/clock.h"
 #include "ofipy/connect.h"
 
 #define SECOND 1000000000ll

@@ -15,8 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "domain.h"
+#include "base/clock.h"
+#include "object/domain.h"
+#include "ofipy/request.h"
 #include "ofipy/services.h"
+#include "provider/provider_registry.h"
 
 const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
 
@@ -51,21 +54,27 @@ static inline struct ofp_info fake_info(bool offloads_matching)
     return infos[0];
 }
 
-static inline void side_open(struct side *side, bool offloads_matching, uint32_t progress, uint64_t cq_size)
+static inline void side_open_info(struct side *side, const struct ofp_info *info, uint32_t progress, uint64_t cq_size)
 {
-    struct ofp_info info = fake_info(offloads_matching);
     struct ofp_domain_attr domain_attr = {.progress = progress};
     struct ofp_cq_attr cq_attr = {.size = cq_size};
     struct ofp_av_attr av_attr = {.auto_insert = 1};
     struct ofp_endpoint_attr attr = {0};
     char text[OFP_TEXT_MAX];
 
-    assert_int_equal(ofp_domain_open(fake_provider(), &info, &domain_attr, &side->domain, text, sizeof(text)), 0);
+    assert_int_equal(ofp_domain_open(fake_provider(), info, &domain_attr, &side->domain, text, sizeof(text)), 0);
     assert_int_equal(ofp_cq_open(side->domain, &cq_attr, &side->cq), 0);
     assert_int_equal(ofp_av_open(side->domain, &av_attr, &side->av), 0);
     attr.tx_cq = attr.rx_cq = side->cq;
     attr.av = side->av;
     assert_int_equal(ofp_endpoint_open(side->domain, &attr, &side->endpoint, text, sizeof(text)), 0);
+}
+
+static inline void side_open(struct side *side, bool offloads_matching, uint32_t progress, uint64_t cq_size)
+{
+    struct ofp_info info = fake_info(offloads_matching);
+
+    side_open_info(side, &info, progress, cq_size);
 }
 
 static inline void side_close(struct side *side)

@@ -3,8 +3,7 @@
 #ifndef HOOK_FIXTURE_H
 #define HOOK_FIXTURE_H
 
-#include "hooked.h"
-#include "hooks.h"
+#include "hook/hooked.h"
 #include "request_fixture.h"
 
 static inline void hooked_side_open(struct side *side, const char *hooks, bool offloads_matching)

@@ -7,6 +7,10 @@
 #define INTERNAL_CHANNEL_H
 
 #include "core_fixture.h"
+#include "object/endpoint.h"
+#include "object/owner.h"
+#include "operation/post.h"
+#include "progress/progress.h"
 
 struct internal_end {
     struct ofpi_owner owner;

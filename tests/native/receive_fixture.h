@@ -14,7 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "domain.h"
+#include "match/receive_context.h"
+#include "match/receive_matched.h"
+#include "match/receive_post.h"
+#include "object/domain.h"
+#include "object/endpoint.h"
+#include "object/peer.h"
 
 #define PEERS 4
 #define RECORDS 1024
@@ -148,7 +153,7 @@ static inline int announce(struct receive_fixture *fixture, uint32_t source, uin
 /* As the core when it loses a peer; `gone`: its process too. */
 static inline void lose(struct receive_fixture *fixture, uint32_t source, int error, bool gone)
 {
-    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[source], error);
+    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[source], OFPI_EVERY_WAY, error);
     if (gone)
         ofpi_receive_context_end_directed(fixture->context, source, OFP_EPEERLOST);
 }

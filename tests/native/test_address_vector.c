@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parts.h"
+#include "base/address_vector.h"
+#include "base/ids.h"
 
 enum { ADDRESSES = 3000 };
 
@@ -20,7 +21,7 @@ static struct ofpi_av_table *table;
 static int open_table(void **state)
 {
     (void)state;
-    table = ofpi_av_table_new();
+    table = ofpi_av_table_new(NULL);
     return table ? 0 : -1;
 }
 

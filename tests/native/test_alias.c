@@ -2,7 +2,7 @@
 /* Aliases of endpoints, over both kinds of the fake provider's endpoints. */
 #include "request_fixture.h"
 
-#include "counter.h"
+#include "completion/counter.h"
 
 static struct ofp_endpoint *alias_of(struct ofp_endpoint *endpoint, uint64_t tx_flags, uint64_t rx_flags)
 {

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "atomic.h"
+#include "atomic/atomic.h"
 
 enum { OPS = 20, SAMPLES = 8, TRIPLES = SAMPLES * SAMPLES * SAMPLES };
 enum { I = 'i', U = 'u', F = 'f', C = 'c' };

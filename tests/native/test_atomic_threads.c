@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "atomic.h"
-#include "domain.h"
+#include "atomic/atomic.h"
+#include "object/domain.h"
 
 enum { THREADS = 4, ROUNDS = 20000, PAGE = 4096 };
 
@@ -30,7 +30,9 @@ static void together(void *(*run)(void *))
         assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
 
-static uint64_t cell;
+/* Two counters: the processor updates one, and one that is not aligned is updated under locks. */
+static _Alignas(8) char cells[24];
+static char *cell;
 static uint64_t fetched[THREADS * ROUNDS];
 
 static void *add_ones(void *argument)
@@ -38,7 +40,7 @@ static void *add_ones(void *argument)
     uint64_t *mine = fetched + (uintptr_t)argument * ROUNDS, one = 1;
 
     for (int i = 0; i < ROUNDS; i++)
-        ofpi_atomic_execute(OFP_FETCH_ATOMIC, OFP_ATOMIC_SUM, OFP_UINT64, &cell, &one, NULL, &mine[i], 1);
+        ofpi_atomic_execute(OFP_FETCH_ATOMIC, OFP_ATOMIC_SUM, OFP_UINT64, cell, &one, NULL, &mine[i], 1);
     return NULL;
 }
 
@@ -49,12 +51,34 @@ static int compare(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
+static int open_aligned(void **state)
+{
+    (void)state;
+    memset(cells, 0, sizeof(cells));
+    cell = cells + 8;
+    return 0;
+}
+
+static int open_unaligned(void **state)
+{
+    open_aligned(state);
+    cell = cells + 3;
+    return 0;
+}
+
+static uint64_t value_of(const char *at)
+{
+    uint64_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
 static void test_every_fetched_value_is_distinct(void **state)
 {
     (void)state;
-    cell = 0;
     together(add_ones);
-    assert_int_equal(cell, THREADS * ROUNDS);
+    assert_int_equal(value_of(cell), THREADS * ROUNDS);
     qsort(fetched, THREADS * ROUNDS, sizeof(fetched[0]), compare);
     for (uint64_t i = 0; i < THREADS * ROUNDS; i++)
         assert_int_equal(fetched[i], i);
@@ -69,7 +93,7 @@ static void *swap_ones(void *argument)
     for (int i = 0; i < ROUNDS / 4; i++)
         for (;; known = before) {
             next = known + 1;
-            ofpi_atomic_execute(OFP_COMPARE_ATOMIC, OFP_ATOMIC_CSWAP, OFP_UINT64, &cell, &next, &known, &before, 1);
+            ofpi_atomic_execute(OFP_COMPARE_ATOMIC, OFP_ATOMIC_CSWAP, OFP_UINT64, cell, &next, &known, &before, 1);
             if (before == known)
                 break;
         }
@@ -79,9 +103,37 @@ static void *swap_ones(void *argument)
 static void test_compare_and_swap_loses_none(void **state)
 {
     (void)state;
-    cell = 0;
     together(swap_ones);
-    assert_int_equal(cell, THREADS * (ROUNDS / 4));
+    assert_int_equal(value_of(cell), THREADS * (ROUNDS / 4));
+}
+
+/* The owner of the memory, with atomics of C, beside executors of another type of operation. */
+static void *add_somehow(void *argument)
+{
+    uintptr_t index = (uintptr_t)argument;
+    uint64_t one = 1, less = UINT64_MAX;
+    double half = 0.5;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        if (index == 0)
+            ofp_fetch_add((_Atomic uint64_t *)(void *)cell, 1);
+        else
+            ofpi_atomic_execute(OFP_ATOMIC, index == 1 ? OFP_ATOMIC_SUM : OFP_ATOMIC_DIFF, OFP_UINT64, cell,
+                                index == 1 ? &one : &less, NULL, NULL, 1);
+        ofpi_atomic_execute(OFP_ATOMIC, OFP_ATOMIC_SUM, OFP_DOUBLE, cell + 8, &half, NULL, NULL, 1);
+    }
+    return NULL;
+}
+
+static void test_the_owner_adds_with_atomics_of_c(void **state)
+{
+    double halves;
+
+    (void)state;
+    together(add_somehow);
+    assert_int_equal(value_of(cell), THREADS * ROUNDS);
+    memcpy(&halves, cell + 8, sizeof(halves));
+    assert_true(halves == THREADS * ROUNDS * 0.5);
 }
 
 /* Two pages that start on a page, so that elements lie where the test wants them among the locks. */
@@ -169,7 +221,8 @@ static void test_vectors_over_many_locks(void **state)
     }
 }
 
-/* The same memory under two addresses has the same locks. */
+/* The same memory under two addresses: its locks are the same, and the processor minds neither. */
+enum { UNALIGNED = 1234, ALIGNED = 2048 };
 static char *views[2];
 
 static void *add_to_view(void *argument)
@@ -178,14 +231,15 @@ static void *add_to_view(void *argument)
     uint64_t one = 1;
 
     for (int i = 0; i < ROUNDS; i++)
-        ofpi_atomic_execute(OFP_ATOMIC, OFP_ATOMIC_SUM, OFP_UINT64, views[index % 2] + 1234, &one, NULL, NULL, 1);
+        ofpi_atomic_execute(OFP_ATOMIC, OFP_ATOMIC_SUM, OFP_UINT64, views[index % 2] + UNALIGNED, &one, NULL, NULL, 1);
+    for (int i = 0; i < ROUNDS; i++)
+        ofpi_atomic_execute(OFP_ATOMIC, OFP_ATOMIC_SUM, OFP_UINT64, views[index % 2] + ALIGNED, &one, NULL, NULL, 1);
     return NULL;
 }
 
 static void test_memory_mapped_twice(void **state)
 {
     int fd = memfd_create("atomic", MFD_CLOEXEC);
-    uint64_t value;
 
     (void)state;
     assert_true(fd >= 0);
@@ -195,8 +249,8 @@ static void test_memory_mapped_twice(void **state)
         assert_ptr_not_equal(views[i], MAP_FAILED);
     }
     together(add_to_view);
-    memcpy(&value, views[0] + 1234, 8);
-    assert_int_equal(value, THREADS * ROUNDS);
+    assert_int_equal(value_of(views[0] + UNALIGNED), THREADS * ROUNDS);
+    assert_int_equal(value_of(views[0] + ALIGNED), THREADS * ROUNDS);
     munmap(views[0], PAGE);
     munmap(views[1], PAGE);
     close(fd);
@@ -210,7 +264,7 @@ static void *add_until_stopped(void *argument)
 
     (void)argument;
     while (!ofp_load_relaxed(&stop))
-        ofpi_atomic_execute(OFP_ATOMIC, OFP_ATOMIC_SUM, OFP_UINT64, &cell, &one, NULL, NULL, 1);
+        ofpi_atomic_execute(OFP_ATOMIC, OFP_ATOMIC_SUM, OFP_UINT64, cell, &one, NULL, NULL, 1);
     return NULL;
 }
 
@@ -231,7 +285,7 @@ static void test_a_forked_child_finds_the_locks_free(void **state)
         assert_true(child >= 0);
         if (child == 0) {
             alarm(20);
-            _exit(ofpi_atomic_execute(OFP_ATOMIC, OFP_ATOMIC_SUM, OFP_UINT64, &cell, &one, NULL, NULL, 1));
+            _exit(ofpi_atomic_execute(OFP_ATOMIC, OFP_ATOMIC_SUM, OFP_UINT64, cell, &one, NULL, NULL, 1));
         }
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(status, 0);
@@ -243,12 +297,15 @@ static void test_a_forked_child_finds_the_locks_free(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_fetched_value_is_distinct),
-        cmocka_unit_test(test_compare_and_swap_loses_none),
+        cmocka_unit_test_setup(test_every_fetched_value_is_distinct, open_aligned),
+        cmocka_unit_test_setup(test_every_fetched_value_is_distinct, open_unaligned),
+        cmocka_unit_test_setup(test_compare_and_swap_loses_none, open_aligned),
+        cmocka_unit_test_setup(test_compare_and_swap_loses_none, open_unaligned),
+        cmocka_unit_test_setup(test_the_owner_adds_with_atomics_of_c, open_aligned),
         cmocka_unit_test_setup_teardown(test_overlapping_elements_are_one_step_each, open_pages, close_pages),
         cmocka_unit_test_setup_teardown(test_vectors_over_many_locks, open_pages, close_pages),
         cmocka_unit_test(test_memory_mapped_twice),
-        cmocka_unit_test(test_a_forked_child_finds_the_locks_free),
+        cmocka_unit_test_setup(test_a_forked_child_finds_the_locks_free, open_unaligned),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

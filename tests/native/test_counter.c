@@ -5,7 +5,8 @@
 #include <poll.h>
 #include <sched.h>
 
-#include "counter.h"
+#include "completion/completion_queue.h"
+#include "completion/counter.h"
 
 static struct ofp_counter *counter_open(struct ofp_domain *domain, uint32_t events)
 {
@@ -305,7 +306,7 @@ static void test_the_descriptor_wakes(void **state)
     assert_true(is_readable(fd));
     assert_int_equal(ofp_counter_arm(counter, 3, 0), 0);
     assert_int_equal(ofp_counter_arm(counter, 3, 1), 1);
-    /* Reading is being awake. */
+    /* Whoever armed it is awake when it reads. */
     assert_int_equal(ofp_counter_set(counter, 3), 0);
     assert_true(is_readable(fd));
     assert_int_equal(value_of(counter), 3);

@@ -2,7 +2,7 @@
 /* Operations and work that wait for counters, over both kinds of the fake provider's endpoints. */
 #include "core_fixture.h"
 
-#include "deferred.h"
+#include "completion/counter.h"
 
 static struct ofp_counter *counter_open(const struct side *side)
 {
@@ -38,28 +38,23 @@ static void test_thresholds_model(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         struct ofpi_domain domain = {0};
         struct ofp_counter counter = {.domain = &domain};
-        struct ofpi_work works[WORKS] = {0};
+        struct ofpi_threshold works[WORKS] = {0};
         bool due[WORKS] = {false};
         uint64_t value = 0;
 
         ofp_list_init(&domain.due);
         ofp_list_init(&counter.thresholds);
-        for (int i = 0; i < WORKS; i++) {
-            works[i].threshold = (uint64_t)(rand_r(&seed) % 20);
-            works[i].trigger = &counter;
-            works[i].value = (uint64_t)i;
-            ofpi_thresholds_add(&counter.thresholds, &works[i]);
-        }
+        for (int i = 0; i < WORKS; i++)
+            ofpi_counter_await(&counter, &works[i], (uint64_t)(rand_r(&seed) % 20));
         while (value < 20) {
-            counter.value = value += (uint64_t)(rand_r(&seed) % 5);
-            ofpi_works_due(&counter);
+            value += (uint64_t)(rand_r(&seed) % 5);
+            ofpi_counter_change(&counter, value);
             for (;;) {
                 int expected = -1;
                 struct ofp_list *node = ofp_list_pop(&domain.due);
 
                 for (int i = 0; i < WORKS; i++)
-                    if (!due[i] && works[i].threshold <= value &&
-                        (expected < 0 || works[i].threshold < works[expected].threshold))
+                    if (!due[i] && works[i].value <= value && (expected < 0 || works[i].value < works[expected].value))
                         expected = i;
                 assert_int_equal(expected < 0, node == NULL);
                 if (!node)

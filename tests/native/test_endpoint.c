@@ -187,6 +187,44 @@ static void test_children_keep_the_domain_open(void **state)
     assert_int_equal(ofp_av_close(a.av), -EBUSY);
 }
 
+static int two_more(struct ofp_endpoint *endpoint, uint32_t number, void *address, size_t *length)
+{
+    (void)endpoint;
+    if (number == 2)
+        return -ENOENT;
+    memset(address, (int)number, 4);
+    *length = 4;
+    return 0;
+}
+
+/* What an endpoint says of itself: addresses beside the first one, and who it is. */
+static void test_name(void **state)
+{
+    uint8_t identity[OFP_IDENTITY_SIZE], other[OFP_IDENTITY_SIZE], zeros[OFP_IDENTITY_SIZE] = {0};
+    char address[OFP_ADDRESS_MAX];
+    size_t length = sizeof(address);
+    const struct ofp_endpoint_ops *own = a.endpoint->ops;
+    struct ofp_endpoint_ops ops = *own;
+
+    (void)state;
+    assert_int_equal(ofp_endpoint_address_also(a.endpoint, 0, address, &length), -ENOENT);
+    ops.name_also = two_more;
+    a.endpoint->ops = &ops;
+    for (uint32_t number = 0; number < 2; number++) {
+        assert_int_equal(ofp_endpoint_address_also(a.endpoint, number, address, &length), 0);
+        assert_int_equal(length, 4);
+        assert_int_equal(address[3], number);
+    }
+    assert_int_equal(ofp_endpoint_address_also(a.endpoint, 2, address, &length), -ENOENT);
+    ofp_endpoint_identity(a.endpoint, identity);
+    ofp_endpoint_identity(a.endpoint, other);
+    assert_memory_equal(identity, other, sizeof(identity));
+    assert_memory_not_equal(identity, zeros, sizeof(identity));
+    ofp_endpoint_identity(b.endpoint, other);
+    assert_memory_not_equal(identity, other, sizeof(identity));
+    a.endpoint->ops = own;
+}
+
 static void test_close_cancels_what_is_posted(void **state)
 {
     char in[8];
@@ -222,6 +260,7 @@ int main(void)
         BOTH(test_batch_accepts_a_prefix),
         BOTH(test_region_bounds_and_use),
         BOTH(test_queue_keeps_more_than_its_size),
+        BOTH(test_name),
         BOTH(test_children_keep_the_domain_open),
         {"test_close_cancels_what_is_posted", test_close_cancels_what_is_posted, open_matched, close_both, NULL},
     };

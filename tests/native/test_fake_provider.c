@@ -1,63 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the fake provider promises beyond what every test of the core uses: both kinds of endpoint, through the core. */
-#include "core_fixture.h"
+#include "fake_fixture.h"
 
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static struct side a, b;
-
-static int open_kind(bool offloads_matching)
-{
-    side_open(&a, offloads_matching, OFP_PROGRESS_MANUAL, 64);
-    side_open(&b, offloads_matching, OFP_PROGRESS_MANUAL, 64);
-    sides_meet(&a, &b);
-    return 0;
-}
-
-static int open_matched(void **state)
-{
-    (void)state;
-    return open_kind(false);
-}
-
-static int open_offloaded(void **state)
-{
-    (void)state;
-    return open_kind(true);
-}
-
-static int close_both(void **state)
-{
-    (void)state;
-    if (a.endpoint)
-        side_close(&a);
-    if (b.endpoint)
-        side_close(&b);
-    return 0;
-}
-
-static void post(struct side *side, struct ofp_operation op, uint64_t flags)
-{
-    op.flags |= flags;
-    assert_int_equal(ofp_post(side->endpoint, &op, 1), 1);
-}
-
-/* A few rounds of progress on both sides: whatever could happen has happened. */
-static void settle(void)
-{
-    for (int i = 0; i < 20; i++) {
-        ofp_domain_progress(a.domain);
-        ofp_domain_progress(b.domain);
-    }
-}
-
-static bool completed(struct side *side, struct ofp_completion *row)
-{
-    settle();
-    return ofp_cq_read(side->cq, row, 1) == 1;
-}
 
 /* The endpoint's own address, in its own vector. */
 static uint32_t self_of(struct side *side)
@@ -69,12 +16,6 @@ static uint32_t self_of(struct side *side)
     assert_int_equal(ofp_endpoint_address(side->endpoint, address, &length), 0);
     assert_int_equal(ofp_av_insert(side->av, address, length, &self), 0);
     return self;
-}
-
-static void close_endpoint(struct side *side)
-{
-    assert_int_equal(ofp_endpoint_close(side->endpoint, 0), 0);
-    side->endpoint = NULL;
 }
 
 /* --------------------------------------------------------------------------------------------------------- messages */
@@ -418,5 +359,7 @@ int main(void)
         BOTH(test_nobody_at_the_address),
     };
 
+    /* So long the tests wait for nobody. */
+    setenv("OFIPY_CONNECT_TIMEOUT", "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The hook `debug`: a child process breaks one contract after the other, and must end by it. */
+#include "completion/complete.h"
 #include "hook_fixture.h"
-#include "lent.h"
+#include "match/lent.h"
+#include "object/peer.h"
 #include "ofipy/services.h"
+#include "peer/peer_find.h"
+#include "peer/peer_state.h"
 
 #include <stdio.h>
 #include <sys/wait.h>

@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "parts.h"
+#include "base/host.h"
+#include "ofipy/ofp.h"
 
 #define NOWHERE "/nowhere/boot_id"
 
@@ -68,6 +69,30 @@ static void test_here(void **state)
     assert_int_not_equal(first, again);
 }
 
+/* A setting tells processes apart, and never brings together what the kernel tells apart. */
+static void test_setting(void **state)
+{
+    char text[OFP_TEXT_MAX];
+    uint64_t real, first, second, again;
+
+    (void)state;
+    assert_int_equal(ofp_host_id(&real, text, sizeof(text)), 0);
+    setenv("OFIPY_HOST_ID", "first", 1);
+    assert_int_equal(ofp_host_id(&first, text, sizeof(text)), 0);
+    assert_int_equal(ofp_host_id(&again, text, sizeof(text)), 0);
+    assert_int_equal(first, again);
+    setenv("OFIPY_HOST_ID", "second", 1);
+    assert_int_equal(ofp_host_id(&second, text, sizeof(text)), 0);
+    assert_int_not_equal(first, second);
+    assert_int_not_equal(first, real);
+    /* It goes on top of the real one, whatever that is. */
+    assert_int_not_equal(ofpi_host_id_with(real, "first"), ofpi_host_id_with(real + 1, "first"));
+    assert_int_equal(ofpi_host_id_with(real, "first"), first);
+    unsetenv("OFIPY_HOST_ID");
+    assert_int_equal(ofp_host_id(&again, text, sizeof(text)), 0);
+    assert_int_equal(again, real);
+}
+
 static void test_unknown(void **state)
 {
     char text[OFP_TEXT_MAX];
@@ -87,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_value),
         cmocka_unit_test(test_here),
+        cmocka_unit_test(test_setting),
         cmocka_unit_test(test_unknown),
     };
 

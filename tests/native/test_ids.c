@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "parts.h"
+#include "base/ids.h"
 
 enum { FIRST_SLOTS = 16 };
 

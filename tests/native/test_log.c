@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parts.h"
+#include "base/log.h"
+#include "ofipy/ofp.h"
 
 static int level;
 static char provider[32], text[OFP_TEXT_MAX];

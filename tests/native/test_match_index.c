@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "match_index.h"
+#include "match/match_index.h"
 
 static const uint64_t seed[2] = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The loops over the public calls: what they move, what they leave behind, and that a failed operation ends them. */
 #include "core_fixture.h"
+#include "ofipy/measure.h"
 
 #define COUNT 150 /* more than one post takes */
+#define WINDOWS 3
 
 typedef int64_t loop_fn(const struct ofp_measure_attr *attr);
 
@@ -84,12 +86,22 @@ static void test_pingpong(void **state)
 
 static void test_stream(void **state)
 {
+    static uint64_t nanoseconds[WINDOWS];
     static char out[2][8], in[2][8];
     struct player players[2];
 
     (void)state;
     players_open(players, out, in);
+    for (int i = 0; i < 2; i++) {
+        players[i].attr.iterations = WINDOWS;
+        players[i].attr.depth = COUNT;
+    }
+    players[0].attr.nanoseconds = nanoseconds;
     run_both(players, ofp_measure_stream);
+    for (int i = 0; i < WINDOWS; i++)
+        assert_true(nanoseconds[i] > 0);
+    players[0].attr.depth = 0;
+    assert_int_equal(ofp_measure_stream(&players[0].attr), -EINVAL);
     assert_int_equal(in[0][0], 0);
     assert_int_equal(in[1][0], 'a');
     players_close(players);
@@ -125,8 +137,60 @@ static void test_write(void **state)
         assert_int_equal(ended, begun + COUNT);
         assert_int_equal(ofp_region_close(players[i].side.domain, lent[i].id), 0);
     }
-    players[0].attr.length = 4;
+    players[0].attr.length = 0;
     assert_int_equal(ofp_measure_write(&players[0].attr), -EINVAL);
+    players_close(players);
+}
+
+/* What the players' attributes say of one lane. */
+static int64_t pipeline_loop(const struct ofp_measure_attr *attr)
+{
+    struct ofp_operation op = {.op = attr->first ? OFP_SEND : OFP_RECV,
+                               .peer = attr->peer,
+                               .offset = (uint64_t)(uintptr_t)(attr->first ? attr->send_buffer : attr->receive_buffer),
+                               .length = attr->length};
+    struct ofp_measure_pipeline_attr pipeline = {.endpoints = &attr->endpoint,
+                                                 .cq = attr->cq,
+                                                 .count = 1,
+                                                 .operations = attr->first ? &op : NULL,
+                                                 .receives = attr->first ? NULL : &op,
+                                                 .iterations = attr->iterations,
+                                                 .depth = attr->depth,
+                                                 .receive_depth = 1,
+                                                 .list = 3,
+                                                 .moderation = 1,
+                                                 .completed = attr->nanoseconds};
+
+    struct ofp_measure_pipeline *running;
+    int64_t result = ofp_measure_pipeline_open(&pipeline, &running);
+
+    if (result)
+        return result;
+    if (!attr->first && ofp_post(attr->endpoint, &op, 1) != 1)
+        result = -EAGAIN;
+    while (!result || result == -EINTR)
+        result = ofp_measure_pipeline_run(running);
+    ofp_measure_pipeline_close(running);
+    return result;
+}
+
+static void test_pipeline(void **state)
+{
+    static uint64_t nanoseconds[COUNT];
+    static char out[2][8], in[2][8];
+    struct player players[2];
+
+    (void)state;
+    players_open(players, out, in);
+    players[0].attr.depth = players[1].attr.depth = 5;
+    players[0].attr.nanoseconds = nanoseconds;
+    run_both(players, pipeline_loop);
+    assert_int_equal(in[1][0], 'a');
+    assert_true(nanoseconds[COUNT - 1] >= nanoseconds[0] && nanoseconds[0] > 0);
+    players[0].attr.peer = 77; /* nobody */
+    assert_true(pipeline_loop(&players[0].attr) < 0);
+    players[0].attr.depth = 0;
+    assert_int_equal(pipeline_loop(&players[0].attr), -EINVAL);
     players_close(players);
 }
 
@@ -139,15 +203,18 @@ static void test_failures(void **state)
     players_open(players, out, in);
     players[0].attr.peer = 77; /* nobody */
     assert_true(ofp_measure_pingpong(&players[0].attr) < 0);
+    players[0].attr.depth = 1;
     assert_true(ofp_measure_stream(&players[0].attr) < 0);
     assert_true(ofp_measure_write(&players[0].attr) < 0);
+    assert_true(ofp_measure_fetch_add(&players[0].attr) < 0);
     players_close(players);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_pingpong), cmocka_unit_test(test_stream),
-                                       cmocka_unit_test(test_write), cmocka_unit_test(test_failures)};
+                                       cmocka_unit_test(test_write), cmocka_unit_test(test_pipeline),
+                                       cmocka_unit_test(test_failures)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "ofipy/ofp.h"
+#include "ofipy/measure.h"
 
 static void test_every_mode(void **state)
 {

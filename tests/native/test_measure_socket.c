@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ofipy/ofp.h"
+#include "ofipy/measure.h"
 
 #define LENGTH 300000 /* more than a socket holds, so that both sides meet its end */
 #define COUNT 9

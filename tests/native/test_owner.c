@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Objects that own operations, before the application and before each other, over both kinds of the fake's endpoints. */
+#include "completion/complete.h"
+#include "completion/request_slots.h"
+#include "object/endpoint.h"
+#include "object/owner.h"
+#include "object/peer.h"
+#include "operation/post.h"
+#include "operation/resolve.h"
+#include "peer/peer_find.h"
+#include "peer/pending.h"
+#include "progress/progress.h"
 #include "request_fixture.h"
 
 struct object {

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parts.h"
+#include "base/param.h"
+#include "ofipy/ofp.h"
 
 static const struct ofp_param declared[] = {
     {"TEST_TEXT", OFP_PARAM_STRING, "plain", "a text", 0, 0},

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parts.h"
+#include "base/pool.h"
 
 enum { OBJECTS = 1000 };
 

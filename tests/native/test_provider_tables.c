@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Providers that were built with the header of another minor version. */
 #include "core_fixture.h"
-#include "provider_tables.h"
+#include "provider/provider_tables.h"
 
 struct table {
     uint32_t size;

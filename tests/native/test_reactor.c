@@ -12,7 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "parts.h"
+#include "base/clock.h"
+#include "base/reactor.h"
 
 enum { BELLS = 8 };
 

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parts.h"
+#include "base/reason.h"
+#include "ofipy/ofp.h"
 
 static void check(int code, const char *expected)
 {

@@ -272,13 +272,13 @@ static void test_unclaim_to_its_old_place(void **state)
     assert_completed(fixture, 0, ENOMSG);
     assert_int_equal(post(fixture, (struct posting){.peer = 1, .tag = 9, .ignore = 2, .flags = OFP_PEEK}), 0);
     assert_completed(fixture, 0, ENOMSG);
-    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 7), -ENOENT);
-    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 1), 0);
-    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 1), -ENOENT);
-    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 0), 0);
+    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 7, NULL), -ENOENT);
+    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 1, NULL), 0);
+    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 1, NULL), -ENOENT);
+    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 0, NULL), 0);
     assert_quiet(fixture);
     receive_text(fixture, 6, "a");
-    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 2), 0);
+    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 2, NULL), 0);
     for (int i = 1; i < 4; i++) {
         char memory[2] = "";
         struct posting posting = {.peer = 1, .tag = 4, .ignore = 2, .memory = memory, .length = 2};
@@ -303,10 +303,10 @@ static void test_unclaim_to_a_posted_receive(void **state)
         0);
     assert_quiet(fixture);
     /* The older of the two holds it in its turn. */
-    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 1), 0);
+    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 1, NULL), 0);
     assert_completed(fixture, 2, 0);
     assert_quiet(fixture);
-    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 2), 0);
+    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 2, NULL), 0);
     assert_completed(fixture, 3, 0);
     assert_string_equal(memory, "a");
     assert_int_equal(statistics_of(fixture).posted_receives, 0);
@@ -317,7 +317,7 @@ static void test_unclaim_to_a_posted_receive(void **state)
     assert_int_equal(post(fixture, (struct posting){.peer = 1, .tag = 6, .context = 5, .memory = memory, .length = 8}),
                      0);
     assert_quiet(fixture);
-    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 4), 0);
+    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 4, NULL), 0);
     ofpi_receive_complete(next_started(fixture), 0, 0);
     assert_completed(fixture, 5, 0);
 }
@@ -339,7 +339,7 @@ static void test_claimed_message_whose_sender_is_gone(void **state)
     assert_completed(fixture, 0, OFP_EPEERLOST);
     assert_int_equal(act(fixture, OFP_CLAIM | OFP_DISCARD, 0, 1), 0);
     assert_completed(fixture, 1, 0);
-    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 2), 0);
+    assert_int_equal(ofpi_receive_unclaim(fixture->context, endpoint_of(fixture), 2, NULL), 0);
     assert_quiet(fixture);
     assert_int_equal(statistics_of(fixture).unexpected_messages, 0);
 }

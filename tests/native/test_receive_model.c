@@ -230,7 +230,7 @@ static void step_unclaim(void)
         return;
     if (place < 0)
         place = find_set_aside(context, false);
-    result = ofpi_receive_unclaim(fixture.context, endpoint_of(&fixture), context);
+    result = ofpi_receive_unclaim(fixture.context, endpoint_of(&fixture), context, NULL);
     assert_int_equal(result, place < 0 ? -ENOENT : 0);
     if (place < 0)
         return;

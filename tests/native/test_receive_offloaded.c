@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Receives of unknown size where the transport matches, and a transport that cancels in its own time. */
+#include "peer/pending.h"
+#include "progress/progress.h"
 #include "request_fixture.h"
 
 static struct side a, b;
@@ -112,6 +114,16 @@ static struct ofp_endpoint_ops slow_ops(void)
     return ops;
 }
 
+/* What was asked back is cancelled at last. */
+static void come_back(void)
+{
+    b.endpoint->ops = true_ops;
+    assert_int_equal(ofpi_domain_enter((struct ofpi_domain *)b.domain), 0);
+    assert_int_equal(true_ops->cancel(b.endpoint, asked_back), 0);
+    ofpi_transfer_complete(asked_back, ECANCELED, 0);
+    ofpi_domain_leave((struct ofpi_domain *)b.domain);
+}
+
 static void test_receive_that_comes_back_later_is_posted_again(void **state)
 {
     struct ofp_endpoint_ops ops = slow_ops();
@@ -126,11 +138,7 @@ static void test_receive_that_comes_back_later_is_posted_again(void **state)
     ofp_request_abandon(request, false);
     assert_non_null(asked_back);
     assert_int_equal(posted(), 1);
-    b.endpoint->ops = true_ops;
-    assert_int_equal(ofpi_domain_enter((struct ofpi_domain *)b.domain), 0);
-    assert_int_equal(true_ops->cancel(b.endpoint, asked_back), 0);
-    ofpi_transfer_complete(asked_back, ECANCELED, 0);
-    ofpi_domain_leave((struct ofpi_domain *)b.domain);
+    come_back();
     assert_received(11, first, "message");
     assert_int_equal(posted(), 0);
     assert_nothing_more();
@@ -153,6 +161,28 @@ static void test_receive_that_is_taken_instead_leaves_it_to_the_next(void **stat
     say("later", 5);
     assert_received(11, first, "later");
     assert_received(12, second, "message");
+    assert_int_equal(posted(), 0);
+    assert_nothing_more();
+}
+
+/* Given back as it arrives, by an owner that is gone: another receive is asked back for it, not the one that it came to. */
+static void test_message_for_a_request_that_was_left_is_the_next_receives(void **state)
+{
+    struct ofp_endpoint_ops ops = slow_ops();
+    char first[8] = "";
+    ofp_request_t request = hold(5);
+
+    (void)state;
+    post(&b, tagged(OFP_TRECV, OFP_PEER_ANY, 5, first, sizeof(first), 11));
+    b.endpoint->ops = &ops;
+    ofp_request_abandon(request, true);
+    assert_non_null(asked_back);
+    asked_back = NULL;
+    say("message", 5);
+    assert_non_null(asked_back);
+    assert_int_equal(asked_back->operation.context, 11);
+    come_back();
+    assert_received(11, first, "message");
     assert_int_equal(posted(), 0);
     assert_nothing_more();
 }
@@ -185,6 +215,7 @@ int main(void)
         OVER(test_message_given_back_to_a_posted_receive),
         OVER(test_receive_that_comes_back_later_is_posted_again),
         OVER(test_receive_that_is_taken_instead_leaves_it_to_the_next),
+        OVER(test_message_for_a_request_that_was_left_is_the_next_receives),
         OVER(test_user_may_cancel_what_was_asked_back),
     };
 

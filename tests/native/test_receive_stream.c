@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that a stream brings: where their payload goes, their place in the order, and every way to end. */
+#include "match/receive_stream.h"
 #include "receive_fixture.h"
 
 #define LIMIT 1000
@@ -30,7 +31,8 @@ static struct ofp_receive *begin(struct receive_fixture *fixture, uint64_t tag, 
     struct ofp_message message = message_from(fixture, 1, tag, length);
     struct ofp_receive *receive = NULL;
 
-    assert_int_equal(ofpi_message_begin(fixture->context, endpoint_of(fixture), &message, false, &receive), 0);
+    assert_int_equal(
+        ofpi_message_begin(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_UNEXPECTED, &receive), 0);
     return receive;
 }
 
@@ -39,7 +41,7 @@ static int refused(struct receive_fixture *fixture, uint64_t tag, uint64_t lengt
     struct ofp_message message = message_from(fixture, 1, tag, length);
     struct ofp_receive *receive;
 
-    return ofpi_message_begin(fixture->context, endpoint_of(fixture), &message, false, &receive);
+    return ofpi_message_begin(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_UNEXPECTED, &receive);
 }
 
 static void want(struct receive_fixture *fixture, uint64_t tag, uint64_t context, void *memory, uint64_t length,
@@ -117,13 +119,59 @@ static void test_the_bound(void **state)
     want(fixture, 6, 1, memory, 500, 0);
     ofpi_receive_complete(begin(fixture, 6, 500), 0, 0);
     assert_completed(fixture, 1, 0);
-    assert_int_equal(ofpi_message_begin(fixture->context, endpoint_of(fixture), &message, true, &promised), 0);
+    assert_int_equal(ofpi_message_begin(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_PROMISED, &promised),
+                     0);
     assert_true(ofpi_announce_only(fixture->context));
     ofpi_receive_complete(promised, ECONNRESET, 0);
     ofpi_receive_complete(receive, ECONNRESET, 0);
     assert_int_equal(statistics_of(fixture).unexpected_bytes, 0);
     assert_int_equal(statistics_of(fixture).unexpected_messages, 0);
     assert_false(ofpi_announce_only(fixture->context));
+}
+
+static int keep_short(struct receive_fixture *fixture, uint64_t tag, const char *payload, uint64_t length)
+{
+    struct ofp_message message = message_from(fixture, 1, tag, length);
+    struct ofp_receive *receive;
+    int result = ofpi_message_begin(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_ANNOUNCED, &receive);
+
+    if (result)
+        return result;
+    ofpi_receive_write(receive, 0, payload, length);
+    ofpi_receive_complete(receive, 0, 0);
+    return 0;
+}
+
+/* What cannot go back to its sender takes the place of an announcement, and only of one. */
+static void test_short_messages_in_place_of_announcements(void **state)
+{
+    struct receive_fixture *fixture = *state;
+    struct ofp_receive *first = begin(fixture, 5, 700);
+    char payload[OFP_SHORT_MESSAGE + 1], memory[700];
+
+    memset(payload, 'p', sizeof(payload));
+    ofpi_receive_complete(first, 0, 0);
+    assert_int_equal(arrive(fixture, 1, 6, payload, 8), -EAGAIN);
+    assert_int_equal(keep_short(fixture, 6, payload, OFP_SHORT_MESSAGE + 1), -ENOBUFS);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(keep_short(fixture, 6, payload, i % 2 ? OFP_SHORT_MESSAGE : 1), 0);
+    assert_int_equal(keep_short(fixture, 6, payload, 0), -ENOBUFS);
+    assert_int_equal(statistics_of(fixture).announced_messages, 4);
+    assert_int_equal(statistics_of(fixture).unexpected_bytes, 700 + 2 * OFP_SHORT_MESSAGE + 2);
+    /* They are here: the loss of their sender does not concern them. */
+    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[1], OFPI_EVERY_WAY, OFP_EPEERLOST);
+    for (uint64_t i = 0; i < 4; i++) {
+        want(fixture, 6, i, memory, 700, 0);
+        assert_completed(fixture, i, 0);
+        assert_memory_equal(memory, payload, i % 2 ? OFP_SHORT_MESSAGE : 1);
+    }
+    assert_int_equal(statistics_of(fixture).announced_messages, 0);
+    /* The two bounds do not touch each other. */
+    assert_int_equal(keep_short(fixture, 6, payload, 1), 0);
+    assert_int_equal(arrive(fixture, 1, 6, payload, 8), -EAGAIN);
+    want(fixture, 5, 7, memory, 700, 0);
+    assert_completed(fixture, 7, 0);
+    assert_int_equal(arrive(fixture, 1, 6, payload, 8), 0);
 }
 
 static void test_the_stream_breaks(void **state)
@@ -215,6 +263,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_its_place_in_the_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_whole_before_it_is_wanted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_bound, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_short_messages_in_place_of_announcements, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_stream_breaks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_discarded_while_it_fills, setup, teardown),
         cmocka_unit_test_setup_teardown(test_claimed_while_it_fills, setup, teardown),

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "parts.h"
+#include "object/region.h"
 
 enum { REGIONS = 300 };
 

@@ -355,9 +355,72 @@ static void test_counters_of_regions(void **state)
     assert_int_equal(ofp_counter_close(reads), 0);
 }
 
+/* What two kinds do to one element would not be one step against each other. */
+static void test_memory_of_devices_atomics(void **state)
+{
+    struct ofp_region_attr attr = {
+        .base = memory, .length = 8, .access = BOTH | OFP_ACCESS_DEVICE_ATOMIC, .remote_read = NULL};
+    struct ofpi_domain *domain = (struct ofpi_domain *)b.domain;
+    struct ofp_region_handle region;
+    struct ofp_remote_access access;
+    uint64_t operand = 1, result, count;
+
+    (void)state;
+    assert_int_equal(ofp_region_register(b.domain, &attr, &region), -EOPNOTSUPP);
+    assert_int_equal(
+        ofp_atomic_query(b.domain, OFP_FETCH_ATOMIC | OFP_DEVICE_ATOMIC, OFP_ATOMIC_SUM, OFP_UINT64, &count),
+        -EOPNOTSUPP);
+    domain->info.caps |= OFP_CAP_DEVICE_ATOMIC;
+    assert_int_equal(ofp_region_register(b.domain, &attr, &region), 0);
+    assert_int_not_equal(region.key, 0);
+    assert_int_equal(reach(region.key, 0, 8, BOTH, &access), 0);
+    assert_int_equal(
+        ofpi_core.atomic_execute(&access, OFP_FETCH_ATOMIC, OFP_ATOMIC_SUM, OFP_UINT64, &operand, NULL, &result),
+        -EACCES);
+    assert_int_equal(memory[0], 0);
+    ofpi_core.remote_release(&access);
+    close_region(region);
+}
+
+/* Of an endpoint that has the core's atomics, and no device. */
+static void test_the_flag_of_devices_atomics(void **state)
+{
+    uint64_t operand = 1, back = 0;
+    struct ofp_region_handle region = lend(memory, 8, BOTH);
+    struct ofp_operation op = {.op = OFP_FETCH_ATOMIC,
+                               .atomic_op = OFP_ATOMIC_SUM,
+                               .datatype = OFP_UINT64,
+                               .flags = OFP_DEVICE_ATOMIC,
+                               .peer = a.peer,
+                               .offset = (uintptr_t)&operand,
+                               .length = 8,
+                               .result_offset = (uintptr_t)&back,
+                               .remote_key = region.key};
+
+    (void)state;
+    assert_int_equal(ofp_post(a.endpoint, &op, 1), -EOPNOTSUPP);
+    op.op = OFP_SEND;
+    assert_int_equal(ofp_post(a.endpoint, &op, 1), -EINVAL);
+    close_region(region);
+}
+
+/* Nothing is kept by a provider that did not ask for it. */
+static void test_memory_of_an_owner(void **state)
+{
+    uint32_t id = 0;
+
+    (void)state;
+    assert_true(ofp_domain_keeps_above(b.domain) == UINT64_MAX);
+    assert_int_equal(ofp_region_own(b.domain, memory, sizeof(memory), &id), -EOPNOTSUPP);
+    assert_int_equal(id, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_memory_of_devices_atomics, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_flag_of_devices_atomics, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_memory_of_an_owner, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rights, setup, teardown),
         cmocka_unit_test_setup_teardown(test_keys, setup, teardown),

@@ -70,7 +70,7 @@ static void test_completions_wait_their_turn(void **state)
     expect(request, 3, 5, false);
     assert_int_equal(ofp_request_finished(request), 0);
     assert_int_equal(request_take(request, 0).error, -EAGAIN);
-    assert_int_equal(ofp_request_notify(request), 0);
+    assert_int_equal(ofp_request_notify(request, false), 0);
     send(room, 150);
     expect(request, 8, 150, true);
     assert_memory_equal(room, "onethree", 8);

@@ -40,7 +40,7 @@ static void expect_stale(ofp_request_t request)
     assert_int_equal(ofp_request_unclaim(request), -ESTALE);
     assert_int_equal(ofp_request_discard(request), -ESTALE);
     assert_int_equal(ofp_request_cancel(request), -ENOENT);
-    assert_int_equal(ofp_request_notify(request), 1);
+    assert_int_equal(ofp_request_notify(request, false), 1);
     assert_int_equal(ofp_request_abandon(request, true), 0);
     assert_int_equal(ofp_start(request, 0, 0), -ESTALE);
     assert_int_equal(ofp_requests_wait(&request, 1, true, -1), 1);
@@ -244,6 +244,66 @@ static void test_beyond_the_transmit_queue(void **state)
     }
 }
 
+/* What a loop of events does before it sleeps: bounded, never asleep, and nothing has to be armed. */
+static void test_spinning(void **state)
+{
+    char in[2][8];
+    struct ofp_cq *queues[] = {a.cq, b.cq};
+    ofp_request_t first = request_trecv(b.endpoint, in[0], sizeof(in[0]), OFP_PEER_ANY, 1), listed = 0;
+    ofp_request_t second = request_trecv(b.endpoint, in[1], sizeof(in[1]), OFP_PEER_ANY, 2);
+
+    (void)state;
+    assert_int_equal(ofp_request_notify(first, true), 0);
+    assert_int_equal(ofp_request_notify(second, true), 0);
+    assert_int_equal(ofp_request_spin(first, 1000), 0);
+    assert_int_equal(ofp_cq_spin(queues, 2, 1000), 0);
+    assert_int_equal(ofp_cq_take_finished(b.cq, &listed, 1), 0);
+    assert_int_equal(request_tsend(a.endpoint, "message", 8, a.peer, 1), 0);
+    while (!ofp_cq_spin(queues, 2, 1000))
+        ofp_domain_progress(a.domain);
+    assert_int_equal(ofp_request_spin(first, 0), 1);
+    assert_int_equal(ofp_request_spin(second, 0), 0);
+    assert_int_equal(ofp_cq_take_finished(b.cq, &listed, 1), 1);
+    assert_int_equal(listed, first);
+    assert_int_equal(ofp_cq_spin(&b.cq, 1, 0), 0);
+    assert_int_equal(request_take(first, 0).length, 8);
+    assert_int_equal(ofp_request_spin(first, 0), 1);
+    ofp_request_abandon(second, true);
+}
+
+/* What one round of progress brings, and never a wait. */
+static void test_taking_at_once(void **state)
+{
+    char in[8];
+    struct ofp_completion completion;
+    ofp_request_t request = request_trecv(b.endpoint, in, sizeof(in), OFP_PEER_ANY, 1);
+    int result;
+
+    (void)state;
+    assert_int_equal(ofp_request_take_at_once(request, &completion), 0);
+    assert_int_equal(request_tsend(a.endpoint, "message", 8, a.peer, 1), 0);
+    while (!(result = ofp_request_take_at_once(request, &completion)))
+        ofp_domain_progress(a.domain);
+    assert_int_equal(result, 1);
+    assert_int_equal(completion.length, 8);
+    assert_int_equal(ofp_request_take_at_once(request, &completion), -ESTALE);
+}
+
+static void test_one_that_was_not_started_tells_nothing(void **state)
+{
+    char in[8];
+    struct ofp_operation op = {.op = OFP_TRECV, .peer = OFP_PEER_ANY, .region = OFP_REGION_PROCESS};
+    ofp_request_t prepared;
+
+    (void)state;
+    op.offset = (uint64_t)(uintptr_t)in;
+    op.length = sizeof(in);
+    prepared = ofp_prepare(b.endpoint, &op);
+    assert_true(prepared > 0);
+    assert_int_equal(ofp_request_notify(prepared, false), -EINVAL);
+    ofp_request_abandon(prepared, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +315,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_two_takers, open_sides, close_sides),
         cmocka_unit_test_setup_teardown(test_two_sleeping_takers, open_sides, close_sides),
         cmocka_unit_test_setup_teardown(test_beyond_the_transmit_queue, open_sides, close_sides),
+        cmocka_unit_test_setup_teardown(test_spinning, open_sides, close_sides),
+        cmocka_unit_test_setup_teardown(test_taking_at_once, open_sides, close_sides),
+        cmocka_unit_test_setup_teardown(test_one_that_was_not_started_tells_nothing, open_sides, close_sides),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

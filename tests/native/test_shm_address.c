@@ -14,7 +14,8 @@
 
 #include "base/address.h"
 #include "base/core.h"
-#include "domain.h"
+#include "object/domain.h"
+#include "provider/provider_registry.h"
 
 const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
 
@@ -145,6 +146,18 @@ static void test_format(void **state)
     assert_int_equal(shm_address_format(&address, sizeof(address), shown, sizeof(shown)), -EINVAL);
 }
 
+static void test_reaches(void **state)
+{
+    struct shm_address address;
+    char text[OFP_TEXT_MAX];
+
+    (void)state;
+    assert_int_equal(resolve(NULL, "7471", &address, text), 0);
+    assert_int_equal(shm_address_reaches(address.host, &address, text, sizeof(text)), 0);
+    assert_int_equal(shm_address_reaches(address.host + 1, &address, text, sizeof(text)), -EHOSTUNREACH);
+    assert_non_null(strstr(text, "7471 is on another host"));
+}
+
 static void test_socket_is_abstract(void **state)
 {
     struct shm_address address;
@@ -198,7 +211,7 @@ int main(void)
         cmocka_unit_test(test_this_host),    cmocka_unit_test(test_other_hosts),
         cmocka_unit_test(test_services),     cmocka_unit_test(test_check),
         cmocka_unit_test(test_format),       cmocka_unit_test(test_socket_is_abstract),
-        cmocka_unit_test(test_unknown_host),
+        cmocka_unit_test(test_unknown_host), cmocka_unit_test(test_reaches),
     };
 
     return cmocka_run_group_tests(tests, load, NULL);

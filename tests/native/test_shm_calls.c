@@ -162,7 +162,7 @@ static void wrong_word_process(struct shared *shared, uint32_t rank)
         struct shm_packet packet = shm_packet_of(shm_endpoint_of(side.endpoint), SHM_HELLO), answer;
         int fd = connect_to(shared, VICTIM);
 
-        packet.address = named(shared->name, BYSTANDER);
+        packet.address = address_of_rank(shared, BYSTANDER);
         packet.number = 1;
         greet(&side, fd, &packet, sizeof(packet));
         CHECK_EQUAL(recv(fd, &answer, sizeof(answer), 0), sizeof(answer));
@@ -210,7 +210,7 @@ static void name_process(struct shared *shared, uint32_t rank)
         struct shm_packet packet = shm_packet_of(shm_endpoint_of(side.endpoint), SHM_HELLO);
         struct shm_packet answer;
 
-        packet.address = named(shared->name, BYSTANDER);
+        packet.address = address_of_rank(shared, BYSTANDER);
         packet.number = 1;
         wait_until(&shared->words[WORD_HELD], 1);
         for (unsigned i = 0; i < 5; i++) {

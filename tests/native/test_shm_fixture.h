@@ -33,7 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "domain.h"
+#include "object/domain.h"
+#include "provider/provider_registry.h"
 #include "shm.h"
 
 const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
@@ -46,7 +47,7 @@ const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);
 struct shared {
     _Atomic uint32_t meeting_points[MEETING_POINTS];
     _Atomic uint32_t words[64]; /* for the tests' own use */
-    char name[32];              /* common part of the services of one test */
+    uint32_t first_port;        /* of the processes' services */
     uint32_t count;             /* processes */
 };
 
@@ -78,6 +79,25 @@ static inline uint64_t now_ns(void)
 
 /* ------------------------------------------------------------------------------------------------------- processes */
 
+/* Of each program that runs at the same time; a rank is one of them. */
+#define PORTS 1000u
+
+/* Ports that no other of these programs has: whoever binds the socket has them, until the process ends. */
+static inline uint32_t reserve_ports(void)
+{
+    static uint32_t first;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = first ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    for (uint32_t block = 2; !first && block < 65; block++) {
+        snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "ofipy-native-tests-%u", block);
+        if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+            first = block * PORTS;
+    }
+    assert_true(first);
+    return first;
+}
+
 typedef void process_function(struct shared *shared, uint32_t rank);
 
 #define KILLED 0x10000 /* the expected end of a process: by SIGKILL */
@@ -88,7 +108,6 @@ typedef void process_function(struct shared *shared, uint32_t rank);
  */
 static inline bool run_processes_first(uint32_t count, process_function *function, const int *expected)
 {
-    static uint32_t runs;
     struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t *children = calloc(count, sizeof(*children));
     uint64_t deadline = now_ns() + PATIENCE;
@@ -96,7 +115,7 @@ static inline bool run_processes_first(uint32_t count, process_function *functio
     bool as_expected = true;
 
     assert_true(shared != MAP_FAILED && children);
-    snprintf(shared->name, sizeof(shared->name), "t%d-%u", (int)getpid(), runs++);
+    shared->first_port = reserve_ports();
     shared->count = count;
     fflush(NULL);
     for (uint32_t rank = 0; rank < count; rank++) {
@@ -139,6 +158,14 @@ static inline bool run_processes_first(uint32_t count, process_function *functio
 static inline void run_processes(uint32_t count, process_function *function, const int *expected)
 {
     assert_true(run_processes_first(count, function, expected));
+}
+
+/* Two of them, which have a setting of their own. */
+static inline void with_setting(const char *name, const char *value, process_function *function)
+{
+    setenv(name, value, 1);
+    run_processes(2, function, NULL);
+    unsetenv(name);
 }
 
 static inline void wait_until(const _Atomic uint32_t *word, uint32_t value)
@@ -222,7 +249,7 @@ static inline void endpoint_open(struct side *side, const char *service, uint64_
 
 static inline void service_of(const struct shared *shared, uint32_t rank, char service[40])
 {
-    snprintf(service, 40, "%.30s-%u", shared->name, rank % 1000u);
+    snprintf(service, 40, "%u", shared->first_port + rank % PORTS);
 }
 
 static inline void side_open(struct side *side, const struct shared *shared, uint32_t rank)
@@ -283,17 +310,22 @@ static inline struct shm_address address_of(const char *service)
     return address;
 }
 
+static inline struct shm_address address_of_rank(const struct shared *shared, uint32_t rank)
+{
+    char service[40];
+
+    service_of(shared, rank, service);
+    return address_of(service);
+}
+
 /* A connection to the socket of an endpoint, on which nothing has been said. */
 static inline int connect_to(const struct shared *shared, uint32_t rank)
 {
-    struct shm_address address;
+    struct shm_address address = address_of_rank(shared, rank);
     struct sockaddr_un socket_address;
-    char service[40];
     socklen_t length;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-    service_of(shared, rank, service);
-    address = address_of(service);
     length = shm_address_socket(&address, &socket_address);
     CHECK_EQUAL(connect(fd, (struct sockaddr *)&socket_address, length), 0);
     return fd;

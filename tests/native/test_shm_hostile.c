@@ -71,7 +71,7 @@ static void test_foreign_header(void **state)
     int fd;
 
     (void)state;
-    assert_int_equal(shm_segment_create(&own, 4, 4096, 3, 77, &fd, text, sizeof(text)), 0);
+    assert_int_equal(shm_segment_create(&own, 4, 4096, 3, 77, NULL, &fd, text, sizeof(text)), 0);
     assert_int_equal(shm_segment_reserve_bounce(&own, fd, text, sizeof(text)), 0);
     memcpy(&good, own.header, offsetof(struct shm_header, tail));
     assert_int_equal(shm_segment_map(&foreign, fd, text, sizeof(text)), 0);

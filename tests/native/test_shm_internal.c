@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The internal channel over shared memory, and towards an owner of an older ofipy, which does not know it. */
 #include "internal_channel.h"
+#include "object/peer.h"
 #include "shm.h"
 
 static void test_an_owner_that_does_not_know_it(void **state)

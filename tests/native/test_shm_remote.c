@@ -1,75 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * RMA and atomics over shared memory: every way to a peer's memory, that the direct ways need nobody there, and the
- * agreement between who reaches into a region and who closes it.
- */
-#include "link/table.h"
-#include "shm.h"
-#include "test_shm_fixture.h"
-
-enum { OWNER, VISITOR };
-enum { PLAIN = 1, MAPPED = 2, SEALED = 3 };
-#define SIZE 204800 /* whole pages */
-
-/* --------------------------------------------------------------------------------------------------------- set-up */
-
-static uint32_t register_key(struct side *side, uint8_t *base, uint64_t length, uint32_t access, uint64_t key)
-{
-    struct ofp_region_attr attr = {.base = base, .length = length, .access = access, .has_key = 1, .key = key};
-    struct ofp_region_handle handle;
-
-    CHECK_EQUAL(ofp_region_register(side->domain, &attr, &handle), 0);
-    return handle.id;
-}
-
-static uint8_t *allocate_key(struct side *side, uint64_t length, uint64_t key, uint32_t *id)
-{
-    struct ofp_region_attr attr = {.length = length, .access = BOTH_WAYS, .has_key = 1, .key = key};
-    struct ofp_region_handle handle;
-    char text[OFP_TEXT_MAX];
-
-    CHECK_EQUAL(ofp_region_allocate(side->domain, &attr, &handle, text, sizeof(text)), 0);
-    *id = handle.id;
-    return handle.base;
-}
-
-static struct shm_link *link_to(struct side *side, uint32_t peer)
-{
-    const struct shm_endpoint *endpoint = shm_endpoint_of(side->endpoint);
-
-    for (uint32_t i = 1; i < endpoint->link_capacity; i++)
-        if (endpoint->links[i] && endpoint->links[i]->peer && endpoint->links[i]->peer->index == peer)
-            return endpoint->links[i];
-    return NULL;
-}
-
-static void finish_one(struct side *side, struct ofp_operation op)
-{
-    op.context = 1;
-    post(side, op);
-    CHECK_EQUAL(next_completion(side).error, 0);
-}
-
-/* Until the peer's table is here, and the arena that a region lies in. */
-static void map_what_there_is(struct side *side, uint32_t peer)
-{
-    uint64_t deadline = now_ns() + PATIENCE;
-    struct shm_target target;
-    uint8_t byte;
-
-    for (;;) {
-        struct shm_link *link;
-        const struct shm_region_entry *table;
-
-        finish_one(side, remote(OFP_READ, peer, &byte, 1, MAPPED, 1));
-        link = link_to(side, peer);
-        table = shm_table_of(link);
-        if (table && shm_table_find(table, MAPPED, &target) && target.arena &&
-            shm_foreign_memory(link, target.arena, target.arena_offset, target.length))
-            return;
-        CHECK(now_ns() < deadline);
-    }
-}
+/* RMA and atomics over shared memory: every way to a peer's memory, and that the direct ways need nobody there. */
+#include "test_shm_memory.h"
 
 /* ------------------------------------------------------------------------------------------------------------ ways */
 
@@ -136,16 +67,6 @@ static void use_atomics(struct side *side, uint32_t peer, uint64_t key)
     finish_one(side, remote(OFP_READ, peer, fetched, sizeof(fetched), key, 1));
     for (uint64_t i = 0; i < 20000; i++)
         CHECK_EQUAL(fetched[i], i % 2 ? i : 2 * i);
-}
-
-static void refuse(struct side *side, struct ofp_operation op, int reason)
-{
-    struct ofp_completion row;
-
-    post(side, op);
-    row = next_completion(side);
-    CHECK_EQUAL(row.error, OFP_EREMOTE);
-    CHECK_EQUAL(row.provider_error, reason);
 }
 
 static void be_refused(struct side *side, uint32_t peer, uint8_t *out)
@@ -226,28 +147,47 @@ static void test_every_way(void **state)
 
 /* ------------------------------------------------------------------------------------------------ without the owner */
 
+/* The owner counts in the same word, with atomics of C. */
+#define ADDS 50000
+static void add_to_counter(struct side *side, uint32_t peer)
+{
+    uint64_t fetched, before = 0;
+
+    for (uint32_t i = 0; i < ADDS; i++) {
+        finish_one(side, add_one(peer, COUNTER, &fetched));
+        CHECK(i == 0 || fetched > before);
+        before = fetched;
+    }
+}
+
 static void passive_process(struct shared *shared, uint32_t rank)
 {
     static uint8_t plain[SIZE], out[SIZE], in[SIZE];
     struct side side;
-    uint32_t ids[2];
+    uint32_t ids[3];
     uint8_t *mapped;
+    _Atomic uint64_t *counter;
 
     side_open(&side, shared, rank);
     ids[0] = register_key(&side, plain, SIZE, BOTH_WAYS, PLAIN);
     mapped = allocate_key(&side, SIZE, MAPPED, &ids[1]);
+    counter = (_Atomic uint64_t *)(void *)allocate_key(&side, sizeof(*counter), COUNTER, &ids[2]);
     meet_all(shared, 0);
     if (rank == OWNER) {
         progress_until(&side, &shared->words[0], 1);
+        for (uint32_t i = 0; i < ADDS; i++)
+            ofp_fetch_add(counter, 1);
         /* Not one call of the library until the visitor is through. */
         wait_until(&shared->words[0], 2);
         check_filled(plain, SIZE, 1);
         check_filled(mapped, SIZE, 2);
+        CHECK_EQUAL(ofp_load_acquire(counter), 2 * ADDS);
     } else {
         uint32_t peer = insert_rank(&side, shared, OWNER);
 
         map_what_there_is(&side, peer);
         ofp_store_release(&shared->words[0], 1);
+        add_to_counter(&side, peer);
         for (uint32_t key = PLAIN; key <= MAPPED; key++) {
             fill(out, SIZE, key);
             finish_one(&side, remote(OFP_WRITE, peer, out, SIZE, key, 1));
@@ -257,7 +197,7 @@ static void passive_process(struct shared *shared, uint32_t rank)
         ofp_store_release(&shared->words[0], 2);
     }
     meet_all_busy(&side, shared, 1);
-    side_close_with(&side, ids, 2);
+    side_close_with(&side, ids, 3);
 }
 
 static void test_direct_needs_nobody_there(void **state)
@@ -301,78 +241,12 @@ static void test_more_regions_than_entries(void **state)
     run_processes(2, many_process, NULL);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- visits */
-
-enum ending { LEAVES, DIES, STAYS };
-static enum ending ending;
-static bool closes_endpoint;
-
-static void visiting_process(struct shared *shared, uint32_t rank)
-{
-    struct side side;
-    uint32_t id;
-    uint64_t began, took;
-
-    side_open(&side, shared, rank);
-    allocate_key(&side, SIZE, MAPPED, &id);
-    meet_all(shared, 0);
-    if (rank == OWNER) {
-        progress_until(&side, &shared->words[0], 1);
-        began = now_ns();
-        ofp_store_release(&shared->words[0], 2);
-        if (closes_endpoint)
-            endpoint_close(&side);
-        CHECK_EQUAL(ofp_region_close(side.domain, id), 0);
-        took = now_ns() - began;
-        /* A visitor is waited for; one that is dead is not, and one that stays not for ever. */
-        CHECK(ending != LEAVES || took >= SECONDS / 5);
-        CHECK(ending == STAYS || closes_endpoint || took < SECONDS * 3 / 2);
-        ofp_store_release(&shared->words[0], 3);
-        if (!closes_endpoint)
-            endpoint_close(&side);
-        CHECK_EQUAL(ofp_domain_close(side.domain), 0);
-    } else {
-        uint32_t peer = insert_rank(&side, shared, OWNER);
-        struct shm_target target;
-        struct shm_link *link;
-
-        map_what_there_is(&side, peer);
-        link = link_to(&side, peer);
-        CHECK(shm_table_find(shm_table_of(link), MAPPED, &target));
-        CHECK(shm_visit(link, &target));
-        ofp_store_release(&shared->words[0], 1);
-        wait_until(&shared->words[0], 2);
-        usleep(200000);
-        if (ending == DIES)
-            raise(SIGKILL);
-        if (ending == STAYS)
-            wait_until(&shared->words[0], 3);
-        /* The region is closed, or about to be: what was moved does not count, and nobody enters any more. */
-        CHECK(!shm_visit_end(link, &target) || closes_endpoint);
-        CHECK(!shm_visit(link, &target));
-        side_close_with(&side, &id, 1);
-    }
-}
-
-static void test_closing_meets_a_visitor(void **state)
-{
-    static const int dies[] = {0, KILLED};
-
-    (void)state;
-    for (int kind = 0; kind < 2; kind++) {
-        closes_endpoint = kind;
-        for (ending = LEAVES; ending <= STAYS; ending++)
-            run_processes(2, visiting_process, ending == DIES ? dies : NULL);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_way),
         cmocka_unit_test(test_direct_needs_nobody_there),
         cmocka_unit_test(test_more_regions_than_entries),
-        cmocka_unit_test(test_closing_meets_a_visitor),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The internal channel over TCP, and towards peers without the extension, or with one that does not offer it. */
 #include "internal_channel.h"
+#include "object/peer.h"
 #include "objects.h"
 
 static void test_a_peer_without_the_extension(void **state)

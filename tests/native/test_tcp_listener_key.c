@@ -145,8 +145,8 @@ static uint8_t *put_address(uint8_t *to, const union tcp_address *address)
     return to + 6;
 }
 
-/* What the README says of it, for whoever has connected with `fd`. */
-static void connectors_proof(int fd, const uint8_t *nonce, const uint8_t *their_nonce, uint8_t proof[TCP_PROOF_SIZE])
+/* What the README says of it, for whoever has connected with `fd`; role 'c' is its own. */
+static void proof_of(char role, int fd, const uint8_t *nonce, const uint8_t *their_nonce, uint8_t proof[TCP_PROOF_SIZE])
 {
     union tcp_address own, theirs;
     socklen_t length = sizeof(own);
@@ -154,7 +154,7 @@ static void connectors_proof(int fd, const uint8_t *nonce, const uint8_t *their_
 
     assert_int_equal(getsockname(fd, &own.any, &length), 0);
     assert_int_equal(getpeername(fd, &theirs.any, &length), 0);
-    *end++ = 'c';
+    *end++ = (uint8_t)role;
     memcpy(end, nonce, NONCE_SIZE);
     memcpy(end + NONCE_SIZE, their_nonce, NONCE_SIZE);
     end = put_address(put_address(end + 2 * NONCE_SIZE, &own), &theirs);
@@ -194,7 +194,7 @@ static void test_clients_that_prove_nothing(void **state)
     node_open_with(&server, KEY);
     passive = listener_open(&server, 0, true);
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        uint8_t hello[HELLO_SIZE], own_hello[40] = {0}, proof[PROOF_MESSAGE_SIZE], right[TCP_PROOF_SIZE];
+        uint8_t hello[HELLO_SIZE], own_hello[40] = {0}, right[TCP_PROOF_SIZE], proof[PROOF_MESSAGE_SIZE];
         const uint8_t *nonce = hello + HELLO_SIZE - NONCE_SIZE;
         int fd = raw_connect(passive);
 
@@ -206,19 +206,21 @@ static void test_clients_that_prove_nothing(void **state)
             if (attempt == REFLECTED)
                 memcpy(own_hello + 8, nonce, NONCE_SIZE);
             raw_message(fd, (struct tcp_header){.op = TCP_HELLO}, own_hello);
-            assert_true(raw_read(&server, fd, proof, sizeof(proof)));
-            connectors_proof(fd, own_hello + 8, attempt == REPLAYED ? old_nonce : nonce, right);
+            hears_nothing(&server);
+            /* The listener keeps its own proof back until it has ours. */
+            assert_int_equal(recv(fd, own_hello, 1, MSG_DONTWAIT), -1);
+            assert_int_equal(errno, EAGAIN);
+            proof_of(attempt == REFLECTED ? 'a' : 'c', fd, own_hello + 8, attempt == REPLAYED ? old_nonce : nonce,
+                     right);
         }
         memcpy(old_nonce, nonce, NONCE_SIZE);
         if (attempt == NO_PROOF_BUT_A_MESSAGE)
             raw_message(fd, (struct tcp_header){.op = TCP_TAG, .tag = 7}, NULL);
         else if (attempt == NO_PROOF_BUT_A_REQUEST)
             raw_control(fd, TCP_CONNREQ, true, "now");
-        else if (attempt == REFLECTED)
-            raw_write(fd, proof, sizeof(proof));
         else if (attempt == GUESSED)
             raw_message(fd, (struct tcp_header){.op = TCP_PROOF}, NULL);
-        else if (attempt > REFLECTED)
+        else
             raw_message(fd, (struct tcp_header){.op = TCP_PROOF}, right);
         hears_nothing(&server);
         if (attempt != PROVEN) {
@@ -226,6 +228,8 @@ static void test_clients_that_prove_nothing(void **state)
             hears_nothing(&server);
             continue;
         }
+        assert_true(raw_read(&server, fd, proof, sizeof(proof)));
+        assert_int_equal(proof[1], TCP_PROOF);
         raw_control(fd, TCP_CONNREQ, true, "now");
         {
             struct ofp_event event = expect_event(&server, OFP_EVENT_CONNREQ, 0, "now");

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "parts.h"
+#include "base/timer.h"
 
 enum { TIMERS = 200 };
 

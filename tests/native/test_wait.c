@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting, waking and requests: threads that sleep, descriptors that become readable, the helper thread, fork. */
+#include "progress/progress.h"
 #include "request_fixture.h"
 
 #include <poll.h>
@@ -328,7 +329,7 @@ static void test_notified_request_is_listed(void **state)
     struct pollfd entry = {.fd = ofp_cq_fileno(b.cq), .events = POLLIN};
 
     (void)state;
-    assert_int_equal(ofp_request_notify(request), 0);
+    assert_int_equal(ofp_request_notify(request, false), 0);
     assert_int_equal(ofp_cq_arm(b.cq), 1);
     assert_int_equal(request_tsend(a.endpoint, &sent, 8, a.peer, 3), 0);
     ofp_domain_progress(a.domain);
@@ -336,7 +337,7 @@ static void test_notified_request_is_listed(void **state)
     while (ofp_cq_finished(b.cq, &listed, 1) == 0)
         ;
     assert_int_equal(listed, request);
-    assert_int_equal(ofp_request_notify(request), 1);
+    assert_int_equal(ofp_request_notify(request, false), 1);
     ofp_request_abandon(request, false);
 }
 

@@ -33,7 +33,8 @@ class RemoteError(AssertionError):
 class Node:
     """A worker process on a host; its methods are those of worker.py's Node."""
 
-    def __init__(self, host: Host, **variables: object) -> None:
+    def __init__(self, host: Host, runtime: str | None = None, **variables: object) -> None:
+        """`runtime`: the folder that the user's session has for such files, where it is not this one's."""
         self.process = subprocess.Popen(
             host.inside(sys.executable, "-P", str(WORKER)),
             stdin=subprocess.PIPE,
@@ -42,6 +43,7 @@ class Node:
             cwd=tempfile.gettempdir(),
             env={
                 **os.environ,
+                **({"XDG_RUNTIME_DIR": runtime} if runtime is not None else {}),
                 "OFIPY_TCP_USER_TIMEOUT": str(USER_TIMEOUT),
                 **{f"OFIPY_{name}": str(value) for name, value in variables.items()},
             },

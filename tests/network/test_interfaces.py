@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,23 @@ def test_an_interface_that_is_asked_for(network: Network, start: Start, by: str)
     assert address.startswith(f"tcp://[{wires[1].v6}]:" if family else f"tcp://{wires[1].v4}:")
     say_hello(node, address, other, other_address)
     say_hello(other, other_address, node, address)
+
+
+def test_every_interface(network: Network, start: Start) -> None:
+    host, wires = host_with_two(network)
+    node = start(host, INTERFACE="any")
+    assert node.domains() == ["any"]
+    port = node.open().rpartition(":")[2]
+    for number, wire in enumerate(wires):
+        far = network.host()
+        network.wire(far, switch=number)
+        for family in ("", "-ipv6"):
+            other = start(far)
+            address = f"tcp://[{ip_address(wire.v6)}]:{port}" if family else f"tcp://{wire.v4}:{port}"
+            other_address = other.open(domain=f"eth0{family}")
+            say_hello(other, other_address, node, address)
+            # It answers from the address that the other one knows it by.
+            say_hello(node, address, other, other_address)
 
 
 def test_an_interface_that_is_not_there(network: Network, start: Start) -> None:

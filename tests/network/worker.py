@@ -10,11 +10,15 @@ import sys
 import threading
 import time
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import ofipy
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
+import adder
 
 TIMEOUT = 60
 LARGEST = 1 << 20
@@ -160,10 +164,12 @@ class Node:
         found = ofipy.getinfo(provider="tcp", ep_type="rdm", explain=True)
         return next(each.reason for each in found if each.provider == "tcp") or ""
 
-    def open(self, domain: str = "", service: int | None = None, **variables: object) -> str:
+    def open(
+        self, domain: str = "", service: int | None = None, provider: str = "tcp", **variables: object
+    ) -> str:
         """Open an endpoint on that interface, or on the preferred one, with these settings; its address."""
         os.environ.update({f"OFIPY_{name}": str(value) for name, value in variables.items()})
-        infos = ofipy.getinfo(provider="tcp", ep_type="rdm", caps="msg|tagged|rma|atomic")
+        infos = ofipy.getinfo(provider=provider, ep_type="rdm", caps="msg|tagged|rma|atomic")
         info = next(info for info in infos if domain in ("", info.domain))
         self.ep = ofipy.Fabric(info).domain(progress="auto").endpoint(service=service).enable()
         return str(self.ep.address)
@@ -179,6 +185,38 @@ class Node:
     def warnings(self) -> list[str]:
         """What the library has warned of so far."""
         return self._warnings.texts
+
+    def become(self, user: int) -> None:
+        """Go on as this user, who may not read what providers are loaded from."""
+        ofipy.getinfo(explain=True)
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+
+    def blob(self) -> str:
+        """Bytes of the address."""
+        return bytes(self.ep.address).hex()
+
+    def way(self, address: str) -> str:
+        """By which provider that peer is reached."""
+        return self.ep.way(self.ep.insert(bytes.fromhex(address)))
+
+    def unexpected(self) -> int:
+        """Messages that nobody has received."""
+        return self.ep.stats().unexpected_messages
+
+    def count_here(self) -> str:
+        """A number in which everybody may count; its handle."""
+        self._number = np.zeros(1, np.uint64)
+        self._region = self.ep.register(self._number, access="remote_read|remote_write")
+        return bytes(self._region.remote).hex()
+
+    def count(self, address: str, remote: str, times: int) -> int:
+        """Add one to that number so often; the sum of what it was before."""
+        return int(adder.add(self.ep, bytes.fromhex(address), bytes.fromhex(remote), times).sum())
+
+    def counted(self) -> int:
+        return int(self._number[0])
 
     def close(self) -> None:
         self.ep.fabric.close()

@@ -11,20 +11,30 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-WORKER = Path(__file__).with_name("worker.py")
-
 
 class Worker:
-    """A process that runs one function of worker.py and talks JSON, a line each way."""
+    """A process that runs one function of worker.py, or of another program, and talks JSON, a line each way."""
 
-    def __init__(self, function: str, *arguments: object, before: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        function: str,
+        *arguments: object,
+        before: Callable[[], None] | None = None,
+        program: str = "worker.py",
+    ) -> None:
+        self.function = function
+        self.told: list[object] = []
+        self.killed = False
+        self._errors = tempfile.TemporaryFile("a+")  # noqa: SIM115 (closed by close())
         self.process = subprocess.Popen(
-            [sys.executable, "-P", str(WORKER), function, json.dumps(arguments)],
+            [sys.executable, "-P", str(Path(__file__).with_name(program)), function, json.dumps(arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=self._errors,
             text=True,
             preexec_fn=before,
             cwd=tempfile.gettempdir(),
@@ -39,34 +49,60 @@ class Worker:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, f"worker {self.process.pid} ended with {self.process.wait()}"
-        return json.loads(line)
+        self.told.append(json.loads(line))
+        return self.told[-1]
+
+    def errors(self) -> str:
+        """What it has written to standard error."""
+        self._errors.seek(0)
+        return self._errors.read()
 
     def kill(self) -> None:
+        self.killed = True
         os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def end(self) -> int:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        status = self.process.wait(timeout=60)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        return status
+        return self.process.wait(timeout=60)
+
+    def close(self) -> None:
+        """End it, whatever it does; what it had to say of errors goes to the report of the test."""
+        if self.process.poll() is None:
+            self.kill()
+        sys.stderr.write(self.errors())
+        for stream in (self.process.stdin, self.process.stdout, self._errors):
+            if stream is not None:
+                stream.close()
+
+
+def leftovers() -> set[str]:
+    """Names that a transport could leave in the file system."""
+    return {
+        f"{folder}/{name}"
+        for folder in ("/dev/shm", "/tmp")
+        for name in os.listdir(folder)
+        if "ofipy" in name
+    }
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    before = leftovers()
+    yield
+    assert leftovers() <= before
 
 
 @pytest.fixture
 def workers() -> Iterator[Callable[..., Worker]]:
     started: list[Worker] = []
 
-    def start(function: str, *arguments: object, before: Callable[[], None] | None = None) -> Worker:
-        worker = Worker(function, *arguments, before=before)
+    def start(function: str, *arguments: object, **options: Any) -> Worker:
+        worker = Worker(function, *arguments, **options)
         started.append(worker)
         return worker
 
     yield start
     for worker in started:
-        if worker.process.poll() is None:
-            worker.kill()
-        for stream in (worker.process.stdin, worker.process.stdout):
-            if stream is not None and not stream.closed:
-                stream.close()
+        worker.close()

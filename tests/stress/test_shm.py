@@ -15,23 +15,6 @@ STRESS = bool(os.environ.get("OFIPY_STRESS"))
 Start = Callable[..., Any]
 
 
-def leftovers() -> set[str]:
-    """Names that a transport could leave in the file system."""
-    return {
-        f"{folder}/{name}"
-        for folder in ("/dev/shm", "/tmp")
-        for name in os.listdir(folder)
-        if "ofipy" in name
-    }
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Any:
-    before = leftovers()
-    yield
-    assert leftovers() <= before
-
-
 def run_all_to_all(
     workers: Start, size: int, rounds: int, length: int, before: Any = None
 ) -> list[dict[str, float]]:

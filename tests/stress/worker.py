@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the processes of the stress tests do; run as ``worker.py FUNCTION JSON-ARGUMENTS``."""
+"""What the processes of the stress tests do; run as ``worker.py FUNCTION JSON-ARGUMENTS``.
+
+Where an operation fails, the process ends with the first error that it met on the last line of standard error.
+"""
 
 import contextlib
 import ctypes
 import gc
 import json
 import os
+import queue
 import resource
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +35,29 @@ def hear() -> list:
     return json.loads(line)
 
 
+@contextlib.contextmanager
+def for_anyone() -> Iterator[None]:
+    """Wait within for whoever comes: only here the process may be interrupted, since nobody tells that no one will."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def finish(requests: Sequence[ofipy.Request], timeout: float) -> None:
+    """Wait for all, but not long for those that may depend, by way of other processes, on one that has failed."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        with contextlib.suppress(ofipy.TimedOut):
+            ofipy.wait_all(requests, timeout=1)
+            return
+        for request in requests:
+            if request.done:
+                request.wait()
+    ofipy.wait_all(requests, timeout=0)
+
+
 def all_to_all(rank: int, size: int, rounds: int, length: int) -> None:
     """Send to every peer and receive from every peer, `rounds` times; contents say who sent what."""
     with ofipy.open(provider="shm") as ep:
@@ -38,7 +68,7 @@ def all_to_all(rank: int, size: int, rounds: int, length: int) -> None:
             receives = [ep.trecv_into(inboxes[source], peers[source], tag=number) for source in range(size)]
             out = np.full(length, (rank * 7 + number) % 251, dtype=np.uint8)
             sends = [ep.tsend(out, peer, tag=number) for peer in peers]
-            ofipy.wait_all([*receives, *sends], timeout=100)
+            finish([*receives, *sends], timeout=100)
             expected = (np.arange(size) * 7 + number) % 251
             assert (inboxes == expected[:, None]).all(), f"round {number}: wrong contents"
         usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -52,7 +82,8 @@ def sink(tag: int) -> None:
         tell(bytes(ep.address).hex())
         while True:
             try:
-                message = ep.trecv(tag=tag).wait(timeout=60)
+                with for_anyone():
+                    message = ep.trecv(tag=tag).wait(timeout=60)
                 tell({"length": message.length, "first": message.data[0] if message.length else None})
             except ofipy.FabricError as error:
                 tell({"error": type(error).__name__, "text": str(error)})
@@ -79,10 +110,12 @@ def open_and_close(cycles: int) -> None:
         return {"descriptors": len(os.listdir("/proc/self/fd")), "memory": pages * resource.getpagesize()}
 
     early: dict[str, int] = {}
+    hooks = os.environ.get("OFIPY_HOOKS")
     for cycle in range(cycles):
         if cycle == cycles // 5:
             early = measure()
-        with ofipy.open(provider="shm") as ep:
+        # Each is the first endpoint of a domain, which would draw the same faults of one seed, the last of the options.
+        with ofipy.open(provider="shm", hooks=hooks and f"{hooks}{cycle}") as ep:
             ep.tsend(b"x", ep.insert(ep.address), tag=1).wait(timeout=10)
             assert ep.trecv(tag=1).wait(timeout=10).data == b"x"
     tell([early, measure()])
@@ -102,22 +135,29 @@ def idle(seconds: float) -> None:
 
 
 def run_threads(functions: list[Callable[[], None]]) -> None:
-    """Run them at the same time; the first failure is raised here."""
-    failed: list[BaseException] = []
+    """Run them at the same time; the first failure is raised here at once, since others may wait for that thread."""
+    ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
     def guard(function: Callable[[], None]) -> None:
         try:
             function()
         except BaseException as error:
-            failed.append(error)
+            # Damage is told, whoever was first.
+            if isinstance(error, AssertionError):
+                traceback.print_exc()
+            ended.put(error)
+        else:
+            ended.put(None)
 
     threads = [threading.Thread(target=guard, args=(function,)) for function in functions]
     for thread in threads:
         thread.start()
+    for _ in threads:
+        error = ended.get()
+        if error is not None:
+            raise error
     for thread in threads:
         thread.join()
-    if failed:
-        raise failed[0]
 
 
 def exchange(
@@ -143,7 +183,8 @@ def exchange(
         assert np.array_equal(room, out), f"thread {thread}, round {number}: wrong contents"
         if kind == 3:
             never = ep.trecv_into(bytearray(8), peer, tag=2**32 + thread)
-            assert never.cancel()
+            if not never.cancel():
+                raise never.exception() or AssertionError("a message that nobody sent")
         if kind == 4:
             assert ep.probe(peer, tag=2**32 + thread) is None
         ep.atomic(np.uint64(1), peer, counter, op="sum", complete="delivery").wait(timeout=60)
@@ -191,7 +232,8 @@ def one_queue(posters: int, readers: int, each: int) -> None:
             while sum(map(len, seen)) < 2 * posters * each:
                 with contextlib.suppress(ofipy.TimedOut):
                     rows = batch.wait(timeout=0.05)
-                    assert not rows["error"].any()
+                    for row in rows[rows["error"] != 0]:
+                        raise ep.cq.exception(row)
                     seen[reader] += [int(context) for context in rows["context"]]
 
         posting = [lambda poster=poster: post(poster) for poster in range(posters)]
@@ -225,13 +267,18 @@ def idle_peers(hub: str) -> None:
 
 
 def echo() -> None:
+    echo_by(open_tcp)
+
+
+def echo_by(open_one: Callable[[], ofipy.Endpoint]) -> None:
     """Send everything back."""
     with contextlib.suppress(ofipy.FabricError):
-        ep = open_tcp()
+        ep = open_one()
         tell(str(ep.address))
         room = np.zeros(8, np.uint8)
         while True:
-            source = ep.trecv_into(room, tag=2).wait(timeout=60).source
+            with for_anyone():
+                source = ep.trecv_into(room, tag=2).wait(timeout=60).source
             ep.tsend(room, source, tag=3).wait(timeout=60)
 
 
@@ -265,9 +312,13 @@ def resident() -> int:
 
 
 def tcp_hub(echo_address: str) -> None:
+    hub_by(open_tcp, echo_address)
+
+
+def hub_by(open_one: Callable[[], ofipy.Endpoint], echo_address: str) -> None:
     """Take in idle peers as told, tell memory after each lot, at last the latency beside an endpoint without them."""
     many_descriptors()
-    crowded, lonely = open_tcp(), open_tcp()
+    crowded, lonely = open_one(), open_one()
     room = np.zeros(8, np.uint8)
     friends = [ep.insert(echo_address) for ep in (crowded, lonely)]
     tell(str(crowded.address))
@@ -282,14 +333,18 @@ def tcp_hub(echo_address: str) -> None:
         return result
 
     while (count := hear()[0]) > 0:
-        for _ in range(count):
-            crowded.trecv_into(room, tag=1).wait(timeout=60)
+        with for_anyone():
+            for _ in range(count):
+                crowded.trecv_into(room, tag=1).wait(timeout=60)
         gc.collect()
         tell([crowded.stats().peers_up, allocated(), resident()])
     medians: list[list[float]] = [[], []]
-    for _ in range(40):
-        for ep, friend, kept in zip((crowded, lonely), friends, medians, strict=True):
-            kept.append(float(np.median(times(ep, friend, 100))))
+    with for_anyone():
+        turns = list(zip((crowded, lonely), friends, medians, strict=True))
+        for turn in range(40):
+            # Who comes first is not always the same.
+            for ep, friend, kept in turns[:: 1 if turn % 2 else -1]:
+                kept.append(float(np.median(times(ep, friend, 100))))
     tell(medians)
     hear()
 
@@ -312,10 +367,11 @@ def tcp_without_descriptors() -> None:
             came[0] += 1
             request = ep.trecv_into(room, tag=1)
     resource.setrlimit(resource.RLIMIT_NOFILE, (ceiling, ceiling))
-    while sum(came) < count:
-        request.wait(timeout=20)
-        came[1] += 1
-        request = ep.trecv_into(room, tag=1)
+    with for_anyone():
+        while sum(came) < count:
+            request.wait(timeout=20)
+            came[1] += 1
+            request = ep.trecv_into(room, tag=1)
     tell(came)
     hear()
 
@@ -341,15 +397,17 @@ def connected_server() -> None:
     room = np.zeros(8, np.uint8)
     while (count := hear()[0]) > 0:
         for _ in range(count):
-            ep = listener.wait(timeout=60).accept(cq=cq)
+            with for_anyone():
+                ep = listener.wait(timeout=60).accept(cq=cq)
             ep.recv_into(room, None).wait(timeout=60)
             ep.send(room, ep.peer).wait(timeout=60)
             kept.append(ep)
         tell(cost_of(kept))
     requests = [ep.recv_into(room, None) for ep in kept]
     deadline = time.monotonic() + 60
-    while sum(request.done for request in requests) < 4 and time.monotonic() < deadline:
-        domain.progress()
+    with for_anyone():
+        while sum(request.done for request in requests) < 4 and time.monotonic() < deadline:
+            domain.progress()
     tell([number for number, request in enumerate(requests) if request.done])
     hear()
 
@@ -374,5 +432,17 @@ def connected_clients(address: str) -> None:
     hear()
 
 
+def main(functions: Mapping[str, Any]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        functions[sys.argv[1]](*json.loads(sys.argv[2]))
+    except Exception as error:
+        traceback.print_exc()
+        first: BaseException = error
+        while (earlier := first.__cause__ or first.__context__) is not None:
+            first = earlier
+        sys.exit(" ".join(f"{type(first).__name__}: {first}".split()))
+
+
 if __name__ == "__main__":
-    globals()[sys.argv[1]](*json.loads(sys.argv[2]))
+    main(globals())

@@ -53,10 +53,18 @@ def executor(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
     source = ROOT / "native" / "src"
     library = tmp_path_factory.mktemp("executor") / "executor.so"
-    files = [*sorted(set(source.glob("atomic*.c")) - {source / "atomic_query.c"}), source / "lock.c"]
+    files = [*sorted((source / "atomic").glob("*.c")), source / "base" / "lock.c"]
     command = [os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC"]
     command += ["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
-    command += ["-I", str(ROOT / "native" / "include"), "-o", str(library), *map(str, files)]
+    command += [
+        "-I",
+        str(ROOT / "native" / "include"),
+        "-I",
+        str(source),
+        "-o",
+        str(library),
+        *map(str, files),
+    ]
     subprocess.run(command, check=True, timeout=100)
     ffi = FFI()
     ffi.cdef(

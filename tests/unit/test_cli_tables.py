@@ -31,7 +31,7 @@ def test_reasons_are_plain_text(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    info.show_table(data_console(), [unavailable(FOREIGN)])
+    info.show_table(data_console(), [unavailable(FOREIGN)], None)
     printed = capsys.readouterr().out
     assert words(FOREIGN) <= words(printed)
     assert "[/x]" in printed
@@ -52,7 +52,7 @@ def test_progress_takes_brackets_as_they_are(capsys: pytest.CaptureFixture[str])
 
 
 def show_providers() -> None:
-    info.show_table(data_console(), ofipy.getinfo(provider=("shm", "tcp"), explain=True))
+    info.show_table(data_console(), ofipy.getinfo(provider=("shm", "tcp"), explain=True), None)
 
 
 def show_parameters() -> None:

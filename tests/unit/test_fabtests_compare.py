@@ -8,14 +8,16 @@ import pytest
 from rich.console import Console
 
 from fabtests.compare.bars import BARS, Bar, find_bars
-from fabtests.compare.case import Case, Cell, Round
+from fabtests.compare.case import Case, Cell, Line, Round
 from fabtests.compare.cases import CASES
 from fabtests.compare.command import what_lacks
 from fabtests.compare.entrants import Entrant
 from fabtests.compare.latency import ShmLatency
-from fabtests.compare.report import build_document, print_tables
+from fabtests.compare.programs import ProgramError
 from fabtests.compare.runner import PeerResult, Row, run_case, select_rows
 from fabtests.compare.statistics import Summary, ratio, summarize
+from fabtests.compare.tables import build_document, print_tables
+from fabtests.compare.ucx import read_result
 from ofipy.pingpong.pair import PairError
 
 NONE = np.zeros(0)
@@ -63,8 +65,8 @@ class TestBars:
         for bar in BARS:
             case = CASES[bar.case]
             rows = [row for group in case.groups() for row in group]
-            assert (bar.mode, bar.size) in rows
-            assert bar.peer in case.peer_cells(bar.mode, bar.size)
+            assert bar.line in rows
+            assert bar.peer in case.peer_cells(bar.line) or (bar.key and not bar.peer)
 
     def test_a_bar_is_an_upper_or_a_lower_bound(self) -> None:
         upper = Bar("c", "m", 8, "p", 0.4)
@@ -72,10 +74,11 @@ class TestBars:
         assert [upper.met(value) for value in (0.4, 0.41)] == [True, False]
         assert [lower.met(value) for value in (2.0, 1.99)] == [True, False]
         assert (str(upper), str(lower)) == ("≤ 0.4 × p", "≥ 2 × p")
+        assert str(Bar("c", "m", 8, "", 0, key="starved")) == "≤ 0 starved"
 
     def test_rows_find_their_bars(self) -> None:
-        assert [bar.limit for bar in find_bars("shm-latency", "prepared", 8)] == [0.25]
-        assert find_bars("shm-latency", "prepared", 64) == ()
+        assert [bar.limit for bar in find_bars("shm-latency", Line("prepared", 8))] == [0.25]
+        assert find_bars("shm-latency", Line("prepared", 64)) == ()
 
 
 class StubField:
@@ -161,7 +164,7 @@ class TestRunner:
 
     def test_rows_can_be_selected(self) -> None:
         case = CASES["shm-latency"]
-        assert select_rows(case, {"await"}, {8, 64}) == [[("await", 8)], [("await", 64)]]
+        assert select_rows(case, {"await"}, {8, 64}) == [[Line("await", 8)], [Line("await", 64)]]
         assert select_rows(case, {"domain"}, set()) == []
 
 
@@ -178,7 +181,7 @@ class TestReport:
 
     def test_match_depth_rows_have_depth_in_place_of_bytes(self) -> None:
         case = CASES["match-depth"]
-        row = Row(case, "expected", 16, summary(0.1), {}).document()
+        row = Row(case, Line("expected", 16), summary(0.1), {}).document()
         assert row["depth"] == 16
         assert "bytes" not in row
 
@@ -199,7 +202,7 @@ class TestReport:
 def test_a_table_that_does_not_fit_has_a_line_for_each_contender(width: int) -> None:
     tailed = PeerResult(Summary(value=2.0, spread=0.0, p99=7.5, p999=None), 0.3, None, "1.0")
     names = ("mpi4py", "libfabric", "multiprocessing", "pyzmq", "socket")
-    row = Row(CASES["shm-latency"], "blocking", 8, summary(0.6), dict.fromkeys(names, tailed))
+    row = Row(CASES["shm-latency"], Line("blocking", 8), summary(0.6), dict.fromkeys(names, tailed))
     text = io.StringIO()
     print_tables(Console(file=text, width=width), [row], machine={}, absent={})
     lines = text.getvalue().splitlines()
@@ -210,15 +213,25 @@ def test_a_table_that_does_not_fit_has_a_line_for_each_contender(width: int) -> 
 
 def test_every_promised_case_and_mode_is_there() -> None:
     modes: dict[str, set[str]] = {
-        name: {mode for g in case.groups() for mode, _ in g} for name, case in CASES.items()
+        name: {line.mode for group in case.groups() for line in group} for name, case in CASES.items()
     }
     assert modes["shm-latency"] == {"native", "blocking", "prepared", "await"}
-    assert modes["shm-bandwidth"] == {"array", "domain", "array-rewritten", "domain-rewritten"}
+    assert modes["shm-bandwidth"] == {
+        *("array", "array-distinct", "array-rewritten"),
+        *("domain", "domain-rewritten"),
+    }
+    assert modes["rma-rate"] == {"batch"}
+    assert modes["atomic-latency"] == {"native", "prepared", "blocking"}
     assert modes["shm-rma"] == {"target-idle", "target-reads", "native", "blocking", "prepared"}
     assert modes["match-depth"] == {"expected", "unexpected", "same-tag", "any-source", "masked"}
     assert modes["tcp-latency"] == {"native", "blocking", "prepared", "await"}
     assert modes["tcp-rate"] == {"batch"}
-    assert modes["tcp-bandwidth"] == {"array"}
+    assert modes["tcp-bandwidth"] == {"array", "request"}
+    assert modes["await"] == {"loop", "loop-100", "await", "await-100"}
+    assert modes["threads"] == {"request", "shared"}
+    assert modes["shm-rate"] == {"native", "request"}
+    assert modes["fan-in"] == {"batch"}
+    assert modes["start"] == {"open", "import"}
     assert "gil" in modes
 
 
@@ -240,8 +253,20 @@ class SlowStartField:
 
 def test_a_disturbed_chunk_does_not_shorten_all_others() -> None:
     case = CASES["shm-latency"]
-    count = case.calibrate(SlowStartField(), case.own_cell("native", 8))  # type: ignore[arg-type]
+    count = case.calibrate(SlowStartField(), case.own_cell(Line("native", 8)))  # type: ignore[arg-type]
     assert count == 400
+
+
+def test_making_a_hundred_tasks_is_a_small_part_of_a_chunk() -> None:
+    case = CASES["await"]
+    assert case.calibrate(SlowField(), case.own_cell(Line("loop-100", 8))) == 20  # type: ignore[arg-type]
+
+
+class SlowField(SlowStartField):
+    """A round trip of all tasks takes a millisecond, more than other cases' chunks."""
+
+    def call(self, name: str, mode: str, size: int, count: int, chunks: int, samples: int) -> list[object]:
+        return [(np.full(chunks, count * 1e6), NONE)]
 
 
 class Demanding(ShmLatency):
@@ -259,15 +284,49 @@ def test_a_case_that_cannot_run_says_why() -> None:
 
 def test_rewritten_rows_meet_peers_that_rewrite() -> None:
     case: Case = CASES["shm-bandwidth"]
-    assert case.peer_cells("domain-rewritten", 65536)["attach"].mode == "rewritten"
-    assert case.peer_cells("domain", 65536)["attach"].mode == "plain"
+    assert case.peer_cells(Line("domain-rewritten", 65536))["attach"].mode == "rewritten"
+    assert case.peer_cells(Line("domain", 65536))["attach"].mode == "plain"
+    # Only these read what came, and only these have many buffers.
+    assert not case.peer_cells(Line("array-rewritten", 65536)).keys() & {"libfabric", "ucx"}
+    assert case.peer_cells(Line("array-distinct", 65536)).keys() == {"attach", "mpi4py"}
+    assert {line.size for group in case.groups() for line in group if line.mode == "array-distinct"} == {
+        65536,
+        1 << 20,
+    }
+
+
+def test_what_ucx_prints() -> None:
+    heading = "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
+    row = read_result("noise\n" + heading + "200000,0.020,0.038,0.038,202.13,202.13,26493409,26493409\n")
+    assert (row[1], row[7]) == (0.020, 26493409)
+    for printed in ("", heading, heading + "1,2\n", heading + "1,2,3,4,5,6,7,text\n"):
+        with pytest.raises(ProgramError, match="printed no result"):
+            read_result(printed)
+
+
+def test_one_fetch_add_is_one_transfer() -> None:
+    case = CASES["atomic-latency"]
+    assert case.peer_cells(Line("blocking", 8)).keys() == {"write", "mpi4py", "ucx"}
+    field = SlowStartField()
+    assert case.run(field, case.own_cell(Line("blocking", 8)), 10).value == 1.0  # type: ignore[arg-type]
+
+
+def test_a_row_of_several_ways_names_its_own() -> None:
+    case = CASES["link-latency"]
+    for way in ("shm", "tcp"):
+        row = Row(case, Line("native", 8, way), summary(1.0), {})
+        assert (row.document()["way"], list(case.peer_cells(row.line))) == (way, [way])
+        assert [(bar.peer, met) for bar, met in row.bars()] == [(way, None)]
+    cells = [case.own_cell(Line("native", 8, way)) for way in ("shm", "tcp")]
+    assert cells[0] != cells[1]
+    assert "way" not in Row(CASES["shm-latency"], Line("native", 8), summary(1.0), {}).document()
 
 
 def test_the_rows_of_rma_have_each_their_metric() -> None:
     case = CASES["shm-rma"]
-    assert Row(case, "target-idle", 1 << 20, summary(9.0), {}).document()["metric"] == "mb_per_sec"
-    assert Row(case, "blocking", 8, summary(0.3), {}).document()["metric"] == "usec_per_transfer"
-    assert case.own_cell("blocking", 8) != case.peer_cells("blocking", 8)["tagged"]
+    assert Row(case, Line("target-idle", 1 << 20), summary(9.0), {}).document()["metric"] == "mb_per_sec"
+    assert Row(case, Line("blocking", 8), summary(0.3), {}).document()["metric"] == "usec_per_transfer"
+    assert case.own_cell(Line("blocking", 8)) != case.peer_cells(Line("blocking", 8))["tagged"]
     for group in case.groups():
-        for mode, size in group:
-            assert find_bars("shm-rma", mode, size)
+        for line in group:
+            assert find_bars("shm-rma", line)

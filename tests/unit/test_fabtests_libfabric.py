@@ -14,11 +14,11 @@ from fabtests.compare.field import Field
 from fabtests.compare.libfabric import (
     BANDWIDTH,
     PINGPONG,
-    LibfabricError,
     library_version,
     read_row,
     run_program,
 )
+from fabtests.compare.programs import ProgramError
 from fabtests.compare.runner import run_case
 from fabtests.compare.windows import ShmBandwidth
 from ofipy.pingpong.pair import pick_cores
@@ -73,7 +73,7 @@ def test_client_and_server_run_on_their_cores() -> None:
 
 @pytest.mark.parametrize(("size", "message"), [(13, "no such size"), (14, "client broke")])
 def test_a_failing_program_is_an_error_with_its_words(size: int, message: str) -> None:
-    with pytest.raises(LibfabricError, match=message):
+    with pytest.raises(ProgramError, match=message):
         run(size)
 
 
@@ -82,7 +82,7 @@ def test_the_library_tells_its_version() -> None:
 
 
 def test_output_without_a_row_is_an_error() -> None:
-    with pytest.raises(LibfabricError, match="no result"):
+    with pytest.raises(ProgramError, match="no result"):
         read_row("nothing\n")
 
 

@@ -3,6 +3,7 @@
 
 import importlib.util
 import itertools
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,7 @@ from fabtests.compare.field import Field
 from fabtests.compare.latency import TcpLatency
 from fabtests.compare.rma import ShmRma
 from fabtests.compare.runner import select_rows
+from fabtests.compare.second import parse_environments
 from fabtests.compare.windows import TcpBandwidth, TcpRate
 from ofipy.pingpong.pair import pick_cores
 from ofipy.pingpong.worker import load
@@ -59,9 +61,15 @@ def make_pair(entrant: Entrant) -> list[Contender]:
     return pair
 
 
-# MPI has one rank a process.
-HERE = [entrant for entrant, recipe in RECIPES.items() if not recipe.under_mpi]
 ATTACH = Entrant("attach")
+# Loops only play ping-pong, in as many tasks as the mode says, and look at no byte of it.
+LOOPS = (Entrant("asyncio"), Entrant("uvloop"))
+# MPI has one rank a process.
+HERE = [
+    entrant
+    for entrant, recipe in RECIPES.items()
+    if not (recipe.under_mpi or recipe.second or entrant in LOOPS)
+]
 
 
 @pytest.fixture(params=HERE, ids=str)
@@ -150,8 +158,8 @@ def test_a_round_of_every_row_over_another_provider(make: type[Case]) -> None:
     case = make(provider="fake")
     need_fake(case.own)
     field = ThreadField(case.own)
-    for mode, size in itertools.chain.from_iterable(select_rows(case, set(), {8, MIB})):
-        for cell in (case.own_cell(mode, size), *case.peer_cells(mode, size).values()):
+    for line in itertools.chain.from_iterable(select_rows(case, set(), {8, MIB})):
+        for cell in (case.own_cell(line), *case.peer_cells(line).values()):
             if cell.entrant == case.own:
                 taken = case.run(field, cell, 3)  # type: ignore[arg-type]
                 assert taken.value > 0
@@ -172,10 +180,17 @@ def test_a_round_of_every_peer_can_be_taken(entrant: Entrant) -> None:
     module = recipe_of(entrant).module
     if module is not None and importlib.util.find_spec(module) is None:
         pytest.skip(f"{module} is not installed")
-    with Field(cores=pick_cores()) as field:
+    environments = parse_environments(os.environ.get("FABTESTS_PEER_PYTHON", "").split())
+    if (name := recipe_of(entrant).second) and name not in environments:
+        pytest.skip(f"{name} is not installed in an environment of its own, which FABTESTS_PEER_PYTHON names")
+    with Field(cores=pick_cores(), environments=environments) as field:
         if not field.has(entrant) and entrant.name == "libfabric":
             pytest.skip(f"a libfabric is not installed: {field.absent[str(entrant)]}")
         assert field.has(entrant), field.absent
+        if entrant in LOOPS:
+            for tasks in ("1", "100"):
+                assert CASES["await"].run(field, Cell(entrant, tasks, 8), 5).value > 0
+            return
         bandwidth = CASES["shm-bandwidth"]
         for way in ("plain", "rewritten"):
             assert bandwidth.run(field, Cell(entrant, way, 65536), 3).value > 0
@@ -198,8 +213,8 @@ def test_a_round_of_every_row_between_processes(name: str) -> None:
         pytest.skip(reason)
     with Field(cores=pick_cores()) as field:
         assert field.has(case.own)
-        for mode, size in itertools.chain.from_iterable(select_rows(case, set(), {8, MIB})):
-            assert case.run(field, case.own_cell(mode, size), 3).value > 0
+        for line in itertools.chain.from_iterable(select_rows(case, set(), {8, MIB})):
+            assert case.run(field, case.own_cell(line), 3).value > 0
 
 
 def test_mpi_that_does_not_use_tcp_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,3 +80,14 @@ def test_a_misspelt_keyword_of_a_domain_and_of_a_request() -> None:
             request.accept(dta=b"")  # type: ignore[call-arg]
         with pytest.raises(TypeError, match=r"'nonsense'$"):
             request.accept(nonsense=1)  # type: ignore[call-arg]
+
+
+def test_signatures_can_be_read() -> None:
+    """No number that stands for somebody, and no union of numpy's written out."""
+    for name in ofipy.__all__:
+        kind = getattr(ofipy, name)
+        for method in vars(kind).values() if isinstance(kind, type) else ():
+            if inspect.isfunction(method):
+                signature = str(inspect.signature(method))
+                assert "42949672" not in signature, method
+                assert "_dtype_like" not in signature, method

@@ -30,6 +30,15 @@ CIRCLE = 3  # files of C, at most: a type, what makes it and what uses it may be
 FOLDERS = ("native", "providers", "ofipy", "fabtests", "tests")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 
+# Folders of native/src, from the bottom; docs/explanation/layers.md says what lives in each.
+STOREYS = (
+    *("base", "atomic", "object", "match", "progress", "completion", "memory", "peer"),
+    *("operation", "request", "provider", "hook", "open"),
+)
+
+# What providers link and the core does not: it reaches the core as they do, by the headers that are installed.
+LINKED = ("native/rdm",)
+
 # node -> node -> the names by which the first knows the second
 Graph = dict[str, dict[str, set[str]]]
 
@@ -153,7 +162,12 @@ def best_order(graph: Graph) -> list[str]:
 
 def graph_of_c(tree: Path, part: str) -> Graph:
     """Includes and calls of one part, ``native`` or a provider; a header and the source of its name are one node."""
-    files = sources(tree / part, ".c", ".h")
+    apart = [tree / each for each in LINKED if each != part]
+    files = [
+        path
+        for path in sources(tree / part, ".c", ".h")
+        if not any(path.is_relative_to(each) for each in apart)
+    ]
     nodes = nodes_of_c(tree / part, files)
     graph: Graph = {name: defaultdict(set) for name in nodes.values()}
     own, include = (
@@ -161,7 +175,7 @@ def graph_of_c(tree: Path, part: str) -> Graph:
         if part == "native"
         else (tree / part, tree / "native/include")
     )
-    # What the core shares with providers, as meet/, is included by its folder.
+    # What providers share, as meet/, is included by its folder.
     folders = [include, *folders_of_headers(own), tree / "native"]
     for path, node in nodes.items():
         for included in INCLUDE.findall(path.read_text()):
@@ -254,13 +268,25 @@ def graph_of_python(folder: Path) -> Graph:
     return graph
 
 
+def arrows_upwards(graph: Graph, storeys: tuple[str, ...]) -> list[Arrow]:
+    """Who knows a file of a folder of ``src`` above its own; ``storeys`` begins with the lowest."""
+    place = {node: storeys.index(node.split("/")[1]) for node in graph if node.startswith("src/")}
+    return [
+        Arrow(node, target, sorted(names))
+        for node in place
+        for target, names in graph[node].items()
+        if place.get(target, 0) > place[node]
+    ]
+
+
 # The verdict
 
 
 def parts_of_c(tree: Path) -> list[str]:
-    """The core, and each provider that has sources of C: graphs of their own."""
+    """The core, what providers link, and each provider that has sources of C: graphs of their own."""
     found = {path.parent.relative_to(tree).parts[:2] for path in sources(tree / "providers", ".c")}
-    return ["native", *("/".join(each) for each in sorted(found))]
+    linked = (each for each in LINKED if (tree / each).is_dir())
+    return ["native", *linked, *("/".join(each) for each in sorted(found))]
 
 
 def knots(tree: Path, part: str) -> list[Knot]:
@@ -364,6 +390,18 @@ def test_a_header_and_the_source_of_its_name_are_one_node(tmp_path: Path) -> Non
     assert knot.members == ["src/part0", "src/part1", "src/part2", "src/part3"]
 
 
+def test_arrows_between_folders_that_point_upwards_are_found(tmp_path: Path) -> None:
+    files = {
+        "low/a.c": '#include "high/b.h"\n',
+        "low/b.h": "",
+        "high/a.c": '#include "low/b.h"\n',
+        "high/b.h": "",
+    }
+    write(tmp_path, {f"native/src/{name}": text for name, text in files.items()})
+    graph = graph_of_c(tmp_path, "native")
+    assert arrows_upwards(graph, ("low", "high")) == [Arrow("src/low/a", "src/high/b", ["high/b.h"])]
+
+
 def test_a_source_that_does_not_compile_is_named(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"native/src/broken\.c"):
         knots(write(tmp_path, {"native/src/broken.c": "int\n"}), "native")
@@ -436,8 +474,25 @@ def test_ofipy_imports_nothing_of_fabtests() -> None:
     complain(Verdict([], {}, upwards(ROOT)))
 
 
-def test_the_sources_of_tcp_are_no_knot() -> None:
-    assert not knots(ROOT, "providers/tcp")
+@pytest.mark.parametrize("part", parts_of_c(ROOT))
+def test_the_sources_of_c_are_no_knot(part: str) -> None:
+    complain(Verdict(knots(ROOT, part), {}, []))
+
+
+def test_folders_of_the_core_know_only_those_below() -> None:
+    assert {path.name for path in (ROOT / "native/src").iterdir()} == set(STOREYS)
+    complain(Verdict([], {}, arrows_upwards(graph_of_c(ROOT, "native"), STOREYS)))
+
+
+def test_no_file_is_long() -> None:
+    complain(Verdict([], long_files(ROOT), []))
+
+
+@pytest.mark.skipif(
+    not Path("/usr/include/rdma/rdma_cma.h").exists(), reason="librdmacm-dev is not installed"
+)
+def test_the_sources_of_verbs_are_no_knot() -> None:
+    assert not knots(ROOT, "providers/verbs")
 
 
 if __name__ == "__main__":

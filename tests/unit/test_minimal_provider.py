@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The provider that the guide quotes whole: it is built, found by an entry point, and keeps what it declares."""
+"""The provider that the guide quotes whole: it is built, found by an entry point, and keeps what it declares.
+
+Built with the headers of earlier times (tests/abi) it works as well.
+"""
 
 import os
 import subprocess
@@ -10,7 +13,11 @@ import pytest
 
 import ofipy
 
-SOURCE = Path(__file__).resolve().parents[1] / "minimal_provider" / "loopback.c"
+TESTS = Path(__file__).resolve().parents[1]
+SOURCE = TESTS / "minimal_provider" / "loopback.c"
+HEADERS = {"present": ofipy.get_include()} | {
+    folder.name: str(folder) for folder in sorted((TESTS / "abi").glob("provider_*"))
+}
 
 PROGRAM = """
 import sys
@@ -53,8 +60,8 @@ except ofipy.FabricError:
 """
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=HEADERS)
+def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that holds the provider as an installed package would."""
     folder = tmp_path_factory.mktemp("site")
     compiler = [
@@ -65,7 +72,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-Wextra",
         "-Werror",
     ]
-    include = [f"-I{ofipy.get_include()}", "-shared", "-fPIC", "-fvisibility=hidden"]
+    include = [f"-I{HEADERS[request.param]}", "-shared", "-fPIC", "-fvisibility=hidden"]
     subprocess.run([*compiler, *include, str(SOURCE), "-o", str(folder / "_loopback.abi3.so")], check=True)
     text = 'from ofipy import Provider\n\nprovider = Provider(name="loopback", module="_loopback")\n'
     (folder / "loopback.py").write_text(text)

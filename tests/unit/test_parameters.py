@@ -48,9 +48,9 @@ def refused(parameter: ofipy.Parameter) -> list[str]:
 
 
 def concerned(parameter: ofipy.Parameter) -> list[str]:
-    """Providers that read it."""
+    """Providers that read it, or, where its own cannot run on this machine, that must not mind it."""
     own = [name for name in providers.ordered_names() if parameter.name.startswith(f"OFIPY_{name.upper()}_")]
-    return own or ["shm", "tcp"]
+    return [name for name in own if ofipy.getinfo(provider=name, ep_type="rdm")] or ["shm", "tcp"]
 
 
 def exchange(ep: ofipy.Endpoint, *, unexpected: bool) -> None:

@@ -91,6 +91,14 @@ def test_both_workers_answer_pinned_to_their_cores() -> None:
         assert pair.call_each("add", [(1,), (2,)]) == [1, 2]
 
 
+def test_many_workers_share_the_second_core() -> None:
+    cores = pick_cores()
+    with Pair("pair_target:Target", cores=cores, count=4) as pair:
+        states = pair.call("state")
+        assert [state[0] for state in states] == [True, False, False, False]
+        assert [state[3] for state in states] == [{cores[0]}, *[{cores[1]}] * 3]
+
+
 def test_closing_ends_the_workers() -> None:
     with make_pair() as pair:
         pids = [state[2] for state in pair.call("state")]

@@ -2,6 +2,8 @@
 """Finding providers: broken packages, wrong names, hints."""
 
 import logging
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -89,3 +91,15 @@ def test_hints_leave_out_with_a_reason() -> None:
             assert info.emulated_caps & ~info.caps == ofipy.Cap(0)
     with pytest.raises(ofipy.InvalidArgument, match="tagged"):
         ofipy.getinfo(caps="tagd")
+
+
+def test_own_providers_are_not_looked_for() -> None:
+    """Reading the entry points of all packages takes as long as opening ten endpoints."""
+    script = (
+        "import sys, ofipy; ofipy.open(provider='shm').close(); ofipy.open().close(); "
+        "print(sorted({'importlib.metadata', 'importlib.util', 'tomllib', 'logging'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "[]\n"

@@ -63,7 +63,7 @@ def test_it_listens_there_and_nowhere_else(how: Callable[..., Any], node: str) -
 def test_what_is_no_address_of_this_host_is_refused(
     how: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for node in ("203.0.113.9", "2001:db8::9", "0.0.0.0", "::", "no.such.host.invalid", "nonsense host", ""):
+    for node in ("203.0.113.9", "2001:db8::9", "no.such.host.invalid", "nonsense host", ""):
         with pytest.raises(ofipy.Unreachable) as caught:
             how(provider="tcp", node=node)
         assert node in str(caught.value)
@@ -71,6 +71,64 @@ def test_what_is_no_address_of_this_host_is_refused(
     monkeypatch.setenv("OFIPY_TCP_INTERFACE", "127.0.0.1")
     with pytest.raises(ofipy.Unreachable, match="::1"):
         how(provider="tcp", node="::1")
+
+
+def families() -> list[str]:
+    """What stands for every address, as far as this host has any."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return ["0.0.0.0"]
+    return ["0.0.0.0", "::"]
+
+
+@pytest.mark.parametrize("how", [ofipy.open, ofipy.listen])
+@pytest.mark.parametrize("node", families())
+def test_it_listens_everywhere(how: Callable[..., Any], node: str) -> None:
+    with how(provider="tcp", node=node) as here:
+        host, _, port = str(here.address)[len("tcp://") :].rpartition(":")
+        # Known by an address that others can use.
+        assert host.strip("[]") not in ("0.0.0.0", "::")
+        everywhere = ["127.0.0.1", "127.0.0.2", *other_addresses()]
+        assert all(answers(other, int(port)) for other in everywhere if ":" not in other or node == "::")
+
+
+@pytest.mark.parametrize("value", ["any", "lo", "127.0.0.1"])
+@pytest.mark.parametrize("name", ["OFIPY_INTERFACE", "OFIPY_TCP_INTERFACE"])
+def test_the_interface_is_a_parameter(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    infos = ofipy.getinfo(provider="tcp", ep_type="rdm")
+    assert {info.domain for info in infos} <= ({"any"} if value == "any" else {"lo", "lo-ipv6"})
+    with ofipy.open(provider="tcp") as ep:
+        host, _, port = str(ep.address)[len("tcp://") :].rpartition(":")
+        assert (host == "127.0.0.1") == (value != "any")
+        assert answers("127.0.0.1", int(port))
+        # What is left can be narrowed further.
+        with ofipy.open(provider="tcp", node="127.0.0.1") as near:
+            assert str(near.address).startswith("tcp://127.0.0.1:")
+
+
+def test_connections_from_everywhere() -> None:
+    """One socket takes both families, and connects to either."""
+    anywhere = families()[-1]
+    for node in ("127.0.0.1", "::1") if anywhere == "::" else ("127.0.0.1",):
+        with (
+            ofipy.listen(provider="tcp", node=node) as listener,
+            ofipy.open(provider="tcp", ep_type="msg", node=anywhere) as client,
+        ):
+            connection = client.connect(listener.address)
+            with listener.wait(timeout=TIMEOUT).accept() as server:
+                connection.wait(timeout=TIMEOUT)
+                server.send(b"x")
+                assert client.recv().wait(timeout=TIMEOUT).data == b"x"
+
+
+def test_the_parameter_of_tcp_goes_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFIPY_INTERFACE", "nosuch0")
+    with pytest.raises(ofipy.ProviderUnavailable, match="OFIPY_INTERFACE=nosuch0"):
+        ofipy.open(provider="tcp")
+    monkeypatch.setenv("OFIPY_TCP_INTERFACE", "lo")
+    ofipy.open(provider="tcp").close()
 
 
 def test_fabtests_take_the_source_address() -> None:

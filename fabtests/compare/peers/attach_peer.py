@@ -12,11 +12,16 @@ import ctypes
 import mmap
 import os
 import platform
+from collections.abc import Sequence
 from typing import Any
 
-from fabtests.compare.contender import Bytes, Contender, read_all
+from fabtests.compare.contender import DISTINCT, Bytes, Contender, new_buffer, read_all
 
 __all__ = ["Attach"]
+
+
+DISTINCT_BUFFERS = 64  # at most, in a window of that mode
+ADDRESSES = 64  # the word where those of the buffers to read from begin
 
 
 class IoVec(ctypes.Structure):
@@ -54,8 +59,8 @@ class Attach(Contender):
         self._said = self._heard = 0
 
     def _map(self, descriptor: int) -> None:
-        # Words, each on a cache line of its own: 0 what the first side has said, 8 the second; addresses, 16 of the
-        # buffer to read from, 24 of the one to write to.
+        # Words, each on a cache line of its own: 0 what the first side has said, 8 the second; 24 the address of the
+        # buffer to write to. Behind them the addresses of those to read from.
         self._words = memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)).cast("Q")
 
     def version(self) -> str:
@@ -78,7 +83,11 @@ class Attach(Contender):
         """Take the addresses, too."""
         super().prepare(size, mode)
         self._size = size
-        self._address = address_of(self.outgoing if self.first else self.incoming)
+        self._buffers = [self.outgoing if self.first else self.incoming]
+        # Arrays of their own, as everybody has them: of one large one numpy asks for huge pages, which are read faster.
+        if mode == DISTINCT:
+            self._buffers = [new_buffer(size) for _ in range(DISTINCT_BUFFERS)]
+        self._addresses = [address_of(each) for each in self._buffers]
         self._vectors: Vectors | None = None
         self._mode = mode
         if mode.startswith("target-"):
@@ -89,21 +98,23 @@ class Attach(Contender):
         if self.first:
             self._hear()
         else:
-            self._words[24] = self._address
+            self._words[24] = self._addresses[0]
             self._say()
 
     def stream(self, window: int) -> None:
         """One window."""
         if self._mode.startswith("target-"):
             if self.first:
-                self._move(self._writev, window, self._words[24])
+                self._move(self._writev, window, [self._words[24]])
         elif self.first:
-            self._words[16] = self._address
+            for place, address in enumerate(self._addresses, ADDRESSES):
+                self._words[place] = address
             self._say()
             self._hear()
         else:
             self._hear()
-            self._move(self._readv, window, self._words[16])
+            self._move(self._readv, window, self._words[ADDRESSES:][: len(self._addresses)])
+            self.look()
             self._say()
 
     def settle(self) -> None:
@@ -130,8 +141,8 @@ class Attach(Contender):
         while words[place] != self._heard:
             pass
 
-    def _move(self, call: Any, window: int, address: int) -> None:
-        count, local, remote = self._vectors or self._build(window, address)
+    def _move(self, call: Any, window: int, addresses: Sequence[int]) -> None:
+        count, local, remote = self._vectors or self._build(window, addresses)
         moved = call(self._pid, local, count, remote, count, 0)
         if moved != window * self._size:
             error = ctypes.get_errno()
@@ -140,9 +151,11 @@ class Attach(Contender):
                 f"cross-memory attach moved {moved} of {window * self._size} bytes: {os.strerror(error)}",
             )
 
-    def _build(self, window: int, address: int) -> Vectors:
-        here = (IoVec * window)(*[IoVec(self._address, self._size)] * window)
-        there = (IoVec * window)(*[IoVec(address, self._size)] * window)
+    def _build(self, window: int, addresses: Sequence[int]) -> Vectors:
+        here, there = (
+            (IoVec * window)(*[IoVec(each[i % len(each)], self._size) for i in range(window)])
+            for each in (self._addresses, addresses)
+        )
         self._vectors = (window, here, there)
         return self._vectors
 

@@ -50,4 +50,5 @@ class Channel(Contender):
         else:
             for _ in range(window):
                 self.receive()
+            self.look()
             self.acknowledge()

@@ -7,8 +7,9 @@ from ofipy._base.binding import ffi
 
 __all__ = ["Libfabric"]
 
-# Under these names the RDM endpoints of the tcp provider are found: 1.17 has them as `net`.
-NAMES = {"shm": ("ofi:shm",), "tcp": ("ofi:tcp", "ofi:net")}
+# Under these names its RDM endpoints are found: 1.17 has those of the tcp provider as `net`.
+NAMES = {"shm": ("ofi:shm",), "tcp": ("ofi:tcp", "ofi:net"), "verbs": ("ofi:verbs;ofi_rxm",)}
+CONNECTED = {"verbs": ("ofi:verbs",)}
 
 
 class Libfabric(Ofipy):
@@ -19,17 +20,22 @@ class Libfabric(Ofipy):
     first : bool
         Whether this side sends first.
     over : str
-        ``shm`` or ``tcp``.
+        ``shm``, ``tcp`` or ``verbs``.
+    connected : bool
+        By endpoints of type ``msg``.
     """
 
-    def __init__(self, first: bool, *, over: str) -> None:
-        names = NAMES[over]
-        report = {each.provider: each for each in ofipy.getinfo(provider=names, caps="tagged", explain=True)}
+    def __init__(self, first: bool, *, over: str, connected: bool) -> None:
+        names = (CONNECTED if connected else NAMES)[over]
+        kind, caps = ("msg", "msg") if connected else ("rdm", "tagged")
+        found_of = ofipy.getinfo(provider=names, ep_type=kind, caps=caps, explain=True)
+        report = {each.provider: each for each in found_of}
         found = [info for name in names for info in report[name].infos]
         if not found:
             raise ofipy.ProviderUnavailable(report[names[0]].reason or "is not there", provider=names[0])
         self._info = found[0]
-        super().__init__(first, provider=self._info.provider, progress="manual")
+        self._mode = "native-send" if connected else "native"
+        super().__init__(first, provider=self._info.provider, progress="manual", connected=connected)
 
     def version(self) -> str:
         """Of the library, and its provider."""
@@ -38,4 +44,4 @@ class Libfabric(Ofipy):
 
     def prepare(self, size: int, mode: str) -> None:
         """There is one way, whatever ofipy does in its row."""
-        super().prepare(size, "native")
+        super().prepare(size, self._mode)

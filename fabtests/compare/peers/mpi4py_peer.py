@@ -6,14 +6,17 @@ import socket
 import stat
 import struct
 from functools import partial
+from importlib.metadata import version
 from typing import Any, Literal
 
 from mpi4py import MPI
 
-from fabtests.compare.contender import Bytes
+from fabtests.compare.contender import DISTINCT, Bytes, new_buffer
 from fabtests.compare.peers.channel import Channel, Step
+from fabtests.compare.peers.mpi4py_adder import Adder
+from fabtests.compare.ucx import FETCH_ADD
 
-__all__ = ["Mpi"]
+__all__ = ["Mpi", "mpi_version"]
 
 TAG = 7
 
@@ -21,6 +24,12 @@ TAG = 7
 PROOF_BYTES = 1 << 16
 TCP_INFO_BYTES = 256
 BYTES_RECEIVED = 128  # where in struct tcp_info
+
+
+def mpi_version() -> str:
+    """Of the binding and of the library under it."""
+    library = " ".join(MPI.Get_library_version().replace(":", " ").split()[:3]).rstrip("\0")
+    return f"{version('mpi4py')} ({library})"
 
 
 def received_by_tcp() -> int:
@@ -58,11 +67,11 @@ class Mpi(Channel):
         self._over = over
         self._world = MPI.COMM_WORLD
         self._other = 1 - self._world.Get_rank()
+        self._adder: Adder | None = None
 
     def version(self) -> str:
         """Of the binding and of the library under it."""
-        library = " ".join(MPI.Get_library_version().replace(":", " ").split()[:3]).rstrip("\0")
-        return f"{super().version()} ({library})"
+        return mpi_version()
 
     def offer(self) -> None:
         """Ranks know each other."""
@@ -81,6 +90,21 @@ class Mpi(Channel):
             if (received := received_by_tcp()) < PROOF_BYTES:
                 raise RuntimeError(f"MPI moved {PROOF_BYTES} bytes, but {received} by TCP")
 
+    def prepare(self, size: int, mode: str) -> None:
+        """Make the window, too, where fetch-adds are meant."""
+        super().prepare(size, mode)
+        self._mode = mode
+        self._many: list[Bytes] | None = None
+        if mode == FETCH_ADD and self._adder is None:
+            self._adder = Adder(self._other)
+
+    def exchange(self, count: int) -> None:
+        """Ping-pong, or fetch-adds of the first side."""
+        if self._mode != FETCH_ADD:
+            super().exchange(count)
+        elif self.first and self._adder is not None:
+            self._adder.add(count)
+
     def sender(self, buffer: Bytes) -> Step:
         """``Send``."""
         return partial(self._world.Send, buffer, self._other, TAG)
@@ -92,14 +116,29 @@ class Mpi(Channel):
     def stream(self, window: int) -> None:
         """One window, all at once."""
         if self.first:
-            start = partial(self._world.Isend, self.outgoing, self._other, TAG)
-            MPI.Request.Waitall([start() for _ in range(window)])
+            send = self._world.Isend
+            MPI.Request.Waitall(
+                [send(each, self._other, TAG) for each in self._buffers(self.outgoing, window)]
+            )
             self.await_acknowledgement()
         else:
-            start = partial(self._world.Irecv, self.incoming, self._other, TAG)
-            MPI.Request.Waitall([start() for _ in range(window)])
+            receive = self._world.Irecv
+            MPI.Request.Waitall(
+                [receive(each, self._other, TAG) for each in self._buffers(self.incoming, window)]
+            )
+            self.look()
             self.acknowledge()
+
+    def _buffers(self, one: Bytes, window: int) -> list[Bytes]:
+        """The buffer of each message of a window."""
+        if self._mode != DISTINCT:
+            return [one] * window
+        if self._many is None or len(self._many) != window:
+            self._many = [new_buffer(one.size) for _ in range(window)]
+        return self._many
 
     def close(self) -> None:
         """Leave MPI, which waits for the other rank to do the same."""
+        if self._adder is not None:
+            self._adder.close()
         MPI.Finalize()

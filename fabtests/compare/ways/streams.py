@@ -11,7 +11,7 @@ from fabtests.compare.ways.way import TAG_ACKNOWLEDGE, Way
 from ofipy.pingpong.loop import TAG_PING
 from ofipy.pingpong.side import Side
 
-__all__ = ["Array", "Batch", "Domain"]
+__all__ = ["Array", "Batch", "Distinct", "Domain"]
 
 Records = np.ndarray[Any, np.dtype[np.void]]
 
@@ -25,18 +25,39 @@ class Array(Way):
         super().__init__(side, size)
         self._byte = new_buffer(1)
 
+    def buffers(self, one: Bytes, window: int) -> list[Bytes]:
+        """The buffer of each message."""
+        return [one] * window
+
     def stream(self, window: int) -> None:
         """One window."""
         endpoint, peer = self.side.endpoint, self.side.peer
         if self.first:
             acknowledged = endpoint.trecv_into(self._byte, peer, tag=TAG_ACKNOWLEDGE)
-            send, outgoing = endpoint.tsend, self.outgoing
-            ofipy.wait_all([send(outgoing, peer, tag=TAG_PING) for _ in range(window)])
+            send = endpoint.tsend
+            ofipy.wait_all([send(each, peer, tag=TAG_PING) for each in self.buffers(self.outgoing, window)])
             acknowledged.wait()
         else:
-            receive, incoming = endpoint.trecv_into, self.incoming
-            ofipy.wait_all([receive(incoming, peer, tag=TAG_PING) for _ in range(window)])
+            receive = endpoint.trecv_into
+            ofipy.wait_all(
+                [receive(each, peer, tag=TAG_PING) for each in self.buffers(self.incoming, window)]
+            )
+            self.look()
             endpoint.tsend(self._byte, peer, tag=TAG_ACKNOWLEDGE).wait()
+
+
+class Distinct(Array):
+    """Every message of a window out of an array, and into an array, of its own: more than caches hold."""
+
+    def __init__(self, side: Side, size: int) -> None:
+        super().__init__(side, size)
+        self._many: list[Bytes] = []
+
+    def buffers(self, one: Bytes, window: int) -> list[Bytes]:
+        """As many as there are messages."""
+        if len(self._many) != window:
+            self._many = [new_buffer(one.size) for _ in range(window)]
+        return self._many
 
 
 class Domain(Array):

@@ -1,12 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the modes of ofipy have in common."""
 
-from fabtests.compare.contender import Bytes, Times, new_buffer, time_each
+from abc import ABC, abstractmethod
+
+from fabtests.compare.contender import Bytes, Times, new_buffer, read_all, time_each
 from ofipy.pingpong.side import Side
 
-__all__ = ["TAG_ACKNOWLEDGE", "Way"]
+__all__ = ["TAG_ACKNOWLEDGE", "StreamsInC", "Way"]
 
 TAG_ACKNOWLEDGE = 8
+
+
+class StreamsInC(ABC):
+    """Windows in C, which times them itself; beside a :class:`Way`."""
+
+    @abstractmethod
+    def windows(self, window: int, count: int) -> Times:
+        """As of :class:`~fabtests.compare.contender.Contender`."""
+
+    def stream(self, window: int) -> None:
+        """One call."""
+        self.windows(window, 1)
 
 
 class Way:
@@ -46,6 +60,14 @@ class Way:
 
     def settle(self) -> None:
         """As of :class:`~fabtests.compare.contender.Contender`."""
+
+    reads = False
+    """As of :class:`~fabtests.compare.contender.Contender`."""
+
+    def look(self) -> None:
+        """As of :class:`~fabtests.compare.contender.Contender`."""
+        if self.reads:
+            read_all(self.incoming)
 
     def close(self) -> None:
         """Give back what is not the endpoint's."""

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,15 @@ from fabtests.compare.contender import Bytes, TimedInC, Times, new_buffer, read_
 from fabtests.compare.ways.way import Way
 from ofipy.pingpong.side import Side
 
-__all__ = ["TargetIdle", "TargetReads", "WriteBlocking", "WriteNative", "WritePrepared"]
+__all__ = [
+    "TargetIdle",
+    "TargetReads",
+    "WriteBatch",
+    "WriteBlocking",
+    "WriteNative",
+    "WritePrepared",
+    "Writing",
+]
 
 TAG_HANDLE = 9
 HANDLE_BYTES = 64  # more than any handle has
@@ -54,6 +63,46 @@ class TargetIdle(Writing):
         """One window."""
         if self.first:
             self.write(window)
+
+
+class WriteBatch(Writing):
+    """Records, a window with one post; the target does nothing, and the last one's delivery ends the window."""
+
+    def __init__(self, side: Side, size: int) -> None:
+        super().__init__(side, size)
+        self._source = side.endpoint.register(self.outgoing)
+        self._done = side.endpoint.cq.batch(1)
+        self._records = self._make_records(1)
+
+    def _make_records(self, window: int) -> np.ndarray[Any, np.dtype[np.void]]:
+        records = self.side.endpoint.domain.operations(window)
+        records["op"], records["peer"] = ofipy.Op.WRITE, self.side.peer
+        records["region"], records["offset"] = self._source.id, self._source.offset
+        records["length"] = self.size
+        records["remote_key"], records["remote_offset"] = self.remote.key, self.remote.offset
+        records["flags"] = ofipy.Flag.INJECT.value
+        records["flags"][-1] = ofipy.Flag.DELIVERY_COMPLETE.value
+        return records
+
+    def stream(self, window: int) -> None:
+        """One window."""
+        if not self.first:
+            return
+        if self._records.size != window:
+            self._records = self._make_records(window)
+        endpoint, begun = self.side.endpoint, 0
+        while begun < window:
+            try:
+                begun += endpoint.post(self._records[begun:] if begun else self._records)
+            except ofipy.Again:
+                endpoint.domain.progress()
+        rows = self._done.wait(min=1)
+        if rows["error"][0]:
+            raise endpoint.cq.exception(rows[0]) or AssertionError(rows[0])
+
+    def close(self) -> None:
+        """Close the region."""
+        self._source.close()
 
 
 class WriteNative(TimedInC, Writing):

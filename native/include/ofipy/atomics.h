@@ -20,6 +20,10 @@
 #define ofp_claim(object, expected, desired)                                                                           \
     atomic_compare_exchange_strong_explicit((object), (expected), (desired), memory_order_acquire, memory_order_relaxed)
 #define ofp_exchange(object, value) atomic_exchange_explicit((object), (value), memory_order_acq_rel)
+/* What others update too: either it is still `*expected` and becomes `desired`, or `*expected` becomes what it is. */
+#define ofp_replace(object, expected, desired)                                                                         \
+    atomic_compare_exchange_strong_explicit((object), (expected), (desired), memory_order_acq_rel, memory_order_acquire)
+#define ofp_fetch_add(object, value) atomic_fetch_add_explicit((object), (value), memory_order_acq_rel)
 /*
  * The sleep handshake: each side writes its own word, passes this fence, then reads the other's word; so at least one
  * of the two sees the other's write.

@@ -38,6 +38,9 @@ const char *ofp_provider_description(struct ofp_provider *provider);
 uint32_t ofp_provider_version(struct ofp_provider *provider);
 /* Number of infos written, 0 with a reason in `text`, or an error. */
 int ofp_provider_getinfo(struct ofp_provider *provider, struct ofp_info *infos, int max, char *text, size_t text_size);
+/* The same under a name that begins with the provider's own, as "link:shm+tcp"; infos of other names may be among them. */
+int ofp_provider_getinfo_as(struct ofp_provider *provider, const char *name, struct ofp_info *infos, int max,
+                            char *text, size_t text_size);
 /* Addresses, as the transport of that info writes them. */
 int ofp_provider_resolve(struct ofp_provider *provider, const struct ofp_info *info, const char *node,
                          const char *service, void *address, size_t *length, char *text, size_t text_size);
@@ -54,19 +57,20 @@ int ofp_provider_at_node(struct ofp_provider *provider, struct ofp_info *info, c
 /* Whether endpoints of this info can reach that address at all; -EHOSTUNREACH: they cannot, and `text` says why. */
 int ofp_provider_reaches(struct ofp_provider *provider, const struct ofp_info *info, const void *address, size_t length,
                          char *text, size_t text_size);
+int ofp_provider_describe(struct ofp_provider *provider, const struct ofp_info *info, char *text, size_t text_size);
 /* Text of the provider_error of a completion, NULL when there is none. */
 const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_error);
 
-/*
- * The sentence behind a provider_error from OFP_REASON on. 1: it is in `text`; 0: it is none, or so old that it was forgotten.
- */
+/* The sentence behind a provider_error from OFP_REASON on. 1: it is in `text`; 0: there is none, or it was forgotten. */
 int ofp_reason(int provider_error, char *text, size_t text_size);
+/* Such a number, of why the last call of this thread that answered -ENOMEM did so; 0: nobody said. Only once. */
+int ofp_explained(void);
 /* English text of an errno or OFP_E… value, either sign. */
 const char *ofp_strerror(int error);
 
 /*
- * The same number for two processes only if they share boot and network namespace. A negative errno: there is none, since
- * one of the two cannot be read, as `text` says.
+ * The same number for two processes only if they share boot and network namespace, and OFIPY_HOST_ID says the same to both. A
+ * negative errno: there is none, since one of the two cannot be read, as `text` says.
  */
 int ofp_host_id(uint64_t *id, char *text, size_t text_size);
 
@@ -90,8 +94,7 @@ const char *ofp_param_value(const char *name);
 
 /* Log: records wait in a ring until Python takes them. Returns 1 with a record, 0 when there is none. */
 int ofp_log_next(int *level, char *provider, size_t provider_size, char *text, size_t text_size);
-/* Nonzero while records wait; cheap. */
-int ofp_log_waiting(void);
+int ofp_log_waiting(void); /* nonzero while records wait; cheap */
 void ofp_log_set_level(int level);
 
 /* ------------------------------------------------------------------------------------------------------------ hooks */
@@ -144,10 +147,15 @@ int ofp_domain_progress(struct ofp_domain *domain);
 /*
  * Which atomic operations the domain's endpoints carry out (fi_query_atomic(3)): `operation_code` is OFP_ATOMIC,
  * OFP_FETCH_ATOMIC or OFP_COMPARE_ATOMIC, the others are of enum ofp_atomic_op and enum ofp_datatype. 0 and the elements
- * of the longest vector in *count, or -EOPNOTSUPP for a combination that there is not.
+ * of the longest vector in *count, or -EOPNOTSUPP for a combination that there is not. With OFP_DEVICE_ATOMIC in the
+ * operation_code it asks for those of the device.
  */
 int ofp_atomic_query(struct ofp_domain *domain, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
                      uint64_t *count);
+
+/* The OFP_INJECT … that an operation may have, and the OFP_CAP_… that its endpoint needs; 0 of any number that is none. */
+uint32_t ofp_operation_allowed_flags(uint32_t code);
+uint64_t ofp_operation_capability(uint32_t code);
 
 /* ---------------------------------------------------------------------------------------------------------- regions */
 
@@ -168,6 +176,7 @@ struct ofp_region_handle {
     uint64_t remote_base;
     uint32_t id; /* what records call it */
     uint32_t access;
+    bool has_ways; /* it is reached in several, which may have names of their own for it: ofp_region_ways */
 };
 /* -OFP_ENOKEY: the key that was asked for is in use, or the transport makes its own. -EINVAL: a counter of another domain. */
 int ofp_region_register(struct ofp_domain *domain, const struct ofp_region_attr *attr,
@@ -218,8 +227,6 @@ int ofp_cq_signal(struct ofp_cq *cq);
 int ofp_cq_fileno(struct ofp_cq *cq);
 /* fi_trywait(3): 1: safe to sleep on the descriptor; 0: completions are there, read first. */
 int ofp_cq_arm(struct ofp_cq *cq);
-/* Requests with `notify` set that have finished: takes up to `max` of them. */
-int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max);
 
 /* ----------------------------------------------------------------------------------------------------- event queues */
 
@@ -340,6 +347,10 @@ int ofp_endpoint_close(struct ofp_endpoint *endpoint, int64_t timeout);
 int ofp_endpoint_retire(struct ofp_endpoint *endpoint, int64_t timeout);
 void ofp_endpoint_free(struct ofp_endpoint *endpoint);
 int ofp_endpoint_address(struct ofp_endpoint *endpoint, void *address, size_t *length);
+/* The addresses beside that one where it is reached as well, from number 0 on. -ENOENT: there are no more. */
+int ofp_endpoint_address_also(struct ofp_endpoint *endpoint, uint32_t number, void *address, size_t *length);
+/* OFP_IDENTITY_SIZE random bytes, constant: no other endpoint that was or will be at its addresses has them. */
+void ofp_endpoint_identity(struct ofp_endpoint *endpoint, uint8_t *identity);
 uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint);
 /*
  * Another handle of an endpoint, with default flags of its own in place of the endpoint's (fi_ep_alias): what is posted,
@@ -388,14 +399,14 @@ int ofp_cancel(struct ofp_endpoint *endpoint, uint64_t context);
 
 struct ofp_endpoint_statistics {
     uint64_t sends, receives, reads, writes, atomics; /* operations finished */
-    uint64_t bytes_sent, bytes_received;
-    uint64_t errors;
+    uint64_t bytes_sent, bytes_received, errors;
     uint64_t posted_receives, unexpected_messages, unexpected_bytes, announced_messages; /* now */
-    uint64_t linear_searches; /* masks beyond the indexed ones */
-    uint64_t backlog;         /* operations kept until the transport has room, now */
-    uint64_t pending;         /* operations in flight, now */
+    uint64_t linear_searches;  /* masks beyond the indexed ones */
+    uint64_t backlog, pending; /* operations: kept until the transport has room, and in flight; now */
     uint64_t peers_up, peers_lost;
     uint64_t sleeps, wakeups, progress_calls;
+    uint64_t registrations, registrations_reused, registrations_dropped; /* of memory, for operations of the domain */
+    uint64_t messages_dropped; /* arrived at an endpoint of type DGRAM that had no room */
 };
 int ofp_endpoint_statistics(struct ofp_endpoint *endpoint, struct ofp_endpoint_statistics *statistics);
 
@@ -431,51 +442,5 @@ int ofp_work_queue(struct ofp_domain *domain, const struct ofp_deferred_work *wo
 int ofp_work_cancel(struct ofp_domain *domain, uint64_t id);
 /* Cancel all work of the domain that has not started. Returns how many. */
 int64_t ofp_work_flush(struct ofp_domain *domain);
-
-/* ------------------------------------------------------------------------------------------------------ measurement */
-
-struct ofp_measure_attr {
-    struct ofp_endpoint *endpoint;
-    struct ofp_cq *cq;
-    uint32_t peer;
-    bool first; /* this side sends first */
-    uint64_t tag;
-    void *send_buffer;
-    void *receive_buffer;
-    uint64_t length; /* bytes of a message */
-    uint64_t iterations;
-    uint64_t *nanoseconds; /* iterations entries: each round trip; NULL: not wanted */
-    uint64_t remote_offset, remote_key;
-};
-/* A tagged ping-pong in C over the public calls: what the core costs without Python. Returns elapsed ns, or an error. */
-int64_t ofp_measure_pingpong(const struct ofp_measure_attr *attr);
-/*
- * A window of `iterations` tagged messages one way, from send_buffer of the first side, all into receive_buffer of the
- * second, then an empty message back. Returns elapsed ns, or an error.
- */
-int64_t ofp_measure_stream(const struct ofp_measure_attr *attr);
-/*
- * A ping-pong of writes: each side counts up the 64-bit number in send_buffer, the same on both at the start, writes it
- * to the peer's remote memory and spins until it is in its own, receive_buffer. Returns elapsed ns, or an error.
- */
-int64_t ofp_measure_write(const struct ofp_measure_attr *attr);
-struct ofp_measure_socket_attr {
-    int fd; /* a connected stream socket that does not block; the caller's */
-    bool first;
-    const void *send_buffer;
-    void *receive_buffer;
-    uint64_t length; /* bytes of a message, not 0 */
-    uint64_t iterations;
-    uint64_t *nanoseconds; /* as above */
-};
-/* The same two over a bare socket, spinning: what others are compared with. */
-int64_t ofp_measure_socket_pingpong(const struct ofp_measure_socket_attr *attr);
-int64_t ofp_measure_socket_stream(const struct ofp_measure_socket_attr *attr);
-/*
- * Matching alone, without a transport: `depth` receives stay posted (mode "unexpected": messages stay unreceived) while
- * `iterations` messages of 8 bytes arrive, match, complete and are replaced. Modes: "expected", "unexpected", "same-tag",
- * "any-source", "masked". Returns elapsed ns, or an error.
- */
-int64_t ofp_measure_match(const char *mode, uint64_t depth, uint64_t iterations);
 
 #endif

@@ -38,6 +38,7 @@ struct ofp_operation_row {
 #define OFP_RECEIVE_FLAGS (OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
 #define OFP_TRANSMIT_FLAGS (OFP_COMPLETION | OFP_MORE | OFP_FENCE | OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE)
 #define OFP_SEND_FLAGS (OFP_TRANSMIT_FLAGS | OFP_INJECT | OFP_REMOTE_CQ_DATA | OFP_MATCH_COMPLETE)
+#define OFP_ATOMIC_FLAGS (OFP_TRANSMIT_FLAGS | OFP_DEVICE_ATOMIC)
 #define OFP_REMOTE_BOTH (OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE)
 
 static const struct ofp_operation_row ofp_operation_rows[] = {
@@ -56,22 +57,33 @@ static const struct ofp_operation_row ofp_operation_rows[] = {
      OFP_TRANSMIT_FLAGS | OFP_INJECT | OFP_REMOTE_CQ_DATA, OFP_COMPLETED_WRITE | OFP_COMPLETED_RMA,
      OFP_COMPLETED_REMOTE_WRITE},
     {OFP_ATOMIC, OFP_REMOTE | OFP_ATOMIC_KIND, 0, OFP_ACCESS_WRITE, OFP_CAP_ATOMIC, OFP_ACCESS_REMOTE_WRITE,
-     OFP_TRANSMIT_FLAGS | OFP_INJECT, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_WRITE,
+     OFP_ATOMIC_FLAGS | OFP_INJECT, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_WRITE,
      OFP_COMPLETED_ATOMIC | OFP_COMPLETED_REMOTE_WRITE},
     {OFP_FETCH_ATOMIC, OFP_REMOTE | OFP_ATOMIC_KIND | OFP_READS, 0, OFP_ACCESS_WRITE, OFP_CAP_ATOMIC, OFP_REMOTE_BOTH,
-     OFP_TRANSMIT_FLAGS, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_REMOTE_READ},
+     OFP_ATOMIC_FLAGS, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_REMOTE_READ},
     {OFP_COMPARE_ATOMIC, OFP_REMOTE | OFP_ATOMIC_KIND | OFP_READS | OFP_COMPARES, 0, OFP_ACCESS_WRITE, OFP_CAP_ATOMIC,
-     OFP_REMOTE_BOTH, OFP_TRANSMIT_FLAGS, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ,
+     OFP_REMOTE_BOTH, OFP_ATOMIC_FLAGS, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ,
      OFP_COMPLETED_ATOMIC | OFP_COMPLETED_REMOTE_READ},
     {OFP_INTERNAL_SEND, 0, OFP_CHANNEL_INTERNAL, OFP_ACCESS_SEND, 0, 0, OFP_SEND_FLAGS, 0, 0},
     {OFP_INTERNAL_RECV, OFP_RECEIVES, OFP_CHANNEL_INTERNAL, OFP_ACCESS_RECV, 0, 0, OFP_RECEIVE_FLAGS, 0, 0},
 };
 #define OFP_OPERATION_COUNT (sizeof(ofp_operation_rows) / sizeof(ofp_operation_rows[0]))
 
+/* As the methods of Python that post them are called. Apart from the rows, whose size on the hot path is a power of two. */
+static const char *const ofp_operation_names[] = {"",         "send",    "recv",   "tsend",        "trecv",
+                                                  "read",     "write",   "atomic", "fetch_atomic", "compare_atomic",
+                                                  "internal", "internal"};
+_Static_assert(sizeof(ofp_operation_names) / sizeof(ofp_operation_names[0]) == OFP_OPERATION_COUNT, "a name a row");
+
 /* Of any number, such as one that a peer has sent: the row of no operation, all zero, where there is none. */
 static inline const struct ofp_operation_row *ofp_operation_row(uint32_t code)
 {
     return &ofp_operation_rows[code < OFP_OPERATION_COUNT ? code : 0];
+}
+
+static inline const char *ofp_operation_name(uint32_t code)
+{
+    return ofp_operation_names[code < OFP_OPERATION_COUNT ? code : 0];
 }
 
 /* Whether it has one of these traits. */

@@ -15,11 +15,8 @@
 #ifndef OFIPY_PROVIDER_H
 #define OFIPY_PROVIDER_H
 
-#include <sys/uio.h>
-
-#include "ofipy/list.h"
+#include "ofipy/objects.h"
 #include "ofipy/operation.h"
-#include "ofipy/types.h"
 
 /*
  * The major version, compared for equality. Within it, what the core allocates (endpoint, peer, domain, region, pending,
@@ -29,193 +26,6 @@
 #define OFP_PROVIDER_ABI 4
 
 struct ofp_core;
-struct ofp_services;
-struct ofp_provider;
-struct ofp_endpoint_ops;
-struct ofp_passive_ops;
-
-/*
- * Objects as a provider sees them. The core allocates each together with the provider's private part (`private`, zeroed,
- * of the size that the table declares) and frees both after the provider's close entry returned.
- */
-struct ofp_domain {
-    const struct ofp_provider *provider;
-    struct ofp_info *info; /* the one the domain was opened with; `open` may narrow it */
-    void *private;
-    uint32_t device; /* which entry of region->device[] is this domain's */
-};
-
-struct ofp_endpoint {
-    const struct ofp_endpoint_ops *ops;
-    const struct ofp_services *services; /* what the core does for it; called by the functions of ofipy/services.h */
-    struct ofp_domain *domain;
-    void *private;
-    uint32_t id;        /* unique in the domain, never reused while the domain is open; not 0 */
-    bool remote_events; /* somebody here wants remote_event of every access of a peer, not only with data */
-    struct ofp_info *info;
-    uint64_t request;        /* type MSG: the connection request that it was opened from, until `accept`; 0: none */
-    uint64_t min_multi_recv; /* offloads_matching: bytes; a multi-receive buffer with less room than this is released */
-    uint64_t unexpected_limit; /* core-matched: bytes that its receive context keeps of unexpected messages */
-    /* offloads_matching: bytes that a receive of unknown size is posted with; 0: `open` may say */
-    uint64_t bounce_size;
-};
-
-/* A listener of endpoints of type MSG. */
-struct ofp_passive {
-    const struct ofp_passive_ops *ops;
-    struct ofp_domain *domain;
-    void *private;
-    uint32_t id; /* numbered together with the endpoints */
-    struct ofp_info *info;
-};
-
-/* States of a peer; peer.c holds the table of allowed changes. */
-enum ofp_peer_state { OFP_PEER_UNUSED, OFP_PEER_CONNECTING, OFP_PEER_UP, OFP_PEER_LOST };
-
-/*
- * One remote endpoint as one local endpoint knows it; made when first used. An endpoint of type MSG has at most one in its
- * life, made by `ofp_connect` or `ofp_accept`; it has no index, and goes from UNUSED to LOST once.
- */
-struct ofp_peer {
-    struct ofp_endpoint *endpoint;
-    uint32_t index;       /* in the address vector; OFP_PEER_UNKNOWN for a sender without an entry */
-    uint8_t state;        /* enum ofp_peer_state; only the core writes it */
-    uint64_t incarnation; /* set by the provider on peer_up; 0: none. Another value at the same address is a restart */
-    const void *address;  /* as the provider's `resolve` or `name` gave it */
-    size_t address_length;
-    const void *private_data; /* type MSG: what `connect` is to say to the listener; valid during that call */
-    size_t private_data_length;
-    void *private; /* zeroed again on the way from LOST to CONNECTING */
-};
-
-/* The most providers that endpoints of one application's domain may use together. */
-#define OFP_DEVICE_LIMIT 4
-
-/* What a memory region is to one provider. */
-struct ofp_region_device {
-    uint64_t key;         /* remote key; 0 where no remote access was asked */
-    uint64_t remote_base; /* what a peer adds to its offset; 0 unless the transport addresses by something else */
-    uint64_t provider_data[2];
-};
-
-/* A memory region. `base` to `base + length` is the user's memory or a provider's own. */
-struct ofp_region {
-    struct ofp_region_device device[OFP_DEVICE_LIMIT]; /* by domain->device */
-    uint32_t id;
-    uint32_t access; /* OFP_ACCESS_… */
-    char *base;
-    uint64_t length;
-    bool allocated;     /* made by a provider's `memory_allocate` */
-    bool remote_events; /* as of endpoints, for accesses to this region */
-};
-
-static inline struct ofp_region_device *ofp_region_device(const struct ofp_domain *domain, struct ofp_region *region)
-{
-    return &region->device[domain->device];
-}
-
-/*
- * A peer's access to local memory, checked and under way: from core's `remote_access` until core->remote_release. The provider
- * owns the object and must not move it meanwhile. When the region is closed before the end, `memory` becomes NULL: what
- * still arrives is dropped.
- */
-struct ofp_remote_access {
-    struct ofp_list node; /* core: in the region's list */
-    struct ofp_region *region;
-    char *memory; /* first byte of the access */
-    uint64_t length;
-    uint64_t spare[2]; /* core */
-};
-
-/*
- * A send-like operation on its way into `post`: checked and resolved. Everything it points to is valid during the call
- * only; what must outlive it goes through transfer_retain.
- */
-struct ofp_transfer {
-    const struct ofp_operation *op;
-    const struct iovec *iov;           /* the local memory */
-    struct ofp_region *const *regions; /* the region of each iov entry; NULL entries for OFP_REGION_PROCESS */
-    uint32_t iov_count;
-    uint32_t remote_count; /* RMA and atomics: entries of `remote`, 0 otherwise */
-    uint64_t length;       /* sum over iov, bytes; for RMA and atomics the sum over `remote` as well */
-    const struct ofp_remote_segment *remote;
-    /* Atomics only: `length` bytes each, NULL where the operation has none. Not set for other operations. */
-    void *result;
-    const void *compare;
-    struct ofp_region *result_region, *compare_region; /* NULL for OFP_REGION_PROCESS */
-    uint64_t spare[4];
-};
-
-/*
- * An accepted operation that did not finish within `post`. Owned by the core, lent to the provider until it calls
- * transfer_complete; on loss of the peer the core completes all of that peer's itself.
- */
-struct ofp_pending {
-    struct ofp_list node; /* core: in the peer's list */
-    uint64_t id;          /* names it on the wire; find it again with pending_find. Never 0 */
-    struct ofp_endpoint *endpoint;
-    struct ofp_peer *peer;
-    uint64_t provider_data[4];    /* the provider's, zeroed at first */
-    struct ofp_transfer transfer; /* with memory of its own: `op` points to `operation`, `iov` to a kept copy */
-    struct ofp_operation operation;
-};
-
-/* A message that arrived or was announced. */
-struct ofp_message {
-    struct ofp_peer *peer; /* NULL only where the transport has no peers */
-    uint32_t source;       /* = peer->index */
-    uint8_t channel;       /* enum ofp_channel */
-    uint8_t has_data;      /* `data` is valid */
-    uint8_t extras;        /* 0; later versions say here which of the spare words mean something */
-    uint64_t tag;
-    uint64_t data;
-    uint64_t length;           /* of the payload, bytes */
-    uint64_t provider_data[6]; /* announced messages: what `receive_start` needs to move the payload */
-    uint64_t spare[2];
-};
-
-/*
- * A receive that matched an announced message: from core's call of `receive_start` until the provider's call of
- * receive_complete it is lent to the provider.
- */
-struct ofp_receive {
-    struct ofp_list node;          /* core: among the receives under way */
-    uint64_t id;                   /* find it again with receive_find. Never 0 */
-    struct ofp_endpoint *endpoint; /* where the message arrived */
-    struct ofp_message message;    /* what it matched */
-    const struct iovec *iov;       /* the user's memory */
-    /* The region of each iov entry; NULL entries for OFP_REGION_PROCESS. NULL: memory in which the core keeps the message. */
-    struct ofp_region *const *regions;
-    uint32_t iov_count;
-    uint64_t length;           /* bytes to move: min(message.length, room); 0 when the message is only dropped */
-    uint64_t provider_data[4]; /* the provider's, zeroed at first */
-};
-
-/* How a receive ended that the transport matched. */
-struct ofp_offloaded {
-    uint64_t flags;         /* OFP_COMPLETED_… beyond what follows from the operation: MULTI_RECV, CLAIM */
-    uint64_t buffer_offset; /* multi-receive: where in the buffer the message starts */
-    int error;              /* 0 or positive */
-    int provider_error;
-    bool more; /* multi-receive: the buffer stays posted, and so does the pending object */
-    uint64_t spare[2];
-};
-
-/* A descriptor that the domain's reactor watches. Owned by the provider; must outlive its stay in the reactor. */
-struct ofp_watch {
-    int fd;
-    uint32_t events; /* EPOLLIN, EPOLLOUT … */
-    void (*ready)(struct ofp_watch *watch, uint32_t events);
-    uint64_t spare[2]; /* core */
-};
-
-/* A timer of the domain. Owned by the provider; zeroed: not running. */
-struct ofp_timer {
-    uint64_t deadline; /* nanoseconds, CLOCK_MONOTONIC */
-    uint64_t position; /* core: place in the heap, 0 when not running */
-    void (*expired)(struct ofp_timer *timer, uint64_t now);
-    uint64_t spare[2]; /* core */
-};
 
 enum ofp_log_level { OFP_LOG_DEBUG = 10, OFP_LOG_INFO = 20, OFP_LOG_WARNING = 30, OFP_LOG_ERROR = 40 };
 
@@ -255,7 +65,8 @@ struct ofp_domain_ops {
     void (*close)(struct ofp_domain *domain);
     /*
      * Optional. Make memory known to a device / forget it. Called WITHOUT the lock, since pinning may take long: nobody
-     * else knows the region yet, or any more. `region_open` may replace `key` and set `remote_base`.
+     * else knows the region yet, or any more. `region_open` may replace `key` and set `remote_base`, unless it is fixed: then
+     * the core serves peers. After an error nothing of it is known.
      */
     int (*region_open)(struct ofp_domain *domain, struct ofp_region *region);
     void (*region_close)(struct ofp_domain *domain, struct ofp_region *region);
@@ -271,6 +82,19 @@ struct ofp_domain_ops {
      */
     int (*memory_allocate)(struct ofp_domain *domain, struct ofp_region *region, char *text, size_t text_size);
     void (*memory_free)(struct ofp_domain *domain, struct ofp_region *region);
+    /*
+     * Mandatory with domain->keeps_above. The owner of this memory leaves, and what was registered of it has to be let go of
+     * before this returns: other memory may be at its addresses then. No operation is in it. NULL: memory is short; let go of all
+     * that is kept and that no operation is in.
+     */
+    void (*region_disowned)(struct ofp_domain *domain, struct ofp_region *region);
+};
+
+/* What two addresses are to each other that share a part. */
+enum ofp_address_relation {
+    OFP_ADDRESS_OTHER, /* of different endpoints */
+    OFP_ADDRESS_SAME,
+    OFP_ADDRESS_BETTER /* the same, and the one that is given now tells as much, or more */
 };
 
 /* What `post` answers. */
@@ -282,8 +106,9 @@ struct ofp_endpoint_ops {
     size_t endpoint_size; /* of struct ofp_endpoint.private */
     size_t peer_size;     /* of struct ofp_peer.private */
     /*
-     * Bind to an address: `service` is a port number or name chosen by the user, NULL for any. Reasons for refusal go
-     * into `text`. May block briefly.
+     * Bind to an address: `service` is a port number as text, which a name that the user chose stands for; NULL for any.
+     * What a provider without ports calls such an endpoint begins with '~', as no name does. Reasons for refusal go into
+     * `text`. May block briefly.
      *
      * Type MSG: nobody connects to this address, it is where connections come from. With endpoint->request set the
      * connection of that request passes from the listener to the endpoint when this returns 0: `accept` answers it,
@@ -304,8 +129,9 @@ struct ofp_endpoint_ops {
     int (*name)(struct ofp_endpoint *endpoint, void *address, size_t *length);
 
     /*
-     * Start to reach a peer (state CONNECTING). Ends later in peer_up or peer_lost. An error return counts as
-     * peer_lost with that error. Called for the first operation to a peer, and for the first after it was lost.
+     * Start to reach a peer (state CONNECTING). Ends later in peer_up, peer_absent or peer_lost. An error return counts as
+     * peer_lost with that error, -ECONNREFUSED as peer_absent. Called for the first operation to a peer, for the first after it
+     * was lost, and again while it is absent.
      *
      * Type MSG: called by ofp_connect, once; peer->address is that of a listener, which is told peer->private_data. What it
      * answers goes to connection_answered, before peer_up (accepted) or peer_lost with ECONNREFUSED (rejected).
@@ -373,6 +199,17 @@ struct ofp_endpoint_ops {
      */
     bool (*arm)(struct ofp_endpoint *endpoint);
     void (*disarm)(struct ofp_endpoint *endpoint);
+
+    /* Optional. The addresses beside `name` where it is reached as well, from number 0 on. -ENOENT: there are no more. */
+    int (*name_also)(struct ofp_endpoint *endpoint, uint32_t number, void *address, size_t *length);
+
+    /* `private` of a peer is zero when it is made, and stays as it is when it was lost and connects again. */
+    bool peers_persist;
+    /*
+     * Mandatory with the provider's `address_key`. The peer, in any state, was inserted again by an address that tells more of
+     * it: peer->address is that one now.
+     */
+    void (*peer_readdressed)(struct ofp_peer *peer);
 };
 
 /*
@@ -417,7 +254,8 @@ struct ofp_provider {
      */
     int (*getinfo)(struct ofp_info *infos, int max, char *text, size_t text_size);
     /*
-     * Address of a peer from what a person writes: `node` a host name or NULL for this host. No lock is held; may block in
+     * Address of a peer from what a person writes: `node` a host name or NULL for this host, `service` a port number, or
+     * what the provider itself calls an endpoint. No lock is held; may block in
      * name resolution. -EHOSTUNREACH with a text when this provider cannot reach that host. `info`: one of its own, for
      * providers that speak for several transports.
      */
@@ -442,7 +280,8 @@ struct ofp_provider {
     int (*reaches)(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size);
     /*
      * Optional; default: what the core's executor can do. The largest vector, in elements, of an atomic operation towards
-     * peers, or -EOPNOTSUPP. Any thread, no lock.
+     * peers, or -EOPNOTSUPP; -ENOSYS for the default. Any thread, no lock. An operation_code with the bit OFP_DEVICE_ATOMIC asks
+     * for those of the device; with that capability the entry is mandatory.
      */
     int (*atomic_query)(const struct ofp_info *info, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
                         uint64_t *count);
@@ -456,6 +295,24 @@ struct ofp_provider {
     const struct ofp_endpoint_ops *(*endpoint_ops)(const struct ofp_info *info);
     /* Only with infos of type MSG, and mandatory for those. */
     const struct ofp_passive_ops *passive_ops;
+    /*
+     * Optional; default: one, all of it. The parts of a well-formed address by which it is found, from number 0 on; NULL: there
+     * are no more. Any thread, no lock.
+     */
+    const void *(*address_key)(const void *address, size_t *length, uint32_t number);
+    /* Mandatory with address_key: what an address that was found by a part of another is to that one. Any thread, no lock. */
+    enum ofp_address_relation (*address_relation)(const void *known, size_t known_length, const void *given,
+                                                  size_t given_length);
+    /*
+     * Optional; default: `getinfo`, and of its infos those whose `provider` is that name. The same as `getinfo` under a name
+     * that begins with the provider's own, as "link:shm+tcp".
+     */
+    int (*getinfo_as)(const char *name, struct ofp_info *infos, int max, char *text, size_t text_size);
+    /*
+     * Optional. What else there is to know of the device behind an info, for people: lines of a name, a tab and a value. No
+     * lock is held; may be called from any thread; may take milliseconds.
+     */
+    int (*describe)(const struct ofp_info *info, char *text, size_t text_size);
 };
 
 /* ------------------------------------------------------------------------- the core's services for the whole process */
@@ -499,6 +356,22 @@ struct ofp_core {
 
     /* A region of the domain, or NULL. */
     struct ofp_region *(*region_by_id)(struct ofp_domain *domain, uint32_t id);
+
+    /*
+     * Whether atomic_execute updates elements of this type from `memory` on by the processor's instructions: then whoever has
+     * mapped it may, and need not be its owner; the access has no region then. Otherwise it takes locks of this process.
+     */
+    bool (*atomic_is_direct)(uint32_t datatype, const void *memory);
+    /*
+     * A sentence, "what happened; what to do", for a failure: the provider_error of a completion, or of the -ENOMEM that the call
+     * under way returns in this thread. Any thread, with or without a lock.
+     */
+    int (*explain)(const char *text);
+    /*
+     * Something has happened to the device behind a domain, which all of its event queues hear of. `error`: what operations that
+     * suffer from it end with, 0: none does.
+     */
+    void (*device_event)(struct ofp_domain *domain, int error, const char *text);
 };
 
 /* The one exported symbol. Returns NULL when `core->abi` is not one it can work with. */

@@ -10,6 +10,15 @@
 
 #include "ofp.h"
 
+/*
+ * Memory of requests whose owner, as an array of numpy, lives longer than they. Where it is longer than ofp_domain_keeps_above and
+ * named by the number of such a region, the transport need not register it each time. ofp_region_close says that the owner
+ * leaves, before it does. -EOPNOTSUPP: this transport registers nothing, or keeps nothing.
+ */
+int ofp_region_own(struct ofp_domain *domain, void *base, uint64_t length, uint32_t *region);
+/* Bytes; UINT64_MAX: there is nothing to be gained. */
+uint64_t ofp_domain_keeps_above(const struct ofp_domain *domain);
+
 /* How ofp_request_start meets what stands in its way. */
 enum {
     OFP_START_AT_ONCE = 1, /* another thread holds the domain: -ENOLCK, in place of waiting for it */
@@ -44,8 +53,32 @@ int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, i
 int ofp_request_take(ofp_request_t request, int64_t timeout, struct ofp_completion *completion);
 /* The same for one that has finished, when nobody else holds the domain; 0 otherwise. Never waits. */
 int ofp_request_take_finished(ofp_request_t request, struct ofp_completion *completion);
-/* Ask for an entry in ofp_cq_finished and a wake-up of the queue's descriptor. 1: it is finished already, none comes. */
-int ofp_request_notify(ofp_request_t request);
+/* The same after one round of progress. */
+int ofp_request_take_at_once(ofp_request_t request, struct ofp_completion *completion);
+/* Make progress for so many nanoseconds, or until it has finished: 1, otherwise 0. Never asleep, as ofp_cq_spin. */
+int ofp_request_spin(ofp_request_t request, uint64_t duration);
+/*
+ * Ask for an entry in ofp_cq_finished and a wake-up of the queue's descriptor. 1: it is finished already, none comes.
+ * -EINVAL: it was prepared, and not started. -ENOLCK: `at_once`, and somebody else holds the domain.
+ */
+int ofp_request_notify(ofp_request_t request, bool at_once);
+
+/* Requests with `notify` set that have finished: takes up to `max` of them. */
+int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max);
+/* The same without progress, when nobody else holds the domain; -ENOLCK otherwise. Never waits. */
+int64_t ofp_cq_take_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max);
+/*
+ * ofp_cq_arm where that is quickly done: 1: safe to sleep on the descriptor, armed now or still. 0: something may be there, or the
+ * descriptor was never asked for: ofp_cq_arm tells. Without progress, when nobody else holds the domain; -ENOLCK otherwise. Never
+ * waits.
+ */
+int ofp_cq_arm_at_once(struct ofp_cq *cq);
+/*
+ * Make progress for so many nanoseconds (0: once), or until ofp_cq_finished has something of one of the queues: 1, otherwise
+ * 0. Never asleep, and nothing has to be armed for it: before a loop of events sleeps.
+ */
+int ofp_cq_spin(struct ofp_cq *const *queues, uint32_t count, uint64_t duration);
+
 /*
  * 0: cancelled (it has finished as ECANCELED); -ENOENT: too late, or not cancellable; -EAGAIN: the transport was asked and
  * has not said within a second.
@@ -65,6 +98,16 @@ int ofp_request_unclaim(ofp_request_t request);
  * runs on, and the handle is stale when it has finished. -OFP_ETHREAD: not from this thread; try again from the domain's.
  */
 int ofp_request_abandon(ofp_request_t request, bool cancel);
+
+/*
+ * A request that finishes when the peer is connected, which begins now unless it has: at once when it is. While nobody is at its
+ * address it is asked again, for `patience` nanoseconds from now and at least OFIPY_CONNECT_TIMEOUT. Cancelled or abandoned it
+ * lengthens that no more, and a peer for which nothing waits is asked no more. -EOPNOTSUPP: type MSG.
+ */
+ofp_request_t ofp_reach_request(struct ofp_endpoint *endpoint, uint32_t peer, uint64_t patience);
+
+/* Whether the endpoint has met the peer, which is still there: 1 or 0. -EOPNOTSUPP: type MSG. */
+int ofp_peer_is_up(struct ofp_endpoint *endpoint, uint32_t peer);
 
 /* Prepared operations: a request that keeps its record and is started again. */
 ofp_request_t ofp_prepare(struct ofp_endpoint *endpoint, const struct ofp_operation *operation);

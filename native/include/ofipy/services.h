@@ -42,7 +42,8 @@ struct ofp_services {
 
     /*
      * A whole message is here, `payload` valid during the call only: matched and copied, or kept as unexpected.
-     * -EAGAIN: the bound on unexpected payload is reached and nothing was taken; announce it instead.
+     * -EAGAIN: the bound on unexpected payload is reached and nothing was taken; announce it instead, or call
+     * message_begin with another bound.
      */
     int (*message_arrived)(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload);
     /*
@@ -50,11 +51,10 @@ struct ofp_services {
      * and will be fetched: matched now. *receive says where the payload
      * goes: `length` bytes into `iov`, the posted buffer or memory in which the core keeps the message, in its place in the
      * order, while it fills. What is beyond `length` is the provider's to drop. Ended by receive_complete, or with the peer.
-     * -ENOBUFS: the bound on unexpected messages is reached and nothing was taken; cease to read, try again from progress,
+     * -ENOBUFS: the bound that `room` names is reached and nothing was taken; cease to read, try again from progress,
      * or call message_announced.
-     * `promised`: the sender was granted the room before, so the bound does not apply.
      */
-    int (*message_begin)(struct ofp_endpoint *endpoint, const struct ofp_message *message, bool promised,
+    int (*message_begin)(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_room room,
                          struct ofp_receive **receive);
     /*
      * A message whose payload is still elsewhere. Either matched at once (receive_start is called from within) or kept
@@ -90,6 +90,46 @@ struct ofp_services {
      * `arm` must not leave anything to it.
      */
     void (*flush_later)(struct ofp_endpoint *endpoint);
+
+    /*
+     * Who contacts us has said which endpoint it is, and whether it can be connected to: as peer_by_address, but the same identity
+     * is the same peer wherever it calls from.
+     */
+    struct ofp_peer *(*peer_by_identity)(struct ofp_endpoint *endpoint, const uint8_t *identity, bool connects_only,
+                                         const void *address, size_t length);
+    /*
+     * Who answers where `connect` called has said which endpoint it is; before peer_up. -ECONNREFUSED with a text: another
+     * one than is meant, and the provider loses the peer with both.
+     */
+    int (*peer_identified)(struct ofp_peer *peer, const uint8_t *identity, char *text, size_t text_size);
+
+    /*
+     * Type DGRAM, whose senders anybody may forge: the index of one that is in the vector, or OFP_PEER_UNKNOWN. Nothing is made. A
+     * message of it has that source, and no peer.
+     */
+    uint32_t (*source_find)(struct ofp_endpoint *endpoint, const void *address, size_t length);
+    /* Type DGRAM: one that message_arrived had no room for is gone, and counted. */
+    void (*message_dropped)(struct ofp_endpoint *endpoint);
+
+    /*
+     * How the peer's device names a piece of the peer's memory: `key` as its region_open made it, `offset` from its
+     * remote_base on. False: that is not known here; the peer's core knows `remote` as it is.
+     */
+    bool (*remote_at_device)(struct ofp_peer *peer, const struct ofp_remote_segment *remote,
+                             struct ofp_remote_segment *there);
+
+    /*
+     * Something that was posted waits for the next call of `progress`: where the application calls for none the helper thread, if
+     * there is one, does so within milliseconds. For who waits so only while it is not armed.
+     */
+    void (*look_soon)(struct ofp_endpoint *endpoint);
+
+    /*
+     * State CONNECTING: nobody is at the peer's address. Where somebody is expected there, `connect` is called again after a
+     * pause, until OFIPY_CONNECT_TIMEOUT; otherwise as peer_lost with ECONNREFUSED. Calls peer_down in either case. Who has
+     * answered, and said no, is there: peer_lost. `text` as of peer_lost.
+     */
+    void (*peer_absent)(struct ofp_peer *peer, const char *text);
 };
 
 static inline struct ofp_peer *ofp_peer_by_address(struct ofp_endpoint *endpoint, const void *address, size_t length)
@@ -104,6 +144,11 @@ static inline void ofp_peer_up(struct ofp_peer *peer) { peer->endpoint->services
 static inline void ofp_peer_lost(struct ofp_peer *peer, int error, bool process_gone, const char *text)
 {
     peer->endpoint->services->peer_lost(peer, error, process_gone, text);
+}
+
+static inline void ofp_peer_absent(struct ofp_peer *peer, const char *text)
+{
+    peer->endpoint->services->peer_absent(peer, text);
 }
 
 static inline void ofp_connection_answered(struct ofp_peer *peer, const void *data, size_t length)
@@ -139,10 +184,10 @@ static inline int ofp_message_arrived(struct ofp_endpoint *endpoint, const struc
     return endpoint->services->message_arrived(endpoint, message, payload);
 }
 
-static inline int ofp_message_begin(struct ofp_endpoint *endpoint, const struct ofp_message *message, bool promised,
-                                    struct ofp_receive **receive)
+static inline int ofp_message_begin(struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                                    enum ofp_room room, struct ofp_receive **receive)
 {
-    return endpoint->services->message_begin(endpoint, message, promised, receive);
+    return endpoint->services->message_begin(endpoint, message, room, receive);
 }
 
 static inline int ofp_message_announced(struct ofp_endpoint *endpoint, const struct ofp_message *message)
@@ -183,5 +228,31 @@ static inline void ofp_remote_event(struct ofp_endpoint *endpoint, struct ofp_pe
 }
 
 static inline void ofp_flush_later(struct ofp_endpoint *endpoint) { endpoint->services->flush_later(endpoint); }
+
+static inline void ofp_look_soon(struct ofp_endpoint *endpoint) { endpoint->services->look_soon(endpoint); }
+
+static inline struct ofp_peer *ofp_peer_by_identity(struct ofp_endpoint *endpoint, const uint8_t *identity,
+                                                    bool connects_only, const void *address, size_t length)
+{
+    return endpoint->services->peer_by_identity(endpoint, identity, connects_only, address, length);
+}
+
+static inline int ofp_peer_identified(struct ofp_peer *peer, const uint8_t *identity, char *text, size_t text_size)
+{
+    return peer->endpoint->services->peer_identified(peer, identity, text, text_size);
+}
+
+static inline uint32_t ofp_source_find(struct ofp_endpoint *endpoint, const void *address, size_t length)
+{
+    return endpoint->services->source_find(endpoint, address, length);
+}
+
+static inline void ofp_message_dropped(struct ofp_endpoint *endpoint) { endpoint->services->message_dropped(endpoint); }
+
+static inline bool ofp_remote_at_device(struct ofp_peer *peer, const struct ofp_remote_segment *remote,
+                                        struct ofp_remote_segment *there)
+{
+    return peer->endpoint->services->remote_at_device(peer, remote, there);
+}
 
 #endif

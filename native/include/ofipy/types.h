@@ -103,7 +103,8 @@ enum ofp_datatype {
 #define OFP_DISCARD 0x400          /* with PEEK or CLAIM: drop the message */
 #define OFP_HOLD 0x800             /* with CLAIM: stay posted until a message matches, then set it aside */
 #define OFP_MULTI_RECV 0x1000      /* the buffer takes many messages */
-#define OFP_OPERATION_FLAGS 0x1fff /* every flag that a caller may set */
+#define OFP_DEVICE_ATOMIC 0x2000   /* of an atomic: the device carries it out, not the core */
+#define OFP_OPERATION_FLAGS 0x3fff /* every flag that a caller may set */
 
 /* Flags of a completion: what finished. */
 #define OFP_COMPLETED_SEND 0x1
@@ -148,7 +149,8 @@ enum ofp_datatype {
 #define OFP_CAP_REMOTE_COMM 0x2000
 #define OFP_CAP_HMEM 0x4000
 #define OFP_CAP_SHARED_CONTEXT 0x8000
-#define OFP_CAP_ANY_INJECT 0x10000 /* messages beyond inject_size can be injected too */
+#define OFP_CAP_ANY_INJECT 0x10000    /* messages beyond inject_size can be injected too */
+#define OFP_CAP_DEVICE_ATOMIC 0x20000 /* atomics that a device carries out by itself, in memory registered for them */
 
 /* Message ordering (fi_endpoint(3), "msg_order"): which later operation may not pass which earlier one. */
 #define OFP_ORDER_RAR 0x1
@@ -168,6 +170,8 @@ enum ofp_datatype {
 #define OFP_ACCESS_WRITE 0x8
 #define OFP_ACCESS_REMOTE_READ 0x10
 #define OFP_ACCESS_REMOTE_WRITE 0x20
+/* Atomics of the peers' devices, and no others: what two kinds do to one element would not be one step against each other. */
+#define OFP_ACCESS_DEVICE_ATOMIC 0x40
 
 /* Endpoint types, as bits of `ep_types`. */
 #define OFP_EP_MSG 0x1
@@ -254,7 +258,9 @@ enum ofp_event_kind {
     OFP_EVENT_PEER_LOST = 2, /* `peer` cannot be reached any longer: `error` */
     OFP_EVENT_CONNREQ = 3,   /* `handle` names the request, `endpoint` the listener; data: what its sender said */
     OFP_EVENT_CONNECTED = 4, /* or not, with `error`; data: what the other side said */
-    OFP_EVENT_SHUTDOWN = 5   /* the other side closed the connection; with `error` it broke */
+    OFP_EVENT_SHUTDOWN = 5,  /* the other side closed the connection; with `error` it broke */
+    OFP_EVENT_DEVICE =
+        6 /* the domain's device has changed; data: what, in words; `error`: what suffers from it ends with */
 };
 
 /* Event record, 64 bytes. `error` is a positive errno or OFP_E…, 0: none. */
@@ -299,13 +305,15 @@ struct ofp_info {
     uint32_t wait_fd;           /* 1: completion queues have a descriptor to sleep on */
     uint32_t offloads_matching; /* 1: the transport matches receives itself */
     uint32_t rank;              /* order among a provider's own infos, best first */
-    uint64_t provider_data[2];  /* the provider's, to find the device or library object again */
+    uint64_t provider_data[3];  /* the provider's, to find the device or library object again */
 };
 
 enum ofp_address_format { OFP_ADDRESS_SHM = 1, OFP_ADDRESS_IPV4 = 2, OFP_ADDRESS_IPV6 = 3, OFP_ADDRESS_OPAQUE = 4 };
 
-/* The longest address of any provider, bytes. */
-#define OFP_ADDRESS_MAX 256
+/* The longest address of any provider, bytes. That of an endpoint over several ways has all of theirs, of tcp up to 32. */
+#define OFP_ADDRESS_MAX 2048
+/* Of what tells an endpoint from any other that was or will be at its addresses. */
+#define OFP_IDENTITY_SIZE 16
 /* Scatter-gather entries that any core-matched endpoint accepts. */
 #define OFP_SEGMENT_LIMIT 16
 /* A multi-receive buffer with less room than this is released, unless the endpoint says otherwise; bytes. */

@@ -10,10 +10,9 @@
 
 #include "base/core.h"
 
-int shm_address_build(struct shm_address *address, const char *service, char *text, size_t text_size)
+int shm_address_build(struct shm_address *address, uint64_t host, const char *service, char *text, size_t text_size)
 {
     size_t length = service ? strlen(service) : 0;
-    int result;
 
     if (length == 0 || length >= SHM_NAME_SIZE) {
         snprintf(text, text_size, "a service of shm is a port number or a name of 1 to %d bytes", SHM_NAME_SIZE - 1);
@@ -26,9 +25,7 @@ int shm_address_build(struct shm_address *address, const char *service, char *te
     memset(address, 0, sizeof(*address));
     address->magic = SHM_ADDRESS_MAGIC;
     address->version = SHM_ADDRESS_VERSION;
-    result = shm_core->host_id(&address->host, text, text_size);
-    if (result)
-        return result;
+    address->host = host;
     address->uid = getuid();
     memcpy(address->name, service, length);
     return 0;
@@ -90,10 +87,13 @@ int shm_address_resolve(const char *node, const char *service, void *address, si
                         size_t text_size)
 {
     struct shm_address built;
+    uint64_t host;
     int result = shm_address_is_here(node, text, text_size);
 
     if (!result)
-        result = shm_address_build(&built, service, text, text_size);
+        result = shm_core->host_id(&host, text, text_size);
+    if (!result)
+        result = shm_address_build(&built, host, service, text, text_size);
     if (result)
         return result;
     if (*length < sizeof(built))
@@ -104,6 +104,18 @@ int shm_address_resolve(const char *node, const char *service, void *address, si
 }
 
 /* --------------------------------------------------------------------------------------------------- other services */
+
+int shm_address_reaches(uint64_t host, const struct shm_address *address, char *text, size_t text_size)
+{
+    if (address->host == host)
+        return 0;
+    snprintf(
+        text, text_size,
+        "the peer %s is on another host, or in another network namespace: shm cannot reach it; use another provider, "
+        "for example tcp",
+        address->name);
+    return -EHOSTUNREACH;
+}
 
 int shm_address_check(const void *bytes, size_t length)
 {

@@ -33,10 +33,12 @@ _Static_assert(offsetof(struct shm_address, name) == 20, "layout");
 _Static_assert(sizeof(struct shm_address) == 64, "layout");
 
 /*
- * The address of this user's endpoint of that service on this host. -EINVAL with a text when the name cannot be one, another
- * error with a text when the core cannot tell which host this is.
+ * The address of this user's endpoint of that service on that host, an id of core->host_id. -EINVAL with a text when the name
+ * cannot be one.
  */
-int shm_address_build(struct shm_address *address, const char *service, char *text, size_t text_size);
+int shm_address_build(struct shm_address *address, uint64_t host, const char *service, char *text, size_t text_size);
+/* Whether an endpoint of `host` can reach it at all. 0, or -EHOSTUNREACH with a text. */
+int shm_address_reaches(uint64_t host, const struct shm_address *address, char *text, size_t text_size);
 /* As the provider's table wants them. */
 int shm_address_resolve(const char *node, const char *service, void *address, size_t *length, char *text,
                         size_t text_size);

@@ -2,11 +2,11 @@
 /*
  * Copying into memory that another core reads next. Ordinary stores leave the target in our cache, changed, where the
  * reader has to fetch it line by line from; large copies go past the cache. Short ones do not: what they leave there,
- * the reader gets sooner than from memory.
+ * the reader gets sooner than from memory. So this is not ofp_memory_copy, as all other copies of user memory are.
  */
 #include "base/copy.h"
 
-#include <string.h>
+#include "ofipy/iov.h"
 
 /* From here on; measured, docs/reference/performance.md. */
 #define NONTEMPORAL_FROM (UINT64_C(128) << 10)
@@ -23,10 +23,10 @@ void shm_copy_nontemporal(void *to, const void *from, uint64_t length)
     uint64_t head = -(uintptr_t)target % BLOCK;
 
     if (length < NONTEMPORAL_FROM) {
-        memcpy(to, from, length);
+        ofp_memory_copy(to, from, length);
         return;
     }
-    memcpy(target, source, head);
+    ofp_memory_copy(target, source, head);
     target += head;
     source += head;
     length -= head;
@@ -34,10 +34,10 @@ void shm_copy_nontemporal(void *to, const void *from, uint64_t length)
         for (uint32_t i = 0; i < BLOCK; i += 16)
             _mm_stream_si128((__m128i *)(void *)(target + i),
                              _mm_loadu_si128((const __m128i *)(const void *)(source + i)));
-    memcpy(target, source, length);
+    ofp_memory_copy(target, source, length);
     /* Such stores are not ordered with others: whoever is told of them afterwards shall see them. */
     _mm_sfence();
 }
 #else
-void shm_copy_nontemporal(void *to, const void *from, uint64_t length) { memcpy(to, from, length); }
+void shm_copy_nontemporal(void *to, const void *from, uint64_t length) { ofp_memory_copy(to, from, length); }
 #endif

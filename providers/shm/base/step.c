@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The test build's way to die at a chosen step. Empty otherwise. */
+/* The test build's way to die, or stop, at a chosen step. Empty otherwise. */
 #include "base/step.h"
 
 #ifdef OFP_SHM_KILL_STEPS
@@ -26,8 +26,11 @@ void shm_step(enum shm_step step)
         return;
     if (!passes_left)
         passes_left = wanted[length] ? atol(wanted + length + 1) : 1;
-    if (--passes_left == 0)
-        kill(getpid(), SIGKILL);
+    if (--passes_left == 0) {
+        const char *number = getenv("OFIPY_SHM_STEP_SIGNAL");
+
+        kill(getpid(), number ? atoi(number) : SIGKILL);
+    }
 }
 #else
 /* ISO C wants a declaration in every file. */

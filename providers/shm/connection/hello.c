@@ -8,8 +8,8 @@
  *     up                       ──▶   ACK, or the first slot in its ring: up
  *
  * The ACK is there because a caller may give up while the WELCOME is on its way: who answered may only send once the
- * caller is known to listen. When two HELLOs cross, that of the lower address counts. What follows from a call, and when
- * the answer is LATER, native/meet decides.
+ * caller is known to listen. Which endpoint each is stands in its segment, since a packet has no room for that. When two
+ * HELLOs cross, that of the lower address counts. What follows from a call, and when the answer is LATER, native/meet decides.
  */
 #include "connection/hello.h"
 
@@ -99,6 +99,21 @@ static void offer_return(struct shm_link *link)
     shm_segment_unmap(&link->segment);
     shm_process_release(link->process);
     link->process = NULL;
+    link->reached.memory = NULL;
+}
+
+/* Whether it is the one that is meant. */
+static int offer_identify(struct offer *offer, struct ofp_peer *peer, char *text, size_t text_size)
+{
+    int error = shm_identity_is_stated(offer->segment.identity)
+                    ? ofp_peer_identified(peer, offer->segment.identity, text, text_size)
+                    : 0;
+
+    if (error) {
+        shm_segment_unmap(&offer->segment);
+        shm_process_release(offer->process);
+    }
+    return error;
 }
 
 static int greet(struct shm_meeting *meeting, enum shm_packet_type type, const struct shm_link *link, bool keep)
@@ -218,6 +233,17 @@ static void decide(struct shm_meeting *meeting, struct shm_received *received, s
         answer(meeting, received, peer);
 }
 
+/* Whose call it is: by what its segment says, if it does. */
+static struct ofp_peer *caller_of(const struct shm_endpoint *endpoint, const struct shm_received *received)
+{
+    const struct shm_address *address = &received->packet.address;
+    uint8_t identity[SHM_IDENTITY_SIZE];
+
+    if (received->fd_count && shm_segment_identity(received->fds[0], identity))
+        return ofp_peer_by_identity(endpoint->base, identity, false, address, sizeof(*address));
+    return ofp_peer_by_address(endpoint->base, address, sizeof(*address));
+}
+
 static void called_hello(struct shm_meeting *meeting, struct shm_received *received)
 {
     struct shm_endpoint *endpoint = meeting->endpoint;
@@ -235,7 +261,7 @@ static void called_hello(struct shm_meeting *meeting, struct shm_received *recei
         shm_meeting_free(meeting);
         return;
     }
-    peer = ofp_peer_by_address(endpoint->base, &packet->address, sizeof(packet->address));
+    peer = caller_of(endpoint, received);
     if (!peer)
         refuse(meeting, SHM_REFUSED, ENOMEM);
     else
@@ -342,6 +368,8 @@ static void caller_welcome(struct shm_meeting *meeting, struct shm_received *rec
 
     if (memcmp(&received->packet.address, link->peer->address, sizeof(received->packet.address)) == 0)
         error = offer_take(&offer, meeting, received, received->packet.flags & SHM_KEEP, text, sizeof(text));
+    if (!error)
+        error = offer_identify(&offer, link->peer, text, sizeof(text));
     if (error == -EMFILE || error == -ENFILE || error == -ESRCH) {
         shm_meeting_again(meeting, -error);
         return;
@@ -461,5 +489,8 @@ void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text
     shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
     snprintf(whole, sizeof(whole), "%s: %.240s", address, text ? text : reason_of(error));
     /* The link goes, and the meeting with it. */
-    shm_link_lose(link, error, false, whole);
+    if (meeting->unheard)
+        ofp_peer_absent(link->peer, whole);
+    else
+        shm_link_lose(link, error, false, whole);
 }

@@ -305,11 +305,9 @@ int shm_link_connect(struct ofp_peer *peer, char *text, size_t text_size)
         return -EINVAL;
     }
     memcpy(&address, peer->address, sizeof(address));
-    if (address.host != endpoint->address.host) {
-        snprintf(text, text_size,
-                 "the peer %s is on another host, or in another network namespace: shm cannot reach it", address.name);
-        return -EHOSTUNREACH;
-    }
+    result = shm_address_reaches(endpoint->address.host, &address, text, text_size);
+    if (result)
+        return result;
     if (address.uid != endpoint->address.uid) {
         snprintf(text, text_size, "the peer %s belongs to user %u: shm reaches processes of the same user only",
                  address.name, address.uid);

@@ -91,7 +91,7 @@ static int bind_name(struct shm_endpoint *endpoint, int fd, const char *name, ch
 {
     struct sockaddr_un address;
     socklen_t length;
-    int error = shm_address_build(&endpoint->address, name, text, text_size);
+    int error = shm_address_build(&endpoint->address, endpoint->domain->host, name, text, text_size);
 
     if (error)
         return error;

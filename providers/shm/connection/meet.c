@@ -237,12 +237,15 @@ static void try_to_meet(struct shm_meeting *meeting)
 {
     int error = -attempt(meeting);
 
-    if (!error)
+    if (!error) {
         meeting_timer(meeting, meeting->backoff.deadline);
-    else if (ofpi_meet_is_shortage(error) || error == EAGAIN || error == EINTR || error == EPIPE || error == ECONNRESET)
+    } else if (ofpi_meet_is_shortage(error) || error == EAGAIN || error == EINTR || error == EPIPE ||
+               error == ECONNRESET) {
         shm_meeting_again(meeting, error);
-    else
+    } else {
+        meeting->unheard = error == ECONNREFUSED;
         meeting->endpoint->upper->meeting_failed(meeting, error, NULL);
+    }
 }
 
 static void meeting_expired(struct ofp_timer *timer, uint64_t now)

@@ -75,7 +75,8 @@ struct shm_meeting {
     enum shm_meeting_role role;
     uint8_t *state; /* enum ofpi_meet_state: CALLER: its link's; ASKER: `own_state` */
     uint8_t own_state;
-    int lack; /* the last attempt's, as a positive errno; 0: it lacked nothing */
+    int lack;     /* the last attempt's, as a positive errno; 0: it lacked nothing */
+    bool unheard; /* of the last attempt: nobody listens */
     uint32_t arena;
     bool keep; /* CALLER: we cannot watch the other side without the connection */
 };

@@ -231,8 +231,8 @@ void shm_segment_renew(struct shm_endpoint *endpoint, const char *why)
     if (now < endpoint->renew_again)
         return;
     endpoint->protocol_errors++;
-    if (shm_segment_create(&fresh, old->slot_shift, old->bounce_size, old->bounce_count, old->incarnation, &fd, text,
-                           sizeof(text)) != 0) {
+    if (shm_segment_create(&fresh, old->slot_shift, old->bounce_size, old->bounce_count, old->incarnation,
+                           old->identity, &fd, text, sizeof(text)) != 0) {
         shm_core->log(OFP_LOG_ERROR, SHM_NAME, "endpoint %u is out of reach: %s, and there is no other: %s",
                       endpoint->base->id, why, text);
         endpoint->renew_again = now + RENEW_AGAIN;

@@ -17,6 +17,11 @@
 #include "link/publish.h"
 #include "memory/segment.h"
 
+/*
+ * Bytes of fragments ahead of one receiver: more falls out of the caches before it is read. Windows of 64 messages of 64 KiB went
+ * three times as fast with 256 KiB as with 768.
+ */
+#define AHEAD (UINT32_C(256) << 10)
 /* Taken buffers at the bottom that are looked at before a higher free one is used. */
 #define LOOKS 4
 
@@ -142,7 +147,8 @@ static bool has_its_share(const struct shm_link *link, bool fragment)
     uint32_t kept = (count + 3) / 4;
 
     if (fragment)
-        return !free_count || link->fragments_held > 2 * free_count;
+        return !free_count || link->fragments_held > 2 * free_count ||
+               link->fragments_held * link->endpoint->segment.bounce_size >= AHEAD;
     return free_count <= kept || link->bounce_held > 2 * (free_count - kept);
 }
 

@@ -42,13 +42,6 @@ _Static_assert(offsetof(struct shm_region_entry, access) == 44, "layout");
 _Static_assert(offsetof(struct shm_region_entry, id) == 48, "layout");
 _Static_assert(sizeof(struct shm_region_entry) == SHM_CACHE_LINE, "layout");
 
-/* A copy of an entry, and where it stands. */
-struct shm_target {
-    const struct shm_region_entry *entry;
-    uint64_t serial, address, length, arena_offset;
-    uint32_t arena, access, id;
-};
-
 /* As the core's entries region_publish and region_withdraw. */
 int shm_region_publish(struct ofp_domain *domain, struct ofp_region *region);
 int shm_region_withdraw(struct ofp_domain *domain, struct ofp_region *region);

@@ -29,6 +29,7 @@
 #define SHM_SLOT_SIZE 128
 #define SHM_INLINE_SIZE 96
 #define SHM_INLINE_FIRST 32 /* of these, in the slot's first line */
+#define SHM_IDENTITY_SIZE 16
 
 /* Limits of what a foreign segment may say about itself. */
 #define SHM_SLOT_SHIFT_MIN 4
@@ -48,6 +49,8 @@
 
 /* What an owner understands beyond what its version says: bits of shm_header.knows. */
 #define SHM_KNOWS_INTERNAL UINT64_C(1) /* SHM_INTERNAL in a slot */
+#define SHM_KNOWS_LOOKS UINT64_C(2)    /* shm_header.looks is kept */
+#define SHM_KNOWS_ATOMICS UINT64_C(4)  /* peers carry out atomics, by the instructions that it uses; notices of them */
 
 struct shm_header {
     /* Constants, written before the segment is handed out. */
@@ -59,8 +62,8 @@ struct shm_header {
     uint32_t bounce_count;
     uint64_t incarnation;
     uint64_t size;
-    uint64_t knows; /* SHM_KNOWS_…; 0 from owners before there were any */
-    uint8_t constants_pad[16];
+    uint64_t knows;                      /* SHM_KNOWS_…; 0 from owners before there were any */
+    uint8_t identity[SHM_IDENTITY_SIZE]; /* of the endpoint; zeros: its owner does not say */
     /* Where the next free slot is likely to be; never ahead of it. Written by senders. */
     _Atomic uint64_t tail;
     uint8_t tail_pad[56];
@@ -70,6 +73,9 @@ struct shm_header {
     /* The serial of the region of a peer that the owner is reaching into just now, 0: none. Read by that peer. */
     _Atomic uint64_t visiting;
     uint8_t visiting_pad[56];
+    /* Counts the owner's looks at its ring: while it changes, the owner is awake and at our service. */
+    _Atomic uint32_t looks;
+    uint8_t looks_pad[60];
 };
 _Static_assert(offsetof(struct shm_header, magic) == 0, "layout");
 _Static_assert(offsetof(struct shm_header, version) == 8, "layout");
@@ -80,10 +86,12 @@ _Static_assert(offsetof(struct shm_header, bounce_count) == 20, "layout");
 _Static_assert(offsetof(struct shm_header, incarnation) == 24, "layout");
 _Static_assert(offsetof(struct shm_header, size) == 32, "layout");
 _Static_assert(offsetof(struct shm_header, knows) == 40, "layout");
+_Static_assert(offsetof(struct shm_header, identity) == 48, "layout");
 _Static_assert(offsetof(struct shm_header, tail) == 64, "layout: a line of its own");
 _Static_assert(offsetof(struct shm_header, status) == 128, "layout: a line of its own");
 _Static_assert(offsetof(struct shm_header, visiting) == 192, "layout: a line of its own");
-_Static_assert(sizeof(struct shm_header) == 256, "layout");
+_Static_assert(offsetof(struct shm_header, looks) == 256, "layout: a line of its own");
+_Static_assert(sizeof(struct shm_header) == 320, "layout");
 
 /* What a slot holds. */
 enum shm_kind {

@@ -108,19 +108,22 @@ static void set_parts(struct shm_segment *segment, const struct layout *layout)
     segment->bounce_buffers = segment->base + layout->bounce_buffers;
 }
 
-#define CONSTANTS offsetof(struct shm_header, constants_pad)
+#define CONSTANTS offsetof(struct shm_header, tail)
 
 static struct shm_header constants_of(const struct shm_segment *segment)
 {
-    return (struct shm_header){.magic = SHM_SEGMENT_MAGIC,
-                               .version = SHM_VERSION,
-                               .oldest = SHM_OLDEST_VERSION,
-                               .slot_shift = segment->slot_shift,
-                               .bounce_size = segment->bounce_size,
-                               .bounce_count = segment->bounce_count,
-                               .incarnation = segment->incarnation,
-                               .size = segment->size,
-                               .knows = segment->knows};
+    struct shm_header header = {.magic = SHM_SEGMENT_MAGIC,
+                                .version = SHM_VERSION,
+                                .oldest = SHM_OLDEST_VERSION,
+                                .slot_shift = segment->slot_shift,
+                                .bounce_size = segment->bounce_size,
+                                .bounce_count = segment->bounce_count,
+                                .incarnation = segment->incarnation,
+                                .size = segment->size,
+                                .knows = segment->knows};
+
+    memcpy(header.identity, segment->identity, SHM_IDENTITY_SIZE);
+    return header;
 }
 
 static void write_constants(const struct shm_segment *segment)
@@ -140,7 +143,7 @@ bool shm_segment_is_whole(const struct shm_segment *segment)
 }
 
 int shm_segment_create(struct shm_segment *segment, uint32_t slot_shift, uint32_t bounce_size, uint32_t bounce_count,
-                       uint64_t incarnation, int *fd, char *text, size_t text_size)
+                       uint64_t incarnation, const uint8_t *identity, int *fd, char *text, size_t text_size)
 {
     struct layout layout = layout_of(slot_shift, bounce_size, bounce_count);
     void *base;
@@ -151,7 +154,9 @@ int shm_segment_create(struct shm_segment *segment, uint32_t slot_shift, uint32_
                                     .bounce_size = bounce_size,
                                     .bounce_count = bounce_count,
                                     .incarnation = incarnation,
-                                    .knows = SHM_KNOWS_INTERNAL};
+                                    .knows = SHM_KNOWS_INTERNAL | SHM_KNOWS_LOOKS | SHM_KNOWS_ATOMICS};
+    if (identity)
+        memcpy(segment->identity, identity, SHM_IDENTITY_SIZE);
     *fd = shm_memfd_create("ofipy-shm", layout.size, text, text_size);
     if (*fd < 0)
         return *fd;
@@ -221,6 +226,7 @@ int shm_segment_map(struct shm_segment *segment, int fd, char *text, size_t text
                                     .bounce_count = header.bounce_count,
                                     .incarnation = header.incarnation,
                                     .knows = header.knows};
+    memcpy(segment->identity, header.identity, SHM_IDENTITY_SIZE);
     if (header.magic != SHM_SEGMENT_MAGIC || header.version < SHM_OLDEST_VERSION || header.oldest > SHM_VERSION ||
         !geometry_is_possible(segment)) {
         snprintf(text, text_size, "the peer's segment (version %u) has no layout that version %u knows", header.version,
@@ -231,6 +237,23 @@ int shm_segment_map(struct shm_segment *segment, int fd, char *text, size_t text
     layout = layout_of(segment->slot_shift, segment->bounce_size, segment->bounce_count);
     set_parts(segment, &layout);
     return 0;
+}
+
+bool shm_identity_is_stated(const uint8_t identity[SHM_IDENTITY_SIZE])
+{
+    static const uint8_t none[SHM_IDENTITY_SIZE];
+
+    return memcmp(identity, none, SHM_IDENTITY_SIZE) != 0;
+}
+
+bool shm_segment_identity(int fd, uint8_t identity[SHM_IDENTITY_SIZE])
+{
+    char ignored[128];
+    uint64_t size = 0;
+
+    return shm_memfd_check(fd, &size, ignored, sizeof(ignored)) == 0 &&
+           pread(fd, identity, SHM_IDENTITY_SIZE, offsetof(struct shm_header, identity)) == SHM_IDENTITY_SIZE &&
+           shm_identity_is_stated(identity);
 }
 
 void shm_segment_unmap(struct shm_segment *segment)

@@ -18,11 +18,15 @@ struct shm_segment {
     uint32_t bounce_count;
     uint64_t incarnation;
     uint64_t knows;
+    uint8_t identity[SHM_IDENTITY_SIZE]; /* zeros: not stated */
 };
 
-/* Make and map a segment of this geometry, its bounce buffers not yet backed by memory; `fd` gets its descriptor. */
+/*
+ * Make and map a segment of this geometry, its bounce buffers not yet backed by memory; `fd` gets its descriptor. `identity`:
+ * the endpoint's, NULL: none to state.
+ */
 int shm_segment_create(struct shm_segment *segment, uint32_t slot_shift, uint32_t bounce_size, uint32_t bounce_count,
-                       uint64_t incarnation, int *fd, char *text, size_t text_size);
+                       uint64_t incarnation, const uint8_t *identity, int *fd, char *text, size_t text_size);
 /* Back the bounce buffers. -ENOMEM with the remedy in `text`. */
 int shm_segment_reserve_bounce(const struct shm_segment *segment, int fd, char *text, size_t text_size);
 /* Check a descriptor that came from outside, then map it. The descriptor stays the caller's. */
@@ -33,6 +37,10 @@ bool shm_segment_is_whole(const struct shm_segment *segment);
 
 /* A sealed, empty memfd of this size. Returns the descriptor or a negative error. */
 int shm_memfd_create(const char *name, uint64_t size, char *text, size_t text_size);
+/* What the owner of a segment that came from outside says that it is; false: nothing, or it is no segment. */
+bool shm_segment_identity(int fd, uint8_t identity[SHM_IDENTITY_SIZE]);
+bool shm_identity_is_stated(const uint8_t identity[SHM_IDENTITY_SIZE]);
+
 /* 0 when the descriptor is a memfd that cannot shrink below `size` bytes (exactly that many, unless 0). */
 int shm_memfd_check(int fd, uint64_t *size, char *text, size_t text_size);
 

@@ -3,43 +3,57 @@
  * The receiver's side of what was announced: move the payload once a receive has matched, by the best way there is.
  *
  *     mapped      the sender's memory lies in an arena that we have mapped: copy
- *     attach      process_vm_readv from the sender's address space
- *     fragments   ask with CLEAR; the sender fills bounce buffers (push.c)
+ *     fragments   ask with CLEAR; the sender fills bounce buffers (push.c) while we empty them: the fastest way while
+ *                 both are awake
+ *     attach      process_vm_readv from the sender's address space, which needs nobody
  *
- * The first two go in pieces of SHM_PIECE, the first piece at once, the others one per call of progress.
+ * The first and the last go in pieces of SHM_PIECE, the first piece at once, the others one per call of progress. A sender that
+ * sleeps is not woken for fragments, and one that stops bringing them is not waited for: attach fetches what is missing.
  */
 #include "message/pull.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/iov.h"
 #include "link/attach.h"
 #include "link/bounce.h"
 #include "link/control.h"
 #include "link/link.h"
 #include "link/publish.h"
 #include "memory/arena.h"
+#include "ofipy/iov.h"
 
-/* Place and value in ofp_receive.provider_data of one whose payload comes as fragments; behind it the bytes arrived. */
-enum { RECEIVE_WAY, RECEIVE_ARRIVED };
-#define RECEIVE_FRAGMENTS 1
+/* Without a fragment: so long may a sender not look at its ring, and so long may it look and bring none, ns. */
+#define PATIENCE_ABSENT UINT64_C(4000)
+#define PATIENCE_PRESENT UINT64_C(100000)
 
+/* Place in ofp_receive.provider_data of what moves its payload. */
+enum { RECEIVE_PULL };
+
+enum way { WAY_MAPPED, WAY_ATTACH, WAY_FRAGMENTS };
+
+/* Owned by endpoint->pulls, or by endpoint->awaited where nobody but the sender can bring the payload. */
 struct shm_pull {
-    struct ofp_list node; /* in endpoint->pulls; each in its turn */
+    struct ofp_list node; /* each in its turn */
     struct shm_link *link;
     struct ofp_receive *receive;
-    uint64_t offset;    /* bytes moved */
-    const char *mapped; /* NULL: attach */
-    uint32_t remote_count;
+    uint64_t offset; /* bytes moved */
+    enum way way;
+    const char *mapped;
+    /* FRAGMENTS: when the last one came, or the sender was last seen; what its header said, and how far we were then. */
+    bool asked, fetched; /* for fragments; some of it by attach */
+    /* FRAGMENTS: when the sender last brought some, of this or other messages, or was last seen; what told us then. */
+    uint64_t brought_at, seen_at, brought;
+    uint32_t looks;
+    uint32_t remote_count; /* ATTACH */
     struct iovec remote[OFP_SEGMENT_LIMIT];
 };
 
 enum progress {
     PULL_MORE,
+    PULL_WAITS, /* for fragments */
     PULL_FINISHED,
-    PULL_FRAGMENTS, /* attach is not allowed after all */
+    PULL_FORBIDDEN, /* attach is not allowed after all */
     PULL_LOST,      /* the sender is gone; the loss of the peer ends the receive */
     PULL_FAILED     /* the memory cannot be read */
 };
@@ -61,7 +75,7 @@ static enum progress read_remote(const struct shm_link *link, struct iovec *loca
     case SHM_ATTACH_DONE:
         return PULL_FINISHED;
     case SHM_ATTACH_FORBIDDEN:
-        return PULL_FRAGMENTS;
+        return PULL_FORBIDDEN;
     case SHM_ATTACH_GONE:
         return PULL_LOST;
     default:
@@ -71,47 +85,87 @@ static enum progress read_remote(const struct shm_link *link, struct iovec *loca
 
 static enum progress attach_piece(struct shm_pull *pull, uint64_t length)
 {
-    struct iovec local[OFP_SEGMENT_LIMIT + 1], remote[OFP_SEGMENT_LIMIT + 1];
+    struct iovec local[OFP_SEGMENT_LIMIT], remote[OFP_SEGMENT_LIMIT];
     uint32_t local_count, remote_count;
 
-    local_count = shm_cut(local, pull->receive->iov, pull->receive->iov_count, pull->offset, length);
-    remote_count = shm_cut(remote, pull->remote, pull->remote_count, pull->offset, length);
+    local_count =
+        ofp_iov_cut(local, OFP_SEGMENT_LIMIT, pull->receive->iov, pull->receive->iov_count, pull->offset, length);
+    remote_count = ofp_iov_cut(remote, OFP_SEGMENT_LIMIT, pull->remote, pull->remote_count, pull->offset, length);
     return read_remote(pull->link, local, local_count, remote, remote_count, length);
 }
 
 /* The sender's own list of pieces, where it has several. */
 static enum progress fetch_list(struct shm_pull *pull, uint64_t address, uint32_t count)
 {
-    uint64_t size = count * sizeof(struct iovec), total = 0;
+    uint64_t size = count * sizeof(struct iovec), total;
     struct iovec local[2] = {{pull->remote, size}}, remote[2] = {{(void *)(uintptr_t)address, size}};
     enum progress result = read_remote(pull->link, local, 1, remote, 1, size);
 
     if (result != PULL_FINISHED)
         return result;
-    for (uint32_t i = 0; i < count; i++) {
-        if (pull->remote[i].iov_len > pull->receive->message.length - total)
-            return PULL_FAILED;
-        total += pull->remote[i].iov_len;
-    }
     pull->remote_count = count;
-    return total == pull->receive->message.length ? PULL_MORE : PULL_FAILED;
+    return ofp_iov_length(pull->remote, count, &total) && total == pull->receive->message.length ? PULL_MORE
+                                                                                                 : PULL_FAILED;
+}
+
+static enum progress begin_attach(struct shm_pull *pull)
+{
+    const struct ofp_message *message = &pull->receive->message;
+    uint64_t address = message->provider_data[SHM_DATA_ADDRESS];
+    uint32_t iov_count = (uint8_t)(message->provider_data[SHM_DATA_WAY] >> 8);
+
+    pull->way = WAY_ATTACH;
+    if (iov_count > 1)
+        return fetch_list(pull, address, iov_count);
+    pull->remote[0] = (struct iovec){(void *)(uintptr_t)address, message->length};
+    pull->remote_count = 1;
+    return PULL_MORE;
+}
+
+/* ------------------------------------------------------------------------------------------------------- fragments */
+
+static bool sender_sleeps(const struct shm_link *link)
+{
+    return !(link->segment.knows & SHM_KNOWS_LOOKS) || ofp_load_relaxed(&link->ring.header->status) & SHM_SLEEPING;
+}
+
+static enum progress begin_fragments(struct shm_pull *pull)
+{
+    struct shm_link *link = pull->link;
+
+    pull->way = WAY_FRAGMENTS;
+    pull->asked = true;
+    pull->looks = ofp_load_relaxed(&link->ring.header->looks);
+    pull->brought = link->brought;
+    pull->brought_at = pull->seen_at = shm_core->now();
+    OFP_SHM_STEP(before_clear);
+    shm_control_send(link, SHM_CLEAR, 0,
+                     &(struct shm_control_fields){.id = pull->receive->message.provider_data[SHM_DATA_ID],
+                                                  .receive = pull->receive->id,
+                                                  .length = pull->receive->length});
+    OFP_SHM_STEP(after_clear);
+    return PULL_WAITS;
+}
+
+/* Whether the sender can be expected to bring more, as things look now. */
+static bool sender_is_at_it(struct shm_pull *pull)
+{
+    const struct shm_link *link = pull->link;
+    uint64_t now = shm_core->now();
+    uint32_t looks = ofp_load_relaxed(&link->ring.header->looks);
+
+    if (link->brought != pull->brought)
+        pull->brought_at = now;
+    if (link->brought != pull->brought || looks != pull->looks)
+        pull->seen_at = now;
+    pull->brought = link->brought;
+    pull->looks = looks;
+    return now - pull->seen_at < PATIENCE_ABSENT && now - pull->brought_at < PATIENCE_PRESENT;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- pulls */
 
-static void ask_for_fragments(struct shm_link *link, struct ofp_receive *receive)
-{
-    receive->provider_data[RECEIVE_WAY] = RECEIVE_FRAGMENTS;
-    receive->provider_data[RECEIVE_ARRIVED] = 0;
-    OFP_SHM_STEP(before_clear);
-    shm_control_send(link, SHM_CLEAR, 0,
-                     &(struct shm_control_fields){.id = receive->message.provider_data[SHM_DATA_ID],
-                                                  .receive = receive->id,
-                                                  .length = receive->length});
-    OFP_SHM_STEP(after_clear);
-}
-
-static enum progress pull_piece(struct shm_pull *pull)
+static enum progress move_piece(struct shm_pull *pull)
 {
     uint64_t length = pull->receive->length - pull->offset;
     enum progress result = PULL_FINISHED;
@@ -121,7 +175,7 @@ static enum progress pull_piece(struct shm_pull *pull)
     if (length >= SHM_WAKE_AHEAD && pull->offset + length == pull->receive->length)
         shm_wake_ahead(pull->link);
     OFP_SHM_STEP(pull_piece);
-    if (pull->mapped)
+    if (pull->way == WAY_MAPPED)
         ofp_receive_write(pull->receive, pull->offset, pull->mapped + pull->offset, length);
     else
         result = attach_piece(pull, length);
@@ -132,13 +186,74 @@ static enum progress pull_piece(struct shm_pull *pull)
     return pull->offset < pull->receive->length ? PULL_MORE : PULL_FINISHED;
 }
 
-/* After PULL_FINISHED and its like; the receive is the core's again, or waits for what comes. */
-static void pull_end(const struct shm_pull *pull, enum progress result)
+/* Attach must not be used: what was asked for in fragments goes on coming, unless attach has moved some of it. */
+static enum progress forbidden(struct shm_pull *pull)
+{
+    pull->link->attach = false;
+    if (!pull->asked)
+        return begin_fragments(pull);
+    pull->way = WAY_FRAGMENTS;
+    return pull->fetched ? PULL_FAILED : PULL_WAITS;
+}
+
+static enum progress begin(struct shm_pull *pull)
+{
+    const struct ofp_message *message = &pull->receive->message;
+    uint32_t arena = (uint32_t)(message->provider_data[SHM_DATA_WAY] >> 32);
+
+    if (arena)
+        pull->mapped =
+            shm_foreign_memory(pull->link, arena, message->provider_data[SHM_DATA_ARENA_OFFSET], message->length);
+    pull->way = WAY_MAPPED;
+    if (pull->mapped)
+        return PULL_MORE;
+    return pull->link->attach && sender_sleeps(pull->link) ? begin_attach(pull) : begin_fragments(pull);
+}
+
+static enum progress advance(struct shm_pull *pull)
+{
+    enum progress result = PULL_MORE;
+
+    if (pull->way == WAY_FRAGMENTS) {
+        if (sender_is_at_it(pull))
+            return PULL_WAITS;
+        result = begin_attach(pull);
+    }
+    if (result == PULL_MORE)
+        result = move_piece(pull);
+    if (result == PULL_FORBIDDEN)
+        return forbidden(pull);
+    pull->fetched = true;
+    if (pull->asked)
+        pull->link->overtaken = true;
+    return result;
+}
+
+static void let_go(struct shm_pull *pull)
+{
+    ofp_list_remove(&pull->node);
+    pull->receive->provider_data[RECEIVE_PULL] = 0;
+    free(pull);
+}
+
+/* The receive is the core's again. */
+static void finish(struct shm_pull *pull, int error)
 {
     struct shm_link *link = pull->link;
-    int error = result == PULL_FAILED ? EFAULT : 0;
+    struct ofp_receive *receive = pull->receive;
+
+    let_go(pull);
+    send_done(link, receive, error);
+    ofp_receive_complete(receive, error, 0);
+}
+
+/* What we fetched by ourselves is over. */
+static void end(struct shm_pull *pull, enum progress result)
+{
+    struct shm_link *link = pull->link;
 
     if (result == PULL_LOST) {
+        let_go(pull);
         shm_link_dying(link, SHM_END_DEAD);
         return;
     }
@@ -148,122 +263,86 @@ static void pull_end(const struct shm_pull *pull, enum progress result)
      */
     ofp_read_fence();
     if (ofp_load_acquire(&link->ring.header->status) & (SHM_CLOSING | SHM_CLOSED)) {
+        let_go(pull);
         shm_link_closing(link);
         return;
     }
-    if (result == PULL_FRAGMENTS) {
-        link->attach = false;
-        ask_for_fragments(link, pull->receive);
-        return;
-    }
-    send_done(link, pull->receive, error);
-    ofp_receive_complete(pull->receive, error, 0);
+    finish(pull, result == PULL_FAILED ? EFAULT : 0);
 }
 
-/* Choose the way. PULL_MORE: go on with pieces. */
-static enum progress pull_begin(struct shm_pull *pull)
+/* After every step: keep it for the next one, or end it. */
+static void settle(struct shm_pull *pull, enum progress result)
 {
-    const struct ofp_message *message = &pull->receive->message;
-    uint64_t way = message->provider_data[SHM_DATA_WAY], address = message->provider_data[SHM_DATA_ADDRESS];
-    uint32_t iov_count = (uint8_t)(way >> 8), arena = (uint32_t)(way >> 32);
+    struct shm_endpoint *endpoint = pull->link->endpoint;
 
-    pull->offset = 0;
-    pull->mapped = NULL;
-    if (arena)
-        pull->mapped =
-            shm_foreign_memory(pull->link, arena, message->provider_data[SHM_DATA_ARENA_OFFSET], message->length);
-    if (pull->mapped)
-        return PULL_MORE;
-    if (!pull->link->attach)
-        return PULL_FRAGMENTS;
-    if (iov_count > 1)
-        return fetch_list(pull, address, iov_count);
-    pull->remote[0] = (struct iovec){(void *)(uintptr_t)address, message->length};
-    pull->remote_count = 1;
-    return PULL_MORE;
+    if (result != PULL_MORE && result != PULL_WAITS) {
+        end(pull, result);
+        return;
+    }
+    ofp_list_remove(&pull->node);
+    if (pull->way == WAY_FRAGMENTS && !pull->link->attach) {
+        ofp_list_append(&endpoint->awaited, &pull->node);
+        return;
+    }
+    ofp_list_append(&endpoint->pulls, &pull->node);
+    endpoint->work |= SHM_WORK_PULLS;
 }
 
 static void pull_start(struct shm_link *link, struct ofp_receive *receive)
 {
-    struct shm_pull pull, *kept;
+    struct shm_pull *pull = calloc(1, sizeof(*pull));
     enum progress result;
 
-    pull.link = link;
-    pull.receive = receive;
-    OFP_SHM_STEP(pull_started);
-    result = pull_begin(&pull);
-    if (result == PULL_MORE)
-        result = pull_piece(&pull);
-    if (result != PULL_MORE) {
-        pull_end(&pull, result);
-        return;
-    }
-    kept = malloc(sizeof(*kept));
-    if (!kept) {
+    if (!pull) {
         send_done(link, receive, ENOMEM);
         ofp_receive_complete(receive, ENOMEM, 0);
         return;
     }
-    *kept = pull;
-    ofp_list_append(&link->endpoint->pulls, &kept->node);
-    link->endpoint->work |= SHM_WORK_PULLS;
+    pull->link = link;
+    pull->receive = receive;
+    ofp_list_append(&link->endpoint->pulls, &pull->node);
+    receive->provider_data[RECEIVE_PULL] = (uint64_t)(uintptr_t)pull;
+    OFP_SHM_STEP(pull_started);
+    result = begin(pull);
+    if (result == PULL_MORE)
+        result = advance(pull);
+    settle(pull, result == PULL_FORBIDDEN ? forbidden(pull) : result);
 }
 
 int shm_pulls_work(struct shm_endpoint *endpoint)
 {
-    struct ofp_list *node = ofp_list_pop(&endpoint->pulls);
     struct shm_pull *pull;
     enum progress result;
 
-    if (node) {
-        pull = OFP_CONTAINER_OF(node, struct shm_pull, node);
-        result = pull_piece(pull);
-        if (result == PULL_MORE) {
-            ofp_list_append(&endpoint->pulls, node);
-            return 1;
-        }
-        pull_end(pull, result);
-        free(pull);
-    }
-    if (ofp_list_empty(&endpoint->pulls))
+    if (ofp_list_empty(&endpoint->pulls)) {
         endpoint->work &= ~(uint32_t)SHM_WORK_PULLS;
-    return node != NULL;
+        return 0;
+    }
+    pull = OFP_CONTAINER_OF(endpoint->pulls.next, struct shm_pull, node);
+    result = advance(pull);
+    settle(pull, result);
+    return result != PULL_WAITS;
+}
+
+static void drop_from(struct ofp_list *list, const struct shm_link *link)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, list) {
+        struct shm_pull *pull = OFP_CONTAINER_OF(node, struct shm_pull, node);
+
+        if (pull->link == link)
+            let_go(pull);
+    }
 }
 
 void shm_pulls_drop(struct shm_link *link)
 {
-    struct ofp_list *node, *following;
-
-    OFP_LIST_EACH(node, following, &link->endpoint->pulls) {
-        struct shm_pull *pull = OFP_CONTAINER_OF(node, struct shm_pull, node);
-
-        if (pull->link != link)
-            continue;
-        ofp_list_remove(node);
-        free(pull);
-    }
+    drop_from(&link->endpoint->pulls, link);
+    drop_from(&link->endpoint->awaited, link);
 }
 
 /* -------------------------------------------------------------------------------------------------------- receives */
-
-static void receive_kept(struct ofp_receive *receive)
-{
-    struct shm_kept *kept = (struct shm_kept *)(uintptr_t)receive->message.provider_data[SHM_DATA_ID];
-
-    if (receive->length)
-        ofp_receive_write(receive, 0, kept->payload, receive->length);
-    ofp_list_remove(&kept->node);
-    free(kept);
-    ofp_receive_complete(receive, 0, 0);
-}
-
-void shm_kept_drop(struct shm_link *link)
-{
-    struct ofp_list *node;
-
-    while ((node = ofp_list_pop(&link->kept)))
-        free(OFP_CONTAINER_OF(node, struct shm_kept, node));
-}
 
 static void receive_bounce(struct shm_link *link, struct ofp_receive *receive)
 {
@@ -286,15 +365,9 @@ void shm_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
         ofp_receive_complete(receive, ECANCELED, 0);
         return;
     }
-    switch ((enum shm_way)(receive->message.provider_data[SHM_DATA_WAY] & 0xff)) {
-    case SHM_WAY_KEPT:
-        receive_kept(receive);
-        return;
-    case SHM_WAY_BOUNCE:
+    if ((receive->message.provider_data[SHM_DATA_WAY] & 0xff) == SHM_WAY_BOUNCE) {
         receive_bounce(link, receive);
         return;
-    case SHM_WAY_FETCH:
-        break;
     }
     if (receive->length) {
         pull_start(link, receive);
@@ -304,40 +377,46 @@ void shm_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
     ofp_receive_complete(receive, 0, 0);
 }
 
-static struct ofp_receive *find_fragmented(struct shm_link *link, uint64_t id)
+/* What moves the payload of a receive that fragments are meant for; NULL: none, or the receive is not there any more. */
+static struct shm_pull *find_asked(struct shm_link *link, uint64_t id)
 {
     struct ofp_receive *receive = ofp_receive_find(link->peer, id);
+    struct shm_pull *pull = receive ? (struct shm_pull *)(uintptr_t)receive->provider_data[RECEIVE_PULL] : NULL;
 
-    return receive && receive->provider_data[RECEIVE_WAY] == RECEIVE_FRAGMENTS ? receive : NULL;
+    return pull && pull->asked ? pull : NULL;
 }
 
 bool shm_fragment_arrived(struct shm_link *link, const struct shm_content *content)
 {
     const struct shm_bounce_fields *fields = &content->bounce;
-    struct ofp_receive *receive = find_fragmented(link, fields->receive);
+    struct shm_pull *pull = find_asked(link, fields->receive);
+    bool late = pull ? pull->way != WAY_FRAGMENTS : link->overtaken;
 
-    if (!receive || !shm_bounce_is_valid(link, fields, content->length) || fields->offset > receive->length ||
-        content->length > receive->length - fields->offset)
+    if ((!pull && !late) || !shm_bounce_is_valid(link, fields, content->length))
         return false;
-    ofp_receive_write(receive, fields->offset, shm_bounce_memory(&link->segment, fields->index), content->length);
+    if (!late && (fields->offset != pull->offset || content->length > pull->receive->length - pull->offset))
+        return false;
+    if (!late)
+        ofp_receive_write(pull->receive, pull->offset, shm_bounce_memory(&link->segment, fields->index),
+                          content->length);
     shm_bounce_free(link, fields, true);
     OFP_SHM_STEP(fragment_received);
-    receive->provider_data[RECEIVE_ARRIVED] += content->length;
-    if (receive->provider_data[RECEIVE_ARRIVED] < receive->length)
+    if (late)
         return true;
-    send_done(link, receive, 0);
-    ofp_receive_complete(receive, 0, 0);
+    pull->offset += content->length;
+    link->brought++;
+    if (pull->offset == pull->receive->length)
+        finish(pull, 0);
     return true;
 }
 
 bool shm_abort_arrived(struct shm_link *link, const struct shm_content *content)
 {
-    struct ofp_receive *receive = find_fragmented(link, content->control.id);
-    int error = content->control.error > 0 ? content->control.error : EIO;
+    struct shm_pull *pull = find_asked(link, content->control.id);
 
-    if (!receive)
-        return false;
-    send_done(link, receive, error);
-    ofp_receive_complete(receive, error, 0);
+    if (!pull)
+        return link->overtaken;
+    if (pull->way == WAY_FRAGMENTS)
+        finish(pull, content->control.error > 0 ? content->control.error : EIO);
     return true;
 }

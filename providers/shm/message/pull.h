@@ -7,25 +7,16 @@
 
 /* What ofp_message.provider_data of an announced message holds. */
 enum shm_way {
-    SHM_WAY_FETCH,  /* at the sender: fetch it */
-    SHM_WAY_BOUNCE, /* in the sender's bounce buffer */
-    SHM_WAY_KEPT    /* in a struct shm_kept */
+    SHM_WAY_FETCH, /* at the sender: fetch it */
+    SHM_WAY_BOUNCE /* in the sender's bounce buffer */
 };
 enum shm_message_data {
     SHM_DATA_WAY, /* enum shm_way | iov_count << 8 | arena << 32 */
-    SHM_DATA_ID,  /* FETCH: the sender's operation; BOUNCE: index << 32 | generation; KEPT: its address */
+    SHM_DATA_ID,  /* FETCH: the sender's operation; BOUNCE: index << 32 | generation */
     SHM_DATA_ADDRESS,
     SHM_DATA_ARENA_OFFSET,
 };
-/* A copy of a small message that the core would not keep as a whole. */
-struct shm_kept {
-    struct ofp_list node; /* in link->kept */
-    uint32_t length;
-    uint8_t payload[SHM_INLINE_SIZE];
-};
 
-/* Forget what a link has kept. */
-void shm_kept_drop(struct shm_link *link);
 void shm_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive);
 /* Move one piece of every message that is being fetched. Returns events handled. */
 int shm_pulls_work(struct shm_endpoint *endpoint);

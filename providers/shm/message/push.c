@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/iov.h"
 #include "base/pending.h"
 #include "link/bounce.h"
 #include "link/control.h"
 #include "link/publish.h"
+#include "ofipy/iov.h"
 
 struct shm_push {
     struct ofp_list node; /* in endpoint->pushes; each in its turn */
@@ -93,8 +93,8 @@ static int push_fragment(struct shm_push *push)
         return index;
     if (part > endpoint->segment.bounce_size)
         part = endpoint->segment.bounce_size;
-    shm_gather(shm_bounce_memory(&endpoint->segment, (uint32_t)index), transfer->iov, transfer->iov_count, push->offset,
-               part);
+    ofp_iov_gather(shm_bounce_memory(&endpoint->segment, (uint32_t)index), transfer->iov, transfer->iov_count,
+                   push->offset, part);
     slot = shm_ring_claim(&link->ring, link->number_there, &state);
     if (!slot) {
         shm_bounce_give(endpoint, (uint32_t)index);

@@ -6,7 +6,6 @@
 #include "message/receive.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "connection/lifecycle.h"
@@ -27,6 +26,7 @@ enum outcome {
 };
 
 _Static_assert(SHM_TAGGED == OFP_CHANNEL_TAGGED, "the bit is the channel");
+_Static_assert(SHM_INLINE_SIZE <= OFP_SHORT_MESSAGE, "what a slot holds may count as announced");
 
 static inline void fill_message(struct ofp_message *message, const struct shm_link *link,
                                 const struct shm_content *content, uint64_t length)
@@ -45,24 +45,17 @@ static inline void fill_message(struct ofp_message *message, const struct shm_li
 
 /* ------------------------------------------------------------------------------------------------- small messages */
 
-/* The core has no room for the payload, but may have for an announcement: then the payload stays with us. */
-static enum outcome keep_inline(struct shm_link *link, struct ofp_message *message, const struct shm_content *content)
+/* Beyond the bound on unexpected payload. The sender is done with it, so it cannot be announced: it counts as if it were. */
+static enum outcome keep_inline(struct shm_link *link, const struct ofp_message *message,
+                                const struct shm_content *content)
 {
-    struct shm_kept *kept = malloc(sizeof(*kept));
+    struct ofp_receive *receive;
 
-    if (!kept)
+    if (ofp_message_begin(link->endpoint->base, message, OFP_ROOM_ANNOUNCED, &receive) != 0)
         return STALLED;
-    kept->length = content->length;
-    memcpy(kept->payload, content->payload, content->length);
-    /* Before the announcement: it may be matched, and freed, from within. */
-    ofp_list_append(&link->kept, &kept->node);
-    message->provider_data[SHM_DATA_WAY] = SHM_WAY_KEPT;
-    message->provider_data[SHM_DATA_ID] = (uint64_t)(uintptr_t)kept;
-    if (ofp_message_announced(link->endpoint->base, message) == 0)
-        return TAKEN;
-    ofp_list_remove(&kept->node);
-    free(kept);
-    return STALLED;
+    ofp_receive_write(receive, 0, content->payload, content->length);
+    ofp_receive_complete(receive, 0, 0);
+    return TAKEN;
 }
 
 static inline enum outcome take_inline(struct shm_link *link, const struct shm_slot *slot, struct shm_content *content)
@@ -123,7 +116,7 @@ static enum outcome take_announced(struct shm_link *link, const struct shm_slot 
     message.provider_data[SHM_DATA_ADDRESS] = fields->address;
     message.provider_data[SHM_DATA_ARENA_OFFSET] = fields->arena_offset;
     /* The sender waits until it is here. Beyond the core's bound that is when a receive has matched it. */
-    if (content->flags & SHM_FETCH && ofp_message_begin(endpoint, &message, false, &receive) == 0) {
+    if (content->flags & SHM_FETCH && ofp_message_begin(endpoint, &message, OFP_ROOM_UNEXPECTED, &receive) == 0) {
         shm_receive_start(endpoint, receive);
         return TAKEN;
     }
@@ -340,6 +333,7 @@ int shm_progress(struct ofp_endpoint *base)
 
     endpoint->in_progress = true;
     endpoint->moved = 0;
+    ofp_store_relaxed(&endpoint->ring.header->looks, ++endpoint->looks);
     for (; events < SHM_DRAIN && endpoint->moved < SHM_PIECE; events++) {
         uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
 

@@ -8,25 +8,24 @@
 #include "message/send.h"
 
 #include <errno.h>
-#include <string.h>
 
-#include "base/iov.h"
 #include "base/pending.h"
 #include "link/bounce.h"
 #include "link/publish.h"
 #include "memory/arena.h"
+#include "ofipy/iov.h"
 #include "rma/direct.h"
 
 /* Copy at most SHM_INLINE_SIZE bytes; the branches beat a call of memcpy for the shortest ones. */
 static inline void copy_inline(uint8_t *target, const uint8_t *source, uint64_t length)
 {
     if (length == 8) {
-        memcpy(target, source, 8);
+        ofp_memory_copy(target, source, 8);
     } else if (length >= 16 && length <= 32) {
-        memcpy(target, source, 16);
-        memcpy(target + length - 16, source + length - 16, 16);
-    } else if (length) {
-        memcpy(target, source, length);
+        ofp_memory_copy(target, source, 16);
+        ofp_memory_copy(target + length - 16, source + length - 16, 16);
+    } else {
+        ofp_memory_copy(target, source, length);
     }
 }
 
@@ -55,7 +54,7 @@ static inline int post_inline(struct shm_link *link, const struct ofp_transfer *
     if (SHM_LIKELY(transfer->iov_count == 1))
         copy_inline(slot->content.payload, transfer->iov[0].iov_base, transfer->length);
     else
-        shm_gather(slot->content.payload, transfer->iov, transfer->iov_count, 0, transfer->length);
+        ofp_iov_gather(slot->content.payload, transfer->iov, transfer->iov_count, 0, transfer->length);
     shm_publish(link, slot, state);
     return OFP_POST_DONE;
 }
@@ -73,8 +72,8 @@ static int post_bounce(struct shm_link *link, const struct ofp_transfer *transfe
     if (index < 0)
         return index;
     OFP_SHM_STEP(bounce_taken);
-    shm_gather(shm_bounce_memory(&endpoint->segment, (uint32_t)index), transfer->iov, transfer->iov_count, 0,
-               transfer->length);
+    ofp_iov_gather(shm_bounce_memory(&endpoint->segment, (uint32_t)index), transfer->iov, transfer->iov_count, 0,
+                   transfer->length);
     OFP_SHM_STEP(bounce_filled);
     slot = shm_ring_claim(&link->ring, link->number_there, &state);
     if (!slot) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RMA without the peer: its table says where the memory lies, and who may do what with it.
+ * RMA and atomics without the peer: its table says where the memory lies, and who may do what with it.
  *
- *     mapped      the region lies in an arena of the peer, which we have mapped: copy
+ *     mapped      the region lies in an arena of the peer, which we have mapped: copy, or update (atomic.h)
  *     attach      process_vm_readv, process_vm_writev
  *
  * Whatever the table does not show, or we cannot reach, is asked for: the peer's core has the last word, and gives the
@@ -11,10 +11,8 @@
 #include "rma/direct.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/copy.h"
-#include "base/iov.h"
 #include "base/pending.h"
 #include "link/attach.h"
 #include "link/bounce.h"
@@ -22,11 +20,16 @@
 #include "link/link.h"
 #include "link/table.h"
 #include "memory/arena.h"
+#include "ofipy/iov.h"
+#include "rma/atomic.h"
 #include "rma/remote.h"
 #include "rma/request.h"
 
 /* Beside 0 and errors: ask the peer. */
 #define NOT_DIRECT 2
+
+/* Bytes that are copied as they come, at most. */
+#define AT_ONCE 4096
 
 /* Where the memory of an operation is. */
 struct place {
@@ -34,6 +37,11 @@ struct place {
     bool mapped; /* `pieces` are addresses of ours; otherwise of the peer's process */
     struct iovec pieces[OFP_SEGMENT_LIMIT];
 };
+
+static bool is_atomic(const struct ofp_transfer *transfer)
+{
+    return ofp_operation_is(transfer->op->op, OFP_ATOMIC_KIND);
+}
 
 /* --------------------------------------------------------------------------------------------------------- finding */
 
@@ -51,7 +59,8 @@ static char *reach_region(struct shm_link *link, const struct shm_target *target
     if (memory || !link->attach || (target->arena && shm_foreign_arena_is_asked(link, target->arena)))
         return memory;
     *mapped = false;
-    return (char *)(uintptr_t)target->address;
+    /* No process has memory beyond the last address: a peer that says so is asked, and answers for itself. */
+    return target->length <= UINTPTR_MAX - target->address ? (char *)(uintptr_t)target->address : NULL;
 }
 
 /* False: the peer is to be asked. All of it is checked before any is touched. */
@@ -62,11 +71,13 @@ static bool locate(struct shm_link *link, const struct ofp_transfer *transfer, s
     char *memory;
 
     if (!table || !shm_table_find(table, transfer->remote[0].key, target) ||
-        ofp_operation_remote_access(transfer->op->op, 0) & ~target->access)
+        ofp_operation_remote_access(transfer->op->op, transfer->op->atomic_op) & ~target->access)
         return false;
     memory = reach_region(link, target, &place->mapped);
     if (!memory)
         return false;
+    if (place->mapped)
+        link->reached = (struct shm_reached){memory, transfer->remote[0].key, *target};
     for (uint32_t i = 0; i < transfer->remote_count; i++) {
         const struct ofp_remote_segment *piece = &transfer->remote[i];
 
@@ -76,7 +87,7 @@ static bool locate(struct shm_link *link, const struct ofp_transfer *transfer, s
             return false;
         place->pieces[i] = (struct iovec){memory + piece->offset, piece->length};
     }
-    return true;
+    return !is_atomic(transfer) || (place->mapped && shm_atomic_is_ours(link, transfer, target, place->pieces));
 }
 
 /* ---------------------------------------------------------------------------------------------------------- moving */
@@ -90,7 +101,7 @@ static void copy(struct iovec *to, struct iovec *from, uint64_t length, bool out
         if (out)
             shm_copy_nontemporal(to->iov_base, from->iov_base, part);
         else
-            memcpy(to->iov_base, from->iov_base, part);
+            ofp_memory_copy(to->iov_base, from->iov_base, part);
         length -= part;
         to->iov_base = (char *)to->iov_base + part;
         from->iov_base = (char *)from->iov_base + part;
@@ -104,13 +115,18 @@ static void copy(struct iovec *to, struct iovec *from, uint64_t length, bool out
 static enum shm_attach move(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
                             uint64_t offset, uint64_t length)
 {
-    struct iovec local[OFP_SEGMENT_LIMIT + 1], remote[OFP_SEGMENT_LIMIT + 1];
-    uint32_t local_count = shm_cut(local, transfer->iov, transfer->iov_count, offset, length);
-    uint32_t remote_count = shm_cut(remote, place->pieces, transfer->remote_count, offset, length);
+    struct iovec local[OFP_SEGMENT_LIMIT], remote[OFP_SEGMENT_LIMIT];
+    uint32_t local_count = ofp_iov_cut(local, OFP_SEGMENT_LIMIT, transfer->iov, transfer->iov_count, offset, length);
+    uint32_t remote_count =
+        ofp_iov_cut(remote, OFP_SEGMENT_LIMIT, place->pieces, transfer->remote_count, offset, length);
     bool out = transfer->op->op == OFP_WRITE;
 
     if (!length)
         return SHM_ATTACH_DONE;
+    if (is_atomic(transfer)) {
+        shm_atomic_execute(transfer, place->pieces);
+        return SHM_ATTACH_DONE;
+    }
     if (place->mapped) {
         copy(out ? remote : local, out ? local : remote, length, out);
         return SHM_ATTACH_DONE;
@@ -119,7 +135,7 @@ static enum shm_attach move(struct shm_link *link, const struct ofp_transfer *tr
                : shm_attach_read(link, local, local_count, remote, remote_count, length);
 }
 
-/* A piece of an operation. 0; NOT_DIRECT; -EAGAIN: the peer is dying; -EFAULT. */
+/* A piece of an operation. 0; NOT_DIRECT; -EAGAIN: the peer is dying; -EFAULT; -OFP_ENOKEY: an atomic, not to be done again. */
 static int visit_and_move(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
                           uint64_t offset, uint64_t length)
 {
@@ -132,7 +148,7 @@ static int visit_and_move(struct shm_link *link, const struct ofp_transfer *tran
     OFP_SHM_STEP(visited);
     /* Closed meanwhile: its owner may not have waited for us to the end. */
     if (!shm_visit_end(link, &place->target))
-        return NOT_DIRECT;
+        return is_atomic(transfer) ? -OFP_ENOKEY : NOT_DIRECT;
     switch (result) {
     case SHM_ATTACH_DONE:
         return 0;
@@ -177,6 +193,7 @@ bool shm_notice_arrived(struct shm_link *link, const struct shm_content *content
     struct ofp_domain *domain = link->endpoint->domain->base;
     uint64_t side = fields->completed & ~(uint64_t)OFP_COMPLETED_REMOTE_CQ_DATA;
 
+    side &= ~(uint64_t)OFP_COMPLETED_ATOMIC;
     if ((side != OFP_COMPLETED_REMOTE_READ && side != OFP_COMPLETED_REMOTE_WRITE) || fields->id > UINT32_MAX)
         return false;
     ofp_remote_event(link->endpoint->base, link->peer, shm_core->region_by_id(domain, (uint32_t)fields->id),
@@ -186,6 +203,56 @@ bool shm_notice_arrived(struct shm_link *link, const struct shm_content *content
 
 /* --------------------------------------------------------------------------------------------------------- posting */
 
+/* Whether it is a small piece of the region that was the last, as its entry was then. */
+static bool is_reached_again(const struct shm_link *link, const struct ofp_transfer *transfer)
+{
+    const struct ofp_operation *op = transfer->op;
+    const struct ofp_remote_segment *there = &transfer->remote[0];
+    const struct shm_target *target = &link->reached.target;
+
+    return link->reached.memory && there->key == link->reached.key && transfer->remote_count == 1 &&
+           transfer->iov_count == 1 && transfer->length <= AT_ONCE && transfer->length <= target->length &&
+           there->offset <= target->length - transfer->length &&
+           !(ofp_operation_remote_access(op->op, op->atomic_op) & ~target->access) &&
+           !wants_notice(link, transfer, target);
+}
+
+/* NOT_DIRECT: it is something else, or the region is closed, which the visit tells. */
+static int post_again(struct shm_link *link, const struct ofp_transfer *transfer)
+{
+    const struct ofp_operation *op = transfer->op;
+    const struct shm_target *target = &link->reached.target;
+    struct iovec piece = {.iov_len = transfer->length};
+
+    if (!is_reached_again(link, transfer))
+        return NOT_DIRECT;
+    piece.iov_base = link->reached.memory + transfer->remote[0].offset;
+    if ((is_atomic(transfer) && !shm_atomic_is_ours(link, transfer, target, &piece)) || !shm_visit(link, target))
+        return NOT_DIRECT;
+    OFP_SHM_STEP(visiting);
+    if (op->op == OFP_WRITE)
+        ofp_memory_copy(piece.iov_base, transfer->iov[0].iov_base, piece.iov_len);
+    else if (op->op == OFP_READ)
+        ofp_memory_copy(transfer->iov[0].iov_base, piece.iov_base, piece.iov_len);
+    else
+        shm_atomic_execute(transfer, &piece);
+    OFP_SHM_STEP(visited);
+    if (shm_visit_end(link, target))
+        return OFP_POST_DONE;
+    return is_atomic(transfer) ? -OFP_ENOKEY : NOT_DIRECT;
+}
+
+/* What the owner would have said: the region is closed. */
+static int refuse(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
+{
+    struct ofp_pending *pending = ofp_transfer_retain(base, link->peer, transfer);
+
+    if (!pending)
+        return -ENOMEM;
+    ofp_transfer_complete(pending, OFP_EREMOTE, OFP_ENOKEY);
+    return OFP_POST_PENDING;
+}
+
 static int post_direct(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
 {
     struct ofp_pending *pending;
@@ -193,6 +260,11 @@ static int post_direct(struct ofp_endpoint *base, struct shm_link *link, const s
     bool notice;
     int result;
 
+    result = post_again(link, transfer);
+    if (result == -OFP_ENOKEY)
+        return refuse(base, link, transfer);
+    if (result != NOT_DIRECT)
+        return result;
     if (!locate(link, transfer, &place))
         return NOT_DIRECT;
     notice = wants_notice(link, transfer, &place.target);
@@ -207,6 +279,8 @@ static int post_direct(struct ofp_endpoint *base, struct shm_link *link, const s
         return OFP_POST_PENDING;
     }
     result = visit_and_move(link, transfer, &place, 0, transfer->length);
+    if (result == -OFP_ENOKEY)
+        return refuse(base, link, transfer);
     if (result)
         return result;
     if (notice)
@@ -219,7 +293,7 @@ int shm_post_remote(struct ofp_endpoint *base, struct shm_link *link, const stru
     bool may = !link->unanswered && !(base->info->msg_order & (OFP_ORDER_WAS | OFP_ORDER_RAS));
     int result = NOT_DIRECT;
 
-    if (may && !ofp_operation_is(transfer->op->op, OFP_ATOMIC_KIND))
+    if (may)
         result = post_direct(base, link, transfer);
     return result == NOT_DIRECT ? shm_request_post(base, link, transfer) : result;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RMA and atomics. An operation is carried out by us, at once, where the peer's table shows its memory and we can reach it
- * (direct.c); all else, atomics always, goes to the peer through its ring (request.c), whose core decides (serve.c).
+ * (direct.c); all else goes to the peer through its ring (request.c), whose core decides (serve.c).
  *
  * At most one operation towards a peer has begun and not left whole: link->reach. Until it has, nothing that was posted
  * later leaves, so the order of one peer's operations is that of their posts. For the same reason nothing is carried out

@@ -6,13 +6,12 @@
 #include "rma/request.h"
 
 #include <errno.h>
-#include <string.h>
 
-#include "base/iov.h"
 #include "base/pending.h"
 #include "link/bounce.h"
 #include "link/link.h"
 #include "link/publish.h"
+#include "ofipy/iov.h"
 
 /* Where the payload of a part begins: on a line of its own. */
 static uint32_t payload_of(uint32_t piece_count)
@@ -51,9 +50,9 @@ static void fill_part(struct shm_request *request, const struct ofp_transfer *tr
             (struct shm_remote_piece){transfer->remote[i].offset, transfer->remote[i].length, transfer->remote[i].key};
     if (!(ofp_operation_remote_access(op->op, op->atomic_op) & OFP_ACCESS_REMOTE_WRITE))
         return;
-    shm_gather(payload, transfer->iov, transfer->iov_count, offset, length);
+    ofp_iov_gather(payload, transfer->iov, transfer->iov_count, offset, length);
     if (ofp_operation_is(op->op, OFP_COMPARES) && length)
-        memcpy(payload + length, (const char *)transfer->compare + offset, length);
+        ofp_memory_copy(payload + length, (const char *)transfer->compare + offset, length);
 }
 
 /* 0, -EAGAIN, or an error that ends the operation. */
@@ -159,9 +158,9 @@ static void take_results(const struct ofp_transfer *transfer, const struct shm_b
                          const char *payload)
 {
     if (transfer->op->op == OFP_READ)
-        shm_scatter(transfer->iov, transfer->iov_count, buffer->offset, payload, buffer->length);
-    else if (transfer->result && buffer->length)
-        memcpy((char *)transfer->result + buffer->offset, payload, buffer->length);
+        ofp_iov_scatter(transfer->iov, transfer->iov_count, buffer->offset, payload, buffer->length);
+    else if (transfer->result)
+        ofp_memory_copy((char *)transfer->result + buffer->offset, payload, buffer->length);
 }
 
 bool shm_answer_arrived(struct shm_link *link, const struct shm_content *content)

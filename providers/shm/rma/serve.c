@@ -10,6 +10,7 @@
 
 #include "link/bounce.h"
 #include "link/control.h"
+#include "ofipy/iov.h"
 #include "rma/remote.h"
 
 /* A part, copied out of the peer's buffer and checked. */
@@ -60,10 +61,10 @@ static int serve_bytes(const struct part *part, const struct ofp_remote_access *
 
     switch (request->op) {
     case OFP_READ:
-        memcpy(payload, here.memory, count);
+        ofp_memory_copy(payload, here.memory, count);
         return 0;
     case OFP_WRITE:
-        memcpy(here.memory, payload, count);
+        ofp_memory_copy(here.memory, payload, count);
         return 0;
     default:
         return shm_core->atomic_execute(&here, request->op, request->atomic_op, request->datatype, payload,

@@ -12,6 +12,9 @@
 #include "connection/connection.h"
 #include "connection/control.h"
 #include "connection/credit.h"
+#include "connection/race.h"
+#include "stream/queue.h"
+#include "stream/send.h"
 
 static void refuse(struct tcp_connection *connection, const struct tcp_rdm *rdm)
 {
@@ -21,10 +24,11 @@ static void refuse(struct tcp_connection *connection, const struct tcp_rdm *rdm)
 
 static void refuse_for_its_key(struct tcp_connection *connection)
 {
+    enum tcp_key_place place = tcp_key_place(connection);
     /* One byte: what no endpoint of this kind says otherwise. Which side has a key each side knows by its own. */
-    static const uint8_t reason = 0;
+    uint8_t reason = place == TCP_LOCAL_KEY_IS_HERE ? TCP_REFUSED_LOCALLY : TCP_REFUSED_FOR_KEY;
 
-    tcp_key_warning(connection, connection->endpoint->domain->key_length ? TCP_KEY_IS_HERE : TCP_KEY_IS_THERE);
+    tcp_key_warning(connection, place);
     tcp_send_control(connection, TCP_NACK, &reason, sizeof(reason));
     tcp_connection_discard(connection);
 }
@@ -32,7 +36,8 @@ static void refuse_for_its_key(struct tcp_connection *connection)
 static bool answer_request(struct tcp_connection *connection, const struct tcp_control *control,
                            const struct tcp_rdm *rdm)
 {
-    struct tcp_rdm answer = {.port = rdm->port, .pid = (uint32_t)getpid()};
+    struct tcp_rdm answer = {
+        .features = rdm->features & TCP_RDM_CONNECTS_ONLY, .port = rdm->port, .pid = (uint32_t)getpid()};
 
     /* A stock sender of the other byte order would write wrong lengths in a rendezvous. */
     if (rdm->version && !control->swapped)
@@ -40,7 +45,6 @@ static bool answer_request(struct tcp_connection *connection, const struct tcp_c
     tcp_control_agree(connection, control);
     connection->swapped = control->swapped;
     connection->can_rendezvous = answer.version;
-    connection->pid = rdm->pid;
     if (tcp_send_rdm(connection, TCP_CONNRESP, &answer) == 0)
         return true;
     tcp_connection_discard(connection);
@@ -66,6 +70,7 @@ static void begin_theirs(struct tcp_connection *connection, struct ofp_peer *pee
     if (peer->state == OFP_PEER_UNUSED || peer->state == OFP_PEER_LOST)
         ofp_peer_connecting(peer);
     self->connection = connection;
+    tcp_reached_set(peer, &connection->meeting->address);
     self->meet = OFPI_MEET_ACCEPTED;
     tcp_connection_established(connection);
 }
@@ -82,11 +87,11 @@ static void ask_instead(struct ofp_peer *peer)
 }
 
 /* Whether a request by that process is accepted: then no other connection to that peer is left. */
-static bool make_way(struct ofp_peer *peer, uint32_t pid, int theirs_to_ours)
+static bool make_way(struct ofp_peer *peer, uint64_t incarnation, int theirs_to_ours)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
     struct tcp_connection *old = self->connection;
-    bool is_same = old && old->pid == pid;
+    bool is_same = old && old->incarnation == incarnation;
     unsigned facts = ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, theirs_to_ours), acts;
 
     facts |= is_same ? 0 : OFPI_MEET_RENEWED;
@@ -116,13 +121,25 @@ static bool sender_address(const struct tcp_connection *connection, const struct
     return true;
 }
 
+/* As memcmp of the peer and us, which decides between two connections; 0: it is ourselves. Both sides come to the same. */
+static int theirs_to_ours(const struct tcp_connection *connection)
+{
+    const struct tcp_meeting *meeting = connection->meeting;
+    union tcp_address own;
+
+    if (meeting->identified)
+        return memcmp(meeting->identity, connection->endpoint->base->identity, OFP_IDENTITY_SIZE);
+    tcp_connection_own_address(connection, &own);
+    return tcp_address_compare(&meeting->address, &own);
+}
+
 /* Before a proof no peer is looked up: of two that ask at once ours may still be found among the connections. */
 static bool gives_way_to_ours(const struct tcp_connection *connection)
 {
     const struct tcp_endpoint *endpoint = connection->endpoint;
     const union tcp_address *theirs = &connection->meeting->address;
 
-    if (!ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, tcp_address_compare(theirs, &endpoint->address)))
+    if (!ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, theirs_to_ours(connection)))
         return false;
     for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections; node = node->next) {
         const struct tcp_connection *ours = OFP_CONTAINER_OF(node, const struct tcp_connection, node);
@@ -135,59 +152,106 @@ static bool gives_way_to_ours(const struct tcp_connection *connection)
     return false;
 }
 
-/* It may be our peer; `control` and `rdm`: its request, NULL when that was answered before it was proven. */
+/* Whose connection it is. */
+static struct ofp_peer *peer_of(const struct tcp_connection *connection)
+{
+    const struct tcp_meeting *meeting = connection->meeting;
+    const union tcp_address *address = &meeting->address;
+    struct ofp_endpoint *endpoint = connection->endpoint->base;
+    struct ofp_peer *peer;
+
+    if (meeting->identified)
+        return ofp_peer_by_identity(endpoint, meeting->identity, meeting->connects_only, address,
+                                    tcp_address_length(address));
+    peer = ofp_peer_by_address(endpoint, address, tcp_address_length(address));
+    if (peer)
+        peer->connects_only = meeting->connects_only;
+    return peer;
+}
+
+/* Its request is answered already, so it hears in another way that ours counts. */
+static void put_off(struct tcp_connection *connection)
+{
+    tcp_send_goodbye(connection, false);
+    tcp_queue_flush(connection);
+    tcp_connection_discard(connection);
+}
+
 void tcp_admit(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm)
 {
-    struct tcp_endpoint *endpoint = connection->endpoint;
-    const union tcp_address address = connection->meeting->address;
-    uint32_t pid = rdm ? rdm->pid : connection->pid;
-    int order = tcp_address_compare(&address, &endpoint->address);
-    struct ofp_peer *peer = ofp_peer_by_address(endpoint->base, &address, tcp_address_length(&address));
+    int order = theirs_to_ours(connection);
+    struct ofp_peer *peer = peer_of(connection);
 
     /* Without a connection of ours to ourselves somebody pretends to be us. */
     if (!peer || (order == 0 && (!tcp_peer_of(peer)->connection || tcp_peer_of(peer)->inbound))) {
         tcp_connection_discard(connection);
-    } else if (order != 0 && !make_way(peer, pid, order)) {
+    } else if (order != 0 && !make_way(peer, connection->incarnation, order)) {
         if (rdm)
             refuse(connection, rdm);
         else
-            tcp_connection_discard(connection);
+            put_off(connection);
     } else if (rdm && !answer_request(connection, control, rdm)) {
         if (order != 0)
             ask_instead(peer);
     } else {
-        if (rdm && connection->extended)
+        if (!rdm)
+            tcp_auth_prove(connection);
+        else if (connection->extended)
             tcp_greet(connection);
         begin_theirs(connection, peer);
     }
 }
 
-void tcp_requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+/* False: it is none, and the connection is over. */
+static bool read_request(struct tcp_connection *connection, const struct tcp_control *control,
+                         const uint8_t *private_data, struct tcp_rdm *rdm)
 {
-    struct tcp_endpoint *endpoint = connection->endpoint;
-    union tcp_address address;
-    struct tcp_rdm rdm;
+    struct tcp_meeting *meeting = connection->meeting;
 
-    if (control->type == TCP_CONNREQ && control->private_size == TCP_RXM_SIZE) {
+    if (control->type == TCP_CONNREQ && control->private_size == TCP_RXM_SIZE && !meeting->identified) {
         tcp_log_refusal(connection, "it speaks ofi_rxm" TCP_RXM_REMEDY);
         tcp_connection_discard(connection);
-        return;
+        return false;
     }
-    if (control->type != TCP_CONNREQ || control->private_size != TCP_RDM_SIZE) {
+    if (control->type != TCP_CONNREQ || control->private_size != tcp_rdm_size(connection, TCP_CONNREQ)) {
         tcp_connection_violation(connection, "not the request of a reliable datagram endpoint");
-        return;
+        return false;
     }
-    tcp_rdm_decode(private_data, &rdm);
-    if (!sender_address(connection, &rdm, &address)) {
+    tcp_rdm_decode(private_data, rdm);
+    connection->incarnation = rdm->pid;
+    if (meeting->identified)
+        tcp_identified(connection, private_data + TCP_RDM_SIZE);
+    meeting->connects_only = rdm->features & TCP_RDM_CONNECTS_ONLY;
+    if (sender_address(connection, rdm, &meeting->address))
+        return true;
+    tcp_connection_discard(connection);
+    return false;
+}
+
+/* By an answer without a word; the request that counts follows. */
+static void ask_who_it_is(struct tcp_connection *connection, const struct tcp_control *control)
+{
+    tcp_control_agree(connection, control);
+    connection->meeting->identified = true;
+    connection->meeting->have = 0;
+    if (tcp_send_control(connection, TCP_CONNRESP, NULL, 0) != 0)
         tcp_connection_discard(connection);
+}
+
+void tcp_requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+{
+    bool proves = connection->meeting->key_length;
+    struct tcp_rdm rdm;
+
+    if (!read_request(connection, control, private_data, &rdm))
         return;
-    }
-    connection->meeting->address = address;
-    if (!endpoint->domain->key_length != !tcp_can_prove(control))
+    if (proves != tcp_can_prove(control))
         refuse_for_its_key(connection);
-    else if (endpoint->domain->key_length && gives_way_to_ours(connection))
+    else if (!connection->meeting->identified && tcp_can_identify(connection, control))
+        ask_who_it_is(connection, control);
+    else if (proves && gives_way_to_ours(connection))
         refuse(connection, &rdm);
-    else if (!endpoint->domain->key_length)
+    else if (!proves)
         tcp_admit(connection, control, &rdm);
     else if (answer_request(connection, control, &rdm))
         tcp_auth_begin(connection);

@@ -2,10 +2,12 @@
 /*
  * Mutual proof of a shared key, before anything else is believed. Each side sends a nonce in its greeting, then
  *
- *     HMAC-SHA256(key, role | nonce of the connector | nonce of the acceptor | both listening addresses | both offers)
+ *     HMAC-SHA256(key, role | nonce of the connector | nonce of the acceptor | both listening addresses | identities, if they
+ *                 were said | both offers)
  *
- * The roles differ, so that nobody proves anything by sending back what it was sent. Who has proved nothing costs one connection
- * of a bounded number, for a bounded time.
+ * The connector proves first. The acceptor's proof is its yes as well: before it the acceptor may still prefer a connection of
+ * its own, and say goodbye. The roles differ, so that nobody proves anything by sending back what it was sent. Who has proved
+ * nothing costs one connection of a bounded number, for a bounded time.
  */
 #include "connection/auth.h"
 
@@ -14,9 +16,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "address/interface.h"
 #include "connection/connection.h"
 #include "connection/credit.h"
 #include "stream/queue.h"
@@ -55,7 +59,7 @@ int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size)
         return 0;
     length = read_file(path, domain->key, sizeof(domain->key), &status);
     if (length == -ENOENT)
-        why = "the key file is missing";
+        why = "the key file is missing; copy the peer's, or make one: ofipy key new";
     else if (length < 0)
         why = strerror((int)-length);
     else if (status.st_mode & (S_IRWXG | S_IRWXO))
@@ -70,6 +74,26 @@ int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size)
     return 0;
 }
 
+int tcp_key_choose(struct tcp_connection *connection)
+{
+    const struct tcp_domain *domain = connection->endpoint->domain;
+    const struct ofp_endpoint *base = connection->endpoint->base;
+    struct tcp_meeting *meeting = connection->meeting;
+    union tcp_address theirs = {0};
+    socklen_t length = sizeof(theirs);
+
+    if (getpeername(connection->stream.fd, &theirs.any, &length) != 0)
+        return -errno;
+    tcp_address_clean(&theirs);
+    meeting->key = domain->key;
+    meeting->key_length = domain->key_length;
+    if (!domain->key_length && base && base->local_key && tcp_is_of_this_host(&theirs)) {
+        meeting->key = base->local_key;
+        meeting->key_length = OFP_KEY_SIZE;
+    }
+    return 0;
+}
+
 /* ----------------------------------------------------------------------------------------------------- disagreements */
 
 /* Nothing about the keys themselves. */
@@ -78,6 +102,12 @@ static const char *const places[] = {
         ("this side has a key and the peer has none; set its OFIPY_AUTH_KEY_FILE to the same one, which libfabric's own "
          "programs do not have"),
     [TCP_KEY_IS_THERE] = "the peer has a key and this side has none; set OFIPY_AUTH_KEY_FILE to the same one",
+    [TCP_LOCAL_KEY_IS_HERE] =
+        ("within one host this side proves a key of its user's, and the peer, opened as tcp or another program than ofipy, "
+         "proves none; open it as link, or set OFIPY_AUTH_KEY_FILE to the same file for both"),
+    [TCP_LOCAL_KEY_IS_THERE] =
+        ("within one host the peer wants a key of its user's proven, as endpoints of link do, and this side, opened as tcp, "
+         "has none; open it as link, or set OFIPY_AUTH_KEY_FILE to the same file for both"),
     [TCP_KEYS_DIFFER] = "the peer has another key than this side; set OFIPY_AUTH_KEY_FILE to the same one",
 };
 
@@ -86,11 +116,21 @@ void tcp_key_warning(const struct tcp_connection *connection, enum tcp_key_place
     tcp_log_refusal(connection, places[place]);
 }
 
-void tcp_key_disagreement(struct tcp_connection *connection, int error)
+enum tcp_key_place tcp_key_place(const struct tcp_connection *connection)
 {
-    bool is_here = connection->endpoint->domain->key_length > 0;
+    if (!connection->meeting->key_length)
+        return TCP_KEY_IS_THERE;
+    return connection->meeting->key == connection->endpoint->domain->key ? TCP_KEY_IS_HERE : TCP_LOCAL_KEY_IS_HERE;
+}
 
-    tcp_connection_end(connection, error, false, places[is_here ? TCP_KEY_IS_HERE : TCP_KEY_IS_THERE]);
+void tcp_key_disagreement(struct tcp_connection *connection, int error, enum tcp_key_place place)
+{
+    tcp_connection_end(connection, error, false, places[place]);
+}
+
+void tcp_keys_differ(struct tcp_connection *connection)
+{
+    tcp_connection_end(connection, EACCES, false, places[TCP_KEYS_DIFFER]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ proofs */
@@ -128,16 +168,22 @@ static void prove(const struct tcp_connection *connection, bool of_connector, ui
     const struct tcp_meeting *meeting = connection->meeting;
     const struct tcp_endpoint *endpoint = connection->endpoint;
     bool connector = connection->connector;
+    union tcp_address own;
     uint8_t bytes[256], *end = bytes;
 
     *end++ = of_connector ? 'c' : 'a';
     end = put_nonce(end, connector ? meeting->nonce : meeting->their_nonce);
     end = put_nonce(end, connector ? meeting->their_nonce : meeting->nonce);
-    end = put_address(end, connector ? &endpoint->address : &meeting->address);
-    end = put_address(end, connector ? &meeting->address : &endpoint->address);
+    tcp_connection_own_address(connection, &own);
+    end = put_address(end, connector ? &own : &meeting->address);
+    end = put_address(end, connector ? &meeting->address : &own);
+    if (meeting->identified) {
+        end = put(end, connector ? endpoint->base->identity : meeting->identity, OFP_IDENTITY_SIZE);
+        end = put(end, connector ? meeting->identity : endpoint->base->identity, OFP_IDENTITY_SIZE);
+    }
     *end++ = TCP_EXTENSION_VERSION;
     *end++ = TCP_CAPABILITY_AUTHENTICATION;
-    tcp_hmac(endpoint->domain->key, endpoint->domain->key_length, bytes, (size_t)(end - bytes), proof);
+    tcp_hmac(meeting->key, meeting->key_length, bytes, (size_t)(end - bytes), proof);
 }
 
 bool tcp_auth_begin(struct tcp_connection *connection)
@@ -154,7 +200,7 @@ bool tcp_auth_begin(struct tcp_connection *connection)
     return true;
 }
 
-static void send_proof(struct tcp_connection *connection)
+void tcp_auth_prove(struct tcp_connection *connection)
 {
     struct tcp_header header = {.op = TCP_PROOF};
     uint8_t proof[TCP_PROOF_SIZE];
@@ -188,13 +234,18 @@ bool tcp_auth_message(struct tcp_connection *connection, const struct tcp_header
             return false;
         }
         memcpy(meeting->their_nonce, header->words + 1, sizeof(meeting->their_nonce));
-        send_proof(connection);
+        if (connection->connector)
+            tcp_auth_prove(connection);
+        return false;
+    }
+    if (header->op == TCP_GOODBYE && connection->connector && connection->endpoint->ops->put_off) {
+        connection->endpoint->ops->put_off(connection);
         return false;
     }
     if (header->op == TCP_PROOF && is_proof(connection, header))
         return true;
     if (!connection->peer)
         tcp_key_warning(connection, TCP_KEYS_DIFFER);
-    tcp_connection_end(connection, EACCES, false, places[TCP_KEYS_DIFFER]);
+    tcp_keys_differ(connection);
     return false;
 }

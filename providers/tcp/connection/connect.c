@@ -9,7 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "connection/auth.h"
 #include "connection/connection.h"
+#include "connection/race.h"
+#include "stream/queue.h"
 #include "stream/socket.h"
 
 #define PAUSE_FIRST (10 * TCP_MILLISECOND)
@@ -39,7 +42,11 @@ static void fail(struct tcp_connection *connection, int error)
     char text[OFP_TEXT_MAX];
 
     tcp_describe_refusal(connection->peer, error, text, sizeof(text));
-    tcp_connection_end(connection, error, false, text);
+    /* What the host says of a port where nobody listens. */
+    if (error == ECONNREFUSED)
+        tcp_connection_absent(connection, text);
+    else
+        tcp_connection_end(connection, error, false, text);
 }
 
 static void give_up(struct tcp_connection *connection, int error)
@@ -90,41 +97,39 @@ static void go_on(struct tcp_connection *connection, enum ofpi_meet_event event)
     } else if (acts & OFPI_MEET_DO_WAIT) {
         if (connection->stream.fd >= 0)
             tcp_connection_hang_up(connection);
+        if (meeting->race)
+            tcp_race_close(meeting->race);
         connection->hangup = connection->blocked = false;
         set_timer(connection, ofpi_backoff_next(&meeting->backoff, now));
     }
 }
 
+/* Beside those that have not answered yet; or, when there is no further one, until the deadline. */
+static void race_on(struct tcp_connection *connection)
+{
+    const struct tcp_meeting *meeting = connection->meeting;
+    uint64_t moment = tcp_core->now() + TCP_RACE_PAUSE;
+
+    if (tcp_race_has_next(meeting->race) && moment < meeting->backoff.deadline)
+        set_timer(connection, moment);
+    else
+        tcp_connect_until_deadline(connection);
+}
+
 static void expired(struct ofp_timer *timer, uint64_t now)
 {
-    (void)now;
-    go_on(OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection, OFPI_MEET_TIMER);
+    const struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
+    struct tcp_connection *connection = meeting->connection;
+
+    if (meeting->race && meeting->race->open && now < meeting->backoff.deadline) {
+        tcp_race_next(connection);
+        race_on(connection);
+    } else {
+        go_on(connection, OFPI_MEET_TIMER);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------- requesting */
-
-int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *result)
-{
-    union tcp_address own = endpoint->address;
-    int one = 1, error;
-    int fd =
-        tcp_descriptor_keep(socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-
-    if (fd < 0)
-        return -errno;
-    tcp_socket_options(endpoint, fd, address, length);
-    /* The peer knows us by this address. */
-    tcp_address_set_port(&own, 0);
-    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
-    if (bind(fd, &own.any, (socklen_t)tcp_address_length(&own)) != 0 ||
-        (connect(fd, address, length) != 0 && errno != EINPROGRESS)) {
-        error = -errno;
-        tcp_descriptor_close(fd);
-        return error;
-    }
-    *result = fd;
-    return 0;
-}
 
 static const char *remedy(int error)
 {
@@ -133,11 +138,13 @@ static const char *remedy(int error)
 
 void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, size_t text_size)
 {
-    char address[TCP_ADDRESS_TEXT] = "", why[OFP_TEXT_MAX / 2];
+    char address[TCP_ADDRESS_TEXT] = "", why[OFP_TEXT_MAX / 2], others[64] = "";
 
     tcp_address_format(peer->address, peer->address_length, address, sizeof(address));
     tcp_descriptors_describe(error, why, sizeof(why));
-    snprintf(text, text_size, "cannot connect to %s: %s%s", address, why, remedy(error));
+    if (peer->other_count)
+        snprintf(others, sizeof(others), ", nor to its %u other addresses", peer->other_count);
+    snprintf(text, text_size, "cannot connect to %s%s: %s%s", address, others, why, remedy(error));
 }
 
 /* Long before the deadline, so that somebody may do something about it. */
@@ -153,18 +160,25 @@ static void warn_of_shortage(struct tcp_connection *connection, int error)
                   tcp_endpoint_id(connection->endpoint), text);
 }
 
-static void begin(struct tcp_connection *connection)
+static int start(struct tcp_connection *connection)
 {
-    struct tcp_meeting *meeting = connection->meeting;
     const struct ofp_peer *peer = connection->peer;
     int error =
         tcp_start_connect(connection->endpoint, peer->address, (socklen_t)peer->address_length, &connection->stream.fd);
 
-    if (!error)
-        error = tcp_connection_watch(connection);
+    return error ? error : tcp_connection_watch(connection);
+}
+
+static void begin(struct tcp_connection *connection)
+{
+    struct tcp_meeting *meeting = connection->meeting;
+    int error = meeting->race ? -tcp_race_begin(connection) : start(connection);
+
     meeting->have = 0;
     meeting->error = -error;
-    if (!error) {
+    if (!error && meeting->race) {
+        race_on(connection);
+    } else if (!error) {
         tcp_connect_until_deadline(connection);
     } else if (ofpi_meet_is_shortage(-error)) {
         warn_of_shortage(connection, -error);
@@ -186,16 +200,39 @@ int tcp_connect_anew(struct ofp_peer *peer)
     connection->meeting->backoff =
         ofpi_backoff_begin(tcp_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
     tcp_peer_of(peer)->connection = connection;
+    if (peer->other_count && !(connection->meeting->race = tcp_race_new(peer))) {
+        tcp_connection_discard(connection);
+        return -ENOMEM;
+    }
     begin(connection);
     return 0;
 }
 
 int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
-    (void)text;
-    (void)text_size;
+    char address[TCP_ADDRESS_TEXT] = "";
+
+    if (peer->connects_only) {
+        tcp_address_format(peer->address, peer->address_length, address, sizeof(address));
+        snprintf(text, text_size,
+                 "%s does not listen to the network, and has not called; open it there with node=, or set "
+                 "OFIPY_INTERFACE or OFIPY_AUTH_KEY_FILE",
+                 address);
+        return -EHOSTUNREACH;
+    }
     ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
     return tcp_connect_anew(peer);
+}
+
+/* Who asks a port of this host often enough while nobody listens there is once given that port, and meets itself. */
+static int meets_itself(int fd)
+{
+    union tcp_address here = {0}, there = {0};
+    socklen_t length = sizeof(here);
+
+    getsockname(fd, &here.any, &length);
+    length = sizeof(there);
+    return getpeername(fd, &there.any, &length) == 0 && memcmp(&here, &there, sizeof(here)) == 0 ? ECONNREFUSED : 0;
 }
 
 void tcp_connected(struct tcp_connection *connection)
@@ -203,9 +240,19 @@ void tcp_connected(struct tcp_connection *connection)
     socklen_t length = sizeof(int);
     int error = 0;
 
-    getsockopt(connection->stream.fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    /* Of two sockets that both had something to tell the first may have been the last. */
+    if (connection->stream.fd < 0)
+        error = connection->meeting->race ? tcp_race_settle(connection) : EAGAIN;
+    if (error == EAGAIN)
+        return;
+    if (!error)
+        getsockopt(connection->stream.fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (!error)
+        error = meets_itself(connection->stream.fd);
     if (!error) {
-        error = -connection->endpoint->ops->request(connection);
+        error = -tcp_key_choose(connection);
+        if (!error)
+            error = -connection->endpoint->ops->request(connection);
         /* Another event than the end of TCP's handshake. */
         if (error == EAGAIN || error == ENOTCONN)
             return;
@@ -215,23 +262,54 @@ void tcp_connected(struct tcp_connection *connection)
         return;
     }
     connection->meeting->have = 0;
+    tcp_connect_until_deadline(connection);
     tcp_connection_state(connection, TCP_REQUESTING);
+}
+
+/* The next request begins as the first one did. */
+static void start_over(struct tcp_connection *connection)
+{
+    tcp_connection_state(connection, TCP_CONNECTING);
+    tcp_queue_drop(connection);
+    connection->greeted = false;
+    connection->meeting->identified = false;
 }
 
 void tcp_connect_later(struct tcp_connection *connection)
 {
-    tcp_connection_state(connection, TCP_CONNECTING);
+    start_over(connection);
     connection->meeting->error = ECONNREFUSED;
     go_on(connection, OFPI_MEET_LATER);
 }
 
+/* False: it is not the one that is meant, and the connection is over, or on its way to another address. */
+static bool is_meant(struct tcp_connection *connection)
+{
+    const struct tcp_meeting *meeting = connection->meeting;
+    char text[OFP_TEXT_MAX] = "";
+    int error = 0;
+
+    if (connection->connector && meeting->identified)
+        error = ofp_peer_identified(connection->peer, meeting->identity, text, sizeof(text));
+    if (error && meeting->race && tcp_race_was_wrong(meeting->race)) {
+        start_over(connection);
+        tcp_connection_hang_up(connection);
+        begin(connection);
+    } else if (error) {
+        tcp_connection_end(connection, -error, false, text[0] ? text : NULL);
+    }
+    return !error;
+}
+
 void tcp_connection_established(struct tcp_connection *connection)
 {
+    if (!is_meant(connection))
+        return;
     tcp_meeting_free(connection);
     tcp_connection_state(connection, TCP_UP);
     ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, connection->connector ? OFPI_MEET_ACCEPT : OFPI_MEET_CONFIRM,
                     0);
-    connection->peer->incarnation = connection->pid;
+    connection->peer->incarnation = connection->incarnation;
     ofp_peer_up(connection->peer);
     tcp_connection_ready(connection);
 }

@@ -7,8 +7,6 @@
 int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size);
 /* The same, when that is decided. */
 int tcp_connect_anew(struct ofp_peer *peer);
-/* A socket on its way to an address, from ours: 0, or a negative errno. */
-int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *fd);
 /* For the user, who wanted to connect. */
 void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, size_t text_size);
 /* The peer does not want our request now: again, or never, as the two decide that. */

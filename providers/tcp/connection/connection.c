@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "connection/race.h"
 #include "stream/inbound.h"
 #include "stream/queue.h"
 #include "stream/send.h"
@@ -26,7 +28,7 @@ static const char *const state_names[] = {
 static const bool allowed[TCP_OVER + 1][TCP_OVER + 1] = {
     [TCP_CONNECTING] = {[TCP_REQUESTING] = true},
     [TCP_REQUESTING] = {[TCP_UP] = true, [TCP_CONNECTING] = true, [TCP_PROVING] = true},
-    [TCP_PROVING] = {[TCP_UP] = true, [TCP_REQUESTING] = true, [TCP_ACCEPTED] = true},
+    [TCP_PROVING] = {[TCP_UP] = true, [TCP_REQUESTING] = true, [TCP_ACCEPTED] = true, [TCP_CONNECTING] = true},
     [TCP_ACCEPTED] = {[TCP_UP] = true, [TCP_PROVING] = true, [TCP_REQUESTED] = true},
     [TCP_REQUESTED] = {[TCP_UP] = true},
     [TCP_UP] = {[TCP_PROBING] = true, [TCP_LEAVING] = true},
@@ -58,6 +60,7 @@ struct tcp_connection *tcp_connection_new(struct tcp_endpoint *endpoint, int fd,
     connection->meeting = meeting;
     meeting->connection = connection;
     ofp_list_init(&connection->out);
+    ofp_list_init(&connection->held);
     ofp_list_init(&connection->acks);
     ofp_list_init(&connection->reads);
     ofp_list_append(&endpoint->connections, &connection->node);
@@ -78,11 +81,25 @@ void tcp_connection_hang_up(struct tcp_connection *connection)
     connection->stream.ops->close(&connection->stream);
 }
 
+void tcp_connection_own_address(const struct tcp_connection *connection, union tcp_address *address)
+{
+    socklen_t length = sizeof(*address);
+
+    memset(address, 0, sizeof(*address));
+    if (getsockname(connection->stream.fd, &address->any, &length) != 0)
+        *address = connection->endpoint->address;
+    tcp_address_set_port(address, tcp_address_port(&connection->endpoint->address));
+    tcp_address_clean(address);
+}
+
 void tcp_meeting_free(struct tcp_connection *connection)
 {
     if (!connection->meeting)
         return;
     tcp_core->timer_stop(connection->endpoint->domain->base, &connection->meeting->timer);
+    if (connection->meeting->race)
+        tcp_race_close(connection->meeting->race);
+    free(connection->meeting->race);
     free(connection->meeting);
     connection->meeting = NULL;
 }
@@ -111,6 +128,7 @@ static void forget_peer(struct tcp_connection *connection)
 /* Its operations are the core's to end. */
 static void forget_operations(struct tcp_connection *connection)
 {
+    ofp_list_init(&connection->held);
     ofp_list_init(&connection->acks);
     ofp_list_init(&connection->reads);
     tcp_inbound_drop(connection);
@@ -171,6 +189,17 @@ void tcp_connection_end(struct tcp_connection *connection, int error, bool proce
         ofp_peer_lost(peer, error, process_gone, text);
 }
 
+void tcp_connection_absent(struct tcp_connection *connection, const char *text)
+{
+    struct ofp_peer *peer = connection->peer;
+
+    if (connection->state == TCP_OVER)
+        return;
+    tcp_connection_discard(connection);
+    if (peer)
+        ofp_peer_absent(peer, text);
+}
+
 static void name_of(const struct tcp_connection *connection, char text[TCP_ADDRESS_TEXT])
 {
     union tcp_address theirs = {0};
@@ -179,8 +208,10 @@ static void name_of(const struct tcp_connection *connection, char text[TCP_ADDRE
     strcpy(text, "somebody");
     if (connection->peer)
         tcp_address_format(connection->peer->address, connection->peer->address_length, text, TCP_ADDRESS_TEXT);
-    else if (getpeername(connection->stream.fd, &theirs.any, &length) == 0)
+    else if (getpeername(connection->stream.fd, &theirs.any, &length) == 0) {
+        tcp_address_clean(&theirs);
         tcp_address_text(&theirs, text);
+    }
 }
 
 void tcp_connection_violation(struct tcp_connection *connection, const char *what)
@@ -226,6 +257,9 @@ void tcp_connection_leave(struct tcp_connection *connection)
 {
     struct tcp_endpoint *endpoint = connection->endpoint;
 
+    /* What waits for others does so no longer. */
+    if (connection->state == TCP_UP && !connection->blocked)
+        tcp_queue_flush(connection);
     if (connection->state != TCP_UP || connection->shut || !tcp_queue_is_own(connection)) {
         tcp_connection_discard(connection);
         return;

@@ -9,10 +9,14 @@ struct tcp_connection *tcp_connection_new(struct tcp_endpoint *endpoint, int fd,
 void tcp_connection_state(struct tcp_connection *connection, enum tcp_state state);
 /* Let epoll tell of the socket. */
 int tcp_connection_watch(struct tcp_connection *connection);
+/* By which the other side knows the endpoint: the IP of this end, and the port that it is reached by. */
+void tcp_connection_own_address(const struct tcp_connection *connection, union tcp_address *address);
 /* Close the socket. */
 void tcp_connection_hang_up(struct tcp_connection *connection);
 /* It is over, without a word to the core. */
 void tcp_connection_discard(struct tcp_connection *connection);
+/* Nobody is where it should lead. */
+void tcp_connection_absent(struct tcp_connection *connection, const char *text);
 /* It is over, and so is the peer's way if it was that. */
 void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text);
 /* The peer broke the protocol. */

@@ -7,6 +7,12 @@
 
 #include "connection/connection.h"
 
+/* Endpoints of type MSG are told apart by their connections. */
+static bool says_who_it_is(const struct tcp_endpoint *endpoint)
+{
+    return endpoint->base && !endpoint->connects && endpoint->domain->extension;
+}
+
 int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
                      size_t length)
 {
@@ -21,7 +27,9 @@ int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type ty
     if (type == TCP_CONNREQ ? connection->endpoint->domain->extension : connection->extended) {
         control.offer = TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION;
         control.capabilities = TCP_CAPABILITY_INTERNAL;
-        if (connection->endpoint->domain->key_length)
+        if (says_who_it_is(connection->endpoint))
+            control.capabilities |= TCP_CAPABILITY_IDENTITY;
+        if (connection->meeting->key_length)
             control.capabilities |= TCP_CAPABILITY_AUTHENTICATION;
     }
     tcp_control_encode(&control, bytes);
@@ -33,12 +41,20 @@ int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type ty
     return result < 0 ? (int)result : -EIO;
 }
 
+size_t tcp_rdm_size(const struct tcp_connection *connection, enum tcp_control_type type)
+{
+    return connection->meeting->identified && type != TCP_NACK ? TCP_RDM_IDENTIFIED_SIZE : TCP_RDM_SIZE;
+}
+
 int tcp_send_rdm(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm)
 {
-    uint8_t bytes[TCP_RDM_SIZE];
+    uint8_t bytes[TCP_RDM_IDENTIFIED_SIZE];
+    size_t length = tcp_rdm_size(connection, type);
 
     tcp_rdm_encode(rdm, bytes);
-    return tcp_send_control(connection, type, bytes, sizeof(bytes));
+    if (length == TCP_RDM_IDENTIFIED_SIZE)
+        memcpy(bytes + TCP_RDM_SIZE, connection->endpoint->base->identity, OFP_IDENTITY_SIZE);
+    return tcp_send_control(connection, type, bytes, length);
 }
 
 void tcp_refuse(struct tcp_connection *connection, const void *data, size_t length)
@@ -51,6 +67,18 @@ void tcp_refuse(struct tcp_connection *connection, const void *data, size_t leng
 bool tcp_can_prove(const struct tcp_control *control)
 {
     return tcp_is_offer(control->offer) && control->capabilities & TCP_CAPABILITY_AUTHENTICATION;
+}
+
+bool tcp_can_identify(const struct tcp_connection *connection, const struct tcp_control *control)
+{
+    return says_who_it_is(connection->endpoint) && tcp_is_offer(control->offer) &&
+           control->capabilities & TCP_CAPABILITY_IDENTITY;
+}
+
+void tcp_identified(struct tcp_connection *connection, const uint8_t *identity)
+{
+    memcpy(connection->meeting->identity, identity, OFP_IDENTITY_SIZE);
+    memcpy(&connection->incarnation, identity, sizeof(connection->incarnation));
 }
 
 void tcp_control_agree(struct tcp_connection *connection, const struct tcp_control *control)

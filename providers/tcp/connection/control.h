@@ -8,10 +8,17 @@
 int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
                      size_t length);
 int tcp_send_rdm(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm);
+/* Its private data, or those of the other side: with the identity when that was asked for. */
+size_t tcp_rdm_size(const struct tcp_connection *connection, enum tcp_control_type type);
 /* Say no, and nothing more. */
 void tcp_refuse(struct tcp_connection *connection, const void *data, size_t length);
 /* Whether the peer offers to prove what we want proven. */
 bool tcp_can_prove(const struct tcp_control *control);
+
+/* Whether both sides say which endpoint they are. */
+bool tcp_can_identify(const struct tcp_connection *connection, const struct tcp_control *control);
+/* The other side has. */
+void tcp_identified(struct tcp_connection *connection, const uint8_t *identity);
 
 /* Take what the other side offers, as far as we do too. */
 void tcp_control_agree(struct tcp_connection *connection, const struct tcp_control *control);

@@ -13,10 +13,12 @@
 #include "connection/connection.h"
 #include "connection/probe.h"
 
-/* The peer hung up in the middle, as it does when it finds that the keys differ. */
+/* The peer hung up in the middle, as it does when our proof is not right. */
 static void hung_up(struct tcp_connection *connection, int error)
 {
-    if (connection->state == TCP_PROVING)
+    if (connection->state == TCP_PROVING && connection->connector && connection->greeted)
+        tcp_keys_differ(connection);
+    else if (connection->state == TCP_PROVING)
         tcp_connection_end(connection, EACCES, false,
                            "the peer ended the connection while keys were compared (OFIPY_AUTH_KEY_FILE)");
     else

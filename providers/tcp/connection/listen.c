@@ -11,8 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "connection/auth.h"
 #include "connection/connection.h"
 #include "ofipy/atomics.h"
+#include "address/interface.h"
 #include "address/resolve.h"
 #include "stream/socket.h"
 
@@ -67,21 +69,35 @@ static int bind_any(int fd, union tcp_address *address, char *text, size_t text_
     return error;
 }
 
-static int bind_to(struct tcp_endpoint *endpoint, int fd, uint16_t port, char *text, size_t text_size)
+static int bind_to(union tcp_address *own, int fd, uint16_t port, char *text, size_t text_size)
 {
-    socklen_t length = sizeof(endpoint->address);
+    socklen_t length = sizeof(*own);
     char address[TCP_ADDRESS_TEXT];
     int error;
 
-    error = port ? bind_port(fd, &endpoint->address, port) : bind_any(fd, &endpoint->address, text, text_size);
-    if (!error && getsockname(fd, &endpoint->address.any, &length) != 0)
+    error = port ? bind_port(fd, own, port) : bind_any(fd, own, text, text_size);
+    if (!error && getsockname(fd, &own->any, &length) != 0)
         error = -errno;
     if (error && !text[0]) {
-        tcp_address_text(&endpoint->address, address);
+        tcp_address_text(own, address);
         snprintf(text, text_size, "cannot bind to %s: %s", address, strerror(-error));
     }
-    tcp_address_clean(&endpoint->address);
+    tcp_address_clean(own);
     return error;
+}
+
+/* Its name is not 0.0.0.0, which is nobody's address. */
+static int name_of_any(union tcp_address *own)
+{
+    union tcp_address addresses[TCP_INTERFACES_MAX];
+    uint16_t port = tcp_address_port(own);
+    int count = tcp_addresses_of(own, addresses);
+
+    if (count <= 0)
+        return count ? count : -EADDRNOTAVAIL;
+    *own = addresses[0];
+    tcp_address_set_port(own, port);
+    return 0;
 }
 
 static void listen_again(struct ofp_timer *timer, uint64_t now)
@@ -95,17 +111,26 @@ static void listen_again(struct ofp_timer *timer, uint64_t now)
 
 int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size)
 {
+    bool only_holds_the_port = endpoint->base && endpoint->base->connects_only;
+    int off = 0, error;
     uint16_t port;
-    int error;
 
     error = tcp_service_port(service, &port, text, text_size);
     if (error)
         return error;
+    endpoint->anywhere = tcp_address_is_any(&endpoint->address) ? endpoint->address.any.sa_family : 0;
     endpoint->listener =
         tcp_descriptor_keep(socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (endpoint->listener < 0)
         return -errno;
-    error = bind_to(endpoint, endpoint->listener, port, text, text_size);
+    if (endpoint->anywhere == AF_INET6)
+        setsockopt(endpoint->listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    error = bind_to(&endpoint->address, endpoint->listener, port, text, text_size);
+    /* Nobody connects there, so it is but a name. */
+    if (error == -EADDRINUSE && port && only_holds_the_port)
+        error = bind_to(&endpoint->address, endpoint->listener, 0, text, text_size);
+    if (!error && endpoint->anywhere)
+        error = name_of_any(&endpoint->address);
     if (error) {
         tcp_descriptor_close(endpoint->listener);
         endpoint->listener = -1;
@@ -119,12 +144,13 @@ static void warn_of_the_world(const struct tcp_endpoint *endpoint)
     static _Atomic bool warned;
     char text[TCP_ADDRESS_TEXT];
 
-    if (endpoint->domain->key_length || tcp_address_is_loopback(&endpoint->address) || ofp_exchange(&warned, true))
+    if (endpoint->domain->key_length || (tcp_address_is_loopback(&endpoint->address) && !endpoint->anywhere) ||
+        ofp_exchange(&warned, true))
         return;
     tcp_address_text(&endpoint->address, text);
     tcp_core->log(OFP_LOG_WARNING, TCP_NAME,
-                  "listening on %s for whoever reaches it: without a key (OFIPY_AUTH_KEY_FILE) peers prove nothing",
-                  text);
+                  "listening on %s%s for whoever reaches it: without a key (OFIPY_AUTH_KEY_FILE) peers prove nothing",
+                  text, endpoint->anywhere ? " and every other address of this host" : "");
 }
 
 int tcp_listen(struct tcp_endpoint *endpoint)
@@ -181,7 +207,8 @@ static void welcome(struct tcp_endpoint *endpoint, int fd, const union tcp_addre
 
     if (endpoint->unproven_count >= TCP_UNPROVEN_MAX)
         tcp_connection_discard(OFP_CONTAINER_OF(endpoint->unproven.next, struct tcp_connection, unproven));
-    tcp_socket_options(endpoint, fd, peer, (socklen_t)tcp_address_length(peer));
+    tcp_socket_options(endpoint, fd);
+    tcp_socket_pace(endpoint, fd, peer, (socklen_t)tcp_address_length(peer));
     connection = tcp_connection_new(endpoint, fd, TCP_ACCEPTED);
     if (!connection)
         return;
@@ -190,7 +217,7 @@ static void welcome(struct tcp_endpoint *endpoint, int fd, const union tcp_addre
     connection->meeting->timer.deadline = tcp_core->now() + endpoint->domain->connect_ns;
     connection->meeting->timer.expired = too_slow;
     tcp_core->timer_start(endpoint->domain->base, &connection->meeting->timer);
-    if (tcp_connection_watch(connection) != 0)
+    if (tcp_key_choose(connection) != 0 || tcp_connection_watch(connection) != 0)
         tcp_connection_discard(connection);
 }
 
@@ -201,6 +228,7 @@ void tcp_accept(struct tcp_endpoint *endpoint)
         socklen_t length = sizeof(peer);
         int fd = tcp_descriptor_keep(accept4(endpoint->listener, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
 
+        tcp_address_clean(&peer);
         if (fd >= 0) {
             welcome(endpoint, fd, &peer);
             continue;

@@ -17,6 +17,8 @@
 
 #include "connection/connect.h"
 #include "connection/connection.h"
+#include "connection/race.h"
+#include "stream/socket.h"
 
 #define PATIENCE TCP_SECOND
 /* So long an answer has to stand. */
@@ -63,10 +65,12 @@ static void wait_for(struct tcp_connection *connection, uint64_t time)
 
 static void attempt(struct tcp_connection *connection)
 {
-    const struct ofp_peer *peer = connection->peer;
-    int error =
-        tcp_start_connect(connection->endpoint, peer->address, (socklen_t)peer->address_length, &connection->stream.fd);
+    union tcp_address address;
+    int error;
 
+    tcp_reached_address(connection->peer, &address);
+    error = tcp_start_connect(connection->endpoint, &address, (socklen_t)tcp_address_length(&address),
+                              &connection->stream.fd);
     if (!error)
         error = tcp_connection_watch(connection);
     if (error)

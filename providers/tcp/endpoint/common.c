@@ -25,6 +25,7 @@ int tcp_common_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, co
     endpoint->listener = -1;
     endpoint->stall_timer.expired = look_again;
     endpoint->stall_pause = TCP_STALL_PAUSE;
+    endpoint->looks = 1;
     ofp_list_init(&endpoint->ready);
     ofp_list_init(&endpoint->dirty);
     ofp_list_init(&endpoint->stalled);

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "address/interface.h"
 #include "connection/connection.h"
 #include "connection/credit.h"
 #include "endpoint/common.h"
@@ -30,6 +31,28 @@ int tcp_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length)
         return -OFP_ETOOSMALL;
     memcpy(address, &endpoint->address, *length);
     return 0;
+}
+
+int tcp_endpoint_name_also(struct ofp_endpoint *base, uint32_t number, void *address, size_t *length)
+{
+    const struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
+    union tcp_address all[TCP_INTERFACES_MAX], any = {.any.sa_family = endpoint->anywhere};
+    size_t room = *length;
+    int count = 0;
+
+    if (endpoint->anywhere && !base->connects_only)
+        count = tcp_addresses_of(&any, all);
+    for (int i = 0; i < count; i++) {
+        tcp_address_set_port(&all[i], tcp_address_port(&endpoint->address));
+        if (tcp_address_same_ip(&all[i], &endpoint->address) || number--)
+            continue;
+        *length = tcp_address_length(&all[i]);
+        if (room < *length)
+            return -OFP_ETOOSMALL;
+        memcpy(address, &all[i], *length);
+        return 0;
+    }
+    return -ENOENT;
 }
 
 /* --------------------------------------------------------------------------------------------------------- progress */
@@ -108,6 +131,9 @@ int tcp_progress(struct ofp_endpoint *base)
     struct tcp_connection *hot = poller->hot;
     int events = 0;
 
+    endpoint->looks++;
+    if (!ofp_list_empty(&endpoint->dirty))
+        tcp_flush(base);
     if (hot && hot->endpoint == endpoint && hot->state == TCP_UP) {
         tcp_poller_unwatch(poller, hot);
         if (!hot->stalled)

@@ -31,6 +31,24 @@ static int request(struct tcp_connection *connection)
     return tcp_send_control(connection, TCP_CONNREQ, meeting->said, meeting->said_length);
 }
 
+/* A socket that is bound to every address of both families takes those of IPv4 in the form that they have in IPv6. */
+static int connect_bound(int fd, const struct ofp_peer *peer)
+{
+    union tcp_address to = {0}, mapped = {.v6 = {.sin6_family = AF_INET6}};
+    socklen_t size = sizeof(int);
+    int family;
+
+    memcpy(&to, peer->address, peer->address_length);
+    family = to.any.sa_family;
+    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
+    if (family == to.any.sa_family)
+        return connect(fd, &to.any, (socklen_t)peer->address_length);
+    mapped.v6.sin6_port = to.v4.sin_port;
+    mapped.v6.sin6_addr.s6_addr[10] = mapped.v6.sin6_addr.s6_addr[11] = 0xff;
+    memcpy(mapped.v6.sin6_addr.s6_addr + 12, &to.v4.sin_addr, sizeof(to.v4.sin_addr));
+    return connect(fd, &mapped.any, sizeof(mapped.v6));
+}
+
 int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
@@ -51,9 +69,10 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
         memcpy(connection->meeting->said, peer->private_data, peer->private_data_length);
     connection->meeting->said_length = (uint16_t)peer->private_data_length;
     connection->meeting->backoff.deadline = tcp_core->now() + endpoint->domain->connect_ns;
-    tcp_socket_options(endpoint, connection->stream.fd, peer->address, (socklen_t)peer->address_length);
-    if (connect(connection->stream.fd, peer->address, (socklen_t)peer->address_length) != 0 && errno != EINPROGRESS)
+    tcp_socket_options(endpoint, connection->stream.fd);
+    if (connect_bound(connection->stream.fd, peer) != 0 && errno != EINPROGRESS)
         error = -errno;
+    tcp_socket_pace(endpoint, connection->stream.fd, peer->address, (socklen_t)peer->address_length);
     if (!error)
         error = tcp_connection_watch(connection);
     if (!error) {
@@ -69,7 +88,7 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
 static void prove_to_listener(struct tcp_connection *connection, const struct tcp_control *control)
 {
     if (!tcp_can_prove(control)) {
-        tcp_key_disagreement(connection, EACCES);
+        tcp_key_disagreement(connection, EACCES, tcp_key_place(connection));
     } else if (control->type == TCP_NACK) {
         tcp_connection_end(connection, ECONNREFUSED, false, "the listener refused");
     } else {
@@ -93,7 +112,7 @@ static void answered(struct tcp_connection *connection, const struct tcp_control
         return;
     }
     if (control->type == TCP_NACK && tcp_can_prove(control) && !connection->proven) {
-        tcp_key_disagreement(connection, ECONNREFUSED);
+        tcp_key_disagreement(connection, ECONNREFUSED, tcp_key_place(connection));
         return;
     }
     ofp_connection_answered(connection->peer, private_data, control->private_size);

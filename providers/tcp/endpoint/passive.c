@@ -43,7 +43,7 @@ static void want_proof(struct tcp_connection *connection, const struct tcp_contr
     int error;
 
     if (!host->domain->key_length || !tcp_can_prove(control)) {
-        tcp_key_warning(connection, host->domain->key_length ? TCP_KEY_IS_HERE : TCP_KEY_IS_THERE);
+        tcp_key_warning(connection, tcp_key_place(connection));
         tcp_refuse(connection, NULL, 0);
         return;
     }
@@ -83,6 +83,7 @@ static void requested(struct tcp_connection *connection, const struct tcp_contro
 /* Whatever it asked for before the proof is forgotten: it asks once more. */
 static void proven(struct tcp_connection *connection)
 {
+    tcp_auth_prove(connection);
     connection->proven = true;
     tcp_connection_state(connection, TCP_ACCEPTED);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "address/interface.h"
 #include "connection/accept.h"
 #include "connection/auth.h"
 #include "connection/connect.h"
@@ -14,25 +15,52 @@
 #include "endpoint/common.h"
 #include "connection/listen.h"
 #include "connection/probe.h"
+#include "connection/race.h"
 
 static int request(struct tcp_connection *connection)
 {
     struct tcp_rdm rdm = {.version = TCP_RDM_VERSION,
+                          .features = connection->endpoint->base->connects_only ? TCP_RDM_CONNECTS_ONLY : 0,
                           .port = tcp_address_port(&connection->endpoint->address),
                           .pid = (uint32_t)getpid()};
 
     return tcp_send_rdm(connection, TCP_CONNREQ, &rdm);
 }
 
+static enum tcp_key_place refused_for(const struct tcp_connection *connection, uint8_t reason)
+{
+    bool is_there = !connection->meeting->key_length;
+
+    return is_there && reason == TCP_REFUSED_LOCALLY ? TCP_LOCAL_KEY_IS_THERE : tcp_key_place(connection);
+}
+
+/* It wants to know first which endpoint asks. */
+static void ask_by_name(struct tcp_connection *connection)
+{
+    int error;
+
+    connection->meeting->identified = true;
+    connection->meeting->have = 0;
+    error = request(connection);
+    if (error)
+        tcp_connection_end(connection, -error, false, NULL);
+}
+
 static void answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
 {
     struct tcp_rdm rdm;
 
-    if (control->private_size == 1 && control->type == TCP_NACK) {
-        tcp_key_disagreement(connection, ECONNREFUSED);
+    if (!control->private_size && control->type == TCP_CONNRESP && !connection->meeting->identified &&
+        tcp_can_identify(connection, control)) {
+        ask_by_name(connection);
         return;
     }
-    if (control->private_size != TCP_RDM_SIZE || control->type == TCP_CONNREQ) {
+    if (control->private_size == 1 && control->type == TCP_NACK) {
+        tcp_key_disagreement(connection, ECONNREFUSED, refused_for(connection, private_data[0]));
+        return;
+    }
+    if (control->type == TCP_CONNREQ ||
+        control->private_size != tcp_rdm_size(connection, (enum tcp_control_type)control->type)) {
         tcp_connection_end(connection, ECONNREFUSED, false,
                            "the peer speaks another protocol over tcp, as ofi_rxm" TCP_RXM_REMEDY);
         return;
@@ -46,13 +74,15 @@ static void answered(struct tcp_connection *connection, const struct tcp_control
     connection->swapped = control->swapped;
     connection->can_rendezvous = rdm.version == (TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD) && !control->swapped;
     tcp_control_agree(connection, control);
-    connection->pid = rdm.pid;
-    if (connection->endpoint->domain->key_length) {
-        tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
+    connection->incarnation = rdm.pid;
+    if (connection->meeting->identified)
+        tcp_identified(connection, private_data + TCP_RDM_SIZE);
+    if (connection->meeting->key_length) {
+        tcp_reached_address(connection->peer, &connection->meeting->address);
         if (tcp_can_prove(control))
             tcp_auth_begin(connection);
         else
-            tcp_key_disagreement(connection, EACCES);
+            tcp_key_disagreement(connection, EACCES, tcp_key_place(connection));
         return;
     }
     if (connection->extended)
@@ -76,7 +106,7 @@ static void lost(struct tcp_connection *connection, int error)
         tcp_connection_end(connection, connection->ended ? OFP_EPEERLOST : ECONNRESET, connection->ended,
                            connection->ended ? "its endpoint was closed" : "it ended the connection");
     else if (peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing &&
-             ofpi_meet_event(&peer->meet, OFPI_MEET_BROKEN, 0) & OFPI_MEET_DO_PROBE)
+             !connection->peer->connects_only && ofpi_meet_event(&peer->meet, OFPI_MEET_BROKEN, 0) & OFPI_MEET_DO_PROBE)
         tcp_probe(connection, error ? error : ECONNRESET);
     else
         tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
@@ -87,6 +117,7 @@ static const struct tcp_connection_ops connection_ops = {
     .answered = answered,
     .requested = tcp_requested,
     .proven = proven,
+    .put_off = tcp_connect_later,
     .lost = lost,
 };
 
@@ -99,8 +130,14 @@ int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, siz
         return error;
     endpoint->base = base;
     tcp_info_address(base->info, &endpoint->address);
+    if (base->listens_if_asked && !tcp_info_is_chosen(base->info)) {
+        tcp_address_any(&endpoint->address);
+        base->connects_only = !endpoint->domain->key_length;
+    }
+    /* What proves a key. */
+    endpoint->domain->extension |= base->local_key != NULL;
     error = tcp_bind(endpoint, service, text, text_size);
-    if (!error)
+    if (!error && !base->connects_only)
         error = tcp_listen(endpoint);
     if (error)
         tcp_common_close(endpoint);

@@ -80,7 +80,8 @@ int tcp_announced(struct tcp_connection *connection, const struct tcp_header *he
                           [TCP_DATA_CONNECTION] = (uint64_t)(uintptr_t)connection},
     };
 
-    if (header->flags & TCP_FLAG_DELIVERY && ofp_message_begin(endpoint, &message, false, &receive) == 0) {
+    if (header->flags & TCP_FLAG_DELIVERY &&
+        ofp_message_begin(endpoint, &message, OFP_ROOM_UNEXPECTED, &receive) == 0) {
         tcp_announced_start(receive);
         return 0;
     }

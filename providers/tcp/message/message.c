@@ -47,7 +47,7 @@ static int keep_promise(struct ofp_endpoint *endpoint, const struct ofp_message 
 {
     struct ofp_receive *receive;
 
-    if (ofp_message_begin(endpoint, message, true, &receive) != 0)
+    if (ofp_message_begin(endpoint, message, OFP_ROOM_PROMISED, &receive) != 0)
         return -EAGAIN;
     ofp_receive_write(receive, 0, payload, receive->length);
     ofp_receive_complete(receive, 0, 0);
@@ -60,6 +60,7 @@ ssize_t tcp_message_deliver(struct tcp_connection *connection, const struct tcp_
     struct ofp_endpoint *endpoint = connection->endpoint->base;
     struct ofp_message message;
     struct ofp_receive *receive;
+    enum ofp_room room = connection->extended ? OFP_ROOM_PROMISED : OFP_ROOM_UNEXPECTED;
 
     if (TCP_LIKELY(connection->extended) && !tcp_credit_charge(connection, header->payload))
         return -ECONNABORTED;
@@ -72,7 +73,7 @@ ssize_t tcp_message_deliver(struct tcp_connection *connection, const struct tcp_
             tcp_send_ack(connection, header->flags);
         return (ssize_t)header->payload;
     }
-    if (ofp_message_begin(endpoint, &message, connection->extended, &receive) != 0)
+    if (ofp_message_begin(endpoint, &message, room, &receive) != 0)
         return not_taken(connection, header->payload);
     tcp_inbound_receive(connection, header, receive);
     return 0;

@@ -13,6 +13,7 @@
 #include "connection/connection.h"
 #include "connection/credit.h"
 #include "message/dispatch.h"
+#include "ofipy/iov.h"
 #include "stream/inbound.h"
 #include "connection/poller.h"
 #include "stream/queue.h"
@@ -21,17 +22,12 @@
 static size_t feed_payload(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
 {
     struct tcp_inbound *in = &connection->in;
-    size_t part = length < in->left ? length : in->left, done = 0;
+    size_t part = length < in->left ? length : in->left;
     struct iovec iov[OFP_SEGMENT_LIMIT];
     uint32_t count;
 
     tcp_inbound_iov(in, iov, OFP_SEGMENT_LIMIT, &count);
-    for (uint32_t i = 0; i < count && done < part; i++) {
-        size_t piece = iov[i].iov_len < part - done ? iov[i].iov_len : part - done;
-
-        memcpy(iov[i].iov_base, bytes + done, piece);
-        done += piece;
-    }
+    ofp_iov_scatter(iov, count, 0, bytes, part);
     in->offset += part;
     in->left -= part;
     if (!in->left)

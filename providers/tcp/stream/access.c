@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "stream/iov.h"
+#include "ofipy/iov.h"
 
 void tcp_accesses_free(struct tcp_accesses *accesses)
 {
@@ -48,5 +48,5 @@ int tcp_accesses_iov(const struct tcp_accesses *accesses, uint64_t offset, struc
             return -1;
         whole[i] = (struct iovec){access->memory, access->length};
     }
-    return (int)tcp_iov_skip(iov, room, whole, accesses->count, offset);
+    return (int)ofp_iov_cut(iov, room, whole, accesses->count, offset, OFP_IOV_ALL);
 }

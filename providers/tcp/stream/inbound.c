@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
+#include "ofipy/iov.h"
 #include "stream/access.h"
-#include "stream/iov.h"
 
 void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_header *header,
                          struct ofp_receive *receive)
@@ -40,8 +40,8 @@ static uint32_t read_iov(const struct tcp_inbound *in, struct iovec *iov, uint32
     struct iovec result = {transfer->result, transfer->length};
 
     if (ofp_operation_is(in->pending->operation.op, OFP_ATOMIC_KIND))
-        return tcp_iov_skip(iov, room, &result, 1, in->offset);
-    return tcp_iov_skip(iov, room, transfer->iov, transfer->iov_count, in->offset);
+        return ofp_iov_cut(iov, room, &result, 1, in->offset, OFP_IOV_ALL);
+    return ofp_iov_cut(iov, room, transfer->iov, transfer->iov_count, in->offset, OFP_IOV_ALL);
 }
 
 /* The places of what is still to come, at most `room` of them; -1: they are gone. */
@@ -49,7 +49,7 @@ static int target_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t 
 {
     switch (in->target) {
     case TCP_TARGET_RECEIVE:
-        return (int)tcp_iov_skip(iov, room, in->receive->iov, in->receive->iov_count, in->offset);
+        return (int)ofp_iov_cut(iov, room, in->receive->iov, in->receive->iov_count, in->offset, OFP_IOV_ALL);
     case TCP_TARGET_READ:
         return (int)read_iov(in, iov, room);
     case TCP_TARGET_ATOMIC:

@@ -7,10 +7,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "ofipy/iov.h"
 #include "stream/access.h"
-#include "stream/iov.h"
 #include "stream/pending.h"
 
 #define CHUNK_ROOM (TCP_CHUNK - sizeof(struct tcp_item))
@@ -111,7 +110,7 @@ static bool append(struct tcp_connection *connection, const char *bytes, size_t 
         if (!chunk)
             return false;
         part = CHUNK_ROOM - chunk->end < length ? CHUNK_ROOM - chunk->end : length;
-        memcpy(chunk->bytes + chunk->end, bytes, part);
+        ofp_memory_copy(chunk->bytes + chunk->end, bytes, part);
         chunk->end += (uint32_t)part;
         connection->out_bytes += part;
         bytes += part;
@@ -122,17 +121,12 @@ static bool append(struct tcp_connection *connection, const char *bytes, size_t 
 
 bool tcp_queue_iov(struct tcp_connection *connection, const struct iovec *iov, uint32_t count, uint64_t offset)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        size_t part = iov[i].iov_len;
+    struct ofp_iov_walk walk = {iov, count, offset, OFP_IOV_ALL};
+    struct iovec piece;
 
-        if (offset >= part) {
-            offset -= part;
-            continue;
-        }
-        if (!append(connection, (const char *)iov[i].iov_base + offset, part - offset))
+    while (ofp_iov_next(&walk, &piece))
+        if (!append(connection, piece.iov_base, piece.iov_len))
             return false;
-        offset = 0;
-    }
     return true;
 }
 
@@ -186,8 +180,8 @@ static int item_iov(struct tcp_item *item, struct iovec *iov, uint32_t room)
 {
     switch (item->kind) {
     case TCP_ITEM_TRANSFER:
-        return (int)tcp_iov_skip(iov, room, item->pending->transfer.iov, item->pending->transfer.iov_count,
-                                 item->offset);
+        return (int)ofp_iov_cut(iov, room, item->pending->transfer.iov, item->pending->transfer.iov_count, item->offset,
+                                OFP_IOV_ALL);
     case TCP_ITEM_ACCESSES:
         /* What is to be sent may be gone. */
         return tcp_accesses_iov(item->accesses, item->offset, iov, room);
@@ -234,8 +228,20 @@ static void written(struct tcp_connection *connection, uint64_t length)
     }
 }
 
+/* What was copied is its sender's again, whatever the kernel takes of it now. */
+static void finish_held(struct tcp_connection *connection)
+{
+    struct ofp_list *node;
+
+    connection->held_bytes = 0;
+    while ((node = ofp_list_pop(&connection->held)))
+        tcp_pending_sent(tcp_pending_base(OFP_CONTAINER_OF(node, struct tcp_pending, node)));
+}
+
 void tcp_queue_flush(struct tcp_connection *connection)
 {
+    if (!connection->shut)
+        finish_held(connection);
     while (!ofp_list_empty(&connection->out) && !connection->shut && connection->stream.fd >= 0) {
         struct iovec iov[TCP_IOV_MAX];
         int count = gather(connection, iov);

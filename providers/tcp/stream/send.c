@@ -3,13 +3,16 @@
 #include "stream/send.h"
 
 #include <errno.h>
-#include <string.h>
 
+#include "ofipy/iov.h"
 #include "stream/pending.h"
 #include "stream/queue.h"
 
 /* Payload up to this is put behind its header before it is written. */
 #define SHORT_PAYLOAD 512
+/* Messages that wait for others leave when they are so many bytes, or the first has waited so long (ns). */
+#define HELD_BYTES (UINT64_C(1) << 20)
+#define HELD_NS 20000
 
 void tcp_send_header(struct tcp_connection *connection, const struct tcp_header *header)
 {
@@ -44,16 +47,47 @@ void tcp_send_goodbye(struct tcp_connection *connection, bool ended)
         tcp_send_header(connection, &goodbye);
 }
 
-/* Queue what is left of header and payload. `pending` is retained where it is not copied. */
-static int queue_rest(struct tcp_connection *connection, const struct iovec *header,
-                      const struct ofp_transfer *transfer, struct ofp_pending *pending, uint64_t written)
+/*
+ * Whether a message waits for others: one has left just now and since the last look at the network, and whoever posted it will
+ * look, since it is told of the end. While somebody sleeps nobody looks. Who posts one message now and then may find its end in
+ * the queue without a look, so the time counts too.
+ */
+static bool waits_for_others(const struct tcp_connection *connection, const struct ofp_transfer *transfer)
+{
+    const struct tcp_endpoint *endpoint = connection->endpoint;
+
+    return connection->left_at == endpoint->looks && !(transfer->op->flags & (OFP_MORE | OFP_INJECT)) &&
+           !endpoint->armed && !connection->blocked &&
+           (connection->held_bytes || tcp_core->now() - connection->left_ns < HELD_NS);
+}
+
+static __attribute__((noinline)) void hold(struct tcp_connection *connection, uint64_t length)
+{
+    uint64_t now = tcp_core->now();
+
+    if (!connection->held_bytes)
+        connection->held_since = now;
+    connection->held_bytes += TCP_HEADER_BASE + length;
+    if (connection->held_bytes > HELD_BYTES || now - connection->held_since > HELD_NS) {
+        tcp_queue_flush(connection);
+        connection->left_ns = tcp_core->now();
+        return;
+    }
+    tcp_queue_later(connection);
+    ofp_look_soon(connection->endpoint->base);
+}
+
+/* Queue what is left of header and payload. `pending` is retained where it is not copied, or its end is to be waited for. */
+static __attribute__((noinline)) int queue_rest(struct tcp_connection *connection, const struct iovec *header,
+                                                const struct ofp_transfer *transfer, struct ofp_pending *pending,
+                                                uint64_t written, bool held)
 {
     uint64_t head_written = written < header->iov_len ? written : header->iov_len;
     uint64_t offset = written - head_written, rest = transfer->length - offset;
     bool copy = rest <= TCP_COPY_MAX && connection->out_bytes < TCP_COPIES_MAX;
     bool good;
 
-    if (!copy && !pending) {
+    if ((!copy || held) && !pending) {
         pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
         if (!pending && !written)
             return -EAGAIN;
@@ -68,7 +102,9 @@ static int queue_rest(struct tcp_connection *connection, const struct iovec *hea
         good = tcp_queue_transfer(connection, pending, offset);
     if (!good)
         goto doomed;
-    if (copy && pending)
+    if (copy && held && !tcp_pending_of(pending)->unacked)
+        ofp_list_append(&connection->held, &tcp_pending_of(pending)->node);
+    else if (copy && pending)
         tcp_pending_sent(pending);
     return pending ? OFP_POST_PENDING : OFP_POST_DONE;
 
@@ -88,13 +124,10 @@ static uint64_t write_now(struct tcp_connection *connection, const struct iovec 
     iov[0] = *header;
     if (transfer->iov_count == 1 && transfer->length <= SHORT_PAYLOAD) {
         /* Cheaper than to explain two pieces to the kernel. */
-        if (transfer->length)
-            memcpy((char *)header->iov_base + header->iov_len, transfer->iov[0].iov_base, transfer->length);
+        ofp_memory_copy((char *)header->iov_base + header->iov_len, transfer->iov[0].iov_base, transfer->length);
         iov[0].iov_len += transfer->length;
     } else {
-        for (uint32_t i = 0; i < transfer->iov_count; i++)
-            if (transfer->iov[i].iov_len)
-                iov[count++] = transfer->iov[i];
+        count += ofp_iov_cut(iov + 1, OFP_SEGMENT_LIMIT, transfer->iov, transfer->iov_count, 0, OFP_IOV_ALL);
     }
     result = connection->stream.ops->writev(&connection->stream, iov, (int)count);
     if (TCP_LIKELY(result > 0))
@@ -112,8 +145,8 @@ int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header 
 {
     uint8_t bytes[TCP_HEADER_MAX + SHORT_PAYLOAD];
     struct iovec head = {bytes, 0};
-    bool more = transfer->op->flags & OFP_MORE;
-    uint64_t written = 0;
+    bool more = transfer->op->flags & OFP_MORE, held = waits_for_others(connection, transfer);
+    uint64_t written = 0, length = transfer->length;
     int result;
 
     if (unacked && !pending) {
@@ -128,8 +161,10 @@ int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header 
             ofp_list_append(&connection->acks, &tcp_pending_of(pending)->node);
     }
     head.iov_len = tcp_header_encode(header, connection->next_id, connection->swapped, bytes);
-    if (!more && ofp_list_empty(&connection->out) && !connection->blocked) {
+    if (!more && TCP_LIKELY(!held) && ofp_list_empty(&connection->out) && !connection->blocked) {
+        connection->left_at = connection->endpoint->looks;
         written = write_now(connection, &head, transfer);
+        connection->left_ns = tcp_core->now();
         if (TCP_LIKELY(written == head.iov_len + transfer->length)) {
             connection->next_id++;
             if (TCP_LIKELY(!pending))
@@ -138,11 +173,13 @@ int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header 
             return OFP_POST_PENDING;
         }
     }
-    result = queue_rest(connection, &head, transfer, pending, written);
+    result = queue_rest(connection, &head, transfer, pending, written, held);
     connection->next_id += result >= 0;
     if (result < 0 || connection->blocked)
         return result;
-    if (more && connection->out_bytes < TCP_COPIES_MAX)
+    if (held)
+        hold(connection, length);
+    else if (more && connection->out_bytes < TCP_COPIES_MAX)
         tcp_queue_later(connection);
     else
         tcp_queue_flush(connection);

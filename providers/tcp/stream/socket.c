@@ -36,19 +36,23 @@ static bool is_within_host(const union tcp_address *own, const union tcp_address
 }
 
 /* A congestion control that paces, as BBR does, holds back what a path within a host, which nobody else uses, would take. */
-static void set_congestion_control(const struct tcp_endpoint *endpoint, int fd, const union tcp_address *peer)
+void tcp_socket_pace(const struct tcp_endpoint *endpoint, int fd, const void *address, socklen_t length)
 {
     const char *name = endpoint->domain->congestion_control;
+    union tcp_address own = endpoint->address, peer = {0};
+    socklen_t own_length = sizeof(own);
 
-    if (!name[0] && is_within_host(&endpoint->address, peer))
+    memcpy(&peer, address, length);
+    if (endpoint->anywhere && getsockname(fd, &own.any, &own_length) == 0)
+        tcp_address_clean(&own);
+    if (!name[0] && is_within_host(&own, &peer))
         name = WITHIN_HOST;
     if (name[0])
         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name));
 }
 
-void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd, const void *address, socklen_t length)
+void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd)
 {
-    union tcp_address peer = {0};
     int one = 1, idle = keepalive_seconds(endpoint, KEEPALIVE_IDLE, 3);
     int interval = keepalive_seconds(endpoint, KEEPALIVE_INTERVAL, 6);
     unsigned timeout = endpoint->domain->user_timeout_ms;
@@ -60,8 +64,36 @@ void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd, const void 
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
-    memcpy(&peer, address, length);
-    set_congestion_control(endpoint, fd, &peer);
+}
+
+/* The peer knows us by this address. */
+static int bind_own(const struct tcp_endpoint *endpoint, int fd)
+{
+    union tcp_address own = endpoint->address;
+    int one = 1;
+
+    tcp_address_set_port(&own, 0);
+    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
+    return bind(fd, &own.any, (socklen_t)tcp_address_length(&own));
+}
+
+int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *result)
+{
+    const struct sockaddr *to = address;
+    int fd = tcp_descriptor_keep(socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)), error;
+
+    if (fd < 0)
+        return -errno;
+    tcp_socket_options(endpoint, fd);
+    if ((!endpoint->anywhere && bind_own(endpoint, fd) != 0) ||
+        (connect(fd, to, length) != 0 && errno != EINPROGRESS)) {
+        error = -errno;
+        tcp_descriptor_close(fd);
+        return error;
+    }
+    tcp_socket_pace(endpoint, fd, address, length);
+    *result = fd;
+    return 0;
 }
 
 int tcp_congestion_control_read(struct tcp_domain *domain, char *text, size_t text_size)

@@ -42,12 +42,20 @@ static inline bool tcp_is_offer(uint64_t offer) { return (offer ^ TCP_OFFER_MAGI
 /* Bits of `capabilities`. */
 #define TCP_CAPABILITY_AUTHENTICATION 0x1 /* the sender has a key, and wants a proof */
 #define TCP_CAPABILITY_INTERNAL 0x2       /* it knows TCP_INTERNAL, and announcements on that channel */
+#define TCP_CAPABILITY_IDENTITY 0x4       /* it says which endpoint it is, to who asks with an empty answer */
 
 /* The private data of reliable datagram endpoints. */
 #define TCP_RDM_SIZE 8
 #define TCP_RDM_VERSION 1
 /* In an answer's version: "I understand this field". With it and version 1 there is rendezvous. */
 #define TCP_RDM_UNDERSTOOD 0x80
+/* A bit of `features`: nobody connects to who sent the request; libfabric says so behind a firewall. */
+#define TCP_RDM_CONNECTS_ONLY 0x1
+/* The one byte of a refusal because only one side has a key: a configured one, or one that is only for within a host. */
+#define TCP_REFUSED_FOR_KEY 0
+#define TCP_REFUSED_LOCALLY 1
+/* With the identity of the endpoint behind it, once it was asked for. */
+#define TCP_RDM_IDENTIFIED_SIZE (TCP_RDM_SIZE + OFP_IDENTITY_SIZE)
 
 struct tcp_rdm {
     uint8_t version;

@@ -151,8 +151,8 @@ static int passive_open(struct ofp_passive *passive, const char *service, char *
     result = fake_core->watch_add(passive->domain, &self->doorbell);
     if (result)
         goto no_watch;
-    result = mailbox_open(MAILBOX_BOUND, service, self->doorbell.fd, &self->mailbox, &self->departures_seen, text,
-                          text_size);
+    result = mailbox_open(MAILBOX_BOUND, false, service, self->doorbell.fd, &self->mailbox, &self->departures_seen,
+                          text, text_size);
     if (result)
         goto no_mailbox;
     return 0;

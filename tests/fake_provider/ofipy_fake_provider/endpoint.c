@@ -13,7 +13,6 @@
 #define PROGRESS_LIMIT 64 /* packets handled in one call */
 
 static struct fake_endpoint *private_of(struct ofp_endpoint *endpoint) { return endpoint->private; }
-static struct fake_domain *domain_of(struct ofp_endpoint *endpoint) { return endpoint->domain->private; }
 
 /* It only has to wake the domain: progress follows. */
 static void doorbell_rang(struct ofp_watch *watch, uint32_t events)
@@ -29,6 +28,7 @@ int fake_open(struct ofp_endpoint *endpoint, const char *service, char *text, si
 
     ofp_list_init(&self->peers);
     ofp_list_init(&self->unexpected);
+    ofp_list_init(&self->replies);
     self->doorbell = (struct ofp_watch){.events = EPOLLIN, .ready = doorbell_rang};
     self->doorbell.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (self->doorbell.fd < 0)
@@ -36,8 +36,9 @@ int fake_open(struct ofp_endpoint *endpoint, const char *service, char *text, si
     result = fake_core->watch_add(endpoint->domain, &self->doorbell);
     if (result)
         goto no_watch;
-    result = mailbox_open(fake_is_connected(endpoint) ? MAILBOX_CONNECTED : MAILBOX_RDM, service, self->doorbell.fd,
-                          &self->mailbox, &self->departures_seen, text, text_size);
+    result =
+        mailbox_open(fake_is_connected(endpoint) ? MAILBOX_CONNECTED : MAILBOX_RDM, !endpoint->info->offloads_matching,
+                     service, self->doorbell.fd, &self->mailbox, &self->departures_seen, text, text_size);
     if (result)
         goto no_mailbox;
     self->knock = (struct packet *)(uintptr_t)endpoint->request;
@@ -55,6 +56,8 @@ void fake_close(struct ofp_endpoint *endpoint, uint64_t deadline)
     struct ofp_list *node;
 
     (void)deadline;
+    fake_flush(endpoint);
+    fake_core->timer_stop(endpoint->domain, &self->pause);
     while ((node = ofp_list_pop(&self->unexpected)))
         packet_free(OFP_CONTAINER_OF(node, struct packet, node));
     /* The core ends what was posted here. */
@@ -90,6 +93,7 @@ void fake_meet(struct ofp_peer *peer, struct mailbox *target)
     self->peer = peer;
     self->target = target;
     ofp_list_init(&self->announced);
+    ofp_list_init(&self->streams);
     ofp_list_append(&private_of(peer->endpoint)->peers, &self->node);
     peer->incarnation = target->number;
     ofp_peer_up(peer);
@@ -142,24 +146,35 @@ static struct ofp_peer *sender_of(struct ofp_endpoint *endpoint, const struct pa
     return peer;
 }
 
-void fake_peer_down(struct ofp_peer *peer)
+/* What nobody will receive any more. */
+static void drop_packets(struct fake_endpoint *endpoint, struct ofp_list *packets)
 {
-    struct fake_peer *self = peer->private;
     struct ofp_list *node;
 
-    private_of(peer->endpoint)->connection = NULL;
-    /* After a refused connection there is nothing more to drop. */
-    if (!self->target)
-        return;
-    while ((node = ofp_list_pop(&self->announced))) {
+    while ((node = ofp_list_pop(packets))) {
         struct packet *packet = OFP_CONTAINER_OF(node, struct packet, node);
 
         /* When the whole endpoint closes its departure tells the sender. */
-        if (private_of(peer->endpoint)->mailbox)
+        if (endpoint->mailbox)
             packet_finish(packet, ECONNRESET);
         else
             packet_free(packet);
     }
+}
+
+void fake_peer_down(struct ofp_peer *peer)
+{
+    struct fake_peer *self = peer->private;
+    struct fake_endpoint *endpoint = private_of(peer->endpoint);
+
+    endpoint->connection = NULL;
+    /* After a refused connection there is nothing more to drop. */
+    if (!self->target)
+        return;
+    drop_packets(endpoint, &self->announced);
+    for (struct ofp_list *node = self->streams.next; node != &self->streams; node = node->next)
+        endpoint->streaming--;
+    drop_packets(endpoint, &self->streams);
     ofp_list_remove(&self->node);
     mailbox_release(self->target);
     self->target = NULL;
@@ -189,17 +204,22 @@ int fake_send(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct
 {
     const struct ofp_operation *op = transfer->op;
     struct fake_peer *to = peer->private;
+    uint64_t levels = op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE);
+    bool is_message = !ofp_operation_is(op->op, OFP_REMOTE), announces = false;
+    bool is_long = transfer->length > fake_domain_of(endpoint)->eager_size;
     struct ofp_pending *pending;
     struct packet *packet;
 
     if ((op->flags & OFP_FENCE && to->waiting) || !mailbox_has_room(to->target))
         return -EAGAIN;
-    packet = packet_new(private_of(endpoint)->mailbox, to->target, transfer);
+    /* Who waits for a match keeps a long payload until then; who waits for delivery alone sends every one along. */
+    if (is_message && to->target->pulls && levels != OFP_DELIVERY_COMPLETE)
+        announces = (is_long && levels) || mailbox_is_full(to->target);
+    packet = packet_new(private_of(endpoint)->mailbox, to->target, transfer, !announces);
     if (!packet)
         return -ENOMEM;
     /* Short messages are done when they lie in the inbox, unless the sender asked to hear of more. */
-    if (!packet_is_remote(packet) && transfer->length <= domain_of(endpoint)->eager_size &&
-        !(op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))) {
+    if (is_message && !is_long && !levels && !announces) {
         mailbox_put(to->target, packet);
         return OFP_POST_DONE;
     }
@@ -209,13 +229,20 @@ int fake_send(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct
         return -EAGAIN;
     }
     packet->pending_id = pending->id;
-    packet->only_delivery = (op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)) == OFP_DELIVERY_COMPLETE;
+    packet->only_delivery = levels == OFP_DELIVERY_COMPLETE;
     to->waiting++;
     mailbox_put(to->target, packet);
     return OFP_POST_PENDING;
 }
 
-/* An own packet came back: the operation that waited for it is over. */
+static void end_send(struct fake_peer *to, struct ofp_pending *pending, int error, int provider_error)
+{
+    to->waiting--;
+    ofp_transfer_complete(pending, error, provider_error);
+    fake_leave_if_done(to->peer);
+}
+
+/* An own packet came back: the operation that waited for it is over, unless the target asks for the payload first. */
 static void finish_send(struct ofp_endpoint *endpoint, struct packet *packet)
 {
     struct ofp_list *node, *following;
@@ -227,13 +254,17 @@ static void finish_send(struct ofp_endpoint *endpoint, struct packet *packet)
         if (to->target->number != packet->target_number)
             continue;
         pending = ofp_pending_find(to->peer, packet->pending_id);
-        if (pending) {
-            to->waiting--;
-            if (packet_is_remote(packet) && !packet->error)
-                fake_remote_answered(packet, &pending->transfer);
-            ofp_transfer_complete(pending, packet->error, packet->provider_error);
-            fake_leave_if_done(to->peer);
+        if (packet->stage == PACKET_PULL && !packet->error) {
+            int error = fake_pulled(to, pending, packet);
+
+            if (error && pending)
+                end_send(to, pending, error, 0);
+            return;
         }
+        if (pending && packet_is_remote(packet) && !packet->error)
+            fake_remote_answered(packet, &pending->transfer);
+        if (pending)
+            end_send(to, pending, packet->error, packet->provider_error);
         break;
     }
     packet_free(packet);
@@ -278,6 +309,15 @@ static bool packet_arrived(struct ofp_endpoint *endpoint, struct packet *packet,
     return deliver(endpoint, peer, packet) == 0;
 }
 
+void fake_reply(struct ofp_endpoint *endpoint, struct packet *packet, int error)
+{
+    packet->error = error;
+    ofp_list_append(&private_of(endpoint)->replies, &packet->node);
+    ofp_flush_later(endpoint);
+}
+
+void fake_flush(struct ofp_endpoint *endpoint) { packets_finish(&private_of(endpoint)->replies); }
+
 int fake_progress(struct ofp_endpoint *endpoint, fake_deliver_fn *deliver)
 {
     struct fake_endpoint *self = private_of(endpoint);
@@ -286,11 +326,14 @@ int fake_progress(struct ofp_endpoint *endpoint, fake_deliver_fn *deliver)
     int handled = 0;
 
     while (handled < PROGRESS_LIMIT && (packet = mailbox_take_returned(self->mailbox))) {
-        finish_send(endpoint, packet);
+        if (packet->stage == PACKET_PAYLOAD)
+            fake_payload_arrived(endpoint, packet);
+        else
+            finish_send(endpoint, packet);
         handled++;
     }
     self->stalled = false;
-    while (handled < PROGRESS_LIMIT && (packet = mailbox_take(self->mailbox))) {
+    while (handled < PROGRESS_LIMIT && !self->paused && (packet = mailbox_take(self->mailbox))) {
         if (!packet_arrived(endpoint, packet, deliver)) {
             mailbox_put_back(self->mailbox, packet);
             self->stalled = true;
@@ -298,7 +341,8 @@ int fake_progress(struct ofp_endpoint *endpoint, fake_deliver_fn *deliver)
         }
         handled++;
     }
-    if (mailbox_settle(self->mailbox, self->stalled, &departures) && departures != self->departures_seen) {
+    if (mailbox_settle(self->mailbox, self->stalled || self->paused, &departures) &&
+        departures != self->departures_seen) {
         self->departures_seen = departures;
         handled += notice_departures(endpoint);
     }
@@ -309,7 +353,9 @@ bool fake_arm(struct ofp_endpoint *endpoint)
 {
     struct fake_endpoint *self = private_of(endpoint);
 
-    return mailbox_arm(self->mailbox, self->departures_seen, self->stalled);
+    /* What progress that nobody has asked for left here has no other flush. */
+    fake_flush(endpoint);
+    return !self->streaming && mailbox_arm(self->mailbox, self->departures_seen, self->stalled || self->paused);
 }
 
 void fake_disarm(struct ofp_endpoint *endpoint) { mailbox_disarm(private_of(endpoint)->mailbox); }

@@ -6,8 +6,9 @@
  * the table of mailboxes and every field of a mailbox except those marked constant. It is the innermost lock: the core
  * is never called with it held, because endpoints of several domains, each with its own lock, meet here.
  *
- * A packet has one owner at a time: the target's inbox; then the target's endpoint, which keeps it announced or
- * unexpected; then, if its sender waits for that, the sender's `returned` list: a packet is its own acknowledgement.
+ * A packet has one owner at a time: the target's inbox; then the target's endpoint, which keeps it announced, streaming or
+ * unexpected; then, if its sender waits for that, the sender's `returned` list: a packet is its own acknowledgement, and
+ * one that announces is its own question for the payload.
  */
 #ifndef FAKE_H
 #define FAKE_H
@@ -34,14 +35,17 @@ struct mailbox {
     enum mailbox_kind kind;
     struct fake_address address; /* constant */
     uint64_t number;             /* constant; never used again in this process: the incarnation */
+    bool pulls;                  /* constant; its endpoint asks for the payload of what is announced */
     int doorbell;                /* constant; an eventfd in the domain's reactor, valid while open */
     uint32_t references;
     uint32_t inbox_count;
     bool open;
-    bool armed;               /* its domain may sleep: ring at the next packet */
-    bool rung;                /* the doorbell is readable */
-    struct ofp_list inbox;    /* packets for this endpoint, in the order sent */
-    struct ofp_list returned; /* own packets that came back */
+    bool armed;            /* its domain may sleep: ring at the next packet */
+    bool rung;             /* the doorbell is readable */
+    struct ofp_list inbox; /* packets for this endpoint, in the order sent */
+    bool full;             /* its core keeps no more payload: announce */
+    struct ofp_list
+        returned; /* own packets that came back, and payload that was asked for: nothing keeps it from being taken */
 };
 
 /*
@@ -50,6 +54,13 @@ struct mailbox {
  */
 enum packet_control { FAKE_KNOCK = 0x100, FAKE_ANSWER, FAKE_GOODBYE };
 #define FAKE_PRIVATE_DATA 256
+
+enum packet_stage {
+    PACKET_WHOLE,     /* the payload is in it, or there is nothing more to ask for */
+    PACKET_ANNOUNCED, /* it has no payload */
+    PACKET_PULL,      /* one that was announced, on its way back to ask */
+    PACKET_PAYLOAD,   /* the answer to that */
+};
 
 struct packet {
     struct ofp_list node;
@@ -62,9 +73,12 @@ struct packet {
     uint16_t operation;     /* enum ofp_operation_code or packet_control */
     uint8_t atomic_op, datatype;
     uint8_t channel; /* enum ofp_channel */
+    uint8_t stage;   /* enum packet_stage */
     bool has_data;
     bool only_delivery; /* its sender waits until the target has it, no matter whether a receive has matched it */
     uint64_t tag, data, length;
+    uint64_t receive_id; /* streaming, PACKET_PULL and PACKET_PAYLOAD: the target's receive */
+    uint64_t moved;      /* streaming: bytes */
     /* RMA and atomics. `payload` holds what is written, or room for what is read; comparing atomics: both operands. */
     uint32_t remote_count;
     struct ofp_remote_segment remote[OFP_SEGMENT_LIMIT];
@@ -80,8 +94,12 @@ struct fake_endpoint {
     struct mailbox *mailbox; /* NULL once closed */
     struct ofp_watch doorbell;
     uint64_t departures_seen;
-    struct packet *knock;          /* type MSG: of the request it was opened from, until accepted; owned */
-    struct ofp_peer *connection;   /* type MSG: the one peer while it is connecting or up */
+    struct packet *knock;        /* type MSG: of the request it was opened from, until accepted; owned */
+    struct ofp_peer *connection; /* type MSG: the one peer while it is connecting or up */
+    uint64_t streaming;          /* packets in the `streams` of its peers */
+    struct ofp_list replies;     /* packets on their way back, until `flush` */
+    struct ofp_timer pause;      /* offload.c: runs while the inbox rests */
+    bool paused;
     bool stalled;                  /* the core has no room for the first packet of the inbox */
     struct ofp_list peers;         /* of struct fake_peer: those that are up */
     struct ofp_list unexpected;    /* offload.c: packets that no receive has matched */
@@ -94,6 +112,7 @@ struct fake_peer {
     struct ofp_peer *peer;
     struct mailbox *target;    /* referenced; NULL while the peer is not up */
     struct ofp_list announced; /* packets from it whose payload nobody has asked for */
+    struct ofp_list streams;   /* packets from it whose payload is on its way into a receive */
     uint64_t waiting;          /* operations to it that wait for their packet's return */
     bool leaving;              /* says goodbye when none of them is left */
 };
@@ -111,7 +130,7 @@ extern const struct ofp_core *fake_core;
 int fake_address_make(const char *service, struct fake_address *address, char *text, size_t text_size);
 
 /* mailbox.c. Each takes the lock itself; packets change owner as their names say. */
-int mailbox_open(enum mailbox_kind kind, const char *service, int doorbell, struct mailbox **mailbox,
+int mailbox_open(enum mailbox_kind kind, bool pulls, const char *service, int doorbell, struct mailbox **mailbox,
                  uint64_t *departures, char *text, size_t text_size);
 /* Drops its packets and its owner's reference; knocks are refused. */
 void mailbox_close(struct mailbox *mailbox);
@@ -123,7 +142,11 @@ void mailbox_release(struct mailbox *mailbox);
 bool mailbox_has_room(struct mailbox *mailbox);
 bool mailbox_is_open(struct mailbox *mailbox);
 void mailbox_put(struct mailbox *mailbox, struct packet *packet);
-void mailbox_knock(struct mailbox *listener, struct packet *packet);   /* put, or refused if it was closed meanwhile */
+void mailbox_knock(struct mailbox *listener, struct packet *packet); /* put, or refused if it was closed meanwhile */
+void mailbox_put_answer(struct mailbox *mailbox, struct packet *packet); /* to what is returned */
+/* Senders are to announce, or no longer. */
+void mailbox_set_full(struct mailbox *mailbox, bool full);
+bool mailbox_is_full(struct mailbox *mailbox);
 void mailbox_put_back(struct mailbox *mailbox, struct packet *packet); /* to the front */
 struct packet *mailbox_take(struct mailbox *mailbox);                  /* NULL: none */
 struct packet *mailbox_take_returned(struct mailbox *mailbox);
@@ -138,9 +161,11 @@ bool mailbox_arm(struct mailbox *mailbox, uint64_t departures_seen, bool stalled
 void mailbox_disarm(struct mailbox *mailbox);
 void mailboxes_forget(void); /* in a forked child */
 
-struct packet *packet_new(struct mailbox *source, struct mailbox *target, const struct ofp_transfer *transfer);
+struct packet *packet_new(struct mailbox *source, struct mailbox *target, const struct ofp_transfer *transfer,
+                          bool with_payload);
 /* The target is done with it: back to the sender if that waits, else freed. */
 void packet_finish(struct packet *packet, int error);
+void packets_finish(struct ofp_list *packets); /* all of them, with the errors that they have */
 void packet_free(struct packet *packet);
 /* A copy of a message that nobody waits for any more. NULL: out of memory. */
 struct packet *packet_copy(const struct packet *packet);
@@ -158,11 +183,18 @@ int fake_send(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct
 /* `deliver` answers 0 when it has taken the packet; anything else stalls the inbox until the next call. */
 typedef int fake_deliver_fn(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct packet *packet);
 int fake_progress(struct ofp_endpoint *endpoint, fake_deliver_fn *deliver);
+/* The end of a packet, as packet_finish, by the next `flush`: one look at the exchange for all that a call has ended. */
+void fake_reply(struct ofp_endpoint *endpoint, struct packet *packet, int error);
+void fake_flush(struct ofp_endpoint *endpoint);
 bool fake_arm(struct ofp_endpoint *endpoint);
 void fake_disarm(struct ofp_endpoint *endpoint);
 /* The message in a packet; `peer` may be NULL. */
 struct ofp_message fake_message(const struct packet *packet, struct ofp_peer *peer);
 
+static inline const struct fake_domain *fake_domain_of(const struct ofp_endpoint *endpoint)
+{
+    return endpoint->domain->private;
+}
 static inline bool fake_is_connected(const struct ofp_endpoint *endpoint)
 {
     return endpoint->info->ep_types == OFP_EP_MSG;
@@ -190,6 +222,18 @@ static inline bool packet_is_remote(const struct packet *packet)
 void fake_remote_request(struct packet *packet, const struct ofp_transfer *transfer);
 void fake_remote_serve(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct packet *packet);
 void fake_remote_answered(const struct packet *packet, const struct ofp_transfer *transfer);
+
+/* payload.c */
+/* Beyond the bound -ENOBUFS, as message_begin. */
+int fake_stream_begin(struct ofp_endpoint *endpoint, const struct ofp_message *message, struct packet *packet);
+/* A piece of each stream. Returns how many there were. */
+int fake_streams_work(struct ofp_endpoint *endpoint);
+/* At the target: ask for the payload of what was announced. */
+void fake_pull(struct ofp_endpoint *endpoint, const struct ofp_receive *receive, struct packet *packet);
+/* At the sender: answer with the payload, or with the error that this returns. Takes the packet over; `pending` may be NULL. */
+int fake_pulled(struct fake_peer *to, const struct ofp_pending *pending, struct packet *pull);
+/* At the target: the answer. Takes the packet over. */
+void fake_payload_arrived(struct ofp_endpoint *endpoint, struct packet *packet);
 
 extern const struct ofp_endpoint_ops fake_matched_ops; /* matched.c */
 extern const struct ofp_endpoint_ops fake_offload_ops; /* offload.c */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fake.h"
+#include "ofipy/iov.h"
 
 #define INBOX_LIMIT 256 /* packets; beyond it senders are told to try again */
 
@@ -111,7 +112,7 @@ static int name_locked(struct mailbox *mailbox, const char *service, char *text,
     int result;
 
     mailbox->number = ++last_number;
-    snprintf(any, sizeof(any), "any-%llu", (unsigned long long)mailbox->number);
+    snprintf(any, sizeof(any), "~%llu", (unsigned long long)mailbox->number);
     result = fake_address_make(service ? service : any, &mailbox->address, text, text_size);
     if (!result && find_locked(&mailbox->address)) {
         snprintf(text, text_size, "another endpoint of this process has the service %s", mailbox->address.service);
@@ -122,7 +123,7 @@ static int name_locked(struct mailbox *mailbox, const char *service, char *text,
 
 /* -------------------------------------------------------------------------------------------------------- mailboxes */
 
-int mailbox_open(enum mailbox_kind kind, const char *service, int doorbell, struct mailbox **result,
+int mailbox_open(enum mailbox_kind kind, bool pulls, const char *service, int doorbell, struct mailbox **result,
                  uint64_t *departures_seen, char *text, size_t text_size)
 {
     struct mailbox *mailbox = calloc(1, sizeof(*mailbox));
@@ -133,6 +134,7 @@ int mailbox_open(enum mailbox_kind kind, const char *service, int doorbell, stru
     ofp_list_init(&mailbox->inbox);
     ofp_list_init(&mailbox->returned);
     mailbox->kind = kind;
+    mailbox->pulls = pulls;
     mailbox->doorbell = doorbell;
     mailbox->references = 1;
     mailbox->open = true;
@@ -238,6 +240,35 @@ void mailbox_knock(struct mailbox *listener, struct packet *packet)
     pthread_mutex_unlock(&exchange_lock);
 }
 
+void mailbox_put_answer(struct mailbox *mailbox, struct packet *packet)
+{
+    pthread_mutex_lock(&exchange_lock);
+    if (mailbox->open) {
+        ofp_list_append(&mailbox->returned, &packet->node);
+        ring_locked(mailbox);
+    } else {
+        free_locked(packet);
+    }
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+void mailbox_set_full(struct mailbox *mailbox, bool full)
+{
+    pthread_mutex_lock(&exchange_lock);
+    mailbox->full = full;
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+bool mailbox_is_full(struct mailbox *mailbox)
+{
+    bool full;
+
+    pthread_mutex_lock(&exchange_lock);
+    full = mailbox->full;
+    pthread_mutex_unlock(&exchange_lock);
+    return full;
+}
+
 void mailbox_put_back(struct mailbox *mailbox, struct packet *packet)
 {
     pthread_mutex_lock(&exchange_lock);
@@ -317,18 +348,19 @@ void mailboxes_forget(void)
 
 /* ---------------------------------------------------------------------------------------------------------- packets */
 
-struct packet *packet_new(struct mailbox *source, struct mailbox *target, const struct ofp_transfer *transfer)
+struct packet *packet_new(struct mailbox *source, struct mailbox *target, const struct ofp_transfer *transfer,
+                          bool with_payload)
 {
     bool compares = ofp_operation_is(transfer->op->op, OFP_COMPARES);
-    struct packet *packet = calloc(1, sizeof(*packet) + transfer->length * (compares ? 2 : 1));
+    uint64_t room = with_payload ? transfer->length * (compares ? 2 : 1) : 0;
+    struct packet *packet = calloc(1, sizeof(*packet) + room);
 
     if (!packet)
         return NULL;
-    for (uint32_t i = 0; i < transfer->iov_count; i++) {
-        if (transfer->iov[i].iov_len && transfer->op->op != OFP_READ)
-            memcpy(packet->payload + packet->length, transfer->iov[i].iov_base, transfer->iov[i].iov_len);
-        packet->length += transfer->iov[i].iov_len;
-    }
+    packet->length = transfer->length;
+    packet->stage = with_payload ? PACKET_WHOLE : PACKET_ANNOUNCED;
+    if (with_payload && transfer->op->op != OFP_READ)
+        ofp_iov_gather(packet->payload, transfer->iov, transfer->iov_count, 0, transfer->length);
     packet->target_number = target->number;
     packet->operation = transfer->op->op;
     if (packet_is_remote(packet))
@@ -361,16 +393,31 @@ struct packet *packet_copy(const struct packet *packet)
     return copy;
 }
 
-void packet_finish(struct packet *packet, int error)
+static void finish_locked(struct packet *packet)
 {
-    pthread_mutex_lock(&exchange_lock);
     if (packet->pending_id && packet->source->open) {
-        packet->error = error;
         ofp_list_append(&packet->source->returned, &packet->node);
         ring_locked(packet->source);
     } else {
         free_locked(packet);
     }
+}
+
+void packet_finish(struct packet *packet, int error)
+{
+    packet->error = error;
+    pthread_mutex_lock(&exchange_lock);
+    finish_locked(packet);
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+void packets_finish(struct ofp_list *packets)
+{
+    struct ofp_list *node;
+
+    pthread_mutex_lock(&exchange_lock);
+    while ((node = ofp_list_pop(packets)))
+        finish_locked(OFP_CONTAINER_OF(node, struct packet, node));
     pthread_mutex_unlock(&exchange_lock);
 }
 

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "fake.h"
+#include "ofipy/iov.h"
+
+#define PAUSE 20000 /* ns */
 
 static struct fake_endpoint *private_of(struct ofp_endpoint *endpoint) { return endpoint->private; }
 
@@ -44,17 +47,10 @@ static bool receive_packet(struct ofp_endpoint *endpoint, struct ofp_pending *re
 {
     struct ofp_message message = fake_message(packet, fake_sender(endpoint, packet));
     struct ofp_offloaded offloaded = {.buffer_offset = *used_of(receive)};
-    uint64_t moved = 0, skipped = *used_of(receive), left;
+    uint64_t moved = ofp_iov_scatter(receive->transfer.iov, receive->transfer.iov_count, *used_of(receive),
+                                     packet->payload, packet->length);
+    uint64_t left;
 
-    for (uint32_t i = 0; i < receive->transfer.iov_count; i++) {
-        uint64_t room = receive->transfer.iov[i].iov_len - skipped;
-        uint64_t piece = room < packet->length - moved ? room : packet->length - moved;
-
-        if (piece)
-            memcpy((char *)receive->transfer.iov[i].iov_base + skipped, packet->payload + moved, piece);
-        moved += piece;
-        skipped = 0;
-    }
     offloaded.error = moved < packet->length ? OFP_ETRUNC : 0;
     if (takes_many(receive)) {
         *used_of(receive) += moved;
@@ -62,7 +58,7 @@ static bool receive_packet(struct ofp_endpoint *endpoint, struct ofp_pending *re
         offloaded.more = !offloaded.error && left && left >= endpoint->min_multi_recv;
     }
     ofp_offloaded_receive_complete(receive, &message, &offloaded);
-    packet_finish(packet, 0);
+    fake_reply(endpoint, packet, 0);
     return offloaded.more;
 }
 
@@ -113,7 +109,7 @@ static int offload_deliver(struct ofp_endpoint *endpoint, struct ofp_peer *peer,
 
         if (!kept)
             return -ENOMEM;
-        packet_finish(packet, 0);
+        fake_reply(endpoint, packet, 0);
         packet = kept;
     }
     ofp_list_append(&self->unexpected, &packet->node);
@@ -201,7 +197,28 @@ static int offload_cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pen
     return -ENOENT;
 }
 
-static int offload_progress(struct ofp_endpoint *endpoint) { return fake_progress(endpoint, offload_deliver); }
+/* ------------------------------------------------------------------------------------------------------------ pauses */
+
+static void pause_over(struct ofp_timer *timer, uint64_t now)
+{
+    (void)now;
+    OFP_CONTAINER_OF(timer, struct fake_endpoint, pause)->paused = false;
+}
+
+/* As a device does that moderates its interrupts: after what came together the inbox rests. */
+static int offload_progress(struct ofp_endpoint *endpoint)
+{
+    struct fake_endpoint *self = private_of(endpoint);
+    int handled = fake_progress(endpoint, offload_deliver);
+
+    if (handled && !self->paused) {
+        self->paused = true;
+        self->pause.expired = pause_over;
+        self->pause.deadline = fake_core->now() + PAUSE;
+        fake_core->timer_start(endpoint->domain, &self->pause);
+    }
+    return handled;
+}
 
 const struct ofp_endpoint_ops fake_offload_ops = {
     .size = sizeof(struct ofp_endpoint_ops),
@@ -216,6 +233,7 @@ const struct ofp_endpoint_ops fake_offload_ops = {
     .peer_down = fake_peer_down,
     .internal_channel = true,
     .post = offload_post,
+    .flush = fake_flush,
     .cancel = offload_cancel,
     .progress = offload_progress,
     .arm = fake_arm,

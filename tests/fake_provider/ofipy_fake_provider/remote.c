@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fake.h"
+#include "ofipy/iov.h"
 
 void fake_remote_request(struct packet *packet, const struct ofp_transfer *transfer)
 {
@@ -14,8 +15,8 @@ void fake_remote_request(struct packet *packet, const struct ofp_transfer *trans
     packet->datatype = transfer->op->datatype;
     packet->remote_count = transfer->remote_count;
     memcpy(packet->remote, transfer->remote, transfer->remote_count * sizeof(packet->remote[0]));
-    if (ofp_operation_is(packet->operation, OFP_COMPARES) && transfer->length)
-        memcpy(packet->payload + transfer->length, transfer->compare, transfer->length);
+    if (ofp_operation_is(packet->operation, OFP_COMPARES))
+        ofp_memory_copy(packet->payload + transfer->length, transfer->compare, transfer->length);
 }
 
 static uint64_t event_of(const struct packet *packet)
@@ -30,9 +31,9 @@ static int serve_piece(struct packet *packet, const struct ofp_remote_access *ac
         return fake_core->atomic_execute(access, packet->operation, packet->atomic_op, packet->datatype, memory,
                                          memory + packet->length, memory);
     if (packet->operation == OFP_READ)
-        memcpy(memory, access->memory, access->length);
+        ofp_memory_copy(memory, access->memory, access->length);
     else
-        memcpy(access->memory, memory, access->length);
+        ofp_memory_copy(access->memory, memory, access->length);
     return 0;
 }
 
@@ -63,24 +64,16 @@ void fake_remote_serve(struct ofp_endpoint *endpoint, struct ofp_peer *peer, str
         packet->provider_error = -result;
     else
         ofp_remote_event(endpoint, peer, region, event_of(packet), packet->data, packet->length);
-    packet_finish(packet, result ? OFP_EREMOTE : 0);
+    fake_reply(endpoint, packet, result ? OFP_EREMOTE : 0);
 }
 
 /* Back at the initiator, and well: hand over what was read. */
 void fake_remote_answered(const struct packet *packet, const struct ofp_transfer *transfer)
 {
-    uint64_t moved = 0;
-
     if (!ofp_operation_is(packet->operation, OFP_READS))
         return;
-    if (ofp_operation_is(packet->operation, OFP_ATOMIC_KIND)) {
-        if (packet->length)
-            memcpy(transfer->result, packet->payload, packet->length);
-        return;
-    }
-    for (uint32_t i = 0; i < transfer->iov_count; i++) {
-        if (transfer->iov[i].iov_len)
-            memcpy(transfer->iov[i].iov_base, packet->payload + moved, transfer->iov[i].iov_len);
-        moved += transfer->iov[i].iov_len;
-    }
+    if (ofp_operation_is(packet->operation, OFP_ATOMIC_KIND))
+        ofp_memory_copy(transfer->result, packet->payload, packet->length);
+    else
+        ofp_iov_scatter(transfer->iov, transfer->iov_count, 0, packet->payload, packet->length);
 }

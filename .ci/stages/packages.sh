@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What the machine needs, and the README as a newcomer follows it. Sourced by .ci/run.
+
+system_packages() {
+    local missing=()
+    command -v git >/dev/null || missing+=(git)
+    command -v gcc >/dev/null || missing+=(gcc)
+    command -v nm >/dev/null || missing+=(binutils)
+    command -v clang >/dev/null || missing+=(clang)
+    command -v pkg-config >/dev/null || missing+=(pkg-config)
+    [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
+    [ -e /usr/include/cmocka.h ] || missing+=(libcmocka-dev)
+    # Of the provider verbs, which our wheels have.
+    [ -e /usr/include/infiniband/verbs.h ] || missing+=(libibverbs-dev)
+    [ -e /usr/include/rdma/rdma_cma.h ] || missing+=(librdmacm-dev)
+    python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+    python3 -c 'import pathlib, sysconfig; assert pathlib.Path(sysconfig.get_path("include"), "Python.h").exists()' \
+        2>/dev/null || missing+=(python3-dev)
+    if [ ${#missing[@]} -gt 0 ]; then
+        echo "installing ${missing[*]}"
+        apt_update
+        apt_install "${missing[@]}"
+    fi
+    python3 -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed")'
+}
+
+copy_tree() { # FOLDER: what a clone would hold, and changes that are not committed yet
+    mkdir "$1"
+    git ls-files -co --exclude-standard -z | xargs -0 cp --parents -t "$1"
+}
+
+readme_first_command() { # the first block of commands in the README, verbatim, in an empty folder
+    local command
+    command=$(awk '/^```sh/ { inside = 1; next } /^```/ && inside { exit } inside' README.md)
+    [ -n "$command" ] || { echo "README.md has no command"; return 1; }
+    copy_tree "$work/clone"
+    cd "$work/clone"
+    timeout 300 bash -euxc "$command"
+}
+
+readme_command() { # the fenced block behind the marker, verbatim
+    awk '/<!-- test-command -->/ { marked = 1; next }
+         marked && /^```/ { if (inside) exit; inside = 1; next }
+         inside' README.md
+}
+
+readme_tests() { # in an environment that nothing else has touched
+    local command
+    command=$(readme_command)
+    [ -n "$command" ] || { echo "README.md has no test command behind its marker"; return 1; }
+    PYTEST_ADDOPTS="--junit-xml=$work/readme.xml" timeout 900 bash -euxc "$command"
+    # The programs that ofipy is measured against, and the provider with remote memory, are installed and tested below.
+    python3 .ci/check_junit.py --least 900 --allow "could not import 'zmq'" --allow 'is not installed' \
+        --allow 'moves bytes one way only' --allow 'no provider here has' --allow "could not import 'mpi4py'" \
+        --allow 'the launcher .* is not here' --allow FABTESTS_BIN "$work/readme.xml"
+}
+
+wheel() {
+    # All that our wheels have: without its headers a provider fails the build here, and is left out elsewhere.
+    python3 -m build -q --wheel -Csetup-args=-Dverbs=enabled --outdir "$work/wheel" .
+    python3 .ci/check_wheel.py "$work/wheel"
+    abi3audit --strict "$work"/wheel/*.whl
+}
+
+newer_interpreters() { # the one wheel on every other Python that this machine has
+    local python name
+    for python in python3.1{2,3,4,5} "${PYENV_ROOT:-/nowhere}"/versions/3.1[2-9]*/bin/python3; do
+        "$python" -c '' 2>/dev/null || continue
+        name=$("$python" -c 'import sys; print(*sys.version_info[:3], sep=".")')
+        [ ! -e "$work/python-$name" ] || continue
+        echo "Python $name"
+        "$python" -m venv "$work/python-$name"
+        "$work/python-$name/bin/pip" install -qq "$work"/wheel/*.whl
+        "$work/python-$name/bin/ofipy" pingpong --provider shm --sizes 8 --iterations 100
+    done
+}
+
+editable() { # in a copy: the build folder of an editable installation is kept in the tree
+    copy_tree "$work/copy"
+    python3 -m venv "$work/editable"
+    "$work/editable/bin/pip" install -qq meson meson-python ninja 'cffi>=2.1' 'numpy>=2.0'
+    "$work/editable/bin/pip" install -qq --no-build-isolation -e "$work/copy"
+    "$work/editable/bin/ofipy" pingpong --provider shm --sizes 8 --iterations 100
+}

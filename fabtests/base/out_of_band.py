@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The TCP connection beside the fabric (``-b``, ``-E``): addresses, and when both sides are ready."""
+
+import socket
+import struct
+import time
+
+import ofipy
+from fabtests.base.program import Failed
+
+__all__ = ["BLOCK", "OOB_PORT", "OutOfBand", "connect", "pack_name", "unpack_name"]
+
+BLOCK = 1024
+"""Bytes of a control message: a name is sent in one, whatever its length."""
+
+OOB_PORT = 3000
+
+_READY = struct.Struct("=i")
+_LENGTH = struct.Struct("=H")
+_CONNECT_SECONDS = 30.0
+
+# An address of the internet tells its length by its family; what a C program leaves behind it is not ours to read.
+_LENGTHS = {socket.AF_INET: 16, socket.AF_INET6: 28}
+_IP = (ofipy.AddressFormat.IPV4, ofipy.AddressFormat.IPV6)
+
+
+class OutOfBand:
+    """One connection; the server listens from the start, and accepts when asked to."""
+
+    def __init__(self, *, host: str | None, port: int, node: str | None = None) -> None:
+        self._listener: socket.socket | None = None
+        self._connection: socket.socket | None = None
+        self._client = host is not None
+        if host is None:
+            self._listener = socket.create_server((node or "", port))
+        else:
+            self._connection = connect(host, port)
+
+    @property
+    def port(self) -> int:
+        """Where the server listens."""
+        assert self._listener is not None
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    @property
+    def connected(self) -> bool:
+        """Whether the other side is there."""
+        return self._connection is not None
+
+    def accept(self) -> None:
+        """Server: wait for the client; again for the next one."""
+        assert self._listener is not None
+        if self._connection is not None:
+            self._connection.close()
+        self._connection, _ = self._listener.accept()
+        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ready(self) -> None:
+        """Wait until the other side says the same."""
+        self.send(_READY.pack(0))
+        (status,) = _READY.unpack(self.receive(_READY.size))
+        if status:
+            raise Failed(f"the other side says {status} over the out-of-band connection")
+
+    def sync(self) -> None:
+        """Wait for each other, the client first."""
+        if self._client:
+            self.send(b"a")
+            self.receive(1)
+        else:
+            self.receive(1)
+            self.send(b"a")
+
+    def send(self, data: bytes) -> None:
+        """Send bytes."""
+        assert self._connection is not None
+        self._connection.sendall(data)
+
+    def receive(self, size: int) -> bytes:
+        """Receive that many bytes."""
+        assert self._connection is not None
+        data = b""
+        while len(data) < size:
+            part = self._connection.recv(size - len(data))
+            if not part:
+                raise Failed("the other side closed the out-of-band connection")
+            data += part
+        return data
+
+    def swap(self, endpoint: ofipy.Endpoint) -> bytes:
+        """Exchange names."""
+        self.send(pack_name(endpoint))
+        return unpack_name(endpoint, self.receive(BLOCK))
+
+    def close(self) -> None:
+        """Close what is open."""
+        for each in (self._connection, self._listener):
+            if each is not None:
+                each.close()
+
+
+def pack_name(endpoint: ofipy.Endpoint) -> bytes:
+    """The endpoint's name in a block; its length at the very end."""
+    name = endpoint.address.raw(endpoint.provider)
+    if len(name) > BLOCK - _LENGTH.size:
+        raise Failed(f"a name of {len(name)} bytes does not fit into {BLOCK}")
+    return name.ljust(BLOCK - _LENGTH.size, b"\0") + _LENGTH.pack(len(name))
+
+
+def unpack_name(endpoint: ofipy.Endpoint, block: bytes) -> bytes:
+    """A name out of a block, or out of a message that holds it alone."""
+    if endpoint.info.address_format in _IP:
+        family = int.from_bytes(block[:2], "little")
+        return block[: _LENGTHS.get(family, len(block))]  # type: ignore[call-overload]
+    if len(block) < BLOCK:
+        return block
+    (length,) = _LENGTH.unpack(block[-_LENGTH.size :])
+    return block[:length]
+
+
+def connect(host: str, port: int) -> socket.socket:
+    """To a server that may not be there yet."""
+    end = time.monotonic() + _CONNECT_SECONDS
+    while True:
+        try:
+            connection = socket.create_connection((host, port))
+        except ConnectionRefusedError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+        else:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connection

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The loops that benchmarks share: ping-pong, windows, and a clock that starts after the warm-up."""
+
+from collections.abc import Callable
+from time import perf_counter_ns
+
+import numpy as np
+import numpy.typing as npt
+
+from fabtests.base.pattern import check, pattern
+from fabtests.base.session import Session
+
+__all__ = ["Clock", "bandwidth", "every_size", "pingpong"]
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class Clock:
+    """Marks of a run; the first one after the warm-up starts it."""
+
+    def __init__(self, warmup: int) -> None:
+        self.warmup = warmup
+        self.marks: list[int] = []
+
+    def seconds(self) -> float:
+        """From the first mark to the last."""
+        return (self.marks[-1] - self.marks[0]) / 1e9
+
+    def singles(self, transfers: float | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Nanoseconds of one transfer between marks."""
+        return np.diff(np.array(self.marks, dtype=np.float64)) / transfers
+
+
+def every_size(session: Session, run: Callable[[Session, int], None]) -> None:
+    """Run a benchmark for each size that was asked for."""
+    limit = session.endpoint.info.max_msg_size
+    for size in session.options.sizes.sizes:
+        if size <= limit:
+            run(session, size)
+
+
+def pingpong(session: Session, size: int) -> None:
+    """One message there and one back, again and again."""
+    options = session.options
+    count, clock = options.count(size), Clock(options.warmup)
+    outgoing = session.buffer(size)
+    if session.late_receives:
+        session.post()
+        session._sync_in_band(post=False)
+    else:
+        session.sync()
+    if options.verify:
+        outgoing[:] = pattern(size)
+    turn = _late_turn if session.late_receives else _turn
+    for number in range(count + options.warmup):
+        if number >= options.warmup:
+            clock.marks.append(perf_counter_ns())
+        turn(session, outgoing, options.verify and number >= options.warmup)
+    clock.marks.append(perf_counter_ns())
+    singles = clock.singles(2) if session.client else None
+    session.report.add(size, count, clock.seconds(), transfers=2, singles=singles)
+
+
+def _turn(session: Session, outgoing: Bytes, verify: bool) -> None:
+    if session.client:
+        session.send(outgoing)
+    incoming = session.take()
+    if verify:
+        _check(session, incoming, outgoing.size)
+    session.post()
+    if not session.client:
+        session.send(outgoing)
+
+
+def _late_turn(session: Session, outgoing: Bytes, verify: bool) -> None:
+    if session.client:
+        session.send(outgoing)
+    session.post()
+    incoming = session.take()
+    if verify:
+        _check(session, incoming, outgoing.size)
+    if not session.client:
+        session.send(outgoing)
+
+
+def _check(session: Session, data: Bytes, size: int) -> None:
+    session.expect(data.size == size, f"a message of {data.size} bytes where {size} were sent")
+    check(data)
+
+
+def bandwidth(session: Session, size: int) -> None:
+    """The client sends windows of messages; the server answers each window."""
+    session.sync()
+    options = session.options
+    count, window = options.count(size, factor=2), options.window
+    clock = Clock(options.warmup)
+    buffers = [session.buffer(max(size, 1024)) for _ in range(min(window, count + options.warmup))]
+    if session.client:
+        for buffer in buffers:
+            buffer[:size] = pattern(size)
+    under_way: list[object] = []
+    shares: list[int] = []
+    for number in range(count + options.warmup):
+        if number == options.warmup:
+            clock.marks.append(perf_counter_ns())
+            shares.append(0)
+        slot = len(under_way)
+        if session.client:
+            under_way.append(session.start_send(buffers[slot][:size]))
+        else:
+            session.post(buffers[slot])
+            under_way.append(None)
+        if number >= options.warmup:
+            shares[-1] += 1
+        if len(under_way) == window:
+            _end_window(session, under_way, size)
+            if number >= options.warmup:
+                clock.marks.append(perf_counter_ns())
+                shares.append(0)
+    _end_window(session, under_way, size)
+    clock.marks.append(perf_counter_ns())
+    singles = clock.singles(np.maximum(shares, 1)) if session.client else None
+    session.report.add(size, count, clock.seconds(), singles=singles)
+
+
+def _end_window(session: Session, under_way: list[object], size: int) -> None:
+    """Nothing of it is under way any more, on both sides."""
+    if session.client:
+        for request in under_way:
+            session.wait(request)
+        session.receive()
+    else:
+        for _ in under_way:
+            data = session.take()
+            if session.options.verify:
+                _check(session, data, size)
+        session.ready()
+    under_way.clear()

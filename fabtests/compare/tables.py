@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The result as one JSON document, or as tables."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from fabtests.compare.bars import Bar
+from fabtests.compare.runner import PeerResult, Row
+from fabtests.compare.statistics import SPREAD_LIMIT, Summary
+from ofipy.cli.tables import WRAPPED_WIDTH, print_table
+from ofipy.pingpong.sizes import shorten_bytes
+
+__all__ = ["SCHEMA", "UNITS", "build_document", "print_tables", "show_number"]
+
+SCHEMA = 1
+UNITS = {"usec_per_transfer": "µs", "usec": "µs", "mb_per_sec": "MB/s", "messages_per_sec": "messages/s"}
+
+
+def build_document(rows: Sequence[Row], *, machine: dict[str, Any], absent: dict[str, str]) -> dict[str, Any]:
+    """The document of ``--json``."""
+    return {
+        "schema": SCHEMA,
+        "taken": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine,
+        "rows": [row.document() for row in rows],
+        "absent": absent,
+    }
+
+
+def print_tables(
+    console: Console, rows: Sequence[Row], *, machine: dict[str, Any], absent: dict[str, str]
+) -> None:
+    """Print a table for each case, then the machine and who was missing."""
+    for name in dict.fromkeys(row.case.name for row in rows):
+        chosen = [row for row in rows if row.case.name == name]
+        print_table(console, build_table(chosen), build_long_table(chosen))
+    console.print(
+        "Medians over rounds, ± spread (interquartile range / median); (×) is ofipy / peer, "
+        f"given when no spread is above {SPREAD_LIMIT:.0%}."
+    )
+    facts = ", ".join(f"{key} {value}" for key, value in machine.items() if value not in (None, []))
+    console.print(f"Machine: {facts}")
+    for peer, reason in absent.items():
+        console.print(f"Absent: {peer}: {reason}")
+
+
+def build_table(rows: Sequence[Row]) -> Table:
+    """The table of one case."""
+    case = rows[0].case
+    peers = list(dict.fromkeys(name for row in rows for name in row.peers))
+    table = Table(title=f"{case.name} ({show_units(rows)})", title_justify="left")
+    table.add_column("mode")
+    for heading in (case.size_key, "ofipy", "p99", *peers):
+        table.add_column(heading, justify="right")
+    table.add_column("bar")
+    for row in rows:
+        beside = [show_peer(row.peers.get(name)) for name in peers]
+        table.add_row(
+            show_mode(row),
+            show_size(row),
+            show_summary(row.own) + show_facts(row.facts),
+            show_number(row.own.p99),
+            *beside,
+            show_bars(row),
+        )
+    return table
+
+
+def build_long_table(rows: Sequence[Row]) -> Table:
+    """The table of one case for a narrow terminal: a line for each contender."""
+    case = rows[0].case
+    table = Table(title=f"{case.name} ({show_units(rows)})", title_justify="left")
+    table.add_column("mode", no_wrap=True)
+    table.add_column(case.size_key, justify="right", no_wrap=True)
+    table.add_column("who", no_wrap=True)
+    for heading in ("value", "p99", "×"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("bar", min_width=WRAPPED_WIDTH)
+    for row in rows:
+        bars: dict[str, str] = {}
+        for bar, met in row.bars():
+            bars[bar.peer] = ", ".join(filter(None, [bars.get(bar.peer), show_verdict(bar, met)]))
+        own = show_summary(row.own) + show_facts(row.facts), show_number(row.own.p99)
+        table.add_row(show_mode(row), show_size(row), "ofipy", *own, "", bars.get("", ""))
+        for name, peer in row.peers.items():
+            numbers = (
+                show_summary(peer.summary) + show_facts(peer.facts),
+                show_number(peer.summary.p99),
+                show_ratio(peer),
+            )
+            table.add_row("", "", name, *numbers, bars.get(name, ""))
+        table.add_section()
+    return table
+
+
+def show_units(rows: Sequence[Row]) -> str:
+    """Unit of the values; several where modes differ."""
+    modes: dict[str, list[str]] = {}
+    for row in rows:
+        modes.setdefault(UNITS[row.case.metric_of(row.line.mode)], []).append(row.line.mode)
+    if len(modes) == 1:
+        return next(iter(modes))
+    return "; ".join(f"{', '.join(dict.fromkeys(names))}: {unit}" for unit, names in modes.items())
+
+
+def show_mode(row: Row) -> str:
+    """The mode, and the way of cases that have several."""
+    return f"{row.line.mode} by {row.line.way}" if row.line.way else row.line.mode
+
+
+def show_size(row: Row) -> str:
+    """Bytes in short, or a depth."""
+    return shorten_bytes(row.line.size) if row.case.size_key == "bytes" else str(row.line.size)
+
+
+def show_number(value: float | None) -> str:
+    """Three significant digits, whole numbers from 100 on."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def show_summary(summary: Summary) -> str:
+    """A value and its spread."""
+    return f"{show_number(summary.value)} ±{summary.spread:.0%}"
+
+
+def show_ratio(peer: PeerResult) -> str:
+    """How ofipy stands to a peer."""
+    return "?" if peer.ratio is None else f"{peer.ratio:.3g}"
+
+
+def show_facts(facts: Mapping[str, Any]) -> str:
+    """What else was found."""
+    return "".join(f" {key} {value}" for key, value in facts.items())
+
+
+def show_peer(peer: PeerResult | None) -> str:
+    """A peer's value, tail and ratio."""
+    if peer is None:
+        return "-"
+    tail = "" if peer.summary.p99 is None else f" p99 {show_number(peer.summary.p99)}"
+    return f"{show_summary(peer.summary)}{tail}{show_facts(peer.facts)} (×{show_ratio(peer)})"
+
+
+def show_verdict(bar: Bar, met: bool | None) -> str:
+    """A bar, and whether it is met."""
+    words = {True: "met", False: "missed", None: "not judged"}
+    return f"{bar} {words[met]}"
+
+
+def show_bars(row: Row) -> str:
+    """The bars of a row."""
+    return ", ".join(show_verdict(bar, met) for bar, met in row.bars())

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Remote CQ data that comes with a message, or with a write."""
+
+import rich_click as click
+
+from fabtests.base.memory import Memory, cq_data
+from fabtests.base.program import Program
+from fabtests.base.session import Session
+
+
+def run(session: Session) -> None:
+    """The client sends data, the server checks what its completion says."""
+    size, data = session.size, cq_data(session.endpoint.info)
+    if session.options.extra["operation"] == "writedata":
+        memory = Memory(session)
+        if session.client:
+            session.wait(memory.write(0, size, data=True))
+        else:
+            memory.take_data(1)
+    elif session.client:
+        session.send(session.buffer(size), data=data)
+    else:
+        request, _ = session.posted()
+        message = session.wait(request)
+        session.expect(message.data == data, f"remote CQ data {message.data} where {data:#x} was sent")
+        session.expect(message.length == size, f"{message.length} bytes where {size} were sent")
+    session.passed("remote CQ data")
+    if session.options.ep_type == "msg":
+        session.endpoint.shutdown()
+
+
+PROGRAM = Program(
+    summary="Remote CQ data of a message or a write.",
+    run=run,
+    size=1000,
+    end=False,
+    options=(
+        click.option(
+            "-o",
+            "operation",
+            type=click.Choice(["senddata", "writedata"]),
+            default="senddata",
+            show_default=True,
+            help="What carries it.",
+        ),
+    ),
+)

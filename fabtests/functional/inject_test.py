@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sends whose buffer may be used again at once, or when they complete."""
+
+import rich_click as click
+
+from fabtests.base.pattern import check, pattern
+from fabtests.base.program import Program
+from fabtests.base.session import Session
+
+TAG = 0xABCD
+
+
+def run(session: Session) -> None:
+    """The client overwrites each message as soon as it may."""
+    inject = session.options.extra["flag"] == "inject"
+    size = min(session.size, session.endpoint.info.inject_size) if inject else session.size
+    buffer = session.buffer(size)
+    for _ in range(session.options.iterations or 1):
+        if session.client:
+            buffer[:] = pattern(size)
+            if inject:
+                request = session.start_send(buffer, tag=TAG, flags="inject")
+                buffer[:] = 0x0B
+                session.wait(request)
+            else:
+                session.send(buffer, tag=TAG)
+                buffer[:] = 0x0B
+        else:
+            session.post(session.buffer(session.room), tag=TAG)
+            request, room = session.posted()
+            length = session.wait(request).length
+            if session.options.verify:
+                check(room[:length])
+    session.passed(f"Completed {session.options.extra['flag']} testing")
+
+
+PROGRAM = Program(
+    summary="Reuse of the buffers of sends.",
+    run=run,
+    caps="tagged",
+    tagged=True,
+    iterations=1,
+    post=True,
+    end=False,
+    options=(
+        click.option(
+            "-A",
+            "flag",
+            type=click.Choice(["inject", "inj_complete"]),
+            default="inject",
+            show_default=True,
+            help="When the buffer may be used again.",
+        ),
+        click.option(
+            "-N", "sendmsg", is_flag=True, help="As the C program's use of fi_sendmsg; no difference here."
+        ),
+    ),
+)

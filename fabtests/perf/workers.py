@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The processes of one side, seen from the one that talks to the user.
+
+That one opens nothing of the fabric, so its children start as forks. Each of them tells what it has over a pipe; a loop
+in C cannot be told to stop, so that when something goes wrong, here or on the other side, they are killed.
+"""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any, Self
+
+from fabtests.base.program import Failed, NotRun
+from fabtests.perf.channel import Channel, told_error
+from ofipy.cli.support import ExitCode, is_missing_provider
+from ofipy.pingpong.leftovers import remove_leftovers
+from ofipy.pingpong.pair import pick_cores
+
+__all__ = ["FORK", "Workers", "core_of", "die_with_parent"]
+
+FORK = multiprocessing.get_context("fork")
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process with its parent, and end if that is gone already."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = multiprocessing.parent_process()
+    if parent is None or os.getppid() != parent.pid:
+        os._exit(1)
+
+
+def _describe(error: Exception) -> dict[str, Any]:
+    """An error for another process: what to say, and the exit code."""
+    if isinstance(error, NotRun):
+        return {"error": error.message, "code": error.code}
+    if isinstance(error, (Failed, OSError)):
+        code = ExitCode.NO_PROVIDER if is_missing_provider(error) else ExitCode.FAILED
+        return {"error": str(error), "code": int(code)}
+    return {"error": f"{type(error).__name__}: {error}", "code": 1}
+
+
+class Workers:
+    """Processes of one side.
+
+    Parameters
+    ----------
+    control : Channel
+        To the process on the other side that has its workers.
+    """
+
+    def __init__(self, control: Channel) -> None:
+        self._control = control
+        self._processes: list[Any] = []
+        self._pipes: list[Connection] = []
+
+    def start(self, task: Callable[..., None], channel: Channel, *arguments: Any, core: int | None) -> None:
+        """Start one, with a channel to its counterpart."""
+        ours, theirs = FORK.Pipe(duplex=False)
+        process = FORK.Process(target=_work, args=(task, channel, arguments, theirs, core), daemon=True)
+        process.start()
+        theirs.close()
+        self._pipes.append(ours)
+        self._processes.append(process)
+
+    def messages(self) -> Iterator[tuple[int, str, Any]]:
+        """What they tell: the number of the worker, a word, and what goes with it; until all have ended here and there.
+
+        What comes over the control connection has number -1 and the word ``control``.
+
+        Raises
+        ------
+        Failed, NotRun
+            When one of them, or the other side, does.
+        """
+        waited: dict[Any, int] = {self._control: -1}
+        waited |= {pipe: number for number, pipe in enumerate(self._pipes)}
+        left = len(self._pipes)
+        while waited:
+            here = self._control in waited and self._control.has_come
+            ready: list[Any] = [self._control] if here else wait([*waited])
+            for each in ready:
+                if each is self._control:
+                    message = self._control.receive()
+                    if "end" in message:
+                        del waited[each]
+                    else:
+                        yield -1, "control", message
+                    continue
+                word, value = self._hear(each, waited[each])
+                if word != "end":
+                    yield waited[each], word, value
+                    continue
+                del waited[each]
+                left -= 1
+                if not left:
+                    self._control.send(end=True)
+
+    def _hear(self, pipe: Any, number: int) -> tuple[str, Any]:
+        try:
+            word, value = pipe.recv()
+        except EOFError:
+            word, value = "error", {"error": f"process {number} ended early", "code": 1}
+        if word == "error":
+            with suppress(Failed):
+                self._control.send(**value)
+            raise told_error(value)
+        return word, value
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self._processes:
+            if kind is not None:
+                process.kill()
+            process.join()
+        remove_leftovers(process.pid for process in self._processes)
+
+
+def core_of(*, first: bool) -> int:
+    """The core of a side that shares this machine with the other one."""
+    here, there = pick_cores()
+    return here if first else there
+
+
+def _work(
+    task: Callable[..., None],
+    channel: Channel,
+    arguments: tuple[Any, ...],
+    pipe: Connection,
+    core: int | None,
+) -> None:
+    die_with_parent()
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    try:
+        with channel:
+            task(channel, *arguments, lambda word, value: pipe.send((word, value)))
+    except KeyboardInterrupt:
+        return
+    except Exception as error:
+        pipe.send(("error", _describe(error)))
+    else:
+        pipe.send(("end", None))

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The entries of the hooks in this folder, which know nothing of the core but ofipy/hook.h. */
+#ifndef OFPI_HOOKS_IN_TREE_H
+#define OFPI_HOOKS_IN_TREE_H
+
+#include "ofipy/hook.h"
+
+ofp_hook_entry_fn ofpi_hook_debug, ofpi_hook_fault, ofpi_hook_profile, ofpi_hook_trace;
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "link/link_objects.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "ofipy/ofp.h"
+#include "link/link_device.h"
+#include "link/link_user_key.h"
+
+/* ------------------------------------------------------------------------------------------------------------- devices */
+
+static int open_device(struct ofp_domain *outer, uint32_t number, char *text, size_t text_size)
+{
+    struct link_domain *own = link_domain_of(outer);
+    const struct link_part *part = &own->set->parts[number];
+    const struct ofp_domain_ops *ops = part->provider->domain_ops;
+    struct ofp_domain *device = &own->devices[number];
+    int result;
+
+    own->infos[number] = part->info;
+    *device = (struct ofp_domain){
+        .provider = part->provider, .info = &own->infos[number], .device = LINK_DEVICE(number), .engine = outer};
+    device->private = calloc(1, ops->domain_size ? ops->domain_size : 1);
+    if (!device->private)
+        return -ENOMEM;
+    result = ops->open ? ops->open(device, text, text_size) : 0;
+    if (result)
+        free(device->private);
+    if (!ops->region_disowned)
+        device->keeps_above = 0;
+    return result;
+}
+
+/* What one of them wants to hear of, all get; the others pay it no heed. */
+static void learn_keeps_above(struct ofp_domain *outer)
+{
+    const struct link_domain *own = link_domain_of(outer);
+
+    for (uint32_t i = 0; i < own->set->count; i++) {
+        uint64_t above = own->devices[i].keeps_above;
+
+        if (above && (!outer->keeps_above || above < outer->keeps_above))
+            outer->keeps_above = above;
+    }
+}
+
+static void close_device(struct ofp_domain *device)
+{
+    if (device->provider->domain_ops->close)
+        device->provider->domain_ops->close(device);
+    free(device->private);
+}
+
+static void learn_host(struct link_domain *own)
+{
+    char why[OFP_TEXT_MAX];
+    uint64_t id;
+
+    if (ofp_host_id(&id, why, sizeof(why)) != 0) {
+        ofpi_log(OFP_LOG_WARNING, LINK_NAME, "%s: processes of this host are reached over the network", why);
+        return;
+    }
+    for (int i = 0; i < 8; i++)
+        own->host[i] = (uint8_t)(id >> 8 * i);
+}
+
+static bool has_network(const struct link_set *set)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        if (!set->parts[i].within_host)
+            return true;
+    return false;
+}
+
+/* Without a file for it the key is one that nobody else knows: within this host nobody is let in by the network. */
+static void learn_local_key(struct link_domain *own)
+{
+    const char *configured = ofpi_param_string("AUTH_KEY_FILE");
+    char why[OFP_TEXT_MAX];
+
+    if (!has_network(own->set) || (configured && configured[0]))
+        return;
+    own->has_local_key = true;
+    if (link_user_key(own->local_key, why, sizeof(why)) == 0)
+        return;
+    ofpi_log(OFP_LOG_WARNING, LINK_NAME,
+             "%s: processes of this host cannot prove over the network that they are this user's", why);
+    if (getrandom(own->local_key, OFP_KEY_SIZE, 0) != OFP_KEY_SIZE)
+        ofpi_log(OFP_LOG_ERROR, LINK_NAME, "there are no random numbers for a key");
+}
+
+int link_domain_open(struct ofp_domain *outer, char *text, size_t text_size)
+{
+    struct link_domain *own = link_domain_of(outer);
+    int result = 0;
+    uint32_t i;
+
+    own->set = link_set_of(outer->info);
+    if (!own->set) {
+        snprintf(text, text_size, "the info is of another process: ask for one here");
+        return -EINVAL;
+    }
+    learn_host(own);
+    learn_local_key(own);
+    for (i = 0; i < own->set->count && !result; i++)
+        result = open_device(outer, i, text, text_size);
+    if (!result) {
+        learn_keeps_above(outer);
+        return 0;
+    }
+    for (i--; i-- > 0;)
+        close_device(&own->devices[i]);
+    return result;
+}
+
+void link_domain_close(struct ofp_domain *outer)
+{
+    struct link_domain *own = link_domain_of(outer);
+
+    for (uint32_t i = own->set->count; i-- > 0;)
+        close_device(&own->devices[i]);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An endpoint made of inner ones: what it does for all of them. As of ofp_endpoint_ops. */
+#ifndef LINK_ENDPOINT_H
+#define LINK_ENDPOINT_H
+
+#include "ofipy/provider.h"
+
+int link_endpoint_open(struct ofp_endpoint *outer, const char *service, char *text, size_t text_size);
+int link_endpoint_drain(struct ofp_endpoint *outer);
+void link_endpoint_close(struct ofp_endpoint *outer, uint64_t deadline);
+int link_endpoint_name(struct ofp_endpoint *outer, void *address, size_t *length);
+int link_post(struct ofp_endpoint *outer, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+void link_flush(struct ofp_endpoint *outer);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "link/link_keys.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    struct entry *next;
+    uint64_t key;
+    uint32_t uses;
+    bool disputed; /* two handles say different things of this key: neither is believed */
+    size_t length;
+    uint8_t bytes[]; /* as they came, and checked */
+};
+
+/* Guarded by the lock. As many chains as there are entries, or more. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry **chains;
+static uint64_t chain_count, entry_count;
+
+/* -------------------------------------------------------------------------------------------------------------- bytes */
+
+static void write_u64(uint8_t *bytes, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint64_t read_u64(const uint8_t *bytes)
+{
+    uint64_t value = 0;
+
+    for (int i = 8; i-- > 0;)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+size_t link_keys_write(uint8_t *bytes, const char *provider, const struct link_way_key *way)
+{
+    size_t length = strlen(provider);
+
+    bytes[0] = (uint8_t)length;
+    memcpy(bytes + 1, provider, length);
+    write_u64(bytes + 1 + length, way->key);
+    write_u64(bytes + 1 + length + 8, way->remote_base);
+    return 1 + length + 16;
+}
+
+static size_t size_at(const uint8_t *at) { return 1 + (size_t)at[0] + 16; }
+
+static bool is_whole(const uint8_t *bytes, size_t length)
+{
+    const uint8_t *at = bytes, *end = bytes + length;
+    uint32_t count = 0;
+
+    while (at != end && count++ < OFP_DEVICE_LIMIT && at[0] && size_at(at) <= (size_t)(end - at))
+        at += size_at(at);
+    return count && at == end;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- table */
+
+/* The place of a key in its chain, and where a new one goes. */
+static struct entry **place_of(uint64_t key)
+{
+    struct entry **place = &chains[key & (chain_count - 1)];
+
+    while (*place && (*place)->key != key)
+        place = &(*place)->next;
+    return place;
+}
+
+static bool grow(void)
+{
+    uint64_t count = chain_count ? chain_count * 2 : 16, before = chain_count;
+    struct entry **old = chains, **more = calloc(count, sizeof(*more));
+
+    if (!more)
+        return chain_count != 0;
+    chains = more;
+    chain_count = count;
+    for (uint64_t i = 0; i < before; i++) {
+        for (struct entry *entry = old[i], *next; entry; entry = next) {
+            next = entry->next;
+            entry->next = NULL;
+            *place_of(entry->key) = entry;
+        }
+    }
+    free(old);
+    return true;
+}
+
+static int learn(uint64_t key, const uint8_t *bytes, size_t length)
+{
+    struct entry **place, *entry;
+
+    if (entry_count >= chain_count && !grow())
+        return -ENOMEM;
+    place = place_of(key);
+    entry = *place;
+    if (entry) {
+        entry->uses++;
+        entry->disputed |= entry->length != length || memcmp(entry->bytes, bytes, length) != 0;
+        return 0;
+    }
+    entry = calloc(1, sizeof(*entry) + length);
+    if (!entry)
+        return -ENOMEM;
+    entry->key = key;
+    entry->uses = 1;
+    entry->length = length;
+    memcpy(entry->bytes, bytes, length);
+    *place = entry;
+    entry_count++;
+    return 0;
+}
+
+static void hold(void) { pthread_mutex_lock(&lock); }
+
+static void let_go(void) { pthread_mutex_unlock(&lock); }
+
+/* Children drop the handles that they have inherited. */
+static void watch_forks(void) { pthread_atfork(hold, let_go, let_go); }
+
+int link_keys_learn(uint64_t key, const uint8_t *bytes, size_t length)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int result;
+
+    if (!is_whole(bytes, length))
+        return -EINVAL;
+    pthread_once(&once, watch_forks);
+    hold();
+    result = learn(key, bytes, length);
+    let_go();
+    return result;
+}
+
+void link_keys_forget(uint64_t key)
+{
+    struct entry **place, *entry;
+
+    hold();
+    place = chains ? place_of(key) : NULL;
+    entry = place ? *place : NULL;
+    if (entry && --entry->uses == 0) {
+        *place = entry->next;
+        entry_count--;
+        free(entry);
+    }
+    let_go();
+}
+
+static bool find_in(const struct entry *entry, const char *provider, struct link_way_key *way)
+{
+    size_t length = strlen(provider);
+
+    for (const uint8_t *at = entry->bytes; at != entry->bytes + entry->length; at += size_at(at)) {
+        if (at[0] != length || memcmp(at + 1, provider, length) != 0)
+            continue;
+        *way = (struct link_way_key){read_u64(at + 1 + length), read_u64(at + 1 + length + 8)};
+        return true;
+    }
+    return false;
+}
+
+bool link_keys_find(uint64_t key, const char *provider, struct link_way_key *way)
+{
+    const struct entry *entry;
+    bool found;
+
+    hold();
+    entry = chains ? *place_of(key) : NULL;
+    found = entry && !entry->disputed && find_in(entry, provider, way);
+    let_go();
+    return found;
+}

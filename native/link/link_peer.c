@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "link/link_peer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "link/link_index.h"
+#include "link/link_way.h"
+
+static const uint8_t unknown[OFP_IDENTITY_SIZE];
+
+static struct link_endpoint *endpoint_of(const struct ofp_peer *outer) { return link_endpoint_of(outer->endpoint); }
+
+/* ------------------------------------------------------------------------------------------------------- taking apart */
+
+/* Whether the peer is on this host, as far as its address tells: one that does not tell may be. */
+static bool may_be_here(const struct link_domain *domain, const struct link_address *address)
+{
+    return link_is_zero(address->host, LINK_HOST_SIZE) ||
+           (memcmp(address->host, domain->host, LINK_HOST_SIZE) == 0 && !link_is_zero(domain->host, LINK_HOST_SIZE));
+}
+
+static bool is_reachable(const struct link_part *part, const struct ofp_peer *inner)
+{
+    char ignored[OFP_TEXT_MAX];
+
+    if (part->provider->address_check(&part->info, inner->address, inner->address_length) != 0)
+        return false;
+    return !part->provider->reaches ||
+           part->provider->reaches(&part->info, inner->address, inner->address_length, ignored, sizeof(ignored)) == 0;
+}
+
+/* The entries of one device: the first is the address, the rest are others. */
+static struct ofp_other_address *find_entries(struct link_way *way, const struct link_part *part,
+                                              const struct link_address *address, struct ofp_other_address *others)
+{
+    const char *name = part->info.provider;
+    const uint8_t *cursor = NULL;
+    struct link_entry entry;
+
+    way->base.address = NULL;
+    way->base.address_length = 0;
+    way->base.others = others;
+    way->base.other_count = 0;
+    while (link_address_next(address, &cursor, &entry)) {
+        if (!link_entry_is_of(&entry, name, strlen(name)))
+            continue;
+        if (way->base.address) {
+            others[way->base.other_count++] = (struct ofp_other_address){entry.address, entry.length};
+        } else {
+            way->base.address = entry.address;
+            way->base.address_length = entry.length;
+        }
+    }
+    return others + way->base.other_count;
+}
+
+static void set_ways(struct ofp_peer *outer, const struct link_address *address, struct ofp_other_address *others)
+{
+    const struct link_domain *domain = link_domain_of(outer->endpoint->domain);
+    const struct link_endpoint *endpoint = endpoint_of(outer);
+
+    for (uint32_t i = 0; i < endpoint->set->count; i++) {
+        const struct link_part *part = &endpoint->set->parts[i];
+        struct link_way *way = link_way_at(outer, i);
+
+        others = find_entries(way, part, address, others);
+        way->base.connects_only = address->connects_only && !part->within_host;
+        way->reachable =
+            way->base.address && (!part->within_host || may_be_here(domain, address)) && is_reachable(part, &way->base);
+    }
+}
+
+/* Without memory for the index a caller who says no more than this becomes a peer of its own. */
+static void set_identity(struct ofp_peer *outer, const uint8_t *identity, bool is_stated)
+{
+    struct link_index *index = endpoint_of(outer)->index;
+    struct link_peer *peer = link_peer_of(outer);
+
+    link_index_remove(index, peer->identity, outer);
+    memcpy(peer->identity, identity, OFP_IDENTITY_SIZE);
+    peer->is_stated = is_stated;
+    link_index_add(index, identity, outer);
+}
+
+/* No way is in use: providers may look at addresses while they are. */
+static int take_apart(struct ofp_peer *outer)
+{
+    struct link_peer *peer = link_peer_of(outer);
+    struct link_address address;
+    void *copy = malloc(outer->address_length);
+    struct ofp_other_address *others;
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, outer->address, outer->address_length);
+    if (link_address_read(&address, copy, outer->address_length) != 0 ||
+        !(others = calloc(address.count, sizeof(*others)))) {
+        free(copy);
+        return -ENOMEM;
+    }
+    free(peer->address);
+    free(peer->others);
+    peer->address = copy;
+    peer->others = others;
+    peer->stale = false;
+    set_ways(outer, &address, others);
+    if (!link_is_zero(address.identity, OFP_IDENTITY_SIZE))
+        set_identity(outer, address.identity, true);
+    return 0;
+}
+
+int link_peer_open(struct ofp_peer *outer)
+{
+    struct link_endpoint *endpoint = endpoint_of(outer);
+
+    link_peer_of(outer)->outer = outer;
+    for (uint32_t i = 0; i < endpoint->set->count; i++) {
+        struct link_way *way = link_way_at(outer, i);
+
+        way->outer = outer;
+        way->base.endpoint = &link_inner_at(outer->endpoint, i)->base;
+        way->base.index = outer->index;
+        way->base.private = (char *)way + link_align(sizeof(*way));
+    }
+    return take_apart(outer);
+}
+
+void link_peer_close(struct ofp_peer *outer)
+{
+    struct link_peer *peer = link_peer_of(outer);
+
+    free(peer->address);
+    free(peer->others);
+    free(peer->why);
+    free(peer->remedy);
+}
+
+static bool is_idle(const struct ofp_peer *outer)
+{
+    return outer->state == OFP_PEER_UNUSED || outer->state == OFP_PEER_LOST;
+}
+
+void link_peer_readdressed(struct ofp_peer *outer)
+{
+    link_peer_of(outer)->stale = true;
+    if (is_idle(outer))
+        take_apart(outer);
+}
+
+void link_peer_refresh(struct ofp_peer *outer)
+{
+    if (link_peer_of(outer)->stale)
+        take_apart(outer);
+}
+
+int link_peer_connect(struct ofp_peer *outer, char *text, size_t text_size)
+{
+    (void)text, (void)text_size;
+    link_peer_refresh(outer);
+    link_ways_forget(link_peer_of(outer));
+    link_ways_try(outer);
+    return 0;
+}
+
+void link_peer_down(struct ofp_peer *outer)
+{
+    struct link_endpoint *endpoint = endpoint_of(outer);
+    struct link_peer *peer = link_peer_of(outer);
+
+    link_ways_down(outer);
+    link_ways_forget(peer);
+    if (peer->is_stated)
+        return;
+    /* Another one may answer there the next time. */
+    if (endpoint->index)
+        link_index_remove(endpoint->index, peer->identity, outer);
+    memset(peer->identity, 0, OFP_IDENTITY_SIZE);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- who it is */
+
+/* The core knows who calls by a part of the address, or makes a peer of what is known. */
+static struct ofp_peer *stranger(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
+                                 const void *address, size_t length)
+{
+    static const uint8_t no_host[LINK_HOST_SIZE];
+    struct ofp_endpoint *outer = link_inner_of(inner)->outer;
+    uint8_t bytes[LINK_HEAD_SIZE + LINK_ENTRY_HEAD + sizeof(inner->info->provider) + OFP_ADDRESS_MAX];
+    struct link_writer writer;
+
+    if (length > OFP_ADDRESS_MAX)
+        return NULL;
+    link_address_begin(&writer, bytes, sizeof(bytes), no_host, identity, connects_only);
+    link_address_add(&writer, inner->info->provider, address, length);
+    return outer->services->peer_by_address(outer, bytes, writer.length);
+}
+
+struct ofp_peer *link_peer_calls(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
+                                 const void *address, size_t length)
+{
+    const struct link_inner *own = link_inner_of(inner);
+    struct link_endpoint *endpoint = link_endpoint_of(own->outer);
+    bool says = identity && !link_is_zero(identity, OFP_IDENTITY_SIZE);
+    struct ofp_peer *outer = says ? link_index_find(endpoint->index, identity) : NULL;
+    struct link_way *way;
+
+    if (!outer)
+        outer = stranger(inner, says ? identity : unknown, connects_only, address, length);
+    if (outer && says && !link_peer_of(outer)->is_stated)
+        set_identity(outer, identity, false);
+    if (!outer)
+        return NULL;
+    way = link_way_at(outer, own->number);
+    way->base.connects_only = connects_only;
+    way->base.index = outer->index;
+    return &way->base;
+}
+
+int link_peer_answers(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size)
+{
+    struct ofp_peer *outer = link_way_of(inner)->outer, *same;
+    struct link_peer *peer = link_peer_of(outer);
+
+    if (link_is_zero(identity, OFP_IDENTITY_SIZE))
+        return 0;
+    if (peer->is_stated && memcmp(peer->identity, identity, OFP_IDENTITY_SIZE) != 0) {
+        snprintf(text, text_size,
+                 "another endpoint answers at its address than the one that the address was made by: it was opened "
+                 "again, or the machine is a copy; exchange addresses anew");
+        return -ECONNREFUSED;
+    }
+    if (peer->is_stated)
+        return 0;
+    same = link_index_find(endpoint_of(outer)->index, identity);
+    if (same && same != outer) {
+        snprintf(text, text_size, "it is the same endpoint as peer %u, which was met before; send to that one",
+                 same->index);
+        return -ECONNREFUSED;
+    }
+    set_identity(outer, identity, false);
+    return 0;
+}

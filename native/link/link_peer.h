@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers: their addresses taken apart into ways, and who it is that calls or answers. */
+#ifndef LINK_PEER_H
+#define LINK_PEER_H
+
+#include "link/link_objects.h"
+
+/* As of ofp_endpoint_ops. */
+int link_peer_open(struct ofp_peer *outer);
+void link_peer_close(struct ofp_peer *outer);
+void link_peer_readdressed(struct ofp_peer *outer);
+int link_peer_connect(struct ofp_peer *outer, char *text, size_t text_size);
+void link_peer_down(struct ofp_peer *outer);
+
+/* As of ofp_services; `identity`: NULL, or zeros, when the caller has not said. */
+struct ofp_peer *link_peer_calls(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
+                                 const void *address, size_t length);
+int link_peer_answers(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size);
+/* It begins to connect: what is known of its address by now counts. */
+void link_peer_refresh(struct ofp_peer *outer);
+
+#endif

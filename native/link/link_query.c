@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the API says of link. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "object/endpoint.h"
+#include "ofipy/ways.h"
+#include "peer/peer_find.h"
+#include "progress/progress.h"
+#include "provider/provider_registry.h"
+#include "link/link_keys.h"
+#include "link/link_region.h"
+#include "link/link_tables.h"
+#include "link/link_way.h"
+
+int ofp_provider_link(struct ofp_provider **result, char *text, size_t text_size)
+{
+    text[0] = 0;
+    return ofpi_provider_register(link_provider_entry, result, text, text_size);
+}
+
+static bool is_link(const struct ofpi_domain *domain) { return strcmp(domain->base.provider->name, LINK_NAME) == 0; }
+
+/* Of an endpoint that is one of link. */
+static const char *way_to(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
+{
+    const struct ofpi_peer *peer = ofpi_peer_get(endpoint, index, error);
+    const struct link_way *way = peer ? link_way_to(&peer->base) : NULL;
+
+    if (way)
+        return link_way_name(way);
+    if (peer)
+        *error = -EHOSTUNREACH;
+    return NULL;
+}
+
+int ofp_peer_way(struct ofp_endpoint *handle, uint32_t index, char *name, size_t size)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    int result = ofpi_endpoint_enter(endpoint);
+    const char *way;
+
+    if (result)
+        return result;
+    endpoint = endpoint->behind;
+    way = endpoint->info.provider;
+    if (is_link(endpoint->domain))
+        way = way_to(endpoint, index, &result);
+    else if (endpoint->av)
+        ofpi_peer_get(endpoint, index, &result);
+    if (!result)
+        result = (size_t)snprintf(name, size, "%s", way) < size ? 0 : -OFP_ETOOSMALL;
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+int ofp_region_ways(struct ofp_domain *handle, uint32_t id, void *ways, size_t *length)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    const struct ofpi_region *region;
+    size_t room = *length;
+    int result = ofpi_domain_enter(domain);
+
+    *length = 0;
+    if (result)
+        return result;
+    region = ofpi_regions_find(&domain->regions, id);
+    if (!region || !region->open) {
+        result = -OFP_ENOREGION;
+    } else if (is_link(domain)) {
+        *length = room;
+        result = link_region_ways(handle, &region->base, ways, length);
+    }
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+int ofp_remote_ways_learn(uint64_t key, const void *ways, size_t length) { return link_keys_learn(key, ways, length); }
+
+void ofp_remote_ways_forget(uint64_t key) { link_keys_forget(key); }

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "link/link_region.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "link/link_keys.h"
+#include "link/link_objects.h"
+#include "base/log.h"
+#include "base/reason.h"
+#include "object/domain.h"
+#include "ofipy/ofp.h"
+#include "progress/progress.h"
+
+static const struct ofp_domain_ops *ops_of(const struct ofp_domain *device) { return device->provider->domain_ops; }
+
+/* Why a device refused, with limit and remedy where it has said so: `text`, for OFP_TEXT_MAX bytes. */
+static void take_reason(int error, char *text)
+{
+    int code = ofp_explained();
+
+    if (!code || ofp_reason(code, text, OFP_TEXT_MAX) != 1)
+        snprintf(text, OFP_TEXT_MAX, "%s", ofp_strerror(error));
+}
+
+/* What goes that way is copied, or served by this process when it makes progress. */
+static void warn(const struct ofp_domain *device, const struct ofp_region *region, int error, char *text)
+{
+    take_reason(error, text);
+    ofpi_log(
+        OFP_LOG_WARNING, LINK_NAME,
+        "region %u of %llu bytes is not known to %s: what goes that way costs a copy, and peers need this process to "
+        "make progress (%s)",
+        region->id, (unsigned long long)region->length, device->info->provider, text);
+}
+
+static void disown_at(struct ofp_domain *device, struct ofp_region *region)
+{
+    if (device->keeps_above)
+        ops_of(device)->region_disowned(device, region);
+}
+
+/* What a device keeps for operations that may never come gives way. No lock is held here, and that takes it. */
+static void make_room(struct ofp_domain *device)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)device->engine;
+
+    ofpi_lock_acquire(&domain->lock);
+    disown_at(device, NULL);
+    ofpi_domain_leave(domain);
+}
+
+static int open_at(struct ofp_domain *device, struct ofp_region *region)
+{
+    const struct ofp_domain_ops *ops = ops_of(device);
+    struct ofp_region_device *part = ofp_region_device(device, region);
+    int result;
+
+    part->key = region->device[0].key;
+    result = ops->region_open ? ops->region_open(device, region) : 0;
+    if (result == -ENOMEM && device->keeps_above) {
+        make_room(device);
+        result = ops->region_open(device, region);
+    }
+    if (result)
+        *part = (struct ofp_region_device){0};
+    return result;
+}
+
+int link_region_open(struct ofp_domain *outer, struct ofp_region *region)
+{
+    struct link_domain *own = link_domain_of(outer);
+    char why[OFP_TEXT_MAX];
+    int result = 0;
+
+    for (uint32_t i = 0; i < own->set->count; i++) {
+        int one = open_at(&own->devices[i], region);
+
+        if (!one)
+            region->known |= (uint8_t)(1u << i);
+        else
+            warn(&own->devices[i], region, result = one, why);
+    }
+    if (!region->known)
+        ofpi_reason_explain(why);
+    return region->known ? 0 : result;
+}
+
+void link_region_close(struct ofp_domain *outer, struct ofp_region *region)
+{
+    struct link_domain *own = link_domain_of(outer);
+
+    for (uint32_t i = 0; i < own->set->count; i++)
+        if (region->known >> i & 1 && ops_of(&own->devices[i])->region_close)
+            ops_of(&own->devices[i])->region_close(&own->devices[i], region);
+    region->known = 0;
+}
+
+int link_region_publish(struct ofp_domain *outer, struct ofp_region *region)
+{
+    struct link_domain *own = link_domain_of(outer);
+    char why[OFP_TEXT_MAX];
+    int result = 0;
+
+    for (uint32_t i = 0; i < own->set->count; i++) {
+        struct ofp_domain *device = &own->devices[i];
+        int one;
+
+        if (!(region->known >> i & 1))
+            continue;
+        one = ops_of(device)->region_publish ? ops_of(device)->region_publish(device, region) : 0;
+        if (!one)
+            region->published |= (uint8_t)(1u << i);
+        else
+            warn(device, region, result = one, why);
+    }
+    return region->published ? 0 : result;
+}
+
+/* Each of them until it has let go; the core comes again, and does not ask those that have. */
+int link_region_withdraw(struct ofp_domain *outer, struct ofp_region *region)
+{
+    struct link_domain *own = link_domain_of(outer);
+
+    for (uint32_t i = 0; i < own->set->count; i++) {
+        struct ofp_domain *device = &own->devices[i];
+
+        if (region->published >> i & 1 &&
+            (!ops_of(device)->region_withdraw || ops_of(device)->region_withdraw(device, region) != -EAGAIN))
+            region->published &= (uint8_t)~(1u << i);
+    }
+    return region->published ? -EAGAIN : 0;
+}
+
+void link_region_disowned(struct ofp_domain *outer, struct ofp_region *region)
+{
+    struct link_domain *own = link_domain_of(outer);
+
+    for (uint32_t i = 0; i < own->set->count; i++)
+        disown_at(&own->devices[i], region);
+}
+
+int link_region_ways(struct ofp_domain *outer, const struct ofp_region *region, uint8_t *ways, size_t *length)
+{
+    const struct link_domain *own = link_domain_of(outer);
+    size_t room = *length;
+
+    *length = 0;
+    for (uint32_t i = 0; i < own->set->count; i++) {
+        const struct ofp_region_device *part = &region->device[LINK_DEVICE(i)];
+
+        if (!(region->known >> i & 1) || (part->key == region->device[0].key && !part->remote_base))
+            continue;
+        if (room - *length < LINK_WAY_KEY_MAX)
+            return -OFP_ETOOSMALL;
+        *length += link_keys_write(ways + *length, own->infos[i].provider,
+                                   &(struct link_way_key){part->key, part->remote_base});
+    }
+    return 0;
+}
+
+/* The first device that has memory of its own makes it, and the others take it as any other. */
+static struct ofp_domain *maker(struct link_domain *own)
+{
+    for (uint32_t i = 0; i < own->set->count; i++)
+        if (ops_of(&own->devices[i])->memory_allocate)
+            return &own->devices[i];
+    return NULL;
+}
+
+int link_memory_allocate(struct ofp_domain *outer, struct ofp_region *region, char *text, size_t text_size)
+{
+    struct ofp_domain *device = maker(link_domain_of(outer));
+    void *memory;
+
+    if (device)
+        return ops_of(device)->memory_allocate(device, region, text, text_size);
+    memory = mmap(NULL, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        snprintf(text, text_size, "cannot map %llu bytes", (unsigned long long)region->length);
+        return -ENOMEM;
+    }
+    region->base = memory;
+    return 0;
+}
+
+void link_memory_free(struct ofp_domain *outer, struct ofp_region *region)
+{
+    struct ofp_domain *device = maker(link_domain_of(outer));
+
+    if (!device)
+        munmap(region->base, region->length);
+    else if (ops_of(device)->memory_free)
+        ops_of(device)->memory_free(device, region);
+}

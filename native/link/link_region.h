@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A region is one of each device. Cores know it by one key, whichever way a peer comes; a device may have made another key of its own,
+ * which travels beside that one (link_keys.h). Where one of them does not take it the others do. As of ofp_domain_ops.
+ */
+#ifndef LINK_REGION_H
+#define LINK_REGION_H
+
+#include "ofipy/provider.h"
+
+int link_region_open(struct ofp_domain *outer, struct ofp_region *region);
+void link_region_close(struct ofp_domain *outer, struct ofp_region *region);
+int link_region_publish(struct ofp_domain *outer, struct ofp_region *region);
+int link_region_withdraw(struct ofp_domain *outer, struct ofp_region *region);
+void link_region_disowned(struct ofp_domain *outer, struct ofp_region *region);
+int link_memory_allocate(struct ofp_domain *outer, struct ofp_region *region, char *text, size_t text_size);
+/* As ofp_region_ways. */
+int link_region_ways(struct ofp_domain *outer, const struct ofp_region *region, uint8_t *ways, size_t *length);
+void link_memory_free(struct ofp_domain *outer, struct ofp_region *region);
+
+#endif

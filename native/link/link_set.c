@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "link/link_set.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "link/link_objects.h"
+#include "provider/provider_registry.h"
+#include "provider/provider_tables.h"
+
+#define INFOS_MAX 64
+/* What only some machines have. */
+#define DEVICES "verbs"
+#define NAME_SIZE sizeof(((struct ofp_info *)0)->provider)
+
+/* What `link` alone stands for, as far as it is there: a peer is reached by the first of them that it has too. */
+static const char *const preferred[] = {"shm", DEVICES, "tcp"};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct link_set *sets; /* guarded by the lock; never freed */
+
+/* ------------------------------------------------------------------------------------------------------------ names */
+
+/* One of the names, and what its provider offers that can be part. */
+struct candidate {
+    char name[NAME_SIZE];
+    const struct ofp_provider *provider;
+    int count;
+    struct ofp_info infos[INFOS_MAX];
+};
+
+struct candidates {
+    uint32_t count;
+    struct candidate each[LINK_PARTS_MAX];
+};
+
+static int refuse(char *text, size_t text_size, const char *name, const char *why)
+{
+    snprintf(text, text_size, "%s cannot be part of " LINK_NAME ": %s", name, why);
+    return -EINVAL;
+}
+
+static int add_name(struct candidates *all, const char *name, size_t length, char *text, size_t text_size)
+{
+    struct candidate *candidate;
+    char given[OFP_TEXT_MAX / 4];
+
+    snprintf(given, sizeof(given), "%.*s", (int)length, name);
+    if (!length || length >= NAME_SIZE)
+        return refuse(text, text_size, length ? given : "\"\"", "there is no such provider");
+    for (uint32_t i = 0; i < all->count; i++)
+        if (strcmp(all->each[i].name, given) == 0)
+            return refuse(text, text_size, given, "it is named twice");
+    if (all->count == LINK_PARTS_MAX)
+        return refuse(text, text_size, given, "three are the most");
+    candidate = &all->each[all->count++];
+    memcpy(candidate->name, given, length + 1);
+    return 0;
+}
+
+/* The parts of "link" or "link:shm+tcp". */
+static int read_name(struct candidates *all, const char *name, char *text, size_t text_size)
+{
+    const char *rest = strchr(name, ':');
+    int result = 0;
+
+    if (!rest) {
+        for (size_t i = 0; i < sizeof(preferred) / sizeof(preferred[0]); i++)
+            add_name(all, preferred[i], strlen(preferred[i]), text, text_size);
+        return 0;
+    }
+    for (rest++; !result; rest++) {
+        size_t length = strcspn(rest, "+");
+
+        result = add_name(all, rest, length, text, text_size);
+        rest += length;
+        if (!*rest)
+            break;
+    }
+    return result;
+}
+
+/* Why endpoints of this info cannot be part; NULL: they can. */
+static const char *obstacle(const struct ofp_provider *provider, const struct ofp_info *info)
+{
+    const struct ofp_endpoint_ops *ops = ofpi_endpoint_ops(provider, info);
+
+    if (strcmp(provider->name, LINK_NAME) == 0)
+        return "it is made of others itself";
+    if (!(info->ep_types & OFP_EP_RDM))
+        return "it has no endpoints of type rdm";
+    if (info->offloads_matching)
+        return "its transport matches messages itself, so receives cannot be shared with another";
+    if (!ops || ops->eager_peers)
+        return "its peers are made before they are used";
+    return NULL;
+}
+
+static bool is_within_host(const struct ofp_info *info) { return info->address_format == OFP_ADDRESS_SHM; }
+
+/* What the provider offers under this name; of several infos within the host only the first, the network tells them apart. 0: also when it is not available, then `count` is 0 and the text says why. */
+static int ask(struct candidate *candidate, char *text, size_t text_size)
+{
+    size_t own_name = strcspn(candidate->name, ":");
+    struct ofp_info *infos = candidate->infos;
+    const char *why = "there is no such provider, or it was not loaded";
+    int offered, kept = 0;
+
+    candidate->provider = ofpi_provider_find(candidate->name, own_name);
+    if (!candidate->provider)
+        return refuse(text, text_size, candidate->name, why);
+    if (strcmp(candidate->provider->name, LINK_NAME) == 0)
+        return refuse(text, text_size, candidate->name, "it is made of others itself");
+    offered = ofpi_provider_infos(candidate->provider, infos, INFOS_MAX, text, text_size);
+    why = NULL;
+    for (int i = 0; i < offered; i++) {
+        const char *against;
+
+        if (strcmp(infos[i].provider, candidate->name) != 0)
+            continue;
+        against = obstacle(candidate->provider, &infos[i]);
+        if (against)
+            why = against;
+        else if (!kept || !is_within_host(&infos[i]))
+            infos[kept++] = infos[i];
+    }
+    candidate->count = kept;
+    return kept || !why ? 0 : refuse(text, text_size, candidate->name, why);
+}
+
+/* Those that are available; the text says what is missing. */
+static int ask_all(struct candidates *all, bool chosen, char *text, size_t text_size)
+{
+    char why[OFP_TEXT_MAX] = "";
+    uint32_t kept = 0;
+
+    text[0] = 0;
+    for (uint32_t i = 0; i < all->count; i++) {
+        size_t used = strlen(text);
+        int result = ask(&all->each[i], why, sizeof(why));
+
+        if (result && chosen) {
+            snprintf(text, text_size, "%s", why);
+            return result;
+        }
+        if (!all->each[i].count)
+            snprintf(text + used, text_size - used, "%s%s: %.200s", used ? "; " : "", all->each[i].name, why);
+        else if (kept++ < i)
+            all->each[kept - 1] = all->each[i];
+        why[0] = 0;
+    }
+    all->count = kept;
+    return 0;
+}
+
+/* Of several networks only the last is offered in every place: of the others it is the best, or what a node asks for. */
+static void limit(struct candidates *all)
+{
+    bool is_last = true;
+
+    for (uint32_t i = all->count; i-- > 0;) {
+        if (is_within_host(&all->each[i].infos[0]))
+            continue;
+        if (!is_last)
+            all->each[i].count = 1;
+        is_last = false;
+    }
+}
+
+/* Whoever connects is to prove a key, and tcp alone asks for one. */
+static bool is_keyed(void)
+{
+    const char *file = ofpi_param_string("AUTH_KEY_FILE");
+
+    return file && file[0];
+}
+
+/* False: it is not among them. */
+static bool leave_out(struct candidates *all, const char *name)
+{
+    uint32_t at = 0;
+
+    while (at < all->count && strcmp(all->each[at].name, name) != 0)
+        at++;
+    if (at == all->count)
+        return false;
+    all->count--;
+    memmove(&all->each[at], &all->each[at + 1], (all->count - at) * sizeof(all->each[0]));
+    return true;
+}
+
+/* --------------------------------------------------------------------------------------------------------- composing */
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* "shm+eth0" in place of "shm". */
+static void append(char *to, size_t size, const char *text)
+{
+    size_t used = strlen(to);
+
+    snprintf(to + used, size - used, "%s%s", used ? "+" : "", text);
+}
+
+/* The weaker of both, but they reach whom either reaches. */
+static void weaken(struct ofp_info *whole, const struct ofp_info *part)
+{
+    uint64_t reach = OFP_CAP_LOCAL_COMM | OFP_CAP_REMOTE_COMM;
+
+    append(whole->fabric, sizeof(whole->fabric), part->fabric);
+    append(whole->domain, sizeof(whole->domain), part->domain);
+    append(whole->protocol, sizeof(whole->protocol), part->protocol);
+    whole->caps = (whole->caps & part->caps & ~reach) | ((whole->caps | part->caps) & reach);
+    whole->msg_order &= part->msg_order;
+    whole->rma_order &= part->rma_order;
+    whole->atomic_order &= part->atomic_order;
+    whole->max_msg_size = least(whole->max_msg_size, part->max_msg_size);
+    whole->max_rma_size = least(whole->max_rma_size, part->max_rma_size);
+    whole->max_atomic_size = least(whole->max_atomic_size, part->max_atomic_size);
+    whole->inject_size = least(whole->inject_size, part->inject_size);
+    whole->tx_size = least(whole->tx_size, part->tx_size);
+    whole->rx_size = least(whole->rx_size, part->rx_size);
+    whole->segment_limit = least(whole->segment_limit, part->segment_limit);
+    whole->remote_segment_limit = least(whole->remote_segment_limit, part->remote_segment_limit);
+    whole->cq_data_size = least(whole->cq_data_size, part->cq_data_size);
+    whole->wait_fd &= part->wait_fd;
+}
+
+static void compose_info(struct link_set *set, const char *name, uint32_t rank)
+{
+    struct ofp_info *whole = &set->info;
+
+    *whole = set->parts[0].info;
+    whole->fabric[0] = whole->domain[0] = whole->protocol[0] = 0;
+    snprintf(whole->provider, sizeof(whole->provider), "%s", name);
+    for (uint32_t i = 0; i < set->count; i++)
+        weaken(whole, &set->parts[i].info);
+    whole->protocol_version = 1;
+    whole->ep_types = OFP_EP_RDM;
+    whole->emulated_caps = 0;
+    whole->max_private_data = 0;
+    whole->mr_key_size = sizeof(((struct ofp_region_device *)0)->key); /* the core's, whatever devices make */
+    whole->address_format = OFP_ADDRESS_OPAQUE;
+    whole->rank = rank;
+    whole->provider_data[0] = whole->provider_data[1] = 0;
+}
+
+static void lay_out(struct link_set *set, const struct ofp_endpoint_ops *ops)
+{
+    size_t endpoint = link_align(ops->endpoint_size), peer = link_align(ops->peer_size);
+
+    set->ops = *ops;
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct link_part *part = &set->parts[i];
+
+        part->ops = ofpi_endpoint_ops(part->provider, &part->info);
+        part->within_host = is_within_host(&part->info);
+        part->endpoint_offset = endpoint;
+        part->way_offset = peer;
+        endpoint += link_align(sizeof(struct link_inner)) + link_align(part->ops->endpoint_size);
+        peer += link_align(sizeof(struct link_way)) + link_align(part->ops->peer_size);
+        set->ops.internal_channel &= part->ops->internal_channel;
+    }
+    set->ops.endpoint_size = endpoint;
+    set->ops.peer_size = peer;
+}
+
+static bool is_same(const struct link_set *a, const struct link_set *b)
+{
+    if (a->count != b->count || a->info.rank != b->info.rank || strcmp(a->info.provider, b->info.provider) != 0)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->parts[i].provider != b->parts[i].provider ||
+            memcmp(&a->parts[i].info, &b->parts[i].info, sizeof(a->parts[i].info)) != 0)
+            return false;
+    return true;
+}
+
+/* The one that is kept, of this content. NULL: out of memory. */
+static const struct link_set *keep(const struct link_set *set)
+{
+    struct link_set *found;
+
+    pthread_mutex_lock(&lock);
+    for (found = sets; found && !is_same(found, set); found = found->next)
+        ;
+    if (!found && (found = malloc(sizeof(*found)))) {
+        *found = *set;
+        found->number = sets ? sets->number + 1 : 1;
+        found->info.provider_data[0] = found->number;
+        found->next = sets;
+        sets = found;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+const struct link_set *link_set_of(const struct ofp_info *info)
+{
+    const struct link_set *set;
+
+    pthread_mutex_lock(&lock);
+    for (set = sets; set && set->number != info->provider_data[0]; set = set->next)
+        ;
+    pthread_mutex_unlock(&lock);
+    return set;
+}
+
+/* The set number `which` of all combinations, in which the devices of the last part change fastest. False: there is none. */
+static bool combine(const struct candidates *all, uint32_t which, struct link_set *set)
+{
+    for (uint32_t i = all->count; i-- > 0;) {
+        uint32_t count = (uint32_t)all->each[i].count;
+
+        set->parts[i].provider = all->each[i].provider;
+        set->parts[i].info = all->each[i].infos[which % count];
+        which /= count;
+    }
+    set->count = all->count;
+    return which == 0;
+}
+
+/* Behind `count` infos that are there already; returns how many there are then. */
+static int compose_all(const struct candidates *all, const char *name, const struct ofp_endpoint_ops *ops,
+                       struct ofp_info *infos, int count, int max)
+{
+    for (uint32_t which = 0; all->count && count < max; which++) {
+        struct link_set set = {0};
+        const struct link_set *kept;
+
+        if (!combine(all, which, &set))
+            break;
+        compose_info(&set, name, (uint32_t)count);
+        lay_out(&set, ops);
+        kept = keep(&set);
+        if (!kept)
+            return -ENOMEM;
+        infos[count++] = kept->info;
+    }
+    return count;
+}
+
+int link_sets_find(const char *name, const struct ofp_endpoint_ops *ops, struct ofp_info *infos, int max, char *text,
+                   size_t text_size)
+{
+    struct candidates *all = calloc(1, sizeof(*all));
+    bool chosen = strchr(name, ':') != NULL;
+    int result;
+
+    if (!all)
+        return -ENOMEM;
+    result = read_name(all, name, text, text_size);
+    if (!result)
+        result = ask_all(all, chosen, text, text_size);
+    if (result) {
+        result = 0;
+    } else {
+        if (!chosen && is_keyed() && leave_out(all, DEVICES))
+            ofpi_log(OFP_LOG_INFO, LINK_NAME, DEVICES " is left out, since it proves no key (OFIPY_AUTH_KEY_FILE)");
+        limit(all);
+        result = compose_all(all, name, ops, infos, 0, max);
+        /* Without devices too, for programs that need what endpoints over those lack. */
+        if (result >= 0 && !chosen && leave_out(all, DEVICES))
+            result = compose_all(all, name, ops, infos, result, max);
+    }
+    free(all);
+    return result;
+}
+
+/* ---------------------------------------------------------------------------------------------------- at a node of this host */
+
+/* Narrow one device: its own info, or another of its provider's, that can be there. */
+static int part_at_node(struct link_part *part, const char *node, char *text, size_t text_size)
+{
+    struct candidate *candidate;
+    struct ofp_info own = part->info;
+    int result = -EOPNOTSUPP;
+
+    if (!part->provider->at_node) {
+        snprintf(text, text_size, "provider %s cannot be told at which address of this host to listen", own.provider);
+        return result;
+    }
+    result = part->provider->at_node(&own, node, text, text_size);
+    candidate = result ? calloc(1, sizeof(*candidate)) : NULL;
+    if (candidate) {
+        char ignored[OFP_TEXT_MAX];
+
+        memcpy(candidate->name, own.provider, sizeof(candidate->name));
+        if (ask(candidate, ignored, sizeof(ignored)) != 0)
+            candidate->count = 0;
+        for (int i = 0; i < candidate->count && result; i++) {
+            own = candidate->infos[i];
+            result = part->provider->at_node(&own, node, ignored, sizeof(ignored));
+        }
+        free(candidate);
+    }
+    if (!result)
+        part->info = own;
+    return result;
+}
+
+static bool has_network(const struct link_set *set)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        if (!set->parts[i].within_host)
+            return true;
+    return false;
+}
+
+/*
+ * Where there are networks, a node says where they are to listen; memory is at every address of the host. A network that cannot be there
+ * is left out, unless none can.
+ */
+static int narrow(struct link_set *set, const char *node, char *text, size_t text_size)
+{
+    bool networks = has_network(set), found = false;
+    uint32_t kept = 0;
+    int result = 0;
+
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct link_part part = set->parts[i];
+        bool is_asked = !part.within_host || !networks;
+
+        result = is_asked ? part_at_node(&part, node, text, text_size) : 0;
+        if (!result)
+            set->parts[kept++] = part;
+        else
+            ofpi_log(OFP_LOG_INFO, LINK_NAME, "endpoints at %s have no way over %s: %s", node, part.info.provider,
+                     text);
+        found |= is_asked && !result;
+    }
+    set->count = kept;
+    return found ? 0 : result;
+}
+
+int link_set_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
+{
+    const struct link_set *given = link_set_of(info), *kept;
+    struct ofp_endpoint_ops ops;
+    struct link_set set;
+    uint64_t emulated;
+    int result = given ? 0 : -EINVAL;
+
+    if (result)
+        return result;
+    set = *given;
+    result = narrow(&set, node, text, text_size);
+    if (result)
+        return result;
+    ops = given->ops;
+    ops.endpoint_size = sizeof(struct link_endpoint);
+    ops.peer_size = sizeof(struct link_peer);
+    compose_info(&set, given->info.provider, given->info.rank);
+    lay_out(&set, &ops);
+    kept = keep(&set);
+    if (!kept)
+        return -ENOMEM;
+    emulated = info->emulated_caps;
+    *info = kept->info;
+    info->caps |= emulated;
+    info->emulated_caps = emulated;
+    return 0;
+}

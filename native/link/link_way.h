@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which way a peer is reached: chosen when it connects, given up for the next one while it has not been up, fixed from then until
+ * the loss of the peer. What the core does with the states of a peer, link does with those of a way.
+ *
+ *     outer        ways
+ *     CONNECTING   one that we try, and those by which the peer has called
+ *     UP           `taken` is up; others may be, by which the peer sends
+ *     LOST         none is CONNECTING or UP
+ */
+#ifndef LINK_WAY_H
+#define LINK_WAY_H
+
+#include "link/link_objects.h"
+
+/* Try the ways, in their order. It ends in peer_up, peer_absent or peer_lost of the outer peer, maybe before it returns. */
+void link_ways_try(struct ofp_peer *outer);
+/* A new incarnation begins, or none does any more: nothing is known of former attempts. */
+void link_ways_forget(struct link_peer *peer);
+/* As of peer_down: those that are CONNECTING or UP go down. */
+void link_ways_down(struct ofp_peer *outer);
+/* The way that is taken, or would be, as far as the address tells; NULL: there is none. */
+const struct link_way *link_way_to(const struct ofp_peer *outer);
+
+/* What providers tell; as of struct ofp_services. */
+void link_way_connecting(struct ofp_peer *inner);
+void link_way_up(struct ofp_peer *inner);
+void link_way_absent(struct ofp_peer *inner, const char *text);
+void link_way_lost(struct ofp_peer *inner, int error, bool process_gone, const char *text);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Steps that the measuring loops share. */
+#include "measure.h"
+
+#include <errno.h>
+
+#include "ofipy/objects.h"
+#include "ofipy/ofp.h"
+
+#define ROWS 64
+
+int ofpi_measure_post(struct ofp_endpoint *endpoint, const struct ofp_operation *ops, uint64_t count)
+{
+    while (count) {
+        int64_t accepted = ofp_post(endpoint, ops, count);
+
+        if (accepted < 0 && accepted != -EAGAIN)
+            return (int)accepted;
+        if (accepted > 0) {
+            ops += accepted;
+            count -= (uint64_t)accepted;
+        }
+        if (count)
+            ofp_domain_progress(endpoint->domain);
+    }
+    return 0;
+}
+
+int ofpi_measure_take(struct ofp_cq *cq, uint64_t *receives_open, uint64_t *others_open)
+{
+    struct ofp_completion rows[ROWS];
+    bool expired;
+    int64_t count = ofp_cq_wait(cq, rows, ROWS, 1, -1, &expired);
+
+    for (int64_t i = 0; i < count; i++) {
+        if (rows[i].error)
+            return -rows[i].error;
+        if (rows[i].flags & OFP_COMPLETED_RECV)
+            --*receives_open;
+        else
+            --*others_open;
+    }
+    return count < 0 ? (int)count : 0;
+}
+
+static struct ofp_operation outgoing(const struct ofp_measure_attr *attr, uint64_t length)
+{
+    struct ofp_operation op = {.peer = attr->peer,
+                               .region = attr->send_region,
+                               .offset = attr->send_region ? attr->send_offset : (uint64_t)(uintptr_t)attr->send_buffer,
+                               .length = length,
+                               .flags = attr->flags};
+
+    if (!op.flags && length <= attr->endpoint->info->inject_size)
+        op.flags = OFP_INJECT;
+    return op;
+}
+
+static struct ofp_operation incoming(const struct ofp_measure_attr *attr, uint64_t length)
+{
+    return (struct ofp_operation){.peer = attr->peer,
+                                  .region = attr->receive_region,
+                                  .offset = attr->receive_region ? attr->receive_offset
+                                                                 : (uint64_t)(uintptr_t)attr->receive_buffer,
+                                  .length = length};
+}
+
+struct ofp_operation ofpi_measure_send(const struct ofp_measure_attr *attr, uint64_t length)
+{
+    struct ofp_operation op = outgoing(attr, length);
+
+    op.op = attr->untagged ? OFP_SEND : OFP_TSEND;
+    op.tag = attr->tag;
+    return op;
+}
+
+struct ofp_operation ofpi_measure_recv(const struct ofp_measure_attr *attr, uint64_t length)
+{
+    struct ofp_operation op = incoming(attr, length);
+
+    op.op = attr->untagged ? OFP_RECV : OFP_TRECV;
+    op.tag = attr->tag;
+    return op;
+}
+
+struct ofp_operation ofpi_measure_remote(const struct ofp_measure_attr *attr, uint16_t code)
+{
+    struct ofp_operation op = code == OFP_READ ? incoming(attr, attr->length) : outgoing(attr, attr->length);
+
+    op.op = code;
+    op.remote_offset = attr->remote_offset;
+    op.remote_key = attr->remote_key;
+    return op;
+}

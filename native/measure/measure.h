@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Steps that the measuring loops share; like a program's own they take no lock. */
+#ifndef OFPI_MEASURE_H
+#define OFPI_MEASURE_H
+
+#include "ofipy/measure.h"
+
+/* Post all of these, with progress in between while there is no room. */
+int ofpi_measure_post(struct ofp_endpoint *endpoint, const struct ofp_operation *ops, uint64_t count);
+
+/* Wait for completions and take what came off both counts, receives and all others; an error row is an error. */
+int ofpi_measure_take(struct ofp_cq *cq, uint64_t *receives_open, uint64_t *others_open);
+
+/*
+ * A send of `length` bytes from send_buffer. Where no level of completion is asked for it is injected if the provider does
+ * that without a copy of the core's.
+ */
+struct ofp_operation ofpi_measure_send(const struct ofp_measure_attr *attr, uint64_t length);
+
+/* A receive of `length` bytes into receive_buffer. */
+struct ofp_operation ofpi_measure_recv(const struct ofp_measure_attr *attr, uint64_t length);
+
+/* A write of all of send_buffer, or a read into all of receive_buffer: the same of it as of a message. */
+struct ofp_operation ofpi_measure_remote(const struct ofp_measure_attr *attr, uint16_t op);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What matching costs at a given depth.
+ *
+ * A receive context of its own holds `depth` receives (or unexpected messages) from one source. One iteration is the
+ * arrival of a message of 8 bytes, its match, the copy, the completion, which is checked and counted, and the post that
+ * makes up for the receive; so the depth stays. A sweep goes once through all of them, newest first; as each is
+ * replaced on the way the next sweep runs in the other direction. So between two uses of the same entry lie, on
+ * average, as many others as the depth, and what the caches no longer hold is paid for. Not included: a transport, and
+ * the completion queue. Receives do have memory of their own, 8 bytes each.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "match/receive_context.h"
+#include "match/receive_post.h"
+#include "ofipy/measure.h"
+
+#define MESSAGE_BYTES 8
+#define IGNORED_BITS 8
+#define SOURCE 1u
+
+struct match_mode {
+    const char *name;
+    bool unexpected; /* the messages wait, not the receives */
+    bool same_tag;
+    uint32_t source;
+    uint64_t ignore;
+};
+
+static const struct match_mode match_modes[] = {
+    {.name = "expected", .source = SOURCE},
+    {.name = "unexpected", .source = SOURCE, .unexpected = true},
+    {.name = "same-tag", .source = SOURCE, .same_tag = true},
+    {.name = "any-source", .source = OFP_PEER_ANY},
+    {.name = "masked", .source = SOURCE, .ignore = (1 << IGNORED_BITS) - 1},
+};
+
+struct match_loop {
+    const struct match_mode *mode;
+    struct ofpi_receive_context *context;
+    struct ofp_endpoint endpoint;
+    struct ofp_peer peer;
+    uint64_t depth;
+    uint64_t (*memory)[MESSAGE_BYTES / sizeof(uint64_t)]; /* of every receive */
+    uint64_t place;                                       /* which receive or message is next */
+    bool upwards;
+    uint64_t tag; /* of the message that shall complete next */
+    uint64_t completions;
+};
+
+static void count_completion(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion)
+{
+    struct match_loop *loop = endpoint->private;
+
+    (void)op_flags;
+    if (!completion->error && completion->tag == loop->tag && completion->length == MESSAGE_BYTES)
+        loop->completions++;
+}
+
+static uint64_t tag_of(const struct match_loop *loop, uint64_t place)
+{
+    return loop->mode->same_tag ? 0 : place << IGNORED_BITS;
+}
+
+static int post(struct match_loop *loop, uint64_t place)
+{
+    struct ofp_operation op = {
+        .op = OFP_TRECV,
+        .peer = loop->mode->source,
+        .context = place,
+        .tag = tag_of(loop, place),
+        .ignore = loop->mode->ignore,
+    };
+    struct iovec iov = {loop->memory[place], MESSAGE_BYTES};
+    struct ofp_region *region = NULL;
+    struct ofp_transfer transfer = {
+        .op = &op, .iov = &iov, .regions = &region, .iov_count = 1, .length = MESSAGE_BYTES};
+
+    return ofpi_receive_post(loop->context, &loop->endpoint, &transfer);
+}
+
+static int arrive(struct match_loop *loop, uint64_t place)
+{
+    struct ofp_message message = {
+        .peer = &loop->peer,
+        .source = SOURCE,
+        .channel = OFP_CHANNEL_TAGGED,
+        .tag = tag_of(loop, place) | (place & loop->mode->ignore),
+        .length = MESSAGE_BYTES,
+    };
+    uint64_t payload = place;
+
+    return ofpi_message_arrived(loop->context, &loop->endpoint, &message, &payload);
+}
+
+/* What waits: a receive, or a message. */
+static int put(struct match_loop *loop, uint64_t place)
+{
+    return loop->mode->unexpected ? arrive(loop, place) : post(loop, place);
+}
+
+static int take(struct match_loop *loop, uint64_t place)
+{
+    loop->tag = tag_of(loop, place) | (place & loop->mode->ignore);
+    return loop->mode->unexpected ? post(loop, place) : arrive(loop, place);
+}
+
+static void step(struct match_loop *loop)
+{
+    if (loop->upwards ? loop->place + 1 < loop->depth : loop->place > 0)
+        loop->place += loop->upwards ? 1 : UINT64_MAX;
+    else
+        loop->upwards = !loop->upwards;
+}
+
+static int run(struct match_loop *loop, uint64_t iterations)
+{
+    int result = 0;
+
+    loop->completions = 0;
+    for (uint64_t i = 0; i < iterations && !result; i++) {
+        result = take(loop, loop->place);
+        if (!result)
+            result = put(loop, loop->place);
+        step(loop);
+    }
+    if (!result && loop->completions != iterations)
+        result = -EPROTO;
+    return result;
+}
+
+static int64_t measure(struct match_loop *loop, uint64_t iterations)
+{
+    uint64_t begin;
+    int result = 0;
+
+    for (uint64_t i = 0; i < loop->depth && !result; i++)
+        result = put(loop, i);
+    loop->place = loop->depth - 1;
+    if (!result)
+        result = run(loop, loop->depth); /* memory and tables as they will stay */
+    if (result)
+        return result;
+    begin = ofpi_now();
+    result = run(loop, iterations);
+    return result ? result : (int64_t)(ofpi_now() - begin);
+}
+
+static const struct match_mode *find_mode(const char *name)
+{
+    for (size_t i = 0; i < sizeof(match_modes) / sizeof(match_modes[0]); i++) {
+        if (!strcmp(match_modes[i].name, name))
+            return &match_modes[i];
+    }
+    return NULL;
+}
+
+int64_t ofp_measure_match(const char *mode, uint64_t depth, uint64_t iterations)
+{
+    struct match_loop loop = {.mode = find_mode(mode), .depth = depth};
+    struct ofpi_receive_context_attr attr = {
+        .unexpected_limit = UINT64_MAX, .announcement_limit = UINT64_MAX, .complete = count_completion};
+    int64_t result;
+
+    if (!loop.mode || !depth || !iterations)
+        return -EINVAL;
+    loop.endpoint.private = &loop;
+    loop.peer = (struct ofp_peer){.endpoint = &loop.endpoint, .index = SOURCE, .state = OFP_PEER_UP};
+    loop.memory = calloc(depth, sizeof(*loop.memory));
+    if (!loop.memory)
+        return -ENOMEM;
+    result = ofpi_receive_context_open(&attr, &loop.context);
+    if (!result) {
+        result = measure(&loop, iterations);
+        ofpi_receive_context_close(loop.context);
+    }
+    free(loop.memory);
+    return result;
+}

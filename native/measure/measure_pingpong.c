@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A ping-pong of messages in C over the public calls: what the core costs without Python. */
+#include "base/clock.h"
+#include "measure.h"
+#include "ofipy/ofp.h"
+
+#define AHEAD 2 /* receives */
+
+struct pingpong {
+    const struct ofp_measure_attr *attr;
+    struct ofp_operation send, receive;
+    uint64_t sends_open; /* sends whose completion has not been read */
+};
+
+static int wait_receive(struct pingpong *loop)
+{
+    uint64_t receives_open = 1;
+    int result = 0;
+
+    while (receives_open && !result)
+        result = ofpi_measure_take(loop->attr->cq, &receives_open, &loop->sends_open);
+    return result;
+}
+
+static int send(struct pingpong *loop)
+{
+    if (!(loop->send.flags & OFP_INJECT))
+        loop->sends_open++;
+    return ofpi_measure_post(loop->attr->endpoint, &loop->send, 1);
+}
+
+/*
+ * What the other side waits for goes first. Two receives are posted at the start and one behind each answer, as a program
+ * that knows what comes would. `left` round trips begin with this one.
+ */
+static int exchange(struct pingpong *loop, uint64_t left)
+{
+    int result = wait_receive(loop);
+
+    if (!result && (left > 1 || !loop->attr->first))
+        result = send(loop);
+    if (!result && left > AHEAD)
+        result = ofpi_measure_post(loop->attr->endpoint, &loop->receive, 1);
+    return result;
+}
+
+static int begin(struct pingpong *loop)
+{
+    int result = 0;
+
+    for (uint64_t i = 0; i < AHEAD && i < loop->attr->iterations && !result; i++)
+        result = ofpi_measure_post(loop->attr->endpoint, &loop->receive, 1);
+    return result;
+}
+
+int64_t ofp_measure_pingpong(const struct ofp_measure_attr *attr)
+{
+    struct pingpong loop = {
+        .attr = attr, .send = ofpi_measure_send(attr, attr->length), .receive = ofpi_measure_recv(attr, attr->length)};
+    uint64_t started, last, none = 0;
+    int result = begin(&loop);
+
+    started = last = ofpi_now();
+    if (attr->first && attr->iterations && !result)
+        result = send(&loop);
+    for (uint64_t i = 0; i < attr->iterations && !result; i++) {
+        result = exchange(&loop, attr->iterations - i);
+        if (attr->nanoseconds) {
+            uint64_t now = ofpi_now();
+
+            attr->nanoseconds[i] = now - last;
+            last = now;
+        }
+    }
+    last = ofpi_now();
+    while (loop.sends_open && !result)
+        result = ofpi_measure_take(attr->cq, &none, &loop.sends_open);
+    return result ? result : (int64_t)(last - started);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Windows of messages one way, an empty one back behind each, in C over the public calls. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "measure.h"
+#include "ofipy/ofp.h"
+
+#define BLOCK 64 /* records of one post */
+
+static int post_all(const struct ofp_measure_attr *attr, struct ofp_operation op)
+{
+    struct ofp_operation ops[BLOCK];
+    int result = 0;
+
+    for (uint64_t i = 0; i < BLOCK && i < attr->depth; i++)
+        ops[i] = op;
+    for (uint64_t left = attr->depth; left && !result;) {
+        uint64_t count = left < BLOCK ? left : BLOCK;
+
+        result = ofpi_measure_post(attr->endpoint, ops, count);
+        left -= count;
+    }
+    return result;
+}
+
+static int finish(const struct ofp_measure_attr *attr, uint64_t receives_open, uint64_t sends_open)
+{
+    int result = 0;
+
+    while ((receives_open || sends_open) && !result)
+        result = ofpi_measure_take(attr->cq, &receives_open, &sends_open);
+    return result;
+}
+
+static int send_window(const struct ofp_measure_attr *attr)
+{
+    struct ofp_operation message = ofpi_measure_send(attr, attr->length);
+    struct ofp_operation acknowledgement = ofpi_measure_recv(attr, 0);
+    int result = ofpi_measure_post(attr->endpoint, &acknowledgement, 1);
+
+    if (!result)
+        result = post_all(attr, message);
+    return result ? result : finish(attr, 1, message.flags & OFP_INJECT ? 0 : attr->depth);
+}
+
+static int receive_window(const struct ofp_measure_attr *attr)
+{
+    struct ofp_operation acknowledgement = ofpi_measure_send(attr, 0);
+    int result = post_all(attr, ofpi_measure_recv(attr, attr->length));
+
+    if (!result)
+        result = finish(attr, attr->depth, 0);
+    return result ? result : ofpi_measure_post(attr->endpoint, &acknowledgement, 1);
+}
+
+int64_t ofp_measure_stream(const struct ofp_measure_attr *attr)
+{
+    uint64_t started = ofpi_now(), last = started;
+    int result = attr->depth ? 0 : -EINVAL;
+
+    for (uint64_t i = 0; i < attr->iterations && !result; i++) {
+        result = attr->first ? send_window(attr) : receive_window(attr);
+        if (attr->nanoseconds) {
+            uint64_t now = ofpi_now();
+
+            attr->nanoseconds[i] = now - last;
+            last = now;
+        }
+    }
+    return result ? result : (int64_t)(ofpi_now() - started);
+}

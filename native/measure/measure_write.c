@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A ping-pong of writes in C over the public calls. Each side writes into memory that the other has lent, the last 8 bytes
+ * a number, and spins on its own until the same number is there: of one write no transport that is worth measuring delivers
+ * the end before the rest. Of lengths that are no multiple of 8 the last byte has to do: the sides take turns, so that no
+ * number is taken for the one that is 256 before it.
+ */
+#include <errno.h>
+#include <stdalign.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "measure.h"
+#include "ofipy/atomics.h"
+#include "ofipy/ofp.h"
+
+#define ROWS 4
+#define LOOKS 256 /* at the memory between two at the queue, where a failed write would show */
+
+struct write_loop {
+    const struct ofp_measure_attr *attr;
+    struct ofp_operation write;
+    char *number; /* at the end of what is written */
+    size_t width; /* its bytes: 8, or 1 */
+    const void *landing;
+    uint64_t turn;
+    uint64_t open; /* writes whose completion has not been read */
+};
+
+static int look_at_queue(struct write_loop *loop)
+{
+    struct ofp_completion rows[ROWS];
+    int64_t count = ofp_cq_read(loop->attr->cq, rows, ROWS);
+
+    for (int64_t i = 0; i < count; i++)
+        if (rows[i].error)
+            return -rows[i].error;
+    return count < 0 && count != -EAGAIN ? (int)count : 0;
+}
+
+static bool has_landed(const struct write_loop *loop)
+{
+    if (loop->width == 1)
+        return ofp_load_acquire((const _Atomic uint8_t *)loop->landing) == (uint8_t)loop->turn;
+    return ofp_load_acquire((const _Atomic uint64_t *)loop->landing) == loop->turn;
+}
+
+/* Pairs with whatever the peer's transport does last in a write; nothing but the number is read behind it. */
+static int wait_landing(struct write_loop *loop)
+{
+    int result = 0;
+
+    while (!result) {
+        for (int i = 0; i < LOOKS; i++)
+            if (has_landed(loop))
+                return 0;
+        result = look_at_queue(loop);
+    }
+    return result;
+}
+
+static int write_turn(struct write_loop *loop)
+{
+    uint64_t none = 0;
+    int result;
+
+    if (loop->width == 1)
+        *loop->number = (char)loop->turn;
+    else
+        memcpy(loop->number, &loop->turn, sizeof(loop->turn));
+    if (!(loop->write.flags & OFP_INJECT))
+        loop->open++;
+    result = ofpi_measure_post(loop->attr->endpoint, &loop->write, 1);
+    while (loop->open && !result)
+        result = ofpi_measure_take(loop->attr->cq, &none, &loop->open);
+    return result;
+}
+
+static int exchange(struct write_loop *loop)
+{
+    int result = 0;
+
+    loop->turn++;
+    if (loop->attr->first)
+        result = write_turn(loop);
+    if (!result)
+        result = wait_landing(loop);
+    if (!result && !loop->attr->first)
+        result = write_turn(loop);
+    return result;
+}
+
+int64_t ofp_measure_write(const struct ofp_measure_attr *attr)
+{
+    const size_t width = attr->length % sizeof(uint64_t) ? 1 : sizeof(uint64_t);
+    struct write_loop loop = {.attr = attr, .write = ofpi_measure_remote(attr, OFP_WRITE), .width = width};
+    uint64_t started, last;
+    int result = 0;
+
+    if (!attr->length || (width > 1 && (uintptr_t)attr->receive_buffer % alignof(uint64_t)))
+        return -EINVAL;
+    loop.number = (char *)attr->send_buffer + attr->length - width;
+    loop.landing = (char *)attr->receive_buffer + attr->length - width;
+    if (width == 1)
+        loop.turn = (uint8_t)*loop.number;
+    else
+        memcpy(&loop.turn, loop.number, sizeof(loop.turn));
+    started = last = ofpi_now();
+    for (uint64_t i = 0; i < attr->iterations && !result; i++) {
+        result = exchange(&loop);
+        if (attr->nanoseconds) {
+            uint64_t now = ofpi_now();
+
+            attr->nanoseconds[i] = now - last;
+            last = now;
+        }
+    }
+    return result ? result : (int64_t)(ofpi_now() - started);
+}

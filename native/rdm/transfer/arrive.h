@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each packet means. */
+#ifndef OFPI_RDM_ARRIVE_H
+#define OFPI_RDM_ARRIVE_H
+
+#include "rdm/transfer/rdm.h"
+
+/* A packet on a path of ours that is not dropped; its buffer is posted again, now or when it has been dealt with. */
+void ofpi_rdm_arrive(struct ofpi_rdm_path *path, struct ofpi_packet *packet);
+/* Requests that wait. Returns how many are dealt with. */
+int ofpi_rdm_arrive_rest(struct ofpi_rdm_path *path);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rdm/transfer/endpoint.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "rdm/transfer/arrive.h"
+#include "rdm/transfer/meeting.h"
+#include "rdm/transfer/move.h"
+#include "rdm/transfer/path.h"
+#include "rdm/transfer/push.h"
+#include "rdm/transfer/request.h"
+#include "rdm/transfer/rma.h"
+#include "rdm/transfer/send.h"
+
+/*
+ * -------------------------------------------------------------------------------------------- what the channel tells
+ */
+
+static void arrived(struct ofpi_channel *channel, struct ofpi_path *base, struct ofpi_packet *packet,
+                    const void *address, size_t address_length)
+{
+    struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
+
+    (void)address, (void)address_length;
+    if (!path || !base->peer) {
+        ofpi_rdm_post_again((struct ofpi_rdm_endpoint *)channel, packet);
+        return;
+    }
+    /* It knows that we accepted, whatever the device tells of that later. */
+    if (path->state == OFPI_RDM_BEGUN)
+        ofpi_rdm_confirmed(base);
+    ofpi_rdm_arrive(path, packet);
+}
+
+static void closed(struct ofpi_path *base)
+{
+    struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
+
+    ofpi_rdm_moves_end(path);
+    ofpi_rdm_path_free(path);
+}
+
+static const struct ofpi_channel_user user = {
+    .arrived = arrived,
+    .sent = ofpi_rdm_sent,
+    .moved = ofpi_rdm_moved,
+    .requested = ofpi_rdm_requested,
+    .accepted = ofpi_rdm_accepted,
+    .refused = ofpi_rdm_refused,
+    .confirmed = ofpi_rdm_confirmed,
+    .broken = ofpi_rdm_broken,
+    .closed = closed,
+};
+
+/* ---------------------------------------------------------------------------------------------- opening and closing */
+
+uint64_t ofpi_rdm_eager_size(const struct ofpi_channel_limits *limits)
+{
+    return limits->packet_size - OFPI_RDM_EAGER_HEADER;
+}
+
+/* The channel's limits, as far as nothing could work without them. */
+static int check(const struct ofpi_rdm_attr *attr, char *text, size_t text_size)
+{
+    const struct ofpi_channel_limits *limits = &attr->limits;
+
+    if ((attr->ops->properties & OFPI_CHANNEL_FULL) != OFPI_CHANNEL_FULL) {
+        snprintf(text, text_size, "the channel is not reliable, ordered and connected; a session has to stand upon it");
+        return -EOPNOTSUPP;
+    }
+    if (limits->packet_size >= OFPI_RDM_PACKET_MIN && limits->receive_size >= OFPI_CREDIT_PATH_LEAST &&
+        limits->send_size && limits->path_window && limits->move_size)
+        return 0;
+    snprintf(text, text_size,
+             "the device has too little room: packets of %u bytes (at least %u are needed), %u of them to receive "
+             "(%u), %u to send, %u for a peer",
+             limits->packet_size, OFPI_RDM_PACKET_MIN, limits->receive_size, OFPI_CREDIT_PATH_LEAST, limits->send_size,
+             limits->path_window);
+    return -EINVAL;
+}
+
+static size_t whole(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
+
+/*
+ * Packets start on lines of their own: what the core's executor reads there is aligned. Their pages are nobody else's:
+ * a child of fork may not have what a device knows.
+ */
+static int make_packets(struct ofpi_rdm_endpoint *endpoint)
+{
+    const struct ofpi_channel_limits *limits = &endpoint->channel.limits;
+    size_t size = whole(limits->packet_size, 64), count = limits->receive_size + (size_t)limits->send_size;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    endpoint->packets = calloc(count, sizeof(*endpoint->packets));
+    endpoint->memory = aligned_alloc(page, whole(size * count, page));
+    if (!endpoint->packets || !endpoint->memory)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        endpoint->packets[i].bytes = (uint8_t *)endpoint->memory + i * size;
+        endpoint->packets[i].index = (uint32_t)i;
+    }
+    return endpoint->channel.ops->buffers_open(&endpoint->channel, endpoint->memory, size * count);
+}
+
+static int post_packets(struct ofpi_rdm_endpoint *endpoint)
+{
+    const struct ofpi_channel_limits *limits = &endpoint->channel.limits;
+
+    for (uint32_t i = 0; i < limits->receive_size; i++) {
+        int result = endpoint->channel.ops->receive(&endpoint->channel, &endpoint->packets[i]);
+
+        if (result)
+            return result;
+    }
+    for (uint32_t i = 0; i < limits->send_size; i++)
+        ofp_list_append(&endpoint->free, &endpoint->packets[limits->receive_size + i].node);
+    endpoint->pool.posted = limits->receive_size;
+    return 0;
+}
+
+static void free_packets(struct ofpi_rdm_endpoint *endpoint)
+{
+    free(endpoint->packets);
+    free(endpoint->memory);
+    endpoint->packets = NULL;
+    endpoint->memory = NULL;
+}
+
+int ofpi_rdm_open(struct ofp_endpoint *base, const struct ofpi_rdm_attr *attr, char *text, size_t text_size)
+{
+    struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(base);
+    int result = check(attr, text, text_size);
+
+    if (result)
+        return result;
+    endpoint->channel = (struct ofpi_channel){
+        .ops = attr->ops, .user = &user, .endpoint = base, .limits = attr->limits, .private = attr->private};
+    endpoint->base = base;
+    endpoint->core = attr->core;
+    endpoint->provider = attr->provider;
+    endpoint->connect_timeout = attr->connect_timeout;
+    ofp_list_init(&endpoint->free);
+    ofp_list_init(&endpoint->paths);
+    ofp_list_init(&endpoint->working);
+    if (getrandom(&endpoint->incarnation, sizeof(endpoint->incarnation), 0) != sizeof(endpoint->incarnation))
+        return -EIO;
+    endpoint->incarnation |= 1;
+    result = make_packets(endpoint);
+    if (!result) {
+        result = post_packets(endpoint);
+        if (result)
+            endpoint->channel.ops->buffers_close(&endpoint->channel);
+    }
+    if (result)
+        free_packets(endpoint);
+    endpoint->open = !result;
+    return result;
+}
+
+int ofpi_rdm_drain(struct ofp_endpoint *base)
+{
+    struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(base);
+    struct ofpi_channel *channel = &endpoint->channel;
+
+    for (const struct ofp_list *node = endpoint->paths.next; node != &endpoint->paths; node = node->next) {
+        const struct ofpi_rdm_path *path = OFP_CONTAINER_OF(node, const struct ofpi_rdm_path, node);
+
+        if (path->under_way || !ofp_list_empty(&path->controls))
+            return -EAGAIN;
+    }
+    return channel->ops->is_idle && !channel->ops->is_idle(channel) ? -EAGAIN : 0;
+}
+
+/* A peer that has a path; NULL: none has. */
+static struct ofp_peer *somebody(const struct ofpi_rdm_endpoint *endpoint)
+{
+    for (const struct ofp_list *node = endpoint->paths.next; node != &endpoint->paths; node = node->next) {
+        struct ofp_peer *peer = OFP_CONTAINER_OF(node, const struct ofpi_rdm_path, node)->base.peer;
+
+        if (peer)
+            return peer;
+    }
+    return NULL;
+}
+
+void ofpi_rdm_close(struct ofp_endpoint *base, uint64_t deadline)
+{
+    struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(base);
+    struct ofp_peer *peer;
+
+    endpoint->open = false;
+    endpoint->channel.ops->hush(&endpoint->channel);
+    /* What the core still keeps of a peer it ends afterwards. */
+    while ((peer = somebody(endpoint)))
+        ofpi_rdm_part(peer);
+    endpoint->channel.ops->end(&endpoint->channel, deadline);
+    while (!ofp_list_empty(&endpoint->paths))
+        closed(&OFP_CONTAINER_OF(endpoint->paths.next, struct ofpi_rdm_path, node)->base);
+    endpoint->channel.ops->buffers_close(&endpoint->channel);
+    free_packets(endpoint);
+}
+
+/* --------------------------------------------------------------------------------------------------------- entries */
+
+int ofpi_rdm_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
+
+    (void)endpoint;
+    /* It is over: the core keeps the operation until the peer is lost. Or parts of the one before have yet to leave. */
+    if (!path || path->state != OFPI_RDM_UP || path->parting)
+        return -EAGAIN;
+    return transfer->remote_count ? ofpi_rdm_post_remote(path, transfer) : ofpi_rdm_send(path, transfer);
+}
+
+void ofpi_rdm_flush(struct ofp_endpoint *base)
+{
+    struct ofpi_channel *channel = &ofpi_rdm_endpoint_of(base)->channel;
+
+    if (channel->ops->flush)
+        channel->ops->flush(channel);
+}
+
+/* What a path could not do before. */
+static int work(struct ofpi_rdm_path *path)
+{
+    int count = ofpi_rdm_arrive_rest(path);
+
+    if (path->state == OFPI_RDM_UP) {
+        count += ofpi_rdm_tell_rest(path);
+        count += ofpi_rdm_moves_rest(path);
+        count += ofpi_rdm_pushes_rest(path);
+        count += ofpi_rdm_request_rest(path);
+    }
+    if (path->error && !path->told) {
+        path->told = true;
+        ofpi_rdm_doomed(path);
+    } else if (path->state == OFPI_RDM_OVER) {
+        ofpi_rdm_drained(path);
+    }
+    return count;
+}
+
+/* Whatever has something left to do puts itself back into the list. */
+static int work_all(struct ofpi_rdm_endpoint *endpoint)
+{
+    struct ofp_list now, *node;
+    int count = 0;
+
+    endpoint->urgent = false;
+    if (ofp_list_empty(&endpoint->working))
+        return 0;
+    now = endpoint->working;
+    now.next->previous = now.previous->next = &now;
+    ofp_list_init(&endpoint->working);
+    while ((node = ofp_list_pop(&now))) {
+        struct ofpi_rdm_path *path = OFP_CONTAINER_OF(node, struct ofpi_rdm_path, working);
+
+        if (!ofp_list_empty(&path->waiting))
+            ofpi_rdm_path_work_later(path);
+        count += work(path);
+    }
+    return count;
+}
+
+int ofpi_rdm_progress(struct ofp_endpoint *base)
+{
+    struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(base);
+    int count = endpoint->channel.ops->progress(&endpoint->channel);
+
+    count += work_all(endpoint);
+    ofpi_rdm_flush(base);
+    return count;
+}
+
+bool ofpi_rdm_arm(struct ofp_endpoint *base)
+{
+    struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(base);
+
+    return !endpoint->urgent && endpoint->channel.ops->arm(&endpoint->channel);
+}
+
+void ofpi_rdm_disarm(struct ofp_endpoint *base)
+{
+    struct ofpi_channel *channel = &ofpi_rdm_endpoint_of(base)->channel;
+
+    channel->ops->disarm(channel);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reliable messages, RMA and atomics over a packet channel: what a provider needs to make endpoints of type RDM of one.
+ *
+ * A provider's table of endpoints begins with OFPI_RDM_ENDPOINT_OPS and adds `open`, `name` and what else it has. Its
+ * `open` makes its channel and calls ofpi_rdm_open. Its own private part of an endpoint is behind that of the module.
+ */
+#ifndef OFPI_RDM_ENDPOINT_H
+#define OFPI_RDM_ENDPOINT_H
+
+#include "rdm/transfer/rdm.h"
+
+struct ofpi_rdm_attr {
+    const struct ofp_core *core;
+    const char *provider; /* its name, for the log */
+    const struct ofpi_channel_ops *ops;
+    struct ofpi_channel_limits limits;
+    void *private;            /* the channel's */
+    uint64_t connect_timeout; /* ns */
+};
+
+/* From within the provider's `open`; when it has failed there is nothing to close. */
+int ofpi_rdm_open(struct ofp_endpoint *endpoint, const struct ofpi_rdm_attr *attr, char *text, size_t text_size);
+/* The longest message that leaves in one packet: an info's inject_size. */
+uint64_t ofpi_rdm_eager_size(const struct ofpi_channel_limits *limits);
+
+static inline void *ofpi_rdm_behind(const struct ofp_endpoint *endpoint) { return ofpi_rdm_endpoint_of(endpoint) + 1; }
+
+/* Entries. */
+int ofpi_rdm_drain(struct ofp_endpoint *endpoint);
+void ofpi_rdm_close(struct ofp_endpoint *endpoint, uint64_t deadline);
+int ofpi_rdm_connect(struct ofp_peer *peer, char *text, size_t text_size);
+void ofpi_rdm_part(struct ofp_peer *peer);
+int ofpi_rdm_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+void ofpi_rdm_flush(struct ofp_endpoint *endpoint);
+void ofpi_rdm_receive_start(struct ofp_endpoint *endpoint, struct ofp_receive *receive);
+int ofpi_rdm_progress(struct ofp_endpoint *endpoint);
+bool ofpi_rdm_arm(struct ofp_endpoint *endpoint);
+void ofpi_rdm_disarm(struct ofp_endpoint *endpoint);
+
+#define OFPI_RDM_ENDPOINT_OPS(own_size)                                                                                \
+    .size = sizeof(struct ofp_endpoint_ops), .endpoint_size = sizeof(struct ofpi_rdm_endpoint) + (own_size),           \
+    .peer_size = sizeof(struct ofpi_rdm_peer), .drain = ofpi_rdm_drain, .close = ofpi_rdm_close,                       \
+    .connect = ofpi_rdm_connect, .peer_down = ofpi_rdm_part, .internal_channel = true, .post = ofpi_rdm_post,          \
+    .flush = ofpi_rdm_flush, .receive_start = ofpi_rdm_receive_start, .progress = ofpi_rdm_progress,                   \
+    .arm = ofpi_rdm_arm, .disarm = ofpi_rdm_disarm
+
+#endif

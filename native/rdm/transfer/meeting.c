@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rdm/transfer/meeting.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rdm/transfer/path.h"
+
+#define MILLISECOND 1000000ull
+#define PAUSE_FIRST (10 * MILLISECOND)
+#define PAUSE_LONGEST (500 * MILLISECOND)
+/* So long what a peer sent before it went waits for room, while there is none. */
+#define PATIENCE (1000 * MILLISECOND)
+
+/* An event and all that is known with it. */
+struct happening {
+    enum ofpi_meet_event event;
+    unsigned facts;
+    const struct ofpi_path_request *request; /* REQUEST */
+    const struct ofpi_rdm_hello *hello;      /* and what it says */
+    struct ofpi_path_end end;                /* what the peer is lost with, if it is */
+};
+
+static void happen(struct ofp_peer *peer, const struct happening *what);
+
+static uint64_t now_of(const struct ofp_peer *peer) { return ofpi_rdm_endpoint_of(peer->endpoint)->core->now(); }
+
+static unsigned lateness(const struct ofp_peer *peer)
+{
+    return ofpi_backoff_lateness(&ofpi_rdm_peer_of(peer)->backoff, now_of(peer));
+}
+
+static void simply(struct ofp_peer *peer, enum ofpi_meet_event event, unsigned facts, int error)
+{
+    happen(peer, &(struct happening){.event = event, .facts = facts, .end = {.error = error}});
+}
+
+/* ------------------------------------------------------------------------------------------------------------ hello */
+
+static void write_hello(const struct ofpi_rdm_path *path, uint8_t bytes[OFPI_RDM_HELLO_SIZE])
+{
+    const struct ofpi_rdm_endpoint *endpoint = path->endpoint;
+    const uint16_t *first = path->credits.window;
+    struct ofpi_rdm_hello hello = {
+        .version = OFPI_RDM_VERSION,
+        .oldest = OFPI_RDM_OLDEST,
+        .connects_only = endpoint->base->connects_only,
+        .packet_size = endpoint->channel.limits.packet_size,
+        .credits = {first[OFPI_CREDIT_REQUEST], first[OFPI_CREDIT_ANSWER]},
+        .incarnation = endpoint->incarnation,
+    };
+
+    memcpy(hello.identity, endpoint->base->identity, sizeof(hello.identity));
+    ofpi_rdm_hello_encode(&hello, bytes);
+}
+
+static void agree(struct ofpi_rdm_path *path, const struct ofpi_rdm_hello *hello)
+{
+    if (hello->packet_size < path->packet_size)
+        path->packet_size = hello->packet_size;
+    path->incarnation = hello->incarnation;
+    ofpi_credit_receive(&path->credits, hello->credits);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- timers */
+
+static void expired(struct ofp_timer *timer, uint64_t now)
+{
+    struct ofp_peer *peer = OFP_CONTAINER_OF(timer, struct ofpi_rdm_peer, timer)->base;
+
+    (void)now;
+    /* Its time is over, whatever is left to read. */
+    if (ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_DRAINING)
+        happen(peer, &(struct happening){.event = OFPI_MEET_DRAINED, .end = ofpi_rdm_peer_of(peer)->path->end});
+    else
+        simply(peer, OFPI_MEET_TIMER, lateness(peer), ETIMEDOUT);
+}
+
+static void set_timer(struct ofp_peer *peer, uint64_t deadline)
+{
+    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
+
+    self->timer.deadline = deadline;
+    self->timer.expired = expired;
+    ofpi_rdm_endpoint_of(peer->endpoint)->core->timer_start(peer->endpoint->domain, &self->timer);
+}
+
+static void stop_timer(struct ofp_peer *peer)
+{
+    ofpi_rdm_endpoint_of(peer->endpoint)->core->timer_stop(peer->endpoint->domain, &ofpi_rdm_peer_of(peer)->timer);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- acts */
+
+static void drop(struct ofpi_rdm_path **place)
+{
+    struct ofpi_rdm_path *path = *place;
+
+    *place = NULL;
+    if (path)
+        ofpi_rdm_path_drop(path);
+}
+
+static void drop_both(struct ofpi_rdm_peer *self)
+{
+    drop(&self->path);
+    drop(&self->other);
+}
+
+void ofpi_rdm_part(struct ofp_peer *peer)
+{
+    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
+
+    stop_timer(peer);
+    drop_both(self);
+    self->meet = OFPI_MEET_IDLE;
+}
+
+/* Ask for a path. */
+static int request(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
+    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
+    struct ofpi_rdm_path *path = ofpi_rdm_path_new(endpoint, peer);
+    uint8_t hello[OFPI_RDM_HELLO_SIZE];
+    int result;
+
+    if (!path)
+        return -ENOBUFS;
+    path->opened = true;
+    write_hello(path, hello);
+    result = endpoint->channel.ops->connect(&path->base, hello, sizeof(hello), text, text_size);
+    if (result) {
+        ofpi_rdm_path_free(path);
+        return result;
+    }
+    self->path = path;
+    set_timer(peer, self->backoff.deadline);
+    return 0;
+}
+
+static void ask_again(struct ofp_peer *peer)
+{
+    char text[OFP_TEXT_MAX] = "";
+    int result = request(peer, text, sizeof(text));
+
+    if (result)
+        happen(peer, &(struct happening){
+                         .event = ofpi_meet_is_shortage(-result) ? OFPI_MEET_SHORTAGE : OFPI_MEET_REJECT,
+                         .facts = lateness(peer),
+                         .end = {.error = -result, .absent = result == -ECONNREFUSED, .text = text[0] ? text : NULL}});
+}
+
+/* NULL: there is nothing to accept it with. */
+static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct happening *what)
+{
+    struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
+    struct ofpi_rdm_path *path = ofpi_rdm_path_new(endpoint, peer);
+    uint8_t hello[OFPI_RDM_HELLO_SIZE];
+
+    if (!path) {
+        endpoint->channel.ops->refuse(&endpoint->channel, what->request->id, true);
+        return NULL;
+    }
+    agree(path, what->hello);
+    write_hello(path, hello);
+    if (endpoint->channel.ops->accept(&path->base, what->request->id, hello, sizeof(hello)) == 0)
+        return path;
+    ofpi_rdm_path_free(path);
+    return NULL;
+}
+
+static void prepare(struct ofp_peer *peer)
+{
+    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
+    struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
+
+    self->base = peer;
+    self->backoff = ofpi_backoff_begin(now_of(peer) + endpoint->connect_timeout, PAUSE_FIRST, PAUSE_LONGEST);
+}
+
+static void accept(struct ofp_peer *peer, const struct happening *what)
+{
+    struct ofpi_rdm_path *path = accept_path(peer, what);
+    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
+
+    if (!path) {
+        /* Operations may wait for the request of ours that gave way. */
+        simply(peer, OFPI_MEET_SHORTAGE, peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0, ENOBUFS);
+        return;
+    }
+    /* Of the request of ours that gave way, or was put off. */
+    stop_timer(peer);
+    if (peer->state != OFP_PEER_CONNECTING) {
+        ofp_peer_connecting(peer);
+        prepare(peer);
+    }
+    self->meet = OFPI_MEET_ACCEPTED;
+    self->path = path;
+}
+
+static void use(struct ofp_peer *peer)
+{
+    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
+
+    stop_timer(peer);
+    self->path->state = OFPI_RDM_UP;
+    peer->incarnation = self->path->incarnation;
+    ofp_peer_up(peer);
+}
+
+static void drain(struct ofp_peer *peer, const struct ofpi_path_end *end)
+{
+    struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
+
+    path->state = OFPI_RDM_OVER;
+    path->end = *end;
+    /* Of who told it. */
+    path->end.text = NULL;
+    set_timer(peer, now_of(peer) + PATIENCE);
+    ofpi_rdm_path_work_now(path);
+}
+
+static void probe(struct ofp_peer *peer, const struct ofpi_path_end *end)
+{
+    struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
+
+    path->state = OFPI_RDM_OVER;
+    if (path->base.channel->ops->probe)
+        path->base.channel->ops->probe(&path->base);
+    else
+        happen(peer, &(struct happening){.event = OFPI_MEET_CLOSED, .end = *end});
+}
+
+static void put_off(struct ofp_peer *peer, const struct ofpi_path_request *asked)
+{
+    struct ofpi_channel *channel = &ofpi_rdm_endpoint_of(peer->endpoint)->channel;
+
+    channel->ops->refuse(channel, asked->id, true);
+}
+
+/* Who is lost is parted with as well, by the core. */
+static void lose(struct ofp_peer *peer, const struct ofpi_path_end *end)
+{
+    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
+    uint8_t next = self->meet;
+
+    if (end->absent)
+        ofp_peer_absent(peer, end->text);
+    else
+        ofp_peer_lost(peer, end->error, end->process_gone, end->text);
+    self->meet = next;
+}
+
+/* What native/meet has decided, in its order. What an act brings about happens after the decision. */
+static void happen(struct ofp_peer *peer, const struct happening *what)
+{
+    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
+    unsigned acts = ofpi_meet_event(&self->meet, what->event, what->facts);
+
+    if (acts & OFPI_MEET_DO_LOSE)
+        lose(peer, &what->end);
+    else if (acts & OFPI_MEET_DO_CLOSE)
+        drop_both(self);
+    if (acts & OFPI_MEET_DO_DRAIN)
+        drain(peer, &what->end);
+    if (acts & OFPI_MEET_DO_PROBE)
+        probe(peer, &what->end);
+    if (acts & OFPI_MEET_DO_PUT_OFF)
+        put_off(peer, what->request);
+    if (acts & OFPI_MEET_DO_ACCEPT)
+        accept(peer, what);
+    if (acts & OFPI_MEET_DO_CONNECT)
+        ask_again(peer);
+    if (acts & OFPI_MEET_DO_WAIT)
+        set_timer(peer, ofpi_backoff_next(&self->backoff, now_of(peer)));
+    if (acts & OFPI_MEET_DO_USE)
+        use(peer);
+}
+
+/* --------------------------------------------------------------------------------------------------- what is wished */
+
+int ofpi_rdm_connect(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
+    int result;
+
+    if (peer->connects_only) {
+        snprintf(text, text_size,
+                 "nobody can connect to it: it connects to others, and is answered on that connection, "
+                 "which there is none of now");
+        return -EHOSTUNREACH;
+    }
+    prepare(peer);
+    ofpi_meet_event(&self->meet, OFPI_MEET_CONNECT, 0);
+    result = request(peer, text, text_size);
+    if (!result || !ofpi_meet_is_shortage(-result))
+        return result;
+    simply(peer, OFPI_MEET_SHORTAGE, lateness(peer), -result);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- what the channel tells */
+
+/* An endpoint that is its own peer: what it sends by one path arrives by the other. */
+static void accept_own(struct ofp_peer *peer, const struct happening *what)
+{
+    struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
+    struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
+
+    if (self->meet == OFPI_MEET_CONNECTING && !self->other)
+        self->other = accept_path(peer, what);
+    else
+        endpoint->channel.ops->refuse(&endpoint->channel, what->request->id, false);
+}
+
+static unsigned facts_of(const struct ofp_peer *peer, const struct ofpi_path_request *asked,
+                         const struct ofpi_rdm_hello *hello)
+{
+    const struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
+    uint8_t own[OFP_ADDRESS_MAX];
+    size_t length = sizeof(own), both;
+    unsigned facts = 0;
+    int order;
+
+    if (peer->endpoint->ops->name(peer->endpoint, own, &length) == 0) {
+        both = length < asked->address_length ? length : asked->address_length;
+        order = memcmp(asked->address, own, both);
+        facts |= ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, order);
+    }
+    if (!path || path->incarnation != hello->incarnation)
+        facts |= OFPI_MEET_RENEWED;
+    if (path && path->opened)
+        facts |= OFPI_MEET_OPENED;
+    if (path && !ofp_list_empty(&path->waiting))
+        facts |= OFPI_MEET_UNREAD;
+    return facts;
+}
+
+void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_request *asked)
+{
+    struct ofpi_rdm_endpoint *endpoint = (struct ofpi_rdm_endpoint *)channel;
+    char text[OFP_TEXT_MAX] = "";
+    struct ofpi_rdm_hello hello;
+    struct happening what = {.event = OFPI_MEET_REQUEST, .request = asked, .hello = &hello};
+    struct ofp_peer *peer;
+
+    if (!endpoint->open || !ofpi_rdm_hello_decode(asked->hello, asked->hello_length, &hello, text, sizeof(text))) {
+        if (text[0])
+            endpoint->core->log(OFP_LOG_WARNING, endpoint->provider, "endpoint %u: a connection is refused: %s",
+                                endpoint->base->id, text);
+        channel->ops->refuse(channel, asked->id, false);
+        return;
+    }
+    peer = ofp_peer_by_identity(endpoint->base, hello.identity, hello.connects_only, asked->address,
+                                asked->address_length);
+    if (!peer) {
+        channel->ops->refuse(channel, asked->id, true);
+        return;
+    }
+    if (hello.incarnation == endpoint->incarnation) {
+        accept_own(peer, &what);
+        return;
+    }
+    what.facts = facts_of(peer, asked, &hello);
+    if (what.facts & OFPI_MEET_RENEWED)
+        what.end = (struct ofpi_path_end){
+            .error = OFP_EPEERLOST, .process_gone = true, .text = "another endpoint has taken the peer's address"};
+    else
+        what.end = (struct ofpi_path_end){.error = ECONNRESET, .text = "the peer opened a new connection"};
+    happen(peer, &what);
+}
+
+/* The peer that is met by this path; NULL: none any more. */
+static struct ofp_peer *met_by(const struct ofpi_rdm_path *path)
+{
+    struct ofp_peer *peer = path->base.peer;
+
+    return peer && ofpi_rdm_peer_of(peer)->path == path ? peer : NULL;
+}
+
+void ofpi_rdm_accepted(struct ofpi_path *base, const uint8_t *bytes, size_t length)
+{
+    struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
+    struct ofp_peer *peer = met_by(path);
+    char text[OFP_TEXT_MAX] = "";
+    struct ofpi_rdm_hello hello;
+
+    if (!peer)
+        return;
+    if (ofpi_rdm_hello_decode(bytes, length, &hello, text, sizeof(text)) &&
+        ofp_peer_identified(peer, hello.identity, text, sizeof(text)) == 0) {
+        agree(path, &hello);
+        simply(peer, OFPI_MEET_ACCEPT, 0, 0);
+        return;
+    }
+    happen(peer, &(struct happening){.event = OFPI_MEET_REJECT, .end = {.error = ECONNREFUSED, .text = text}});
+}
+
+void ofpi_rdm_refused(struct ofpi_path *base, bool later, const struct ofpi_path_end *end)
+{
+    struct ofp_peer *peer = met_by(ofpi_rdm_path_of(base));
+
+    if (peer)
+        happen(peer, &(struct happening){
+                         .event = later ? OFPI_MEET_LATER : OFPI_MEET_REJECT, .facts = lateness(peer), .end = *end});
+}
+
+void ofpi_rdm_confirmed(struct ofpi_path *base)
+{
+    struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
+    struct ofp_peer *peer = met_by(path);
+
+    /* Twice where a packet came first; and what we asked for is accepted, not confirmed. */
+    if (path->opened || path->state != OFPI_RDM_BEGUN)
+        return;
+    if (peer)
+        simply(peer, OFPI_MEET_CONFIRM, 0, 0);
+    else if (base->peer)
+        path->state = OFPI_RDM_UP;
+}
+
+void ofpi_rdm_broken(struct ofpi_path *base, const struct ofpi_path_end *end)
+{
+    struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
+    struct ofp_peer *peer = base->peer;
+    struct happening what = {.event = end->unsure ? OFPI_MEET_BROKEN : OFPI_MEET_CLOSED, .end = *end};
+
+    if (!peer)
+        return;
+    if (path->state == OFPI_RDM_UP)
+        path->state = OFPI_RDM_OVER;
+    /* Of an endpoint that is its own peer: one end without the other is nothing. */
+    path = ofpi_rdm_peer_of(peer)->path;
+    if (ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_CONNECTING)
+        what.event = OFPI_MEET_REJECT;
+    else if (!ofp_list_empty(&path->waiting))
+        what.facts = OFPI_MEET_UNREAD;
+    happen(peer, &what);
+}
+
+void ofpi_rdm_drained(struct ofpi_rdm_path *path)
+{
+    struct ofp_peer *peer = met_by(path);
+
+    if (peer && ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_DRAINING && ofp_list_empty(&path->waiting))
+        happen(peer, &(struct happening){.event = OFPI_MEET_DRAINED, .end = path->end});
+}
+
+void ofpi_rdm_doomed(struct ofpi_rdm_path *path)
+{
+    struct ofpi_path_end end = {.error = path->error, .text = path->why};
+
+    ofpi_rdm_forget_waiting(path);
+    if (path->why && path->base.peer)
+        path->endpoint->core->log(OFP_LOG_WARNING, path->endpoint->provider, "endpoint %u: peer %u: %s",
+                                  path->endpoint->base->id, path->base.peer->index, path->why);
+    ofpi_rdm_broken(&path->base, &end);
+}

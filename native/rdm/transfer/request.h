@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RMA and atomics that the peer is asked for, in parts of a packet: the initiator's side. */
+#ifndef OFPI_RDM_REQUEST_H
+#define OFPI_RDM_REQUEST_H
+
+#include "rdm/transfer/rdm.h"
+
+/* Begin with an operation that was retained for it. */
+void ofpi_rdm_request(struct ofpi_rdm_path *path, struct ofp_pending *pending);
+/* Parts that had to wait. Returns how many left. */
+int ofpi_rdm_request_rest(struct ofpi_rdm_path *path);
+void ofpi_rdm_take_answer(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
+
+#endif

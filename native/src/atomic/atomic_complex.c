@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Atomics on complex numbers: C's own arithmetic, in which a product with an infinite factor stays infinite. They have no
+ * order. A logical operation leaves 0 or 1 in the real part and 0 in the imaginary one.
+ */
+#include <string.h>
+
+#include "atomic/atomic_kernels.h"
+#include "ofipy/atomics.h"
+
+#define ADD(a, b) ((a) + (b))
+#define SUBTRACT(a, b) ((a) - (b))
+#define MULTIPLY(a, b) ((a) * (b))
+#define EQUAL(a, b) ((a) == (b))
+#define IS_TRUE(a) ((a) != 0)
+#define TRUTH(truth) (truth)
+
+#define KERNEL ofpi_atomic_float_complex
+#define TYPE float _Complex
+#define WORD uint64_t
+#include "atomic/atomic_loops.h"
+
+#define KERNEL ofpi_atomic_double_complex
+#define TYPE double _Complex
+#include "atomic/atomic_loops.h"

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Atomics on IEEE 754 half precision. Not every compiler that builds the core has a type for it, so an element is held as
+ * its 16 bits and computed as float. That rounds right: a float has more than twice a half's significant bits and two to
+ * spare, so rounding twice, to float and then to half, gives what rounding once would.
+ */
+#include <string.h>
+
+#include "atomic/atomic_kernels.h"
+#include "ofipy/atomics.h"
+
+#define HALF_INFINITY 0x7c00u
+#define HALF_QUIET 0x0200u
+#define FLOAT_INFINITY 0x7f800000u
+/* Exponents of float and half are off by 127 and 15; fractions have 23 and 10 bits. */
+#define BIAS_DIFFERENCE (127u - 15u)
+#define FRACTION_DIFFERENCE 13u
+
+static float to_float(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = half >> 10 & 0x1fu, fraction = half & 0x3ffu, bits;
+    float value;
+
+    if (exponent == 0) {
+        value = (float)fraction * 0x1p-24f;
+        return sign ? -value : value;
+    }
+    bits = exponent == 0x1f ? FLOAT_INFINITY : (exponent + BIAS_DIFFERENCE) << 23;
+    bits |= sign | fraction << FRACTION_DIFFERENCE;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* Below 2^-14 a half is a multiple of 2^-24, and so is every float from 0.5 to 1: the sum rounds to one. */
+static uint32_t to_subnormal(float magnitude)
+{
+    float sum = magnitude + 0.5f, half = 0.5f;
+    uint32_t sum_bits, half_bits;
+
+    memcpy(&sum_bits, &sum, sizeof(sum_bits));
+    memcpy(&half_bits, &half, sizeof(half_bits));
+    return sum_bits - half_bits;
+}
+
+/* To the nearest, and of two as near to the even one. */
+static uint16_t to_half(float value)
+{
+    uint32_t bits, sign, result;
+
+    memcpy(&bits, &value, sizeof(bits));
+    sign = bits >> 16 & 0x8000u;
+    bits &= 0x7fffffffu;
+    if (bits > FLOAT_INFINITY) {
+        result = HALF_INFINITY | HALF_QUIET | (bits >> FRACTION_DIFFERENCE & 0x3ffu);
+    } else if (bits >= 0x477ff000u) { /* from 65520 on, halfway between the largest half and the next that were */
+        result = HALF_INFINITY;
+    } else if (bits < 0x38800000u) { /* 2^-14 */
+        memcpy(&value, &bits, sizeof(value));
+        result = to_subnormal(value);
+    } else {
+        bits += (1u << (FRACTION_DIFFERENCE - 1)) - 1 + (bits >> FRACTION_DIFFERENCE & 1u);
+        result = (bits - (BIAS_DIFFERENCE << 23)) >> FRACTION_DIFFERENCE;
+    }
+    return (uint16_t)(sign | result);
+}
+
+#define ADD(a, b) to_half(to_float(a) + to_float(b))
+#define SUBTRACT(a, b) to_half(to_float(a) - to_float(b))
+#define MULTIPLY(a, b) to_half(to_float(a) * to_float(b))
+#define EQUAL(a, b) (to_float(a) == to_float(b))
+#define LESS(a, b) (to_float(a) < to_float(b))
+#define IS_TRUE(a) (to_float(a) != 0)
+#define TRUTH(truth) to_half(truth)
+
+#define KERNEL ofpi_atomic_float16
+#define TYPE uint16_t
+#define WORD uint16_t
+#include "atomic/atomic_loops.h"

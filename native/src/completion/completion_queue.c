@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion queues. The ring is the fast path; when it is full completions go to a growing list of chunks behind it, so
+ * an overrun loses nothing. As long as the list holds anything, new completions go to its end and readers refill the
+ * ring from its front: order is kept.
+ */
+#include "completion/completion_queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "completion/request_slots.h"
+#include "object/domain.h"
+#include "ofipy/ofp.h"
+#include "ofipy/request.h"
+#include "progress/progress.h"
+#include "progress/sleeper.h"
+#include "progress/wait.h"
+
+#define CHUNK_ROWS 256
+
+struct spill_chunk {
+    struct ofp_list node;
+    uint32_t first, count;
+    struct ofp_completion rows[CHUNK_ROWS];
+};
+
+int ofp_cq_open(struct ofp_domain *handle, const struct ofp_cq_attr *attr, struct ofp_cq **result)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    uint64_t wanted = attr->size ? attr->size : ofpi_param_size("CQ_SIZE");
+    struct ofp_cq *cq;
+    int error;
+
+    if (wanted > OFP_COUNT_MAX)
+        return -EINVAL;
+    cq = calloc(1, sizeof(*cq));
+    if (!cq)
+        return -ENOMEM;
+    cq->size = 16;
+    while (cq->size < wanted)
+        cq->size *= 2;
+    cq->ring = malloc(cq->size * sizeof(*cq->ring));
+    error = cq->ring ? ofpi_domain_enter(domain) : -ENOMEM;
+    if (error) {
+        free(cq->ring);
+        free(cq);
+        return error;
+    }
+    cq->domain = domain;
+    ofpi_sleeper_init(&cq->sleeper);
+    ofp_list_init(&cq->spill);
+    ofp_list_init(&cq->finished);
+    ofp_list_append(&domain->queues, &cq->node);
+    ofpi_domain_leave(domain);
+    *result = cq;
+    return 0;
+}
+
+int ofp_cq_retire(struct ofp_cq *cq)
+{
+    struct ofpi_domain *domain = cq->domain;
+    struct ofp_list *node;
+    int result = ofpi_cq_enter(cq);
+
+    if (result)
+        return result;
+    if (cq->uses) {
+        ofpi_domain_leave(domain);
+        return -EBUSY;
+    }
+    cq->closing = true;
+    /* Their conditions look at `closing`, and at what is freed below. */
+    ofpi_wait_for_leavers(domain, &cq->waiting);
+    ofpi_sleeper_close(domain, &cq->sleeper);
+    ofp_list_remove(&cq->node);
+    /* The requests belong to the domain; only their links go with the queue. */
+    while (ofp_list_pop(&cq->finished))
+        ;
+    while ((node = ofp_list_pop(&cq->spill)))
+        free(OFP_CONTAINER_OF(node, struct spill_chunk, node));
+    free(cq->ring);
+    ofpi_domain_leave(domain);
+    return 0;
+}
+
+void ofp_cq_free(struct ofp_cq *cq)
+{
+    /* Apart from the end: threads on their way in still look here whether it is closing. */
+    if (cq->closing)
+        free(cq);
+}
+
+int ofp_cq_close(struct ofp_cq *cq)
+{
+    int result = ofp_cq_retire(cq);
+
+    if (!result)
+        ofp_cq_free(cq);
+    return result;
+}
+
+/* ------------------------------------------------------------------------------------------------ write and read */
+
+static void spill(struct ofp_cq *cq, const struct ofp_completion *completion)
+{
+    struct spill_chunk *chunk = OFP_CONTAINER_OF(cq->spill.previous, struct spill_chunk, node);
+
+    if (ofp_list_empty(&cq->spill) || chunk->first + chunk->count == CHUNK_ROWS) {
+        chunk = malloc(sizeof(*chunk));
+        if (!chunk) {
+            ofpi_log(OFP_LOG_ERROR, "core", "completion queue: out of memory, a completion of context %#llx is lost",
+                     (unsigned long long)completion->context);
+            return;
+        }
+        chunk->first = chunk->count = 0;
+        ofp_list_append(&cq->spill, &chunk->node);
+    }
+    chunk->rows[chunk->first + chunk->count++] = *completion;
+    cq->spilled++;
+}
+
+void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion)
+{
+    OFPI_CHECK(ofpi_domain_is_held(cq->domain) && !cq->closing && cq->count <= cq->size);
+    if (__builtin_expect(cq->count == cq->size || cq->spilled, 0)) {
+        spill(cq, completion);
+    } else {
+        cq->ring[(cq->head + cq->count) & (cq->size - 1)] = *completion;
+        cq->count++;
+    }
+    ofpi_cq_notify(cq);
+}
+
+void ofpi_cq_notify(struct ofp_cq *cq)
+{
+    if (__builtin_expect(cq->sleeper.armed, 0))
+        ofpi_sleeper_rouse(cq->domain, &cq->sleeper);
+}
+
+static uint64_t take(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
+{
+    uint64_t taken = 0;
+
+    while (taken < max && cq->count) {
+        rows[taken++] = cq->ring[cq->head & (cq->size - 1)];
+        cq->head++;
+        cq->count--;
+    }
+    while (taken < max && cq->spilled) {
+        struct spill_chunk *chunk = OFP_CONTAINER_OF(cq->spill.next, struct spill_chunk, node);
+
+        rows[taken++] = chunk->rows[chunk->first++];
+        cq->spilled--;
+        if (--chunk->count == 0) {
+            ofp_list_remove(&chunk->node);
+            free(chunk);
+        }
+    }
+    return taken;
+}
+
+/* Nothing was there. */
+static int64_t poll_and_leave(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
+{
+    int64_t result;
+
+    ofpi_progress(cq->domain, false);
+    result = (int64_t)take(cq, rows, max);
+    ofpi_domain_leave_polled(cq->domain);
+    return result;
+}
+
+int64_t ofp_cq_read(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
+{
+    int64_t result = ofpi_cq_enter(cq);
+
+    if (result)
+        return result;
+    if (!cq->count)
+        return poll_and_leave(cq, rows, max);
+    result = (int64_t)take(cq, rows, max);
+    ofpi_domain_leave(cq->domain);
+    return result;
+}
+
+/* -------------------------------------------------------------------------------------------------------- waiting */
+
+struct queue_condition {
+    const struct ofp_cq *cq;
+    uint64_t min;
+};
+
+static bool enough(const void *argument)
+{
+    const struct queue_condition *condition = argument;
+
+    return condition->cq->count + condition->cq->spilled >= condition->min || condition->cq->signalled ||
+           condition->cq->closing;
+}
+
+int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max, uint64_t min, int64_t timeout,
+                    bool *expired)
+{
+    struct queue_condition condition = {cq, min < max ? min : max};
+    struct ofpi_domain *domain = cq->domain;
+    int64_t result = ofpi_cq_enter(cq);
+
+    *expired = false;
+    if (result)
+        return result;
+    cq->waiting++;
+    result = ofpi_wait(cq->domain, enough, &condition, timeout, expired);
+    cq->waiting--;
+    if (result > 0 && cq->closing)
+        result = -ECANCELED;
+    /* Only who returns because of it takes the signal: one signal, one waiter. */
+    if (result > 0 && cq->signalled && cq->count + cq->spilled < condition.min) {
+        cq->signalled = false;
+        result = -ECANCELED;
+    }
+    /* When the time is over fewer than `min` will do; when only a round of the wait is, none. */
+    if (result == 1 || (result == 0 && *expired))
+        result = (int64_t)take(cq, rows, max);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+void ofp_cq_read_batch(struct ofp_cq *cq, struct ofp_cq_batch *batch)
+{
+    batch->count = ofp_cq_read(cq, batch->rows, batch->size);
+}
+
+void ofp_cq_wait_batch(struct ofp_cq *cq, struct ofp_cq_batch *batch, uint64_t min, int64_t timeout, bool *expired)
+{
+    batch->count = ofp_cq_wait(cq, batch->rows, batch->size, min, timeout, expired);
+}
+
+int ofp_cq_signal(struct ofp_cq *cq)
+{
+    int result = ofpi_cq_enter(cq);
+
+    if (result)
+        return result;
+    cq->signalled = true;
+    ofpi_cq_notify(cq);
+    ofpi_wake(cq->domain);
+    ofpi_domain_leave(cq->domain);
+    return 0;
+}
+
+int ofp_cq_fileno(struct ofp_cq *cq)
+{
+    int result = ofpi_cq_enter(cq);
+
+    if (result)
+        return result;
+    result = ofpi_sleeper_fileno(cq->domain, &cq->sleeper);
+    ofpi_domain_leave(cq->domain);
+    return result;
+}
+
+static bool has_news(const void *argument)
+{
+    const struct ofp_cq *cq = argument;
+
+    return cq->count || cq->spilled || cq->signalled || !ofp_list_empty(&cq->finished);
+}
+
+int ofp_cq_arm(struct ofp_cq *cq)
+{
+    int result = ofpi_cq_enter(cq);
+
+    if (result)
+        return result;
+    result = ofpi_sleeper_fileno(cq->domain, &cq->sleeper);
+    if (result >= 0)
+        result = ofpi_sleeper_arm(cq->domain, &cq->sleeper, has_news, cq);
+    ofpi_domain_leave(cq->domain);
+    return result;
+}
+
+int ofp_cq_arm_at_once(struct ofp_cq *cq)
+{
+    int result = ofpi_cq_enter_as(cq, true);
+
+    if (result)
+        return result;
+    result = cq->sleeper.epoll_fd >= 0 && ofpi_sleeper_arm_quiet(cq->domain, &cq->sleeper, has_news, cq);
+    ofpi_domain_leave(cq->domain);
+    return result;
+}

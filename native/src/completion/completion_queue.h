@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completion queues. The domain's lock guards all. */
+#ifndef OFPI_COMPLETION_QUEUE_H
+#define OFPI_COMPLETION_QUEUE_H
+
+#include "object/domain.h"
+#include "progress/sleeper.h"
+
+struct ofp_cq {
+    struct ofpi_domain *domain;
+    struct ofp_list node;        /* in domain->queues */
+    uint32_t uses;               /* endpoints bound to it */
+    struct ofp_completion *ring; /* `size` entries, a power of two */
+    uint64_t size, head, count;
+    struct ofp_list spill; /* chunks behind the ring, oldest first; completion_queue.c */
+    uint64_t spilled;
+    struct ofp_list finished; /* requests with `notify` */
+    bool signalled;           /* ofp_cq_signal, not yet consumed */
+    bool closing;             /* waits end, calls are refused; set for good by retiring */
+    uint32_t waiting;         /* threads in ofp_cq_wait */
+    struct ofpi_sleeper sleeper;
+};
+
+/* Every public call on a queue starts with this, as those on domains: 0 with the lock held. */
+static inline int ofpi_cq_enter_as(struct ofp_cq *cq, bool at_once)
+{
+    int result = ofpi_domain_enter_as(cq->domain, at_once);
+
+    if (__builtin_expect(!result && cq->closing, 0)) {
+        ofpi_domain_refuse(cq->domain);
+        result = -ECANCELED;
+    }
+    return result;
+}
+static inline int ofpi_cq_enter(struct ofp_cq *cq) { return ofpi_cq_enter_as(cq, false); }
+
+void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion);
+/* Wake the user of the descriptor, if the queue is armed. */
+void ofpi_cq_notify(struct ofp_cq *cq);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The requests of a queue that asked to be told of: taking them, and polling until there are some. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "completion/completion_queue.h"
+#include "completion/request_slots.h"
+#include "object/domain.h"
+#include "ofipy/request.h"
+#include "progress/progress.h"
+#include "progress/sleeper.h"
+#include "progress/wait.h"
+
+static int64_t take_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max)
+{
+    struct ofp_list *node;
+    int64_t taken = 0;
+
+    while ((uint64_t)taken < max && (node = ofp_list_pop(&cq->finished))) {
+        struct ofp_request *request = OFP_CONTAINER_OF(node, struct ofp_request, node);
+
+        request->notify = false;
+        requests[taken++] = ofpi_request_handle(request);
+    }
+    return taken;
+}
+
+int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max)
+{
+    int64_t result = ofpi_cq_enter(cq);
+
+    if (result)
+        return result;
+    ofpi_sleeper_awake(cq->domain, &cq->sleeper);
+    if (ofp_list_empty(&cq->finished))
+        ofpi_progress(cq->domain, true);
+    result = take_finished(cq, requests, max);
+    ofpi_domain_leave(cq->domain);
+    return result;
+}
+
+int64_t ofp_cq_take_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max)
+{
+    int64_t result = ofpi_cq_enter_as(cq, true);
+
+    if (result)
+        return result;
+    result = take_finished(cq, requests, max);
+    ofpi_domain_leave(cq->domain);
+    return result;
+}
+
+static bool has_finished(const void *argument)
+{
+    const struct ofp_cq *cq = argument;
+
+    return !ofp_list_empty(&cq->finished) || cq->closing;
+}
+
+static int spin_one(struct ofp_cq *cq, uint64_t duration)
+{
+    struct ofpi_domain *domain = cq->domain;
+    int result = ofpi_cq_enter(cq);
+
+    if (result)
+        return result;
+    ofpi_sleeper_awake(domain, &cq->sleeper);
+    cq->waiting++;
+    result = ofpi_spin(domain, has_finished, cq, duration);
+    cq->waiting--;
+    if (cq->closing)
+        result = -ECANCELED;
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+int ofp_cq_spin(struct ofp_cq *const *queues, uint32_t count, uint64_t duration)
+{
+    uint64_t until = duration ? ofpi_now() + duration : 0;
+
+    if (count == 1)
+        return spin_one(queues[0], duration);
+    do {
+        for (uint32_t i = 0; i < count; i++) {
+            int result = spin_one(queues[i], 0);
+
+            if (result)
+                return result;
+        }
+    } while (until && ofpi_now() < until);
+    return 0;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The request of a multi-receive buffer: one operation, many completions. They are taken one after the other with
+ * ofp_request_take; each time the request is either FINISHED again at once, since the next one is there, or RUNNING
+ * again. The completion with OFP_COMPLETED_MULTI_RECV is the last, and taking it gives the request back.
+ */
+#include "completion/request_many.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "completion/request_slots.h"
+
+struct later {
+    struct ofp_list node;
+    struct ofp_completion completion;
+};
+
+static bool is_last(const struct ofp_completion *completion) { return completion->flags & OFP_COMPLETED_MULTI_RECV; }
+
+static struct later *first_later(struct ofp_request *request)
+{
+    struct ofp_list *node = ofp_list_pop(&request->later);
+
+    return node ? OFP_CONTAINER_OF(node, struct later, node) : NULL;
+}
+
+void ofpi_request_many_start(struct ofp_request *request)
+{
+    request->many = true;
+    ofp_list_init(&request->later);
+}
+
+bool ofpi_request_many_over(const struct ofp_request *request)
+{
+    const struct ofp_list *newest = request->later.previous;
+
+    if (newest != &request->later)
+        return is_last(&OFP_CONTAINER_OF(newest, const struct later, node)->completion);
+    return ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED && is_last(&request->completion);
+}
+
+bool ofpi_request_many_finish(struct ofp_request *request, const struct ofp_completion *completion)
+{
+    struct later *later;
+
+    if (request->released) {
+        if (is_last(completion))
+            ofpi_request_give(request);
+        return false;
+    }
+    if (ofp_load_relaxed(&request->state) != OFPI_REQUEST_FINISHED)
+        return true;
+    later = malloc(sizeof(*later));
+    if (!later) {
+        ofpi_log(OFP_LOG_ERROR, "core", "multi-receive: out of memory, a completion is lost");
+        return false;
+    }
+    later->completion = *completion;
+    ofp_list_append(&request->later, &later->node);
+    return false;
+}
+
+void ofpi_request_many_taken(struct ofp_request *request)
+{
+    struct later *later = first_later(request);
+
+    /* Its place among the queue's finished ones was for the completion that has been taken. */
+    if (ofp_list_linked(&request->node))
+        ofp_list_remove(&request->node);
+    request->notify = false;
+    if (later) {
+        request->completion = later->completion;
+        free(later);
+    } else if (is_last(&request->completion)) {
+        ofpi_request_give(request);
+    } else {
+        ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
+    }
+}
+
+void ofpi_request_many_forget(struct ofp_request *request)
+{
+    struct later *later;
+
+    while ((later = first_later(request)))
+        free(later);
+    request->many = false;
+}
+
+void ofpi_request_many_release(struct ofp_request *request)
+{
+    struct later *later;
+
+    if (ofpi_request_many_over(request)) {
+        ofpi_request_give(request);
+        return;
+    }
+    while ((later = first_later(request)))
+        free(later);
+    if (ofp_list_linked(&request->node))
+        ofp_list_remove(&request->node);
+    request->notify = false;
+    request->released = true;
+    /* What still comes is dropped, and the last of it gives the slot back. */
+    ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OFPI_HOOK_CORE_H
+#define OFPI_HOOK_CORE_H
+
+#include "ofipy/hook.h"
+
+/* What hooks are given. */
+extern const struct ofp_hook_core ofpi_hook_core;
+
+#endif

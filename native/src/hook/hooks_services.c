@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The services of an endpoint with hooks: the plain ones, and before or behind some of them the hooks are told. Only what a
+ * hook asks to hear of is another's.
+ */
+#include "hook/hooks_services.h"
+
+#include "hook/hooked.h"
+#include "object/endpoint.h"
+#include "ofipy/types.h"
+#include "provider/services.h"
+
+static struct ofpi_hooks *hooks_of(struct ofp_endpoint *endpoint) { return ((struct ofpi_endpoint *)endpoint)->hooks; }
+
+/* The core has taken a message. What is refused comes again, or in another way. */
+static void tell_arrival(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_hook_arrival how)
+{
+    struct ofpi_hooks *hooks = hooks_of(endpoint);
+
+    for (uint32_t i = hooks->open; i-- > 0;)
+        if (hooks->each[i].hook->arrived)
+            hooks->each[i].hook->arrived(&hooks->each[i], message, how);
+}
+
+static int message_arrived(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload)
+{
+    int result = ofpi_services.message_arrived(endpoint, message, payload);
+
+    if (!result)
+        tell_arrival(endpoint, message, OFP_ARRIVED_WHOLE);
+    return result;
+}
+
+static int message_begin(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_room room,
+                         struct ofp_receive **receive)
+{
+    int result = ofpi_services.message_begin(endpoint, message, room, receive);
+
+    if (!result)
+        tell_arrival(endpoint, message, OFP_ARRIVED_BEGUN);
+    return result;
+}
+
+static int message_announced(struct ofp_endpoint *endpoint, const struct ofp_message *message)
+{
+    int result = ofpi_services.message_announced(endpoint, message);
+
+    if (!result)
+        tell_arrival(endpoint, message, OFP_ARRIVED_ANNOUNCED);
+    return result;
+}
+
+static void receive_write(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length)
+{
+    struct ofpi_hooks *hooks = hooks_of(receive->endpoint);
+
+    for (uint32_t i = hooks->open; i-- > 0;)
+        if (hooks->each[i].hook->written)
+            hooks->each[i].hook->written(&hooks->each[i], receive, offset, length);
+    ofpi_services.receive_write(receive, offset, data, length);
+}
+
+static void remote_event(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
+                         uint64_t flags, uint64_t data, uint64_t length)
+{
+    struct ofpi_hooks *hooks = hooks_of(endpoint);
+
+    for (uint32_t i = hooks->open; i-- > 0;)
+        if (hooks->each[i].hook->remote)
+            hooks->each[i].hook->remote(&hooks->each[i], peer, flags, length);
+    ofpi_services.remote_event(endpoint, peer, region, flags, data, length);
+}
+
+void ofpi_hooks_services(struct ofpi_hooks *hooks)
+{
+    struct ofp_services *services = &hooks->services;
+    struct ofp_endpoint *endpoint = &hooks->endpoint->base;
+
+    *services = ofpi_services;
+    for (uint32_t i = 0; i < hooks->list->count; i++) {
+        const struct ofp_hook *hook = hooks->list->uses[i].hook;
+
+        if (hook->arrived) {
+            services->message_arrived = message_arrived;
+            services->message_begin = message_begin;
+            services->message_announced = message_announced;
+        }
+        if (hook->written)
+            services->receive_write = receive_write;
+        if (!hook->remote)
+            continue;
+        services->remote_event = remote_event;
+        /* Otherwise transports spare themselves the trouble. */
+        if (endpoint->info->caps & OFP_CAP_RMA_EVENT)
+            endpoint->remote_events = true;
+    }
+    endpoint->services = services;
+}

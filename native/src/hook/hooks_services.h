@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OFPI_HOOKS_SERVICES_H
+#define OFPI_HOOKS_SERVICES_H
+
+struct ofpi_hooks;
+
+/* Give the endpoint the services that tell its hooks. */
+void ofpi_hooks_services(struct ofpi_hooks *hooks);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "match/match_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FIRST_SHIFT 58 /* 64 buckets */
+#define LAST_SHIFT 32  /* never more than 2^32 buckets */
+/*
+ * So growth ends after a quarter as many inserts as there were buckets; the next begins after half as many at the
+ * soonest.
+ */
+#define MOVES_PER_INSERT 4
+
+static uint64_t bucket_count(uint32_t shift) { return 1ull << (64 - shift); }
+
+int ofpi_match_index_open(struct ofpi_match_index *index, const uint64_t seed[2])
+{
+    *index = (struct ofpi_match_index){.shift = FIRST_SHIFT, .seed = {seed[0], seed[1]}};
+    index->buckets = calloc(bucket_count(FIRST_SHIFT), sizeof(*index->buckets));
+    return index->buckets ? 0 : -ENOMEM;
+}
+
+void ofpi_match_index_close(struct ofpi_match_index *index)
+{
+    free(index->buckets);
+    free(index->old_buckets);
+    *index = (struct ofpi_match_index){0};
+}
+
+static void chain_push(struct ofpi_match_node **bucket, struct ofpi_match_node *node)
+{
+    node->next = *bucket;
+    node->link = bucket;
+    if (node->next)
+        node->next->link = &node->next;
+    *bucket = node;
+}
+
+/* `heir`, of the same ring, takes the head's place in the chain. */
+static void chain_replace(struct ofpi_match_node *head, struct ofpi_match_node *heir)
+{
+    heir->next = head->next;
+    heir->link = head->link;
+    *heir->link = heir;
+    if (heir->next)
+        heir->next->link = &heir->next;
+    head->link = NULL;
+}
+
+static void move_bucket(struct ofpi_match_index *index)
+{
+    struct ofpi_match_node *node = index->old_buckets[index->moved], *following;
+
+    for (; node; node = following) {
+        following = node->next;
+        chain_push(&index->buckets[ofpi_match_hash(index, node->key) >> index->shift], node);
+    }
+    index->moved++;
+}
+
+static void finish_growth(struct ofpi_match_index *index)
+{
+    free(index->old_buckets);
+    index->old_buckets = NULL;
+}
+
+/* Without memory for more buckets the chains get longer; nothing else suffers. */
+static void begin_growth(struct ofpi_match_index *index)
+{
+    struct ofpi_match_node **buckets;
+
+    if (index->shift == LAST_SHIFT)
+        return;
+    buckets = calloc(bucket_count(index->shift - 1), sizeof(*buckets));
+    if (!buckets)
+        return;
+    index->old_buckets = index->buckets;
+    index->old_shift = index->shift;
+    index->moved = 0;
+    index->buckets = buckets;
+    index->shift--;
+}
+
+static void grow(struct ofpi_match_index *index)
+{
+    if (!index->old_buckets) {
+        /* At half load few chains have a second entry: each would be a cache miss on the way to the one wanted. */
+        if (index->keys * 2 > bucket_count(index->shift))
+            begin_growth(index);
+        return;
+    }
+    for (int i = 0; i < MOVES_PER_INSERT && index->moved < bucket_count(index->old_shift); i++)
+        move_bucket(index);
+    if (index->moved == bucket_count(index->old_shift))
+        finish_growth(index);
+}
+
+static void ring_insert(struct ofpi_match_node *head, struct ofpi_match_node *node)
+{
+    struct ofpi_match_node *following = head;
+
+    if (node->sequence < head->sequence) {
+        chain_replace(head, node);
+    } else {
+        node->link = NULL;
+        /* Only what is put back is older than the newest, and as a rule old: from the front. */
+        if (node->sequence < head->same_previous->sequence) {
+            do
+                following = following->same_next;
+            while (following->sequence < node->sequence);
+        }
+    }
+    node->same_next = following;
+    node->same_previous = following->same_previous;
+    node->same_previous->same_next = node;
+    following->same_previous = node;
+}
+
+void ofpi_match_index_insert(struct ofpi_match_index *index, struct ofpi_match_node *node)
+{
+    struct ofpi_match_node **bucket, *head;
+
+    grow(index);
+    bucket = ofpi_match_index_bucket(index, ofpi_match_hash(index, node->key));
+    for (head = *bucket; head; head = head->next) {
+        if (head->key.tag == node->key.tag && head->key.origin == node->key.origin)
+            break;
+    }
+    index->count++;
+    if (head) {
+        ring_insert(head, node);
+        return;
+    }
+    index->keys++;
+    node->same_next = node;
+    node->same_previous = node;
+    chain_push(bucket, node);
+}
+
+void ofpi_match_index_remove(struct ofpi_match_index *index, struct ofpi_match_node *node)
+{
+    struct ofpi_match_node *following = node->same_next;
+
+    index->count--;
+    if (following == node) {
+        index->keys--;
+        *node->link = node->next;
+        if (node->next)
+            node->next->link = node->link;
+        return;
+    }
+    following->same_previous = node->same_previous;
+    node->same_previous->same_next = following;
+    if (node->link)
+        chain_replace(node, following);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posted receives: in the order of posting, and indexed by class so that the one an arrival belongs to is found without
+ * a search. Owned by the receive context; the domain's lock is held.
+ */
+#ifndef OFPI_POSTED_H
+#define OFPI_POSTED_H
+
+#include "match/receiver.h"
+#include "match/selector.h"
+
+/* Two cache lines: the first is all that a lookup touches. */
+struct ofpi_posted {
+    struct ofpi_match_node node;
+    struct ofp_endpoint *endpoint;
+    struct ofp_list order; /* in ofpi_posted_receives.order */
+    struct ofpi_receiver receiver;
+    uint64_t class; /* index into ofpi_posted_receives.classes */
+};
+_Static_assert(sizeof(struct ofpi_posted) == 128, "a posted receive is two cache lines");
+
+struct ofpi_posted_class {
+    uint64_t ignore;
+    bool named;
+    struct ofpi_match_index index; /* an empty one may be given to another class */
+};
+
+/* The two classes without a mask have fixed places. */
+enum { OFPI_CLASS_NAMED, OFPI_CLASS_ANY, OFPI_CLASS_MASKED };
+
+struct ofpi_posted_receives {
+    struct ofpi_posted_class *classes;
+    uint32_t class_count, class_capacity;
+    uint64_t count;
+    uint64_t masked; /* of `count`, those of a class from OFPI_CLASS_MASKED on */
+    uint64_t next_sequence;
+    struct ofp_list order; /* oldest first */
+    struct ofpi_slab slab;
+    uint64_t seed[2];
+};
+
+int ofpi_posted_open(struct ofpi_posted_receives *posted, const uint64_t seed[2]);
+void ofpi_posted_close(struct ofpi_posted_receives *posted);
+/* The receiver is copied; its memory belongs to the posted receive from now on. -ENOMEM. */
+int ofpi_posted_add(struct ofpi_posted_receives *posted, struct ofp_endpoint *endpoint,
+                    const struct ofpi_selector *selector, const struct ofpi_receiver *receiver);
+/* The receive posted first among those that match, or NULL. It stays posted. */
+struct ofpi_posted *ofpi_posted_match(const struct ofpi_posted_receives *posted, uint32_t channel, uint64_t tag,
+                                      uint32_t source);
+/* Out of the order and the index; the object is still the caller's to use, until it is given back. */
+void ofpi_posted_remove(struct ofpi_posted_receives *posted, struct ofpi_posted *receive);
+static inline void ofpi_posted_give(struct ofpi_posted_receives *posted, struct ofpi_posted *receive)
+{
+    ofpi_slab_give(&posted->slab, receive);
+}
+
+static inline uint8_t ofpi_posted_channel(const struct ofpi_posted *receive)
+{
+    return (uint8_t)(receive->node.key.origin >> 32);
+}
+/* The source it names, or OFP_PEER_ANY. */
+static inline uint32_t ofpi_posted_source(const struct ofpi_posted *receive)
+{
+    return (uint32_t)receive->node.key.origin;
+}
+
+#endif

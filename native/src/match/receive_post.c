@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the receiving side asks for: receives with all their flags, cancelling, putting back. */
+#include "match/receive_post.h"
+
+#include <errno.h>
+
+#include "match/lent.h"
+#include "match/posted.h"
+#include "match/receive_many.h"
+#include "match/receive_matched.h"
+#include "match/receiver.h"
+#include "match/selector.h"
+#include "match/unexpected.h"
+#include "object/owner.h"
+
+#define ACTION_FLAGS (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
+
+/* Match a kept message or stay posted; with OFP_HOLD a match sets the message aside. */
+static int receive(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                   const struct ofp_transfer *transfer)
+{
+    struct ofpi_selector selector = ofpi_selector_of(transfer->op);
+    struct ofpi_receiver receiver;
+    struct ofpi_unexpected *kept;
+    int result = ofpi_receiver_capture(&receiver, &context->segments, transfer);
+
+    if (result)
+        return result;
+    kept = ofpi_unexpected_find(&context->unexpected, &selector);
+    if (kept)
+        result = ofpi_receive_take_kept(context, endpoint, kept, &receiver, NULL);
+    else
+        result = ofpi_posted_add(&context->posted, endpoint, &selector, &receiver);
+    if (result)
+        ofpi_receiver_release(&receiver, &context->segments);
+    return result;
+}
+
+/* Drop a detached message. `lent`: tells the sender of an announced one; NULL where there is nobody to tell. */
+static void drop(struct ofpi_receive_context *context, struct ofpi_unexpected *kept, struct ofpi_lent *lent)
+{
+    struct ofp_message message = ofpi_unexpected_message(kept);
+    struct ofp_endpoint *endpoint = kept->endpoint;
+
+    /* Its stream writes into it until its own end, and frees it then. */
+    if (ofpi_unexpected_is_filling(kept)) {
+        kept->filling->dropped = true;
+        return;
+    }
+    ofpi_unexpected_free(&context->unexpected, kept);
+    if (lent)
+        ofpi_lent_start(lent, endpoint, &message, NULL);
+}
+
+/* Complete with what is known of a kept message, then drop it. */
+static int discard(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofp_operation *op,
+                   struct ofpi_unexpected *kept)
+{
+    struct ofp_message message = ofpi_unexpected_message(kept);
+    struct ofpi_lent *lent = NULL;
+
+    /* What may fail comes first: a message that has left its index could not stay. */
+    if (kept->announced && !kept->error) {
+        lent = ofpi_lent_take(&context->lent, context);
+        if (!lent)
+            return -ENOMEM;
+    }
+    ofpi_unexpected_detach(&context->unexpected, kept);
+    ofpi_receive_report(context, endpoint, op->context, op->flags, &message, (struct ofpi_receive_result){0});
+    drop(context, kept, lent);
+    return 0;
+}
+
+static int peek(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofp_operation *op)
+{
+    struct ofpi_selector selector = ofpi_selector_of(op);
+    struct ofpi_unexpected *kept = ofpi_unexpected_find(&context->unexpected, &selector);
+    struct ofpi_receive_result result = {0};
+    struct ofp_message message = {.source = OFP_PEER_UNKNOWN, .channel = selector.channel, .tag = selector.tag};
+
+    if (kept && op->flags & OFP_DISCARD)
+        return discard(context, endpoint, op, kept);
+    if (!kept) {
+        result.error = ENOMSG;
+    } else {
+        message = ofpi_unexpected_message(kept);
+        if (op->flags & OFP_CLAIM) {
+            result.flags = OFP_COMPLETED_CLAIM;
+            ofpi_unexpected_detach(&context->unexpected, kept);
+            ofpi_unexpected_set_aside(&context->unexpected, kept, endpoint, op->context, op->flags);
+        }
+    }
+    ofpi_receive_report(context, endpoint, op->context, op->flags, &message, result);
+    return 0;
+}
+
+static int claim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                 const struct ofp_transfer *transfer)
+{
+    const struct ofp_operation *op = transfer->op;
+    struct ofpi_unexpected *kept =
+        ofpi_unexpected_find_set_aside(&context->unexpected, endpoint, op->context, op->flags);
+    struct ofpi_receiver receiver;
+    int result;
+
+    if (!kept)
+        return -ENOENT;
+    if (op->flags & OFP_DISCARD)
+        return discard(context, endpoint, op, kept);
+    result = ofpi_receiver_capture(&receiver, &context->segments, transfer);
+    if (result)
+        return result;
+    result = ofpi_receive_take_kept(context, endpoint, kept, &receiver, NULL);
+    if (result)
+        ofpi_receiver_release(&receiver, &context->segments);
+    return result;
+}
+
+int ofpi_receive_post(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                      const struct ofp_transfer *transfer)
+{
+    switch (transfer->op->flags & ACTION_FLAGS) {
+    case 0:
+    case OFP_HOLD | OFP_CLAIM:
+        return receive(context, endpoint, transfer);
+    case OFP_MULTI_RECV:
+        return ofpi_receive_post_many(context, endpoint, transfer);
+    case OFP_PEEK:
+    case OFP_PEEK | OFP_CLAIM:
+    case OFP_PEEK | OFP_DISCARD:
+        return peek(context, endpoint, transfer->op);
+    case OFP_CLAIM:
+    case OFP_CLAIM | OFP_DISCARD:
+        return claim(context, endpoint, transfer);
+    default:
+        return -EINVAL;
+    }
+}
+
+int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
+                        uint64_t op_flags)
+{
+    struct ofp_list *order = &context->posted.order;
+
+    /* The newest of this context, as ofp_cancel promises. */
+    for (struct ofp_list *node = order->previous; node != order; node = node->previous) {
+        struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
+
+        if (posted->endpoint == endpoint && ofpi_receiver_is(&posted->receiver, op_context, op_flags)) {
+            ofpi_receive_fail(context, posted, ECANCELED);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+/* A message that was set aside meets a posted receive. -ENOMEM: nothing has changed. */
+static int give_posted(struct ofpi_receive_context *context, struct ofpi_unexpected *kept, struct ofpi_posted *posted)
+{
+    struct ofpi_receiver piece;
+    bool open;
+    int result;
+
+    if (!(posted->receiver.op_flags & OFP_MULTI_RECV))
+        return ofpi_receive_take_kept(context, posted->endpoint, kept, &posted->receiver, posted);
+    open = ofpi_many_cut(&posted->receiver, kept->length, &piece);
+    result = ofpi_receive_take_kept(context, posted->endpoint, kept, &piece, open ? NULL : posted);
+    if (result)
+        ofpi_many_mend(&posted->receiver, &piece);
+    return result;
+}
+
+int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
+                         struct ofpi_unexpected **waiting)
+{
+    struct ofpi_unexpected_messages *unexpected = &context->unexpected;
+    struct ofpi_unexpected *kept = ofpi_unexpected_find_set_aside(unexpected, endpoint, op_context, OFPI_REQUEST);
+    uint64_t bits = kept ? OFPI_REQUEST : 0;
+    struct ofpi_posted *posted;
+    int result;
+
+    /* Requests are unclaimed by their address; a plain context of the same value only counts where no request has it.
+     */
+    if (!kept)
+        kept = ofpi_unexpected_find_set_aside(unexpected, endpoint, op_context, 0);
+    if (!kept)
+        return -ENOENT;
+    /* Its payload was lost with its sender: there is nothing that another receive could get. */
+    if (kept->error) {
+        ofpi_unexpected_detach(unexpected, kept);
+        ofpi_unexpected_free(unexpected, kept);
+        return 0;
+    }
+    /* Receives that were posted while it was set aside could not see it. */
+    posted = ofpi_receive_match(context, kept->channel, kept->tag, kept->source, kept->length);
+    if (posted)
+        return give_posted(context, kept, posted);
+    ofpi_unexpected_detach(unexpected, kept);
+    result = ofpi_unexpected_wait(unexpected, kept);
+    /* Without memory it stays set aside, for the same owner. */
+    if (result)
+        ofpi_unexpected_set_aside(unexpected, kept, endpoint, op_context, bits);
+    else if (waiting)
+        *waiting = kept;
+    return result;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages whose payload follows their beginning in a stream. The domain's lock is held. */
+#ifndef OFPI_RECEIVE_STREAM_H
+#define OFPI_RECEIVE_STREAM_H
+
+#include "match/lent.h"
+
+/* See struct ofp_services. */
+int ofpi_message_begin(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                       const struct ofp_message *message, enum ofp_room room, struct ofp_receive **receive);
+/* The stream that fills a lent receive's kept message has ended. */
+void ofpi_stream_complete(struct ofpi_receive_context *context, struct ofpi_lent *lent, int error, int provider_error);
+
+#endif

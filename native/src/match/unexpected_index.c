@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where kept messages are found: the order of arrival, an index for each class of receive, and those set aside. */
+#include <errno.h>
+
+#include "base/slab.h"
+#include "match/match_index.h"
+#include "match/selector.h"
+#include "match/unexpected.h"
+#include "object/owner.h"
+
+static struct ofpi_unexpected *of_order(struct ofp_list *node)
+{
+    return OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
+}
+
+/* ----------------------------------------------------------------------------------------------- nodes and classes */
+
+/* Give the message a node for every class. */
+static int reserve_nodes(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message, uint32_t classes)
+{
+    struct ofpi_extra_node **end = &message->extra;
+
+    if (message->extra_count + OFPI_INLINE_NODES >= classes)
+        return 0;
+    while (*end)
+        end = &(*end)->next;
+    while (message->extra_count + OFPI_INLINE_NODES < classes) {
+        *end = ofpi_slab_take(&unexpected->extra_slab);
+        if (!*end)
+            return -ENOMEM;
+        (*end)->message = message;
+        (*end)->next = NULL;
+        end = &(*end)->next;
+        message->extra_count++;
+    }
+    return 0;
+}
+
+static struct ofpi_match_node *node_of(struct ofpi_unexpected *message, uint32_t class)
+{
+    struct ofpi_extra_node *extra = message->extra;
+
+    if (class == 0)
+        return &message->first;
+    if (class == 1)
+        return &message->second;
+    for (uint32_t i = OFPI_INLINE_NODES; i < class; i++)
+        extra = extra->next;
+    return &extra->node;
+}
+
+static struct ofpi_unexpected *message_of(struct ofpi_match_node *node, uint32_t class)
+{
+    if (!node)
+        return NULL;
+    if (class == 0)
+        return OFP_CONTAINER_OF(node, struct ofpi_unexpected, first);
+    if (class == 1)
+        return OFP_CONTAINER_OF(node, struct ofpi_unexpected, second);
+    return OFP_CONTAINER_OF(node, struct ofpi_extra_node, node)->message;
+}
+
+static void insert_node(struct ofpi_unexpected_class *class, const struct ofpi_unexpected *message,
+                        struct ofpi_match_node *node)
+{
+    node->key = ofpi_message_key(message->channel, message->tag, message->source, class->ignore, class->named);
+    node->sequence = message->first.sequence;
+    ofpi_match_index_insert(&class->index, node);
+}
+
+static void insert_everywhere(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+{
+    struct ofpi_extra_node *extra = message->extra;
+
+    insert_node(&unexpected->classes[0], message, &message->first);
+    if (unexpected->class_count > 1)
+        insert_node(&unexpected->classes[1], message, &message->second);
+    for (uint32_t i = OFPI_INLINE_NODES; i < unexpected->class_count; i++, extra = extra->next)
+        insert_node(&unexpected->classes[i], message, &extra->node);
+}
+
+static void remove_everywhere(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+{
+    struct ofpi_extra_node *extra = message->extra;
+
+    ofpi_match_index_remove(&unexpected->classes[0].index, &message->first);
+    if (unexpected->class_count > 1)
+        ofpi_match_index_remove(&unexpected->classes[1].index, &message->second);
+    for (uint32_t i = OFPI_INLINE_NODES; i < unexpected->class_count; i++, extra = extra->next)
+        ofpi_match_index_remove(&unexpected->classes[i].index, &extra->node);
+}
+
+/* A class that is asked for the first time: every waiting message enters its index. NULL: out of memory. */
+static struct ofpi_unexpected_class *add_class(struct ofpi_unexpected_messages *unexpected, uint64_t ignore, bool named)
+{
+    struct ofpi_unexpected_class *class = &unexpected->classes[unexpected->class_count];
+    struct ofp_list *node, *following;
+
+    /* All memory first, so that no class is left half filled. Nodes stay with their messages for another try. */
+    OFP_LIST_EACH(node, following, &unexpected->order) {
+        if (reserve_nodes(unexpected, of_order(node), unexpected->class_count + 1))
+            return NULL;
+    }
+    if (ofpi_match_index_open(&class->index, unexpected->classes[0].index.seed))
+        return NULL;
+    class->ignore = ignore;
+    class->named = named;
+    OFP_LIST_EACH(node, following, &unexpected->order)
+        insert_node(class, of_order(node), node_of(of_order(node), unexpected->class_count));
+    unexpected->class_count++;
+    return class;
+}
+
+static struct ofpi_unexpected_class *find_class(struct ofpi_unexpected_messages *unexpected, uint64_t ignore,
+                                                bool named)
+{
+    for (uint32_t i = 0; i < unexpected->class_count; i++) {
+        if (unexpected->classes[i].ignore == ignore && unexpected->classes[i].named == named)
+            return &unexpected->classes[i];
+    }
+    return unexpected->class_count < OFPI_UNEXPECTED_CLASSES ? add_class(unexpected, ignore, named) : NULL;
+}
+
+static struct ofpi_unexpected *search(struct ofpi_unexpected_messages *unexpected, const struct ofpi_selector *selector)
+{
+    struct ofpi_match_key wanted = ofpi_selector_key(selector);
+    bool named = selector->source != OFP_PEER_ANY;
+    struct ofp_list *node, *following;
+
+    unexpected->linear_searches++;
+    OFP_LIST_EACH(node, following, &unexpected->order) {
+        struct ofpi_unexpected *message = of_order(node);
+        struct ofpi_match_key key =
+            ofpi_message_key(message->channel, message->tag, message->source, selector->ignore, named);
+
+        if (key.tag == wanted.tag && key.origin == wanted.origin)
+            return message;
+    }
+    return NULL;
+}
+
+struct ofpi_unexpected *ofpi_unexpected_find(struct ofpi_unexpected_messages *unexpected,
+                                             const struct ofpi_selector *selector)
+{
+    struct ofpi_unexpected_class *class;
+
+    if (!unexpected->waiting)
+        return NULL;
+    class = find_class(unexpected, selector->ignore, selector->source != OFP_PEER_ANY);
+    if (!class)
+        return search(unexpected, selector);
+    return message_of(ofpi_match_index_find(&class->index, ofpi_selector_key(selector)),
+                      (uint32_t)(class - unexpected->classes));
+}
+
+/* -------------------------------------------------------------------------------------------------- the two states */
+
+/* By sequence: at the end as a rule; one that comes back is old, so its place is sought from the front. */
+static void insert_in_order(struct ofp_list *order, struct ofpi_unexpected *message)
+{
+    struct ofp_list *position = order->previous;
+
+    if (!ofp_list_empty(order) && of_order(position)->first.sequence > message->first.sequence) {
+        position = order;
+        while (of_order(position->next)->first.sequence < message->first.sequence)
+            position = position->next;
+    }
+    ofp_list_insert_after(position, &message->order);
+}
+
+int ofpi_unexpected_wait(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+{
+    int result = reserve_nodes(unexpected, message, unexpected->class_count);
+
+    if (result)
+        return result;
+    message->set_aside = false;
+    insert_in_order(&unexpected->order, message);
+    insert_everywhere(unexpected, message);
+    unexpected->waiting++;
+    return 0;
+}
+
+static struct ofpi_match_key set_aside_key(const struct ofp_endpoint *endpoint, uint64_t op_context, uint64_t op_flags)
+{
+    uint64_t bits, context = ofpi_owner_innermost(op_context, op_flags, &bits);
+
+    return (struct ofpi_match_key){context, ofpi_match_origin(bits == OFPI_REQUEST, endpoint->id)};
+}
+
+void ofpi_unexpected_set_aside(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
+                               const struct ofp_endpoint *endpoint, uint64_t op_context, uint64_t op_flags)
+{
+    message->set_aside = true;
+    message->first.key = set_aside_key(endpoint, op_context, op_flags);
+    ofpi_match_index_insert(&unexpected->set_aside_index, &message->first);
+    ofp_list_append(&unexpected->set_aside, &message->order);
+}
+
+struct ofpi_unexpected *ofpi_unexpected_find_set_aside(const struct ofpi_unexpected_messages *unexpected,
+                                                       const struct ofp_endpoint *endpoint, uint64_t op_context,
+                                                       uint64_t op_flags)
+{
+    return message_of(
+        ofpi_match_index_find(&unexpected->set_aside_index, set_aside_key(endpoint, op_context, op_flags)), 0);
+}
+
+void ofpi_unexpected_detach(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+{
+    ofp_list_remove(&message->order);
+    if (message->set_aside) {
+        ofpi_match_index_remove(&unexpected->set_aside_index, &message->first);
+        return;
+    }
+    remove_everywhere(unexpected, message);
+    unexpected->waiting--;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory regions as the API offers them: register what the user has, allocate what the provider moves best.
+ *
+ * A region is made in three steps, and ended by the same backwards: memory (allocated ones), known to the device (without
+ * the lock), reachable for peers (with it).
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "completion/counter.h"
+#include "memory/owned.h"
+#include "memory/remote.h"
+#include "object/domain.h"
+#include "object/region.h"
+#include "ofipy/ofp.h"
+#include "progress/progress.h"
+
+/* How long closing waits for peers that are inside, ns. A dead one is known after a second. */
+#define WITHDRAW_PATIENCE UINT64_C(2000000000)
+
+static const struct ofp_domain_ops *ops_of(const struct ofpi_domain *domain)
+{
+    return domain->base.provider->domain_ops;
+}
+
+static uint64_t whole_pages(uint64_t length)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+    return length ? (length + page - 1) / page * page : page;
+}
+
+static int allocate(struct ofpi_domain *domain, struct ofpi_region *region, char *text, size_t text_size)
+{
+    void *memory;
+
+    if (ops_of(domain)->memory_allocate)
+        return ops_of(domain)->memory_allocate(&domain->base, &region->base, text, text_size);
+    memory = mmap(NULL, region->base.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        snprintf(text, text_size, "cannot map %llu bytes", (unsigned long long)region->base.length);
+        return -ENOMEM;
+    }
+    region->base.base = memory;
+    return 0;
+}
+
+static void give_back(struct ofpi_domain *domain, struct ofpi_region *region)
+{
+    if (!region->base.allocated)
+        return;
+    if (ops_of(domain)->memory_free)
+        ops_of(domain)->memory_free(&domain->base, &region->base);
+    else
+        munmap(region->base.base, region->base.length);
+}
+
+static int publish(struct ofpi_domain *domain, struct ofpi_region *region)
+{
+    int result;
+
+    if (!(region->base.access & OFPI_ACCESS_REMOTE))
+        return 0;
+    result = ofpi_regions_enter_key(&domain->regions, region);
+    if (!result && ops_of(domain)->region_publish) {
+        result = ops_of(domain)->region_publish(&domain->base, &region->base);
+        if (result)
+            ofpi_regions_remove_key(&domain->regions, region);
+    }
+    return result;
+}
+
+/* The lock is held, and let go of while the device learns of the region: nobody else knows it yet. */
+static int introduce(struct ofpi_domain *domain, struct ofpi_region *region)
+{
+    int result;
+
+    if (!ops_of(domain)->region_open)
+        return 0;
+    ofpi_domain_leave(domain);
+    result = ops_of(domain)->region_open(&domain->base, &region->base);
+    ofpi_lock_acquire(&domain->lock);
+    return result;
+}
+
+static int make_known(struct ofpi_domain *domain, struct ofpi_region *region)
+{
+    int result = introduce(domain, region);
+
+    /* What is kept for operations that may never come gives way. */
+    if (result == -ENOMEM && domain->base.keeps_above) {
+        ops_of(domain)->region_disowned(&domain->base, NULL);
+        result = introduce(domain, region);
+    }
+    if (result)
+        return result;
+    result = publish(domain, region);
+    if (result && ops_of(domain)->region_close)
+        ops_of(domain)->region_close(&domain->base, &region->base);
+    return result;
+}
+
+static int region_make(struct ofpi_domain *domain, const struct ofp_region_attr *attr, struct ofp_region_handle *handle,
+                       char *text, size_t text_size)
+{
+    struct ofpi_region *region;
+    int result = 0;
+
+    if ((attr->remote_read && !ofpi_counter_serves(domain, attr->remote_read)) ||
+        (attr->remote_write && !ofpi_counter_serves(domain, attr->remote_write)))
+        return -EINVAL;
+    if (attr->access & OFP_ACCESS_DEVICE_ATOMIC && !(domain->info.caps & OFP_CAP_DEVICE_ATOMIC))
+        return -EOPNOTSUPP;
+    region = ofpi_regions_add(&domain->regions, attr->access, &result);
+    if (!region)
+        return result;
+    region->base.base = attr->base;
+    region->base.length = attr->base ? attr->length : whole_pages(attr->length);
+    region->base.allocated = !attr->base;
+    region->remote_read = attr->remote_read;
+    region->remote_write = attr->remote_write;
+    region->base.remote_events = attr->remote_read || attr->remote_write;
+    region->base.key_fixed = attr->has_key && attr->access & OFPI_ACCESS_REMOTE;
+    if (region->base.key_fixed)
+        region->base.device[0].key = attr->key;
+    if (region->base.allocated)
+        result = allocate(domain, region, text, text_size);
+    if (!result) {
+        result = make_known(domain, region);
+        if (result)
+            give_back(domain, region);
+    }
+    if (result) {
+        ofpi_regions_remove(&domain->regions, region);
+        return result;
+    }
+    *handle = (struct ofp_region_handle){.base = region->base.base,
+                                         .length = region->base.length,
+                                         .key = region->base.device[0].key,
+                                         .remote_base = region->base.device[0].remote_base,
+                                         .id = region->base.id,
+                                         .access = region->base.access,
+                                         .has_ways = region->base.known != 0};
+    return 0;
+}
+
+int ofp_region_register(struct ofp_domain *handle, const struct ofp_region_attr *attr, struct ofp_region_handle *region)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    int result;
+
+    if (!attr->base)
+        return -EINVAL;
+    result = ofpi_domain_enter(domain);
+    if (result)
+        return result;
+    result = region_make(domain, attr, region, NULL, 0);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+int ofp_region_allocate(struct ofp_domain *handle, const struct ofp_region_attr *attr, struct ofp_region_handle *region,
+                        char *text, size_t text_size)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    int result;
+
+    text[0] = 0;
+    if (attr->base)
+        return -EINVAL;
+    /* Rounding up to whole pages must not wrap around. */
+    if (attr->length > UINT64_MAX / 2)
+        return -ENOMEM;
+    result = ofpi_domain_enter(domain);
+    if (result)
+        return result;
+    result = region_make(domain, attr, region, text, text_size);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+/* Shut peers out; those inside have their time to leave, but a dead one does not hold us for ever. */
+static void withdraw(struct ofpi_domain *domain, struct ofpi_region *region)
+{
+    uint64_t deadline = ofpi_now() + WITHDRAW_PATIENCE;
+
+    /* The key first, so that nobody comes in while others leave. */
+    ofpi_regions_remove_key(&domain->regions, region);
+    ofpi_remote_revoke(region);
+    if (!(region->base.access & OFPI_ACCESS_REMOTE) || !ops_of(domain)->region_withdraw)
+        return;
+    while (ops_of(domain)->region_withdraw(&domain->base, &region->base) == -EAGAIN && ofpi_now() < deadline) {
+        ofpi_progress(domain, true);
+        ofpi_lock_release(&domain->lock);
+        sched_yield();
+        ofpi_lock_acquire(&domain->lock);
+    }
+}
+
+int ofp_region_close(struct ofp_domain *handle, uint32_t id)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    struct ofpi_region *region;
+    int result = ofpi_domain_enter(domain);
+
+    if (result)
+        return result;
+    region = ofpi_regions_find(&domain->regions, id);
+    if (!region || !region->open) {
+        result = -OFP_ENOREGION;
+    } else if (region->uses) {
+        result = -EBUSY;
+    } else if (region->base.owned) {
+        ofpi_region_disown(domain, region);
+    } else {
+        /* Before the lock is let go: nobody may start to use it meanwhile, or close it a second time. */
+        region->open = false;
+        withdraw(domain, region);
+        if (ops_of(domain)->region_close) {
+            ofpi_domain_leave(domain);
+            ops_of(domain)->region_close(&domain->base, &region->base);
+            ofpi_lock_acquire(&domain->lock);
+        }
+        give_back(domain, region);
+        ofpi_regions_remove(&domain->regions, region);
+    }
+    ofpi_domain_leave(domain);
+    return result;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The core's own view of an endpoint. The domain's lock guards all. */
+#ifndef OFPI_ENDPOINT_H
+#define OFPI_ENDPOINT_H
+
+#include "object/domain.h"
+#include "object/operation.h"
+
+struct ofpi_bounce;
+struct ofpi_connection;
+struct ofpi_hooks;
+struct ofpi_peer;
+
+struct ofpi_endpoint {
+    struct ofp_endpoint base; /* first: the provider's view */
+    struct ofp_info info;     /* base.info */
+    struct ofpi_domain *domain;
+    struct ofpi_endpoint *behind; /* whom it stands for as a handle: itself; an alias that is open, its endpoint */
+    uint32_t aliases;             /* that stand for it; alias.c */
+    struct ofp_list node;         /* in domain->endpoints, or in domain->receive_contexts */
+    struct ofp_list flush_node;
+    struct ofp_cq *tx_cq, *rx_cq;
+    struct ofp_av *av;        /* NULL for type MSG */
+    struct ofpi_hooks *hooks; /* owned; NULL: none */
+    struct ofpi_receive_context *receive_context;
+    struct ofpi_endpoint *shared; /* whose receive context that is; NULL: its own. Not owned */
+    uint32_t sharers;             /* endpoints that use the receive context of this one */
+    struct ofpi_peer **peers;     /* by address vector index without its generation, which each peer knows */
+    uint32_t peer_capacity;
+    struct ofpi_av_table *stranger_addresses; /* senders without an entry in `av`; created when the first one comes */
+    struct ofpi_peer **strangers;
+    uint32_t stranger_count;
+    struct ofp_list backlogged;        /* peers with a backlog that can be posted now */
+    struct ofp_list removed;           /* peers whose address left the vector, until the endpoint closes */
+    struct ofp_list sourceless;        /* pending receives from any source, where the transport matches */
+    uint64_t last_receive;             /* sequence of the last receive that the transport took */
+    struct ofpi_bounce *spare_bounces; /* bounce.c */
+    uint32_t spare_bounce_count;
+    uint64_t tx_flags, rx_flags, tx_size;
+    bool posts_beyond;  /* the post under way may wait here although the transmit queue is full; request_start.c */
+    uint64_t in_flight; /* pending operations, backlog included */
+    uint64_t backlog_count;
+    uint32_t selective_completion; /* OFP_SELECTIVE_… */
+    bool remote_events;            /* what peers read and write here enters rx_cq, also without data */
+    bool closing;                  /* what ends from now on is cancelled; posts that wait for room give up */
+    uint32_t waiting_for_room;     /* threads that do */
+    bool ending;                   /* type MSG: ofp_shutdown waits until the backlog is empty */
+    bool held_back;                /* the last post said that more would follow */
+    bool work_is_stuck;            /* due work waits for room in the transmit queue; valid within ofpi_works_start */
+    bool counted;                  /* one of `counters` is there; counter.c */
+    struct ofp_counter *counters[OFP_COUNTER_CLASSES];
+    struct ofp_eq *eq;                  /* may be NULL */
+    struct ofpi_connection *connection; /* type MSG, owned; NULL otherwise */
+    struct ofp_endpoint_statistics statistics;
+};
+
+/* As ofpi_domain_enter; -ECANCELED also when the endpoint is closing. */
+static inline int ofpi_endpoint_enter(struct ofpi_endpoint *endpoint)
+{
+    int result = ofpi_domain_enter(endpoint->domain);
+
+    if (__builtin_expect(!result && endpoint->closing, 0)) {
+        ofpi_domain_refuse(endpoint->domain);
+        result = -ECANCELED;
+    }
+    return result;
+}
+/* Of ofp_receive_context_open: it has no transmit side. */
+static inline bool ofpi_endpoint_receives_only(const struct ofpi_endpoint *endpoint) { return !endpoint->tx_cq; }
+/*
+ * The handle of a public call may be an alias: its flags are the handle's, all else belongs to `handle->behind`. The lock is
+ * held.
+ */
+static inline bool ofpi_endpoint_is_alias(const struct ofpi_endpoint *handle) { return handle->behind != handle; }
+/* Whether a send-like operation would be told to try again. */
+static inline bool ofpi_endpoint_is_full(const struct ofpi_endpoint *endpoint)
+{
+    return __builtin_expect(endpoint->in_flight >= endpoint->tx_size, 0) &&
+           !(endpoint->posts_beyond && endpoint->in_flight < 2 * endpoint->tx_size);
+}
+/* The flags of a send-like operation with the defaults that it may have; its own completion level wins. */
+static inline uint64_t ofpi_send_flags(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    uint64_t flags = op->flags, defaults = endpoint->tx_flags & ofpi_operation_row(op)->flags;
+
+    return flags | (flags & OFPI_LEVELS ? defaults & ~(uint64_t)OFPI_LEVELS : defaults);
+}
+
+#endif

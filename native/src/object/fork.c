@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * After fork the child has the parent's memory but none of its threads, and shares its descriptors: nothing of a domain
+ * can be used or even closed there. A counter that the child advances makes every call answer -OFP_EFORKED.
+ */
+#include "object/fork.h"
+
+#include <pthread.h>
+
+#include "atomic/atomic.h"
+
+uint64_t ofpi_fork_generation;
+
+static void forked(void)
+{
+    ofpi_fork_generation++;
+    ofpi_atomic_forked();
+}
+
+static void watch(void) { pthread_atfork(NULL, NULL, forked); }
+
+void ofpi_fork_watch(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, watch);
+}

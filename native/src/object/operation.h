@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the core says of an operation beside its record: bits of its own in the flags, and answers from the table. */
+#ifndef OFPI_OPERATION_H
+#define OFPI_OPERATION_H
+
+#include "ofipy/provider.h"
+
+/* Internal bit of ofp_operation.flags: an inject whose payload the core has copied, so that the provider knows of none. */
+#define OFPI_COPIED (1ull << 59)
+
+/*
+ * Internal bit of ofp_operation.flags, not of receives: a hook holds it back, and its owner is a struct ofpi_delayed_owner. It
+ * waits in the peer's backlog.
+ */
+#define OFPI_DELAYED (1ull << 57)
+
+/* Completions of the receive queue; a released multi-receive buffer may say nothing else. */
+#define OFPI_COMPLETED_AT_RECEIVER (OFP_COMPLETED_RECV | OFP_COMPLETED_MULTI_RECV)
+
+/* Internal bit of ofp_operation.flags: a receive with OFP_HOLD, as the transport has it. */
+#define OFPI_HELD (1ull << 58)
+/* Of those one whose message is dropped, and one whose message goes on waiting, in the context. */
+#define OFPI_DISCARDED (1ull << 57)
+#define OFPI_PEEKED (1ull << 56)
+
+/* ---------------------------------------------------------------------------------------------------- the table */
+
+/* Of an operation that has been checked: its code has a row. */
+static inline const struct ofp_operation_row *ofpi_operation_row(const struct ofp_operation *op)
+{
+    return &ofp_operation_rows[op->op];
+}
+static inline bool ofpi_operation_is(const struct ofp_operation *op, uint32_t traits)
+{
+    return ofpi_operation_row(op)->traits & traits;
+}
+static inline bool ofpi_operation_is_remote(const struct ofp_operation *op)
+{
+    return ofpi_operation_is(op, OFP_REMOTE);
+}
+static inline bool ofpi_operation_is_atomic(const struct ofp_operation *op)
+{
+    return ofpi_operation_is(op, OFP_ATOMIC_KIND);
+}
+static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
+{
+    return ofpi_operation_is(op, OFP_RECEIVES);
+}
+/* The first check of what a caller asks for: there is such an operation, and it may have these flags. */
+static inline bool ofpi_operation_is_known(const struct ofp_operation *op)
+{
+    return op->op < OFP_OPERATION_COUNT && !(op->flags & ~(uint64_t)ofpi_operation_row(op)->flags);
+}
+
+/* ------------------------------------------------------------------------------------------------- default flags */
+
+/* What may be the default of an endpoint's operations. */
+#define OFPI_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
+#define OFPI_TX_DEFAULTS (OFP_INJECT | OFP_COMPLETION | OFPI_LEVELS)
+#define OFPI_RX_DEFAULTS (OFP_COMPLETION | OFP_MULTI_RECV)
+/* A posted receive's flags with defaults: only a plain receive becomes a multi-receive. */
+static inline uint64_t ofpi_receive_flags(uint64_t flags, uint64_t defaults)
+{
+    bool plain = !(flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD));
+
+    return flags | (plain ? defaults : defaults & ~(uint64_t)OFP_MULTI_RECV);
+}
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Domains: opening and closing. It stands above all parts, and so makes the table by which the lower ones tell the upper ones. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/param.h"
+#include "base/pool.h"
+#include "base/reactor.h"
+#include "base/timer.h"
+#include "completion/request_slots.h"
+#include "hook/hook_list.h"
+#include "hook/hook_load.h"
+#include "hook/hooked.h"
+#include "object/domain.h"
+#include "object/fork.h"
+#include "object/region.h"
+#include "ofipy/ofp.h"
+#include "operation/deferred.h"
+#include "operation/receive_offloaded.h"
+#include "peer/connection.h"
+#include "peer/peer_post.h"
+#include "peer/pending.h"
+#include "progress/helper.h"
+#include "progress/progress.h"
+#include "progress/wait.h"
+#include "request/request_end.h"
+
+static const struct ofpi_upper upper = {
+    .start_due = ofpi_works_start,
+    .post_backlogs = ofpi_peers_flush,
+    .counter_closes = ofpi_works_leave_counter,
+    .request_released = ofpi_request_end_released,
+    .receive_recalled = ofpi_offloaded_post_again,
+    .connection_ends_here = ofpi_connection_ends_here,
+    .connection_finish = ofpi_connection_finish,
+    .connection_up = ofpi_connection_up,
+    .connection_lost = ofpi_connection_lost,
+    .connection_end_receives = ofpi_connection_end_receives,
+    .hooks_post = ofpi_hooks_post,
+    .hooks_peer_changed = ofpi_hooks_peer_changed,
+    .hooks_released = ofpi_hooks_released,
+};
+
+static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struct ofp_info *info,
+                                      const struct ofp_domain_attr *attr)
+{
+    struct ofpi_domain *domain = calloc(1, sizeof(*domain) + provider->domain_ops->domain_size);
+
+    if (!domain)
+        return NULL;
+    domain->upper = &upper;
+    domain->base.provider = provider;
+    domain->info = *info;
+    domain->base.info = &domain->info;
+    domain->base.private = domain + 1;
+    domain->base.engine = &domain->base;
+    domain->threading = attr->threading;
+    ofp_store_relaxed(&domain->owner, ofpi_this_thread());
+    domain->fork_generation = ofpi_fork_generation;
+    ofp_list_init(&domain->endpoints);
+    ofp_list_init(&domain->receive_contexts);
+    ofp_list_init(&domain->queues);
+    ofp_list_init(&domain->to_flush);
+    ofp_list_init(&domain->due);
+    ofp_list_init(&domain->vectors);
+    ofp_list_init(&domain->counters);
+    ofp_list_init(&domain->event_queues);
+    ofp_list_init(&domain->passives);
+    ofp_list_init(&domain->free_requests);
+    ofpi_regions_init(&domain->regions);
+    ofpi_pool_init(&domain->pendings, sizeof(struct ofpi_pending));
+    ofpi_pool_init(&domain->works, sizeof(struct ofpi_work));
+    ofpi_timers_init(&domain->timers);
+    return domain;
+}
+
+static void domain_free(struct ofpi_domain *domain)
+{
+    ofpi_requests_free(domain);
+    ofpi_timers_fini(&domain->timers);
+    ofpi_pool_fini(&domain->works);
+    ofpi_pool_fini(&domain->pendings);
+    ofpi_regions_fini(&domain->regions);
+    ofpi_hook_list_free(domain->hooks);
+    free(domain);
+}
+
+static int fail(int error, const char *what, char *text, size_t text_size)
+{
+    if (!text[0])
+        snprintf(text, text_size, "%s: %s", what, ofp_strerror(error));
+    return error;
+}
+
+int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, const struct ofp_domain_attr *attr,
+                    struct ofp_domain **result, char *text, size_t text_size)
+{
+    struct ofpi_domain *domain = domain_new(provider, info, attr);
+    int error;
+
+    text[0] = 0;
+    if (!domain)
+        return fail(-ENOMEM, "cannot open a domain", text, text_size);
+    ofpi_hooks_enter_tree();
+    error =
+        ofpi_hook_list_read(attr->hooks ? attr->hooks : ofpi_param_string("HOOKS"), &domain->hooks, text, text_size);
+    if (error) {
+        fail(error, "cannot read the list of hooks", text, text_size);
+        goto no_reactor;
+    }
+    domain->connect_ns = (uint64_t)ofpi_param_int("CONNECT_TIMEOUT") * 1000000000;
+    domain->hook_peer_size = domain->hooks ? domain->hooks->peer_size : 0;
+    ofpi_fork_watch();
+    error = ofpi_reactor_open(&domain->reactor);
+    if (error) {
+        fail(error, "cannot make an epoll descriptor", text, text_size);
+        goto no_reactor;
+    }
+    error = ofpi_wait_open(domain);
+    if (error) {
+        fail(error, "cannot make an eventfd", text, text_size);
+        goto no_wait;
+    }
+    error = provider->domain_ops->open ? provider->domain_ops->open(&domain->base, text, text_size) : 0;
+    if (error) {
+        fail(error, "the provider cannot open its domain", text, text_size);
+        goto no_provider;
+    }
+    if (!provider->domain_ops->region_disowned)
+        domain->base.keeps_above = 0;
+    /* Last: from its start on the helper makes progress in the domain. */
+    if (attr->progress == OFP_PROGRESS_AUTO) {
+        error = ofpi_helper_start(domain, text, text_size);
+        if (error)
+            goto no_helper;
+    }
+    *result = &domain->base;
+    return 0;
+no_helper:
+    if (provider->domain_ops->close)
+        provider->domain_ops->close(&domain->base);
+no_provider:
+    ofpi_wait_close(domain);
+no_wait:
+    ofpi_reactor_close(&domain->reactor);
+no_reactor:
+    domain_free(domain);
+    return error;
+}
+
+int ofp_domain_retire(struct ofp_domain *handle)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    bool busy;
+    int result = ofpi_domain_enter(domain);
+
+    if (result)
+        return result;
+    busy = !ofp_list_empty(&domain->endpoints) || !ofp_list_empty(&domain->queues) ||
+           !ofp_list_empty(&domain->vectors) || !ofp_list_empty(&domain->counters) ||
+           !ofp_list_empty(&domain->event_queues) || !ofp_list_empty(&domain->passives) || domain->regions.ids.live;
+    /* Without endpoints all that a thread could wait for has ended; it only has to wake up and leave. */
+    if (!busy)
+        ofpi_wait_for_leavers(domain, &domain->waiting);
+    domain->retired = !busy;
+    ofpi_domain_leave(domain);
+    if (busy)
+        return -EBUSY;
+    /* Without the lock, which the helper needs to come to its end. */
+    ofpi_helper_stop(domain);
+    if (handle->provider->domain_ops->close)
+        handle->provider->domain_ops->close(handle);
+    ofpi_wait_close(domain);
+    ofpi_reactor_close(&domain->reactor);
+    return 0;
+}
+
+void ofp_domain_free(struct ofp_domain *handle)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+
+    if (domain->retired)
+        domain_free(domain);
+}
+
+int ofp_domain_close(struct ofp_domain *domain)
+{
+    int result = ofp_domain_retire(domain);
+
+    if (!result)
+        ofp_domain_free(domain);
+    return result;
+}

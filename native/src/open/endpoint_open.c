@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: opening, closing, what they tell of themselves. */
+#include "open/endpoint_open.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/param.h"
+#include "base/service.h"
+#include "completion/complete.h"
+#include "completion/completion_queue.h"
+#include "completion/counter.h"
+#include "completion/event_queue.h"
+#include "hook/hooked.h"
+#include "match/receive_context.h"
+#include "object/domain.h"
+#include "object/endpoint.h"
+#include "object/operation.h"
+#include "object/vector.h"
+#include "ofipy/ofp.h"
+#include "open/alias.h"
+#include "operation/deferred.h"
+#include "peer/bounce.h"
+#include "peer/connection.h"
+#include "peer/peer_find.h"
+#include "peer/peer_state.h"
+#include "progress/progress.h"
+#include "progress/wait.h"
+#include "provider/provider_tables.h"
+#include "provider/services.h"
+
+/* Wants to hear of what peers read and write here. */
+static bool asks_for_traces(const struct ofp_endpoint_attr *attr)
+{
+    return attr->remote_events || attr->counters[OFP_COUNTER_REMOTE_READ] || attr->counters[OFP_COUNTER_REMOTE_WRITE];
+}
+
+static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
+{
+    const struct ofp_endpoint_ops *ops = ofpi_endpoint_ops(domain->base.provider, &domain->info);
+    struct ofpi_endpoint *endpoint = calloc(1, sizeof(*endpoint) + ops->endpoint_size);
+
+    if (!endpoint)
+        return NULL;
+    endpoint->base.ops = ops;
+    endpoint->base.services = &ofpi_services;
+    endpoint->base.domain = &domain->base;
+    endpoint->base.private = endpoint + 1;
+    endpoint->base.id = ++domain->next_endpoint_id;
+    endpoint->info = domain->info;
+    endpoint->base.info = &endpoint->info;
+    endpoint->domain = domain;
+    endpoint->behind = endpoint;
+    endpoint->tx_cq = attr->tx_cq;
+    endpoint->rx_cq = attr->rx_cq;
+    endpoint->av = attr->av;
+    endpoint->eq = attr->eq;
+    endpoint->tx_flags = attr->tx_flags;
+    endpoint->rx_flags = attr->rx_flags;
+    endpoint->tx_size = attr->tx_size ? attr->tx_size : endpoint->info.tx_size;
+    endpoint->selective_completion = attr->selective_completion;
+    endpoint->remote_events = attr->remote_events;
+    endpoint->base.remote_events = asks_for_traces(attr);
+    endpoint->base.min_multi_recv = attr->min_multi_recv ? attr->min_multi_recv : OFP_MIN_MULTI_RECV;
+    endpoint->base.bounce_size = ofpi_param_size("BOUNCE_SIZE");
+    if (getrandom(endpoint->base.identity, OFP_IDENTITY_SIZE, 0) != OFP_IDENTITY_SIZE) {
+        free(endpoint);
+        return NULL;
+    }
+    ofp_list_init(&endpoint->backlogged);
+    ofp_list_init(&endpoint->removed);
+    ofp_list_init(&endpoint->sourceless);
+    return endpoint;
+}
+
+int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpected_limit, uint64_t min_multi_recv)
+{
+    struct ofpi_receive_context_attr context = {
+        .unexpected_limit = unexpected_limit ? unexpected_limit : ofpi_param_size("UNEXPECTED_SIZE"),
+        .announcement_limit = ofpi_param_size("ANNOUNCEMENTS"),
+        .min_multi_recv = min_multi_recv ? min_multi_recv : OFP_MIN_MULTI_RECV,
+        .complete = ofpi_endpoint_complete,
+    };
+
+    endpoint->base.unexpected_limit = context.unexpected_limit;
+    return ofpi_receive_context_open(&context, &endpoint->receive_context);
+}
+
+static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp_endpoint_attr *attr)
+{
+    struct ofpi_endpoint *shared = (struct ofpi_endpoint *)attr->rx_context;
+
+    if (shared && endpoint->info.offloads_matching)
+        return -EOPNOTSUPP;
+    if (!shared)
+        return ofpi_endpoint_open_context(endpoint, attr->unexpected_limit, attr->min_multi_recv);
+    if (shared->closing)
+        return -ECANCELED;
+    if (shared->domain != endpoint->domain || shared->av != attr->av || !ofpi_endpoint_receives_only(shared))
+        return -EINVAL;
+    endpoint->shared = shared;
+    endpoint->receive_context = shared->receive_context;
+    endpoint->base.unexpected_limit = shared->base.unexpected_limit;
+    shared->sharers++;
+    return 0;
+}
+
+static void endpoint_release(struct ofpi_endpoint *endpoint)
+{
+    OFPI_CHECK(!endpoint->in_flight && !endpoint->backlog_count && !ofp_list_linked(&endpoint->flush_node));
+    if (endpoint->shared)
+        endpoint->shared->sharers--;
+    else if (endpoint->receive_context)
+        ofpi_receive_context_close(endpoint->receive_context);
+    endpoint->shared = NULL;
+    endpoint->receive_context = NULL;
+    ofpi_peers_free(endpoint);
+    ofpi_hooks_close(endpoint);
+    ofpi_bounce_close(endpoint);
+    ofpi_connection_free(endpoint);
+}
+
+int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **result,
+                      char *text, size_t text_size)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    struct ofpi_service service;
+    struct ofpi_endpoint *endpoint;
+    int error;
+
+    text[0] = 0;
+    if (attr->tx_flags & ~(uint64_t)OFPI_TX_DEFAULTS || attr->rx_flags & ~(uint64_t)OFPI_RX_DEFAULTS) {
+        snprintf(
+            text, text_size,
+            "flags that cannot be the default of every operation: of sends inject, completion and the levels can, of "
+            "receives completion and multi_recv");
+        return -EINVAL;
+    }
+    if (!attr->tx_cq || !attr->rx_cq || attr->tx_cq->domain != domain || attr->rx_cq->domain != domain ||
+        !ofpi_vector_fits(domain, attr->av) || ofpi_counters_check(domain, attr->counters) != 0 ||
+        (attr->eq && attr->eq->domain != domain)) {
+        snprintf(text, text_size, "an endpoint needs queues, counters and an address vector of its own domain");
+        return -EINVAL;
+    }
+    if (attr->tx_size > OFP_COUNT_MAX || attr->unexpected_limit > OFP_BYTES_MAX ||
+        attr->min_multi_recv > OFP_BYTES_MAX) {
+        snprintf(text, text_size, "%d operations in flight and %lld bytes of memory are the most", OFP_COUNT_MAX,
+                 (long long)OFP_BYTES_MAX);
+        return -EINVAL;
+    }
+    if (!(domain->info.caps & OFP_CAP_RMA_EVENT) && asks_for_traces(attr)) {
+        snprintf(text, text_size, "peers read and write here without a trace, for events and counters alike");
+        return -EOPNOTSUPP;
+    }
+    error = ofpi_service_choose(&service, attr->service, text, text_size);
+    if (error)
+        return error;
+    error = ofpi_domain_enter(domain);
+    if (error)
+        return error;
+    endpoint = endpoint_new(domain, attr);
+    error = endpoint ? open_receive_context(endpoint, attr) : -ENOMEM;
+    if (!error)
+        /* Before the provider's open, from which on it may tell of arrivals. */
+        error = ofpi_hooks_open(endpoint, text, text_size);
+    if (!error)
+        error = ofpi_connection_open(endpoint, attr->request);
+    if (!error) {
+        error = endpoint->base.ops->open(&endpoint->base, service.text, text, text_size);
+        if (error)
+            ofpi_service_explain(&service, error, text, text_size);
+    }
+    if (!error && endpoint->base.ops->eager_peers && endpoint->av) {
+        error = ofpi_peers_make(endpoint);
+        if (error)
+            endpoint->base.ops->close(&endpoint->base, 0);
+    }
+    if (error) {
+        if (endpoint)
+            endpoint_release(endpoint);
+        ofpi_domain_leave(domain);
+        free(endpoint);
+        if (!text[0])
+            snprintf(text, text_size, "cannot open an endpoint: %s", ofp_strerror(error));
+        return error;
+    }
+    /* Only now: an endpoint that could not be opened leaves the request to be answered otherwise. */
+    ofpi_connection_opened(endpoint);
+    ofpi_bounce_open(endpoint);
+    attr->tx_cq->uses++;
+    attr->rx_cq->uses++;
+    if (attr->av)
+        attr->av->uses++;
+    ofpi_counters_bind(endpoint, attr->counters);
+    if (attr->eq)
+        attr->eq->uses++;
+    ofp_list_append(&domain->endpoints, &endpoint->node);
+    domain->endpoint_count++;
+    /* A queue that is armed already has to hear of the new endpoint too. */
+    domain->endpoints_armed = false;
+    ofpi_domain_leave(domain);
+    *result = &endpoint->base;
+    return 0;
+}
+
+/* Let what the transport has taken leave; the peers it is for may live in this domain, so the lock is let go meanwhile. */
+static void drain(struct ofpi_endpoint *endpoint, uint64_t deadline)
+{
+    struct ofpi_domain *domain = endpoint->domain;
+
+    if (!endpoint->base.ops->drain)
+        return;
+    while (endpoint->base.ops->drain(&endpoint->base) == -EAGAIN && ofpi_now() < deadline) {
+        struct pollfd entry = {.fd = domain->reactor.epoll_fd, .events = POLLIN};
+
+        ofpi_progress(domain, true);
+        ofpi_domain_leave(domain);
+        poll(&entry, 1, 1);
+        ofpi_lock_acquire(&domain->lock);
+    }
+}
+
+int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_domain *domain = endpoint->domain;
+    uint64_t deadline = timeout < 0 ? UINT64_MAX : ofpi_now() + (uint64_t)timeout;
+    int result = ofpi_endpoint_enter(endpoint);
+
+    if (result)
+        return result;
+    if (ofpi_endpoint_is_alias(endpoint) || endpoint->aliases) {
+        result = endpoint->aliases ? -EBUSY : 0;
+        if (!result)
+            ofpi_alias_retire(endpoint);
+        ofpi_domain_leave(domain);
+        return result;
+    }
+    endpoint->closing = true;
+    /* Nobody may come back from a wait for room into what is taken apart below. */
+    ofpi_wait_for_leavers(domain, &endpoint->waiting_for_room);
+    drain(endpoint, deadline);
+    endpoint->base.ops->close(handle, deadline);
+    ofp_list_remove(&endpoint->node);
+    if (ofp_list_linked(&endpoint->flush_node))
+        ofp_list_remove(&endpoint->flush_node);
+    domain->endpoint_count--;
+    ofpi_works_leave_endpoint(endpoint);
+    ofpi_peers_close(endpoint);
+    if (endpoint->receive_context)
+        ofpi_receive_context_drain(endpoint->receive_context, handle, ECANCELED);
+    endpoint->tx_cq->uses--;
+    endpoint->rx_cq->uses--;
+    if (endpoint->av)
+        endpoint->av->uses--;
+    ofpi_counters_unbind(endpoint);
+    if (endpoint->eq)
+        endpoint->eq->uses--;
+    endpoint_release(endpoint);
+    ofpi_domain_leave(domain);
+    return 0;
+}
+
+void ofp_endpoint_free(struct ofp_endpoint *handle)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+
+    /* Apart from the end: threads on their way in still look here whether it is closing. */
+    if (endpoint->closing)
+        free(endpoint);
+}
+
+int ofp_endpoint_close(struct ofp_endpoint *endpoint, int64_t timeout)
+{
+    int result = ofp_endpoint_retire(endpoint, timeout);
+
+    if (!result)
+        ofp_endpoint_free(endpoint);
+    return result;
+}
+
+int ofp_endpoint_address(struct ofp_endpoint *handle, void *address, size_t *length)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    int result = ofpi_endpoint_enter(endpoint);
+
+    if (result)
+        return result;
+    endpoint = endpoint->behind;
+    result = endpoint->base.ops->name(&endpoint->base, address, length);
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+int ofp_endpoint_address_also(struct ofp_endpoint *handle, uint32_t number, void *address, size_t *length)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    int result = ofpi_endpoint_enter(endpoint);
+
+    if (result)
+        return result;
+    handle = &endpoint->behind->base;
+    result = handle->ops->name_also ? handle->ops->name_also(handle, number, address, length) : -ENOENT;
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+void ofp_endpoint_identity(struct ofp_endpoint *handle, uint8_t *identity)
+{
+    memcpy(identity, ((struct ofpi_endpoint *)handle)->behind->base.identity, OFP_IDENTITY_SIZE);
+}
+
+uint32_t ofp_endpoint_id(struct ofp_endpoint *endpoint) { return endpoint->id; }
+
+static uint64_t count_receives(const struct ofp_list *pendings)
+{
+    uint64_t count = 0;
+
+    for (const struct ofp_list *node = pendings->next; node != pendings; node = node->next)
+        count += ofpi_operation_is_receive(&OFP_CONTAINER_OF(node, const struct ofp_pending, node)->operation);
+    return count;
+}
+
+/* Receives that the transport has. */
+static uint64_t offloaded_receives(const struct ofpi_endpoint *endpoint)
+{
+    uint64_t count = count_receives(&endpoint->sourceless);
+
+    for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
+        if (endpoint->peers[i])
+            count += count_receives(&endpoint->peers[i]->pendings);
+    return count;
+}
+
+int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_statistics *statistics)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_domain *domain = endpoint->domain;
+    struct ofpi_receive_context_statistics receive = {0};
+    int result = ofpi_endpoint_enter(endpoint);
+
+    if (result)
+        return result;
+    endpoint = endpoint->behind;
+    if (endpoint->receive_context)
+        ofpi_receive_context_statistics(endpoint->receive_context, &receive);
+    if (endpoint->info.offloads_matching)
+        receive.posted_receives += offloaded_receives(endpoint);
+    *statistics = endpoint->statistics;
+    statistics->posted_receives = receive.posted_receives;
+    statistics->unexpected_messages = receive.unexpected_messages;
+    statistics->unexpected_bytes = receive.unexpected_bytes;
+    statistics->announced_messages = receive.announced_messages;
+    statistics->linear_searches = receive.linear_searches;
+    statistics->backlog = endpoint->backlog_count;
+    statistics->pending = endpoint->in_flight;
+    statistics->sleeps = domain->sleeps;
+    statistics->wakeups = domain->wakeups;
+    statistics->progress_calls = ofp_load_relaxed(&domain->progress_count);
+    statistics->registrations = domain->base.registrations;
+    statistics->registrations_reused = domain->base.registrations_reused;
+    statistics->registrations_dropped = domain->base.registrations_dropped;
+    ofpi_domain_leave(domain);
+    return 0;
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Triggered operations and deferred work. */
+#include "operation/deferred.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "atomic/atomic.h"
+#include "base/pool.h"
+#include "completion/complete.h"
+#include "completion/counter.h"
+#include "object/domain.h"
+#include "object/endpoint.h"
+#include "object/operation.h"
+#include "object/owner.h"
+#include "ofipy/iov.h"
+#include "ofipy/ofp.h"
+#include "operation/post.h"
+#include "operation/resolve.h"
+#include "peer/pending.h"
+#include "progress/flush.h"
+#include "progress/progress.h"
+
+/* What belongs to a message set aside, or finishes more than once, cannot be told from outside the operation. */
+static const uint64_t refused_flags = OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV;
+
+/* --------------------------------------------------------------------------------------------------------- an end */
+
+static void work_free(struct ofpi_domain *domain, struct ofpi_work *work)
+{
+    if (ofp_list_linked(&work->threshold.node))
+        ofp_list_remove(&work->threshold.node);
+    free(work->copy);
+    ofpi_pool_give(&domain->works, work->id);
+}
+
+static void finish(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
+                   struct ofp_completion *completion)
+{
+    struct ofpi_work *work = OFP_CONTAINER_OF(owner, struct ofpi_work, owner);
+
+    if (work->target)
+        ofpi_counter_count(work->target, 1, completion->error);
+    ofpi_owner_pass_on(owner, endpoint, op_flags, completion);
+    /* Last: whom the completion is passed on to is written in the work. */
+    work_free(work->endpoint->domain, work);
+}
+
+/* The record as it goes into the endpoint. */
+static struct ofp_operation own_record(struct ofpi_work *work)
+{
+    struct ofp_operation op = work->operation;
+
+    work->owner.finish = finish;
+    ofpi_owner_enter(&work->owner, &op);
+    return op;
+}
+
+static bool changes_counter(uint32_t kind) { return kind == OFP_WORK_COUNTER_ADD || kind == OFP_WORK_COUNTER_SET; }
+
+/* It has not begun, and does not; or a reduction is over, with or without error. */
+static void work_end(struct ofpi_domain *domain, struct ofpi_work *work, int error)
+{
+    if (work->kind == OFP_WORK_OPERATION) {
+        struct ofp_operation op = own_record(work);
+        struct ofp_transfer transfer = {.op = &op, .length = op.length};
+
+        ofpi_transfer_report(work->endpoint, &transfer, error, 0);
+    } else {
+        if (work->kind == OFP_WORK_REDUCE && work->target)
+            ofpi_counter_count(work->target, 1, error);
+        work_free(domain, work);
+    }
+}
+
+static bool has_begun(const struct ofpi_work *work) { return !ofp_list_linked(&work->threshold.node); }
+
+void ofpi_works_leave_endpoint(struct ofpi_endpoint *endpoint)
+{
+    struct ofpi_domain *domain = endpoint->domain;
+    struct ofpi_work *work;
+    uint32_t cursor = 0;
+
+    while ((work = ofpi_pool_next(&domain->works, &cursor)))
+        if (work->endpoint == endpoint && !has_begun(work))
+            work_end(domain, work, ECANCELED);
+}
+
+void ofpi_works_leave_counter(struct ofp_counter *counter)
+{
+    struct ofpi_domain *domain = counter->domain;
+    struct ofpi_work *work;
+    uint32_t cursor = 0;
+
+    while ((work = ofpi_pool_next(&domain->works, &cursor))) {
+        /* The work goes on, and counts nowhere. */
+        if (work->target == counter)
+            work->target = NULL;
+        /* It would wait for ever, or change what is not there. */
+        if (work->threshold.counter == counter || (changes_counter(work->kind) && !work->target))
+            work_end(domain, work, ECANCELED);
+    }
+}
+
+int ofpi_works_cancel(struct ofpi_endpoint *endpoint, uint64_t context)
+{
+    struct ofpi_domain *domain = endpoint->domain;
+    struct ofpi_work *work;
+    uint32_t cursor = 0;
+
+    while ((work = ofpi_pool_next(&domain->works, &cursor))) {
+        if (work->endpoint == endpoint && work->operation.context == context && !has_begun(work)) {
+            work_end(domain, work, ECANCELED);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+/* ------------------------------------------------------------------------------------------------------- reductions */
+
+/* Both memories, or why not. */
+static int check_reduction(struct ofpi_domain *domain, const struct ofp_operation *op, struct iovec *source,
+                           struct iovec *target)
+{
+    struct ofp_region *region;
+    uintptr_t one, other;
+    int result;
+
+    if (!ofpi_atomic_is_valid(OFP_ATOMIC, op->atomic_op, op->datatype))
+        return -EOPNOTSUPP;
+    if (op->length % ofpi_datatype_size(op->datatype) || op->segment_count)
+        return -EINVAL;
+    result = ofpi_segment_resolve(domain, OFP_ACCESS_WRITE, op->region, op->offset, op->length, source, &region);
+    if (!result)
+        result = ofpi_segment_resolve(domain, OFP_ACCESS_READ, op->result_region, op->result_offset, op->length, target,
+                                      &region);
+    if (result)
+        return result;
+    /* The devices of peers do not wait for the executor. */
+    if (region && region->access & OFP_ACCESS_DEVICE_ATOMIC)
+        return -EACCES;
+    /* With a part in common, elements would change before they are operands. */
+    one = (uintptr_t)source->iov_base;
+    other = (uintptr_t)target->iov_base;
+    return one != other && one < other + op->length && other < one + op->length ? -EINVAL : 0;
+}
+
+/* Checked again: a region may have been closed since it was queued. */
+static int reduce(struct ofpi_domain *domain, const struct ofp_operation *op)
+{
+    struct iovec source, target;
+    int result = check_reduction(domain, op, &source, &target);
+
+    if (result)
+        return result;
+    return ofpi_atomic_execute(OFP_ATOMIC, op->atomic_op, op->datatype, target.iov_base, source.iov_base, NULL, NULL,
+                               op->length / ofpi_datatype_size(op->datatype));
+}
+
+/* --------------------------------------------------------------------------------------------------------- starting */
+
+/* -EAGAIN: the transmit queue is full, try again. */
+static int work_start(struct ofpi_domain *domain, struct ofpi_work *work)
+{
+    struct ofp_operation op;
+    int result;
+
+    if (work->kind == OFP_WORK_REDUCE) {
+        work_end(domain, work, -reduce(domain, &work->operation));
+        return 0;
+    }
+    if (work->kind != OFP_WORK_OPERATION) {
+        ofpi_counter_change(work->target, (work->kind == OFP_WORK_COUNTER_ADD ? work->target->value : 0) + work->value);
+        work_free(domain, work);
+        return 0;
+    }
+    op = own_record(work);
+    result = ofpi_endpoint_post(work->endpoint, &op);
+    if (result && result != -EAGAIN)
+        work_end(domain, work, -result);
+    return result == -EAGAIN ? result : 0;
+}
+
+int ofpi_works_start(struct ofpi_domain *domain)
+{
+    struct ofp_list *node = domain->due.next;
+    int started = 0;
+
+    /* Each round asks anew whether there is room. */
+    for (struct ofp_list *each = node; each != &domain->due; each = each->next) {
+        struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(each, struct ofpi_work, threshold.node)->endpoint;
+
+        if (endpoint)
+            endpoint->work_is_stuck = false;
+    }
+    while (node != &domain->due) {
+        struct ofpi_work *work = OFP_CONTAINER_OF(node, struct ofpi_work, threshold.node);
+        struct ofp_list *before = node->previous;
+        struct ofpi_endpoint *endpoint = work->endpoint;
+
+        /* Behind one that waits for room, so that the work of an endpoint starts in order. */
+        if (endpoint && endpoint->work_is_stuck) {
+            node = node->next;
+            continue;
+        }
+        /* Starting one may finish it, and make others due, at the end of the list. */
+        ofp_list_remove(node);
+        if (work_start(domain, work) == -EAGAIN) {
+            endpoint->work_is_stuck = true;
+            ofp_list_insert_after(before, node);
+            node = node->next;
+        } else {
+            started++;
+            node = before->next;
+        }
+    }
+    /* A thread that waits may go to sleep next, without leaving the domain. */
+    ofpi_domain_flush(domain);
+    return started;
+}
+
+/* --------------------------------------------------------------------------------------------------------- queueing */
+
+/* The caller's arrays and injected payload are its own again when the call returns. */
+static int copy_memory(struct ofpi_work *work, const struct ofpi_resolved *resolved)
+{
+    struct ofp_operation *op = &work->operation;
+    bool inject = op->flags & OFP_INJECT && !ofpi_operation_is_receive(op);
+    size_t segments = inject ? 0 : op->segment_count * sizeof(struct ofp_segment);
+    size_t remote = op->remote_segment_count * sizeof(struct ofp_remote_segment);
+    size_t payload = inject ? resolved->transfer.length : 0;
+    char *copy;
+
+    if (op->segment_count && ofpi_operation_is_atomic(op) && ofpi_operation_is(op, OFP_READS))
+        return -EOPNOTSUPP;
+    if (op->remote_segment_count > OFP_SEGMENT_LIMIT)
+        return -E2BIG;
+    if (segments + remote + payload == 0)
+        return 0;
+    /* The payload, of any length, lies last: so all parts are aligned. */
+    copy = work->copy = malloc(segments + remote + payload);
+    if (!copy)
+        return -ENOMEM;
+    if (segments) {
+        memcpy(copy, (const void *)(uintptr_t)op->segments, segments);
+        op->segments = (uint64_t)(uintptr_t)copy;
+    }
+    if (remote) {
+        memcpy(copy + segments, (const void *)(uintptr_t)op->remote_segments, remote);
+        op->remote_segments = (uint64_t)(uintptr_t)(copy + segments);
+    }
+    if (!payload)
+        return 0;
+    op->segment_count = 0;
+    op->region = OFP_REGION_PROCESS;
+    op->offset = (uint64_t)(uintptr_t)(copy + segments + remote);
+    op->length = payload;
+    ofp_iov_gather(copy + segments + remote, resolved->iov, resolved->transfer.iov_count, 0, payload);
+    return 0;
+}
+
+/* `handle`: an endpoint, or an alias, whose flags it takes. */
+static int take_operation(struct ofpi_work *work, struct ofpi_endpoint *handle, const struct ofp_operation *operation)
+{
+    struct ofpi_endpoint *endpoint = handle->behind;
+    struct ofpi_resolved resolved;
+    int result;
+
+    work->kind = OFP_WORK_OPERATION;
+    work->endpoint = endpoint;
+    work->operation = *operation;
+    if (!ofpi_operation_is_known(operation) || operation->flags & refused_flags)
+        return -EINVAL;
+    /* Nobody knows what comes next when it starts. */
+    work->operation.flags &= ~(uint64_t)OFP_MORE;
+    if (!ofpi_operation_is_receive(operation))
+        work->operation.flags = ofpi_send_flags(handle, &work->operation);
+    /* To refuse what is wrong while the caller is there; it is resolved again when it starts. */
+    result = ofpi_operation_resolve(endpoint, &work->operation, &resolved);
+    return result ? result : copy_memory(work, &resolved);
+}
+
+static void wait_for(struct ofpi_work *work, struct ofp_counter *counter, uint64_t threshold)
+{
+    ofpi_counter_await(counter, &work->threshold, threshold);
+}
+
+static struct ofpi_work *work_new(struct ofpi_domain *domain)
+{
+    uint64_t id;
+    struct ofpi_work *work = ofpi_pool_take(&domain->works, &id);
+
+    if (work)
+        work->id = id;
+    return work;
+}
+
+static int defer_operation(struct ofpi_endpoint *endpoint, const struct ofp_operation *operation,
+                           struct ofp_counter *counter, uint64_t threshold)
+{
+    struct ofpi_work *work = work_new(endpoint->domain);
+    int result = work ? take_operation(work, endpoint, operation) : -ENOMEM;
+
+    if (!result)
+        wait_for(work, counter, threshold);
+    else if (work)
+        work_free(endpoint->domain, work);
+    return result;
+}
+
+int64_t ofp_post_after(struct ofp_endpoint *handle, const struct ofp_operation *operations, uint64_t count,
+                       struct ofp_counter *counter, uint64_t threshold)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    uint64_t accepted = 0;
+    int result = ofpi_endpoint_enter(endpoint);
+
+    if (result)
+        return result;
+    if (!ofpi_counter_serves(endpoint->domain, counter))
+        result = -EINVAL;
+    while (!result && accepted < count) {
+        result = defer_operation(endpoint, &operations[accepted], counter, threshold);
+        accepted += !result;
+    }
+    ofpi_domain_leave(endpoint->domain);
+    return accepted ? (int64_t)accepted : result;
+}
+
+static struct ofpi_endpoint *find_endpoint(const struct ofpi_domain *domain, uint32_t id)
+{
+    for (struct ofp_list *node = domain->endpoints.next; node != &domain->endpoints; node = node->next) {
+        struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+
+        if (endpoint->base.id == id)
+            return endpoint;
+    }
+    return NULL;
+}
+
+static int take_work(struct ofpi_domain *domain, struct ofpi_work *work, const struct ofp_deferred_work *asked)
+{
+    struct ofpi_endpoint *endpoint;
+    struct iovec source, target;
+
+    if (!ofpi_counter_serves(domain, asked->counter) || asked->kind > OFP_WORK_REDUCE ||
+        ((asked->target || changes_counter(asked->kind)) && !ofpi_counter_serves(domain, asked->target)))
+        return -EINVAL;
+    work->kind = asked->kind;
+    work->target = asked->target;
+    work->value = asked->value;
+    if (changes_counter(asked->kind))
+        return 0;
+    if (asked->kind == OFP_WORK_REDUCE) {
+        work->operation = asked->operation;
+        return check_reduction(domain, &work->operation, &source, &target);
+    }
+    endpoint = find_endpoint(domain, asked->operation.endpoint);
+    return endpoint ? take_operation(work, endpoint, &asked->operation) : -ENOENT;
+}
+
+int ofp_work_queue(struct ofp_domain *handle, const struct ofp_deferred_work *asked, uint64_t *id)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    struct ofpi_work *work;
+    int result = ofpi_domain_enter(domain);
+
+    if (result)
+        return result;
+    work = work_new(domain);
+    result = work ? take_work(domain, work, asked) : -ENOMEM;
+    if (!result) {
+        *id = work->id;
+        wait_for(work, asked->counter, asked->threshold);
+    } else if (work) {
+        work_free(domain, work);
+    }
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+int ofp_work_cancel(struct ofp_domain *handle, uint64_t id)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    struct ofpi_work *work;
+    int result = ofpi_domain_enter(domain);
+
+    if (result)
+        return result;
+    work = ofpi_pool_find(&domain->works, id);
+    if (work && !has_begun(work))
+        work_end(domain, work, ECANCELED);
+    else
+        result = -ENOENT;
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+int64_t ofp_work_flush(struct ofp_domain *handle)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    struct ofpi_work *work;
+    uint32_t cursor = 0;
+    int64_t ended = ofpi_domain_enter(domain);
+
+    if (ended)
+        return ended;
+    while ((work = ofpi_pool_next(&domain->works, &cursor))) {
+        if (!has_begun(work)) {
+            work_end(domain, work, ECANCELED);
+            ended++;
+        }
+    }
+    ofpi_domain_leave(domain);
+    return ended;
+}

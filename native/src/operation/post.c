@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An operation into its endpoint. */
+#include "operation/post.h"
+
+#include <errno.h>
+
+#include "object/domain.h"
+#include "object/endpoint.h"
+#include "object/operation.h"
+#include "ofipy/ofp.h"
+#include "operation/receive_start.h"
+#include "operation/resolve.h"
+#include "peer/connection.h"
+#include "peer/peer_find.h"
+#include "peer/peer_post.h"
+#include "progress/flush.h"
+#include "progress/progress.h"
+
+/* Of an endpoint without an address vector, whatever peer it names. */
+static int post_to_connection(struct ofpi_endpoint *endpoint, const struct ofp_operation *original)
+{
+    struct ofpi_connection *connection = endpoint->connection;
+    struct ofp_operation op = *original;
+    struct ofpi_resolved resolved;
+    int result;
+
+    op.peer = ofpi_operation_is_receive(&op) ? OFP_PEER_ANY : OFP_PEER_UNKNOWN;
+    result = ofpi_operation_resolve(endpoint, &op, &resolved);
+    if (result)
+        return result;
+    if (ofpi_operation_is_receive(&op)) {
+        result = ofpi_receive_start(endpoint, &resolved.transfer);
+        /* Messages that came before the end can be received, but no more come. */
+        if (!result && connection && connection->error)
+            ofpi_connection_end_receives(endpoint);
+        return result;
+    }
+    return ofpi_connection_takes_operations(connection) ? ofpi_peer_post(connection->peer, &resolved.transfer)
+                                                        : -ENOTCONN;
+}
+
+/* Inlined where operations are posted; hooks go the way through the function. */
+static inline __attribute__((always_inline)) int start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    struct ofpi_resolved resolved;
+    struct ofpi_peer *peer;
+    int error;
+
+    if (__builtin_expect(!endpoint->av, 0))
+        return post_to_connection(endpoint, op);
+    error = ofpi_operation_resolve(endpoint, op, &resolved);
+    if (error)
+        return error;
+    if (ofpi_operation_is_receive(op))
+        return ofpi_receive_start(endpoint, &resolved.transfer);
+    peer = ofpi_peer_get(endpoint, op->peer, &error);
+    if (!peer)
+        return error;
+    return ofpi_peer_post(peer, &resolved.transfer);
+}
+
+int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op) { return start(endpoint, op); }
+
+int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    /* Looked at here: ofp_post enters the domain alone, and deferred work comes by too. */
+    if (__builtin_expect(endpoint->closing, 0))
+        return -ECANCELED;
+    if (__builtin_expect(endpoint->hooks != NULL, 0))
+        return endpoint->domain->upper->hooks_post(endpoint, op);
+    return start(endpoint, op);
+}
+
+int64_t ofp_post(struct ofp_endpoint *base, const struct ofp_operation *operations, uint64_t count)
+{
+    struct ofpi_endpoint *handle = (struct ofpi_endpoint *)base, *endpoint;
+    uint64_t accepted = 0;
+    int result = ofpi_domain_enter(handle->domain);
+
+    if (result)
+        return result;
+    endpoint = handle->behind;
+    while (accepted < count) {
+        struct ofp_operation op = operations[accepted];
+
+        if (!ofpi_operation_is_known(&op)) {
+            result = -EINVAL;
+            break;
+        }
+        op.flags = ofpi_operation_is_receive(&op) ? ofpi_receive_flags(op.flags, handle->rx_flags)
+                                                  : ofpi_send_flags(handle, &op);
+        /* What the caller itself announces as not the last is flushed by a later post, or by progress. */
+        endpoint->held_back = op.flags & OFP_MORE;
+        if (accepted + 1 < count)
+            op.flags |= OFP_MORE;
+        result = ofpi_endpoint_post(endpoint, &op);
+        if (result)
+            break;
+        accepted++;
+    }
+    /* All but the last said OFP_MORE; where the last was refused nothing else would send them off. */
+    if (count > 1 && !endpoint->held_back)
+        ofpi_endpoint_flush(endpoint);
+    ofpi_domain_leave(endpoint->domain);
+    return accepted ? (int64_t)accepted : result;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "operation/receive_offloaded.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "completion/complete.h"
+#include "match/receive_post.h"
+#include "match/selector.h"
+#include "match/unexpected.h"
+#include "object/operation.h"
+#include "peer/bounce.h"
+#include "peer/pending.h"
+
+/* Of a longer message the pages that it touched go back to the system, not into the next receive. */
+#define RESIDENT_SIZE (256 << 10)
+
+#define ACTION_FLAGS (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
+
+/* The whole pages behind the first RESIDENT_SIZE bytes; a hint, whose failure changes nothing. */
+static void give_pages_back(char *memory, uint64_t length)
+{
+    const uintptr_t page = 4096;
+    uintptr_t first = ((uintptr_t)memory + RESIDENT_SIZE + page - 1) & ~(page - 1);
+    uintptr_t end = ((uintptr_t)memory + length) & ~(page - 1);
+
+    if (end > first)
+        madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
+/* --------------------------------------------------------------------------------------------------------- posting */
+
+/* An ordinary receive to the transport. What else the operation says of the message is done once that is here. */
+static int post_held(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_operation *operation,
+                     uint64_t size)
+{
+    struct ofp_operation op = *operation;
+    struct iovec memory = {ofpi_bounce_take(endpoint, size), size};
+    struct ofp_region *region;
+    struct ofp_transfer bounced = {
+        .op = &op, .iov = &memory, .regions = &region, .iov_count = 1, .length = memory.iov_len};
+    int result;
+
+    if (!memory.iov_base)
+        return -ENOMEM;
+    region = ofpi_bounce_region(memory.iov_base, size);
+    op.flags = (op.flags & ~ACTION_FLAGS) | OFPI_HELD;
+    if (operation->flags & OFP_DISCARD)
+        op.flags |= OFPI_DISCARDED;
+    else if (!(operation->flags & OFP_CLAIM))
+        op.flags |= OFPI_PEEKED;
+    result = endpoint->base.ops->post(&endpoint->base, peer, &bounced);
+    if (result < 0)
+        ofpi_bounce_give(endpoint, memory.iov_base, size);
+    return result;
+}
+
+/* Whether a receive is for a message that the core has. */
+static bool concerns_kept(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    struct ofpi_unexpected_messages *unexpected = &endpoint->receive_context->unexpected;
+    struct ofpi_selector selector = ofpi_selector_of(op);
+
+    if (__builtin_expect(!unexpected->messages, 1))
+        return false;
+    if ((op->flags & (OFP_CLAIM | OFP_PEEK | OFP_HOLD)) == OFP_CLAIM)
+        return ofpi_unexpected_find_set_aside(unexpected, &endpoint->base, op->context, op->flags);
+    /* What the core keeps came before all that the transport has still to tell. */
+    return unexpected->waiting && !(op->flags & OFP_MULTI_RECV) && ofpi_unexpected_find(unexpected, &selector);
+}
+
+int ofpi_offloaded_post(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    if (concerns_kept(endpoint, transfer->op))
+        return ofpi_receive_post(endpoint->receive_context, &endpoint->base, transfer);
+    /* The transport sets nothing aside: the message is received into memory of the core's, and claimed from there. */
+    if ((transfer->op->flags & ACTION_FLAGS) == (OFP_HOLD | OFP_CLAIM))
+        return post_held(endpoint, peer, transfer->op, endpoint->base.bounce_size);
+    if ((transfer->op->flags & (OFP_CLAIM | OFP_PEEK)) == OFP_CLAIM)
+        return -ENOENT;
+    return endpoint->base.ops->post(&endpoint->base, peer, transfer);
+}
+
+/* --------------------------------------------------------------------------------------------------------- holding */
+
+/* The message in a bounce buffer as one of the context's: neither waiting nor set aside yet. */
+static struct ofpi_unexpected *keep(struct ofpi_pending *pending, const struct ofp_message *message)
+{
+    char *memory = pending->base.transfer.iov->iov_base;
+    struct ofpi_unexpected *kept = ofpi_unexpected_keep_place(
+        &pending->endpoint->receive_context->unexpected, &pending->endpoint->base, message, OFP_ROOM_PROMISED, true);
+
+    if (kept && message->length)
+        memcpy(ofpi_unexpected_payload(kept), memory, message->length);
+    /* A transport that keeps it registered goes on writing to the pages that it has. */
+    if (!pending->region_inline)
+        give_pages_back(memory, message->length);
+    return kept;
+}
+
+static int hold(struct ofpi_pending *pending, const struct ofp_message *message)
+{
+    struct ofpi_unexpected_messages *unexpected = &pending->endpoint->receive_context->unexpected;
+    const struct ofp_operation *op = &pending->base.operation;
+    struct ofpi_unexpected *kept = keep(pending, message);
+
+    if (!kept)
+        return ENOMEM;
+    if (!(op->flags & OFPI_PEEKED)) {
+        ofpi_unexpected_set_aside(unexpected, kept, &pending->endpoint->base, op->context, op->flags);
+    } else if (ofpi_unexpected_wait(unexpected, kept)) {
+        ofpi_unexpected_free(unexpected, kept);
+        return ENOMEM;
+    }
+    return 0;
+}
+
+/* To claim a message, to drop it, and to learn its source where the transport only says that there is one. */
+static bool must_receive(const struct ofpi_pending *pending, const struct ofp_message *message)
+{
+    return pending->base.operation.flags & (OFP_CLAIM | OFP_DISCARD) ||
+           (message->source == OFP_PEER_UNKNOWN && pending->endpoint->info.caps & OFP_CAP_SOURCE);
+}
+
+bool ofpi_offloaded_found(struct ofpi_pending *pending, const struct ofp_message *message,
+                          struct ofp_offloaded *offloaded)
+{
+    struct ofp_operation *op = &pending->base.operation;
+
+    if (op->flags & OFP_PEEK) {
+        if (offloaded->error || !must_receive(pending, message))
+            return false;
+        offloaded->error = -post_held(pending->endpoint, pending->base.peer, op, message->length);
+        if (offloaded->error)
+            return false;
+        ofpi_pending_free(pending);
+        return true;
+    }
+    /* The memory that was too short is the core's: no receive of the user's was. */
+    if (offloaded->error == OFP_ETRUNC)
+        offloaded->error = OFP_ETOOLONG;
+    if (!offloaded->error && !(op->flags & OFPI_DISCARDED))
+        offloaded->error = hold(pending, message);
+    if (op->flags & (OFPI_DISCARDED | OFPI_PEEKED))
+        op->flags |= OFP_PEEK; /* it transfers nothing */
+    else if (!offloaded->error)
+        offloaded->flags |= OFP_COMPLETED_CLAIM;
+    return false;
+}
+
+/* --------------------------------------------------------------------------------------------------------- recalling */
+
+/* Whether a receive that the transport has would take a message that was given back. */
+static bool takes(const struct ofpi_pending *receive, const struct ofpi_unexpected *kept)
+{
+    const struct ofp_operation *op = &receive->base.operation;
+
+    if (!receive->posted || ofpi_operation_row(op)->channel != kept->channel ||
+        op->flags & (ACTION_FLAGS | OFPI_DISCARDED | OFPI_PEEKED))
+        return false;
+    return kept->channel == OFP_CHANNEL_MESSAGE || !((op->tag ^ kept->tag) & ~op->ignore);
+}
+
+/* The oldest in a list that takes it and was posted after `sequence`. */
+static struct ofpi_pending *next_in(const struct ofp_list *list, const struct ofpi_unexpected *kept, uint64_t sequence)
+{
+    for (struct ofp_list *node = list->next; node != list; node = node->next) {
+        struct ofpi_pending *receive = OFP_CONTAINER_OF(node, struct ofpi_pending, base.node);
+
+        if (receive->sequence > sequence && takes(receive, kept))
+            return receive;
+    }
+    return NULL;
+}
+
+static struct ofpi_pending *next_that_takes(const struct ofpi_endpoint *endpoint, const struct ofpi_unexpected *kept,
+                                            uint64_t sequence)
+{
+    struct ofpi_pending *any = next_in(&endpoint->sourceless, kept, sequence), *directed = NULL;
+
+    if (kept->source < endpoint->peer_capacity && endpoint->peers[kept->source])
+        directed = next_in(&endpoint->peers[kept->source]->pendings, kept, sequence);
+    if (!any || !directed)
+        return any ? any : directed;
+    return any->sequence < directed->sequence ? any : directed;
+}
+
+void ofpi_offloaded_post_again(struct ofpi_pending *receive)
+{
+    struct ofpi_endpoint *endpoint = receive->endpoint;
+    struct ofp_operation op = receive->base.operation;
+    struct ofp_transfer transfer = receive->base.transfer;
+    int result;
+
+    transfer.op = &op;
+    if (op.flags & OFPI_HELD)
+        op.flags = (op.flags & ~OFPI_HELD) | OFP_HOLD | OFP_CLAIM;
+    result = ofpi_offloaded_post(endpoint, receive->base.peer, &transfer);
+    if (result < 0)
+        ofpi_transfer_complete(&receive->base, -result, 0);
+    else
+        /* It was posted as a new one, with copies of its own. */
+        ofpi_pending_free(receive);
+}
+
+void ofpi_offloaded_returned(struct ofp_endpoint *handle, const struct ofpi_unexpected *kept)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_pending *receive = NULL;
+    int result = -ENOENT;
+
+    if (!handle->info->offloads_matching || !handle->ops->cancel || endpoint->closing)
+        return;
+    /* Those that cannot be taken back any more have met a message that came before. */
+    while (result == -ENOENT && (receive = next_that_takes(endpoint, kept, receive ? receive->sequence : 0)))
+        result = handle->ops->cancel(handle, &receive->base);
+    if (result == -EINPROGRESS)
+        receive->recalled = true;
+    if (!result)
+        ofpi_offloaded_post_again(receive);
+}
+
+void ofpi_offloaded_offer(struct ofpi_endpoint *endpoint)
+{
+    struct ofp_list *order = &endpoint->receive_context->unexpected.order, *node = order->next;
+
+    while (node != order) {
+        struct ofp_list *following = node->next;
+
+        ofpi_offloaded_returned(&endpoint->base, OFP_CONTAINER_OF(node, struct ofpi_unexpected, order));
+        node = following;
+    }
+}
+
+void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_message *message,
+                                     const struct ofp_offloaded *offloaded)
+{
+    struct ofpi_pending *pending = (struct ofpi_pending *)base;
+    struct ofpi_endpoint *endpoint = pending->endpoint;
+    const struct ofp_operation *op = &base->operation;
+    /* Read now: below, the pending may be gone. */
+    bool recalled = pending->recalled;
+    struct ofp_offloaded end = *offloaded;
+    uint64_t flags;
+    struct ofp_completion completion;
+
+    if (__builtin_expect(!message || end.error == ECANCELED, 0)) {
+        ofpi_transfer_complete(base, offloaded->error, offloaded->provider_error);
+        return;
+    }
+    if (__builtin_expect(op->flags & (OFPI_HELD | OFP_PEEK), 0) && ofpi_offloaded_found(pending, message, &end))
+        return;
+    completion = (struct ofp_completion){
+        .context = op->context,
+        .flags = ofpi_operation_row(op)->completed | end.flags,
+        .length = message->length,
+        .buffer_offset = end.buffer_offset,
+        .tag = message->tag,
+        .source = message->source,
+        .error = end.error,
+        .provider_error = end.provider_error,
+    };
+    if (message->has_data) {
+        completion.flags |= OFP_COMPLETED_REMOTE_CQ_DATA;
+        completion.data = message->data;
+    }
+    if (op->flags & OFP_MULTI_RECV && !end.more)
+        completion.flags |= OFP_COMPLETED_MULTI_RECV;
+    flags = op->flags;
+    /* First: an owner that is gone gives the message back, and this receive is none of those that may take it. */
+    if (!end.more)
+        ofpi_pending_free(pending);
+    ofpi_endpoint_complete(&endpoint->base, flags, &completion);
+    /* It met another message than the one that it was recalled for, which now is the next receive's. */
+    if (__builtin_expect(recalled, 0))
+        ofpi_offloaded_offer(endpoint);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From an operation record to a checked, resolved transfer. */
+#include "operation/resolve.h"
+
+#include <errno.h>
+
+#include "atomic/atomic.h"
+#include "object/endpoint.h"
+#include "object/operation.h"
+#include "object/owner.h"
+#include "object/region.h"
+#include "ofipy/ofp.h"
+
+int ofpi_segment_resolve(struct ofpi_domain *domain, uint32_t access, uint32_t region_id, uint64_t offset,
+                         uint64_t length, struct iovec *iov, struct ofp_region **region)
+{
+    struct ofpi_region *found;
+
+    if (region_id == OFP_REGION_PROCESS) {
+        iov->iov_base = (void *)(uintptr_t)offset;
+        iov->iov_len = length;
+        *region = NULL;
+        /* Any other address is taken at the program's word. */
+        return offset || !length ? 0 : -EFAULT;
+    }
+    found = ofpi_regions_find(&domain->regions, region_id);
+    /* One that is being closed keeps its number until peers are out, but nothing may enter it. */
+    if (!found || !found->open)
+        return -OFP_ENOREGION;
+    if (access & ~found->base.access)
+        return -EACCES;
+    /* In this order the subtraction cannot wrap around. */
+    if (length > found->base.length || offset > found->base.length - length)
+        return -ERANGE;
+    iov->iov_base = found->base.base + offset;
+    iov->iov_len = length;
+    *region = &found->base;
+    return 0;
+}
+
+static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, struct ofpi_resolved *resolved)
+{
+    const struct ofp_segment *segments = (const struct ofp_segment *)(uintptr_t)op->segments;
+    uint32_t access = ofpi_operation_row(op)->local_access;
+    uint64_t total = 0;
+
+    if (!segments)
+        return -EFAULT;
+    if (op->segment_count > OFP_SEGMENT_LIMIT || op->segment_count > endpoint->info.segment_limit)
+        return -E2BIG;
+    for (uint32_t i = 0; i < op->segment_count; i++) {
+        int result = ofpi_segment_resolve(endpoint->domain, access, segments[i].region, segments[i].offset,
+                                          segments[i].length, &resolved->iov[i], &resolved->regions[i]);
+
+        if (result)
+            return result;
+        /* A sum that wraps around would pass for a short message. */
+        if (segments[i].length > UINT64_MAX - total)
+            return -EMSGSIZE;
+        total += segments[i].length;
+    }
+    resolved->transfer.iov_count = op->segment_count;
+    resolved->transfer.length = total;
+    return 0;
+}
+
+static int resolve_remote(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
+                          struct ofpi_resolved *resolved)
+{
+    const struct ofp_remote_segment *segments = (const struct ofp_remote_segment *)(uintptr_t)op->remote_segments;
+    uint32_t count = op->remote_segment_count;
+    uint64_t total = 0;
+
+    resolved->transfer.remote = resolved->remote;
+    if (!count) {
+        resolved->remote[0] = (struct ofp_remote_segment){op->remote_offset, resolved->transfer.length, op->remote_key};
+        resolved->transfer.remote_count = 1;
+        return 0;
+    }
+    if (!segments)
+        return -EFAULT;
+    if (count > OFP_SEGMENT_LIMIT || count > endpoint->info.remote_segment_limit)
+        return -E2BIG;
+    for (uint32_t i = 0; i < count; i++) {
+        resolved->remote[i] = segments[i];
+        if (segments[i].length > UINT64_MAX - total)
+            return -EMSGSIZE;
+        total += segments[i].length;
+    }
+    resolved->transfer.remote_count = count;
+    /* A transport that trusts one of the two sums would touch memory that the other does not name. */
+    return total == resolved->transfer.length ? 0 : -EINVAL;
+}
+
+/* Whole elements everywhere at the target: each of them is one step there. */
+static int check_elements(const struct ofp_operation *op, const struct ofp_transfer *transfer)
+{
+    size_t size = ofpi_datatype_size(op->datatype);
+
+    for (uint32_t i = 0; i < transfer->remote_count; i++)
+        if (transfer->remote[i].length % size)
+            return -EINVAL;
+    return 0;
+}
+
+/* The other operands of an atomic, each as long as the local one. */
+static int resolve_atomic(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
+                          struct ofpi_resolved *resolved)
+{
+    struct ofp_transfer *transfer = &resolved->transfer;
+    struct iovec memory = {0};
+    int result = check_elements(op, transfer);
+
+    if (result)
+        return result;
+    transfer->result = NULL;
+    transfer->compare = NULL;
+    transfer->result_region = transfer->compare_region = NULL;
+    /* Rights as of RMA: what is fetched lands as by a read, what is compared with leaves as by a write. */
+    if (ofpi_operation_is(op, OFP_READS)) {
+        result = ofpi_segment_resolve(endpoint->domain, OFP_ACCESS_READ, op->result_region, op->result_offset,
+                                      transfer->length, &memory, &transfer->result_region);
+        transfer->result = memory.iov_base;
+    }
+    if (!result && ofpi_operation_is(op, OFP_COMPARES)) {
+        result = ofpi_segment_resolve(endpoint->domain, OFP_ACCESS_WRITE, (uint32_t)op->compare_region,
+                                      op->compare_offset, transfer->length, &memory, &transfer->compare_region);
+        transfer->compare = memory.iov_base;
+    }
+    return result;
+}
+
+static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    uint64_t mode = op->flags & (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD);
+
+    if (op->flags & OFP_MULTI_RECV) {
+        if (!(endpoint->info.caps & OFP_CAP_MULTI_RECV))
+            return -EOPNOTSUPP;
+        return mode || op->segment_count > 1 ? -EINVAL : 0;
+    }
+    switch (mode) {
+    case 0:
+    case OFP_PEEK:
+    case OFP_PEEK | OFP_CLAIM:
+    case OFP_PEEK | OFP_DISCARD:
+    case OFP_HOLD | OFP_CLAIM:
+    case OFP_CLAIM:
+    case OFP_CLAIM | OFP_DISCARD:
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
+/* What needs no capability is the core's own, with an owner that no caller can give it, or no operation at all. */
+static int check_internal(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    if (!(op->flags & OFPI_OWNED) || ofpi_operation_row(op)->channel != OFP_CHANNEL_INTERNAL)
+        return -EINVAL;
+    return endpoint->base.ops->internal_channel ? 0 : -EOPNOTSUPP;
+}
+
+/* An atomic that the device is to carry out; whether it has that one the provider knows. */
+static bool is_of_device(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    return op->flags & OFP_DEVICE_ATOMIC && endpoint->info.caps & OFP_CAP_DEVICE_ATOMIC;
+}
+
+static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
+                      const struct ofp_operation_row *row)
+{
+    if (!(endpoint->info.caps & row->capability) && !is_of_device(endpoint, op)) {
+        int result = row->capability ? -EOPNOTSUPP : check_internal(endpoint, op);
+
+        if (result)
+            return result;
+    }
+    if (row->traits & OFP_RECEIVES)
+        return check_receive(endpoint, op);
+    if (__builtin_expect(ofpi_endpoint_receives_only(endpoint), 0))
+        return -EOPNOTSUPP;
+    if (op->flags & OFP_FENCE && !(endpoint->info.caps & OFP_CAP_FENCE))
+        return -EOPNOTSUPP;
+    if (row->traits & OFP_ATOMIC_KIND && (!ofpi_atomic_is_valid(op->op, op->atomic_op, op->datatype) ||
+                                          (op->flags & OFP_DEVICE_ATOMIC && !is_of_device(endpoint, op))))
+        return -EOPNOTSUPP;
+    return 0;
+}
+
+static uint64_t longest(const struct ofp_info *info, uint32_t traits)
+{
+    if (traits & OFP_ATOMIC_KIND)
+        return info->max_atomic_size;
+    return traits & OFP_REMOTE ? info->max_rma_size : info->max_msg_size;
+}
+
+int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
+                           struct ofpi_resolved *resolved)
+{
+    const struct ofp_operation_row *row = ofpi_operation_row(op);
+    int result = check_kind(endpoint, op, row);
+
+    if (result)
+        return result;
+    resolved->transfer.op = op;
+    resolved->transfer.iov = resolved->iov;
+    resolved->transfer.regions = resolved->regions;
+    if (op->segment_count == 0) {
+        result = ofpi_segment_resolve(endpoint->domain, row->local_access, op->region, op->offset, op->length,
+                                      &resolved->iov[0], &resolved->regions[0]);
+        resolved->transfer.iov_count = 1;
+        resolved->transfer.length = op->length;
+    } else {
+        result = resolve_many(endpoint, op, resolved);
+    }
+    if (result)
+        return result;
+    /* The length of a receive is room, not payload: it may be beyond that of any message. */
+    if (row->traits & OFP_RECEIVES)
+        return 0;
+    resolved->transfer.remote_count = 0;
+    if (resolved->transfer.length > longest(&endpoint->info, row->traits))
+        return -EMSGSIZE;
+    if (__builtin_expect(!(row->traits & OFP_REMOTE), 1))
+        return 0;
+    result = resolve_remote(endpoint, op, resolved);
+    return result || !(row->traits & OFP_ATOMIC_KIND) ? result : resolve_atomic(endpoint, op, resolved);
+}

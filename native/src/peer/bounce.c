@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A buffer has its header behind its bytes, so that these begin a page where the transport may register them. It is memory with an
+ * owner, the core: as long as it is there, a transport that registers memory need do so only once.
+ */
+#include "peer/bounce.h"
+
+#include <sys/mman.h>
+
+#include "memory/owned.h"
+
+#define DEFAULT_BOUNCE_SIZE (64ull << 20)
+#define SPARE_LIMIT 8
+
+struct ofpi_bounce {
+    struct ofpi_bounce *next;   /* among the spare ones */
+    struct ofpi_region *region; /* NULL: the transport keeps nothing */
+};
+
+void ofpi_bounce_open(struct ofpi_endpoint *endpoint)
+{
+    struct ofp_endpoint *base = &endpoint->base;
+
+    if (!base->bounce_size)
+        base->bounce_size = DEFAULT_BOUNCE_SIZE;
+    if (base->bounce_size > base->info->max_msg_size)
+        base->bounce_size = base->info->max_msg_size;
+}
+
+static uint64_t header_offset(uint64_t size)
+{
+    return (size + _Alignof(struct ofpi_bounce) - 1) & ~(uint64_t)(_Alignof(struct ofpi_bounce) - 1);
+}
+
+static struct ofpi_bounce *header_of(void *memory, uint64_t size)
+{
+    return (struct ofpi_bounce *)(void *)((char *)memory + header_offset(size));
+}
+
+static void *bounce_new(struct ofpi_endpoint *endpoint, uint64_t size)
+{
+    void *memory = mmap(NULL, header_offset(size) + sizeof(struct ofpi_bounce), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int error;
+
+    if (memory == MAP_FAILED)
+        return NULL;
+    header_of(memory, size)->region = ofpi_region_own(endpoint->domain, memory, size, &error);
+    return memory;
+}
+
+static void bounce_free(struct ofpi_endpoint *endpoint, void *memory, uint64_t size)
+{
+    struct ofpi_region *region = header_of(memory, size)->region;
+
+    if (region)
+        ofpi_region_disown(endpoint->domain, region);
+    munmap(memory, header_offset(size) + sizeof(struct ofpi_bounce));
+}
+
+void *ofpi_bounce_take(struct ofpi_endpoint *endpoint, uint64_t size)
+{
+    uint64_t usual = endpoint->base.bounce_size;
+    struct ofpi_bounce *spare = size == usual ? endpoint->spare_bounces : NULL;
+
+    if (!spare)
+        return bounce_new(endpoint, size);
+    endpoint->spare_bounces = spare->next;
+    endpoint->spare_bounce_count--;
+    return (char *)spare - header_offset(size);
+}
+
+struct ofp_region *ofpi_bounce_region(void *memory, uint64_t size)
+{
+    struct ofpi_region *region = header_of(memory, size)->region;
+
+    return region ? &region->base : NULL;
+}
+
+void ofpi_bounce_give(struct ofpi_endpoint *endpoint, void *memory, uint64_t size)
+{
+    struct ofpi_bounce *header = header_of(memory, size);
+
+    /* Spare ones are all of the usual size, so that any of them serves. */
+    if (size != endpoint->base.bounce_size || endpoint->spare_bounce_count == SPARE_LIMIT) {
+        bounce_free(endpoint, memory, size);
+        return;
+    }
+    header->next = endpoint->spare_bounces;
+    endpoint->spare_bounces = header;
+    endpoint->spare_bounce_count++;
+}
+
+void ofpi_bounce_close(struct ofpi_endpoint *endpoint)
+{
+    while (endpoint->spare_bounces)
+        bounce_free(endpoint, ofpi_bounce_take(endpoint, endpoint->base.bounce_size), endpoint->base.bounce_size);
+}

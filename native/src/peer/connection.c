@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections of endpoints of type MSG: connect, accept, outcome, end. */
+#include "peer/connection.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/provider_address.h"
+#include "base/reason.h"
+#include "completion/event_queue.h"
+#include "completion/request_finish.h"
+#include "completion/request_slots.h"
+#include "match/receive_context.h"
+#include "object/domain.h"
+#include "object/endpoint.h"
+#include "ofipy/connect.h"
+#include "ofipy/ofp.h"
+#include "peer/passive.h"
+#include "peer/peer_find.h"
+#include "peer/peer_state.h"
+#include "progress/progress.h"
+#include "progress/wait.h"
+
+/* ---------------------------------------------------------------------------------------------- opening and closing */
+
+int ofpi_connection_open(struct ofpi_endpoint *endpoint, uint64_t handle)
+{
+    struct ofpi_connection_request *request = NULL;
+    struct ofpi_connection *connection;
+
+    if (!ofpi_domain_connects(endpoint->domain))
+        return handle ? -EOPNOTSUPP : 0;
+    if (handle) {
+        request = ofpi_connection_request_find(endpoint->domain, handle);
+        if (!request)
+            return -ENOENT;
+    }
+    connection = calloc(1, sizeof(*connection));
+    if (!connection)
+        return -ENOMEM;
+    connection->request = request;
+    ofp_list_init(&connection->waiting);
+    ofp_list_init(&connection->leaving);
+    endpoint->connection = connection;
+    endpoint->base.request = request ? request->request : 0;
+    return 0;
+}
+
+void ofpi_connection_opened(struct ofpi_endpoint *endpoint)
+{
+    if (endpoint->connection && endpoint->connection->request)
+        ofpi_connection_request_take(endpoint->connection->request);
+}
+
+void ofpi_connection_free(struct ofpi_endpoint *endpoint)
+{
+    struct ofpi_connection *connection = endpoint->connection;
+
+    if (!connection)
+        return;
+    /* Of an endpoint that could not be opened it is still the listener's. */
+    if (connection->request && !ofp_list_linked(&connection->request->node))
+        free(connection->request);
+    free(connection->data);
+    free(connection->text);
+    free(connection);
+    endpoint->connection = NULL;
+}
+
+/* -EOPNOTSUPP: its endpoints have no connections. */
+static int connection_enter(struct ofpi_endpoint *endpoint)
+{
+    int result = ofpi_endpoint_enter(endpoint);
+
+    if (!result && !endpoint->connection) {
+        ofpi_domain_leave(endpoint->domain);
+        result = -EOPNOTSUPP;
+    }
+    return result;
+}
+
+/* ----------------------------------------------------------------------------------------------- asking and answering */
+
+/* Make the peer of a connection that begins. */
+static int begin(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+{
+    struct ofpi_connection *connection = endpoint->connection;
+
+    /* One connection in the life of an endpoint: the peer stays here after its end. */
+    if (connection->peer)
+        return -EISCONN;
+    connection->peer = ofpi_peer_only(endpoint, address, length);
+    if (!connection->peer)
+        return -ENOMEM;
+    ofpi_peer_connecting(&connection->peer->base);
+    return 0;
+}
+
+/* The provider may have told of the loss within the call: then the state says so, and it is told once. */
+static void failed_at_once(struct ofp_peer *peer, int result, const char *text)
+{
+    if (result && peer->state == OFP_PEER_CONNECTING)
+        ofpi_peer_lost(peer, -result, false, text && text[0] ? text : NULL);
+}
+
+static int connect_to(struct ofpi_endpoint *endpoint, const void *address, size_t address_length, const void *data,
+                      size_t length)
+{
+    char text[OFP_TEXT_MAX] = "";
+    struct ofp_peer *peer;
+    int result;
+
+    /* It was opened to answer somebody. */
+    if (endpoint->connection->request)
+        return -EINVAL;
+    result = begin(endpoint, address, address_length);
+    if (result)
+        return result;
+    peer = &endpoint->connection->peer->base;
+    peer->private_data = data;
+    peer->private_data_length = length;
+    result = endpoint->base.ops->connect(peer, text, sizeof(text));
+    /* It is the caller's memory, there for the time of the call only. */
+    peer->private_data = NULL;
+    peer->private_data_length = 0;
+    /* The event and the request tell of it, also where it failed within the call. */
+    failed_at_once(peer, result, text);
+    return 0;
+}
+
+int ofp_connect(struct ofp_endpoint *handle, const void *address, size_t address_length, const void *data,
+                size_t length)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    int result = ofpi_address_check(handle->domain, address, address_length);
+
+    if (result)
+        return result;
+    if (length > handle->info->max_private_data)
+        return -EMSGSIZE;
+    result = connection_enter(endpoint);
+    if (result)
+        return result;
+    result = connect_to(endpoint, address, address_length, data, length);
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+static int accept_request(struct ofpi_endpoint *endpoint, const void *data, size_t length)
+{
+    struct ofpi_connection *connection = endpoint->connection;
+    struct ofpi_connection_request *request = connection->request;
+    int result;
+
+    if (!request)
+        return connection->peer ? -EISCONN : -EINVAL;
+    result = begin(endpoint, request->address, request->address_length);
+    if (result)
+        return result;
+    result = endpoint->base.ops->accept(&connection->peer->base, data, length);
+    /* It is answered, whatever came of that: a second answer has nobody to go to. */
+    endpoint->base.request = 0;
+    connection->request = NULL;
+    free(request);
+    failed_at_once(&connection->peer->base, result, NULL);
+    return 0;
+}
+
+int ofp_accept(struct ofp_endpoint *handle, const void *data, size_t length)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    int result;
+
+    if (length > handle->info->max_private_data)
+        return -EMSGSIZE;
+    result = connection_enter(endpoint);
+    if (result)
+        return result;
+    result = accept_request(endpoint, data, length);
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- outcome */
+
+void ofpi_connection_answered(struct ofp_peer *peer, const void *data, size_t length)
+{
+    struct ofpi_connection *connection = ((struct ofpi_endpoint *)peer->endpoint)->connection;
+
+    if (length > OFP_EVENT_DATA_MAX)
+        length = OFP_EVENT_DATA_MAX;
+    if (connection->data || !length)
+        return;
+    connection->data = malloc(length);
+    if (!connection->data) {
+        ofpi_log(OFP_LOG_ERROR, "core", "out of memory: what the other side answered is lost");
+        return;
+    }
+    memcpy(connection->data, data, length);
+    connection->data_length = (uint32_t)length;
+}
+
+static void tell(struct ofpi_endpoint *endpoint, uint32_t kind, int error, bool with_data)
+{
+    const struct ofpi_connection *connection = endpoint->connection;
+    struct ofp_event event = {.kind = kind,
+                              .endpoint = endpoint->base.id,
+                              .peer = OFP_PEER_UNKNOWN,
+                              .error = error,
+                              .provider_error = error && connection->text ? ofpi_reason_keep(connection->text) : 0,
+                              .data_length = with_data ? connection->data_length : 0};
+
+    if (endpoint->eq && ofpi_eq_write(endpoint->eq, &event, connection->data) != 0)
+        ofpi_log(OFP_LOG_ERROR, "core", "event queue: out of memory, an event of endpoint %u is lost", event.endpoint);
+}
+
+static void finish_request(struct ofpi_endpoint *endpoint, struct ofp_request *request, int error)
+{
+    struct ofp_completion completion = {.length = endpoint->connection->data_length,
+                                        .source = OFP_PEER_UNKNOWN,
+                                        .endpoint = endpoint->base.id,
+                                        .error = error};
+
+    ofpi_request_finish(request, &completion);
+}
+
+static void finish_requests(struct ofpi_endpoint *endpoint, struct ofp_list *requests, int error)
+{
+    struct ofpi_domain *domain = endpoint->domain;
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(requests)))
+        finish_request(endpoint, OFP_CONTAINER_OF(node, struct ofp_request, node), error);
+    if (domain->leader || domain->followers)
+        ofpi_wake(domain);
+}
+
+bool ofpi_connection_ends_here(const struct ofpi_endpoint *endpoint) { return endpoint->connection->ending; }
+
+void ofpi_connection_up(struct ofpi_endpoint *endpoint)
+{
+    endpoint->connection->made = true;
+    tell(endpoint, OFP_EVENT_CONNECTED, 0, true);
+    finish_requests(endpoint, &endpoint->connection->waiting, 0);
+}
+
+/* Both sides wanted it to end, and nothing of ours was left: which of them went first does not matter. */
+static bool ends_for_both(const struct ofpi_connection *connection, int reason)
+{
+    return reason == ESHUTDOWN && !connection->peer->sending && ofp_list_empty(&connection->peer->backlog);
+}
+
+void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error, int reason, const char *text)
+{
+    struct ofpi_connection *connection = endpoint->connection;
+
+    /* There is nothing left for progress to finish. */
+    endpoint->ending = false;
+    connection->error = error ? error : ESHUTDOWN;
+    if (endpoint->closing)
+        connection->end_error = ECANCELED;
+    else
+        connection->end_error = ends_for_both(connection, reason) ? 0 : reason;
+    connection->text = text ? strdup(text) : NULL;
+    ofpi_log(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, endpoint->info.provider,
+             "endpoint %u: %s: %s", endpoint->base.id, was_up ? "connection lost" : "not connected",
+             text ? text : ofp_strerror(connection->error));
+    /* What this side ended itself is no news. */
+    if (connection->error != ECANCELED && was_up)
+        tell(endpoint, OFP_EVENT_SHUTDOWN, connection->error == ESHUTDOWN ? 0 : connection->error, false);
+    else if (connection->error != ECANCELED)
+        tell(endpoint, OFP_EVENT_CONNECTED, connection->error, true);
+    /* Empty where the connection was up before: its coming up has ended them. */
+    finish_requests(endpoint, &connection->waiting, connection->error);
+    finish_requests(endpoint, &connection->leaving, connection->end_error);
+}
+
+/* A request that finishes with the others of a list, or at once when there is nothing to wait for. */
+static ofp_request_t request_make(struct ofpi_endpoint *endpoint, struct ofp_list *requests, bool over, int error)
+{
+    struct ofp_request *request = ofpi_request_take(endpoint);
+
+    if (!request)
+        return -ENOMEM;
+    if (over)
+        finish_request(endpoint, request, error);
+    else
+        ofp_list_append(requests, &request->node);
+    return ofpi_request_handle(request);
+}
+
+ofp_request_t ofp_connection_request(struct ofp_endpoint *handle)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_connection *connection;
+    ofp_request_t result = connection_enter(endpoint);
+
+    if (result)
+        return result;
+    connection = endpoint->connection;
+    result = -ENOTCONN;
+    /* It answers with what became of the question, not with what may have followed by now. */
+    if (connection->peer)
+        result = request_make(endpoint, &connection->waiting, connection->peer->base.state != OFP_PEER_CONNECTING,
+                              connection->made ? 0 : connection->error);
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+ofp_request_t ofp_shutdown_request(struct ofp_endpoint *handle)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_connection *connection;
+    ofp_request_t result = connection_enter(endpoint);
+
+    if (result)
+        return result;
+    connection = endpoint->connection;
+    result = -ENOTCONN;
+    if (connection->ending)
+        result = request_make(endpoint, &connection->leaving, connection->error != 0, connection->end_error);
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+static int status_of(const struct ofpi_connection *connection, char *text, size_t text_size)
+{
+    if (!connection->peer)
+        return -ENOTCONN;
+    if (connection->text)
+        snprintf(text, text_size, "%s", connection->text);
+    if (connection->error)
+        return -connection->error;
+    return connection->peer->base.state == OFP_PEER_CONNECTING ? -EINPROGRESS : 0;
+}
+
+int ofp_connection_status(struct ofp_endpoint *handle, void *data, size_t *length, char *text, size_t text_size)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    const struct ofpi_connection *connection;
+    size_t room = *length;
+    int result = connection_enter(endpoint);
+
+    text[0] = 0;
+    *length = 0;
+    if (result)
+        return result;
+    connection = endpoint->connection;
+    *length = connection->data_length;
+    /* *length says by now how much room it wants. */
+    if (room < *length)
+        result = -OFP_ETOOSMALL;
+    else if (*length)
+        memcpy(data, connection->data, *length);
+    if (!result)
+        result = status_of(connection, text, text_size);
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+int ofp_peer_address(struct ofp_endpoint *handle, void *address, size_t *length)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    const struct ofpi_connection *connection;
+    const void *stored = NULL;
+    size_t room = *length;
+    int result = connection_enter(endpoint);
+
+    if (result)
+        return result;
+    connection = endpoint->connection;
+    if (connection->peer) {
+        stored = connection->peer->base.address;
+        *length = connection->peer->base.address_length;
+    } else if (connection->request) {
+        stored = connection->request->address;
+        *length = connection->request->address_length;
+    }
+    if (!stored)
+        result = -ENOTCONN;
+    else if (room < *length)
+        result = -OFP_ETOOSMALL;
+    else
+        memcpy(address, stored, *length);
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+bool ofpi_connection_takes_operations(const struct ofpi_connection *connection)
+{
+    if (!connection->peer || connection->ending)
+        return false;
+    return connection->peer->base.state == OFP_PEER_CONNECTING || connection->peer->base.state == OFP_PEER_UP;
+}
+
+void ofpi_connection_end_receives(struct ofpi_endpoint *endpoint)
+{
+    int error = endpoint->connection->error;
+
+    if (endpoint->info.offloads_matching)
+        ofpi_receives_take_back(endpoint, &endpoint->sourceless, error);
+    else
+        /* In a shared context nothing is posted under this endpoint's name. */
+        ofpi_receive_context_end(endpoint->receive_context, &endpoint->base, error);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- end */
+
+void ofpi_connection_finish(struct ofpi_endpoint *endpoint)
+{
+    struct ofpi_peer *peer = endpoint->connection->peer;
+    int result = 0;
+
+    /* What was posted before the shutdown leaves first; progress comes by here again. */
+    if (!ofp_list_empty(&peer->backlog))
+        return;
+    endpoint->ending = false;
+    if (endpoint->base.ops->shutdown)
+        result = endpoint->base.ops->shutdown(&peer->base);
+    if ((result || !endpoint->base.ops->shutdown) && peer->base.state == OFP_PEER_UP)
+        ofpi_peer_lost(&peer->base, ECANCELED, false, "shut down here");
+}
+
+/* The other side's orderly end came before ours. */
+static bool was_ended_there(const struct ofpi_connection *connection)
+{
+    return connection->peer && !connection->ending && connection->error == ESHUTDOWN;
+}
+
+int ofp_shutdown(struct ofp_endpoint *handle)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_connection *connection;
+    int result = connection_enter(endpoint);
+
+    if (result)
+        return result;
+    connection = endpoint->connection;
+    /* Nothing can leave any more, so the request that asks for the end is over at once. */
+    if (was_ended_there(connection)) {
+        connection->ending = true;
+    } else if (!ofpi_connection_takes_operations(connection)) {
+        result = -ENOTCONN;
+    } else {
+        connection->ending = true;
+        if (connection->peer->base.state == OFP_PEER_CONNECTING) {
+            /* No error: as ended here it counts as cancelled, and the request of the shutdown ends well. */
+            ofpi_peer_lost(&connection->peer->base, 0, false, "shut down here");
+        } else {
+            endpoint->ending = true;
+            ofpi_connection_finish(endpoint);
+        }
+    }
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reaching a peer. Programs start in any order: where an address was inserted, and nobody has been there since, the provider is
+ * asked again with growing pauses. In a pause the peer is as if nobody had asked (UNUSED), so that it may call meanwhile; what was
+ * posted stays in its backlog.
+ */
+#include "peer/peer_connect.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "completion/request_finish.h"
+#include "completion/request_slots.h"
+#include "object/domain.h"
+#include "ofipy/ofp.h"
+#include "ofipy/request.h"
+#include "peer/peer_find.h"
+#include "peer/peer_state.h"
+#include "progress/progress.h"
+
+#define SECOND 1000000000ull
+#define PAUSE_FIRST 1000000ull
+#define PAUSE_LONGEST (100 * PAUSE_FIRST)
+/* So long programs that start together may wait for each other without a word. */
+#define SILENCE SECOND
+
+static struct ofpi_endpoint *endpoint_of(const struct ofp_peer *peer) { return (struct ofpi_endpoint *)peer->endpoint; }
+
+void ofpi_peer_connect(struct ofpi_peer *peer)
+{
+    char text[OFP_TEXT_MAX] = "";
+    int result;
+
+    if (peer->again.position)
+        return;
+    ofpi_peer_connecting(&peer->base);
+    result = peer->base.endpoint->ops->connect(&peer->base, text, sizeof(text));
+    if (!result || peer->base.state != OFP_PEER_CONNECTING)
+        return;
+    if (result == -ECONNREFUSED)
+        ofpi_peer_absent(&peer->base, text[0] ? text : NULL);
+    else
+        ofpi_peer_lost(&peer->base, -result, false, text[0] ? text : NULL);
+}
+
+static void ask_again(struct ofp_timer *timer, uint64_t now)
+{
+    (void)now;
+    ofpi_peer_connect(OFP_CONTAINER_OF(timer, struct ofpi_peer, again));
+}
+
+static double seconds(uint64_t from, uint64_t to) { return (double)(to - from) / (double)SECOND; }
+
+/* What has set the time. */
+static const char *setting(const struct ofpi_peer *peer)
+{
+    return peer->lengthened ? "insert(wait=)" : "OFIPY_CONNECT_TIMEOUT";
+}
+
+static void give_up(struct ofpi_peer *peer, uint64_t now, const char *text)
+{
+    /* Behind it stands what to do. */
+    const char *remedy = strstr(text, "; ");
+    char whole[OFP_TEXT_MAX];
+
+    if (peer->asked_since != now) {
+        snprintf(whole, sizeof(whole), "%.*s, tried for %.0f s (%s)%s", (int)(remedy ? remedy - text : 400), text,
+                 seconds(peer->asked_since, now), setting(peer), remedy ? remedy : "");
+        text = whole;
+    }
+    ofpi_peer_lost(&peer->base, ECONNREFUSED, false, text);
+}
+
+static void warn(struct ofpi_peer *peer, uint64_t now, const char *text)
+{
+    if (peer->warned || now - peer->asked_since < SILENCE)
+        return;
+    peer->warned = true;
+    ofpi_log(OFP_LOG_WARNING, peer->base.endpoint->info->provider,
+             "endpoint %u waits for peer %u, up to %.0f s (%s): %s", peer->base.endpoint->id, peer->base.index,
+             seconds(peer->asked_since, peer->ask_until), setting(peer), text);
+}
+
+static void wait_for(struct ofpi_peer *peer, uint64_t now)
+{
+    peer->again.expired = ask_again;
+    peer->again.deadline = now + peer->pause < peer->ask_until ? now + peer->pause : peer->ask_until;
+    peer->pause = 2 * peer->pause < PAUSE_LONGEST ? 2 * peer->pause : PAUSE_LONGEST;
+    if (ofpi_timer_start(endpoint_of(&peer->base)->domain, &peer->again) != 0)
+        ofpi_peer_lost(&peer->base, ENOMEM, false, NULL);
+    else
+        ofpi_peer_unused(&peer->base);
+}
+
+void ofpi_peer_absent(struct ofp_peer *base, const char *text)
+{
+    struct ofpi_peer *peer = (struct ofpi_peer *)base;
+    const struct ofpi_domain *domain = endpoint_of(base)->domain;
+    uint64_t now = ofpi_now();
+
+    if (base->state != OFP_PEER_CONNECTING)
+        return;
+    if (!text)
+        text = ofp_strerror(ECONNREFUSED);
+    if (!peer->asked_since) {
+        peer->asked_since = now;
+        peer->pause = PAUSE_FIRST;
+        if (peer->ask_until < now + domain->connect_ns)
+            peer->ask_until = now + domain->connect_ns;
+    }
+    if (!peer->expected || now >= peer->ask_until) {
+        give_up(peer, now, text);
+    } else {
+        warn(peer, now, text);
+        wait_for(peer, now);
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------- to be waited for */
+
+static ofp_request_t reach(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, uint64_t patience)
+{
+    struct ofp_request *request = ofpi_request_take(endpoint);
+    ofp_request_t handle;
+
+    if (!request)
+        return -ENOMEM;
+    handle = ofpi_request_handle(request);
+    if (peer->base.state == OFP_PEER_UP) {
+        ofpi_request_finish(request,
+                            &(struct ofp_completion){.source = OFP_PEER_UNKNOWN, .endpoint = endpoint->base.id});
+        return handle;
+    }
+    request->awaited = peer;
+    request->patient_until = ofpi_now() + patience;
+    ofp_list_append(&peer->awaiting, &request->node);
+    if (peer->ask_until < request->patient_until)
+        peer->ask_until = request->patient_until;
+    if (request->patient_until > (peer->asked_since ? peer->asked_since : ofpi_now()) + endpoint->domain->connect_ns)
+        peer->lengthened = true;
+    if (peer->base.state != OFP_PEER_CONNECTING)
+        ofpi_peer_connect(peer);
+    return handle;
+}
+
+/* For how long it is asked without the one that is withdrawn. */
+static void shorten(struct ofpi_peer *peer)
+{
+    const struct ofp_list *node;
+
+    peer->ask_until = peer->asked_since ? peer->asked_since + endpoint_of(&peer->base)->domain->connect_ns : 0;
+    for (node = peer->awaiting.next; node != &peer->awaiting; node = node->next) {
+        const struct ofp_request *other = OFP_CONTAINER_OF(node, const struct ofp_request, node);
+
+        if (peer->ask_until < other->patient_until)
+            peer->ask_until = other->patient_until;
+    }
+}
+
+void ofpi_reach_cancel(struct ofp_request *request)
+{
+    struct ofpi_peer *peer = request->awaited;
+
+    ofp_list_remove(&request->node);
+    request->awaited = NULL;
+    shorten(peer);
+    /* In a pause nobody has to hear of it; a question that is under way is the last. */
+    if (peer->again.position && ofp_list_empty(&peer->awaiting) && ofp_list_empty(&peer->backlog))
+        ofpi_peer_forget_questions(peer);
+    ofpi_request_finish(request, &(struct ofp_completion){.source = OFP_PEER_UNKNOWN,
+                                                          .endpoint = request->endpoint->base.id,
+                                                          .error = ECANCELED});
+}
+
+ofp_request_t ofp_reach_request(struct ofp_endpoint *handle, uint32_t index, uint64_t patience)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_peer *peer;
+    ofp_request_t result;
+    int error = ofpi_endpoint_enter(endpoint);
+
+    if (error)
+        return error;
+    endpoint = endpoint->behind;
+    error = -EOPNOTSUPP;
+    peer = endpoint->av ? ofpi_peer_get(endpoint, index, &error) : NULL;
+    result = peer ? reach(endpoint, peer, patience) : error;
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}
+
+int ofp_peer_is_up(struct ofp_endpoint *handle, uint32_t index)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    const struct ofpi_peer *peer;
+    int result = ofpi_endpoint_enter(endpoint);
+
+    if (result)
+        return result;
+    endpoint = endpoint->behind;
+    result = -EOPNOTSUPP;
+    if (endpoint->av) {
+        peer = ofpi_peer_at(endpoint, index);
+        result = peer && peer->base.state == OFP_PEER_UP;
+    }
+    ofpi_domain_leave(endpoint->domain);
+    return result;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers of an endpoint: made at first use; strangers are those whose address is in no vector. */
+#include "peer/peer_find.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/address_vector.h"
+#include "base/check.h"
+#include "base/ids.h"
+#include "object/peer.h"
+#include "object/vector.h"
+#include "peer/backlog.h"
+
+static size_t private_size(const struct ofp_endpoint *endpoint)
+{
+    return ofpi_peer_private_size(endpoint) + ((const struct ofpi_endpoint *)endpoint)->domain->hook_peer_size;
+}
+
+void ofpi_peer_clear(const struct ofp_peer *peer)
+{
+    /* A transport whose peers persist keeps its part; the hooks' bytes lie behind it. */
+    size_t kept = peer->endpoint->ops->peers_persist ? ofpi_peer_private_size(peer->endpoint) : 0;
+
+    memset((char *)peer->private + kept, 0, private_size(peer->endpoint) - kept);
+}
+
+static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index, const void *address, size_t length)
+{
+    size_t own = private_size(&endpoint->base);
+    struct ofpi_peer *peer = calloc(1, sizeof(*peer) + own + length);
+    char *tail = (char *)(peer + 1);
+
+    if (!peer)
+        return NULL;
+    ofp_list_init(&peer->backlog);
+    ofp_list_init(&peer->pendings);
+    ofp_list_init(&peer->announced);
+    ofp_list_init(&peer->receives);
+    ofp_list_init(&peer->awaiting);
+    peer->held.expired = ofpi_backlog_hold_expired;
+    peer->base.endpoint = &endpoint->base;
+    peer->base.index = index;
+    peer->base.private = tail;
+    peer->base.address = memcpy(tail + own, address, length);
+    peer->base.address_length = length;
+    if (endpoint->base.ops->peer_open && endpoint->base.ops->peer_open(&peer->base) != 0) {
+        free(peer);
+        return NULL;
+    }
+    return peer;
+}
+
+static void peer_free(struct ofpi_peer *peer)
+{
+    OFPI_CHECK(!peer || (ofp_list_empty(&peer->backlog) && ofp_list_empty(&peer->pendings)));
+    if (peer && peer->base.endpoint->ops->peer_close)
+        peer->base.endpoint->ops->peer_close(&peer->base);
+    if (peer)
+        free(peer->readdressed);
+    free(peer);
+}
+
+/* It is known by another address from now on; without memory for that it stays known by the old one. */
+static void readdress(struct ofpi_peer *peer, const void *address, size_t length)
+{
+    void *copy;
+
+    if (length == peer->base.address_length && memcmp(address, peer->base.address, length) == 0)
+        return;
+    copy = malloc(length);
+    if (!copy)
+        return;
+    peer->base.address = memcpy(copy, address, length);
+    peer->base.address_length = length;
+    free(peer->readdressed);
+    peer->readdressed = copy;
+    peer->base.endpoint->ops->peer_readdressed(&peer->base);
+}
+
+void ofpi_peer_readdressed(struct ofpi_endpoint *endpoint, uint32_t index)
+{
+    struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+    size_t length;
+    const void *address = ofpi_av_table_lookup(endpoint->av->table, index, &length);
+
+    if (peer && address)
+        readdress(peer, address, length);
+}
+
+static int peers_grow(struct ofpi_endpoint *endpoint, uint32_t place)
+{
+    uint32_t capacity = endpoint->peer_capacity ? endpoint->peer_capacity : 16;
+    struct ofpi_peer **peers;
+
+    while (capacity <= place)
+        capacity *= 2;
+    /* Only the table moves: providers and messages point to the peers themselves. */
+    peers = realloc(endpoint->peers, capacity * sizeof(*peers));
+    if (!peers)
+        return -ENOMEM;
+    memset(peers + endpoint->peer_capacity, 0, (capacity - endpoint->peer_capacity) * sizeof(*peers));
+    endpoint->peers = peers;
+    endpoint->peer_capacity = capacity;
+    return 0;
+}
+
+/* A sender that was unknown until its address entered the vector keeps its connection. */
+static struct ofpi_peer *adopt_stranger(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+{
+    uint32_t index;
+    struct ofpi_peer *peer;
+
+    if (!endpoint->stranger_addresses || ofpi_av_table_find(endpoint->stranger_addresses, address, length, &index) != 0)
+        return NULL;
+    peer = endpoint->strangers[ofpi_id_index(index)];
+    ofpi_av_table_remove(endpoint->stranger_addresses, index);
+    endpoint->strangers[ofpi_id_index(index)] = NULL;
+    return peer;
+}
+
+/* Out of line, so that who finds the peer saves no registers for this. */
+static __attribute__((noinline)) struct ofpi_peer *peer_make(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
+{
+    uint32_t place = ofpi_id_index(index);
+    size_t length;
+    const void *address = ofpi_av_table_lookup(endpoint->av->table, index, &length);
+    struct ofpi_peer *peer;
+
+    *error = -OFP_EADDRNOTAVAIL;
+    if (!address)
+        return NULL;
+    *error = -ENOMEM;
+    if (place >= endpoint->peer_capacity && peers_grow(endpoint, place) != 0)
+        return NULL;
+    peer = adopt_stranger(endpoint, address, length);
+    if (peer) {
+        peer->base.index = index;
+        /* An address that was inserted says that somebody is expected there. */
+        peer->gone = false;
+        readdress(peer, address, length);
+    } else {
+        peer = peer_new(endpoint, index, address, length);
+    }
+    if (!peer)
+        return NULL;
+    peer->expected = peer->base.state != OFP_PEER_UP;
+    endpoint->peers[place] = peer;
+    *error = 0;
+    return peer;
+}
+
+struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
+{
+    struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+
+    return __builtin_expect(peer != NULL, 1) ? peer : peer_make(endpoint, index, error);
+}
+
+struct ofpi_peer *ofpi_peer_only(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+{
+    if (!endpoint->peer_capacity && peers_grow(endpoint, 0) != 0)
+        return NULL;
+    /* Without a vector there is no number that a completion could name. */
+    endpoint->peers[0] = peer_new(endpoint, OFP_PEER_UNKNOWN, address, length);
+    return endpoint->peers[0];
+}
+
+int ofpi_peers_make(struct ofpi_endpoint *endpoint)
+{
+    uint32_t cursor = 0, index;
+    int error = 0;
+
+    while (!error && ofpi_av_table_next(endpoint->av->table, &cursor, &index) == 0)
+        ofpi_peer_get(endpoint, index, &error);
+    return error;
+}
+
+static struct ofpi_peer *stranger_get(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+{
+    struct ofpi_peer **strangers;
+    uint32_t index, place;
+
+    if (!endpoint->stranger_addresses &&
+        !(endpoint->stranger_addresses = ofpi_av_table_new(endpoint->base.domain->provider)))
+        return NULL;
+    if (ofpi_av_table_insert(endpoint->stranger_addresses, address, length, &index) != 0)
+        return NULL;
+    place = ofpi_id_index(index);
+    if (place >= endpoint->stranger_count) {
+        strangers = realloc(endpoint->strangers, (place + 1) * sizeof(*strangers));
+        if (!strangers)
+            return NULL;
+        memset(strangers + endpoint->stranger_count, 0, (place + 1 - endpoint->stranger_count) * sizeof(*strangers));
+        endpoint->strangers = strangers;
+        endpoint->stranger_count = place + 1;
+    }
+    if (!endpoint->strangers[place])
+        endpoint->strangers[place] = peer_new(endpoint, OFP_PEER_UNKNOWN, address, length);
+    return endpoint->strangers[place];
+}
+
+struct ofp_peer *ofpi_peer_by_address(struct ofp_endpoint *handle, const void *address, size_t length)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_peer *peer;
+    uint32_t index;
+    int error = 0;
+
+    if (ofpi_av_table_find(endpoint->av->table, address, length, &index) == 0 ||
+        (endpoint->av->auto_insert && ofpi_av_table_insert(endpoint->av->table, address, length, &index) == 0))
+        peer = ofpi_peer_get(endpoint, index, &error);
+    else
+        peer = stranger_get(endpoint, address, length);
+    return peer ? &peer->base : NULL;
+}
+
+uint32_t ofpi_source_find(struct ofp_endpoint *handle, const void *address, size_t length)
+{
+    const struct ofpi_endpoint *endpoint = (const struct ofpi_endpoint *)handle;
+    uint32_t index;
+
+    return ofpi_av_table_find(endpoint->av->table, address, length, &index) == 0 ? index : OFP_PEER_UNKNOWN;
+}
+
+void ofpi_peers_free(struct ofpi_endpoint *endpoint)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&endpoint->removed)))
+        peer_free(OFP_CONTAINER_OF(node, struct ofpi_peer, node));
+    for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
+        peer_free(endpoint->peers[i]);
+    for (uint32_t i = 0; i < endpoint->stranger_count; i++)
+        peer_free(endpoint->strangers[i]);
+    free(endpoint->peers);
+    free(endpoint->strangers);
+    if (endpoint->stranger_addresses)
+        ofpi_av_table_free(endpoint->stranger_addresses);
+    endpoint->peers = endpoint->strangers = NULL;
+    endpoint->stranger_addresses = NULL;
+    endpoint->peer_capacity = endpoint->stranger_count = 0;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations on their way to a peer. While it is not UP, or the transport has no room, they wait in its backlog in the order
+ * posted.
+ */
+#include "peer/peer_post.h"
+
+#include <errno.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "object/domain.h"
+#include "object/endpoint.h"
+#include "object/operation.h"
+#include "object/owner.h"
+#include "peer/backlog.h"
+#include "peer/peer_connect.h"
+#include "peer/pending.h"
+#include "progress/progress.h"
+
+static struct ofpi_endpoint *endpoint_of(const struct ofp_peer *peer) { return (struct ofpi_endpoint *)peer->endpoint; }
+
+/* A hook holds the head back for some time. */
+static bool hold_back(struct ofpi_peer *peer, struct ofp_operation *op)
+{
+    uint64_t not_before = ((const struct ofpi_delayed_owner *)(uintptr_t)op->context)->not_before;
+
+    if (ofpi_now() >= not_before) {
+        op->flags &= ~OFPI_DELAYED;
+        return false;
+    }
+    peer->held.deadline = not_before;
+    /* Without memory for the timer it stays in the list, and is looked at again and again. */
+    if (ofpi_timer_start(endpoint_of(&peer->base)->domain, &peer->held) == 0)
+        ofp_list_remove(&peer->node);
+    return true;
+}
+
+/* Post the head of a backlog. False: the transport is full, or the head waits at a fence or for its time; the rest stays. */
+static bool flush_one(struct ofpi_peer *peer)
+{
+    struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
+    struct ofp_pending *head = OFP_CONTAINER_OF(peer->backlog.next, struct ofp_pending, node);
+    int result;
+
+    OFPI_CHECK(peer->base.state == OFP_PEER_UP && !ofp_list_empty(&peer->backlog) && ofp_list_linked(&peer->node));
+    if (__builtin_expect(head->operation.flags & OFP_FENCE, 0) &&
+        ofpi_backlog_is_behind_fence(peer, &head->operation)) {
+        /* Nothing is to be tried until one of the operations before it ends. */
+        peer->fenced = true;
+        ofp_list_remove(&peer->node);
+        return false;
+    }
+    if (__builtin_expect(head->operation.flags & OFPI_DELAYED, 0) && hold_back(peer, &head->operation))
+        return false;
+    result = endpoint->base.ops->post(&endpoint->base, &peer->base, &head->transfer);
+    /* It stays the head, so the order towards the peer is kept. */
+    if (result == -EAGAIN)
+        return false;
+    /* PENDING: the provider has retained it, which moved it from here to the operations that the provider has. */
+    if (result != OFP_POST_PENDING)
+        ofpi_transfer_complete(head, result == OFP_POST_DONE ? 0 : -result, 0);
+    return true;
+}
+
+static __attribute__((noinline)) int keep_for_later(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+{
+    /* Before connecting: where that fails within the call, the loss ends this one with the others. */
+    int result = ofpi_backlog_append(peer, transfer);
+
+    if (result)
+        return result;
+    if (peer->base.state == OFP_PEER_UP)
+        ofpi_backlog_ready(peer);
+    else if (peer->base.state != OFP_PEER_CONNECTING)
+        ofpi_peer_connect(peer);
+    /* A peer that needed no round trip takes it at once. */
+    if (peer->base.state == OFP_PEER_UP && ofp_list_linked(&peer->node) && peer->backlog.next == peer->backlog.previous)
+        flush_one(peer);
+    return 0;
+}
+
+/* What goes through the backlog even when the transport has room: it waits there, or gets its copy there. */
+static bool goes_through_backlog(const struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+{
+    /*
+     * The payload is the caller's again when the post returns, and the transport copies no more than its inject_size.
+     */
+    if (transfer->op->flags & OFP_INJECT && transfer->length > peer->base.endpoint->info->inject_size)
+        return true;
+    return transfer->op->flags & OFPI_DELAYED || ofpi_backlog_is_behind_fence(peer, transfer->op);
+}
+
+int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
+    int result;
+
+    OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && !ofpi_operation_is_receive(transfer->op));
+    if (ofpi_endpoint_is_full(endpoint))
+        return -EAGAIN;
+    /* Whatever comes later than a backlog goes behind it, or messages would overtake each other. */
+    if (__builtin_expect(peer->base.state != OFP_PEER_UP || !ofp_list_empty(&peer->backlog), 0))
+        return keep_for_later(peer, transfer);
+    if (__builtin_expect(transfer->op->flags & (OFP_INJECT | OFP_FENCE | OFPI_DELAYED), 0) &&
+        goes_through_backlog(peer, transfer))
+        return keep_for_later(peer, transfer);
+    result = endpoint->base.ops->post(&endpoint->base, &peer->base, transfer);
+    if (result == OFP_POST_DONE) {
+        ofpi_transfer_report(endpoint, transfer, 0, 0);
+        return 0;
+    }
+    /* A transport without room is no affair of the caller's: tx_size alone bounds what may be in flight. */
+    return result == -EAGAIN ? keep_for_later(peer, transfer) : result;
+}
+
+int ofpi_peers_flush(struct ofpi_endpoint *endpoint)
+{
+    struct ofp_list *node, *following;
+    int moved = 0;
+
+    OFP_LIST_EACH(node, following, &endpoint->backlogged) {
+        struct ofpi_peer *peer = OFP_CONTAINER_OF(node, struct ofpi_peer, node);
+
+        while (!ofp_list_empty(&peer->backlog) && flush_one(peer))
+            moved++;
+        /* A peer that was lost within a post has left the list already. */
+        if (ofp_list_empty(&peer->backlog) && ofp_list_linked(&peer->node))
+            ofp_list_remove(&peer->node);
+    }
+    /* The last that moved may say OFP_MORE, though nothing follows it now. */
+    if (moved && endpoint->base.ops->flush)
+        endpoint->base.ops->flush(&endpoint->base);
+    return moved;
+}
+
+static int cancel_in(struct ofp_list *list, uint64_t context, uint64_t op_flags)
+{
+    /* The newest of this context, as ofp_cancel promises. */
+    for (struct ofp_list *node = list->previous; node != list; node = node->previous) {
+        struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
+
+        if (ofpi_owner_is(pending->operation.context, pending->operation.flags, context, op_flags)) {
+            ofpi_transfer_complete(pending, ECANCELED, 0);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+static int cancel_offloaded(struct ofpi_endpoint *endpoint, struct ofp_list *list, uint64_t context, uint64_t op_flags)
+{
+    for (struct ofp_list *node = list->previous; node != list; node = node->previous) {
+        struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
+
+        if (ofpi_operation_is_receive(&pending->operation) &&
+            ofpi_owner_is(pending->operation.context, pending->operation.flags, context, op_flags)) {
+            int result;
+
+            /* Its owner wants it cancelled, so it is not to be posted again. */
+            ((struct ofpi_pending *)pending)->recalled = false;
+            result = endpoint->base.ops->cancel ? endpoint->base.ops->cancel(&endpoint->base, pending) : -ENOENT;
+
+            if (!result)
+                ofpi_transfer_complete(pending, ECANCELED, 0);
+            return result;
+        }
+    }
+    return -ENOENT;
+}
+
+int ofpi_peer_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t op_flags)
+{
+    int result = cancel_offloaded(endpoint, &endpoint->sourceless, context, op_flags);
+
+    for (uint32_t i = 0; i < endpoint->peer_capacity && result == -ENOENT; i++) {
+        if (!endpoint->peers[i])
+            continue;
+        result = cancel_in(&endpoint->peers[i]->backlog, context, op_flags);
+        /* It may be the head that was cancelled, and nobody holds back those behind it. */
+        if (!result && endpoint->peers[i]->held.position)
+            ofpi_backlog_hold_end(endpoint->peers[i]);
+        if (result == -ENOENT)
+            result = cancel_offloaded(endpoint, &endpoint->peers[i]->pendings, context, op_flags);
+    }
+    return result;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers of an endpoint: connected by the provider, lost and connected again. */
+#include "peer/peer_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "base/reason.h"
+#include "base/timer.h"
+#include "completion/event_queue.h"
+#include "completion/request_finish.h"
+#include "completion/request_slots.h"
+#include "match/receive_context.h"
+#include "object/domain.h"
+#include "object/operation.h"
+#include "object/peer.h"
+#include "ofipy/ofp.h"
+#include "peer/backlog.h"
+#include "peer/peer_find.h"
+#include "peer/pending.h"
+#include "progress/wait.h"
+
+static const char *const state_names[] = {
+    [OFP_PEER_UNUSED] = "unused",
+    [OFP_PEER_CONNECTING] = "connecting",
+    [OFP_PEER_UP] = "up",
+    [OFP_PEER_LOST] = "lost",
+};
+
+/* Row: from; column: to. Absent is an error of the provider. */
+static const bool allowed[4][4] = {
+    [OFP_PEER_UNUSED] = {[OFP_PEER_CONNECTING] = true},
+    [OFP_PEER_CONNECTING] = {[OFP_PEER_UP] = true, [OFP_PEER_LOST] = true, [OFP_PEER_UNUSED] = true},
+    [OFP_PEER_UP] = {[OFP_PEER_LOST] = true},
+    [OFP_PEER_LOST] = {[OFP_PEER_CONNECTING] = true},
+};
+
+static struct ofpi_endpoint *endpoint_of(const struct ofp_peer *peer) { return (struct ofpi_endpoint *)peer->endpoint; }
+
+/* `error`: why it is lost. */
+static bool change_state(struct ofpi_peer *peer, enum ofp_peer_state state, int error)
+{
+    enum ofp_peer_state before = peer->base.state;
+
+    OFPI_CHECK(ofpi_domain_is_held(endpoint_of(&peer->base)->domain));
+
+    if (!allowed[before][state]) {
+        ofpi_log(OFP_LOG_ERROR, peer->base.endpoint->info->provider, "peer %u: no way from %s to %s", peer->base.index,
+                 state_names[before], state_names[state]);
+        return false;
+    }
+    peer->base.state = state;
+    if (__builtin_expect(endpoint_of(&peer->base)->hooks != NULL, 0))
+        endpoint_of(&peer->base)->domain->upper->hooks_peer_changed(peer, before, error);
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------------------------- to be asked */
+
+void ofpi_peer_forget_questions(struct ofpi_peer *peer)
+{
+    ofpi_timers_stop(&endpoint_of(&peer->base)->domain->timers, &peer->again);
+    peer->asked_since = peer->ask_until = 0;
+    peer->warned = peer->lengthened = false;
+}
+
+/* It is there, or given up: nobody asks again, and who waits for it hears. */
+static void end_questions(struct ofpi_peer *peer, int error, int provider_error)
+{
+    struct ofpi_domain *domain = endpoint_of(&peer->base)->domain;
+    struct ofp_completion completion = {.source = OFP_PEER_UNKNOWN,
+                                        .endpoint = peer->base.endpoint->id,
+                                        .error = error,
+                                        .provider_error = provider_error};
+    struct ofp_list *node;
+
+    ofpi_peer_forget_questions(peer);
+    if (ofp_list_empty(&peer->awaiting))
+        return;
+    while ((node = ofp_list_pop(&peer->awaiting))) {
+        struct ofp_request *request = OFP_CONTAINER_OF(node, struct ofp_request, node);
+
+        request->awaited = NULL;
+        ofpi_request_finish(request, &completion);
+    }
+    if (domain->leader || domain->followers)
+        ofpi_wake(domain);
+}
+
+/* --------------------------------------------------------------------------------------------------- state changes */
+
+void ofpi_peer_connecting(struct ofp_peer *base)
+{
+    struct ofpi_peer *peer = (struct ofpi_peer *)base;
+
+    if (base->state == OFP_PEER_CONNECTING)
+        return;
+    /* Nothing of the connection before may be taken for this one's. */
+    if (base->state == OFP_PEER_LOST) {
+        ofpi_peer_clear(base);
+        base->incarnation = 0;
+    }
+    ofpi_timers_stop(&endpoint_of(base)->domain->timers, &peer->again);
+    change_state(peer, OFP_PEER_CONNECTING, 0);
+}
+
+void ofpi_peer_called(struct ofp_peer *base)
+{
+    ((struct ofpi_peer *)base)->expected = false;
+    ofpi_peer_connecting(base);
+}
+
+void ofpi_peer_unused(struct ofp_peer *base)
+{
+    if (!change_state((struct ofpi_peer *)base, OFP_PEER_UNUSED, 0))
+        return;
+    base->endpoint->ops->peer_down(base);
+    ofpi_peer_clear(base);
+    base->incarnation = 0;
+}
+
+void ofpi_peer_up(struct ofp_peer *base)
+{
+    struct ofpi_peer *peer = (struct ofpi_peer *)base;
+
+    if (!change_state(peer, OFP_PEER_UP, 0))
+        return;
+    /* What is there now is another incarnation than the one that went, whoever began. */
+    peer->gone = peer->expected = false;
+    end_questions(peer, 0, 0);
+    endpoint_of(base)->statistics.peers_up++;
+    if (endpoint_of(base)->connection)
+        endpoint_of(base)->domain->upper->connection_up(endpoint_of(base));
+    else if (endpoint_of(base)->eq)
+        ofpi_eq_peer(endpoint_of(base)->eq, base, OFP_EVENT_PEER_UP, 0, 0);
+    /* For the next round of progress: within a provider's callback nothing is posted. */
+    ofpi_backlog_ready(peer);
+}
+
+static void fail_list(struct ofp_list *list, int error, int provider_error)
+{
+    while (!ofp_list_empty(list))
+        ofpi_transfer_complete(OFP_CONTAINER_OF(list->next, struct ofp_pending, node), error, provider_error);
+}
+
+/* Receives stay with the transport: the loss of a way says nothing about the process. */
+static void fail_sends(struct ofp_list *list, int error, int provider_error)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, list) {
+        struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
+
+        if (!ofpi_operation_is_receive(&pending->operation))
+            ofpi_transfer_complete(pending, error, provider_error);
+    }
+}
+
+/* Receives that a transport matches end only once it has let go of them. */
+void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error)
+{
+    struct ofp_list *node, *following;
+
+    OFP_LIST_EACH(node, following, list) {
+        struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
+
+        if (endpoint->base.ops->cancel && endpoint->base.ops->cancel(&endpoint->base, pending) == 0)
+            ofpi_transfer_complete(pending, error, 0);
+    }
+}
+
+/* Nothing more comes from it: what waits for that ends, as far as nothing came before. */
+static void end_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+{
+    ofpi_receives_take_back(endpoint, &peer->pendings, OFP_EPEERLOST);
+    /* In a shared context receives are posted that name it and not through this endpoint. */
+    if (endpoint->receive_context && (peer->named || endpoint->shared) && peer->base.index != OFP_PEER_UNKNOWN)
+        ofpi_receive_context_end_directed(endpoint->receive_context, peer->base.index, OFP_EPEERLOST);
+    peer->named = false;
+}
+
+void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const char *text)
+{
+    struct ofpi_peer *peer = (struct ofpi_peer *)base;
+    struct ofpi_endpoint *endpoint = endpoint_of(base);
+    bool was_up = base->state == OFP_PEER_UP;
+    int reason = error, why;
+
+    /* Told once, whoever notices first. */
+    if (base->state == OFP_PEER_LOST || !change_state(peer, OFP_PEER_LOST, error))
+        return;
+    /* The endpoint may be its own peer: what it closes itself is cancelled, not lost. */
+    if (endpoint->closing || (endpoint->connection && endpoint->domain->upper->connection_ends_here(endpoint))) {
+        error = ECANCELED;
+        process_gone = false;
+    }
+    /* What is cancelled ends here, and needs no reason. */
+    why = text && error != ECANCELED ? ofpi_reason_keep(text) : 0;
+    if (was_up)
+        endpoint->statistics.peers_up--;
+    endpoint->statistics.peers_lost++;
+    if (endpoint->connection) {
+        endpoint->domain->upper->connection_lost(endpoint, was_up, error, reason, text);
+    } else {
+        /* What is cancelled ends here, not there. */
+        if (endpoint->eq && error != ECANCELED)
+            ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error, why);
+        ofpi_log(was_up || peer->warned ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info->provider,
+                 "endpoint %u lost peer %u: %s", base->endpoint->id, base->index, text ? text : ofp_strerror(error));
+    }
+    base->endpoint->ops->peer_down(base);
+    if (ofp_list_linked(&peer->node))
+        ofp_list_remove(&peer->node);
+    peer->fenced = false;
+    ofpi_timers_stop(&endpoint->domain->timers, &peer->held);
+    end_questions(peer, error, why);
+    /* What the transport had was posted before what waits, so it ends first. */
+    fail_sends(&peer->pendings, error, why);
+    fail_list(&peer->backlog, error, why);
+    if (endpoint->receive_context)
+        ofpi_receive_context_peer_lost(endpoint->receive_context, peer, OFPI_EVERY_WAY, error);
+    /* Gone before, and not found again: what was posted while we looked has nothing to wait for either. */
+    peer->gone = process_gone || (peer->gone && error != ECANCELED);
+    if (peer->gone)
+        end_receives(endpoint, peer);
+    if (endpoint->connection)
+        endpoint->domain->upper->connection_end_receives(endpoint);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- ends */
+
+static void peer_finish(struct ofpi_peer *peer, int error)
+{
+    if (peer->base.state == OFP_PEER_UP || peer->base.state == OFP_PEER_CONNECTING)
+        ofpi_peer_lost(&peer->base, error, true, "closed here");
+    end_questions(peer, error, 0);
+    ofpi_receives_take_back(endpoint_of(&peer->base), &peer->pendings, error);
+    fail_list(&peer->pendings, error, 0);
+    fail_list(&peer->backlog, error, 0);
+}
+
+void ofpi_peer_expected(struct ofpi_endpoint *endpoint, uint32_t index)
+{
+    struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+
+    if (!peer)
+        return;
+    peer->gone = false;
+    peer->expected = peer->base.state != OFP_PEER_UP;
+}
+
+/* While it is connecting nobody knows. */
+static bool is_gone(const struct ofpi_peer *peer) { return peer->gone && peer->base.state == OFP_PEER_LOST; }
+
+void ofpi_peer_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+{
+    peer->named = true;
+    if (__builtin_expect(is_gone(peer), 0))
+        end_receives(endpoint, peer);
+}
+
+void ofpi_peer_named_in_shared(struct ofpi_endpoint *context, uint32_t index)
+{
+    struct ofp_list *node, *following;
+    bool gone = false;
+
+    OFP_LIST_EACH(node, following, &context->domain->endpoints) {
+        const struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+        const struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+
+        if (endpoint->shared != context || !peer)
+            continue;
+        /* One way to it is open, so it lives, whatever other endpoints have lost. */
+        if (peer->base.state == OFP_PEER_UP)
+            return;
+        gone |= is_gone(peer);
+    }
+    if (gone)
+        ofpi_receive_context_end_directed(context->receive_context, index, OFP_EPEERLOST);
+}
+
+void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
+{
+    struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+
+    if (!peer)
+        return;
+    if (endpoint->receive_context)
+        ofpi_receive_context_end_directed(endpoint->receive_context, index, ECANCELED);
+    /* Before it is lost, which would end them as that. */
+    ofpi_receives_take_back(endpoint, &peer->pendings, ECANCELED);
+    peer_finish(peer, ECANCELED);
+    end_receives(endpoint, peer);
+    /* Messages that came from it may still name the object: it stays, out of the way, until the endpoint closes. */
+    peer->base.index = OFP_PEER_UNKNOWN;
+    peer->removed = true;
+    endpoint->peers[ofpi_id_index(index)] = NULL;
+    ofp_list_append(&endpoint->removed, &peer->node);
+}
+
+void ofpi_peers_close(struct ofpi_endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
+        if (endpoint->peers[i])
+            peer_finish(endpoint->peers[i], ECANCELED);
+    for (uint32_t i = 0; i < endpoint->stranger_count; i++)
+        if (endpoint->strangers[i])
+            peer_finish(endpoint->strangers[i], ECANCELED);
+    fail_list(&endpoint->sourceless, ECANCELED, 0);
+}

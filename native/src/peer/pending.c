@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations that outlive their post. A pending object is in exactly one list (its peer's backlog or pendings, or the
+ * endpoint's receives from any source) from retain to completion, and holds its regions for that time.
+ */
+#include "peer/pending.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/pool.h"
+#include "completion/complete.h"
+#include "object/domain.h"
+#include "object/operation.h"
+#include "object/region.h"
+#include "ofipy/iov.h"
+#include "ofipy/ofp.h"
+#include "peer/backlog.h"
+#include "peer/bounce.h"
+
+/*
+ * The payload of an inject belongs to the caller again when its post returns. Of one that is too long for the transport's
+ * own inject the provider sees an ordinary operation.
+ */
+static int copy_inject(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
+{
+    /* At least a byte: malloc(0) may answer NULL, which would look like no memory. */
+    char *copy = malloc(transfer->length ? transfer->length : 1);
+
+    if (!copy)
+        return -ENOMEM;
+    ofp_iov_gather(copy, transfer->iov, transfer->iov_count, 0, transfer->length);
+    pending->inject_copy = copy;
+    pending->iov_inline = (struct iovec){copy, transfer->length};
+    pending->region_inline = NULL;
+    pending->base.transfer.iov = &pending->iov_inline;
+    pending->base.transfer.regions = &pending->region_inline;
+    pending->base.transfer.iov_count = 1;
+    if (transfer->length > pending->endpoint->info.inject_size)
+        pending->base.operation.flags ^= OFP_INJECT | OFPI_COPIED;
+    return 0;
+}
+
+/* Room for what is more than one: local segments with their regions, then remote segments. */
+static int make_room(struct ofpi_pending *pending, uint32_t count, uint32_t remote_count)
+{
+    size_t size = 0;
+
+    if (count > 1)
+        size += count * (sizeof(struct iovec) + sizeof(struct ofp_region *));
+    if (remote_count > 1)
+        size += remote_count * sizeof(struct ofp_remote_segment);
+    if (!size)
+        return 0;
+    pending->many = malloc(size);
+    return pending->many ? 0 : -ENOMEM;
+}
+
+static void keep_local(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
+{
+    uint32_t count = transfer->iov_count;
+    struct iovec *iov = count > 1 ? pending->many : &pending->iov_inline;
+    struct ofp_region **regions = count > 1 ? (struct ofp_region **)(iov + count) : &pending->region_inline;
+
+    for (uint32_t i = 0; i < count; i++) {
+        iov[i] = transfer->iov[i];
+        regions[i] = transfer->regions[i];
+        ofpi_region_hold(regions[i]);
+    }
+    pending->base.transfer.iov = iov;
+    pending->base.transfer.regions = regions;
+    pending->base.transfer.iov_count = count;
+}
+
+static void keep_remote(struct ofpi_pending *pending, const struct ofp_transfer *transfer, uint32_t local_count)
+{
+    struct ofp_transfer *kept = &pending->base.transfer;
+    struct ofp_remote_segment *remote = &pending->remote_inline;
+
+    if (transfer->remote_count > 1) {
+        char *many = pending->many;
+
+        if (local_count > 1)
+            many += local_count * (sizeof(struct iovec) + sizeof(struct ofp_region *));
+        remote = (struct ofp_remote_segment *)many;
+    }
+    for (uint32_t i = 0; i < transfer->remote_count; i++)
+        remote[i] = transfer->remote[i];
+    kept->remote = remote;
+    kept->remote_count = transfer->remote_count;
+    if (!ofpi_operation_is_atomic(transfer->op))
+        return;
+    kept->result = transfer->result;
+    kept->compare = transfer->compare;
+    kept->result_region = transfer->result_region;
+    kept->compare_region = transfer->compare_region;
+    ofpi_region_hold(kept->result_region);
+    ofpi_region_hold(kept->compare_region);
+}
+
+static int keep_segments(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
+{
+    bool remote = ofpi_operation_is_remote(transfer->op), inject = transfer->op->flags & OFP_INJECT;
+    uint32_t local_count = inject ? 1 : transfer->iov_count;
+    int result = make_room(pending, local_count, remote ? transfer->remote_count : 0);
+
+    if (!result && inject)
+        result = copy_inject(pending, transfer);
+    else if (!result)
+        keep_local(pending, transfer);
+    if (!result && remote)
+        keep_remote(pending, transfer, local_count);
+    return result;
+}
+
+static struct ofpi_pending *pending_new(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer)
+{
+    uint64_t id;
+    struct ofpi_pending *pending = ofpi_pool_take(&endpoint->domain->pendings, &id);
+    int result;
+
+    if (!pending)
+        return NULL;
+    pending->endpoint = endpoint;
+    pending->base.id = id;
+    pending->base.endpoint = &endpoint->base;
+    pending->base.operation = *transfer->op;
+    pending->base.transfer.op = &pending->base.operation;
+    pending->base.transfer.length = transfer->length;
+    result = keep_segments(pending, transfer);
+    /* What can fail comes before any region is held, so there is none to release. */
+    if (result) {
+        free(pending->many);
+        ofpi_pool_give(&endpoint->domain->pendings, id);
+        return NULL;
+    }
+    /* Receives do not fill the transmit queue. */
+    if (!ofpi_operation_is_receive(transfer->op))
+        endpoint->in_flight++;
+    return pending;
+}
+
+static struct ofpi_pending *pending_of_transfer(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer,
+                                                const struct ofp_transfer *transfer)
+{
+    struct ofpi_pending *pending;
+
+    if (!peer || ofp_list_empty(&peer->backlog))
+        return pending_new(endpoint, transfer);
+    pending = OFP_CONTAINER_OF(peer->backlog.next, struct ofpi_pending, base.node);
+    /* Something that does not wait its turn, such as a receive for a transport that matches. */
+    if (transfer != &pending->base.transfer)
+        return pending_new(endpoint, transfer);
+    /* The provider takes the head of the backlog. */
+    ofp_list_remove(&pending->base.node);
+    endpoint->backlog_count--;
+    return pending;
+}
+
+struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *handle, struct ofp_peer *peer,
+                                         const struct ofp_transfer *transfer)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    struct ofpi_pending *pending = pending_of_transfer(endpoint, (struct ofpi_peer *)peer, transfer);
+
+    if (!pending)
+        return NULL;
+    OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && !pending->posted && !ofp_list_linked(&pending->base.node));
+    OFPI_CHECK(!peer || peer->state == OFP_PEER_UP || ofpi_operation_is_receive(transfer->op));
+    pending->posted = true;
+    pending->base.peer = peer;
+    pending->peer = (struct ofpi_peer *)peer;
+    if (ofpi_operation_is_receive(&pending->base.operation))
+        pending->sequence = ++endpoint->last_receive;
+    else if (peer)
+        ((struct ofpi_peer *)peer)->sending++;
+    ofp_list_append(peer ? &((struct ofpi_peer *)peer)->pendings : &endpoint->sourceless, &pending->base.node);
+    return &pending->base;
+}
+
+int ofpi_backlog_append(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)peer->base.endpoint;
+    struct ofpi_pending *pending = pending_new(endpoint, transfer);
+
+    if (!pending)
+        return -ENOMEM;
+    pending->base.peer = &peer->base;
+    pending->peer = peer;
+    OFPI_CHECK(peer->base.state != OFP_PEER_LOST || ofp_list_empty(&peer->backlog));
+    ofp_list_append(&peer->backlog, &pending->base.node);
+    endpoint->backlog_count++;
+    return 0;
+}
+
+struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)peer->endpoint;
+    struct ofpi_pending *pending = ofpi_pool_find(&endpoint->domain->pendings, id);
+
+    /* The number came from the peer: it may be any, and also name what is another peer's. */
+    if (!pending || pending->peer != (struct ofpi_peer *)peer || !pending->posted)
+        return NULL;
+    return &pending->base;
+}
+
+static void copy_free(struct ofpi_pending *pending)
+{
+    if (pending->inject_copy && pending->endpoint->hooks)
+        pending->endpoint->domain->upper->hooks_released(pending->endpoint, pending->inject_copy,
+                                                         pending->base.transfer.length);
+    free(pending->inject_copy);
+}
+
+void ofpi_pending_free(struct ofpi_pending *pending)
+{
+    struct ofpi_endpoint *endpoint = pending->endpoint;
+    struct ofpi_peer *peer = pending->peer;
+
+    OFPI_CHECK(ofp_list_linked(&pending->base.node) && ofpi_pool_find(&endpoint->domain->pendings, pending->base.id));
+    OFPI_CHECK(pending->posted || endpoint->backlog_count);
+    for (uint32_t i = 0; i < pending->base.transfer.iov_count; i++)
+        ofpi_region_release(pending->base.transfer.regions[i]);
+    if (__builtin_expect(pending->base.operation.flags & OFPI_HELD, 0))
+        ofpi_bounce_give(endpoint, pending->base.transfer.iov->iov_base, pending->base.transfer.length);
+    if (ofpi_operation_is_atomic(&pending->base.operation)) {
+        ofpi_region_release(pending->base.transfer.result_region);
+        ofpi_region_release(pending->base.transfer.compare_region);
+    }
+    free(pending->many);
+    copy_free(pending);
+    ofp_list_remove(&pending->base.node);
+    if (!pending->posted)
+        endpoint->backlog_count--;
+    if (!ofpi_operation_is_receive(&pending->base.operation)) {
+        OFPI_CHECK(endpoint->in_flight && (!peer || !pending->posted || peer->sending));
+        endpoint->in_flight--;
+        if (peer) {
+            peer->sending -= pending->posted;
+            /* It may have been the last that the fence waited for. */
+            if (__builtin_expect(peer->fenced, 0))
+                ofpi_peer_look_at_fence(peer);
+        }
+    }
+    ofpi_pool_give(&endpoint->domain->pendings, pending->base.id);
+}
+
+/* `completed`: what its completion says. Receives are counted where they complete. */
+static void count(struct ofp_endpoint_statistics *statistics, uint32_t completed, uint64_t length)
+{
+    if (completed & OFP_COMPLETED_SEND) {
+        statistics->sends++;
+        statistics->bytes_sent += length;
+    } else if (completed & OFP_COMPLETED_ATOMIC) {
+        statistics->atomics++;
+    } else if (completed & OFP_COMPLETED_READ) {
+        statistics->reads++;
+    } else if (completed & OFP_COMPLETED_WRITE) {
+        statistics->writes++;
+    }
+}
+
+void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
+                          int provider_error)
+{
+    const struct ofp_operation *op = transfer->op;
+    const struct ofp_operation_row *row = ofpi_operation_row(op);
+    /* A receive ends here only without a message: what it tells is what receives that the core matches tell then. */
+    bool receive = row->traits & OFP_RECEIVES;
+    struct ofp_completion completion = {
+        .context = op->context,
+        .flags = row->completed,
+        .length = receive ? 0 : transfer->length,
+        .tag = row->channel != OFP_CHANNEL_MESSAGE ? op->tag & ~(receive ? op->ignore : 0) : 0,
+        .source = op->peer == OFP_PEER_ANY ? OFP_PEER_UNKNOWN : op->peer,
+        .error = error,
+        .provider_error = provider_error,
+    };
+
+    if (error) {
+        endpoint->statistics.errors++;
+    } else {
+        count(&endpoint->statistics, row->completed, transfer->length);
+    }
+    ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
+}
+
+/* No message comes with the end of a multi-receive buffer. */
+static void report_release(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, int error,
+                           int provider_error)
+{
+    struct ofp_completion completion = {
+        .context = op->context,
+        .flags = OFP_COMPLETED_MULTI_RECV,
+        .source = OFP_PEER_UNKNOWN,
+        .error = error,
+        .provider_error = provider_error,
+    };
+
+    ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
+}
+
+void ofpi_transfer_end(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer, int error,
+                       int provider_error)
+{
+    if (__builtin_expect(transfer->op->flags & OFP_MULTI_RECV, 0))
+        report_release(endpoint, transfer->op, error, provider_error);
+    else
+        ofpi_transfer_report(endpoint, transfer, error, provider_error);
+}
+
+void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_error)
+{
+    struct ofpi_pending *pending = (struct ofpi_pending *)base;
+
+    OFPI_CHECK(ofpi_domain_is_held(pending->endpoint->domain) && error >= 0);
+    /* Cancelled for the core, not for its owner: it is posted again, and meets the message that was given back. */
+    if (__builtin_expect(pending->recalled, 0) && error == ECANCELED && !pending->endpoint->closing) {
+        pending->endpoint->domain->upper->receive_recalled(pending);
+        return;
+    }
+    ofpi_transfer_end(pending->endpoint, &base->transfer, error, provider_error);
+    ofpi_pending_free(pending);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One round of progress over a domain, and the two halves of going to sleep: arm and disarm. */
+#include "progress/progress.h"
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/reactor.h"
+#include "base/ticks.h"
+#include "base/timer.h"
+#include "object/domain.h"
+#include "ofipy/ofp.h"
+#include "progress/flush.h"
+
+/* Between two questions to the kernel while memory is polled: 40 to 100 µs on the machines of today. */
+#define REACTOR_TICKS 200000
+
+/* Without room at the transport no descriptor becomes readable: look again after this long (ns). */
+#define BACKLOG_PAUSE 200000
+
+static int poll_kernel(struct ofpi_domain *domain)
+{
+    int events = ofpi_reactor_poll(&domain->reactor);
+
+    if (domain->timers.count)
+        events += ofpi_timers_run(&domain->timers, ofpi_now());
+    domain->reactor_ticks = ofpi_ticks();
+    return events;
+}
+
+int ofpi_progress(struct ofpi_domain *domain, bool kernel)
+{
+    struct ofp_list *node, *following;
+    int events = 0;
+
+    OFPI_CHECK(ofpi_domain_is_held(domain));
+    /* From within a callback of a provider, which must not be entered a second time. */
+    if (domain->in_progress)
+        return 0;
+    domain->in_progress = true;
+    domain->no_room = false;
+    domain->round_ticks = ofpi_ticks();
+    ofp_store_relaxed(&domain->progress_count, ofp_load_relaxed(&domain->progress_count) + 1);
+    OFP_LIST_EACH(node, following, &domain->endpoints) {
+        struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+
+        events += endpoint->base.ops->progress(&endpoint->base);
+        if (__builtin_expect(!ofp_list_empty(&endpoint->backlogged), 0)) {
+            events += domain->upper->post_backlogs(endpoint);
+            domain->no_room |= !ofp_list_empty(&endpoint->backlogged);
+        }
+        if (__builtin_expect(endpoint->held_back, 0))
+            ofpi_endpoint_flush(endpoint);
+        if (__builtin_expect(endpoint->ending, 0))
+            domain->upper->connection_finish(endpoint);
+    }
+    if (kernel || domain->round_ticks - domain->reactor_ticks > REACTOR_TICKS)
+        events += poll_kernel(domain);
+    /* Whatever came may have taken a wake-up with it that armed endpoints count on, and more of it may wait for a turn. */
+    if (events)
+        domain->endpoints_armed = false;
+    domain->in_progress = false;
+    if (__builtin_expect(!ofp_list_empty(&domain->due), 0))
+        events += domain->upper->start_due(domain);
+    return events;
+}
+
+static uint64_t next_deadline(const struct ofpi_domain *domain)
+{
+    uint64_t deadline = ofpi_timers_next(&domain->timers);
+
+    if (!ofp_list_empty(&domain->due) && ofpi_now() + BACKLOG_PAUSE < deadline)
+        deadline = ofpi_now() + BACKLOG_PAUSE;
+    for (const struct ofp_list *node = domain->endpoints.next; node != &domain->endpoints; node = node->next) {
+        if (!ofp_list_empty(&OFP_CONTAINER_OF(node, const struct ofpi_endpoint, node)->backlogged)) {
+            uint64_t again = ofpi_now() + BACKLOG_PAUSE;
+
+            return again < deadline ? again : deadline;
+        }
+    }
+    return deadline;
+}
+
+int ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer)
+{
+    /* Who sleeps already does so until another deadline. */
+    if (timer->deadline < domain->reactor.armed_deadline)
+        domain->endpoints_armed = false;
+    return ofpi_timers_start(&domain->timers, timer);
+}
+
+bool ofpi_arm(struct ofpi_domain *domain)
+{
+    struct ofp_list *node, *following;
+
+    if (!domain->endpoints_armed) {
+        OFP_LIST_EACH(node, following, &domain->endpoints) {
+            struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+
+            if (!endpoint->base.ops->arm(&endpoint->base)) {
+                ofpi_disarm(domain);
+                return false;
+            }
+        }
+        /* A library that matches by itself makes progress in every call, and what it reads then wakes nobody: ask it again. */
+        domain->endpoints_armed = !domain->info.offloads_matching;
+    }
+    ofpi_reactor_arm_deadline(&domain->reactor, next_deadline(domain));
+    return true;
+}
+
+void ofpi_disarm(struct ofpi_domain *domain)
+{
+    struct ofp_list *node, *following;
+
+    domain->endpoints_armed = false;
+    OFP_LIST_EACH(node, following, &domain->endpoints) {
+        struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
+
+        endpoint->base.ops->disarm(&endpoint->base);
+    }
+}
+
+void ofpi_domain_rearm(struct ofpi_domain *domain)
+{
+    /* Not from within a provider's callback; the outermost caller comes by here as well. */
+    while (ofpi_domain_has_sleepers(domain) && !domain->in_progress && !ofpi_arm(domain)) {
+        if (ofpi_progress(domain, true) == 0) {
+            ofpi_reactor_arm_deadline(&domain->reactor, ofpi_now() + BACKLOG_PAUSE);
+            break;
+        }
+    }
+}
+
+int ofp_domain_progress(struct ofp_domain *handle)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    int result = ofpi_domain_enter(domain);
+
+    if (result)
+        return result;
+    result = ofpi_progress(domain, true);
+    ofpi_domain_leave_polled(domain);
+    return result;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The descriptor of a queue: readable when the domain has work, or somebody's progress put something into the queue while it
+ * was armed.
+ *
+ * Some transports have no descriptor that tells of work, and those of others are nested so deep already that the kernel lets
+ * nobody sleep on one above them. There a timer makes the queue's descriptor readable, for a look.
+ */
+#include "progress/sleeper.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "progress/progress.h"
+#include "progress/wait.h"
+
+/* Between two looks by the clock (ns). */
+#define LOOK_PAUSE 1000000
+
+void ofpi_sleeper_init(struct ofpi_sleeper *sleeper) { sleeper->event_fd = sleeper->epoll_fd = sleeper->timer_fd = -1; }
+
+static bool looks_by_clock(const struct ofpi_sleeper *sleeper) { return sleeper->timer_fd >= 0; }
+
+/* 0: not at all. */
+static void set_timer(const struct ofpi_sleeper *sleeper, long pause)
+{
+    struct itimerspec setting = {.it_value.tv_nsec = pause};
+
+    timerfd_settime(sleeper->timer_fd, 0, &setting, NULL);
+}
+
+/* Whoever looks by the clock needs no armed endpoints; and after each look the clock is set anew. */
+static void set_armed(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, bool armed)
+{
+    if (!armed && !sleeper->armed)
+        return;
+    if (looks_by_clock(sleeper))
+        set_timer(sleeper, armed ? LOOK_PAUSE : 0);
+    else if (sleeper->armed != armed)
+        domain->armed_queues += armed ? 1 : -1u;
+    sleeper->armed = armed;
+}
+
+void ofpi_sleeper_close(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+{
+    set_armed(domain, sleeper, false);
+    if (looks_by_clock(sleeper))
+        close(sleeper->timer_fd);
+    if (sleeper->epoll_fd >= 0) {
+        close(sleeper->epoll_fd);
+        close(sleeper->event_fd);
+    }
+}
+
+void ofpi_sleeper_rouse(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+{
+    uint64_t one = 1;
+
+    /* Once: what follows needs no further write until somebody has looked. */
+    set_armed(domain, sleeper, false);
+    sleeper->event_set = write(sleeper->event_fd, &one, sizeof(one)) == sizeof(one);
+}
+
+static void clear_event(struct ofpi_sleeper *sleeper)
+{
+    uint64_t ignored;
+
+    /* Whoever polls the queue and never slept pays for no system call. */
+    if (sleeper->event_set && read(sleeper->event_fd, &ignored, sizeof(ignored)) == sizeof(ignored))
+        sleeper->event_set = false;
+}
+
+void ofpi_sleeper_stand_down(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+{
+    set_armed(domain, sleeper, false);
+    clear_event(sleeper);
+}
+
+static bool add(int epoll_fd, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    return fd >= 0 && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* Whether a program can wait for the descriptor in an epoll descriptor of its own: the kernel nests five. */
+static bool can_be_watched(int epoll_fd)
+{
+    int above = epoll_create1(EPOLL_CLOEXEC);
+    bool result = above >= 0 && add(above, epoll_fd);
+
+    if (above >= 0)
+        close(above);
+    return result;
+}
+
+/* What makes the descriptor readable beside its event. */
+static bool add_source(const struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+{
+    int reactor = domain->reactor.epoll_fd;
+
+    if (domain->info.wait_fd && add(sleeper->epoll_fd, reactor)) {
+        if (can_be_watched(sleeper->epoll_fd))
+            return true;
+        epoll_ctl(sleeper->epoll_fd, EPOLL_CTL_DEL, reactor, NULL);
+    }
+    sleeper->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    return add(sleeper->epoll_fd, sleeper->timer_fd);
+}
+
+static int open_descriptor(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+{
+    int error;
+
+    sleeper->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    sleeper->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (sleeper->epoll_fd >= 0 && add(sleeper->epoll_fd, sleeper->event_fd) && add_source(domain, sleeper))
+        return 0;
+    error = errno;
+    if (sleeper->epoll_fd >= 0)
+        close(sleeper->epoll_fd);
+    if (sleeper->event_fd >= 0)
+        close(sleeper->event_fd);
+    if (looks_by_clock(sleeper))
+        close(sleeper->timer_fd);
+    ofpi_sleeper_init(sleeper);
+    return -error;
+}
+
+int ofpi_sleeper_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+{
+    int result = 0;
+
+    if (sleeper->epoll_fd < 0)
+        result = open_descriptor(domain, sleeper);
+    return result ? result : sleeper->epoll_fd;
+}
+
+/* The thread is about to sleep on it. Where nobody can be asleep it is the only one. */
+static void enter(struct ofpi_sleeper *sleeper)
+{
+    uint64_t thread = ofpi_this_thread();
+
+    if (!sleeper->armed && !sleeper->event_set)
+        sleeper->user = thread;
+    else if (sleeper->user != thread)
+        sleeper->user = 0;
+}
+
+/* Where there is no news: who sleeps through the end of what made it readable misses nothing. */
+static bool arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+{
+    if (!looks_by_clock(sleeper) && !ofpi_arm(domain))
+        return false;
+    clear_event(sleeper);
+    set_armed(domain, sleeper, true);
+    return true;
+}
+
+bool ofpi_sleeper_arm_quiet(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
+                            const void *argument)
+{
+    /* A library that matches by itself may have read what would have woken us: only a look tells. */
+    if (domain->info.offloads_matching)
+        return false;
+    enter(sleeper);
+    /* News would have roused it, and whoever leaves the domain arms its endpoints again; of several none may set the clock. */
+    if (sleeper->armed && (sleeper->user || !looks_by_clock(sleeper)))
+        return true;
+    ofpi_sleeper_awake(domain, sleeper);
+    return !news(argument) && arm(domain, sleeper);
+}
+
+int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
+                     const void *argument)
+{
+    enter(sleeper);
+    ofpi_sleeper_awake(domain, sleeper);
+    /* Descriptors that are readable for what was handled already would wake the sleeper for nothing. */
+    ofpi_progress(domain, true);
+    while (!news(argument)) {
+        if (arm(domain, sleeper))
+            return 1;
+        /* An endpoint that neither sleeps nor has work is looked at again by the caller. */
+        if (ofpi_progress(domain, true) == 0)
+            break;
+    }
+    return 0;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Waiting threads: spin for a bounded time, then sleep.
+ *
+ * Of the threads that sleep one is the leader: it has armed the endpoints and sleeps on the domain's descriptor. The
+ * others, the followers, sleep on a futex. Whoever completes something wakes them all; each looks at its own condition
+ * and goes back. A leader that leaves wakes the followers too, so that one of them takes its place.
+ */
+#include "progress/wait.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/param.h"
+#include "base/reactor.h"
+#include "object/domain.h"
+#include "progress/helper.h"
+#include "progress/progress.h"
+
+#define SECOND 1000000000ull
+/* Between two looks at a transport without a descriptor. */
+#define NAP_NS 50000
+/* Polls between two looks at the clock while spinning. */
+#define POLLS_PER_LOOK 8
+/* Polls before the first look. */
+#define FIRST_POLLS 64
+/* The longest spin, in SPIN_TIMEs, and how many short sleeps lie between two trials of it. */
+#define LONGEST_SPINS 5
+#define SLEEPS_PER_TRIAL 16
+
+/* It is the leader's alone: whoever else emptied it could do so before the leader has run, which then would sleep on. */
+static void notified(struct ofp_watch *watch, uint32_t events)
+{
+    const struct ofpi_domain *domain = OFP_CONTAINER_OF(watch, struct ofpi_domain, notify_watch);
+    uint64_t ignored;
+
+    (void)events;
+    if (domain->leader)
+        return;
+    while (read(watch->fd, &ignored, sizeof(ignored)) > 0)
+        ;
+}
+
+int ofpi_wait_open(struct ofpi_domain *domain)
+{
+    int result;
+
+    domain->spin_limit_ns = ofpi_param_size("SPIN_TIME") * 1000;
+    domain->spin_ns = domain->spin_limit_ns;
+    domain->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (domain->notify_fd < 0)
+        return -errno;
+    domain->notify_watch = (struct ofp_watch){.fd = domain->notify_fd, .events = EPOLLIN, .ready = notified};
+    result = ofpi_reactor_add(&domain->reactor, &domain->notify_watch);
+    if (result)
+        close(domain->notify_fd);
+    return result;
+}
+
+void ofpi_wait_close(struct ofpi_domain *domain)
+{
+    ofpi_reactor_remove(&domain->reactor, &domain->notify_watch);
+    close(domain->notify_fd);
+}
+
+static void wake_followers(struct ofpi_domain *domain)
+{
+    /* Under the lock, as is the look of whoever is about to sleep. */
+    ofp_store_relaxed(&domain->generation, ofp_load_relaxed(&domain->generation) + 1);
+    syscall(SYS_futex, &domain->generation, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+void ofpi_wake(struct ofpi_domain *domain)
+{
+    uint64_t one = 1;
+
+    /* One write is enough until the leader has been awake. */
+    if (domain->leader && !domain->leader_notified)
+        domain->leader_notified = write(domain->notify_fd, &one, sizeof(one)) == sizeof(one);
+    if (domain->followers)
+        wake_followers(domain);
+}
+
+/* ------------------------------------------------------------------------------------------------------- sleeping */
+
+static int sleep_as_follower(struct ofpi_domain *domain, uint64_t deadline)
+{
+    /*
+     * Read under the lock: a wake-up between its release and the sleep changes it, and the kernel does not sleep then.
+     */
+    uint32_t seen = ofp_load_relaxed(&domain->generation);
+    uint64_t now = ofpi_now();
+    struct timespec left = {0};
+    int result;
+
+    if (now >= deadline)
+        return 0;
+    left.tv_sec = (time_t)((deadline - now) / SECOND);
+    left.tv_nsec = (long)((deadline - now) % SECOND);
+    domain->followers++;
+    /* Not a bare release: what this thread's polls have disarmed is armed again for the leader. */
+    ofpi_domain_leave(domain);
+    result = (int)syscall(SYS_futex, &domain->generation, FUTEX_WAIT_PRIVATE, seen, &left, NULL, 0) ? errno : 0;
+    ofpi_lock_acquire(&domain->lock);
+    domain->followers--;
+    return result == EINTR ? -EINTR : 0;
+}
+
+static int poll_descriptor(int fd, uint64_t deadline)
+{
+    struct pollfd entry = {.fd = fd, .events = POLLIN};
+    uint64_t now = ofpi_now();
+    struct timespec left = {0};
+
+    if (deadline > now) {
+        left.tv_sec = (time_t)((deadline - now) / SECOND);
+        left.tv_nsec = (long)((deadline - now) % SECOND);
+    }
+    return ppoll(&entry, 1, &left, NULL) < 0 && errno == EINTR ? -EINTR : 0;
+}
+
+/*
+ * How long to spin. Spinning pays when the event comes before a sleep and its wake-up would be over; on a virtual machine
+ * that is longer than SPIN_TIME, so a spin that met its event late may last longer the next time. Each spin that ended
+ * in sleep halves it, so that on a machine with more processes than cores nobody spins for long. Two peers that
+ * both sleep would see only each other's wake-ups, always later than a spin: now and then after short sleeps one of them
+ * tries the longest spin, and if that meets its event both are out of it. And who was woken finds something or expects it
+ * shortly, for peers may wake ahead of what they are about to finish.
+ */
+static void after_spin(struct ofpi_domain *domain, uint64_t spun)
+{
+    uint64_t wanted = spun * 2;
+
+    if (wanted < domain->spin_limit_ns)
+        wanted = domain->spin_limit_ns;
+    domain->spin_ns = wanted < LONGEST_SPINS * domain->spin_limit_ns ? wanted : LONGEST_SPINS * domain->spin_limit_ns;
+}
+
+static void after_sleep(struct ofpi_domain *domain, uint64_t slept)
+{
+    if (slept < 2 * LONGEST_SPINS * domain->spin_limit_ns && ++domain->short_sleeps % SLEEPS_PER_TRIAL == 0)
+        domain->spin_ns = LONGEST_SPINS * domain->spin_limit_ns;
+    else if (domain->spin_ns < domain->spin_limit_ns)
+        domain->spin_ns = domain->spin_limit_ns;
+}
+
+static void nap(struct ofpi_domain *domain)
+{
+    struct timespec pause = {.tv_nsec = NAP_NS};
+
+    ofpi_lock_release(&domain->lock);
+    nanosleep(&pause, NULL);
+    ofpi_lock_acquire(&domain->lock);
+}
+
+static int sleep_as_leader(struct ofpi_domain *domain, uint64_t deadline)
+{
+    uint64_t slept_at;
+    int result;
+
+    if (!ofpi_arm(domain)) {
+        /* Work came, or a transport that cannot announce it: then a nap in place of sleep. */
+        if (ofpi_progress(domain, true) == 0 && !domain->info.wait_fd)
+            nap(domain);
+        return 0;
+    }
+    slept_at = ofpi_now();
+    domain->leader = true;
+    domain->leader_notified = false;
+    domain->sleeps++;
+    ofpi_lock_release(&domain->lock);
+    result = poll_descriptor(domain->reactor.epoll_fd, deadline);
+    ofpi_lock_acquire(&domain->lock);
+    domain->leader = false;
+    domain->wakeups++;
+    after_sleep(domain, ofpi_now() - slept_at);
+    ofpi_disarm(domain);
+    ofpi_progress(domain, true);
+    return result;
+}
+
+/* ------------------------------------------------------------------------------------------------------- spinning */
+
+/* One poll. True: the condition holds. The lock is let go when somebody else wants it. */
+static inline bool poll_once(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument)
+{
+    ofpi_progress(domain, false);
+    if (condition(argument))
+        return true;
+    if (__builtin_expect(ofpi_lock_wanted(&domain->lock), 0)) {
+        /* Without the yield this thread would as a rule have it back before the other one runs. */
+        ofpi_lock_release(&domain->lock);
+        sched_yield();
+        ofpi_lock_acquire(&domain->lock);
+        return condition(argument);
+    }
+    ofp_spin_pause();
+    return false;
+}
+
+static bool spin(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, uint64_t until)
+{
+    do {
+        for (int poll = 0; poll < POLLS_PER_LOOK; poll++)
+            if (poll_once(domain, condition, argument))
+                return true;
+    } while (ofpi_now() < until);
+    return false;
+}
+
+static int wait_until(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, uint64_t deadline)
+{
+    for (;;) {
+        uint64_t now = ofpi_now();
+        uint64_t until = now + domain->spin_ns;
+        bool brief;
+        int result;
+
+        if (now >= deadline)
+            return 0;
+        brief = deadline - now <= domain->spin_limit_ns;
+        if (spin(domain, condition, argument, until < deadline ? until : deadline)) {
+            after_spin(domain, ofpi_now() - now);
+            return 1;
+        }
+        /* Spinning did not pay; after a few such waits it stops altogether. */
+        domain->spin_ns /= 2;
+        /* Less time than a spin is not worth a sleep. */
+        if (brief)
+            return 0;
+        result = domain->leader ? sleep_as_follower(domain, deadline) : sleep_as_leader(domain, deadline);
+        if (condition(argument))
+            return 1;
+        if (result)
+            return result;
+    }
+}
+
+/* Peers need not wake who is awake; but a thread that sleeps has nothing else to wake it. Nor need the helper work. */
+static void stay_awake(struct ofpi_domain *domain)
+{
+    if (domain->endpoints_armed && !domain->armed_queues && !domain->leader)
+        ofpi_disarm(domain);
+    ofpi_helper_kick(domain);
+}
+
+bool ofpi_spin(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, uint64_t duration)
+{
+    bool result = condition(argument);
+
+    if (result)
+        return true;
+    stay_awake(domain);
+    domain->waiting++;
+    result =
+        duration ? spin(domain, condition, argument, ofpi_now() + duration) : poll_once(domain, condition, argument);
+    domain->waiting--;
+    return result;
+}
+
+static int wait_counted(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, int64_t timeout,
+                        bool *expired)
+{
+    /* A second at most, then the caller is asked again: Python runs its signal handlers between two calls. */
+    bool own = timeout >= 0 && (uint64_t)timeout <= SECOND;
+    int result;
+
+    *expired = false;
+    if (condition(argument))
+        return 1;
+    ofpi_progress(domain, timeout == 0);
+    if (condition(argument))
+        return 1;
+    *expired = timeout == 0;
+    if (timeout == 0)
+        return 0;
+    stay_awake(domain);
+    /* What a fast peer answers is here before the clock was worth reading. */
+    if (domain->spin_ns)
+        for (int poll = 0; poll < FIRST_POLLS; poll++)
+            if (poll_once(domain, condition, argument))
+                return 1;
+    result = wait_until(domain, condition, argument, ofpi_now() + (own ? (uint64_t)timeout : SECOND));
+    *expired = result == 0 && own;
+    /* Somebody has to watch the descriptor for those who still sleep. */
+    if (!domain->leader && domain->followers)
+        wake_followers(domain);
+    /* Nobody watches the descriptor any longer; the helper parked while somebody did. */
+    if (__builtin_expect(!domain->leader && domain->helper_state == OFPI_HELPER_PARKED, 0))
+        ofpi_helper_kick(domain);
+    return result;
+}
+
+int ofpi_wait(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, int64_t timeout,
+              bool *expired)
+{
+    int result;
+
+    /* Whoever closes the domain waits until these have left. */
+    domain->waiting++;
+    result = wait_counted(domain, condition, argument, timeout, expired);
+    domain->waiting--;
+    return result;
+}
+
+void ofpi_wait_for_leavers(struct ofpi_domain *domain, const uint32_t *threads)
+{
+    /* The caller has set what their conditions look at; to see it they need a wake-up, and the lock. */
+    while (*threads) {
+        ofpi_wake(domain);
+        ofpi_lock_release(&domain->lock);
+        sched_yield();
+        ofpi_lock_acquire(&domain->lock);
+    }
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "provider/provider_tables.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Those that were completed; as many as there are tables of earlier minor versions. Guarded by the lock, never freed. */
+struct completed {
+    const void *given;
+    struct completed *next;
+    max_align_t whole[];
+};
+
+static const struct ofp_domain_ops no_domain_ops = {.size = sizeof(no_domain_ops)};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct completed *tables;
+
+static struct completed *complete(const void *table, size_t known, size_t size)
+{
+    struct completed *made = calloc(1, sizeof(*made) + size);
+
+    if (!made)
+        return NULL;
+    made->given = table;
+    memcpy(made->whole, table, known);
+    made->next = tables;
+    tables = made;
+    return made;
+}
+
+/* The same copy each time. NULL: out of memory. */
+static void *copy_of(const void *table, size_t known, size_t size)
+{
+    struct completed *found;
+
+    pthread_mutex_lock(&lock);
+    for (found = tables; found && found->given != table; found = found->next)
+        ;
+    if (!found)
+        found = complete(table, known < size ? known : size, size);
+    pthread_mutex_unlock(&lock);
+    return found ? found->whole : NULL;
+}
+
+const void *ofpi_table_whole(const void *table, uint32_t known, size_t size)
+{
+    return !table || known >= size ? table : copy_of(table, known, size);
+}
+
+const struct ofp_endpoint_ops *ofpi_endpoint_ops(const struct ofp_provider *provider, const struct ofp_info *info)
+{
+    const struct ofp_endpoint_ops *ops = provider->endpoint_ops(info);
+
+    return ops ? ofpi_table_whole(ops, ops->size, sizeof(*ops)) : NULL;
+}
+
+const struct ofp_provider *ofpi_provider_whole(const struct ofp_provider *given)
+{
+    const struct ofp_provider *whole = ofpi_table_whole(given, given->size, sizeof(*given));
+    const struct ofp_domain_ops *domain_ops = whole && whole->domain_ops ? whole->domain_ops : &no_domain_ops;
+    const struct ofp_passive_ops *passive_ops = whole ? whole->passive_ops : NULL;
+    struct ofp_provider *mended;
+
+    if (!whole)
+        return NULL;
+    domain_ops = ofpi_table_whole(domain_ops, domain_ops->size, sizeof(*domain_ops));
+    passive_ops = passive_ops ? ofpi_table_whole(passive_ops, passive_ops->size, sizeof(*passive_ops)) : NULL;
+    if (domain_ops == whole->domain_ops && passive_ops == whole->passive_ops)
+        return whole;
+    mended = domain_ops ? copy_of(given, given->size, sizeof(*given)) : NULL;
+    if (mended) {
+        mended->domain_ops = domain_ops;
+        mended->passive_ops = passive_ops;
+    }
+    return mended;
+}
+
+int ofpi_provider_infos(const struct ofp_provider *provider, struct ofp_info *infos, int max, char *text,
+                        size_t text_size)
+{
+    size_t size = provider->info_size, both = size < sizeof(*infos) ? size : sizeof(*infos);
+    char *theirs;
+    int count;
+
+    if (size == sizeof(*infos))
+        return provider->getinfo(infos, max, text, text_size);
+    theirs = calloc((size_t)max, size);
+    if (!theirs)
+        return -ENOMEM;
+    count = provider->getinfo((struct ofp_info *)theirs, max, text, text_size);
+    for (int i = 0; i < count; i++)
+        memcpy(&infos[i], theirs + size * (size_t)i, both);
+    free(theirs);
+    return count;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the core does for an endpoint: the table that providers reach through it. */
+#include "provider/services.h"
+
+#include "match/receive_context.h"
+#include "match/receive_stream.h"
+#include "memory/remote.h"
+#include "ofipy/services.h"
+#include "operation/receive_offloaded.h"
+#include "peer/connection.h"
+#include "peer/peer_connect.h"
+#include "peer/peer_find.h"
+#include "peer/peer_state.h"
+#include "peer/pending.h"
+#include "progress/flush.h"
+#include "progress/helper.h"
+
+static struct ofpi_endpoint *endpoint_of(struct ofp_endpoint *endpoint) { return (struct ofpi_endpoint *)endpoint; }
+
+static int message_arrived(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload)
+{
+    return ofpi_message_arrived(endpoint_of(endpoint)->receive_context, endpoint, message, payload);
+}
+
+static int message_announced(struct ofp_endpoint *endpoint, const struct ofp_message *message)
+{
+    return ofpi_message_announced(endpoint_of(endpoint)->receive_context, endpoint, message);
+}
+
+static int message_begin(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_room room,
+                         struct ofp_receive **receive)
+{
+    return ofpi_message_begin(endpoint_of(endpoint)->receive_context, endpoint, message, room, receive);
+}
+
+static bool announce_only(struct ofp_endpoint *endpoint)
+{
+    return ofpi_announce_only(endpoint_of(endpoint)->receive_context);
+}
+
+/* An endpoint of one transport knows its peers by their addresses, whoever is there. */
+static struct ofp_peer *peer_by_identity(struct ofp_endpoint *endpoint, const uint8_t *identity, bool connects_only,
+                                         const void *address, size_t length)
+{
+    struct ofp_peer *peer = ofpi_peer_by_address(endpoint, address, length);
+
+    (void)identity;
+    if (peer)
+        peer->connects_only = connects_only;
+    return peer;
+}
+
+static int peer_identified(struct ofp_peer *peer, const uint8_t *identity, char *text, size_t text_size)
+{
+    (void)peer, (void)identity, (void)text, (void)text_size;
+    return 0;
+}
+
+static void message_dropped(struct ofp_endpoint *endpoint) { endpoint_of(endpoint)->statistics.messages_dropped++; }
+
+/* Handles of an endpoint of one transport say what its device says. */
+static bool remote_at_device(struct ofp_peer *peer, const struct ofp_remote_segment *remote,
+                             struct ofp_remote_segment *there)
+{
+    (void)peer;
+    *there = *remote;
+    return true;
+}
+
+const struct ofp_services ofpi_services = {
+    .size = sizeof(struct ofp_services),
+    .peer_by_address = ofpi_peer_by_address,
+    .peer_connecting = ofpi_peer_called,
+    .peer_up = ofpi_peer_up,
+    .peer_lost = ofpi_peer_lost,
+    .connection_answered = ofpi_connection_answered,
+    .transfer_retain = ofpi_transfer_retain,
+    .pending_find = ofpi_pending_find,
+    .transfer_complete = ofpi_transfer_complete,
+    .offloaded_receive_complete = ofpi_offloaded_receive_complete,
+    .message_arrived = message_arrived,
+    .message_begin = message_begin,
+    .message_announced = message_announced,
+    .announce_only = announce_only,
+    .receive_write = ofpi_receive_write,
+    .remote_access = ofpi_remote_access,
+    .remote_event = ofpi_remote_event,
+    .receive_find = ofpi_receive_find,
+    .receive_complete = ofpi_receive_complete,
+    .flush_later = ofpi_endpoint_flush_later,
+    .peer_by_identity = peer_by_identity,
+    .peer_identified = peer_identified,
+    .source_find = ofpi_source_find,
+    .message_dropped = message_dropped,
+    .remote_at_device = remote_at_device,
+    .look_soon = ofpi_look_soon,
+    .peer_absent = ofpi_peer_absent,
+};

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How requests end otherwise than by taking their completion: cancelled, claimed, given back, left alone. */
+#include "request/request_end.h"
+
+#include <errno.h>
+
+#include "completion/request_many.h"
+#include "completion/request_slots.h"
+#include "match/receive_post.h"
+#include "object/owner.h"
+#include "ofipy/request.h"
+#include "operation/post.h"
+#include "operation/receive_offloaded.h"
+#include "peer/peer_connect.h"
+#include "peer/peer_post.h"
+#include "progress/flush.h"
+#include "progress/progress.h"
+#include "request/request_wait.h"
+
+static bool holds_message(const struct ofp_request *request)
+{
+    return ofpi_request_is_finished(request) && request->completion.flags & OFP_COMPLETED_CLAIM;
+}
+
+/* 0, -ENOENT: too late, or -EINPROGRESS: the transport tells by the completion. */
+static int cancel(struct ofp_request *request)
+{
+    struct ofpi_endpoint *endpoint = request->endpoint;
+    uint64_t context = (uint64_t)(uintptr_t)request;
+    int result = -ENOENT;
+
+    if (ofp_load_relaxed(&request->state) == OFPI_REQUEST_IDLE || endpoint->closing)
+        return -ENOENT;
+    if (request->many ? ofpi_request_many_over(request) : ofpi_request_is_finished(request))
+        return -ENOENT;
+    if (request->awaited) {
+        ofpi_reach_cancel(request);
+        return 0;
+    }
+    if (endpoint->receive_context)
+        result = ofpi_receive_cancel(endpoint->receive_context, &endpoint->base, context, OFPI_REQUEST);
+    if (result == -ENOENT)
+        result = ofpi_peer_cancel(endpoint, context, OFPI_REQUEST);
+    return result;
+}
+
+static int outcome_of_cancel(struct ofp_request *request, ofp_request_t handle)
+{
+    if (ofpi_request_await(request, -1) != 1)
+        return -EAGAIN;
+    /* The lock was let go while it waited: its completion may have been taken. */
+    return ofpi_request_handle(request) == handle && request->completion.error == ECANCELED ? 0 : -ENOENT;
+}
+
+int ofp_request_cancel(ofp_request_t handle)
+{
+    struct ofp_request *request;
+    struct ofpi_domain *domain;
+    int result = ofpi_request_enter(handle, &request);
+
+    if (result)
+        return result == -ESTALE ? -ENOENT : result;
+    /* After a wait the slot may be in another use. */
+    domain = request->domain;
+    result = cancel(request);
+    if (result == -EINPROGRESS)
+        result = outcome_of_cancel(request, handle);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+/* Receive the message that it holds, or drop it: the same request runs again. */
+static int claim(struct ofp_request *request, uint64_t flags, const struct ofp_segment *memory)
+{
+    struct ofp_operation op = {.op = request->completion.flags & OFP_COMPLETED_TAGGED ? OFP_TRECV : OFP_RECV,
+                               .peer = OFP_PEER_ANY,
+                               .flags = OFP_CLAIM | OFPI_REQUEST | flags,
+                               .context = (uint64_t)(uintptr_t)request,
+                               .offset = memory->offset,
+                               .length = memory->length,
+                               .region = memory->region};
+    int result;
+
+    if (!holds_message(request))
+        return -EINVAL;
+    /* Before the post, which may finish it. */
+    ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
+    result = ofpi_endpoint_post(request->endpoint, &op);
+    if (result)
+        ofp_store_release(&request->state, OFPI_REQUEST_FINISHED);
+    return result;
+}
+
+int ofp_request_claim(ofp_request_t handle, uint32_t region, uint64_t offset, uint64_t length)
+{
+    const struct ofp_segment memory = {.offset = offset, .length = length, .region = region};
+    struct ofp_request *request;
+    int result = ofpi_request_enter(handle, &request);
+
+    if (result)
+        return result;
+    result = claim(request, 0, &memory);
+    ofpi_domain_leave(request->domain);
+    return result;
+}
+
+int ofp_request_discard(ofp_request_t handle)
+{
+    const struct ofp_segment nothing = {.region = OFP_REGION_PROCESS};
+    struct ofp_request *request;
+    int result = ofpi_request_enter(handle, &request);
+
+    if (result)
+        return result;
+    /* Released, so that the end of its dropping gives the slot back. */
+    request->released = true;
+    result = claim(request, OFP_DISCARD, &nothing);
+    if (result)
+        request->released = false;
+    ofpi_domain_leave(request->domain);
+    return result;
+}
+
+static int unclaim(struct ofp_request *request)
+{
+    struct ofpi_endpoint *endpoint = request->endpoint;
+    struct ofpi_unexpected *waiting = NULL;
+    int result;
+
+    if (!holds_message(request) || endpoint->closing || !endpoint->receive_context)
+        return -EINVAL;
+    result = ofpi_receive_unclaim(endpoint->receive_context, &endpoint->base, (uint64_t)(uintptr_t)request, &waiting);
+    if (waiting)
+        ofpi_offloaded_returned(&endpoint->base, waiting);
+    if (!result)
+        ofpi_request_give(request);
+    return result;
+}
+
+int ofp_request_unclaim(ofp_request_t handle)
+{
+    struct ofp_request *request;
+    struct ofpi_domain *domain;
+    int result = ofpi_request_enter(handle, &request);
+
+    if (result)
+        return result;
+    domain = request->domain;
+    result = unclaim(request);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+void ofpi_request_end_released(struct ofp_request *request)
+{
+    /* It was asked back, and a message was set aside for it all the same. */
+    if (!holds_message(request) || unclaim(request) != 0)
+        ofpi_request_give(request);
+}
+
+static int abandon(struct ofp_request *request, ofp_request_t handle, bool take_back)
+{
+    /* A message is not lost with who took hold of it: it goes back to its place. */
+    if (holds_message(request) && unclaim(request) == 0)
+        return 0;
+    /* To wait for a peer is all that a request of ofp_reach_request does. */
+    if (take_back || request->many || request->awaited)
+        cancel(request);
+    if (request->many)
+        ofpi_request_many_release(request);
+    else if (ofp_load_relaxed(&request->state) == OFPI_REQUEST_RUNNING) {
+        request->released = true;
+        /* Nobody waits for it now, so nobody may look at the network: what was held back for that leaves. */
+        ofpi_endpoint_flush(request->endpoint);
+    } else {
+        ofpi_request_give(request);
+    }
+    /* Not stale: the operation goes on, and the memory is the core's until its end. */
+    return ofpi_request_handle(request) == handle;
+}
+
+int ofp_request_abandon(ofp_request_t handle, bool take_back)
+{
+    struct ofp_request *request;
+    struct ofpi_domain *domain;
+    int result = ofpi_request_enter(handle, &request);
+
+    /* Stale, or gone with its domain, or its parent process's. */
+    if (result)
+        return result == -OFP_ETHREAD ? result : 0;
+    domain = request->domain;
+    request->notify = false;
+    result = abandon(request, handle, take_back);
+    ofpi_domain_leave(domain);
+    return result;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OFPI_REQUEST_END_H
+#define OFPI_REQUEST_END_H
+
+#include "completion/request_slots.h"
+
+/* It has finished, and nobody wants its completion. */
+void ofpi_request_end_released(struct ofp_request *request);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OFPI_REQUEST_START_H
+#define OFPI_REQUEST_START_H
+
+#include "object/endpoint.h"
+
+/* Start, and with a full transmit queue make room first; `how` and `timeout` as ofp_request_start. */
+int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, uint32_t how, int64_t timeout);
+
+#endif

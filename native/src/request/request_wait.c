@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Looking at requests, waiting for them, taking their completions. */
+#include "request/request_wait.h"
+
+#include <errno.h>
+
+#include "completion/request_many.h"
+#include "completion/request_slots.h"
+#include "object/domain.h"
+#include "ofipy/request.h"
+#include "progress/progress.h"
+#include "progress/wait.h"
+
+static int result_of(const struct ofp_request *request) { return request->completion.error ? 2 : 1; }
+
+int ofp_request_finished(ofp_request_t handle)
+{
+    const struct ofp_request *request = ofpi_request_find(handle);
+    int result;
+
+    if (!request)
+        return -ESTALE;
+    /* Pairs with the store-release in ofpi_request_finish. */
+    if (ofp_load_acquire(&request->state) != OFPI_REQUEST_FINISHED)
+        return 0;
+    result = result_of(request);
+    /* Only if the use has not ended meanwhile was it this operation's result. */
+    return ofpi_request_find(handle) ? result : -ESTALE;
+}
+
+struct run {
+    const struct ofp_request *request;
+    uint32_t number;
+};
+
+/* Also when somebody else took its completion: the slot is idle then, or serves another operation by now. */
+static bool is_over(const void *argument)
+{
+    const struct run *run = argument;
+
+    return run->request->runs != run->number || ofp_load_relaxed(&run->request->state) != OFPI_REQUEST_RUNNING;
+}
+
+int ofpi_request_await(struct ofp_request *request, int64_t timeout)
+{
+    struct run run = {request, request->runs};
+    bool expired;
+
+    return ofpi_wait(request->domain, is_over, &run, timeout, &expired);
+}
+
+/* 1: it is finished, and still of this handle. */
+static int wait_for(struct ofp_request *request, ofp_request_t handle, int64_t timeout)
+{
+    int result;
+
+    if (__builtin_expect(ofp_load_relaxed(&request->state) == OFPI_REQUEST_IDLE, 0))
+        return -EINVAL;
+    result = ofpi_request_is_finished(request) ? 1 : ofpi_request_await(request, timeout);
+    return result == 1 && ofpi_request_handle(request) != handle ? -ESTALE : result;
+}
+
+int ofp_request_wait(ofp_request_t handle, int64_t timeout)
+{
+    struct ofp_request *request;
+    struct ofpi_domain *domain;
+    int result = ofp_request_finished(handle);
+
+    if (result)
+        return result;
+    result = ofpi_request_enter(handle, &request);
+    if (result)
+        return result;
+    domain = request->domain;
+    result = wait_for(request, handle, timeout);
+    if (result == 1)
+        result = result_of(request);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+static void take(struct ofp_request *request, struct ofp_completion *completion)
+{
+    *completion = request->completion;
+    if (__builtin_expect(request->many, 0))
+        ofpi_request_many_taken(request);
+    /* One that holds a message goes on: it is to be claimed, dropped or given back. */
+    else if (!request->prepared && !(completion->flags & OFP_COMPLETED_CLAIM))
+        ofpi_request_give(request);
+}
+
+int ofp_request_take(ofp_request_t handle, int64_t timeout, struct ofp_completion *completion)
+{
+    struct ofp_request *request;
+    struct ofpi_domain *domain;
+    int result = ofpi_request_enter(handle, &request);
+
+    if (result)
+        return result;
+    domain = request->domain;
+    result = wait_for(request, handle, timeout);
+    if (result == 1)
+        take(request, completion);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+/* Without waiting for the domain's lock. */
+static inline int take_now(struct ofp_request *request, ofp_request_t handle, bool progress,
+                           struct ofp_completion *completion)
+{
+    struct ofpi_domain *domain = request->domain;
+    int result = ofpi_domain_enter_as(domain, true);
+
+    /* Who must not wait for it looks again later. */
+    if (result)
+        return result == -ENOLCK ? 0 : result;
+    if (progress && ofpi_request_handle(request) == handle && !ofpi_request_is_finished(request))
+        ofpi_progress(domain, false);
+    if (ofpi_request_handle(request) != handle)
+        result = -ESTALE;
+    else if (ofpi_request_is_finished(request))
+        result = 1;
+    if (result == 1)
+        take(request, completion);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+int ofp_request_take_finished(ofp_request_t handle, struct ofp_completion *completion)
+{
+    struct ofp_request *request = ofpi_request_find(handle);
+
+    if (!request)
+        return -ESTALE;
+    return ofpi_request_is_finished(request) ? take_now(request, handle, false, completion) : 0;
+}
+
+int ofp_request_take_at_once(ofp_request_t handle, struct ofp_completion *completion)
+{
+    struct ofp_request *request = ofpi_request_find(handle);
+
+    return request ? take_now(request, handle, true, completion) : -ESTALE;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ many */
+
+struct many_condition {
+    const ofp_request_t *requests;
+    uint64_t count;
+    uint64_t *finished; /* how many from the first on are known to have finished */
+};
+
+static bool is_finished_or_stale(ofp_request_t handle) { return ofp_request_finished(handle) != 0; }
+
+static bool all_finished(const void *argument)
+{
+    const struct many_condition *condition = argument;
+
+    while (*condition->finished < condition->count && is_finished_or_stale(condition->requests[*condition->finished]))
+        ++*condition->finished;
+    return *condition->finished == condition->count;
+}
+
+static bool any_finished(const void *argument)
+{
+    const struct many_condition *condition = argument;
+
+    for (uint64_t i = 0; i < condition->count; i++)
+        if (is_finished_or_stale(condition->requests[i]))
+            return true;
+    return false;
+}
+
+/* The one domain of those that are not stale; NULL: all are. -EXDEV: there are several. */
+static int domain_of(const ofp_request_t *requests, uint64_t count, struct ofpi_domain **domain)
+{
+    *domain = NULL;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct ofp_request *request = ofpi_request_find(requests[i]);
+
+        if (request && *domain && request->domain != *domain)
+            return -EXDEV;
+        if (request)
+            *domain = request->domain;
+    }
+    return 0;
+}
+
+int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, int64_t timeout)
+{
+    uint64_t known = 0;
+    struct many_condition condition = {requests, count, &known};
+    struct ofpi_domain *domain;
+    bool expired;
+    int result = domain_of(requests, count, &domain);
+
+    if (result || !domain)
+        return result ? result : 1;
+    result = ofpi_domain_enter(domain);
+    if (result)
+        return result;
+    result = ofpi_wait(domain, all ? all_finished : any_finished, &condition, timeout, &expired);
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+int ofp_request_notify(ofp_request_t handle, bool at_once)
+{
+    struct ofp_request *request;
+    int result = ofpi_request_enter_as(handle, at_once, &request);
+
+    if (result)
+        return result == -ESTALE ? 1 : result;
+    if (__builtin_expect(ofp_load_relaxed(&request->state) == OFPI_REQUEST_IDLE, 0))
+        result = -EINVAL;
+    else
+        result = ofpi_request_is_finished(request);
+    if (!result)
+        request->notify = true;
+    ofpi_domain_leave(request->domain);
+    return result;
+}
+
+int ofp_request_spin(ofp_request_t handle, uint64_t duration)
+{
+    struct ofp_request *request;
+    struct ofpi_domain *domain;
+    struct run run;
+    int result = ofpi_request_enter(handle, &request);
+
+    if (result)
+        return result == -ESTALE ? 1 : result;
+    domain = request->domain;
+    run = (struct run){request, request->runs};
+    result = ofpi_spin(domain, is_over, &run, duration);
+    ofpi_domain_leave(domain);
+    return result;
+}

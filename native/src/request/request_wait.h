@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OFPI_REQUEST_WAIT_H
+#define OFPI_REQUEST_WAIT_H
+
+#include "completion/request_slots.h"
+
+/* Wait until this run of it is over; as ofpi_wait. */
+int ofpi_request_await(struct ofp_request *request, int64_t timeout);
+
+#endif

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Python objects as messages: pickled, with the arrays inside as pieces of their own.
+
+An object is one message, so that it is matched, ordered, cancelled and awaited as any other. It begins with a head:
+
+=====  =================================================
+bytes
+=====  =================================================
+4      ``OFPO``
+1      version, 1
+1      0: a pickle; 1: of another serializer
+2      zeros
+4      buffers that follow, n
+4      zeros
+8      bytes of the pickle
+8 n    bytes of each buffer; the highest bit: read-only
+=====  =================================================
+
+Behind it come the pickle and the buffers, each from a multiple of 16 bytes on. Little-endian. Whatever a peer says of
+sizes is compared with the length of the message.
+"""
+
+import errno as codes
+import pickle
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ofipy._base import config
+from ofipy._base.binding import lib
+from ofipy._base.errors import AccessDenied, FabricError
+from ofipy._base.flags import Flag, Op
+from ofipy._completion.request import MessageRequest, Request
+from ofipy._discovery.av import PEER_ANY, own_peer
+from ofipy._memory.buffers import make_record
+from ofipy._operations import messaging
+from ofipy._operations.initiator import Initiator, start
+from ofipy._requests import MESSAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ["ObjectRequest", "Serializer", "recv_obj", "send_obj", "trecv_obj", "tsend_obj"]
+
+_HEAD = struct.Struct("<4sBBHIIQ")
+_MAGIC, _VERSION = b"OFPO", 1
+_PICKLE, _OTHER = 0, 1
+_READ_ONLY = 1 << 63
+_ALIGNMENT = 16
+# Smaller ones cost less within the pickle than as pieces of their own.
+_IN_BAND = 1024
+# Their endpoints take no message from who has not proven the key that is set, or has another user id.
+_PROVING = frozenset(("shm", "tcp", "link"))
+
+
+class Serializer(Protocol):
+    """What turns objects into bytes and back: a module such as ``cloudpickle`` or ``msgpack``, or an object like it."""
+
+    def dumps(self, obj: Any, /) -> Any:
+        """Return the object as bytes."""
+
+    def loads(self, data: Any, /) -> Any:
+        """Return the object of these bytes."""
+
+
+class ObjectRequest(MessageRequest):
+    """A receive of a Python object; its ``wait()`` returns that, its ``source`` and ``tag`` whose it is.
+
+    Dropping or cancelling one loses no object, as of :class:`MessageRequest`.
+    """
+
+    __slots__ = ("_object", "_serializer")
+
+    _object: Any
+    _serializer: Serializer | None
+
+    if TYPE_CHECKING:
+
+        def wait(self, timeout: float | None = None) -> Any: ...
+
+        def __await__(self) -> Generator[Any, None, Any]: ...
+
+    def _result(self) -> Any:
+        if not hasattr(self, "_object"):
+            message = super()._result()
+            self._refuse_unproven()
+            try:
+                self._object = _read(message.data, self._serializer)
+            except _NotAnObject as error:
+                raise FabricError(str(error), errno=codes.EBADMSG, **self._context_of_sender()) from None
+        return self._object
+
+    def _refuse_unproven(self) -> None:
+        """A pickle does what its sender likes, so with a key it has to be somebody who has proven that."""
+        provider: str = self._endpoint.provider
+        if provider.partition(":")[0] in _PROVING or not config.value("AUTH_KEY_FILE"):
+            return
+        raise AccessDenied(
+            "a key is set (OFIPY_AUTH_KEY_FILE), and this provider's peers do not prove it, so the object was dropped",
+            remedy="receive bytes with trecv(), or use link, tcp or shm",
+            **self._context_of_sender(),
+        )
+
+    def _context_of_sender(self) -> dict[str, Any]:
+        sender = self.source
+        context = self._context()
+        return context if sender is None else context | {"peer": self._endpoint._peer_text(int(sender))}
+
+
+# sending
+
+
+def tsend_obj(
+    self: Initiator,
+    obj: Any,
+    peer: int | None = None,
+    *,
+    tag: int = 0,
+    serializer: Serializer | None = None,
+    complete: str | None = None,
+    timeout: float | None = None,
+) -> Request:
+    """Send a Python object.
+
+    Arrays inside it, and whatever else pickle protocol 5 knows as a buffer, leave from where they are: they may not be
+    changed until the request has finished.
+
+    Parameters
+    ----------
+    obj : object
+        What to send.
+    peer, tag, complete, timeout
+        As of :meth:`tsend`.
+    serializer : module or object with ``dumps`` and ``loads``, optional
+        Such as ``msgpack``, which the other side then has to name too, or ``cloudpickle``, whose pickles it reads
+        without. Default: :mod:`pickle`.
+
+    Returns
+    -------
+    Request
+        As of :meth:`tsend`.
+    """
+    parts = _pieces(self, obj, serializer)
+    return messaging.tsend(self, parts, peer, tag=tag, complete=complete, timeout=timeout)
+
+
+def send_obj(
+    self: Initiator,
+    obj: Any,
+    peer: int | None = None,
+    *,
+    serializer: Serializer | None = None,
+    complete: str | None = None,
+    timeout: float | None = None,
+) -> Request:
+    """Send a Python object in a message without a tag; otherwise as :meth:`tsend_obj`."""
+    return messaging.send(self, _pieces(self, obj, serializer), peer, complete=complete, timeout=timeout)
+
+
+# receiving
+
+
+def trecv_obj(
+    self: Initiator,
+    peer: int | None = None,
+    *,
+    tag: int = 0,
+    ignore: int = 0,
+    serializer: Serializer | None = None,
+    timeout: float | None = None,
+) -> ObjectRequest:
+    """Receive a Python object that :meth:`tsend_obj` has sent.
+
+    Arrays in it lie in the memory of the message, and keep it.
+
+    .. warning::
+        Who can send you a pickle can make your program do anything. Where a key is set, objects are taken only over
+        providers whose peers have proven it (``tcp``, ``link``) or are processes of the same user (``shm``); where none
+        is set, from whoever can reach the endpoint.
+
+    Parameters
+    ----------
+    peer, tag, ignore, timeout
+        As of :meth:`trecv`.
+    serializer : module or object with ``dumps`` and ``loads``, optional
+        As the sender's. Default: :mod:`pickle`.
+
+    Returns
+    -------
+    ObjectRequest
+        Its ``wait()`` returns the object, or raises: :class:`~ofipy.AccessDenied` where peers have not proven the key,
+        :class:`~ofipy.FabricError` with errno ``EBADMSG`` for a message that is no object, and what the serializer
+        raises.
+    """
+    return _receive(self, Op.TRECV, peer, tag, ignore, serializer, timeout)
+
+
+def recv_obj(
+    self: Initiator,
+    peer: int | None = None,
+    *,
+    serializer: Serializer | None = None,
+    timeout: float | None = None,
+) -> ObjectRequest:
+    """Receive a Python object that :meth:`send_obj` has sent; otherwise as :meth:`trecv_obj`."""
+    return _receive(self, Op.RECV, peer, 0, 0, serializer, timeout)
+
+
+def _receive(
+    self: Initiator,
+    op: Op,
+    peer: int | None,
+    tag: int,
+    ignore: int,
+    serializer: Serializer | None,
+    timeout: float | None,
+) -> ObjectRequest:
+    name = op.name.lower()
+    number = PEER_ANY if peer is None else own_peer(self._peers.vector, peer, name)
+    record = make_record(op, None, peer=number, tag=tag, ignore=ignore, flags=int(Flag.HOLD | Flag.CLAIM))
+    request: ObjectRequest = start(self, ObjectRequest, MESSAGE, record, None, name, number, timeout)
+    request._serializer = serializer
+    return request
+
+
+# form of a message
+
+
+class _NotAnObject(Exception):
+    pass
+
+
+def _pieces(self: Initiator, obj: Any, serializer: Serializer | None) -> list[Any]:
+    """The message of an object, in pieces."""
+    buffers: list[memoryview] = []
+
+    def out_of_band(buffer: pickle.PickleBuffer) -> bool:
+        # What is not one piece of memory stays within the pickle.
+        try:
+            raw = buffer.raw()
+        except BufferError:
+            return True
+        if raw.nbytes >= _IN_BAND:
+            buffers.append(raw)
+        return raw.nbytes < _IN_BAND
+
+    if _is_pickle(serializer):
+        dumps: Any = pickle.dumps if serializer is None else serializer.dumps
+        kind, body = _PICKLE, dumps(obj, protocol=5, buffer_callback=out_of_band)
+    else:
+        assert serializer is not None
+        kind, body = _OTHER, serializer.dumps(obj)
+    sizes = [raw.nbytes | (_READ_ONLY if raw.readonly else 0) for raw in buffers]
+    head = _HEAD.pack(_MAGIC, _VERSION, kind, 0, len(buffers), 0, len(body))
+    run = [head, struct.pack(f"<{len(sizes)}Q", *sizes), body]
+    return list(_joined(run, buffers, _room(self)))
+
+
+def _is_pickle(serializer: Serializer | None) -> bool:
+    """Whether it makes pickles, as cloudpickle does: they may have buffers beside them, and any side reads them."""
+    return serializer is None or serializer.loads is pickle.loads
+
+
+def _room(self: Initiator) -> int:
+    """How many buffers may be pieces of their own, with what is copied before, between and behind them."""
+    return (min(self._domain.info.segment_limit, int(lib.OFP_SEGMENT_LIMIT)) - 1) // 2
+
+
+def _joined(run: list[Any], buffers: list[memoryview], room: int) -> Iterator[Any]:
+    """The largest buffers as they are, and all else copied together."""
+    largest = set(sorted(range(len(buffers)), key=lambda place: -buffers[place].nbytes)[:room])
+    length = sum(map(len, run))
+    for place, raw in enumerate(buffers):
+        padding = -length % _ALIGNMENT
+        run.append(bytes(padding))
+        length += padding + raw.nbytes
+        if place in largest:
+            yield b"".join(run)
+            yield raw
+            run = []
+        else:
+            run.append(raw)
+    if run:
+        yield b"".join(run)
+
+
+def _read(data: bytearray, serializer: Serializer | None) -> Any:
+    """The object of a message.
+
+    Raises
+    ------
+    _NotAnObject
+        With what is wrong with it.
+    """
+    whole = memoryview(data)
+    kind, body, buffers = _taken_apart(whole)
+    if (kind == _PICKLE) != _is_pickle(serializer):
+        sent = "with another serializer" if kind == _OTHER else "as a pickle, not with that serializer"
+        raise _NotAnObject(f"the object was sent {sent}")
+    if serializer is None or kind == _PICKLE:
+        return pickle.loads(body, buffers=buffers)
+    return serializer.loads(bytes(body))
+
+
+def _taken_apart(whole: memoryview) -> tuple[int, memoryview, list[memoryview]]:
+    size = whole.nbytes
+    if size < _HEAD.size:
+        raise _NotAnObject(f"{size} bytes, which are no object")
+    magic, version, kind, _zeros, count, _more, length = _HEAD.unpack_from(whole)
+    if magic != _MAGIC or kind not in (_PICKLE, _OTHER):
+        raise _NotAnObject(f"{size} bytes, which are no object")
+    if version != _VERSION:
+        raise _NotAnObject(f"an object of version {version}; {_VERSION} is known")
+    start = _HEAD.size + 8 * count
+    if start > size or length > size - start:
+        raise _NotAnObject(f"an object that claims more than its {size} bytes")
+    body, end = whole[start : start + length], start + length
+    buffers = []
+    for entry in struct.unpack_from(f"<{count}Q", whole, _HEAD.size):
+        start = end + -end % _ALIGNMENT
+        end = start + (entry & ~_READ_ONLY)
+        if end > size:
+            raise _NotAnObject(f"an object that claims more than its {size} bytes")
+        buffers.append(whole[start:end].toreadonly() if entry & _READ_ONLY else whole[start:end])
+    if end != size:
+        raise _NotAnObject(f"an object with {size - end} bytes too many")
+    return kind, body, buffers

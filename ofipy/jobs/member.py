@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A process as a member of its job: launcher, key, the job's own endpoint, and who is on which host."""
+
+import math
+import os
+import socket
+import time
+
+from ofipy._base import config
+from ofipy._base.errors import Closed, ForkedError
+from ofipy._discovery import providers
+from ofipy._discovery.address import host_id
+from ofipy._objects.open import open as open_endpoint
+from ofipy.jobs import keys
+from ofipy.jobs.dissemination import partners
+from ofipy.jobs.exchange import Exchange
+from ofipy.jobs.launcher import Deadline, Found, Launcher
+
+__all__ = ["Member", "configured_timeout"]
+
+_KEY = "0"  # names of values are ranks: rank 0 puts the key
+
+
+def configured_timeout() -> float:
+    """``OFIPY_JOB_TIMEOUT``."""
+    providers.known()  # reads the configuration file
+    config.check_environment()
+    return float(config.value("JOB_TIMEOUT") or 60)
+
+
+class Member:
+    """Joins on construction.
+
+    Parameters
+    ----------
+    found : Found, optional
+        The launcher; None: the process is alone.
+    deadline : Deadline
+        For all to come.
+
+    Raises
+    ------
+    FabricError
+        When it cannot be joined. Nothing is left open then.
+    """
+
+    def __init__(self, found: Found | None, deadline: Deadline) -> None:
+        self.rank, self.size = 0, 1
+        self.launcher_name = found.name if found is not None else "alone"
+        self.hosts = [(host_id(), socket.gethostname())]
+        self._process = os.getpid()
+        self._launcher: Launcher | None = None
+        self._key: keys.KeyFile | None = None
+        self._exchange: Exchange | None = None
+        self.closed = False
+        self.key_since = -math.inf
+        """Endpoints of domains opened before have no key; this early where they had one already."""
+        if found is None:
+            return
+        try:
+            self._join(found, deadline)
+        except BaseException:
+            self.close()
+            raise
+
+    def _join(self, found: Found, deadline: Deadline) -> None:
+        configured = keys.configured()
+        known = configured or found.key
+        if known is not None and configured is None:
+            self._keep(known)
+        launcher = self._launcher = found.join(deadline, known)
+        self.rank, self.size = launcher.rank, launcher.size
+        if self.rank == 0:
+            key, told = keys.offer(known)
+            launcher.fence({_KEY: told}, (), deadline)
+        else:
+            key = keys.agreed(known, launcher.fence({}, (_KEY,), deadline)[_KEY])
+        if known is None:
+            self._keep(key)
+        self._exchange = self._open_exchange(launcher, deadline)
+        blocks = self.gather(host_id() + launcher.host.encode(), deadline)
+        self.hosts = [_host(block) for block in blocks]
+
+    def _keep(self, key: bytes) -> None:
+        self._key = keys.KeyFile(key)
+        self.key_since = time.monotonic()
+
+    def _open_exchange(self, launcher: Launcher, deadline: Deadline) -> Exchange:
+        endpoint = open_endpoint()
+        try:
+            wanted = {str(rank): rank for rank in partners(self.rank, self.size)}
+            blobs = launcher.fence({str(self.rank): bytes(endpoint.address)}, wanted, deadline)
+            peers = {rank: endpoint.insert(blobs[name]) for name, rank in wanted.items()}
+            return Exchange(endpoint, self.rank, self.size, peers)
+        except BaseException:
+            endpoint.close()
+            raise
+
+    def gather(self, block: bytes, deadline: Deadline) -> list[bytes]:
+        """Everybody's block by rank."""
+        if self._process != os.getpid():
+            raise ForkedError(
+                "the job is the parent process's",
+                operation="job",
+                remedy="only processes that the launcher started are of a job; share work with a child otherwise",
+            )
+        if self.closed:
+            raise Closed(
+                "this process has left the job",
+                operation="job",
+                remedy="close() it when nothing is exchanged any more",
+            )
+        return [block] if self._exchange is None else self._exchange.gather(block, deadline)
+
+    def close(self) -> None:
+        """Leave the job; in a forked child nothing happens."""
+        if self.closed or self._process != os.getpid():
+            return
+        self.closed = True
+        for part in (self._exchange, self._key, self._launcher):
+            if part is not None:
+                part.close()
+
+
+def _host(block: bytes) -> tuple[bytes, str]:
+    """What tells a host from others, and its name; where it has no id, the name is what tells."""
+    number, name = block[:16], block[16:].decode()
+    return (number if any(number) else name.encode()), name

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The side of the rendezvous that serves, at rank 0, in a thread of its own for as long as the job lasts.
+
+It keeps one record for each rank of the job and nothing of anybody else. Every greeting is answered at once; the
+answers to a fence go out together, when all are here.
+"""
+
+import logging
+import threading
+from typing import Any
+
+from ofipy._base.errors import Canceled, Closed, FabricError, TimedOut
+from ofipy._completion.request import Request
+from ofipy._discovery.av import Peer
+from ofipy._objects.endpoint import Endpoint
+from ofipy._objects.fabric import Domain
+from ofipy.jobs.greeting import ANSWER_TAG, ASK_TAG, MESSAGE_MAX, Kind, Message, Run, Why, is_fence
+from ofipy.jobs.launcher import Deadline
+
+__all__ = ["Server"]
+
+_log = logging.getLogger("ofipy.job")
+
+
+class Server:
+    """Brings the processes of a run together.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        At a known port; closed with this.
+    run : Run
+        Of whom it is.
+    size : int
+        Processes.
+    deadline : Deadline
+        When all must be here.
+    """
+
+    def __init__(self, endpoint: Endpoint[Domain], run: Run, size: int, deadline: Deadline) -> None:
+        self.endpoint = endpoint
+        self._run = run
+        self._size = size
+        self._deadline = deadline
+        self._members: dict[int, tuple[Peer, bytes]] = {}  # by rank, with the nonce of each
+        self._fence = 0
+        self._arrived: dict[int, dict[str, Any]] = {}  # in this fence, by rank
+        self._over: str | None = None  # why nobody is let in any more
+        self._answers: list[Request] = []
+        self._stopping = False
+        self._room = bytearray(MESSAGE_MAX)
+        self._receive = endpoint.trecv_into(self._room, tag=ASK_TAG)
+        self._thread = threading.Thread(target=self._serve, name="ofipy-rendezvous", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it; answers that are under way still go out."""
+        self._stopping = True
+        while self._thread.is_alive():
+            self._receive.cancel()  # which may have become another one just now
+            self._thread.join(0.05)
+        self.endpoint.close()
+
+    def _serve(self) -> None:
+        while not self._stopping:
+            try:
+                waiting = self._over is None and (len(self._members) < self._size or self._arrived)
+                self._receive.wait(timeout=self._deadline.left() if waiting else None)
+                source, blob = self._receive.source, bytes(self._room[: self._receive.length])
+                self._receive = self.endpoint.trecv_into(self._room, tag=ASK_TAG)
+                if source is not None:
+                    self._hear(source, blob)
+            except TimedOut:
+                self._give_up()
+            except (Canceled, Closed):
+                return
+            except FabricError as error:  # of one process: a message too long, an answer that cannot be sent
+                _log.info("rendezvous: %s", error)
+                if self._receive.done:
+                    self._receive = self.endpoint.trecv_into(self._room, tag=ASK_TAG)
+
+    def _hear(self, source: Peer, blob: bytes) -> None:
+        message = self._run.read(blob)
+        if isinstance(message, Why):
+            _log.info("rendezvous: refused %s: another %s", source.address, message)
+            self._refuse(source, bytes(16), message, f"another {message}")
+        elif message is not None and message.kind is Kind.GREETING:
+            self._greeted(source, message)
+        elif message is not None and message.kind is Kind.FENCE:
+            self._at_fence(source, message)
+
+    def _greeted(self, source: Peer, message: Message) -> None:
+        rank, size = _rank(message), message.body.get("size")
+        why = None
+        if size != self._size:
+            why = Why.SIZE, f"it says that the job has {size} processes, and rank 0 says {self._size}"
+        elif not 0 <= rank < self._size:
+            why = Why.RANK, f"there is no rank {rank} in a job of {self._size} processes"
+        elif rank in self._members and self._members[rank] != (source, message.nonce):
+            there = self._members[rank][0].address
+            why = Why.RANK, f"rank {rank} is there already, at {there}"
+        elif self._over is not None:
+            why = Why.LATE, f"rank {rank} comes late: {self._over}"
+        if why is not None:
+            self._refuse(source, message.nonce, *why)
+            return
+        self._members[rank] = source, message.nonce
+        self._answer(source, self._run.write(Kind.WELCOME, message.nonce, {}))
+
+    def _at_fence(self, source: Peer, message: Message) -> None:
+        rank = _rank(message)
+        if self._members.get(rank) != (source, message.nonce) or not is_fence(message.body):
+            self._refuse(source, message.nonce, Why.RANK, f"this process is not rank {rank} of the job")
+        elif self._over is not None:
+            self._refuse(source, message.nonce, Why.LATE, f"rank {rank} comes late: {self._over}")
+        else:
+            self._arrived[rank] = message.body
+            if len(self._arrived) == self._size:
+                self._answer_all()
+
+    def _answer_all(self) -> None:
+        values: dict[str, str] = {}
+        for body in self._arrived.values():
+            values |= body["values"]
+        for rank, body in self._arrived.items():
+            peer, nonce = self._members[rank]
+            got = {name: values[name] for name in body["wanted"] if name in values}
+            self._answer(peer, self._run.write(Kind.VALUES, nonce, {"values": got}))
+        self._arrived = {}
+
+    def _give_up(self) -> None:
+        present = self._arrived if len(self._members) == self._size else self._members
+        missing = [str(rank) for rank in range(self._size) if rank not in present]
+        shown = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
+        self._over = f"the others gave up after {self._deadline.seconds:g} s without rank {shown}"
+        for rank in self._arrived:
+            peer, nonce = self._members[rank]
+            self._refuse(peer, nonce, Why.MISSING, f"rank {shown} did not come")
+        self._arrived = {}
+
+    def _refuse(self, peer: Peer, nonce: bytes, why: Why, text: str) -> None:
+        self._answer(peer, self._run.write(Kind.REFUSED, nonce, {"why": why, "text": text}))
+
+    def _answer(self, peer: Peer, blob: bytes) -> None:
+        # Nobody waits here for one that takes nothing; what is over is let go at the next answer.
+        self._answers = [each for each in self._answers if not each.done]
+        self._answers.append(self.endpoint.tsend(blob, peer, tag=ANSWER_TAG, timeout=1))
+
+
+def _rank(message: Message) -> int:
+    rank = message.body.get("rank")
+    return rank if isinstance(rank, int) else -1

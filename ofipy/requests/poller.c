@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The poller of an event loop: one for all that its tasks await.
+ *
+ * A turn takes what the queues tell of and resumes the tasks, all with one callback of the loop. What the loop does between two
+ * turns, polling or sleeping, is decided in Python (aio.py), since it goes through the loop's own ways.
+ */
+#include "requests.h"
+
+#include <structmember.h>
+
+/* Answers that one task after the other may get without a turn, in which others, timers and descriptors have theirs. */
+#define AT_ONCE 16
+#define SPUN_AT_ONCE 16
+
+static PyObject *running_loop(void)
+{
+    static PyObject *function;
+
+    if (!function) {
+        PyObject *asyncio = PyImport_ImportModule("asyncio");
+
+        function = asyncio ? PyObject_GetAttrString(asyncio, "get_running_loop") : NULL;
+        Py_XDECREF(asyncio);
+    }
+    return function ? PyObject_CallNoArgs(function) : NULL;
+}
+
+struct poller *poller_of_thread(void)
+{
+    static PyObject *name;
+    PyObject *loop = running_loop(), *poller = NULL;
+
+    if (loop && (name || (name = PyUnicode_InternFromString("_ofipy_poller")))) {
+        poller = PyObject_GetAttr(loop, name);
+        if (!poller && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            PyErr_Clear();
+            poller = PyObject_CallFunctionObjArgs(hooks.make_poller, loop, NULL);
+        }
+    }
+    Py_XDECREF(loop);
+    return (struct poller *)poller;
+}
+
+bool poller_may_spin(const struct poller *poller)
+{
+    if (poller->waiting || poller->at_once <= 0 || !poller->longest_spin || poller->misses >= MISSES_ENOUGH ||
+        PyList_Size(poller->woken))
+        return false;
+    return poller->ready == Py_None || PyObject_Size(poller->ready) == 0;
+}
+
+void poller_schedule(struct poller *poller)
+{
+    PyObject *kind, *error, *trace, *answer;
+
+    if (poller->scheduled || poller->turning)
+        return;
+    poller->scheduled = 1;
+    PyErr_Fetch(&kind, &error, &trace);
+    answer = PyObject_CallMethod((PyObject *)poller, "_schedule", NULL);
+    if (!answer)
+        PyErr_WriteUnraisable((PyObject *)poller);
+    Py_XDECREF(answer);
+    PyErr_Restore(kind, error, trace);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- sources */
+
+static struct notices *notices_of(struct request *request)
+{
+    static PyObject *cq, *name;
+    PyObject *queue, *notices;
+
+    if ((!cq && !(cq = PyUnicode_InternFromString("_cq"))) ||
+        (!name && !(name = PyUnicode_InternFromString("_notices"))))
+        return NULL;
+    queue = PyObject_GetAttr(request->endpoint, cq);
+    notices = queue ? PyObject_GetAttr(queue, name) : NULL;
+    Py_XDECREF(queue);
+    return (struct notices *)notices;
+}
+
+static struct source *source_of(struct poller *poller, struct notices *notices)
+{
+    struct source *source = poller->sources;
+
+    while (source && source->notices != notices)
+        source = source->next;
+    if (source)
+        return source;
+    source = PyMem_Calloc(1, sizeof(*source));
+    if (!source) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    Py_INCREF((PyObject *)notices);
+    source->notices = notices;
+    source->next = poller->sources;
+    poller->sources = source;
+    return source;
+}
+
+/* Whether the loop has to turn in order to poll, or to arm the queue before it sleeps. */
+static bool needs_turn(const struct poller *poller, struct notices *notices)
+{
+    if (!poller->plain)
+        return false;
+    return poller->longest_spin || PyDict_Contains(poller->watched, (PyObject *)notices) != 1 ||
+           notices_arm(notices, true) != 1;
+}
+
+struct source *poller_enter(struct poller *poller, struct request *request)
+{
+    struct notices *notices = notices_of(request);
+    struct source *source = notices ? source_of(poller, notices) : NULL;
+
+    Py_XDECREF((PyObject *)notices);
+    if (!source)
+        return NULL;
+    source->waiting++;
+    poller->waiting++;
+    poller->active = 1;
+    if (!poller->scheduled && !poller->turning && needs_turn(poller, source->notices))
+        poller_schedule(poller);
+    return source;
+}
+
+/* Remove those that nobody waits for. */
+static void drop_sources(struct poller *poller, bool all)
+{
+    struct source **place = &poller->sources, *source;
+
+    while ((source = *place)) {
+        if (source->waiting && !all) {
+            place = &source->next;
+            continue;
+        }
+        *place = source->next;
+        Py_DECREF((PyObject *)source->notices);
+        PyMem_Free(source);
+    }
+}
+
+/* Those of the sources at this moment, as a list: what follows may run anything. */
+static PyObject *list_sources(const struct poller *poller)
+{
+    PyObject *list = PyList_New(0);
+
+    for (const struct source *source = poller->sources; list && source; source = source->next)
+        if (source->waiting && PyList_Append(list, (PyObject *)source->notices) != 0)
+            Py_CLEAR(list);
+    return list;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- turns */
+
+/* How many requests the queues told of; -1 with an exception. `progress`: True, or the Notices of the one to look at first. */
+static int64_t collect(struct poller *poller, const PyObject *progress)
+{
+    PyObject *sources = list_sources(poller);
+    int64_t total = sources ? 0 : -1;
+
+    for (Py_ssize_t i = 0; total >= 0 && i < PyList_Size(sources); i++) {
+        PyObject *notices = PyList_GetItem(sources, i);
+        bool look = progress == Py_True || progress == notices;
+        int64_t count = notices_collect((struct notices *)notices, look);
+
+        /* Of a queue that is closed, or another process's: whoever closes it tells its waiters. */
+        total = count == INT64_MIN ? -1 : total + (count > 0 ? count : 0);
+    }
+    Py_XDECREF(sources);
+    return total;
+}
+
+/* The task goes on. False with an exception, which asyncio lets out of a task only when the loop is to end. */
+static bool resume(struct waiter *waiter)
+{
+    PyObject *callback = waiter->callback, *context = waiter->context, *answer;
+
+    waiter->callback = waiter->context = NULL;
+    waiter->woken = 0;
+    if (!callback)
+        return true;
+    if (context && context != Py_None)
+        answer = PyObject_CallMethod(context, "run", "OO", callback, (PyObject *)waiter);
+    else
+        answer = PyObject_CallFunctionObjArgs(callback, (PyObject *)waiter, NULL);
+    Py_XDECREF(context);
+    Py_DECREF(callback);
+    Py_XDECREF(answer);
+    return answer != NULL;
+}
+
+/* Those that have been woken until now; whom they wake have the next turn. */
+static bool resume_woken(struct poller *poller)
+{
+    PyObject *woken = poller->woken, *next = PyList_New(0);
+    Py_ssize_t i, count = PyList_Size(woken);
+    bool good = true;
+
+    if (!next)
+        return false;
+    poller->woken = next;
+    for (i = 0; good && i < count; i++)
+        good = resume((struct waiter *)PyList_GetItem(woken, i));
+    /* Before those that were woken meanwhile. */
+    if (i < count && PyList_SetSlice(woken, 0, i, NULL) == 0)
+        PyList_SetSlice(poller->woken, 0, 0, woken);
+    Py_DECREF(woken);
+    return good;
+}
+
+PyDoc_STRVAR(run_doc,
+             "run(progress): take what the queues tell of, and resume who waits for it. True: after a look at all of "
+             "them, Notices: at theirs");
+static PyObject *poller_run(PyObject *self, PyObject *progress)
+{
+    struct poller *poller = (struct poller *)self;
+    bool good;
+
+    poller->at_once = AT_ONCE;
+    poller->turning = 1;
+    good = collect(poller, progress) >= 0 && resume_woken(poller);
+    poller->turning = 0;
+    drop_sources(poller, false);
+    if (PyList_Size(poller->woken))
+        poller_schedule(poller);
+    if (!good)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(spin_doc, "spin(nanoseconds) -> whether there is something for a turn; 0: a look");
+static PyObject *poller_spin(PyObject *self, PyObject *duration)
+{
+    struct poller *poller = (struct poller *)self;
+    unsigned long long nanoseconds = PyLong_AsUnsignedLongLong(duration);
+    struct ofp_cq *queues[SPUN_AT_ONCE];
+    PyObject *sources = PyErr_Occurred() ? NULL : list_sources(poller);
+    uint32_t count = 0;
+    int result = 0;
+
+    if (!sources)
+        return NULL;
+    poller->at_once = AT_ONCE;
+    for (Py_ssize_t i = 0; i < PyList_Size(sources) && count < SPUN_AT_ONCE; i++) {
+        queues[count] = ((struct notices *)PyList_GetItem(sources, i))->pointer;
+        count += queues[count] != NULL;
+    }
+    if (count) {
+        Py_BEGIN_ALLOW_THREADS result = core.ofp_cq_spin(queues, count, nanoseconds);
+        Py_END_ALLOW_THREADS
+    }
+    Py_DECREF(sources);
+    if (result > 0)
+        poller->misses = 0;
+    return PyBool_FromLong(result > 0);
+}
+
+PyDoc_STRVAR(arm_all_doc, "arm_all() -> the Notices of queues that have to be looked at before the loop may sleep");
+static PyObject *poller_arm_all(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *sources = list_sources((struct poller *)self);
+    PyObject *left = sources ? PyList_New(0) : NULL;
+
+    for (Py_ssize_t i = 0; left && i < PyList_Size(sources); i++) {
+        PyObject *notices = PyList_GetItem(sources, i);
+
+        /* Whoever closes one, an error here, wakes those who wait. */
+        if (notices_arm((struct notices *)notices, false) == 0 && PyList_Append(left, notices) != 0)
+            Py_CLEAR(left);
+    }
+    Py_XDECREF(sources);
+    return left;
+}
+
+static PyObject *poller_sources(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    return list_sources((struct poller *)self);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ lifetime */
+
+static PyObject *poller_new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
+{
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *loop, *ready, *cancelled;
+    struct poller *poller;
+    int plain;
+
+    if (!PyArg_ParseTuple(arguments, "OOOp", &loop, &ready, &cancelled, &plain))
+        return NULL;
+    poller = (struct poller *)allocate(type, 0);
+    if (!poller)
+        return NULL;
+    replace_object(&poller->loop, loop);
+    replace_object(&poller->ready, ready);
+    replace_object(&poller->cancelled, cancelled);
+    poller->plain = (char)plain;
+    poller->woken = PyList_New(0);
+    poller->watched = PyDict_New();
+    if (poller->woken && poller->watched)
+        return (PyObject *)poller;
+    Py_DECREF((PyObject *)poller);
+    return NULL;
+}
+
+static int poller_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct poller *poller = (struct poller *)self;
+
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(poller->loop);
+    Py_VISIT(poller->ready);
+    Py_VISIT(poller->cancelled);
+    Py_VISIT(poller->woken);
+    Py_VISIT(poller->watched);
+    for (const struct source *source = poller->sources; source; source = source->next)
+        Py_VISIT((PyObject *)source->notices);
+    return 0;
+}
+
+static int poller_clear(PyObject *self)
+{
+    struct poller *poller = (struct poller *)self;
+
+    /* What a waiter of it still asks for stays. */
+    if (poller->woken)
+        PyList_SetSlice(poller->woken, 0, PyList_Size(poller->woken), NULL);
+    if (poller->watched)
+        PyDict_Clear(poller->watched);
+    return 0;
+}
+
+static void poller_dealloc(PyObject *self)
+{
+    struct poller *poller = (struct poller *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+    PyObject_GC_UnTrack(self);
+    if (poller->weak_references)
+        PyObject_ClearWeakRefs(self);
+    drop_sources(poller, true);
+    Py_CLEAR(poller->woken);
+    Py_CLEAR(poller->watched);
+    Py_CLEAR(poller->loop);
+    Py_CLEAR(poller->ready);
+    Py_CLEAR(poller->cancelled);
+    release(self);
+    Py_DECREF(type);
+}
+
+#define FIELD(name, type, field, flags) {name, type, offsetof(struct poller, field), flags, NULL}
+static PyMemberDef poller_members[] = {
+    FIELD("__weaklistoffset__", T_PYSSIZET, weak_references, READONLY),
+    FIELD("waiting", T_PYSSIZET, waiting, READONLY),
+    FIELD("plain", T_BOOL, plain, READONLY),
+    FIELD("active", T_BOOL, active, 0),
+    FIELD("scheduled", T_BOOL, scheduled, 0),
+    FIELD("misses", T_INT, misses, 0),
+    FIELD("longest_spin", T_LONGLONG, longest_spin, 0),
+    FIELD("watched", T_OBJECT_EX, watched, READONLY),
+    {0},
+};
+
+static PyMethodDef poller_methods[] = {
+    {"run", poller_run, METH_O, run_doc},
+    {"spin", poller_spin, METH_O, spin_doc},
+    {"arm_all", poller_arm_all, METH_NOARGS, arm_all_doc},
+    {"sources", poller_sources, METH_NOARGS, "The Notices of queues that somebody waits for."},
+    {0},
+};
+
+static PyType_Slot poller_slots[] = {
+    {Py_tp_doc,
+     (void *)"PollerBase(loop, what it runs next or None, CancelledError, whether its selector is another's)"},
+    {Py_tp_new, poller_new},
+    {Py_tp_traverse, poller_traverse},
+    {Py_tp_clear, poller_clear},
+    {Py_tp_dealloc, poller_dealloc},
+    {Py_tp_members, poller_members},
+    {Py_tp_methods, poller_methods},
+    {0},
+};
+
+static PyType_Spec poller_spec = {
+    .name = "ofipy._requests.PollerBase",
+    .basicsize = sizeof(struct poller),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = poller_slots,
+};
+
+PyObject *make_poller_type(PyObject *module) { return PyType_FromModuleAndSpec(module, &poller_spec, NULL); }

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `await request`.
+ *
+ * A task that has to wait needs something that calls it back: of asyncio's futures it knows get_loop(), add_done_callback(),
+ * cancel() and result(). The waiter, the iterator that `await` runs, is that itself, so that nothing else is made. Whoever
+ * settles the request puts it into its poller's list, and the poller's next turn resumes the task.
+ *
+ * A cancelled task is woken as any other, and asyncio then throws the cancellation into it.
+ */
+#include "requests.h"
+
+#include <structmember.h>
+
+/* How long a task keeps a loop that has nothing else to do (ns): a fast peer answers sooner than the loop turns. */
+#define KEEPS_LOOP 20000
+
+static struct waiter *waiter_new(PyObject *request, bool news)
+{
+    allocfunc allocate = (allocfunc)PyType_GetSlot(waiter_type, Py_tp_alloc);
+    struct waiter *waiter = (struct waiter *)allocate(waiter_type, 0);
+
+    if (!waiter)
+        return NULL;
+    Py_INCREF(request);
+    waiter->request = (struct request *)request;
+    waiter->news = news;
+    return waiter;
+}
+
+PyObject *request_wait_for(PyObject *request) { return (PyObject *)waiter_new(request, false); }
+
+PyObject *request_news(PyObject *request, PyObject *Py_UNUSED(ignored))
+{
+    return (PyObject *)waiter_new(request, true);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- waiting */
+
+/* It waits no longer; whether it goes on is its caller's affair. */
+static void stop_waiting(struct waiter *waiter)
+{
+    if (!waiter->source)
+        return;
+    waiter->source->waiting--;
+    waiter->poller->waiting--;
+    waiter->source = NULL;
+}
+
+void waiter_wake(struct waiter *waiter)
+{
+    stop_waiting(waiter);
+    if (waiter->woken)
+        return;
+    waiter->woken = 1;
+    waiter->poller->active = 1;
+    if (PyList_Append(waiter->poller->woken, (PyObject *)waiter) != 0)
+        PyErr_WriteUnraisable((PyObject *)waiter);
+    poller_schedule(waiter->poller);
+}
+
+static void forget_watcher(struct request *request, struct waiter *waiter)
+{
+    for (Py_ssize_t i = 0; request->watchers && i < PyList_Size(request->watchers); i++) {
+        if (PyList_GetItem(request->watchers, i) == (PyObject *)waiter) {
+            PyList_SetSlice(request->watchers, i, i + 1, NULL);
+            return;
+        }
+    }
+}
+
+static void enter(struct waiter *waiter, struct source *source)
+{
+    waiter->source = source;
+    Py_INCREF((PyObject *)source->notices);
+    waiter->notices = source->notices;
+    waiter->handle = waiter->request->handle;
+    waiter->request->awaiting++;
+    waiter->counted = 1;
+}
+
+/* The end of a wait, however it ends. */
+static void leave(struct waiter *waiter)
+{
+    struct request *request = waiter->request;
+
+    if (!waiter->counted)
+        return;
+    waiter->counted = 0;
+    if (waiter->source)
+        forget_watcher(request, waiter);
+    stop_waiting(waiter);
+    if (--request->awaiting == 0)
+        notices_forget(waiter->notices, waiter->handle);
+    Py_CLEAR(waiter->notices);
+}
+
+/* Whether it has finished, for which a task may keep its loop a moment. */
+static int look(struct waiter *waiter)
+{
+    struct request *request = waiter->request;
+    bool left = request->kind == MESSAGE && request->poster && ((struct poster *)request->poster)->orphans;
+    /* A message that another receive has left is not the core's to tell of. */
+    int result = left ? request_settle(request, 0) : request_settle_finished(request);
+
+    if (result != NOT_YET)
+        return result;
+    if (!waiter->poller && !(waiter->poller = poller_of_thread()))
+        return RAISED;
+    if (!poller_may_spin(waiter->poller))
+        return NOT_YET;
+    waiter->poller->at_once--;
+    Py_BEGIN_ALLOW_THREADS core.ofp_request_spin(request->handle, KEEPS_LOOP);
+    Py_END_ALLOW_THREADS result = request_settle_finished(request);
+    if (result != NOT_YET)
+        waiter->poller->misses = 0;
+    return result;
+}
+
+/* Have the request tell. SETTLED: it is here. */
+static int watch(struct waiter *waiter)
+{
+    struct request *request = waiter->request;
+    struct source *source;
+    int result;
+
+    if (!request->watchers && !(request->watchers = PyList_New(0)))
+        return RAISED;
+    if (PyList_Append(request->watchers, (PyObject *)waiter) != 0)
+        return RAISED;
+    source = poller_enter(waiter->poller, request);
+    if (!source) {
+        forget_watcher(request, waiter);
+        return RAISED;
+    }
+    enter(waiter, source);
+    result = notices_ask(waiter->notices, request);
+    /* Another thread may have settled it meanwhile. */
+    return result == NOT_YET && !waiter->source ? request_settle_finished(request) : result;
+}
+
+/* `await` goes on: the result, or another wait. */
+static PySendResult waiter_send(PyObject *self, PyObject *Py_UNUSED(value), PyObject **result)
+{
+    struct waiter *waiter = (struct waiter *)self;
+    int settled;
+
+    *result = NULL;
+    waiter->woken = 0;
+    leave(waiter);
+    settled = look(waiter);
+    if (settled == NOT_YET)
+        settled = watch(waiter);
+    if (settled == NOT_YET) {
+        waiter->blocking = 1;
+        Py_INCREF(self);
+        *result = self;
+        return PYGEN_NEXT;
+    }
+    leave(waiter);
+    if (settled == RAISED)
+        return PYGEN_ERROR;
+    if (waiter->news) {
+        Py_INCREF(Py_None);
+        *result = Py_None;
+    } else {
+        *result = request_outcome(waiter->request);
+    }
+    return *result ? PYGEN_RETURN : PYGEN_ERROR;
+}
+
+static PyObject *waiter_next(PyObject *self)
+{
+    PyObject *result;
+
+    if (waiter_send(self, Py_None, &result) != PYGEN_RETURN)
+        return result;
+    PyErr_SetObject(PyExc_StopIteration, result);
+    Py_DECREF(result);
+    return NULL;
+}
+
+static PyObject *waiter_send_method(PyObject *self, PyObject *Py_UNUSED(value)) { return waiter_next(self); }
+
+/*
+ * Cancellation is exact for receives: who is cancelled and was the last one takes it back, so that either nothing was
+ * received, and a message that was already taken hold of goes back to its place, or the request has finished and still
+ * says what came. A send goes on.
+ */
+static bool withdraw(struct waiter *waiter)
+{
+    PyObject *answer;
+
+    if (waiter->news || !waiter->counted || waiter->request->awaiting != 1)
+        return true;
+    answer = PyObject_CallMethod((PyObject *)waiter->request, "_withdraw", NULL);
+    Py_XDECREF(answer);
+    return answer != NULL;
+}
+
+static PyObject *waiter_throw(PyObject *self, PyObject *arguments)
+{
+    struct waiter *waiter = (struct waiter *)self;
+    PyObject *kind, *error = NULL, *trace = NULL;
+    int cancelled;
+    bool withdrawn;
+
+    if (!PyArg_UnpackTuple(arguments, "throw", 1, 3, &kind, &error, &trace))
+        return NULL;
+    if (PyExceptionInstance_Check(kind)) {
+        error = kind;
+        kind = (PyObject *)Py_TYPE(error);
+    }
+    cancelled = waiter->poller ? PyObject_IsSubclass(kind, waiter->poller->cancelled) : 0;
+    withdrawn = cancelled == 0 || (cancelled > 0 && withdraw(waiter));
+    leave(waiter);
+    if (withdrawn)
+        PyErr_SetObject(kind, error == Py_None ? NULL : error);
+    return NULL;
+}
+
+static PyObject *waiter_close(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    leave((struct waiter *)self);
+    Py_RETURN_NONE;
+}
+
+/* ---------------------------------------------------------------------------------------------- what its task asks it */
+
+static PyObject *waiter_get_loop(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *loop = ((struct waiter *)self)->poller->loop;
+
+    Py_INCREF(loop);
+    return loop;
+}
+
+static PyObject *waiter_add_done_callback(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+    static char *names[] = {"", "context", NULL};
+    struct waiter *waiter = (struct waiter *)self;
+    PyObject *callback, *context = Py_None;
+
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|$O", names, &callback, &context))
+        return NULL;
+    replace_object(&waiter->callback, callback);
+    replace_object(&waiter->context, context);
+    Py_RETURN_NONE;
+}
+
+/* "No": the task then ends it by throwing into it, once it is resumed. */
+static PyObject *waiter_cancel(PyObject *self, PyObject *Py_UNUSED(arguments), PyObject *Py_UNUSED(keywords))
+{
+    struct waiter *waiter = (struct waiter *)self;
+
+    if (!waiter->woken) {
+        waiter->woken = 1;
+        if (PyList_Append(waiter->poller->woken, self) != 0)
+            return NULL;
+        poller_schedule(waiter->poller);
+    }
+    Py_RETURN_FALSE;
+}
+
+static PyObject *waiter_result(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored)) { Py_RETURN_NONE; }
+
+/* ------------------------------------------------------------------------------------------------------------ lifetime */
+
+static int waiter_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct waiter *waiter = (struct waiter *)self;
+
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT((PyObject *)waiter->request);
+    Py_VISIT((PyObject *)waiter->poller);
+    Py_VISIT(waiter->callback);
+    Py_VISIT(waiter->context);
+    return 0;
+}
+
+static int waiter_clear(PyObject *self)
+{
+    struct waiter *waiter = (struct waiter *)self;
+
+    Py_CLEAR(waiter->callback);
+    Py_CLEAR(waiter->context);
+    return 0;
+}
+
+static void waiter_dealloc(PyObject *self)
+{
+    struct waiter *waiter = (struct waiter *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+    PyObject_GC_UnTrack(self);
+    leave(waiter);
+    waiter_clear(self);
+    Py_CLEAR(waiter->request);
+    Py_CLEAR(waiter->poller);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef waiter_members[] = {
+    {"_asyncio_future_blocking", T_BOOL, offsetof(struct waiter, blocking), 0, NULL},
+    {0},
+};
+
+#define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
+static PyMethodDef waiter_methods[] = {
+    {"send", waiter_send_method, METH_O, NULL},
+    {"throw", waiter_throw, METH_VARARGS, NULL},
+    {"close", waiter_close, METH_NOARGS, NULL},
+    {"get_loop", waiter_get_loop, METH_NOARGS, NULL},
+    {"add_done_callback", WITH_KEYWORDS(waiter_add_done_callback), NULL},
+    {"cancel", WITH_KEYWORDS(waiter_cancel), NULL},
+    {"result", waiter_result, METH_NOARGS, NULL},
+    {0},
+};
+
+static PyType_Slot waiter_slots[] = {
+    {Py_tp_doc, (void *)"What `await` of a request runs."},
+    {Py_tp_traverse, waiter_traverse},
+    {Py_tp_clear, waiter_clear},
+    {Py_tp_dealloc, waiter_dealloc},
+    {Py_tp_iter, PyObject_SelfIter},
+    {Py_tp_iternext, waiter_next},
+    {Py_am_await, PyObject_SelfIter},
+    {Py_am_send, waiter_send},
+    {Py_tp_members, waiter_members},
+    {Py_tp_methods, waiter_methods},
+    {0},
+};
+
+static PyType_Spec waiter_spec = {
+    .name = "ofipy._requests.Waiter",
+    .basicsize = sizeof(struct waiter),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = waiter_slots,
+};
+
+PyObject *make_waiter_type(PyObject *module) { return PyType_FromModuleAndSpec(module, &waiter_spec, NULL); }

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Endpoints of type MSG: libfabric's connected ones.
+ *
+ * libfabric's endpoint is opened for a request when the request is accepted: once there is one, it has the connection, and nobody
+ * can say no any more. Receives that are posted before wait here. When a connection is over, libfabric's endpoint is closed before
+ * the core ends what is pending, so that nothing is written into its memory any more.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "connection.h"
+
+#include "events.h"
+#include "passive.h"
+
+#define SECOND UINT64_C(1000000000)
+
+/* An endpoint of type MSG. */
+struct bridge_msg {
+    struct bridge_endpoint base; /* first; its `ep` is NULL before the request is accepted, too */
+    struct bridge_hearer hearer;
+    struct ofp_endpoint *endpoint;
+    struct bridge_request *request; /* owned until it is answered */
+    struct ofp_peer *peer;          /* from connect or accept until its loss */
+    struct ofp_timer deadline;      /* of the answer */
+    struct bridge_block *early;     /* receives that wait for `ep`, the first of them; linked by `next` */
+    struct bridge_block **early_end;
+    bool answers; /* it has accepted, and not asked */
+    bool up;
+    bool quits; /* shuts down when all sends are over */
+};
+
+static inline struct bridge_msg *bridge_msg_of(const struct ofp_endpoint *endpoint) { return endpoint->private; }
+
+/*
+ * What a call has libfabric do may end any operation of the domain. Where its queues have no descriptors, who sleeps would not
+ * hear of that.
+ */
+static void have_called(const struct ofp_endpoint *endpoint)
+{
+    bridge_bell_ring(bridge_domain_of(endpoint->domain)->events);
+}
+
+static const struct bridge_library *library_of(const struct bridge_msg *msg)
+{
+    return bridge_domain_of(msg->endpoint->domain)->library;
+}
+
+/* --------------------------------------------------------------------------------------------------------- the end */
+
+/* What has come is taken first. */
+static void lose(struct bridge_msg *msg, int error, const char *text)
+{
+    while (msg->peer && bridge_progress(msg->endpoint) > 0)
+        ;
+    if (msg->peer)
+        ofp_peer_lost(msg->peer, error, false, text);
+}
+
+static void fail(struct bridge_msg *msg, const char *what, int error)
+{
+    char text[OFP_TEXT_MAX];
+
+    snprintf(text, sizeof(text), "%s: %s", what, library_of(msg)->strerror(error));
+    lose(msg, error, text);
+}
+
+static void peer_down(struct ofp_peer *peer)
+{
+    struct bridge_msg *msg = bridge_msg_of(peer->endpoint);
+
+    msg->peer = NULL;
+    msg->up = msg->quits = false;
+    msg->early = NULL;
+    bridge_core->timer_stop(peer->endpoint->domain, &msg->deadline);
+    bridge_endpoint_let_go(peer->endpoint);
+}
+
+/* Completions came back undone, and with them, or before them, the event that says why; not every provider has one. */
+static void see_why(struct bridge_msg *msg)
+{
+    msg->base.flushed = false;
+    bridge_events_read(bridge_domain_of(msg->endpoint->domain)->events);
+    lose(msg, ECONNRESET, "the connection broke");
+}
+
+static void quit(struct bridge_msg *msg)
+{
+    struct ofp_peer *peer = msg->peer;
+
+    if (msg->base.sends)
+        return;
+    msg->base.ep->cm->shutdown(msg->base.ep, 0);
+    ofp_peer_lost(peer, 0, false, "shut down here");
+}
+
+static int shut_down(struct ofp_peer *peer)
+{
+    struct bridge_msg *msg = bridge_msg_of(peer->endpoint);
+
+    msg->quits = true;
+    quit(msg);
+    have_called(peer->endpoint);
+    return 0;
+}
+
+/* --------------------------------------------------------------------------------------------------------- events */
+
+static void up(struct bridge_msg *msg, const struct bridge_notice *notice)
+{
+    bridge_core->timer_stop(msg->endpoint->domain, &msg->deadline);
+    msg->up = true;
+    if (!msg->answers)
+        ofp_connection_answered(msg->peer, notice->data, notice->length);
+    ofp_peer_up(msg->peer);
+}
+
+static void refused(struct bridge_msg *msg, const struct bridge_notice *notice)
+{
+    ofp_connection_answered(msg->peer, notice->data, notice->length);
+    lose(msg, ECONNREFUSED,
+         notice->length ? "the request was rejected" : "the request was rejected, or nobody listens");
+}
+
+static void heard(struct bridge_hearer *hearer, const struct bridge_notice *notice)
+{
+    struct bridge_msg *msg = OFP_CONTAINER_OF(hearer, struct bridge_msg, hearer);
+
+    if (!msg->peer)
+        return;
+    if (!notice->error && notice->kind == LF_EVENT_CONNECTED)
+        up(msg, notice);
+    else if (!notice->error && notice->kind == LF_EVENT_SHUTDOWN)
+        lose(msg, msg->up ? ESHUTDOWN : ECONNRESET, "the other side shut down, or ended");
+    else if (notice->error == ECONNREFUSED && !msg->up)
+        refused(msg, notice);
+    else if (notice->error)
+        /* That one number stands for an orderly end. */
+        fail(msg, msg->up ? "the connection broke" : "no connection",
+             notice->error == ESHUTDOWN ? ECONNRESET : notice->error);
+}
+
+/* ------------------------------------------------------------------------------------------------ asking, answering */
+
+static void too_late(struct ofp_timer *timer, uint64_t now)
+{
+    struct bridge_msg *msg = OFP_CONTAINER_OF(timer, struct bridge_msg, deadline);
+    char text[128];
+
+    (void)now;
+    snprintf(text, sizeof(text), "no answer within %" PRIu64 " s (OFIPY_CONNECT_TIMEOUT)",
+             bridge_core->param_size("CONNECT_TIMEOUT"));
+    lose(msg, ETIMEDOUT, text);
+}
+
+static void start_deadline(struct bridge_msg *msg)
+{
+    msg->deadline.expired = too_late;
+    msg->deadline.deadline = bridge_core->now() + bridge_core->param_size("CONNECT_TIMEOUT") * SECOND;
+    bridge_core->timer_start(msg->endpoint->domain, &msg->deadline);
+}
+
+static int make_endpoint(struct bridge_msg *msg, struct lf_info *info)
+{
+    const struct bridge_domain *domain = bridge_domain_of(msg->endpoint->domain);
+    struct bridge_endpoint *self = &msg->base;
+    int error = domain->domain->ops->endpoint(domain->domain, info, &self->ep, &msg->hearer);
+
+    if (error) {
+        self->ep = NULL;
+        return -bridge_error(error);
+    }
+    error = self->ep->fid.ops->bind(&self->ep->fid, &domain->events->eq->fid, 0);
+    if (!error)
+        error = self->ep->fid.ops->bind(&self->ep->fid, &self->cq->fid, LF_SEND | LF_RECV);
+    if (!error)
+        error = self->ep->fid.ops->control(&self->ep->fid, LF_COMMAND_ENABLE, NULL);
+    if (!error)
+        bridge_regions_join(msg->endpoint);
+    return -bridge_error(error);
+}
+
+static int connect_to(struct ofp_peer *peer, char *text, size_t text_size)
+{
+    struct bridge_msg *msg = bridge_msg_of(peer->endpoint);
+    struct lf_ep *ep = msg->base.ep;
+    int error;
+
+    msg->peer = peer;
+    error = ep->cm->connect(ep, peer->address, peer->private_data, peer->private_data_length);
+    if (error) {
+        snprintf(text, text_size, "no connection: %s", library_of(msg)->strerror(error < 0 ? -error : error));
+        return -bridge_error(error);
+    }
+    start_deadline(msg);
+    have_called(peer->endpoint);
+    return 0;
+}
+
+static void start_early(struct bridge_msg *msg)
+{
+    while (msg->early) {
+        struct bridge_block *block = msg->early;
+
+        msg->early = block->next;
+        if (block->pending)
+            bridge_receive_start(msg->endpoint, block);
+        else
+            bridge_block_give(&msg->base, block);
+    }
+}
+
+static int accept_request(struct ofp_peer *peer, const void *data, size_t length)
+{
+    struct bridge_msg *msg = bridge_msg_of(peer->endpoint);
+    struct bridge_request *request = msg->request;
+    struct lf_ep *ep;
+    int error;
+
+    msg->peer = peer;
+    msg->answers = true;
+    msg->request = NULL;
+    error = make_endpoint(msg, request->info);
+    if (error) {
+        bridge_request_refuse(request, NULL, 0);
+        return error;
+    }
+    ep = msg->base.ep;
+    start_early(msg);
+    error = ep->cm->accept(ep, data, length);
+    bridge_request_free(request);
+    have_called(peer->endpoint);
+    if (error)
+        return -ECONNRESET;
+    start_deadline(msg);
+    /* Before 1.18 tcp answers when it is asked for events next. */
+    bridge_events_read(bridge_domain_of(peer->endpoint->domain)->events);
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------------- opening and closing */
+
+static int open_own(struct bridge_msg *msg, const char *service, char *text, size_t text_size)
+{
+    const struct bridge_domain *domain = bridge_domain_of(msg->endpoint->domain);
+    struct lf_info *info;
+    int error = bridge_info_own(domain, msg->endpoint->info, service, true, &info, text, text_size);
+
+    if (error)
+        return error;
+    bridge_limits_take(msg->endpoint, info);
+    error = make_endpoint(msg, info);
+    domain->library->freeinfo(info);
+    return error;
+}
+
+static int open_objects(struct bridge_msg *msg, const char *service, char *text, size_t text_size)
+{
+    struct ofp_endpoint *endpoint = msg->endpoint;
+    struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
+    bool waits = endpoint->info->wait_fd && !domain->events_tell_all;
+    int error;
+
+    msg->base.cq = bridge_cq_open(domain, waits, &error);
+    if (!error && waits)
+        error = bridge_queue_watch(endpoint);
+    if (!error && endpoint->request)
+        bridge_limits_take(endpoint, ((struct bridge_request *)(uintptr_t)endpoint->request)->info);
+    else if (!error)
+        error = open_own(msg, service, text, text_size);
+    return error;
+}
+
+static int open_endpoint(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size)
+{
+    struct bridge_msg *msg = bridge_msg_of(endpoint);
+    int error;
+
+    msg->base.watch.fd = -1;
+    msg->base.connects = true;
+    msg->hearer.heard = heard;
+    msg->endpoint = endpoint;
+    error = open_objects(msg, service, text, text_size);
+    if (error) {
+        if (!text[0])
+            snprintf(text, text_size, "%s cannot open an endpoint%s%s: %s", endpoint->info->provider,
+                     service ? " as " : "", service ? service : "", library_of(msg)->strerror(-error));
+        bridge_endpoint_let_go(endpoint);
+        return error;
+    }
+    msg->request = (struct bridge_request *)(uintptr_t)endpoint->request;
+    return 0;
+}
+
+static int drain(struct ofp_endpoint *endpoint)
+{
+    const struct bridge_msg *msg = bridge_msg_of(endpoint);
+
+    return msg->up && msg->base.sends ? -EAGAIN : 0;
+}
+
+static void close_endpoint(struct ofp_endpoint *endpoint, uint64_t deadline)
+{
+    struct bridge_msg *msg = bridge_msg_of(endpoint);
+
+    (void)deadline;
+    bridge_core->timer_stop(endpoint->domain, &msg->deadline);
+    if (msg->request)
+        bridge_request_refuse(msg->request, NULL, 0);
+    msg->request = NULL;
+    if (msg->up && !msg->base.sends)
+        msg->base.ep->cm->shutdown(msg->base.ep, 0);
+    bridge_endpoint_let_go(endpoint);
+}
+
+static int name(struct ofp_endpoint *endpoint, void *address, size_t *length)
+{
+    const struct bridge_msg *msg = bridge_msg_of(endpoint);
+    const struct lf_info *info = msg->request ? msg->request->info : bridge_domain_of(endpoint->domain)->info;
+    size_t room = *length;
+
+    /* Some know it only when there is a connection. */
+    if (msg->base.ep && bridge_endpoint_name(endpoint, address, length) == 0 &&
+        bridge_address_check(endpoint->info, address, *length) == 0)
+        return 0;
+    *length = info->src_addrlen;
+    if (!info->src_addr)
+        return -EADDRNOTAVAIL;
+    if (room < *length)
+        return -OFP_ETOOSMALL;
+    memcpy(address, info->src_addr, *length);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------- operations */
+
+static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct bridge_msg *msg = bridge_msg_of(endpoint);
+    struct bridge_block *block;
+    int result;
+
+    if (msg->base.ep) {
+        have_called(endpoint);
+        return bridge_post(endpoint, peer, transfer);
+    }
+    /* The connection is over: the core ends it. */
+    if (!msg->request)
+        return ofp_transfer_retain(endpoint, NULL, transfer) ? OFP_POST_PENDING : -ENOMEM;
+    result = bridge_receive_keep(endpoint, transfer, &block);
+    if (result)
+        return result;
+    block->next = NULL;
+    if (!msg->early)
+        msg->early_end = &msg->early;
+    *msg->early_end = block;
+    msg->early_end = &block->next;
+    return OFP_POST_PENDING;
+}
+
+static int cancel(struct ofp_endpoint *endpoint, struct ofp_pending *pending)
+{
+    const struct bridge_msg *msg = bridge_msg_of(endpoint);
+
+    /* Its place in the row stays. */
+    if (msg->request)
+        ((struct bridge_block *)(uintptr_t)pending->provider_data[0])->pending = NULL;
+    have_called(endpoint);
+    return bridge_cancel(endpoint, pending);
+}
+
+static int progress(struct ofp_endpoint *endpoint)
+{
+    struct bridge_msg *msg = bridge_msg_of(endpoint);
+    int events;
+
+    if (!msg->base.cq)
+        return 0;
+    events = bridge_progress(endpoint);
+    if (__builtin_expect(msg->base.flushed, 0))
+        see_why(msg);
+    if (__builtin_expect(msg->quits, 0))
+        quit(msg);
+    return events;
+}
+
+static bool arm(struct ofp_endpoint *endpoint)
+{
+    const struct bridge_domain *domain = bridge_domain_of(endpoint->domain);
+
+    if (!bridge_endpoint_of(endpoint)->cq)
+        return true;
+    if (!domain->events_tell_all)
+        return bridge_endpoint_arm(endpoint);
+    domain->events->asleep = true;
+    return bridge_queue_is_empty(endpoint);
+}
+
+const struct ofp_endpoint_ops bridge_msg_ops = {
+    .size = sizeof(struct ofp_endpoint_ops),
+    .endpoint_size = sizeof(struct bridge_msg),
+    .peer_size = sizeof(struct bridge_peer),
+    .open = open_endpoint,
+    .drain = drain,
+    .close = close_endpoint,
+    .name = name,
+    .connect = connect_to,
+    .accept = accept_request,
+    .shutdown = shut_down,
+    .peer_down = peer_down,
+    .post = post,
+    .cancel = cancel,
+    .progress = progress,
+    .arm = arm,
+    .disarm = bridge_endpoint_disarm,
+};

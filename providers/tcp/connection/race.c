@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One peer, several addresses (RFC 8305 does the same for names): each is given a moment before the next one is tried beside it,
+ * a failure does not wait for that moment, and the first that TCP connects is taken.
+ */
+#include "connection/race.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "address/order.h"
+#include "stream/socket.h"
+
+static void address_of(const struct ofp_peer *peer, uint32_t number, union tcp_address *address)
+{
+    const struct ofp_other_address *other = number ? &peer->others[number - 1] : NULL;
+
+    tcp_address_parse(other ? other->address : peer->address, other ? other->length : peer->address_length, address);
+}
+
+void tcp_reached_address(const struct ofp_peer *peer, union tcp_address *address)
+{
+    address_of(peer, tcp_peer_of(peer)->reached, address);
+}
+
+void tcp_reached_set(struct ofp_peer *peer, const union tcp_address *address)
+{
+    struct tcp_peer *self = tcp_peer_of(peer);
+
+    self->reached = 0;
+    for (uint32_t i = 0; i < peer->other_count; i++)
+        if (peer->others[i].length == tcp_address_length(address) &&
+            memcmp(peer->others[i].address, address, peer->others[i].length) == 0)
+            self->reached = (uint8_t)(i + 1);
+}
+
+struct tcp_race *tcp_race_new(const struct ofp_peer *peer)
+{
+    const struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
+    uint32_t all = peer->other_count + 1, usable = 0, kept;
+    struct tcp_race *race = calloc(1, sizeof(*race) + all * sizeof(race->candidates[0]));
+    union tcp_address *addresses = calloc(all, sizeof(*addresses));
+    uint32_t *numbers = calloc(all, sizeof(*numbers)), *order = calloc(all, sizeof(*order));
+    struct tcp_interface own[TCP_INTERFACES_MAX];
+    int own_count = tcp_interfaces(own, NULL);
+
+    if (!race || !addresses || !numbers || !order) {
+        free(race);
+        race = NULL;
+        goto out;
+    }
+    race->epoll_fd = endpoint->poller->epoll_fd;
+    for (uint32_t i = 0; i < all; i++) {
+        address_of(peer, i, &addresses[usable]);
+        /* From one address only those of its family are reached. */
+        if (addresses[usable].any.sa_family == endpoint->address.any.sa_family || endpoint->anywhere == AF_INET6)
+            numbers[usable++] = i;
+    }
+    kept = tcp_addresses_order(addresses, usable, own, own_count < 0 ? 0 : own_count, order);
+    for (uint32_t i = 0; i < kept; i++)
+        race->candidates[race->count++] = (struct tcp_candidate){.number = numbers[order[i]], .fd = -1};
+out:
+    free(addresses);
+    free(numbers);
+    free(order);
+    return race;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- running */
+
+static int start(struct tcp_connection *connection, struct tcp_candidate *candidate)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+    union tcp_address address;
+    int error;
+
+    address_of(connection->peer, candidate->number, &address);
+    error = -tcp_start_connect(connection->endpoint, &address, (socklen_t)tcp_address_length(&address), &candidate->fd);
+    if (!error && epoll_ctl(connection->meeting->race->epoll_fd, EPOLL_CTL_ADD, candidate->fd, &event) != 0) {
+        error = errno;
+        tcp_descriptor_close(candidate->fd);
+        candidate->fd = -1;
+    }
+    return error;
+}
+
+static void stop(struct tcp_race *race, struct tcp_candidate *candidate)
+{
+    if (candidate->fd < 0)
+        return;
+    /* A process that is being forked may have a copy, for which epoll would go on telling of it. */
+    epoll_ctl(race->epoll_fd, EPOLL_CTL_DEL, candidate->fd, NULL);
+    tcp_descriptor_close(candidate->fd);
+    candidate->fd = -1;
+    race->open--;
+}
+
+bool tcp_race_has_next(const struct tcp_race *race)
+{
+    for (uint32_t i = race->next; i < race->count; i++)
+        if (!race->candidates[i].wrong)
+            return true;
+    return false;
+}
+
+int tcp_race_next(struct tcp_connection *connection)
+{
+    struct tcp_race *race = connection->meeting->race;
+
+    while (race->next < race->count) {
+        struct tcp_candidate *candidate = &race->candidates[race->next++];
+        int error = candidate->wrong ? 0 : start(connection, candidate);
+
+        if (candidate->fd >= 0) {
+            race->open++;
+            return 0;
+        }
+        /* Who refuses is there; what no way leads to says less. */
+        if (error && race->error != ECONNREFUSED)
+            race->error = error;
+    }
+    if (race->open)
+        return 0;
+    return race->error ? race->error : EHOSTUNREACH;
+}
+
+int tcp_race_begin(struct tcp_connection *connection)
+{
+    struct tcp_race *race = connection->meeting->race;
+
+    tcp_race_close(race);
+    race->next = 0;
+    race->error = 0;
+    return tcp_race_next(connection);
+}
+
+/* 0: connected; EAGAIN: not yet; another errno: never. */
+static int outcome(int fd)
+{
+    struct sockaddr_storage ignored;
+    socklen_t length = sizeof(int), ignored_length = sizeof(ignored);
+    int error = 0;
+
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (!error && getpeername(fd, (struct sockaddr *)&ignored, &ignored_length) != 0)
+        error = EAGAIN;
+    return error;
+}
+
+int tcp_race_settle(struct tcp_connection *connection)
+{
+    struct tcp_race *race = connection->meeting->race;
+    bool failed = false;
+
+    for (uint32_t i = 0; i < race->next; i++) {
+        struct tcp_candidate *candidate = &race->candidates[i];
+        int error = candidate->fd >= 0 ? outcome(candidate->fd) : EAGAIN;
+
+        if (error == EAGAIN)
+            continue;
+        if (!error) {
+            connection->stream.fd = candidate->fd;
+            candidate->fd = -1;
+            race->open--;
+            race->winner = i;
+            tcp_peer_of(connection->peer)->reached = candidate->number;
+            tcp_race_close(race);
+            return 0;
+        }
+        stop(race, candidate);
+        failed = true;
+        if (race->error != ECONNREFUSED)
+            race->error = error;
+    }
+    if (failed && tcp_race_next(connection) != 0)
+        return race->error;
+    return EAGAIN;
+}
+
+bool tcp_race_was_wrong(struct tcp_race *race)
+{
+    race->candidates[race->winner].wrong = true;
+    race->next = 0;
+    return tcp_race_has_next(race);
+}
+
+void tcp_race_close(struct tcp_race *race)
+{
+    for (uint32_t i = 0; i < race->count; i++)
+        stop(race, &race->candidates[i]);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "datagram/path.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "device/gid.h"
+#include "device/place.h"
+
+#define HOP_LIMIT 64
+
+/* Packets have source and destination of one kind. */
+enum kind { KIND_IPV4, KIND_LINK_LOCAL, KIND_GLOBAL };
+
+static enum kind kind_of(const union ibv_gid *gid)
+{
+    struct in6_addr ip;
+
+    memcpy(&ip, gid->raw, sizeof(ip));
+    if (IN6_IS_ADDR_V4MAPPED(&ip))
+        return KIND_IPV4;
+    return IN6_IS_ADDR_LINKLOCAL(&ip) ? KIND_LINK_LOCAL : KIND_GLOBAL;
+}
+
+static bool is_routable(const char *type) { return strcmp(type, "RoCE v2") == 0; }
+
+/* Where in the port's table a GID is, that one or, without it, any of a kind. -1: nowhere. */
+static int find(const struct verbs_port *port, const union ibv_gid *wanted, enum kind kind)
+{
+    union ibv_gid gid;
+    char type[32];
+    int found = -1;
+
+    for (int i = 0; i < port->attr.gid_tbl_len; i++)
+        if (verbs_gid(port, i, &gid, type, sizeof(type)) &&
+            (wanted ? memcmp(&gid, wanted, sizeof(gid)) == 0 : kind_of(&gid) == kind) &&
+            (found < 0 || is_routable(type)))
+            found = i;
+    return found;
+}
+
+static bool is_infiniband(const struct verbs_port *port) { return port->attr.link_layer == IBV_LINK_LAYER_INFINIBAND; }
+
+int verbs_datagram_find_self(struct verbs_datagram *endpoint)
+{
+    const struct verbs_domain *domain = endpoint->domain;
+    const struct verbs_port *port = domain->port;
+    struct verbs_datagram_address *self = &endpoint->address;
+    int64_t asked = verbs_core->param_int("VERBS_GID_INDEX");
+    union tcp_address ip;
+    uint16_t pkey = 0;
+
+    verbs_info_address(endpoint->base->info, &ip);
+    verbs_gid_of(&ip, &self->gid);
+    if (is_infiniband(port))
+        endpoint->gid_index = asked > 0 ? (int)asked : 0;
+    else
+        endpoint->gid_index = asked >= 0 ? (int)asked : find(port, &self->gid, KIND_GLOBAL);
+    if (endpoint->gid_index < 0 ||
+        verbs_calls.query_gid(port->context, port->number, endpoint->gid_index, &self->gid) != 0)
+        return -ENODEV;
+    verbs_calls.query_pkey(port->context, port->number, domain->settings.pkey > 0 ? domain->settings.pkey : 0, &pkey);
+    self->pkey = pkey;
+    self->lid = port->attr.lid;
+    self->sl = domain->settings.service_level >= 0 ? (uint8_t)domain->settings.service_level : port->attr.sm_sl;
+    return 0;
+}
+
+/* The own GID, or on Ethernet one that a packet to the other can have. */
+static int source_index(const struct verbs_datagram *endpoint, const union ibv_gid *to)
+{
+    const struct verbs_port *port = endpoint->domain->port;
+    enum kind kind = kind_of(to);
+    int index = is_infiniband(port) || kind_of(&endpoint->address.gid) == kind ? -1 : find(port, NULL, kind);
+
+    return index < 0 ? endpoint->gid_index : index;
+}
+
+struct ibv_ah_attr verbs_datagram_path(const struct verbs_datagram *endpoint, const struct verbs_datagram_address *to)
+{
+    const struct verbs_domain *domain = endpoint->domain;
+    struct ibv_ah_attr attr = {.dlid = to->lid, .sl = to->sl, .port_num = domain->port->number};
+
+    if (domain->settings.service_level >= 0)
+        attr.sl = (uint8_t)domain->settings.service_level;
+    if (to->gid.global.interface_id) {
+        attr.is_global = 1;
+        attr.grh.dgid = to->gid;
+        attr.grh.sgid_index = (uint8_t)source_index(endpoint, &to->gid);
+        attr.grh.hop_limit = HOP_LIMIT;
+        attr.grh.traffic_class = domain->settings.traffic_class >= 0 ? (uint8_t)domain->settings.traffic_class : 0;
+    }
+    return attr;
+}

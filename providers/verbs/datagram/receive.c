@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "datagram/receive.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "datagram/mark.h"
+
+#define BATCH 16
+
+/* ------------------------------------------------------------------------------------------------------------ rooms */
+
+static char *room_at(const struct verbs_datagram *endpoint, uint32_t number)
+{
+    return endpoint->rooms + (size_t)number * endpoint->room_size;
+}
+
+/* Rooms that go to the device together. */
+struct batch {
+    struct ibv_recv_wr requests[BATCH];
+    struct ibv_sge segments[BATCH];
+    int count;
+};
+
+static void add(struct verbs_datagram *endpoint, struct batch *batch, uint32_t number)
+{
+    int place = batch->count++;
+
+    /* Lest it be taken for the next message's. */
+    room_at(endpoint, number)[0] = 0;
+    batch->segments[place] = (struct ibv_sge){.addr = (uintptr_t)room_at(endpoint, number),
+                                              .length = VERBS_GRH_SIZE + endpoint->limit,
+                                              .lkey = endpoint->rooms_mr->lkey};
+    batch->requests[place] = (struct ibv_recv_wr){
+        .wr_id = verbs_datagram_mark(endpoint, number, true), .sg_list = &batch->segments[place], .num_sge = 1};
+    if (place)
+        batch->requests[place - 1].next = &batch->requests[place];
+}
+
+static int post(struct verbs_datagram *endpoint, struct batch *batch)
+{
+    struct ibv_recv_wr *bad;
+
+    return batch->count ? -ibv_post_recv(endpoint->qp, batch->requests, &bad) : 0;
+}
+
+int verbs_datagram_rooms_post(struct verbs_datagram *endpoint)
+{
+    int result = 0;
+
+    for (uint32_t number = 0; number < endpoint->room_count && !result;) {
+        struct batch batch = {.count = 0};
+
+        while (number < endpoint->room_count && batch.count < BATCH)
+            add(endpoint, &batch, number++);
+        result = post(endpoint, &batch);
+    }
+    return result;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- messages */
+
+/* Over Ethernet with IPv4 the packet's own header stands in the second half of the room in front, and nothing in the first. */
+#define IPV4_SIZE 20
+#define IPV4_SOURCE 12
+
+static bool is_checked(const uint8_t header[IPV4_SIZE])
+{
+    uint32_t sum = 0;
+
+    for (int i = 0; i < IPV4_SIZE; i += 2)
+        sum += (uint32_t)header[i] << 8 | header[i + 1];
+    return (sum & 0xffff) + (sum >> 16) == 0xffff;
+}
+
+/* What stands in front in any other case begins with a six. Devices that leave the first half as it is may leave one there. */
+static bool is_ipv4(const uint8_t *front, const uint8_t header[IPV4_SIZE])
+{
+    return header[0] == 0x45 && (front[0] >> 4 != 6 || is_checked(header));
+}
+
+static void gid_of_source(const char *front, union ibv_gid *gid)
+{
+    const uint8_t *bytes = (const uint8_t *)front, *ipv4 = bytes + VERBS_GRH_SIZE - IPV4_SIZE;
+
+    if (is_ipv4(bytes, ipv4)) {
+        memset(gid, 0, sizeof(*gid));
+        gid->raw[10] = gid->raw[11] = 0xff;
+        memcpy(gid->raw + 12, ipv4 + IPV4_SOURCE, 4);
+    } else {
+        /* IPv6 and the header of InfiniBand have it in the same place. */
+        memcpy(gid->raw, ((const struct ibv_grh *)(const void *)bytes)->sgid.raw, sizeof(gid->raw));
+    }
+}
+
+static uint32_t source_of(struct verbs_datagram *endpoint, const char *front, const struct ibv_wc *wc)
+{
+    struct verbs_datagram_address address = {.qpn = wc->src_qp};
+
+    if (!(wc->wc_flags & IBV_WC_GRH))
+        return OFP_PEER_UNKNOWN;
+    gid_of_source(front, &address.gid);
+    return ofp_source_find(endpoint->base, &address, sizeof(address));
+}
+
+static void deliver(struct verbs_datagram *endpoint, const struct ibv_wc *wc)
+{
+    const char *front = room_at(endpoint, verbs_mark_number(wc->wr_id));
+    struct ofp_message message = {.channel = OFP_CHANNEL_MESSAGE};
+
+    if (wc->byte_len < VERBS_GRH_SIZE)
+        return;
+    message.length = wc->byte_len - VERBS_GRH_SIZE;
+    message.source = source_of(endpoint, front, wc);
+    if (wc->wc_flags & IBV_WC_WITH_IMM) {
+        message.has_data = true;
+        message.data = ntohl(wc->imm_data);
+    }
+    if (ofp_message_arrived(endpoint->base, &message, front + VERBS_GRH_SIZE) != 0)
+        ofp_message_dropped(endpoint->base);
+}
+
+void verbs_datagram_arrived(struct verbs_datagram *endpoint, const struct ibv_wc *completions, int count)
+{
+    struct batch batch = {.count = 0};
+    int error;
+
+    for (int i = 0; i < count; i++) {
+        if (!verbs_mark_is_receive(completions[i].wr_id))
+            continue;
+        deliver(endpoint, &completions[i]);
+        add(endpoint, &batch, verbs_mark_number(completions[i].wr_id));
+    }
+    error = -post(endpoint, &batch);
+    if (error)
+        verbs_core->log(OFP_LOG_ERROR, VERBS_NAME, "endpoint %u: the device takes no receive: %s", endpoint->base->id,
+                        strerror(error));
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What goes out. A datagram has left when the device says so, and whether it arrives nobody hears: that is as far as completion
+ * levels go.
+ */
+#include "datagram/send.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datagram/mark.h"
+#include "memory/slot.h"
+#include "queue/fault.h"
+
+static struct verbs_datagram_send *place_of(struct verbs_datagram *endpoint, uint32_t number)
+{
+    return &endpoint->sends[number % endpoint->transmit_depth];
+}
+
+/* ---------------------------------------------------------------------------------------------------------- posting */
+
+static int hand_over(struct verbs_datagram *endpoint, const struct ofp_peer *peer, const struct ofp_transfer *transfer,
+                     struct ibv_sge *segment, bool is_inline)
+{
+    const struct verbs_datagram_peer *known = peer->private;
+    bool with_data = transfer->op->flags & OFP_REMOTE_CQ_DATA;
+    struct ibv_send_wr *bad, request = {.wr_id = verbs_datagram_mark(endpoint, endpoint->head, false),
+                                        .sg_list = segment,
+                                        .num_sge = segment->length ? 1 : 0,
+                                        .opcode = with_data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
+                                        .send_flags = is_inline ? IBV_SEND_INLINE : 0,
+                                        .imm_data = htonl((uint32_t)transfer->op->data)};
+
+    request.wr.ud.ah = known->handle;
+    request.wr.ud.remote_qpn = known->qpn;
+    request.wr.ud.remote_qkey = VERBS_QKEY;
+    return -ibv_post_send(endpoint->qp, &request, &bad);
+}
+
+static int check(const struct verbs_datagram *endpoint, const struct ofp_transfer *transfer)
+{
+    if (transfer->op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))
+        return -EOPNOTSUPP;
+    if (transfer->op->flags & OFP_REMOTE_CQ_DATA && transfer->op->data > UINT32_MAX)
+        return -EOVERFLOW;
+    return endpoint->head - endpoint->tail == endpoint->transmit_depth ? -EAGAIN : 0;
+}
+
+/* Taken, so that its end can say why. */
+static int end_at_once(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct ofp_pending *pending = ofp_transfer_retain(base, peer, transfer);
+
+    if (!pending)
+        return -ENODEV;
+    ofp_transfer_complete(pending, ENODEV, verbs_fault_code(VERBS_FAULT_REMOVED));
+    return OFP_POST_PENDING;
+}
+
+int verbs_datagram_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct verbs_datagram *endpoint = verbs_datagram_of(base);
+    struct verbs_datagram_send send = {NULL, NULL};
+    char bytes[VERBS_INLINE_MAX];
+    struct ibv_sge segment = {.addr = (uintptr_t)bytes, .length = (uint32_t)transfer->length};
+    bool is_inline = transfer->length <= endpoint->inline_size && transfer->length <= sizeof(bytes);
+    int result = check(endpoint, transfer);
+
+    if (endpoint->dead || endpoint->domain->removed)
+        return end_at_once(base, peer, transfer);
+    if (result)
+        return result;
+    if (!is_inline) {
+        send.slot = verbs_slot_take(endpoint->domain);
+        if (!send.slot)
+            return -ENOMEM;
+        segment.addr = (uintptr_t)send.slot->memory;
+        segment.lkey = send.slot->key;
+    }
+    verbs_gather((char *)(uintptr_t)segment.addr, transfer->iov, transfer->iov_count, transfer->length);
+    result = hand_over(endpoint, peer, transfer, &segment, is_inline);
+    if (!result && transfer->op->flags & OFP_TRANSMIT_COMPLETE)
+        /* It has left already, so without memory for it nobody is told that it has. */
+        send.pending = ofp_transfer_retain(base, peer, transfer);
+    if (result) {
+        if (send.slot)
+            verbs_slot_give(endpoint->domain, send.slot);
+        return result;
+    }
+    *place_of(endpoint, endpoint->head++) = send;
+    return send.pending ? OFP_POST_PENDING : OFP_POST_DONE;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- end */
+
+static struct ofp_pending *take_oldest(struct verbs_datagram *endpoint)
+{
+    struct verbs_datagram_send send = *place_of(endpoint, endpoint->tail++);
+
+    if (send.slot)
+        verbs_slot_give(endpoint->domain, send.slot);
+    return send.pending;
+}
+
+static void end(struct verbs_datagram *endpoint, int error, int provider_error)
+{
+    struct ofp_pending *pending = take_oldest(endpoint);
+
+    if (pending)
+        ofp_transfer_complete(pending, error, provider_error);
+}
+
+void verbs_datagram_sent(struct verbs_datagram *endpoint, uint32_t number)
+{
+    while ((int32_t)(number - endpoint->tail) >= 0)
+        end(endpoint, 0, 0);
+}
+
+void verbs_datagram_sends_fail(struct verbs_datagram *endpoint, int error, int provider_error)
+{
+    while (!verbs_datagram_sends_are_over(endpoint))
+        end(endpoint, error, provider_error);
+}
+
+void verbs_datagram_sends_drop(struct verbs_datagram *endpoint)
+{
+    while (!verbs_datagram_sends_are_over(endpoint))
+        take_oldest(endpoint);
+    free(endpoint->sends);
+    endpoint->sends = NULL;
+}

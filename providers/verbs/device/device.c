@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "device/device.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/limits.h"
+
+#define NEAR 10
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct verbs_port *ports;           /* guarded by the lock */
+static pid_t opener;                       /* whose the ports are; 0: nobody's yet */
+static struct rdma_event_channel *channel; /* for ids that hear of nothing */
+
+/* --------------------------------------------------------------------------------------------------- from the kernel */
+
+static bool read_line(const char *path, char *line, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    bool found;
+
+    if (!file)
+        return false;
+    found = fgets(line, (int)size, file) != NULL;
+    fclose(file);
+    if (found)
+        line[strcspn(line, "\n")] = 0;
+    return found;
+}
+
+bool verbs_device_line(const char *device, const char *name, char *line, size_t size)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/%s", device, name);
+    return read_line(path, line, size);
+}
+
+static int numa_node_of(const char *device)
+{
+    char line[32];
+
+    return verbs_device_line(device, "device/numa_node", line, sizeof(line)) ? atoi(line) : -1;
+}
+
+int verbs_port_distance(const struct verbs_port *port)
+{
+    char path[64], line[4096], *next = line;
+    unsigned processor, node;
+    long distance = NEAR;
+
+    if (port->numa_node < 0 || getcpu(&processor, &node) != 0)
+        return NEAR;
+    snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/distance", node);
+    if (!read_line(path, line, sizeof(line)))
+        return NEAR;
+    for (int i = 0; i <= port->numa_node; i++)
+        distance = strtol(next, &next, 10);
+    return distance > 0 ? (int)distance : NEAR;
+}
+
+/* Of one lane, in units of 100 Mbit/s, by the bits of ibv_port_attr.active_speed. */
+static const struct {
+    uint32_t bit, speed;
+} lane_speeds[] = {{1, 25}, {2, 50}, {4, 100}, {8, 100}, {16, 140}, {32, 250}, {64, 500}, {128, 1000}};
+
+uint64_t verbs_port_speed(const struct ibv_port_attr *attr)
+{
+    /* By the bits of ibv_port_attr.active_width. */
+    uint64_t lanes = attr->active_width == 16  ? 2
+                     : attr->active_width == 8 ? 12
+                     : attr->active_width == 4 ? 8
+                     : attr->active_width == 2 ? 4
+                                               : 1;
+
+    for (size_t i = 0; i < sizeof(lane_speeds) / sizeof(lane_speeds[0]); i++)
+        if (attr->active_speed == lane_speeds[i].bit)
+            return lanes * lane_speeds[i].speed * 100000000 / 8;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ ports */
+
+/* verbs.h's own way to ask names a function of the library, which would have to be linked. */
+static int query_port(struct ibv_context *context, uint8_t number, struct ibv_port_attr *attr)
+{
+    struct verbs_context *whole = verbs_get_ctx_op(context, query_port);
+
+    memset(attr, 0, sizeof(*attr));
+    if (whole)
+        return whole->query_port(context, number, attr, sizeof(*attr));
+    return verbs_calls.query_port(context, number, (struct _compat_ibv_port_attr *)(void *)attr);
+}
+
+static struct verbs_port *make(struct rdma_cm_id *id, char *text, size_t text_size)
+{
+    struct verbs_port *port = calloc(1, sizeof(*port));
+    int error;
+
+    if (!port)
+        return NULL;
+    port->context = id->verbs;
+    port->number = id->port_num;
+    port->numa_node = numa_node_of(verbs_port_device(port));
+    error = verbs_calls.query_device(port->context, &port->device);
+    if (!error)
+        error = query_port(port->context, port->number, &port->attr);
+    if (error)
+        snprintf(text, text_size, "%s cannot be asked what it can do: %s", verbs_port_device(port), strerror(error));
+    else
+        error = verbs_limits_find(port, text, text_size);
+    if (error) {
+        free(port);
+        return NULL;
+    }
+    port->anchor = id;
+    port->next = ports;
+    ports = port;
+    return port;
+}
+
+/* The port that an id is at. Keeps the id for a port that is new, and destroys it otherwise. */
+static struct verbs_port *known_or_new(struct rdma_cm_id *id, char *text, size_t text_size)
+{
+    struct verbs_port *port = ports;
+
+    while (port && (port->context != id->verbs || port->number != id->port_num))
+        port = port->next;
+    if (port)
+        query_port(port->context, port->number, &port->attr);
+    else
+        port = make(id, text, text_size);
+    if (!port || port->anchor != id)
+        verbs_calls.destroy_id(id);
+    return port;
+}
+
+static bool open_channel(void)
+{
+    if (!channel)
+        channel = verbs_calls.create_event_channel();
+    if (channel && !opener)
+        opener = getpid();
+    return channel;
+}
+
+static struct verbs_port *port_at(const union tcp_address *address, char *text, size_t text_size)
+{
+    union tcp_address any_port = *address;
+    struct rdma_cm_id *id;
+
+    if (!open_channel() || verbs_calls.create_id(channel, &id, NULL, RDMA_PS_TCP) != 0)
+        return NULL;
+    tcp_address_set_port(&any_port, 0);
+    if (verbs_calls.bind_addr(id, &any_port.any) == 0 && id->verbs)
+        return known_or_new(id, text, text_size);
+    verbs_calls.destroy_id(id);
+    return NULL;
+}
+
+struct verbs_port *verbs_port_at(const union tcp_address *address, char *text, size_t text_size)
+{
+    struct verbs_port *port;
+
+    pthread_mutex_lock(&lock);
+    port = port_at(address, text, text_size);
+    pthread_mutex_unlock(&lock);
+    return port;
+}
+
+bool verbs_port_is_up(const struct verbs_port *port)
+{
+    struct ibv_port_attr attr;
+
+    return query_port(port->context, port->number, &attr) == 0 && attr.state == IBV_PORT_ACTIVE;
+}
+
+bool verbs_devices_are_of_parent(void)
+{
+    bool inherited;
+
+    pthread_mutex_lock(&lock);
+    inherited = opener && opener != getpid();
+    pthread_mutex_unlock(&lock);
+    return inherited;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Events reach whoever looks first. Of queues they come by the context that made them, which all domains of the process share, so
+ * what they say is left where the owner finds it. Of port and device every context hears: a domain has one of its own for them.
+ */
+#include "device/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+
+#include "connection/channel.h"
+#include "device/device.h"
+
+static void unblock(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+/* ----------------------------------------------------------------------------------------------------------- of queues */
+
+/* What ends a queue pair; the others are news. */
+static bool is_fatal(enum ibv_event_type type)
+{
+    return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR || type == IBV_EVENT_QP_ACCESS_ERR ||
+           type == IBV_EVENT_PATH_MIG_ERR;
+}
+
+/* Neither the queue pair nor its owner goes before the event is given back. */
+static void of_queue(struct verbs_domain *domain, const struct ibv_async_event *event)
+{
+    const char *device = verbs_port_device(domain->port), *what = verbs_calls.event_type_str(event->event_type);
+    char text[OFP_TEXT_MAX];
+
+    if (is_fatal(event->event_type)) {
+        struct verbs_told *told = event->element.qp->qp_context;
+
+        atomic_store_explicit(&told->fatal, (int)event->event_type, memory_order_release);
+        verbs_core->log(OFP_LOG_INFO, VERBS_NAME, "%s: queue pair %u: %s", device, event->element.qp->qp_num, what);
+    } else if (event->event_type == IBV_EVENT_COMM_EST) {
+        /* The first message has come before the last word of the handshake, which may be lost. */
+        verbs_calls.notify(((struct verbs_told *)event->element.qp->qp_context)->id, event->event_type);
+    } else if (event->event_type == IBV_EVENT_CQ_ERR) {
+        snprintf(text, sizeof(text), "%s: a completion queue has failed: %s", device, what);
+        verbs_core->device_event(domain->base, EIO, text);
+    }
+}
+
+static void queues_ready(struct ofp_watch *watch, uint32_t events)
+{
+    struct verbs_domain *domain = OFP_CONTAINER_OF(watch, struct verbs_domain, queue_watch);
+    struct ibv_async_event event;
+
+    (void)events;
+    while (verbs_calls.get_async_event(domain->port->context, &event) == 0) {
+        of_queue(domain, &event);
+        verbs_calls.ack_async_event(&event);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ of port and device */
+
+static const struct {
+    enum ibv_event_type type;
+    int error;
+    const char *text;
+} news[] = {
+    {IBV_EVENT_PORT_ERR, ENETDOWN, "is down: is its interface up (ip link), its cable in?"},
+    {IBV_EVENT_PORT_ACTIVE, 0, "is up"},
+    {IBV_EVENT_GID_CHANGE, 0, "has other GIDs: an address of its interface has come or gone"},
+    {IBV_EVENT_LID_CHANGE, 0, "has another LID: peers on the subnet know the old one"},
+    {IBV_EVENT_PKEY_CHANGE, 0, "has other partition keys"},
+    {IBV_EVENT_SM_CHANGE, 0, "has another subnet manager"},
+    {IBV_EVENT_CLIENT_REREGISTER, 0, "is to be registered anew with the subnet manager"},
+};
+
+static void of_port(struct verbs_domain *domain, const struct ibv_async_event *event)
+{
+    const struct verbs_port *port = domain->port;
+    char text[OFP_TEXT_MAX];
+
+    if (event->event_type == IBV_EVENT_DEVICE_FATAL) {
+        snprintf(text, sizeof(text), "%s: fatal error of the device, or it was removed", verbs_port_device(port));
+        verbs_core->device_event(domain->base, ENODEV, text);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(news) / sizeof(news[0]); i++)
+        if (event->event_type == news[i].type && event->element.port_num == port->number) {
+            snprintf(text, sizeof(text), "%s port %u %s", verbs_port_device(port), port->number, news[i].text);
+            verbs_core->device_event(domain->base, news[i].error, text);
+        }
+}
+
+static void device_ready(struct ofp_watch *watch, uint32_t events)
+{
+    struct verbs_domain *domain = OFP_CONTAINER_OF(watch, struct verbs_domain, device_watch);
+    struct ibv_async_event event;
+
+    (void)events;
+    while (verbs_calls.get_async_event(domain->listening, &event) == 0) {
+        of_port(domain, &event);
+        verbs_calls.ack_async_event(&event);
+    }
+}
+
+static void stop_listening(struct verbs_domain *domain)
+{
+    if (!domain->listening)
+        return;
+    verbs_core->watch_remove(domain->base, &domain->device_watch);
+    verbs_calls.close_device(domain->listening);
+    domain->listening = NULL;
+}
+
+static int listen_to_device(struct verbs_domain *domain)
+{
+    int result;
+
+    domain->listening = verbs_calls.open_device(domain->port->context->device);
+    if (!domain->listening)
+        return -errno;
+    unblock(domain->listening->async_fd);
+    domain->device_watch =
+        (struct ofp_watch){.fd = domain->listening->async_fd, .events = EPOLLIN, .ready = device_ready};
+    result = verbs_core->watch_add(domain->base, &domain->device_watch);
+    if (result) {
+        verbs_calls.close_device(domain->listening);
+        domain->listening = NULL;
+    }
+    return result;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- removal */
+
+/* The connection manager tells of it before the device waits for all who use it, and without it no other event may come. */
+static void removed(struct verbs_listener *listener, const struct verbs_event *event)
+{
+    struct verbs_domain *domain = OFP_CONTAINER_OF(listener, struct verbs_domain, sentry_ear);
+    char text[OFP_TEXT_MAX];
+
+    if (event->type != RDMA_CM_EVENT_DEVICE_REMOVAL || domain->removed)
+        return;
+    domain->removed = true;
+    snprintf(text, sizeof(text),
+             "%s was removed, or has failed: the kernel waits until the processes that use it have ended",
+             verbs_port_device(domain->port));
+    stop_listening(domain);
+    verbs_core->device_event(domain->base, ENODEV, text);
+}
+
+/* Of no other use than to hear of the removal. */
+static int post_sentry(struct verbs_domain *domain)
+{
+    union tcp_address address = domain->address;
+    char text[OFP_TEXT_MAX];
+
+    domain->sentry_ear.event = removed;
+    return verbs_id_open(domain, &domain->sentry_ear, &address, NULL, &domain->sentry, text, sizeof(text));
+}
+
+int verbs_events_open(struct verbs_domain *domain)
+{
+    int result;
+
+    unblock(domain->port->context->async_fd);
+    domain->queue_watch =
+        (struct ofp_watch){.fd = domain->port->context->async_fd, .events = EPOLLIN, .ready = queues_ready};
+    result = verbs_core->watch_add(domain->base, &domain->queue_watch);
+    domain->hears_queues = !result;
+    if (!result)
+        result = listen_to_device(domain);
+    return result ? result : post_sentry(domain);
+}
+
+void verbs_events_close(struct verbs_domain *domain)
+{
+    if (domain->sentry)
+        verbs_calls.destroy_id(domain->sentry);
+    stop_listening(domain);
+    if (domain->hears_queues)
+        verbs_core->watch_remove(domain->base, &domain->queue_watch);
+}

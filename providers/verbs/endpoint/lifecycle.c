@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "endpoint/lifecycle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "connection/channel.h"
+#include "connection/reaper.h"
+#include "device/place.h"
+#include "endpoint/msg.h"
+#include "queue/complete.h"
+#include "queue/pair.h"
+#include "queue/receive.h"
+#include "queue/send.h"
+
+/* Of receives of unknown size, whose memory is registered for each. */
+#define BOUNCE_SIZE (UINT64_C(2) << 20)
+
+/* --------------------------------------------------------------------------------------------------------- opening */
+
+/* The id of a request becomes that of the endpoint, with what is granted of what was asked for. */
+static void take_request(struct verbs_endpoint *endpoint, struct verbs_request *request)
+{
+    const struct verbs_limits *limits = &endpoint->domain->port->limits;
+
+    endpoint->id = request->id;
+    endpoint->id->context = &endpoint->listener;
+    endpoint->unanswered = true;
+    endpoint->gone = request->gone;
+    endpoint->responder_resources = limits->responder_resources;
+    endpoint->initiator_depth = limits->initiator_depth;
+    verbs_limit(&endpoint->responder_resources, request->responder_resources);
+    verbs_limit(&endpoint->initiator_depth, request->initiator_depth);
+}
+
+static int open_from_request(struct verbs_endpoint *endpoint, struct verbs_request *request, char *text,
+                             size_t text_size)
+{
+    int result;
+
+    take_request(endpoint, request);
+    result = verbs_pair_open(endpoint, text, text_size);
+    if (result) {
+        /* It stays the listener's. */
+        endpoint->id->context = &request->listener;
+        endpoint->id = NULL;
+        return result;
+    }
+    free(request);
+    return 0;
+}
+
+static int open_bound(struct verbs_endpoint *endpoint, const char *service, char *text, size_t text_size)
+{
+    int result = verbs_id_open(endpoint->domain, &endpoint->listener, &endpoint->address, service, &endpoint->id, text,
+                               text_size);
+
+    if (result)
+        return result;
+    result = verbs_pair_open(endpoint, text, text_size);
+    if (result) {
+        verbs_calls.destroy_id(endpoint->id);
+        endpoint->id = NULL;
+    }
+    return result;
+}
+
+int verbs_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+{
+    struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
+    struct verbs_request *request = (struct verbs_request *)(uintptr_t)base->request;
+
+    endpoint->listener.event = verbs_msg_event;
+    endpoint->base = base;
+    endpoint->domain = verbs_domain_of(base->domain);
+    verbs_info_address(base->info, &endpoint->address);
+    if (!base->bounce_size)
+        base->bounce_size = BOUNCE_SIZE;
+    return request ? open_from_request(endpoint, request, text, text_size)
+                   : open_bound(endpoint, service, text, text_size);
+}
+
+int verbs_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length)
+{
+    const struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
+    size_t room = *length;
+
+    *length = tcp_address_length(&endpoint->address);
+    if (room < *length)
+        return -OFP_ETOOSMALL;
+    memcpy(address, &endpoint->address, *length);
+    return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------------- progress */
+
+int verbs_endpoint_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+{
+    struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
+
+    if (ofp_operation_is(transfer->op->op, OFP_RECEIVES))
+        return verbs_receive_post(endpoint, transfer);
+    return verbs_send_post(endpoint, peer, transfer);
+}
+
+void verbs_endpoint_flush(struct ofp_endpoint *base) { verbs_send_flush(verbs_endpoint_of(base)); }
+
+int verbs_endpoint_progress(struct ofp_endpoint *base)
+{
+    struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
+    int events = verbs_poll(endpoint);
+
+    verbs_send_flush(endpoint);
+    if (VERBS_UNLIKELY(endpoint->pair.long_work != NULL))
+        events += verbs_send_continue(endpoint);
+    if (VERBS_UNLIKELY(endpoint->quitting != NULL))
+        verbs_msg_quit(endpoint);
+    return events;
+}
+
+bool verbs_endpoint_arm(struct ofp_endpoint *base)
+{
+    struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
+
+    verbs_send_flush(endpoint);
+    return verbs_poll_arm(endpoint);
+}
+
+/* What was asked to tell does so once, which costs one look. */
+void verbs_endpoint_disarm(struct ofp_endpoint *base) { (void)base; }
+
+/* --------------------------------------------------------------------------------------------------------- closing */
+
+int verbs_endpoint_drain(struct ofp_endpoint *base)
+{
+    struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
+
+    return !endpoint->peer || !endpoint->established || verbs_sends_are_over(endpoint) ? 0 : -EAGAIN;
+}
+
+void verbs_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
+{
+    struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
+
+    (void)deadline;
+    verbs_core->timer_stop(base->domain, &endpoint->deadline);
+    if (endpoint->id) {
+        if (endpoint->unanswered)
+            verbs_refuse(endpoint->id, NULL, 0);
+        if (endpoint->established)
+            verbs_calls.disconnect(endpoint->id);
+        verbs_pair_close(endpoint);
+        verbs_reap(endpoint->domain, endpoint->id, NULL);
+        endpoint->id = NULL;
+    }
+    verbs_receives_free(endpoint);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "library/library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "ofipy/types.h"
+
+#define IBVERBS "libibverbs.so.1"
+#define RDMACM "librdmacm.so.1"
+
+struct verbs_calls verbs_calls;
+__typeof__(verbs_reg_dmabuf_mr) verbs_reg_dmabuf_mr;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool loaded;
+
+/* Came with rdma-core 35; NULL: there is none. What it answers where the kernel gives a child copies of pages that a device has. */
+static int (*is_fork_initialized)(void);
+#define FORK_UNNEEDED 2
+
+/* The name of a function that the library lacks; NULL: it has them all. The plain name is a symbol's newest version. */
+#define FIND(name, function)                                                                                           \
+    verbs_calls.name = (__typeof__(function) *)(uintptr_t)dlsym(library, #function);                                   \
+    if (!verbs_calls.name)                                                                                             \
+        return #function;
+
+static const char *find_ibverbs(void *library)
+{
+    VERBS_IBVERBS_CALLS(FIND)
+    verbs_reg_dmabuf_mr = (__typeof__(verbs_reg_dmabuf_mr))(uintptr_t)dlsym(library, "ibv_reg_dmabuf_mr");
+    is_fork_initialized = (__typeof__(is_fork_initialized))(uintptr_t)dlsym(library, "ibv_is_fork_initialized");
+    return NULL;
+}
+
+static const char *find_rdmacm(void *library)
+{
+    VERBS_RDMACM_CALLS(FIND)
+    return NULL;
+}
+
+static void *open_library(const char *name, char *text, size_t text_size)
+{
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+    if (!library)
+        snprintf(text, text_size,
+                 "%s is not found (%s): install libibverbs1, librdmacm1 and ibverbs-providers (Debian, Ubuntu), or "
+                 "libibverbs and librdmacm (Fedora, RHEL)",
+                 name, dlerror());
+    return library;
+}
+
+/* One library, with all that is called of it. */
+static void *load_one(const char *name, const char *(*find)(void *library), char *text, size_t text_size)
+{
+    void *library = open_library(name, text, text_size);
+    const char *lacking = library ? find(library) : NULL;
+
+    if (!lacking)
+        return library;
+    snprintf(text, text_size, "%s has no %s: rdma-core 20 or newer is needed", name, lacking);
+    return NULL;
+}
+
+static bool load(char *text, size_t text_size)
+{
+    if (!load_one(IBVERBS, find_ibverbs, text, text_size) || !load_one(RDMACM, find_rdmacm, text, text_size))
+        return false;
+    /*
+     * Before any memory is registered: a child of fork must not take the pages of its parent with it. Once asked, the library keeps
+     * them from children for good, on kernels too that take care by themselves (5.12); then a child that touches them, or what
+     * lies beside them, ends.
+     */
+    if (!is_fork_initialized || is_fork_initialized() != FORK_UNNEEDED)
+        verbs_calls.fork_init();
+    return true;
+}
+
+bool verbs_library_load(char *text, size_t text_size)
+{
+    pthread_mutex_lock(&lock);
+    if (!loaded)
+        loaded = load(text, text_size);
+    pthread_mutex_unlock(&lock);
+    return loaded;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libibverbs and librdmacm: found when first wanted, never linked, so that nothing but this provider misses them. What verbs.h
+ * calls through a device's own table (posting, polling) is used as it stands there.
+ */
+#ifndef VERBS_LIBRARY_H
+#define VERBS_LIBRARY_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define VERBS_IBVERBS_CALLS(CALL)                                                                                      \
+    CALL(get_device_list, ibv_get_device_list)                                                                         \
+    CALL(free_device_list, ibv_free_device_list)                                                                       \
+    CALL(get_device_name, ibv_get_device_name)                                                                         \
+    CALL(open_device, ibv_open_device)                                                                                 \
+    CALL(close_device, ibv_close_device)                                                                               \
+    CALL(query_device, ibv_query_device)                                                                               \
+    CALL(query_port, ibv_query_port)                                                                                   \
+    CALL(query_gid, ibv_query_gid)                                                                                     \
+    CALL(query_pkey, ibv_query_pkey)                                                                                   \
+    CALL(get_async_event, ibv_get_async_event)                                                                         \
+    CALL(ack_async_event, ibv_ack_async_event)                                                                         \
+    CALL(event_type_str, ibv_event_type_str)                                                                           \
+    CALL(wc_status_str, ibv_wc_status_str)                                                                             \
+    CALL(fork_init, ibv_fork_init)                                                                                     \
+    CALL(alloc_pd, ibv_alloc_pd)                                                                                       \
+    CALL(dealloc_pd, ibv_dealloc_pd)                                                                                   \
+    CALL(reg_mr, ibv_reg_mr)                                                                                           \
+    CALL(dereg_mr, ibv_dereg_mr)                                                                                       \
+    CALL(create_comp_channel, ibv_create_comp_channel)                                                                 \
+    CALL(destroy_comp_channel, ibv_destroy_comp_channel)                                                               \
+    CALL(get_cq_event, ibv_get_cq_event)                                                                               \
+    CALL(ack_cq_events, ibv_ack_cq_events)                                                                             \
+    CALL(create_cq, ibv_create_cq)                                                                                     \
+    CALL(destroy_cq, ibv_destroy_cq)                                                                                   \
+    CALL(resize_cq, ibv_resize_cq)                                                                                     \
+    CALL(create_srq, ibv_create_srq)                                                                                   \
+    CALL(destroy_srq, ibv_destroy_srq)                                                                                 \
+    CALL(create_qp, ibv_create_qp)                                                                                     \
+    CALL(modify_qp, ibv_modify_qp)                                                                                     \
+    CALL(destroy_qp, ibv_destroy_qp)                                                                                   \
+    CALL(create_ah, ibv_create_ah)                                                                                     \
+    CALL(destroy_ah, ibv_destroy_ah)
+
+#define VERBS_RDMACM_CALLS(CALL)                                                                                       \
+    CALL(create_event_channel, rdma_create_event_channel)                                                              \
+    CALL(destroy_event_channel, rdma_destroy_event_channel)                                                            \
+    CALL(get_cm_event, rdma_get_cm_event)                                                                              \
+    CALL(ack_cm_event, rdma_ack_cm_event)                                                                              \
+    CALL(create_id, rdma_create_id)                                                                                    \
+    CALL(destroy_id, rdma_destroy_id)                                                                                  \
+    CALL(set_option, rdma_set_option)                                                                                  \
+    CALL(bind_addr, rdma_bind_addr)                                                                                    \
+    CALL(resolve_addr, rdma_resolve_addr)                                                                              \
+    CALL(resolve_route, rdma_resolve_route)                                                                            \
+    CALL(init_qp_attr, rdma_init_qp_attr)                                                                              \
+    CALL(listen, rdma_listen)                                                                                          \
+    CALL(connect, rdma_connect)                                                                                        \
+    CALL(establish, rdma_establish)                                                                                    \
+    CALL(accept, rdma_accept)                                                                                          \
+    CALL(reject, rdma_reject)                                                                                          \
+    CALL(notify, rdma_notify)                                                                                          \
+    CALL(disconnect, rdma_disconnect)
+
+#define VERBS_DECLARE(name, function) __typeof__(function) *name;
+
+struct verbs_calls {
+    VERBS_IBVERBS_CALLS(VERBS_DECLARE)
+    VERBS_RDMACM_CALLS(VERBS_DECLARE)
+};
+
+/* All set once verbs_library_load has answered true. */
+extern struct verbs_calls verbs_calls;
+/* As ibv_reg_dmabuf_mr, which came with rdma-core 34; NULL: there is none. */
+extern struct ibv_mr *(*verbs_reg_dmabuf_mr)(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                             int access);
+
+/* Any thread. False, and a text that says what to install: there is none of them. Once loaded they stay. */
+bool verbs_library_load(char *text, size_t text_size);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "packet/alive.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "packet/path.h"
+#include "packet/work.h"
+#include "queue/fault.h"
+
+static void look(struct verbs_path *path)
+{
+    int fatal = atomic_load_explicit(&path->told->fatal, memory_order_acquire);
+    /* What will tell of its end asks already; of what was sent inline nobody may ever hear. */
+    bool asks = path->tail != path->head && path->signalled == path->head;
+
+    if (fatal)
+        verbs_path_failed(
+            path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true, .text = verbs_fault_of_event(fatal)});
+    else if (!path->heard && path->head == path->looked && !asks)
+        verbs_work_ask(path);
+    path->heard = false;
+    path->looked = path->head;
+}
+
+static void expired(struct ofp_timer *timer, uint64_t now)
+{
+    struct verbs_rdm *rdm = OFP_CONTAINER_OF(timer, struct verbs_rdm, alive);
+
+    for (struct ofp_list *node = rdm->paths.next; node != &rdm->paths; node = node->next) {
+        struct verbs_path *path = OFP_CONTAINER_OF(node, struct verbs_path, node);
+
+        if (path->state == VERBS_PATH_UP)
+            look(path);
+    }
+    timer->deadline = now + rdm->domain->settings.alive_ns;
+    verbs_core->timer_start(rdm->domain->base, timer);
+}
+
+void verbs_alive_start(struct verbs_rdm *rdm)
+{
+    if (!rdm->domain->settings.alive_ns)
+        return;
+    rdm->alive.expired = expired;
+    rdm->alive.deadline = verbs_core->now() + rdm->domain->settings.alive_ns;
+    verbs_core->timer_start(rdm->domain->base, &rdm->alive);
+}
+
+void verbs_alive_stop(struct verbs_rdm *rdm) { verbs_core->timer_stop(rdm->domain->base, &rdm->alive); }

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "packet/channel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "connection/channel.h"
+#include "connection/reaper.h"
+#include "device/device.h"
+#include "endpoint/passive.h"
+#include "memory/memory.h"
+#include "packet/alive.h"
+#include "packet/hold.h"
+#include "packet/path.h"
+#include "packet/probe.h"
+#include "packet/work.h"
+
+#define SEND_BUFFERS 128
+/* Paths that the completion queue has room for at first. */
+#define PATHS_FIRST 8
+/* Between looks for what is still under way when an endpoint closes, ns. */
+#define PAUSE 20000
+
+/* ------------------------------------------------------------------------------------------------- what there is */
+
+static uint32_t smaller(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
+
+static uint32_t depth_of(const struct verbs_port *port) { return smaller(port->limits.depth, VERBS_PATH_DEPTH); }
+
+void verbs_packet_limits(const struct verbs_port *port, struct ofpi_channel_limits *limits)
+{
+    uint32_t depth = depth_of(port);
+    uint64_t buffers = verbs_core->param_size("VERBS_PACKET_BUFFERS"),
+             most = smaller((uint64_t)port->device.max_srq_wr,
+                            (uint64_t)port->device.max_cqe - (uint64_t)PATHS_FIRST * depth);
+
+    *limits = (struct ofpi_channel_limits){
+        .packet_size = smaller(verbs_core->param_size("VERBS_PACKET_SIZE"), port->limits.message_size),
+        .receive_size = smaller(buffers, most),
+        .send_size = SEND_BUFFERS,
+        .path_window = verbs_work_window(depth),
+        .inline_size = port->limits.inline_size,
+        .move_size = smaller(port->limits.message_size, UINT32_C(1) << 30),
+    };
+}
+
+static int make_queues(struct verbs_rdm *rdm, const struct ofpi_channel_limits *limits, char *text, size_t text_size)
+{
+    struct verbs_domain *domain = rdm->domain;
+    struct ibv_srq_init_attr attr = {.attr = {.max_wr = limits->receive_size, .max_sge = 1}};
+    int error;
+
+    rdm->places = limits->receive_size;
+    rdm->cq_size = limits->receive_size + PATHS_FIRST * rdm->depth;
+    rdm->cq = verbs_calls.create_cq(domain->port->context, (int)rdm->cq_size, &rdm->armed, domain->completions, 0);
+    if (rdm->cq)
+        rdm->srq = verbs_calls.create_srq(domain->pd, &attr);
+    if (rdm->srq)
+        return 0;
+    error = errno;
+    snprintf(text, text_size,
+             "the device %s makes no shared receive queue of %u packets, or a completion queue of %u: %s; smaller ones "
+             "are asked for by OFIPY_VERBS_PACKET_BUFFERS",
+             verbs_port_device(domain->port), limits->receive_size, rdm->cq_size, strerror(error));
+    return -error;
+}
+
+static void free_queues(struct verbs_rdm *rdm)
+{
+    /* They are at these queues. */
+    verbs_reaper_settle(rdm->domain);
+    if (rdm->srq)
+        verbs_calls.destroy_srq(rdm->srq);
+    if (rdm->cq)
+        verbs_calls.destroy_cq(rdm->cq);
+    rdm->srq = NULL;
+    rdm->cq = NULL;
+    free(rdm->by_number);
+    rdm->by_number = NULL;
+}
+
+static int buffers_open(struct ofpi_channel *channel, void *memory, size_t length)
+{
+    struct verbs_rdm *rdm = verbs_rdm_of(channel);
+
+    rdm->channel = channel;
+    rdm->packets = verbs_memory_take(rdm->domain, NULL, memory, length, IBV_ACCESS_LOCAL_WRITE);
+    return rdm->packets ? 0 : -errno;
+}
+
+static void buffers_close(struct ofpi_channel *channel)
+{
+    struct verbs_rdm *rdm = verbs_rdm_of(channel);
+
+    if (rdm->packets)
+        verbs_cache_give(&rdm->domain->cache, rdm->packets);
+    rdm->packets = NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------------- progress */
+
+static void flush(struct ofpi_channel *channel) { verbs_work_flush(verbs_rdm_of(channel)); }
+
+static int progress(struct ofpi_channel *channel)
+{
+    struct verbs_rdm *rdm = verbs_rdm_of(channel);
+    bool empty;
+    int count;
+
+    verbs_work_flush(rdm);
+    count = verbs_work_poll(rdm, &empty);
+    return count + (empty ? verbs_paths_tell(rdm) : 0);
+}
+
+static bool arm(struct ofpi_channel *channel)
+{
+    struct verbs_rdm *rdm = verbs_rdm_of(channel);
+
+    if (!rdm->armed && ibv_req_notify_cq(rdm->cq, 0) != 0)
+        return false;
+    rdm->armed = true;
+    /* What came before it was asked for tells nobody. */
+    return progress(channel) == 0 && ofp_list_empty(&rdm->events);
+}
+
+/* What was asked to tell does so once, which costs one look. */
+static void disarm(struct ofpi_channel *channel) { (void)channel; }
+
+/* ------------------------------------------------------------------------------------------------------------- end */
+
+/*
+ * The other side may end at the same time, and its queue pair then acknowledges nothing any more: that it has left the connection
+ * manager says, whose events nobody reads within `end`.
+ */
+static bool is_idle(struct ofpi_channel *channel)
+{
+    struct verbs_rdm *rdm = verbs_rdm_of(channel);
+    bool idle = true;
+
+    for (struct ofp_list *node = rdm->paths.next; node != &rdm->paths; node = node->next)
+        if (!verbs_path_is_over(OFP_CONTAINER_OF(node, struct verbs_path, node)))
+            idle = false;
+    return idle;
+}
+
+static void hush(struct ofpi_channel *channel)
+{
+    struct verbs_rdm *rdm = verbs_rdm_of(channel);
+
+    /* Nothing of the network's is waited for here, and the port must be free before anybody hears of the end. */
+    if (rdm->id)
+        verbs_calls.destroy_id(rdm->id);
+    rdm->id = NULL;
+}
+
+static void end(struct ofpi_channel *channel, uint64_t deadline)
+{
+    static const struct timespec pause = {.tv_nsec = PAUSE};
+    struct verbs_rdm *rdm = verbs_rdm_of(channel);
+
+    verbs_alive_stop(rdm);
+    while (progress(channel) || (!ofp_list_empty(&rdm->paths) && verbs_core->now() < deadline))
+        nanosleep(&pause, NULL);
+    verbs_paths_give_up(rdm);
+    free_queues(rdm);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- tables */
+
+static const struct ofpi_channel_ops channel_ops = {
+    .properties = OFPI_CHANNEL_FULL | OFPI_CHANNEL_GET | OFPI_CHANNEL_PUT,
+    .path_size = sizeof(struct verbs_path),
+    .buffers_open = buffers_open,
+    .buffers_close = buffers_close,
+    .receive = verbs_work_receive,
+    .send = verbs_work_send,
+    .flush = flush,
+    .hold = verbs_hold,
+    .release = verbs_release,
+    .knows_key = verbs_knows_key,
+    .get = verbs_work_get,
+    .put = verbs_work_put,
+    .atomic = verbs_work_atomic,
+    .connect = verbs_path_connect,
+    .accept = verbs_path_accept,
+    .refuse = verbs_path_refuse,
+    .close = verbs_path_close,
+    .probe = verbs_probe,
+    .is_idle = is_idle,
+    .hush = hush,
+    .progress = progress,
+    .arm = arm,
+    .disarm = disarm,
+    .end = end,
+};
+
+static int listen_there(struct verbs_rdm *rdm, char *text, size_t text_size)
+{
+    int error;
+
+    if (verbs_calls.listen(rdm->id, VERBS_BACKLOG) == 0)
+        return 0;
+    error = errno;
+    snprintf(text, text_size, "the connection manager takes no requests: %s", strerror(error));
+    return -error;
+}
+
+static int open_channel(struct ofp_endpoint *base, struct verbs_rdm *rdm, const struct ofpi_channel_limits *limits,
+                        char *text, size_t text_size)
+{
+    struct ofpi_rdm_attr attr = {.core = verbs_core,
+                                 .provider = VERBS_NAME,
+                                 .ops = &channel_ops,
+                                 .limits = *limits,
+                                 .private = rdm,
+                                 .connect_timeout = rdm->domain->settings.connect_ns};
+    int result = ofpi_rdm_open(base, &attr, text, text_size);
+
+    if (result && !text[0])
+        snprintf(text, text_size, "the device %s takes no memory for %u packets of %u bytes: %s",
+                 verbs_port_device(rdm->domain->port), limits->receive_size + limits->send_size, limits->packet_size,
+                 strerror(-result));
+    return result;
+}
+
+static int rdm_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+{
+    struct verbs_rdm *rdm = ofpi_rdm_behind(base);
+    struct ofpi_channel_limits limits;
+    int result;
+
+    rdm->listener.event = verbs_path_asked;
+    rdm->domain = verbs_domain_of(base->domain);
+    rdm->depth = depth_of(rdm->domain->port);
+    ofp_list_init(&rdm->paths);
+    ofp_list_init(&rdm->events);
+    tcp_info_address(base->info, &rdm->address);
+    verbs_packet_limits(rdm->domain->port, &limits);
+    result = make_queues(rdm, &limits, text, text_size);
+    if (result)
+        goto no_queues;
+    result = verbs_id_open(rdm->domain, &rdm->listener, &rdm->address, service, &rdm->id, text, text_size);
+    if (result)
+        goto no_queues;
+    base->connects_only = base->listens_if_asked && !tcp_info_is_chosen(base->info);
+    result = open_channel(base, rdm, &limits, text, text_size);
+    if (result)
+        goto no_channel;
+    result = base->connects_only ? 0 : listen_there(rdm, text, text_size);
+    if (result)
+        ofpi_rdm_close(base, 0);
+    else
+        verbs_alive_start(rdm);
+    return result;
+no_channel:
+    verbs_calls.destroy_id(rdm->id);
+no_queues:
+    free_queues(rdm);
+    return result;
+}
+
+static int rdm_name(struct ofp_endpoint *base, void *address, size_t *length)
+{
+    const struct verbs_rdm *rdm = ofpi_rdm_behind(base);
+    size_t room = *length;
+
+    *length = tcp_address_length(&rdm->address);
+    if (room < *length)
+        return -OFP_ETOOSMALL;
+    memcpy(address, &rdm->address, *length);
+    return 0;
+}
+
+const struct ofp_endpoint_ops verbs_rdm_ops = {
+    OFPI_RDM_ENDPOINT_OPS(sizeof(struct verbs_rdm)),
+    .open = rdm_open,
+    .name = rdm_name,
+};

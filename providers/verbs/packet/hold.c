@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "packet/hold.h"
+
+#include <errno.h>
+
+#include "memory/memory.h"
+
+/* In struct ofpi_memory.private. */
+enum { LOCAL_KEY, REGISTERED };
+
+#define WRITES_HERE (OFP_ACCESS_RECV | OFP_ACCESS_READ)
+
+static int access_of(const struct verbs_domain *domain, uint32_t access)
+{
+    bool iwarp = domain->port->context->device->transport_type == IBV_TRANSPORT_IWARP;
+    int result = access & WRITES_HERE ? IBV_ACCESS_LOCAL_WRITE : 0;
+
+    /* There, what is read into must be registered for writing from afar. */
+    if (iwarp && access & WRITES_HERE)
+        result |= IBV_ACCESS_REMOTE_WRITE;
+    if (access & OFP_ACCESS_REMOTE_READ)
+        result |= IBV_ACCESS_REMOTE_READ;
+    return result;
+}
+
+int verbs_hold(struct ofpi_path *path, struct ofpi_memory *memory, uint32_t access)
+{
+    struct verbs_domain *domain = verbs_rdm_of(path->channel)->domain;
+    struct verbs_registration *registration = NULL;
+    struct ibv_mr *mr = verbs_region_mr(domain, memory->region);
+
+    if (!mr) {
+        registration =
+            verbs_memory_take(domain, memory->region, memory->base, memory->length, access_of(domain, access));
+        if (!registration)
+            return -errno;
+        mr = registration->mr;
+    }
+    memory->private[REGISTERED] = (uintptr_t)registration;
+    memory->private[LOCAL_KEY] = mr->lkey;
+    memory->address = (uintptr_t)memory->base;
+    memory->key = mr->rkey;
+    return 0;
+}
+
+void verbs_release(struct ofpi_path *path, struct ofpi_memory *memory)
+{
+    struct verbs_registration *registration = (struct verbs_registration *)(uintptr_t)memory->private[REGISTERED];
+
+    if (registration)
+        verbs_cache_give(&verbs_rdm_of(path->channel)->domain->cache, registration);
+}
+
+bool verbs_knows_key(const struct ofpi_path *path, uint64_t key)
+{
+    (void)path;
+    return verbs_key_is_device_s(key);
+}

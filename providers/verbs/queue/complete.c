@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "queue/complete.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "queue/fault.h"
+#include "queue/receive.h"
+#include "queue/send.h"
+
+#define BATCH 16
+
+/* A work request of the send queue has a number; that of a receive is a pointer, and the number of none is so large. */
+static bool is_receive(const struct verbs_pair *pair, const struct ibv_wc *wc) { return wc->wr_id >= pair->head; }
+
+static void lose(struct verbs_endpoint *endpoint, int error, const char *text)
+{
+    if (endpoint->peer)
+        ofp_peer_lost(endpoint->peer, error, false, text);
+}
+
+/* The first that fails says why; those behind it are flushed. Any failure is the end of the connection. */
+static void failed(struct verbs_endpoint *endpoint, const struct ibv_wc *wc)
+{
+    char text[OFP_TEXT_MAX];
+    int fault, error;
+
+    if (wc->status == IBV_WC_WR_FLUSH_ERR) {
+        endpoint->pair.flushed = true;
+        return;
+    }
+    fault = verbs_fault_of(endpoint->domain, wc->status);
+    error = verbs_fault_error(fault);
+    snprintf(text, sizeof(text), "%s (status %d, vendor error 0x%x)", verbs_fault_text(fault), (int)wc->status,
+             wc->vendor_err);
+    if (is_receive(&endpoint->pair, wc))
+        verbs_receive_failed(endpoint, wc, error);
+    else
+        verbs_send_failed(endpoint, wc->wr_id, error, verbs_fault_code(fault));
+    lose(endpoint, error, text);
+}
+
+static void handle(struct verbs_endpoint *endpoint, const struct ibv_wc *wc)
+{
+    if (VERBS_UNLIKELY(wc->status != IBV_WC_SUCCESS))
+        failed(endpoint, wc);
+    else if (is_receive(&endpoint->pair, wc))
+        verbs_receive_ended(endpoint, wc);
+    else
+        verbs_sends_ended(endpoint, wc->wr_id + 1);
+}
+
+int verbs_poll(struct verbs_endpoint *endpoint)
+{
+    struct verbs_pair *pair = &endpoint->pair;
+    struct ibv_wc completions[BATCH];
+    int fatal, count = pair->cq ? ibv_poll_cq(pair->cq, BATCH, completions) : 0;
+
+    for (int i = 0; i < count && pair->cq; i++)
+        handle(endpoint, &completions[i]);
+    fatal = atomic_load_explicit(&pair->told.fatal, memory_order_acquire);
+    if (VERBS_UNLIKELY(count < 0 || ((pair->flushed || fatal) && count < BATCH)) && endpoint->peer) {
+        int fault = verbs_fault_of(endpoint->domain, IBV_WC_WR_FLUSH_ERR);
+
+        pair->flushed = false;
+        lose(endpoint, verbs_fault_error(fault),
+             fault == IBV_WC_WR_FLUSH_ERR ? verbs_fault_of_event(fatal) : verbs_fault_text(fault));
+        return 1;
+    }
+    return count > 0 ? count : 0;
+}
+
+void verbs_poll_all(struct verbs_endpoint *endpoint)
+{
+    while (verbs_poll(endpoint))
+        ;
+}
+
+bool verbs_poll_arm(struct verbs_endpoint *endpoint)
+{
+    struct verbs_pair *pair = &endpoint->pair;
+
+    if (!pair->cq)
+        return true;
+    if (!pair->armed && ibv_req_notify_cq(pair->cq, 0) != 0)
+        return false;
+    pair->armed = true;
+    /* What came before it was asked for tells nobody. */
+    return verbs_poll(endpoint) == 0;
+}
+
+void verbs_completions_ready(struct ofp_watch *watch, uint32_t events)
+{
+    struct verbs_domain *domain = OFP_CONTAINER_OF(watch, struct verbs_domain, completion_watch);
+    struct ibv_cq *cq;
+    void *context;
+
+    (void)events;
+    /* Progress follows, and reads the queues. */
+    while (verbs_calls.get_cq_event(domain->completions, &cq, &context) == 0) {
+        *(bool *)context = false;
+        verbs_calls.ack_cq_events(cq, 1);
+    }
+}

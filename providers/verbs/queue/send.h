@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What goes out: messages, writes, reads. */
+#ifndef VERBS_SEND_H
+#define VERBS_SEND_H
+
+#include "objects.h"
+
+int verbs_send_post(struct verbs_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+/* Hand the chain to the device. */
+void verbs_send_flush(struct verbs_endpoint *endpoint);
+/* The device is done with every work request before this number. */
+void verbs_sends_ended(struct verbs_endpoint *endpoint, uint64_t number);
+/* The operation behind a number has failed; all before it have not. */
+void verbs_send_failed(struct verbs_endpoint *endpoint, uint64_t number, int error, int provider_error);
+/* Go on with what has more pieces than there was room for. Returns whether it did something. */
+bool verbs_send_continue(struct verbs_endpoint *endpoint);
+/*
+ * Whether everything that was posted has arrived. If not, see to it that its end will be told, also that of what
+ * needs no telling otherwise.
+ */
+bool verbs_sends_are_over(struct verbs_endpoint *endpoint);
+/* The queue is gone: forget what was in it. */
+void verbs_sends_drop(struct verbs_endpoint *endpoint);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Named helpers over C11 atomics: the only way that memory shared with another thread or process is ordered.
+ * Each use says in a comment which use on the other side it pairs with.
+ */
+#ifndef OFIPY_ATOMICS_H
+#define OFIPY_ATOMICS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Everything written before is visible to whoever reads this value with a load-acquire. */
+#define ofp_store_release(object, value) atomic_store_explicit((object), (value), memory_order_release)
+#define ofp_load_acquire(object) atomic_load_explicit((object), memory_order_acquire)
+/* No ordering: a hint, or a value that only one side writes and the same side reads. */
+#define ofp_load_relaxed(object) atomic_load_explicit((object), memory_order_relaxed)
+#define ofp_store_relaxed(object, value) atomic_store_explicit((object), (value), memory_order_relaxed)
+/* Take ownership of what the word guards: acquire on success. */
+#define ofp_claim(object, expected, desired)                                                                           \
+    atomic_compare_exchange_strong_explicit((object), (expected), (desired), memory_order_acquire, memory_order_relaxed)
+#define ofp_exchange(object, value) atomic_exchange_explicit((object), (value), memory_order_acq_rel)
+/*
+ * The sleep handshake: each side writes its own word, passes this fence, then reads the other's word; so at least one
+ * of the two sees the other's write.
+ */
+#define ofp_sleep_fence() atomic_thread_fence(memory_order_seq_cst)
+
+/*
+ * The same handshake without a separate fence: one side publishes with ofp_publish, the other raises its bits with
+ * ofp_set_bits, and each then looks at the other's word with ofp_load_ordered. All three take part in the one total order
+ * of sequentially consistent operations. On x86 the first two are one locked instruction and the load is a plain one.
+ */
+#define ofp_publish(object, value) ((void)atomic_exchange_explicit((object), (value), memory_order_seq_cst))
+#define ofp_load_ordered(object) atomic_load_explicit((object), memory_order_seq_cst)
+#define ofp_set_bits(object, bits) atomic_fetch_or_explicit((object), (bits), memory_order_seq_cst)
+#define ofp_clear_bits(object, bits) atomic_fetch_and_explicit((object), ~(bits), memory_order_seq_cst)
+
+/*
+ * Reads before it, of data that another process may change, stay before reads after it, of the word that says whether it
+ * did. The thread sanitizer cannot model fences and sees threads only, so it gets none.
+ */
+static inline void ofp_read_fence(void)
+{
+#if !defined(__SANITIZE_THREAD__)
+    atomic_thread_fence(memory_order_acquire);
+#endif
+}
+
+static inline void ofp_spin_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#endif

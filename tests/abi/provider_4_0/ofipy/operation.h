@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What each operation is. Whoever wants to know a thing of that kind asks this table: codes are only ever appended, so their
+ * order means nothing.
+ */
+#ifndef OFIPY_OPERATION_H
+#define OFIPY_OPERATION_H
+
+#include "ofipy/types.h"
+
+/* Where a message travels. Receives match messages of their own channel only. */
+enum ofp_channel {
+    OFP_CHANNEL_MESSAGE = 0, /* knows no tags */
+    OFP_CHANNEL_TAGGED = 1,
+    OFP_CHANNEL_INTERNAL = 2 /* the core's own, with tags */
+};
+
+/* Traits of an operation. */
+#define OFP_RECEIVES 0x1 /* it is a receive */
+#define OFP_REMOTE 0x2   /* it is about memory of the peer; neither this nor OFP_RECEIVES: it sends a message */
+#define OFP_ATOMIC_KIND 0x4
+#define OFP_READS 0x8     /* with OFP_REMOTE: what is there comes back, into memory that must stay */
+#define OFP_COMPARES 0x10 /* has a third operand */
+
+struct ofp_operation_row {
+    uint16_t code;          /* enum ofp_operation_code: the row's own place */
+    uint8_t traits;         /* OFP_RECEIVES … */
+    uint8_t channel;        /* enum ofp_channel; means nothing with OFP_REMOTE */
+    uint32_t local_access;  /* OFP_ACCESS_…: the right that its local memory must grant (fi_mr(3)) */
+    uint64_t capability;    /* OFP_CAP_…: what its endpoint needs; 0: only the core posts it */
+    uint32_t remote_access; /* and the target's; ask ofp_operation_remote_access */
+    uint32_t flags;         /* OFP_INJECT …: those it may have, be it by default of its endpoint */
+    uint32_t completed;     /* OFP_COMPLETED_…: what its completion says; 0: it counts nowhere */
+    uint32_t event;         /* and what the target of a remote operation is told */
+};
+
+/* Flags that each of a kind may have. */
+#define OFP_RECEIVE_FLAGS (OFP_COMPLETION | OFP_MORE | OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
+#define OFP_TRANSMIT_FLAGS (OFP_COMPLETION | OFP_MORE | OFP_FENCE | OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE)
+#define OFP_SEND_FLAGS (OFP_TRANSMIT_FLAGS | OFP_INJECT | OFP_REMOTE_CQ_DATA | OFP_MATCH_COMPLETE)
+#define OFP_REMOTE_BOTH (OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE)
+
+static const struct ofp_operation_row ofp_operation_rows[] = {
+    {0, 0, 0, 0, 0, 0, 0, 0, 0}, /* no operation */
+    {OFP_SEND, 0, OFP_CHANNEL_MESSAGE, OFP_ACCESS_SEND, OFP_CAP_MSG, 0, OFP_SEND_FLAGS,
+     OFP_COMPLETED_SEND | OFP_COMPLETED_MSG, 0},
+    {OFP_RECV, OFP_RECEIVES, OFP_CHANNEL_MESSAGE, OFP_ACCESS_RECV, OFP_CAP_MSG, 0, OFP_RECEIVE_FLAGS,
+     OFP_COMPLETED_RECV | OFP_COMPLETED_MSG, 0},
+    {OFP_TSEND, 0, OFP_CHANNEL_TAGGED, OFP_ACCESS_SEND, OFP_CAP_TAGGED, 0, OFP_SEND_FLAGS,
+     OFP_COMPLETED_SEND | OFP_COMPLETED_TAGGED, 0},
+    {OFP_TRECV, OFP_RECEIVES, OFP_CHANNEL_TAGGED, OFP_ACCESS_RECV, OFP_CAP_TAGGED, 0, OFP_RECEIVE_FLAGS,
+     OFP_COMPLETED_RECV | OFP_COMPLETED_TAGGED, 0},
+    {OFP_READ, OFP_REMOTE | OFP_READS, 0, OFP_ACCESS_READ, OFP_CAP_RMA, OFP_ACCESS_REMOTE_READ, OFP_TRANSMIT_FLAGS,
+     OFP_COMPLETED_READ | OFP_COMPLETED_RMA, OFP_COMPLETED_REMOTE_READ},
+    {OFP_WRITE, OFP_REMOTE, 0, OFP_ACCESS_WRITE, OFP_CAP_RMA, OFP_ACCESS_REMOTE_WRITE,
+     OFP_TRANSMIT_FLAGS | OFP_INJECT | OFP_REMOTE_CQ_DATA, OFP_COMPLETED_WRITE | OFP_COMPLETED_RMA,
+     OFP_COMPLETED_REMOTE_WRITE},
+    {OFP_ATOMIC, OFP_REMOTE | OFP_ATOMIC_KIND, 0, OFP_ACCESS_WRITE, OFP_CAP_ATOMIC, OFP_ACCESS_REMOTE_WRITE,
+     OFP_TRANSMIT_FLAGS | OFP_INJECT, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_WRITE,
+     OFP_COMPLETED_ATOMIC | OFP_COMPLETED_REMOTE_WRITE},
+    {OFP_FETCH_ATOMIC, OFP_REMOTE | OFP_ATOMIC_KIND | OFP_READS, 0, OFP_ACCESS_WRITE, OFP_CAP_ATOMIC, OFP_REMOTE_BOTH,
+     OFP_TRANSMIT_FLAGS, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_REMOTE_READ},
+    {OFP_COMPARE_ATOMIC, OFP_REMOTE | OFP_ATOMIC_KIND | OFP_READS | OFP_COMPARES, 0, OFP_ACCESS_WRITE, OFP_CAP_ATOMIC,
+     OFP_REMOTE_BOTH, OFP_TRANSMIT_FLAGS, OFP_COMPLETED_ATOMIC | OFP_COMPLETED_READ,
+     OFP_COMPLETED_ATOMIC | OFP_COMPLETED_REMOTE_READ},
+    {OFP_INTERNAL_SEND, 0, OFP_CHANNEL_INTERNAL, OFP_ACCESS_SEND, 0, 0, OFP_SEND_FLAGS, 0, 0},
+    {OFP_INTERNAL_RECV, OFP_RECEIVES, OFP_CHANNEL_INTERNAL, OFP_ACCESS_RECV, 0, 0, OFP_RECEIVE_FLAGS, 0, 0},
+};
+#define OFP_OPERATION_COUNT (sizeof(ofp_operation_rows) / sizeof(ofp_operation_rows[0]))
+
+/* As the methods of Python that post them are called. Apart from the rows, whose size on the hot path is a power of two. */
+static const char *const ofp_operation_names[] = {"",         "send",    "recv",   "tsend",        "trecv",
+                                                  "read",     "write",   "atomic", "fetch_atomic", "compare_atomic",
+                                                  "internal", "internal"};
+_Static_assert(sizeof(ofp_operation_names) / sizeof(ofp_operation_names[0]) == OFP_OPERATION_COUNT, "a name a row");
+
+/* Of any number, such as one that a peer has sent: the row of no operation, all zero, where there is none. */
+static inline const struct ofp_operation_row *ofp_operation_row(uint32_t code)
+{
+    return &ofp_operation_rows[code < OFP_OPERATION_COUNT ? code : 0];
+}
+
+static inline const char *ofp_operation_name(uint32_t code)
+{
+    return ofp_operation_names[code < OFP_OPERATION_COUNT ? code : 0];
+}
+
+/* Whether it has one of these traits. */
+static inline bool ofp_operation_is(uint32_t code, uint32_t traits)
+{
+    return (ofp_operation_row(code)->traits & traits) != 0;
+}
+
+/* What the peer's region must grant. An atomic that only reads writes nothing. */
+static inline uint32_t ofp_operation_remote_access(uint32_t code, uint32_t atomic_op)
+{
+    const struct ofp_operation_row *row = ofp_operation_row(code);
+    bool only_reads = row->traits & OFP_READS && atomic_op == OFP_ATOMIC_READ;
+
+    return only_reads ? row->remote_access & ~(uint32_t)OFP_ACCESS_REMOTE_WRITE : row->remote_access;
+}
+
+#endif

@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What Dask asks of any kind of connection, over each transport."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import dask.config
+import numpy as np
+import pytest
+from distributed.comm import (
+    CommClosedError,
+    connect,
+    get_address_host,
+    listen,
+    parse_address,
+    resolve_address,
+)
+from distributed.comm.registry import backends
+from distributed.protocol import Serialize, Serialized, deserialize, to_serialize
+
+from ofipy.dask import wire
+
+ANY_PORT = "ofi://127.0.0.1:0"
+pytestmark = [pytest.mark.usefixtures("provider"), pytest.mark.timeout(60)]
+
+
+def run(test: Awaitable[None]) -> None:
+    async def whole() -> None:
+        async with asyncio.timeout(45):
+            await test
+
+    asyncio.run(whole())
+
+
+@asynccontextmanager
+async def pair(**options: Any) -> AsyncIterator[tuple[Any, Any, Any]]:
+    """Both ends of a connection, and the listener."""
+    accepted: asyncio.Queue[Any] = asyncio.Queue()
+    async with listen(ANY_PORT, accepted.put, **options) as listener:
+        here = await connect(listener.contact_address, **options)
+        there = await accepted.get()
+        try:
+            yield here, there, listener
+        finally:
+            here.abort()
+            there.abort()
+
+
+async def echo(comm: Any) -> None:
+    while not comm.closed():
+        with suppress(CommClosedError):
+            await comm.write(await comm.read())
+
+
+# ---------------------------------------------------------------------------------------------------------- both ways
+
+
+def test_client_and_server() -> None:
+    async def test() -> None:
+        served = []
+
+        async def serve(comm: Any) -> None:
+            assert parse_address(comm.peer_address)[0] == "ofi"
+            served.append(await comm.read())
+            await comm.write({"op": "pong", "data": served[-1]["data"]})
+            await comm.close()
+
+        # Arguments that a transport does not know are no fault.
+        async with listen(ANY_PORT, serve, something="else") as listener:
+            scheme, place = parse_address(listener.listen_address)
+            assert scheme == "ofi"
+            assert place.startswith("127.0.0.1:")
+            assert listener.contact_address == listener.listen_address
+            assert listener.prefix == "ofi://"
+
+            async def ask(number: int) -> None:
+                comm = await connect(listener.contact_address, other="thing")
+                assert comm.peer_address == listener.contact_address
+                await comm.write({"op": "ping", "data": number})
+                assert await comm.read() == {"op": "pong", "data": number}
+                with pytest.raises(CommClosedError):
+                    await comm.read()
+                await comm.close()
+
+            await ask(1234)
+            await asyncio.gather(*(ask(number) for number in range(20)))
+        assert len(served) == 21
+
+    run(test())
+
+
+def test_addresses_of_both_ends() -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            assert here.peer_address == there.local_address
+            assert here.local_address == there.peer_address
+            assert here.same_host
+            assert "ofi://" in repr(here)
+            assert "closed" not in repr(here)
+            here.abort()
+            assert "closed" in repr(here)
+
+    run(test())
+
+
+def test_arrays_have_memory_of_their_own() -> None:
+    async def test() -> None:
+        arrays = [np.full(size, size % 251, np.uint8) for size in (10, 100_000, 1 << 20, 0, 200_000)]
+        async with pair() as (here, there, _):
+            await here.write({"x": [to_serialize(each) for each in arrays]}, serializers=["dask", "pickle"])
+            got = (await there.read(deserializers=["dask", "pickle"]))["x"]
+            for sent, received in zip(arrays, got, strict=True):
+                assert np.array_equal(sent, received)
+            large = [each for each in got if each.size > 65536]
+            assert all(each.flags.writeable for each in large)
+            assert not any(np.shares_memory(a, b) for a in large for b in large if a is not b)
+
+    run(test())
+
+
+@pytest.mark.parametrize("size", [10, 4_000_000, 40_000_000])
+def test_writing_does_not_wait_for_the_reader(size: int) -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            sent = {"op": "update", "x": [to_serialize(bytes(size)) for _ in range(2)], "y": (1, "two")}
+            await here.write(sent)
+            got = await there.read()
+            assert [len(each) for each in got["x"]] == [size, size]
+            assert tuple(got["y"]) == (1, "two")
+
+    run(test())
+
+
+def test_a_full_queue_waits_for_the_reader() -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            here._limit = 1 << 20
+            await here.write({"x": to_serialize(bytes(1 << 20))})
+            second = asyncio.create_task(here.write({"x": to_serialize(bytes(8 << 20))}))
+            await asyncio.sleep(0.2)
+            assert not second.done()
+            assert len((await there.read())["x"]) == 1 << 20
+            assert len((await there.read())["x"]) == 8 << 20
+            await second
+
+    run(test())
+
+
+@pytest.mark.parametrize("unpickles", [True, False])
+def test_deserialize(unpickles: bool) -> None:
+    async def test() -> None:
+        async with pair(deserialize=unpickles) as (here, there, _):
+            message = {"op": "update", "x": b"abc", "to": [to_serialize(123)], "kept": Serialize(456)}
+            for writer, reader in ((here, there), (there, here)):
+                await writer.write(message)
+                got = await reader.read()
+                assert got["x"] == b"abc"
+                if unpickles:
+                    assert (list(got["to"]), got["kept"]) == ([123], 456)
+                    continue
+                assert isinstance(got["to"][0], Serialize | Serialized)
+                assert deserialize(got["kept"].header, got["kept"].frames) == 456
+                # And it can be sent on as it is.
+                await reader.write(got)
+                back = await writer.read()
+                assert deserialize(back["kept"].header, back["kept"].frames) == 456
+
+    run(test())
+
+
+def test_many_listeners() -> None:
+    async def test() -> None:
+        listeners = [await listen(ANY_PORT, echo) for _ in range(20)]
+        assert len({each.contact_address for each in listeners}) == 20
+        comms = [await connect(each.contact_address) for each in listeners]
+        for number, comm in enumerate(comms):
+            await comm.write(number)
+        assert [await comm.read() for comm in comms] == list(range(20))
+        for comm in comms:
+            await comm.close()
+        for each in listeners:
+            each.stop()
+
+    run(test())
+
+
+def test_both_ends_write_much_at_once() -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+
+            async def write(comm: Any) -> None:
+                for number in range(30):
+                    await comm.write(
+                        {"n": number, "x": to_serialize(np.full(300_000, number % 256, np.uint8))}
+                    )
+
+            async def read(comm: Any) -> None:
+                for number in range(30):
+                    got = await comm.read()
+                    assert got["n"] == number
+                    assert (np.asarray(got["x"]) == number % 256).all()
+
+            await asyncio.gather(write(here), write(there), read(here), read(there))
+
+    run(test())
+
+
+# --------------------------------------------------------------------------------------------------------------- ends
+
+
+@pytest.mark.parametrize("how", ["close", "abort"])
+def test_an_end_is_heard_on_the_other_side(how: str) -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            reading = asyncio.create_task(there.read())
+            await asyncio.sleep(0.05)
+            ended = getattr(here, how)()
+            if ended is not None:
+                await ended
+            assert here.closed()
+            with pytest.raises(CommClosedError):
+                await reading
+            assert there.closed()
+            for comm in (here, there):
+                with pytest.raises(CommClosedError):
+                    await comm.read()
+                with pytest.raises(CommClosedError):
+                    await comm.write("x")
+            here.abort()
+            await here.close()
+
+    run(test())
+
+
+def test_a_reader_learns_of_its_own_close() -> None:
+    async def test() -> None:
+        async with pair() as (here, _, _):
+            reading = asyncio.create_task(here.read())
+            await asyncio.sleep(0.05)
+            await here.close()
+            with pytest.raises(CommClosedError):
+                await reading
+
+    run(test())
+
+
+def test_what_was_written_before_the_end_arrives() -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            await here.write({"x": to_serialize(np.ones(3_000_000, np.uint8))})
+            closing = asyncio.create_task(here.close())
+            assert np.asarray((await there.read())["x"]).sum() == 3_000_000
+            with pytest.raises(CommClosedError):
+                await there.read()
+            await closing
+
+    run(test())
+
+
+def test_a_cancelled_read_ends_the_connection() -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await here.read()
+            assert here.closed()
+            with pytest.raises(CommClosedError):
+                await there.read()
+
+    run(test())
+
+
+def test_what_nobody_reads_is_let_go() -> None:
+    async def test() -> None:
+        async with pair() as (here, there, listener):
+            for _ in range(3):
+                await here.write({"x": to_serialize(bytes(1 << 20))})
+            there.abort()
+            other = await connect(listener.contact_address)
+            await here.close()
+            hub = other._hub
+            for _ in range(200):
+                hub.tidy()
+                there._hub.tidy()
+                await asyncio.sleep(0.01)
+                if not hub._ended and not there._hub._ended:
+                    break
+            assert not hub._ended
+            assert not there._hub._ended
+            other.abort()
+
+    run(test())
+
+
+def test_abort_after_the_loop(caplog: pytest.LogCaptureFixture) -> None:
+    kept: list[Any] = []
+
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            kept.extend((here, there))
+            await here.write("x")
+
+    async def dangling() -> None:
+        accepted: asyncio.Queue[Any] = asyncio.Queue()
+        listener = await listen(ANY_PORT, accepted.put)
+        kept.extend((await connect(listener.contact_address), await accepted.get()))
+        listener.stop()
+
+    run(test())
+    for comm in kept:
+        comm.abort()
+    kept.clear()
+    run(dangling())
+    with caplog.at_level("WARNING", "distributed.comm.ofi"):
+        kept.clear()
+        gc.collect()
+    assert "dangling" in caplog.text
+
+
+def test_two_loops_in_one_process() -> None:
+    async def test() -> None:
+        async with listen(ANY_PORT, echo) as listener:
+            got: list[Any] = []
+
+            async def ask() -> None:
+                comm = await connect(listener.contact_address)
+                await comm.write({"x": 1})
+                got.append(await comm.read())
+                await comm.close()
+
+            thread = threading.Thread(target=lambda: asyncio.run(ask()))
+            thread.start()
+            while thread.is_alive():
+                await asyncio.sleep(0.01)
+            assert got == [{"x": 1}]
+
+    run(test())
+
+
+# ------------------------------------------------------------------------------------------------------ what is refused
+
+
+def test_nobody_listens() -> None:
+    async def test() -> None:
+        async with listen(ANY_PORT, echo) as listener:
+            address = listener.contact_address
+        with pytest.raises(OSError, match="Timed out trying to connect"):
+            await connect(address, timeout=1)
+
+    run(test())
+
+
+def test_a_listener_that_stops_leaves_nobody_waiting() -> None:
+    async def test() -> None:
+        listener = await listen(ANY_PORT, echo)
+        backend = backends["ofi"]
+        half = await backend.get_connector().connect(parse_address(listener.contact_address)[1])
+        await asyncio.sleep(0.05)
+        listener.stop()
+        await half.read()  # its side of the handshake
+        with pytest.raises(CommClosedError):
+            await half.read()
+
+    run(test())
+
+
+def test_encryption_cannot_be_had() -> None:
+    async def test() -> None:
+        with pytest.raises(RuntimeError, match="encryption required"):
+            await listen(ANY_PORT, echo, require_encryption=True)
+        with pytest.raises(RuntimeError, match="encryption required"):
+            await connect("ofi://127.0.0.1:1", require_encryption=True)
+
+    run(test())
+
+
+def test_calls_that_are_none() -> None:
+    async def test() -> None:
+        async with pair() as (here, _, listener):
+            endpoint, peer = here._hub.endpoint, here._peer
+            for blob in (b"", b"\1" * 4, b"\xff" * 9, wire.pack_call(1, "x")[:8]):
+                await endpoint.tsend(blob, peer, tag=wire.tag(wire.Kind.CALL))
+            comm = await connect(listener.contact_address)
+            comm.abort()
+
+    run(test())
+
+
+@pytest.mark.parametrize("blob", [b"\1", b"\1\xff\xff\xff\xff\xff\xff\xff\xff", b""])
+def test_heads_that_are_none(blob: bytes) -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            tag = wire.tag(wire.Kind.HEAD, here._far_number)
+            await here._hub.endpoint.tsend(blob, here._peer, tag=tag)
+            with pytest.raises(CommClosedError):
+                await there.read()
+            assert there.closed()
+
+    run(test())
+
+
+def test_compression_is_agreed_upon() -> None:
+    async def test() -> None:
+        with dask.config.set({"distributed.comm.compression": "zlib"}):
+            async with pair() as (here, there, _):
+                assert here.handshake_options["compression"] is None  # of one host
+                assert here.handshake_options["pickle-protocol"] >= 5
+                assert there.handshake_options == here.handshake_options
+
+    run(test())
+
+
+def test_host_of_an_address() -> None:
+    backend = backends["ofi"]
+    assert get_address_host("ofi://10.1.2.3:45") == "10.1.2.3"
+    assert backend.get_address_host_port("10.1.2.3:45") == ("10.1.2.3", 45)
+    assert resolve_address("ofi://127.0.0.1:789") == "ofi://127.0.0.1:789"
+    assert backend.get_local_address_for("127.0.0.1:1").startswith("127.0.0.1")

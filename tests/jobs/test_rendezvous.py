@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rendezvous, several processes' sides of it in one: who is let in, who is refused, by which words."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import ofipy
+from ofipy.jobs.greeting import ASK_TAG, MESSAGE_MAX, Kind, Message, Run, Why, refusal_of
+from ofipy.jobs.launcher import Deadline
+from ofipy.jobs.rendezvous import Meeting, Rendezvous
+
+FIRST = 29801
+KEY = b"k" * 32
+Join = Callable[..., Rendezvous]
+
+
+@pytest.fixture
+def join() -> Iterator[Join]:
+    run, members = uuid.uuid4().hex, list[Rendezvous]()
+
+    def join(
+        rank: int, size: int = 2, *, key: bytes | None = None, seconds: float = 10, **changes: Any
+    ) -> Rendezvous:
+        meeting = {
+            "run": run,
+            "rank": rank,
+            "size": size,
+            "server": "localhost",
+            "ports": range(FIRST, FIRST + 16),
+            "several_hosts": False,
+            "host": "here",
+            "names": ("RANK", "WORLD_SIZE"),
+        }
+        members.append(Rendezvous(Meeting(**(meeting | changes)), key, Deadline(seconds)))
+        return members[-1]
+
+    yield join
+    for member in members:
+        member.close()
+
+
+def fence_all(members: list[Rendezvous], seconds: float = 10) -> list[dict[str, bytes]]:
+    names = [str(member.rank) for member in members]
+    with ThreadPoolExecutor(len(members)) as pool:
+        futures = [
+            pool.submit(member.fence, {str(member.rank): b"of %d" % member.rank}, names, Deadline(seconds))
+            for member in members
+        ]
+        return [future.result() for future in futures]
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_everybody_gets_what_the_others_put(join: Join, key: bytes | None) -> None:
+    members = [join(rank, 5, key=key) for rank in range(5)]
+    for _ in range(2):
+        assert fence_all(members) == [{str(rank): b"of %d" % rank for rank in range(5)}] * 5
+
+
+def test_without_a_key_the_network_is_not_asked(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFIPY_INTERFACE", "any")
+    assert join(0)._server.endpoint.provider == "shm"
+    assert join(0, key=KEY, run="with a key")._server.endpoint.provider == "link"
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_the_server_may_come_last(join: Join, key: bytes | None, caplog: pytest.LogCaptureFixture) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        early = pool.submit(join, 1, key=key)
+        time.sleep(0.3)
+        members = [join(0, key=key), early.result()]
+    assert fence_all(members)[0]["1"] == b"of 1"
+    # That it was not there yet is no news, 16 ports at a time.
+    assert "lost peer" not in "".join(record.getMessage() for record in caplog.records if record.levelno > 20)
+
+
+def test_another_job_at_the_port_is_passed_by(join: Join) -> None:
+    first = join(0, run="another job")
+    members = [join(0), join(1)]
+    assert members[0]._server.endpoint.address != first._server.endpoint.address
+    assert fence_all(members)[1]["0"] == b"of 0"
+
+
+def test_a_rank_that_is_there_already_is_refused_by_name(join: Join) -> None:
+    join(0, 3)
+    join(1, 3)
+    with pytest.raises(ofipy.ConfigError, match=r"RANK=1.*rank 1 is there already, at .*://"):
+        join(1, 3)
+
+
+def test_a_second_rank_0_is_refused_by_name(join: Join) -> None:
+    join(0)
+    with pytest.raises(ofipy.ConfigError, match=r"RANK=0.*rank 0 is there already"):
+        join(0)
+
+
+def test_sizes_that_disagree_name_the_variable(join: Join) -> None:
+    join(0, 3)
+    with pytest.raises(ofipy.ConfigError, match=r"WORLD_SIZE=4.*has 4 processes, and rank 0 says 3"):
+        join(1, 4)
+
+
+def test_another_key_is_refused_by_the_variable(join: Join) -> None:
+    join(0, key=KEY)
+    for other in (b"another key, also of 32 bytes...", None):
+        with pytest.raises(ofipy.AccessDenied, match=r"another key.*OFIPY_AUTH_KEY_FILE"):
+            join(1, key=other)
+
+
+def test_who_does_not_come_is_named(join: Join) -> None:
+    members = [join(rank, 4, seconds=1) for rank in (0, 2)]
+    started = time.monotonic()
+    with pytest.raises(ofipy.TimedOut, match=r"rank 1, 3 did not come.*OFIPY_JOB_TIMEOUT"):
+        fence_all(members, seconds=1)
+    assert time.monotonic() - started < 3
+    with pytest.raises(ofipy.TimedOut, match=r"rank 3 comes late.*without rank 1, 3"):
+        join(3, 4)
+
+
+def test_nobody_serves(join: Join) -> None:
+    started = time.monotonic()
+    with pytest.raises(
+        ofipy.TimedOut, match=f"rank 0 was not found at localhost, ports {FIRST} to {FIRST + 15}"
+    ):
+        join(1, seconds=0.5)
+    assert time.monotonic() - started < 3
+
+
+def test_all_ports_are_taken(join: Join) -> None:
+    only = range(FIRST + 50, FIRST + 51)
+    join(0, run="another job", ports=only)
+    with pytest.raises(ofipy.AddressInUse, match="OFIPY_JOB_PORT"):
+        join(0, ports=only)
+
+
+def test_nothing_is_kept_of_a_stranger(join: Join) -> None:
+    members = [join(rank, key=KEY) for rank in range(2)]
+    server = members[0]._server
+    seed = random.Random(7)
+    run = Run("another job", KEY)
+    unproven = bytearray(
+        Run(members[0]._meeting.run, KEY).write(Kind.GREETING, bytes(16), {"rank": 1, "size": 2})
+    )
+    unproven[-1] ^= 1
+    strange = [
+        b"",
+        b"OFPR",
+        seed.randbytes(500),
+        bytes(MESSAGE_MAX + 1),
+        bytes(unproven),
+        run.write(Kind.GREETING, bytes(16), {"rank": 1, "size": 2}),
+        run.write(Kind.FENCE, bytes(16), {"rank": 0, "values": {"0": "00"}, "wanted": []}),
+    ]
+    proven = Run(members[0]._meeting.run, KEY)
+    strange += [
+        proven.write(Kind.FENCE, bytes(16), {"rank": rank, "values": values, "wanted": wanted})
+        for rank, values, wanted in (([], {}, []), (0, [], {}), (0, {"0": 7}, []), (1, {}, [3]))
+    ]
+    strange += [
+        proven.write(Kind.GREETING, bytes(16), {"rank": rank, "size": 2}) for rank in (2, -1, "1", [1])
+    ]
+    with ofipy.open(provider="link") as stranger:
+        peer = stranger.insert(server.endpoint.address)
+        for blob in strange:
+            stranger.tsend(blob, peer, tag=ASK_TAG, complete="delivery").wait(timeout=5)
+        assert fence_all(members)[1] == {"0": b"of 0", "1": b"of 1"}
+        assert sorted(server._members) == [0, 1]
+
+
+def test_messages_prove_the_key_over_all_they_say() -> None:
+    ours = Run("job", KEY)
+    blob = ours.write(Kind.GREETING, b"n" * 16, {"rank": 1, "size": 2})
+    message = ours.read(blob)
+    assert isinstance(message, Message)
+    assert (message.kind, message.body) == (Kind.GREETING, {"rank": 1, "size": 2})
+    assert Run("job", b"z" * 32).read(blob) is Why.KEY
+    assert Run("other", KEY).read(blob) is Why.RUN
+    for position in range(len(blob)):
+        changed = bytearray(blob)
+        changed[position] ^= 4
+        assert not isinstance(ours.read(bytes(changed)), Message)
+    assert refusal_of(blob) is None
+    assert refusal_of(ours.write(Kind.REFUSED, bytes(16), {"why": "key", "text": ""})) is Why.KEY

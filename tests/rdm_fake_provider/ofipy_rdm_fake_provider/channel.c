@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "channel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+#define PROGRESS_LIMIT 64 /* events handled in one call */
+
+/* What a path has: its line, and which end of it it is. */
+struct wire {
+    struct rdmfake_line *line;
+    int side;
+};
+
+static struct rdmfake_endpoint *endpoint_of(const struct ofpi_channel *channel) { return channel->private; }
+static struct wire *wire_of(const struct ofpi_path *path) { return path->private; }
+
+/* ---------------------------------------------------------------------------------------------------------- packets */
+
+static int buffers_open(struct ofpi_channel *channel, void *memory, size_t length)
+{
+    (void)memory, (void)length;
+    endpoint_of(channel)->channel = channel;
+    return 0;
+}
+
+static void buffers_close(struct ofpi_channel *channel) { (void)channel; }
+
+static int receive(struct ofpi_channel *channel, struct ofpi_packet *packet)
+{
+    ofp_list_append(&endpoint_of(channel)->buffers, &packet->node);
+    rdmfake_port_posted(endpoint_of(channel)->port);
+    return 0;
+}
+
+static int send(struct ofpi_path *path, struct ofpi_packet *packet, bool more)
+{
+    const struct wire *wire = wire_of(path);
+    int result = rdmfake_line_put(wire->line, !wire->side, RDMFAKE_PACKET, 0, NULL, packet->bytes, packet->length);
+
+    (void)more;
+    if (result == -ENOBUFS)
+        rdmfake_core->log(OFP_LOG_ERROR, "rdmfake", "a packet met no receive buffer: more was sent than was granted");
+    if (result)
+        return result;
+    if (packet->length <= path->channel->limits.inline_size)
+        return OFP_POST_DONE;
+    result = rdmfake_line_put(wire->line, wire->side, RDMFAKE_SENT, 0, packet, NULL, 0);
+    return result ? result : OFP_POST_PENDING;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+static int hold(struct ofpi_path *path, struct ofpi_memory *memory, uint32_t access)
+{
+    uint32_t remote = access & (OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE);
+
+    memory->key = 0;
+    memory->address = (uint64_t)(uintptr_t)memory->base;
+    if (!remote)
+        return 0;
+    return rdmfake_memory_add(rdmfake_owner(path->channel->endpoint->domain), memory->base, memory->address,
+                              memory->length, remote, &memory->key);
+}
+
+static void release(struct ofpi_path *path, struct ofpi_memory *memory)
+{
+    if (memory->key)
+        rdmfake_memory_remove(rdmfake_owner(path->channel->endpoint->domain), memory->key);
+}
+
+static const void *other_owner(const struct ofpi_path *path)
+{
+    const struct wire *wire = wire_of(path);
+
+    return wire->line->ends[!wire->side]->owner;
+}
+
+static bool knows_key(const struct ofpi_path *path, uint64_t key)
+{
+    return rdmfake_memory_knows(other_owner(path), key);
+}
+
+static int move(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address,
+                uint64_t key, uint64_t length, void *cookie, bool put)
+{
+    const struct wire *wire = wire_of(path);
+    int error = rdmfake_line_lose_here(wire->line)
+                    ? ECONNRESET
+                    : rdmfake_memory_copy(other_owner(path), key, address, (char *)local->base + offset, length, put);
+
+    return rdmfake_line_put(wire->line, wire->side, RDMFAKE_MOVED, error, cookie, NULL, 0);
+}
+
+static int get(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address, uint64_t key,
+               uint64_t length, void *cookie)
+{
+    return move(path, local, offset, address, key, length, cookie, false);
+}
+
+static int put(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address, uint64_t key,
+               uint64_t length, void *cookie)
+{
+    return move(path, local, offset, address, key, length, cookie, true);
+}
+
+static int atomic(struct ofpi_path *path, struct ofpi_packet *packet, const struct ofpi_word *word, void *cookie)
+{
+    const struct wire *wire = wire_of(path);
+    int error =
+        rdmfake_line_lose_here(wire->line) ? ECONNRESET : rdmfake_memory_change(other_owner(path), word, packet->bytes);
+
+    return rdmfake_line_put(wire->line, wire->side, RDMFAKE_MOVED, error, cookie, NULL, 0);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ paths */
+
+static int connect(struct ofpi_path *path, const uint8_t *hello, size_t length, char *text, size_t text_size)
+{
+    struct wire *wire = wire_of(path);
+    struct rdmfake_address address;
+    int error;
+
+    memcpy(&address, path->peer->address, sizeof(address));
+    if (address.process != (uint32_t)getpid()) {
+        snprintf(text, text_size, "the rdmfake provider reaches this process only, not process %u", address.process);
+        return -EHOSTUNREACH;
+    }
+    wire->line = rdmfake_line_ask(endpoint_of(path->channel)->port, &address, hello, length, &error);
+    if (wire->line)
+        wire->line->paths[0] = path;
+    else if (error == -ECONNREFUSED)
+        snprintf(text, text_size, "no endpoint of this process has the service %s", address.service);
+    return error;
+}
+
+static int accept(struct ofpi_path *path, uint64_t request, const uint8_t *hello, size_t length)
+{
+    struct wire *wire = wire_of(path);
+    int result;
+
+    wire->line = rdmfake_line_hold((struct rdmfake_line *)(uintptr_t)request);
+    wire->side = 1;
+    wire->line->paths[1] = path;
+    result = rdmfake_line_put(wire->line, 0, RDMFAKE_ACCEPT, 0, NULL, hello, (uint32_t)length);
+    if (!result)
+        return 0;
+    wire->line->paths[1] = NULL;
+    rdmfake_line_release(wire->line);
+    return result;
+}
+
+static void refuse(struct ofpi_channel *channel, uint64_t request, bool later)
+{
+    (void)channel;
+    rdmfake_line_put((struct rdmfake_line *)(uintptr_t)request, 0, RDMFAKE_REFUSE, later, NULL, NULL, 0);
+}
+
+static void close_path(struct ofpi_path *path)
+{
+    const struct wire *wire = wire_of(path);
+
+    rdmfake_line_close(wire->line, wire->side, path);
+}
+
+static void probe(struct ofpi_path *path)
+{
+    const struct wire *wire = wire_of(path);
+
+    rdmfake_line_put(wire->line, wire->side, RDMFAKE_PROBED, !rdmfake_line_has_end(wire->line, !wire->side), NULL, NULL,
+                     0);
+}
+
+/* --------------------------------------------------------------------------------------------------------- arrivals */
+
+static void asked(struct ofpi_channel *channel, const struct rdmfake_event *event)
+{
+    struct ofpi_path_request request = {
+        .id = (uint64_t)(uintptr_t)event->line,
+        .address = &event->line->ends[0]->address,
+        .address_length = sizeof(event->line->ends[0]->address),
+        .hello = event->bytes,
+        .hello_length = event->length,
+    };
+
+    channel->user->requested(channel, &request);
+}
+
+static void packet_came(struct ofpi_channel *channel, struct ofpi_path *path, const struct rdmfake_event *event)
+{
+    struct ofp_list *node = ofp_list_pop(&endpoint_of(channel)->buffers);
+    struct ofpi_packet *packet = OFP_CONTAINER_OF(node, struct ofpi_packet, node);
+
+    packet->length = event->length;
+    memcpy(packet->bytes, event->bytes, event->length);
+    channel->user->arrived(channel, path, packet, NULL, 0);
+}
+
+static void ended(struct ofpi_path *path, const struct rdmfake_event *event)
+{
+    /* Nobody there any more, or only this line has ended: the other side's port tells. */
+    path->channel->user->broken(path, &(struct ofpi_path_end){.error = event->error, .unsure = true});
+}
+
+static void probed(struct ofpi_path *path, const struct rdmfake_event *event)
+{
+    struct ofpi_path_end end = {.error = event->flag ? OFP_EPEERLOST : ECONNRESET,
+                                .process_gone = event->flag,
+                                .text = event->flag ? "its endpoint was closed" : "it has given the connection up"};
+
+    path->channel->user->broken(path, &end);
+}
+
+/* What ends with the path comes for one that is closed too. */
+static void own_event(struct ofpi_channel *channel, struct rdmfake_event *event)
+{
+    struct ofpi_path *path = event->path;
+
+    if (event->kind == RDMFAKE_SENT)
+        channel->user->sent(path, event->cookie);
+    else if (event->kind == RDMFAKE_MOVED)
+        channel->user->moved(path, event->cookie, event->error, 0);
+    else
+        channel->user->closed(path);
+}
+
+static void path_event(struct ofpi_channel *channel, struct ofpi_path *path, struct rdmfake_event *event)
+{
+    switch (event->kind) {
+    case RDMFAKE_ACCEPT:
+        rdmfake_line_put(event->line, 1, RDMFAKE_CONFIRM, 0, NULL, NULL, 0);
+        channel->user->accepted(path, event->bytes, event->length);
+        break;
+    case RDMFAKE_REFUSE:
+        channel->user->refused(path, event->flag,
+                               &(struct ofpi_path_end){.error = ECONNREFUSED, .text = "the peer refused"});
+        break;
+    case RDMFAKE_CONFIRM:
+        channel->user->confirmed(path);
+        break;
+    case RDMFAKE_PACKET:
+        packet_came(channel, path, event);
+        break;
+    case RDMFAKE_PROBED:
+        probed(path, event);
+        break;
+    default:
+        ended(path, event);
+        break;
+    }
+}
+
+static void dispatch(struct ofpi_channel *channel, struct rdmfake_event *event)
+{
+    struct ofpi_path *path = event->line->paths[event->side];
+
+    if (event->kind == RDMFAKE_ASK)
+        asked(channel, event);
+    else if (event->kind == RDMFAKE_SENT || event->kind == RDMFAKE_MOVED || event->kind == RDMFAKE_CLOSED)
+        own_event(channel, event);
+    else if (path && !event->line->closed[event->side])
+        path_event(channel, path, event);
+    else if (event->kind == RDMFAKE_PACKET)
+        rdmfake_port_posted(endpoint_of(channel)->port);
+}
+
+static int progress(struct ofpi_channel *channel)
+{
+    struct rdmfake_event *event;
+    int count = 0;
+
+    for (; count < PROGRESS_LIMIT && (event = rdmfake_port_take(endpoint_of(channel)->port)); count++) {
+        dispatch(channel, event);
+        rdmfake_event_free(event);
+    }
+    return count;
+}
+
+static bool arm(struct ofpi_channel *channel) { return rdmfake_port_arm(endpoint_of(channel)->port); }
+
+static void disarm(struct ofpi_channel *channel) { rdmfake_port_disarm(endpoint_of(channel)->port); }
+
+static void end(struct ofpi_channel *channel, uint64_t deadline)
+{
+    struct rdmfake_endpoint *endpoint = endpoint_of(channel);
+
+    (void)deadline;
+    rdmfake_port_close(endpoint->port);
+    rdmfake_core->watch_remove(channel->endpoint->domain, &endpoint->doorbell);
+    close(endpoint->doorbell.fd);
+}
+
+static void hush(struct ofpi_channel *channel) { rdmfake_port_hush(endpoint_of(channel)->port); }
+
+#define COMMON                                                                                                         \
+    .path_size = sizeof(struct wire), .buffers_open = buffers_open, .buffers_close = buffers_close,                    \
+    .receive = receive, .send = send, .connect = connect, .accept = accept, .refuse = refuse, .close = close_path,     \
+    .probe = probe, .hush = hush, .progress = progress, .arm = arm, .disarm = disarm, .end = end
+#define MOVES .hold = hold, .release = release, .knows_key = knows_key
+
+const struct ofpi_channel_ops rdmfake_channel_ops[RDMFAKE_KINDS] = {
+    [RDMFAKE_PACKETS] = {COMMON, .properties = OFPI_CHANNEL_FULL},
+    [RDMFAKE_PUTS] = {COMMON, MOVES, .properties = OFPI_CHANNEL_FULL | OFPI_CHANNEL_PUT, .put = put},
+    [RDMFAKE_GETS] = {COMMON, MOVES, .properties = OFPI_CHANNEL_FULL | OFPI_CHANNEL_PUT | OFPI_CHANNEL_GET, .put = put,
+                      .get = get, .atomic = atomic},
+};

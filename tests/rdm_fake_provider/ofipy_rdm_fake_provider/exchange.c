@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "exchange.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_mutex_t exchange_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ofp_list ports = {&ports, &ports};
+static uint64_t last_number, steps, lose_at;
+
+/* --------------------------------------------------------------------------------- helpers that want the lock held */
+
+static void port_release_locked(struct rdmfake_port *port)
+{
+    if (--port->references == 0)
+        free(port);
+}
+
+static void line_release_locked(struct rdmfake_line *line)
+{
+    if (--line->references)
+        return;
+    port_release_locked(line->ends[0]);
+    port_release_locked(line->ends[1]);
+    free(line);
+}
+
+static void ring_locked(struct rdmfake_port *port)
+{
+    uint64_t one = 1;
+
+    if (!port->armed || port->rung)
+        return;
+    port->rung = write(port->doorbell, &one, sizeof(one)) == sizeof(one);
+}
+
+static void silence_locked(struct rdmfake_port *port)
+{
+    uint64_t ignored;
+
+    if (port->rung)
+        port->rung = read(port->doorbell, &ignored, sizeof(ignored)) < 0;
+}
+
+static struct rdmfake_port *find_locked(const struct rdmfake_address *address)
+{
+    for (struct ofp_list *node = ports.next; node != &ports; node = node->next) {
+        struct rdmfake_port *port = OFP_CONTAINER_OF(node, struct rdmfake_port, node);
+
+        if (memcmp(&port->address, address, sizeof(*address)) == 0)
+            return port;
+    }
+    return NULL;
+}
+
+static struct rdmfake_event *event_new(enum rdmfake_event_kind kind, const void *bytes, uint32_t length)
+{
+    struct rdmfake_event *event = calloc(1, sizeof(*event) + length);
+
+    if (!event)
+        return NULL;
+    event->kind = kind;
+    event->length = length;
+    if (length)
+        memcpy(event->bytes, bytes, length);
+    return event;
+}
+
+static void put_locked(struct rdmfake_line *line, int side, struct rdmfake_event *event)
+{
+    struct rdmfake_port *port = line->ends[side];
+
+    event->line = line;
+    event->side = side;
+    line->references++;
+    ofp_list_append(&port->inbox, &event->node);
+    ring_locked(port);
+}
+
+static void event_free_locked(struct rdmfake_event *event)
+{
+    line_release_locked(event->line);
+    free(event);
+}
+
+/* Both sides hear of it, behind whatever came before. */
+static void break_locked(struct rdmfake_line *line, int error)
+{
+    if (line->broken)
+        return;
+    line->broken = true;
+    for (int side = 0; side < 2; side++) {
+        struct rdmfake_event *event = line->ends[side]->open ? event_new(RDMFAKE_END, NULL, 0) : NULL;
+
+        if (!event)
+            continue;
+        event->error = error;
+        put_locked(line, side, event);
+    }
+}
+
+/* Whether this is the step at which a line is to be lost. */
+static bool step_locked(struct rdmfake_line *line)
+{
+    if (line->broken || ++steps != lose_at)
+        return false;
+    break_locked(line, ECONNRESET);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ ports */
+
+void rdmfake_lose_at(uint64_t step)
+{
+    pthread_mutex_lock(&exchange_lock);
+    steps = 0;
+    lose_at = step;
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+uint64_t rdmfake_steps(void)
+{
+    uint64_t count;
+
+    pthread_mutex_lock(&exchange_lock);
+    count = steps;
+    pthread_mutex_unlock(&exchange_lock);
+    return count;
+}
+
+int rdmfake_port_open(const struct rdmfake_address *address, bool any, int doorbell, const void *owner,
+                      struct rdmfake_port **result)
+{
+    struct rdmfake_port *port = calloc(1, sizeof(*port));
+    int error = 0;
+
+    if (!port)
+        return -ENOMEM;
+    port->address = *address;
+    port->doorbell = doorbell;
+    port->owner = owner;
+    port->references = 1;
+    port->open = port->listening = true;
+    ofp_list_init(&port->inbox);
+    pthread_mutex_lock(&exchange_lock);
+    port->number = ++last_number;
+    if (any)
+        snprintf(port->address.service, sizeof(port->address.service), "~%llu", (unsigned long long)port->number);
+    if (find_locked(&port->address))
+        error = -EADDRINUSE;
+    else
+        ofp_list_append(&ports, &port->node);
+    pthread_mutex_unlock(&exchange_lock);
+    if (error)
+        free(port);
+    else
+        *result = port;
+    return error;
+}
+
+void rdmfake_port_hush(struct rdmfake_port *port)
+{
+    pthread_mutex_lock(&exchange_lock);
+    if (port->listening)
+        ofp_list_remove(&port->node);
+    port->listening = false;
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+static void refuse_locked(struct rdmfake_line *line)
+{
+    struct rdmfake_event *event = line->ends[0]->open ? event_new(RDMFAKE_REFUSE, NULL, 0) : NULL;
+
+    if (event)
+        put_locked(line, 0, event);
+}
+
+void rdmfake_port_close(struct rdmfake_port *port)
+{
+    struct ofp_list *node;
+
+    rdmfake_port_hush(port);
+    pthread_mutex_lock(&exchange_lock);
+    port->open = false;
+    while ((node = ofp_list_pop(&port->inbox))) {
+        struct rdmfake_event *event = OFP_CONTAINER_OF(node, struct rdmfake_event, node);
+
+        if (event->kind == RDMFAKE_ASK)
+            refuse_locked(event->line);
+        event_free_locked(event);
+    }
+    port_release_locked(port);
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+void rdmfake_port_posted(struct rdmfake_port *port)
+{
+    pthread_mutex_lock(&exchange_lock);
+    port->posted++;
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+struct rdmfake_event *rdmfake_port_take(struct rdmfake_port *port)
+{
+    struct ofp_list *node;
+
+    pthread_mutex_lock(&exchange_lock);
+    node = ofp_list_pop(&port->inbox);
+    if (!node)
+        silence_locked(port);
+    pthread_mutex_unlock(&exchange_lock);
+    return node ? OFP_CONTAINER_OF(node, struct rdmfake_event, node) : NULL;
+}
+
+bool rdmfake_port_arm(struct rdmfake_port *port)
+{
+    bool armed;
+
+    pthread_mutex_lock(&exchange_lock);
+    port->armed = armed = ofp_list_empty(&port->inbox);
+    pthread_mutex_unlock(&exchange_lock);
+    return armed;
+}
+
+void rdmfake_port_disarm(struct rdmfake_port *port)
+{
+    pthread_mutex_lock(&exchange_lock);
+    port->armed = false;
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+void rdmfake_port_silence(struct rdmfake_port *port)
+{
+    pthread_mutex_lock(&exchange_lock);
+    silence_locked(port);
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+void rdmfake_forget(void)
+{
+    /* Another thread of the parent may have held the lock. What it guarded belongs to the parent's objects. */
+    pthread_mutex_init(&exchange_lock, NULL);
+    ofp_list_init(&ports);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ lines */
+
+struct rdmfake_line *rdmfake_line_ask(struct rdmfake_port *port, const struct rdmfake_address *address,
+                                      const uint8_t *hello, size_t length, int *error)
+{
+    struct rdmfake_line *line = calloc(1, sizeof(*line));
+    struct rdmfake_event *event = event_new(RDMFAKE_ASK, hello, (uint32_t)length);
+    struct rdmfake_port *other;
+
+    *error = line && event ? 0 : -ENOMEM;
+    pthread_mutex_lock(&exchange_lock);
+    other = find_locked(address);
+    if (!*error && !other)
+        *error = -ECONNREFUSED;
+    if (!*error) {
+        line->ends[0] = port;
+        line->ends[1] = other;
+        port->references++;
+        other->references++;
+        line->references = 1;
+        put_locked(line, 1, event);
+        step_locked(line);
+    }
+    pthread_mutex_unlock(&exchange_lock);
+    if (!*error)
+        return line;
+    free(event);
+    free(line);
+    return NULL;
+}
+
+struct rdmfake_line *rdmfake_line_hold(struct rdmfake_line *line)
+{
+    pthread_mutex_lock(&exchange_lock);
+    line->references++;
+    pthread_mutex_unlock(&exchange_lock);
+    return line;
+}
+
+void rdmfake_line_release(struct rdmfake_line *line)
+{
+    pthread_mutex_lock(&exchange_lock);
+    line_release_locked(line);
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+bool rdmfake_line_has_end(struct rdmfake_line *line, int side)
+{
+    bool listening;
+
+    pthread_mutex_lock(&exchange_lock);
+    listening = line->ends[side]->listening;
+    pthread_mutex_unlock(&exchange_lock);
+    return listening;
+}
+
+/* From one's own port nothing gets lost. */
+static bool is_own(enum rdmfake_event_kind kind)
+{
+    return kind == RDMFAKE_SENT || kind == RDMFAKE_MOVED || kind == RDMFAKE_PROBED || kind == RDMFAKE_CLOSED;
+}
+
+int rdmfake_line_put(struct rdmfake_line *line, int side, enum rdmfake_event_kind kind, int error, void *cookie,
+                     const void *bytes, uint32_t length)
+{
+    struct rdmfake_event *event = event_new(kind, bytes, length);
+    struct rdmfake_port *port = line->ends[side];
+    int result = 0;
+
+    if (!event)
+        return -ENOMEM;
+    event->error = error;
+    event->flag = error != 0;
+    event->cookie = cookie;
+    if (is_own(kind))
+        event->path = line->paths[side];
+    pthread_mutex_lock(&exchange_lock);
+    if (!is_own(kind))
+        step_locked(line);
+    if (kind == RDMFAKE_PACKET && !line->broken && port->open && !port->posted)
+        result = -ENOBUFS;
+    if (result || !port->open || (!is_own(kind) && (line->broken || line->closed[side]))) {
+        /* Lost on its way; the end of the line is told by itself. */
+        free(event);
+    } else {
+        port->posted -= kind == RDMFAKE_PACKET;
+        put_locked(line, side, event);
+    }
+    pthread_mutex_unlock(&exchange_lock);
+    return result;
+}
+
+bool rdmfake_line_lose_here(struct rdmfake_line *line)
+{
+    bool lost;
+
+    pthread_mutex_lock(&exchange_lock);
+    lost = line->broken || step_locked(line);
+    pthread_mutex_unlock(&exchange_lock);
+    return lost;
+}
+
+void rdmfake_line_close(struct rdmfake_line *line, int side, struct ofpi_path *path)
+{
+    struct rdmfake_event *closed = event_new(RDMFAKE_CLOSED, NULL, 0);
+
+    pthread_mutex_lock(&exchange_lock);
+    line->closed[side] = true;
+    break_locked(line, ECONNRESET);
+    if (closed && line->ends[side]->open) {
+        closed->path = path;
+        put_locked(line, side, closed);
+    } else {
+        free(closed);
+    }
+    line_release_locked(line);
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+void rdmfake_event_free(struct rdmfake_event *event)
+{
+    pthread_mutex_lock(&exchange_lock);
+    event_free_locked(event);
+    pthread_mutex_unlock(&exchange_lock);
+}
