@@ -16,6 +16,8 @@ DEFAULTS = {
                 "provider": None,  # None: as ofipy.open() chooses
                 "queue": "256 MiB",  # bytes that a connection may have on their way before a write waits
                 "linger": "10 s",  # how long a close waits for what is on its way
+                "keep": "1 GiB",  # bytes of memory that frames came in, kept for the next ones
+                "keep-for": "2 minutes",  # and how long
             }
         }
     }

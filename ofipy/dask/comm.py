@@ -13,7 +13,6 @@ import dask.config
 from dask.utils import parse_bytes, parse_timedelta
 from distributed.comm.core import Comm, CommClosedError
 from distributed.comm.utils import from_frames, to_frames
-from distributed.protocol.utils import host_array
 
 from ofipy._base.errors import Again, FabricError
 from ofipy._discovery.av import Peer
@@ -128,7 +127,7 @@ class OFI(Comm):
         if head is None:
             self._said_goodbye = True
             return None
-        rest = [host_array(size) for size in head.following]
+        rest = [self._hub.memory.take(size) for size in head.following]
         tag = wire.tag(wire.Kind.FRAMES, self._number)
         waiting = [endpoint.trecv_into(each, self._peer, tag=tag) for each in rest]
         for request in waiting:

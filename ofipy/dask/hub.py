@@ -25,6 +25,7 @@ from ofipy._completion.aio import Poller
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
 from ofipy.dask import wire
+from ofipy.dask.memory import FrameMemory
 
 __all__ = ["Hub"]
 
@@ -58,6 +59,7 @@ class Hub:
 
     def __init__(self, endpoint: Endpoint[Any]) -> None:
         self.endpoint = endpoint
+        self.memory = FrameMemory()
         self._next = random.randrange(wire.NUMBERS)
         self._users = 0
         self._ended: list[_Ended] = []

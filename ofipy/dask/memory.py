@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory for large frames, used again once nobody has what came in it.
+
+Where memory is fresh, the system finds and clears pages while they are written for the first time. That takes as long
+as the bytes take to come, and many times as long in a virtual machine whose host has to find them too.
+"""
+
+import asyncio
+import time
+import weakref
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import dask.config
+import numpy as np
+import numpy.typing as npt
+from dask.utils import parse_bytes, parse_timedelta
+from distributed.protocol.utils import host_array
+from distributed.system import MEMORY_LIMIT
+
+__all__ = ["LEAST", "FrameMemory"]
+
+LEAST = 1 << 20
+"""Bytes from which on a frame's memory is kept; shorter ones an allocator has at hand."""
+_SHARE = 16  # of the machine's memory, or of what the process may have: one part of so many is kept at most
+
+
+@dataclass(eq=False, slots=True)
+class _Kept:
+    memory: npt.NDArray[np.uint8]
+    since: float = field(default_factory=time.monotonic)
+
+
+class FrameMemory:
+    """Memory of one event loop's frames.
+
+    Made and asked within the loop. Frames are let go by whichever thread, or run of the garbage collector, drops the
+    last reference; a deque takes that without a lock.
+    """
+
+    def __init__(self) -> None:
+        self._limit = min(parse_bytes(dask.config.get("distributed.comm.ofi.keep")), MEMORY_LIMIT // _SHARE)
+        self._seconds = parse_timedelta(dask.config.get("distributed.comm.ofi.keep-for"))
+        self._kept: deque[_Kept] = deque()  # oldest first
+        self._loop = weakref.ref(asyncio.get_running_loop())
+        self._sweeps = False
+
+    @property
+    def kept(self) -> int:
+        """Bytes that nobody uses."""
+        return sum(each.memory.nbytes for each in tuple(self._kept))
+
+    def take(self, size: int) -> memoryview:
+        """Memory of that many bytes, which comes back when the last reference to the result has gone."""
+        if size < LEAST or size > self._limit:
+            return memoryview(host_array(size))
+        memory = self._find(size)
+        frame = memory[:size]
+        weakref.finalize(frame, self._come_back, memory).atexit = False
+        return frame.data
+
+    def _find(self, size: int) -> npt.NDArray[np.uint8]:
+        fitting = (each for each in tuple(self._kept) if size <= each.memory.nbytes <= size + size // 4)
+        best = min(fitting, key=lambda each: each.memory.nbytes, default=None)
+        if best is None:
+            return np.empty(size, np.uint8)
+        self._kept.remove(best)
+        return best.memory
+
+    def _come_back(self, memory: npt.NDArray[np.uint8]) -> None:
+        self._kept.append(_Kept(memory))
+        with suppress(IndexError):  # other threads let go as well
+            while self.kept > self._limit:
+                self._kept.popleft()
+        loop = self._loop()
+        if loop is not None:
+            with suppress(RuntimeError):  # closed
+                loop.call_soon_threadsafe(self._see_to_sweep)
+
+    def _see_to_sweep(self) -> None:
+        loop = self._loop()
+        if loop is not None and not self._sweeps:
+            self._sweeps = True
+            loop.call_later(self._seconds, self._drop_old)
+
+    def _drop_old(self) -> None:
+        self._sweeps = False
+        oldest = time.monotonic() - self._seconds
+        while self._kept and self._kept[0].since <= oldest:
+            self._kept.popleft()
+        if self._kept:
+            self._see_to_sweep()
