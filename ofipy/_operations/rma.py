@@ -79,8 +79,9 @@ def read(
     InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
         When an argument is wrong, or `remote` does not grant reading; nothing was started.
     """
-    if flags is None and timeout is None:
-        request = _at_once(self, _READ, into, peer, remote, complete)
+    if flags is None and timeout is None and type(remote) is RemoteRegion and remote._rights & READS:
+        bits = 0 if complete is None else complete_flags(complete)
+        request: Request | None = self._poster.rma(self, _READ, into, peer, remote._segment, bits)
         if request is not None:
             return request
     return _start(self, _READ, into, peer, remote, None, complete, flags, timeout)
@@ -127,8 +128,15 @@ def write(
     InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
         When an argument is wrong, or `remote` does not grant writing; nothing was started.
     """
-    if data is None and flags is None and timeout is None:
-        request = _at_once(self, _WRITE, buffer, peer, remote, complete)
+    if (
+        data is None
+        and flags is None
+        and timeout is None
+        and type(remote) is RemoteRegion
+        and remote._rights & WRITES
+    ):
+        bits = 0 if complete is None else complete_flags(complete)
+        request: Request | None = self._poster.rma(self, _WRITE, buffer, peer, remote._segment, bits)
         if request is not None:
             return request
     return _start(self, _WRITE, buffer, peer, remote, data, complete, flags, timeout)
@@ -203,16 +211,6 @@ def post_write(
 
 
 # how
-
-
-def _at_once(
-    self: Initiator, op: int, buffer: Any, peer: int, remote: Any, complete: str | None
-) -> Request | None:
-    """One piece on each side, all arguments right; None when it is not so, and nothing was started."""
-    if type(remote) is not RemoteRegion or _RIGHTS[op] & ~remote._rights:
-        return None
-    bits = complete_flags(complete) if complete is not None else 0
-    return self._poster.rma(self, op, buffer, peer, remote._segment, bits)  # type: ignore[no-any-return]
 
 
 def _record(
