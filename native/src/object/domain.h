@@ -101,6 +101,7 @@ struct ofpi_domain {
     _Atomic bool look_wanted;        /* likewise: something that was posted waits for a round of progress */
     bool in_progress;                /* provider callbacks may not start another round */
     bool no_room;                    /* the last round left operations that wait for room at a transport */
+    uint64_t room_ticks;             /* while no_room: when one of them last got some, or the first began to wait */
     struct ofp_list to_flush;        /* endpoints, by flush_node: to be flushed before the domain is let go */
     bool endpoints_armed;            /* every endpoint was armed and nothing disarmed them since */
     uint32_t armed_queues;           /* queues whose user sleeps on their descriptor */

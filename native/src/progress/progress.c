@@ -2,6 +2,9 @@
 /* One round of progress over a domain, and the two halves of going to sleep: arm and disarm. */
 #include "progress/progress.h"
 
+#include <sched.h>
+#include <time.h>
+
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/reactor.h"
@@ -17,6 +20,10 @@
 /* Without room at the transport no descriptor becomes readable: look again after this long (ns). */
 #define BACKLOG_PAUSE 200000
 
+/* Longer than a receiver that polls keeps its senders waiting for some room: 25 to 50 µs. */
+#define STANDSTILL_TICKS 100000
+#define STANDSTILL_PAUSE 50000 /* ns */
+
 static int poll_kernel(struct ofpi_domain *domain)
 {
     int events = ofpi_reactor_poll(&domain->reactor);
@@ -30,6 +37,7 @@ static int poll_kernel(struct ofpi_domain *domain)
 int ofpi_progress(struct ofpi_domain *domain, bool kernel)
 {
     struct ofp_list *node, *following;
+    bool had_no_room = domain->no_room;
     int events = 0;
 
     OFPI_CHECK(ofpi_domain_is_held(domain));
@@ -45,7 +53,11 @@ int ofpi_progress(struct ofpi_domain *domain, bool kernel)
 
         events += endpoint->base.ops->progress(&endpoint->base);
         if (__builtin_expect(!ofp_list_empty(&endpoint->backlogged), 0)) {
-            events += domain->upper->post_backlogs(endpoint);
+            int posted = domain->upper->post_backlogs(endpoint);
+
+            events += posted;
+            if (posted || !had_no_room)
+                domain->room_ticks = domain->round_ticks;
             domain->no_room |= !ofp_list_empty(&endpoint->backlogged);
         }
         if (__builtin_expect(endpoint->held_back, 0))
@@ -62,6 +74,24 @@ int ofpi_progress(struct ofpi_domain *domain, bool kernel)
     if (__builtin_expect(!ofp_list_empty(&domain->due), 0))
         events += domain->upper->start_due(domain);
     return events;
+}
+
+/*
+ * The receiver may have to run before there is room, or a sender that lost the processor in the middle of its post, behind
+ * which the receiver cannot look. Among many that share a processor that sender has its turn only when they sleep: who
+ * yields does not move those forward that have used up their share. And who writes to the same receiver gets its part of
+ * what room there is.
+ */
+void ofpi_domain_leave_full(struct ofpi_domain *domain)
+{
+    struct timespec pause = {.tv_nsec = STANDSTILL_PAUSE};
+    bool standstill = domain->round_ticks - domain->room_ticks > STANDSTILL_TICKS;
+
+    ofpi_domain_leave(domain);
+    if (standstill)
+        nanosleep(&pause, NULL);
+    else
+        sched_yield();
 }
 
 static uint64_t next_deadline(const struct ofpi_domain *domain)

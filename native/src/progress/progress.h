@@ -3,8 +3,6 @@
 #ifndef OFPI_PROGRESS_H
 #define OFPI_PROGRESS_H
 
-#include <sched.h>
-
 #include "base/check.h"
 #include "object/domain.h"
 #include "progress/flush.h"
@@ -30,18 +28,15 @@ static inline void ofpi_domain_leave(struct ofpi_domain *domain)
         ofpi_domain_rearm(domain);
     ofpi_lock_release(&domain->lock);
 }
-/*
- * The same behind a poll that the program repeats until it finds something. Where a transport had no room for all that waits, the
- * processor is given to others. One of them may have to run before there is room: the receiver, or a sender that lost the
- * processor in the middle of its post. And who writes to the same receiver gets its share of what room there is.
- */
+/* The same where a transport had no room for all that waits: the processor is given to others. */
+void ofpi_domain_leave_full(struct ofpi_domain *domain);
+/* The same behind a poll that the program repeats until it finds something. */
 static inline void ofpi_domain_leave_polled(struct ofpi_domain *domain)
 {
-    bool no_room = domain->no_room;
-
-    ofpi_domain_leave(domain);
-    if (__builtin_expect(no_room, 0))
-        sched_yield();
+    if (__builtin_expect(domain->no_room, 0))
+        ofpi_domain_leave_full(domain);
+    else
+        ofpi_domain_leave(domain);
 }
 
 #endif
