@@ -48,7 +48,7 @@ fabtests_all() { # 5 repetitions say whether it works; the standard set takes as
     fabtests all shm 114
     fabtests all tcp 145
     fabtests all link 114
-    OFIPY_LIBFABRIC=$(bundled_libfabric) fabtests quick ofi:tcp 84
+    OFIPY_LIBFABRIC=$(bundled_libfabric) fabtests all ofi:tcp 127
 }
 
 jobs_suite() { # under the launchers of two wheels, which in one environment would overwrite each other's programs
