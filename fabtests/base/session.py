@@ -105,24 +105,30 @@ class Session:
             self._lasting.callback(self.oob.close)
         self._open_endpoint()
 
-    def reopen(self) -> None:
-        """Close the endpoint, and open and meet anew; the TCP connection stays."""
+    def reopen(self, *, ready: bool = True) -> None:
+        """Close the endpoint, and open and meet anew; the TCP connection stays.
+
+        Parameters
+        ----------
+        ready : bool
+            Whether a client first waits for the server's word over that connection.
+        """
         self._stack.close()
         self.sent = self.received = 0
         self._peer = None
         self._posted.clear()
-        self._open_endpoint()
+        self._open_endpoint(ready=ready)
 
-    def _open_endpoint(self) -> None:
+    def _open_endpoint(self, *, ready: bool = True) -> None:
         if self.options.ep_type == "msg":
             self._open_connected()
         else:
-            self._open_unconnected()
+            self._open_unconnected(ready=ready)
         if self.program.meet:
             self.meet()
 
-    def _open_unconnected(self) -> None:
-        if self.oob is not None and self.client:
+    def _open_unconnected(self, *, ready: bool) -> None:
+        if self.oob is not None and self.client and ready:
             self.oob.ready()
         self._owner = self._stack.enter_context(
             ofipy.open(**self._where(), ep_type=self.options.ep_type, caps=self.program.caps)
@@ -258,9 +264,15 @@ class Session:
         self.send(pattern(1))
         return peer
 
-    def next_client(self) -> None:
-        """Server of several clients: meet the next one."""
-        if self.out_of_band_address:
+    def next_client(self, *, reconnects: bool = True) -> None:
+        """Server of several clients: meet the next one.
+
+        Parameters
+        ----------
+        reconnects : bool
+            Whether it comes by a TCP connection of its own.
+        """
+        if self.out_of_band_address and reconnects:
             assert self.oob is not None
             self.oob.accept()
             self.oob.ready()

@@ -22,9 +22,9 @@ def run(session: Session) -> None:
     """The server serves as many clients as the client plays."""
     for number in range(session.options.connections):
         if number and session.client:
-            session.reopen()
+            session.reopen(ready=False)
         elif number:
-            session.next_client()
+            session.next_client(reconnects=False)
         play(session)
         session.passed(f"client {number}")
 

@@ -59,12 +59,13 @@ resmgmt_test
 unmap_mem -I 20
 multi_ep -e rdm -v -E
 multi_ep -e rdm -v -A -Q -E
-multi_ep -e msg -v -E
 shared_ctx --no-tx-shared-ctx --no-rx-shared-ctx
+shared_ctx -e msg --no-tx-shared-ctx
 flood
 flood -b
 flood -e msg
 rdm_multi_client -C 3 -I 5
+rdm_multi_client -C 3 -I 5 -b
 cm_data
 """.strip().splitlines()
 
