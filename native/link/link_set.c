@@ -133,7 +133,7 @@ static int ask(struct candidate *candidate, char *text, size_t text_size)
     return kept || !why ? 0 : refuse(text, text_size, candidate->name, why);
 }
 
-/* Those that are available; the text says what is missing. */
+/* Those that are available; the text says what is missing. Why a device is, which nobody asked for, need not be found out. */
 static int ask_all(struct candidates *all, bool chosen, char *text, size_t text_size)
 {
     char why[OFP_TEXT_MAX] = "";
@@ -142,15 +142,16 @@ static int ask_all(struct candidates *all, bool chosen, char *text, size_t text_
     text[0] = 0;
     for (uint32_t i = 0; i < all->count; i++) {
         size_t used = strlen(text);
-        int result = ask(&all->each[i], why, sizeof(why));
+        bool matters = chosen || strcmp(all->each[i].name, DEVICES) != 0;
+        int result = ask(&all->each[i], why, matters ? sizeof(why) : 1);
 
         if (result && chosen) {
             snprintf(text, text_size, "%s", why);
             return result;
         }
-        if (!all->each[i].count)
+        if (!all->each[i].count && matters)
             snprintf(text + used, text_size - used, "%s%s: %.200s", used ? "; " : "", all->each[i].name, why);
-        else if (kept++ < i)
+        else if (all->each[i].count && kept++ < i)
             all->each[kept - 1] = all->each[i];
         why[0] = 0;
     }

@@ -102,6 +102,22 @@ def test_without_a_device() -> None:
 
 
 @needs_module
+@without_device
+def test_the_libraries_are_loaded_for_who_asks_why() -> None:
+    """Opening an endpoint of link does not, which takes a quarter of the time."""
+    script = """
+import ofipy
+maps = lambda: open("/proc/self/maps").read()
+with ofipy.open(provider="link"):
+    assert "_verbs." in maps()
+    assert "libibverbs" not in maps() and "librdmacm" not in maps()
+(report,) = (each for each in ofipy.getinfo(provider="verbs", explain=True) if each.provider == "verbs")
+assert "libibverbs" in maps() or "is not found" in report.reason, report.reason
+"""
+    subprocess.run([sys.executable, "-P", "-c", script], timeout=60, check=True)
+
+
+@needs_module
 def test_parameters() -> None:
     ofipy.getinfo(explain=True)
     found = {each.name: each for each in ofipy.parameters() if each.name.startswith("OFIPY_VERBS_")}

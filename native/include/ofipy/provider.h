@@ -250,7 +250,8 @@ struct ofp_provider {
     const struct ofp_param *params; /* ended by a NULL name; NULL: none */
     /*
      * Fill up to `max` infos, best first; returns how many. None and a text that says why and what to do when the
-     * provider cannot run here. No lock is held; may be called from any thread; may take milliseconds.
+     * provider cannot run here; why need not be found out where `text_size` is 1, since nobody will read it. No lock is
+     * held; may be called from any thread; may take milliseconds.
      */
     int (*getinfo)(struct ofp_info *infos, int max, char *text, size_t text_size);
     /*

@@ -12,8 +12,7 @@
 #define DEVICES "/sys/class/infiniband"
 #define SOFT_ROCE "rdma link add rxe0 type rxe netdev eth0"
 
-/* The first device that the kernel has; false: none. */
-static bool kernel_device(char *name, size_t size)
+bool verbs_kernel_device(char *name, size_t size)
 {
     DIR *folder = opendir(DEVICES);
     struct dirent *entry;
@@ -70,7 +69,7 @@ void verbs_obstacle(char *text, size_t text_size)
 
     if (list && count)
         of_device(list[0], text, text_size);
-    else if (kernel_device(name, sizeof(name)))
+    else if (verbs_kernel_device(name, sizeof(name)))
         snprintf(text, text_size,
                  "libibverbs has no driver for the device %s: install ibverbs-providers (Debian, Ubuntu) or rdma-core "
                  "(Fedora, RHEL), and modprobe ib_uverbs",

@@ -2,7 +2,11 @@
 #ifndef VERBS_OBSTACLE_H
 #define VERBS_OBSTACLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/* The first device that the kernel has; false: none. Needs none of the libraries. */
+bool verbs_kernel_device(char *name, size_t size);
 
 /* Why no port can be used, and what to do. The libraries are loaded. */
 void verbs_obstacle(char *text, size_t text_size);
