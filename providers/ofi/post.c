@@ -357,6 +357,16 @@ static int peek(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     return OFP_POST_PENDING;
 }
 
+/* A provider without room for data on its wire would leave them out, and one with less send a part. */
+static int check_data(const struct ofp_endpoint *endpoint, const struct ofp_operation *op)
+{
+    uint64_t room = endpoint->info->cq_data_size;
+
+    if (!room)
+        return -EOPNOTSUPP;
+    return room >= sizeof(op->data) || op->data >> 8 * room == 0 ? 0 : -EOVERFLOW;
+}
+
 int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
@@ -370,6 +380,12 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
         return -EOPNOTSUPP;
     if (is_atomic(op)) {
         int result = bridge_atomic_check(endpoint, transfer);
+
+        if (result)
+            return result;
+    }
+    if (transfer->op->flags & OFP_REMOTE_CQ_DATA) {
+        int result = check_data(endpoint, transfer->op);
 
         if (result)
             return result;
