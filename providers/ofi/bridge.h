@@ -96,6 +96,7 @@ struct bridge_block {
 
 struct bridge_slab;
 struct bridge_neighbour;
+struct bridge_rooms;
 
 /* What libfabric reported of one operation. */
 struct bridge_event {
@@ -115,6 +116,7 @@ struct bridge_endpoint {
     struct lf_cq *cq;
     struct lf_av *av;
     struct bridge_neighbour *neighbour; /* owned; NULL: its transport needs none */
+    struct bridge_rooms *rooms;         /* for datagrams, owned; NULL: libfabric matches messages */
     struct ofp_watch watch;             /* the queue's descriptor, -1: none */
     bool connects;                      /* is a struct bridge_msg */
     bool flushed;                       /* connects: operations came back undone, so the connection is over */

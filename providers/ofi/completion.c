@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridge.h"
+#include "rooms.h"
 #include "ofipy/iov.h"
 
 #define ENTRIES 16
@@ -85,6 +85,10 @@ static void handle(struct ofp_endpoint *endpoint, struct lf_cq_entry *entry, uin
     struct bridge_endpoint *self = bridge_endpoint_of(endpoint);
     struct ofp_peer *source = NULL;
 
+    if (__builtin_expect(self->rooms != NULL, 0) && bridge_is_room(self->rooms, entry->op_context)) {
+        bridge_room_arrived(endpoint, entry, address, error);
+        return;
+    }
     if (entry->flags & (LF_RECV | remote) && endpoint->info->caps & OFP_CAP_SOURCE)
         source = bridge_sender(endpoint, entry, address);
     if (__builtin_expect(entry->flags & remote && !error, 0)) {

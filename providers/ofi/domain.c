@@ -167,7 +167,7 @@ int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
     self->fabric = opened->fabric;
     self->domain = opened->domain;
     self->data_takes_receives = (self->info->mode | self->info->rx_attr->mode) & LF_MODE_RX_CQ_DATA;
-    self->untagged = !(domain->info->caps & OFP_CAP_TAGGED);
+    self->untagged = domain->info->ep_types == OFP_EP_MSG && !(domain->info->caps & OFP_CAP_TAGGED);
     error = domain->info->ep_types == OFP_EP_MSG ? open_events(domain, text, text_size) : 0;
     if (error) {
         bridge_opened_release(opened);
@@ -178,7 +178,9 @@ int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
     self->peeks = peeks(self);
     self->misreads_atomics = strcmp(self->info->fabric_attr->prov_name, "sm2") == 0;
     self->confuses_sources = confuses_sources(self);
-    self->levels = bridge_completion_levels(self->library, domain->info);
+    /* A datagram's completion says that the system has taken it, and nothing ever says more. */
+    self->levels = domain->info->ep_types == OFP_EP_DGRAM ? LF_TRANSMIT_COMPLETE
+                                                          : bridge_completion_levels(self->library, domain->info);
     /* Only now some of the info shows; nobody else has seen this copy of it yet. */
     domain->info->wait_fd = domain->info->wait_fd && has_descriptor(self);
     domain->info->provider_data[1] = (uintptr_t)self;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "bridge.h"
+#include "rooms.h"
 
 #define MILLISECOND 1000000ull
 /* How long closing waits for sends of which nothing is heard. */
@@ -107,6 +107,8 @@ static int open_objects(struct ofp_endpoint *endpoint, struct lf_info *info)
     bridge_regions_join(endpoint);
     bridge_sender_open(endpoint);
     error = bridge_neighbour_join(endpoint);
+    if (!error && endpoint->info->ep_types == OFP_EP_DGRAM)
+        error = bridge_rooms_open(endpoint);
     return error ? error : bridge_queue_watch(endpoint);
 }
 
@@ -131,6 +133,8 @@ void bridge_endpoint_let_go(struct ofp_endpoint *endpoint)
     self->ep = NULL;
     self->av = NULL;
     self->cq = NULL;
+    bridge_rooms_free(self->rooms);
+    self->rooms = NULL;
     bridge_slabs_free(self->slabs);
     self->slabs = NULL;
     self->free_blocks = NULL;

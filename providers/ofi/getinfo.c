@@ -100,6 +100,29 @@ static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+static const struct {
+    enum lf_ep_type theirs;
+    uint32_t ours;
+} endpoint_types[] = {{LF_EP_RDM, OFP_EP_RDM}, {LF_EP_MSG, OFP_EP_MSG}, {LF_EP_DGRAM, OFP_EP_DGRAM}};
+
+#define ENDPOINT_TYPES (sizeof(endpoint_types) / sizeof(endpoint_types[0]))
+
+static uint32_t our_type(enum lf_ep_type type)
+{
+    for (size_t i = 0; i < ENDPOINT_TYPES; i++)
+        if (endpoint_types[i].theirs == type)
+            return endpoint_types[i].ours;
+    return 0;
+}
+
+static enum lf_ep_type their_type(uint32_t type)
+{
+    for (size_t i = 0; i < ENDPOINT_TYPES; i++)
+        if (endpoint_types[i].ours == type)
+            return endpoint_types[i].theirs;
+    return LF_EP_UNSPEC;
+}
+
 static uint64_t remote_capabilities(const struct lf_info *info)
 {
     const uint64_t both_ways = LF_READ | LF_WRITE | LF_REMOTE_READ | LF_REMOTE_WRITE;
@@ -139,12 +162,22 @@ uint64_t bridge_segment_limit(const struct lf_info *info)
     return smaller(info->tx_attr->iov_limit, info->rx_attr->iov_limit);
 }
 
+/* The core matches what comes, and knows no bound on receives. */
+static void fill_datagrams(struct ofp_info *info)
+{
+    info->offloads_matching = 0;
+    info->rx_size = UINT64_MAX;
+    info->inject_size = smaller(info->inject_size, info->max_msg_size);
+    if (info->caps & OFP_CAP_SOURCE)
+        info->caps |= OFP_CAP_DIRECTED_RECV;
+}
+
 /* False: it cannot be one. Where endpoints receive from a context that others share, another info has those that do not. */
 static bool fill(const struct bridge_library *library, const struct lf_info *from, struct ofp_info *info)
 {
     *info = (struct ofp_info){
         .protocol_version = from->ep_attr->protocol_version,
-        .ep_types = from->ep_attr->type == LF_EP_MSG ? OFP_EP_MSG : OFP_EP_RDM,
+        .ep_types = our_type(from->ep_attr->type),
         .msg_order = from->tx_attr->msg_order & from->rx_attr->msg_order & LF_ORDER_MESSAGES,
         .max_msg_size = smaller(from->ep_attr->max_msg_size, INT64_MAX),
         .inject_size = larger(from->tx_attr->inject_size, BRIDGE_INJECT_SIZE),
@@ -175,6 +208,8 @@ static bool fill(const struct bridge_library *library, const struct lf_info *fro
     /* The true size shows when a domain is open. */
     if (info->ep_types == OFP_EP_MSG)
         info->max_private_data = LEAST_PRIVATE_DATA;
+    if (info->ep_types == OFP_EP_DGRAM)
+        fill_datagrams(info);
     /* A long message of its is read by the receiver, behind what came after it. */
     if (bridge_is_layered(from->fabric_attr->prov_name))
         info->msg_order &= OFP_ORDER_SAS;
@@ -230,7 +265,7 @@ static int mr_modes_for(const char *provider)
 /* Hints that ask for what `info` describes; NULL: out of memory. They are freed by libfabric: both use the C library. */
 static struct lf_info *hints_of(const struct bridge_library *library, const struct ofp_info *info)
 {
-    struct lf_info *hints = base_hints(library, info->ep_types == OFP_EP_MSG ? LF_EP_MSG : LF_EP_RDM);
+    struct lf_info *hints = base_hints(library, their_type(info->ep_types));
 
     if (!hints)
         return NULL;
@@ -344,6 +379,13 @@ static bool connects(const struct lf_info *each)
     return strcmp(name, "tcp") == 0 || strcmp(name, "verbs") == 0;
 }
 
+/* Whose datagrams are known to work: rooms for them are not registered, and have no prefix. The bound is what a packet carries. */
+static bool sends_datagrams(const struct lf_info *each)
+{
+    return strcmp(each->fabric_attr->prov_name, "udp") == 0 && !(each->domain_attr->mr_mode & LF_MR_LOCAL) &&
+           each->ep_attr->max_msg_size && each->ep_attr->max_msg_size <= UINT16_MAX && each->rx_attr->size;
+}
+
 /* One of libfabric's as one of ours; of a layered one the same in `asked`, if that is there. */
 static bool describe(const struct bridge_library *library, const struct lf_info *each, const struct lf_info *asked,
                      struct ofp_info *info)
@@ -354,6 +396,8 @@ static bool describe(const struct bridge_library *library, const struct lf_info 
         return false;
     if (info->ep_types == OFP_EP_MSG)
         return connects(each);
+    if (info->ep_types == OFP_EP_DGRAM)
+        return sends_datagrams(each);
     if (!bridge_is_layered(info->provider))
         return true;
     for (; asked; asked = asked->next)
@@ -390,26 +434,29 @@ static int collect(const struct bridge_library *library, const struct lf_info *l
 int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
     const struct bridge_library *library = bridge_library_get(text, text_size);
-    struct lf_info *lists[3] = {NULL, NULL, NULL};
-    int errors[3], count = 0;
+    struct lf_info *lists[4] = {NULL, NULL, NULL, NULL};
+    int errors[4], count = 0;
 
     if (!library)
         return 0;
     errors[0] = ask(library, LF_EP_RDM, 0, &lists[0]);
     errors[1] = ask(library, LF_EP_RDM, ASKED_OF_LAYERED, &lists[1]);
     errors[2] = ask(library, LF_EP_MSG, 0, &lists[2]);
+    errors[3] = ask(library, LF_EP_DGRAM, 0, &lists[3]);
     count = collect(library, lists[0], lists[1], infos, count, max);
     count = collect(library, lists[2], NULL, infos, count, max);
+    count = collect(library, lists[3], NULL, infos, count, max);
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         if (lists[i])
             library->freeinfo(lists[i]);
-    if (!count && (errors[0] == -ENOMEM || errors[2] == -ENOMEM))
+    if (!count && (errors[0] == -ENOMEM || errors[2] == -ENOMEM || errors[3] == -ENOMEM))
         return -ENOMEM;
-    if (!count && errors[0] && errors[2])
+    if (!count && errors[0] && errors[2] && errors[3])
         snprintf(text, text_size, "libfabric %u.%u offers nothing here: %s", library->version >> 16,
                  library->version & 0xffff, library->strerror(-errors[0]));
     else if (!count)
-        snprintf(text, text_size,
-                 "libfabric has no provider here with reliable messages (see fi_info -t FI_EP_RDM, -t FI_EP_MSG)");
+        snprintf(
+            text, text_size,
+            "libfabric has no provider here that can be taken (see fi_info -t FI_EP_RDM, -t FI_EP_MSG, -t FI_EP_DGRAM)");
     return count;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The bridge's tables and parameters. */
+#include <errno.h>
+
 #include "connection.h"
 #include "passive.h"
 
@@ -37,8 +39,36 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .disarm = bridge_endpoint_disarm,
 };
 
+/* All that a datagram may say is in its room: nothing is announced. */
+static void receive_start(struct ofp_endpoint *endpoint, struct ofp_receive *receive)
+{
+    (void)endpoint;
+    ofp_receive_complete(receive, EPROTO, 0);
+}
+
+static const struct ofp_endpoint_ops datagram_ops = {
+    .size = sizeof(struct ofp_endpoint_ops),
+    .endpoint_size = sizeof(struct bridge_endpoint),
+    .peer_size = sizeof(struct bridge_peer),
+    .open = bridge_endpoint_open,
+    .close = bridge_endpoint_close,
+    .name = bridge_endpoint_name,
+    .connect = bridge_peer_connect,
+    .peer_down = bridge_peer_down,
+    .peer_open = bridge_peer_open,
+    .peer_close = bridge_peer_close,
+    .eager_peers = true,
+    .post = bridge_post,
+    .receive_start = receive_start,
+    .progress = bridge_progress,
+    .arm = bridge_endpoint_arm,
+    .disarm = bridge_endpoint_disarm,
+};
+
 static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
 {
+    if (info->ep_types == OFP_EP_DGRAM)
+        return &datagram_ops;
     return info->ep_types == OFP_EP_MSG ? &bridge_msg_ops : &rdm_ops;
 }
 

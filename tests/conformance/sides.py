@@ -307,6 +307,9 @@ class Workers(Sides):
                 addresses = self._call(
                     [("open", self._target.side(number), options) for number in (0, 1)], START_SECONDS
                 )
+            if self._target.kind == "dgram":
+                # Who sends the first datagram may be faster, and a sender that is not in the vector then stays unknown.
+                self._call([("insert", addresses[1 - number]) for number in (0, 1)], START_SECONDS)
             calls = [
                 (
                     "run",
@@ -432,6 +435,9 @@ def _serve(connection: Connection) -> None:
             elif call[0] == "connect":
                 assert endpoint is not None
                 endpoint.connect(call[1]).wait(timeout=START_SECONDS)
+            elif call[0] == "insert":
+                assert endpoint is not None
+                endpoint.insert(call[1])
             elif call[0] == "run":
                 _, first, address, path, name, arguments = call
                 assert endpoint is not None

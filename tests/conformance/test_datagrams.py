@@ -31,12 +31,14 @@ def test_sizes_and_sources(open_endpoint: OpenEndpoint) -> None:
     here, there = open_endpoint(), open_endpoint()
     to_there, to_here = here.insert(there.address), there.insert(here.address)
     limit = here.info.max_msg_size
+    with_data = here.info.cq_data_size > 0
     for size in 0, 1, 255, 256, 257, limit - 1, limit:
         room = np.zeros(limit, np.uint8)
         receive = there.recv_into(room, to_here)
-        here.send(pattern(size, 3), to_there, data=size).wait(timeout=TIMEOUT)
+        data = size if with_data else None
+        here.send(pattern(size, 3), to_there, data=data).wait(timeout=TIMEOUT)
         message = receive.wait(timeout=TIMEOUT)
-        assert (message.length, message.source, message.data) == (size, to_here, size)
+        assert (message.length, message.source, message.data) == (size, to_here, data)
         assert np.array_equal(room[:size], pattern(size, 3))
 
 
@@ -50,6 +52,17 @@ def test_one_that_is_too_long_is_refused(open_endpoint: OpenEndpoint) -> None:
     receive = there.recv()
     here.send(b"short", peer).wait(timeout=TIMEOUT)
     assert receive.wait(timeout=TIMEOUT).data == b"short"
+
+
+def test_data_that_the_wire_has_no_room_for(open_endpoint: OpenEndpoint) -> None:
+    here, there = open_endpoint(), open_endpoint()
+    peer, room = here.insert(there.address), here.info.cq_data_size
+    # Refused, rather than left out or cut off.
+    with pytest.raises((ofipy.FabricError, OverflowError)):
+        here.send(b"never", peer, data=1 << 8 * room).wait(timeout=TIMEOUT)
+    receive = there.recv()
+    here.send(b"sent", peer).wait(timeout=TIMEOUT)
+    assert receive.wait(timeout=TIMEOUT).data == b"sent"
 
 
 def test_a_sender_that_is_not_known(open_endpoint: OpenEndpoint) -> None:

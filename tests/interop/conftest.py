@@ -22,10 +22,10 @@ Pair = tuple[ofipy.Endpoint, ofipy.Endpoint, ofipy.Peer, ofipy.Peer]
 
 
 def open_on_loopback(
-    provider: str, address_format: ofipy.AddressFormat = ofipy.AddressFormat.IPV4
+    provider: str, address_format: ofipy.AddressFormat = ofipy.AddressFormat.IPV4, *, ep_type: str = "rdm"
 ) -> ofipy.Endpoint:
     """An endpoint with a helper thread, since one test drives both sides."""
-    reports = ofipy.getinfo(provider=provider, ep_type="rdm", explain=True)
+    reports = ofipy.getinfo(provider=provider, ep_type=ep_type, explain=True)
     infos = [
         info
         for report in reports
