@@ -4,9 +4,10 @@
 Over a TCP connection of their own the two programs exchange addresses (length in 4 bytes, big-endian; number of the
 address format, 4 bytes in the host's order; the address; the server's first), and before each size "q" and "a", after
 it the number of messages received and "cnt ok". The messages are untagged; the last one each way is "fin". With
-``-e msg`` the only address is that of the server's listener.
+``-e msg`` the only address is that of the server's listener. Datagrams (``-e dgram``) are those of libfabric's ``udp``,
+which we reach through the bridge.
 
-As a program: ``python tests/interop/pingpong.py [-e rdm|msg] [HOST]``, without HOST the server of one client.
+As a program: ``python tests/interop/pingpong.py [-e rdm|msg|dgram] [HOST]``, without HOST the server of one client.
 """
 
 import argparse
@@ -20,6 +21,7 @@ TIMEOUT = 20
 PORT = 47592  # of fi_pingpong's control connection
 IB_UD = 11  # FI_ADDR_IB_UD, the addresses of verbs datagrams
 SIZES = [64, 256, 1024, 4096, 65536, 1048576]  # without -S
+DATAGRAM_SIZES = SIZES[:3]  # as far as a packet reaches
 
 
 def _receive(control: socket.socket, size: int) -> bytes:
@@ -34,7 +36,7 @@ def _receive(control: socket.socket, size: int) -> bytes:
 
 def _format_number(info: ofipy.Info) -> int:
     """As libfabric numbers what kind of address it is: those of IP as we do."""
-    return IB_UD if info.ep_type is ofipy.EndpointType.DGRAM else info.address_format.value
+    return IB_UD if info.protocol == "verbs-ud" else info.address_format.value
 
 
 def _send_name(control: socket.socket, endpoint: ofipy.Endpoint | ofipy.PassiveEndpoint) -> None:
@@ -113,20 +115,27 @@ def play(
     assert last[:4] == b"fin\0"
 
 
+def open_for(kind: str) -> ofipy.Endpoint:
+    """An endpoint on the wire that the program has."""
+    if kind == "dgram":
+        return ofipy.open(provider="ofi:udp", ep_type=kind, caps="msg")
+    return ofipy.open(provider="tcp", ep_type=kind)
+
+
 def serve(control: socket.socket, kind: str, sizes: list[int], iterations: int) -> None:
     """One client."""
     if kind == "msg":
         with ofipy.listen(provider="tcp") as listener, accept(control, listener) as endpoint:
             play(control, endpoint, None, server=True, sizes=sizes, iterations=iterations)
     else:
-        with ofipy.open(provider="tcp") as endpoint:
+        with open_for(kind) as endpoint:
             peer = meet(control, endpoint, server=True)
             play(control, endpoint, peer, server=True, sizes=sizes, iterations=iterations)
 
 
 def ask(control: socket.socket, kind: str, sizes: list[int], iterations: int) -> None:
     """One server."""
-    with ofipy.open(provider="tcp", ep_type=kind) as endpoint:
+    with open_for(kind) as endpoint:
         peer = None
         if kind == "msg":
             connect(control, endpoint)
@@ -137,19 +146,22 @@ def ask(control: socket.socket, kind: str, sizes: list[int], iterations: int) ->
 
 def main() -> None:
     """The program."""
-    parser = argparse.ArgumentParser(description="The other side of fi_pingpong, over ofipy's tcp.")
+    parser = argparse.ArgumentParser(
+        description="The other side of fi_pingpong, over ofipy's tcp and ofi:udp."
+    )
     parser.add_argument(
         "host", nargs="?", help="where fi_pingpong serves; default: serve one client of its kind"
     )
     parser.add_argument(
-        "-e", dest="kind", choices=("rdm", "msg"), default="rdm", help="type of the endpoints"
+        "-e", dest="kind", choices=("rdm", "msg", "dgram"), default="rdm", help="type of the endpoints"
     )
-    parser.add_argument("-S", dest="sizes", type=int, nargs="+", default=SIZES, help="as there")
+    parser.add_argument("-S", dest="sizes", type=int, nargs="+", help="as there")
     parser.add_argument("-I", dest="iterations", type=int, default=10, help="as there")
     parser.add_argument(
         "-p", dest="port", type=int, default=PORT, help="of the control connection (theirs: -B, -P)"
     )
     options = parser.parse_args()
+    sizes = options.sizes or (DATAGRAM_SIZES if options.kind == "dgram" else SIZES)
     if options.host is None:
         with socket.create_server(("", options.port)) as listener:
             control, _ = listener.accept()
@@ -157,8 +169,8 @@ def main() -> None:
         control = socket.create_connection((options.host, options.port), timeout=TIMEOUT)
     with control:
         started = time.perf_counter()
-        (serve if options.host is None else ask)(control, options.kind, options.sizes, options.iterations)
-        round_trips = len(options.sizes) * options.iterations
+        (serve if options.host is None else ask)(control, options.kind, sizes, options.iterations)
+        round_trips = len(sizes) * options.iterations
         print(f"{round_trips} round trips in {time.perf_counter() - started:.2f} s")
 
 

@@ -10,11 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 from conftest import open_on_loopback
-from pingpong import accept, connect, meet, play
+from pingpong import DATAGRAM_SIZES, SIZES, accept, connect, meet, play
 
 import ofipy
 
-SIZES = [64, 256, 1024, 4096, 65536, 1048576]
 ITERATIONS = 10
 PROGRAM = shutil.which("fi_pingpong")
 
@@ -22,7 +21,7 @@ needs_program = pytest.mark.skipif(PROGRAM is None, reason="fi_pingpong is not i
 
 
 def provider_of_program() -> str:
-    """The provider with this wire: 1.17 calls it net, since 1.18 it is tcp."""
+    """The provider with tcp's wire: 1.17 calls it net, since 1.18 it is tcp."""
     assert PROGRAM is not None
     version = subprocess.run(
         [PROGRAM.replace("fi_pingpong", "fi_info"), "--version"], capture_output=True, text=True, check=True
@@ -39,7 +38,7 @@ def free_port() -> int:
 def program(kind: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """It runs; at the end it has ended well by itself."""
     assert PROGRAM is not None
-    provider = provider_of_program() if kind == "rdm" else "tcp"
+    provider = {"rdm": provider_of_program(), "msg": "tcp", "dgram": "udp"}[kind]
     common = [PROGRAM, "-p", provider, "-e", kind, "-d", "lo", "-I", str(ITERATIONS)]
     process = subprocess.Popen(
         [*common, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -51,7 +50,7 @@ def program(kind: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         process.kill()
         process.communicate()
     assert process.returncode == 0, output
-    assert "1m" in output, output
+    assert ("1k" if kind == "dgram" else "1m") in output, output
 
 
 @contextmanager
@@ -90,6 +89,14 @@ def domain() -> Iterator[ofipy.Domain]:
 @pytest.fixture
 def endpoint() -> Iterator[ofipy.Endpoint]:
     opened = open_on_loopback("tcp")
+    yield opened
+    opened.fabric.close()
+
+
+@pytest.fixture
+def datagram() -> Iterator[ofipy.Endpoint]:
+    """Of the libfabric behind the bridge, while the program has one of its own."""
+    opened = open_on_loopback("ofi:udp", ep_type="dgram")
     yield opened
     opened.fabric.close()
 
@@ -134,3 +141,18 @@ def test_our_client_connects_to_their_listener(domain: ofipy.Domain) -> None:
         connect(control, client)
         play(control, client, None, server=False, sizes=SIZES, iterations=ITERATIONS)
     client.close()
+
+
+@needs_program
+def test_their_client_and_our_datagrams(datagram: ofipy.Endpoint) -> None:
+    with called() as (port, answer), program("dgram", "-c", "-P", port, "127.0.0.1"), answer() as control:
+        peer = meet(control, datagram, server=True)
+        play(control, datagram, peer, server=True, sizes=DATAGRAM_SIZES, iterations=ITERATIONS)
+
+
+@needs_program
+def test_our_datagrams_and_their_server(datagram: ofipy.Endpoint) -> None:
+    port = free_port()
+    with program("dgram", "-B", str(port)) as process, call(port, process) as control:
+        peer = meet(control, datagram, server=False)
+        play(control, datagram, peer, server=False, sizes=DATAGRAM_SIZES, iterations=ITERATIONS)
