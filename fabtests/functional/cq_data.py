@@ -4,13 +4,16 @@
 import rich_click as click
 
 from fabtests.base.memory import Memory, cq_data
-from fabtests.base.program import Program
+from fabtests.base.program import NotRun, Program
 from fabtests.base.session import Session
 
 
 def run(session: Session) -> None:
     """The client sends data, the server checks what its completion says."""
-    size, data = session.size, cq_data(session.endpoint.info)
+    info = session.endpoint.info
+    size, data = session.size, cq_data(info)
+    if not data:
+        raise NotRun(f"capability remote CQ data: {info.provider} carries none")
     if session.options.extra["operation"] == "writedata":
         memory = Memory(session)
         if session.client:

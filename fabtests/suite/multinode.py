@@ -41,13 +41,15 @@ PATTERNS: dict[str, Callable[[int], Pairs]] = {
 }
 
 
+def _caps(*, writes: bool) -> str:
+    return "msg|tagged|rma" if writes else "msg|tagged"
+
+
 class Node:
     """One process of the job."""
 
     def __init__(self, job: ofipy.Job, *, provider: str | None, size: int, writes: bool) -> None:
-        caps = "msg|tagged|rma" if writes else "msg|tagged"
-        if provider is not None and not ofipy.getinfo(provider=provider, caps=caps):
-            raise NotRun(f"capability {caps}: {provider} lacks it")
+        caps = _caps(writes=writes)
         self.job = job
         self.size = size
         self.endpoint = ofipy.open(provider=provider, caps=caps)
@@ -113,6 +115,9 @@ def multinode(
     timing: bool,
 ) -> None:
     """Run the patterns in a job, which is started here unless this process is in one already."""
+    caps = _caps(writes=kind == "rma")
+    if provider is not None and not ofipy.getinfo(provider=provider, caps=caps):
+        raise NotRun(f"capability {caps}: {provider} lacks it")
     job = ofipy.job()
     if job.launcher == "alone" and number > 1:
         job.close()
