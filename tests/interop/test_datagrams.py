@@ -150,3 +150,29 @@ def test_a_service_is_a_port() -> None:
         receive = served.recv()
         caller.send(b"hello", caller.insert(f"127.0.0.1:{port}")).wait(timeout=TIMEOUT)
         assert receive.wait(timeout=TIMEOUT).data == b"hello"
+
+
+def test_what_the_core_adds(endpoint: ofipy.Endpoint, stranger: socket.socket) -> None:
+    stranger.send(b"looked at")
+    deadline = time.monotonic() + TIMEOUT
+    while (found := endpoint.probe(tagged=False)) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert found.length == 9
+    assert endpoint.recv().wait(timeout=TIMEOUT).data == b"looked at"
+    messages = endpoint.recv_many(bytearray(4096))
+    for size in 3, 1000, 5:
+        stranger.send(bytes(size))
+        assert next(messages).length == size
+
+
+def test_a_shared_receive_context(endpoint: ofipy.Endpoint) -> None:
+    domain = endpoint.domain
+    context = domain.receive_context()
+    shared = [domain.endpoint(rx=context).enable() for _ in range(2)]
+    receives = [context.recv() for _ in shared]
+    for number, each in enumerate(shared):
+        endpoint.send(bytes([number]), endpoint.insert(each.address)).wait(timeout=TIMEOUT)
+    assert {bytes(receive.wait(timeout=TIMEOUT).data) for receive in receives} == {b"\0", b"\1"}
+    for each in shared:
+        each.close()
