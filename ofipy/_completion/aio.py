@@ -112,17 +112,20 @@ class Poller(PollerBase):
 
     def arm(self) -> float | None:
         """Have the queues wake the loop: seconds until it has to look by itself, 0: now, None: never."""
-        pause = None
+        pause, collected = None, False
         for notices in self.sources():
             if notices not in self.watched:
                 self._watch(notices)
         # What keeps them from being armed is news, or the program's own to read, so that only looking can tell.
         for notices in self.arm_all():
-            if not notices.collect():
+            if notices.collect():
+                collected = True
+            else:
                 pause = _UNREAD_PERIOD
                 # For other threads that sleep on its descriptor it stays readable as long as something is unread.
                 self.forget(notices)
-        return 0 if self.scheduled else pause
+        # Of a message that is only now on its way into memory the news lets nobody go on: arm once more.
+        return 0 if self.scheduled or collected else pause
 
     def _watch(self, notices: Notices) -> None:
         queue = notices.queue()
