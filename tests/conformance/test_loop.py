@@ -151,17 +151,21 @@ def test_quick_answers_do_not_keep_the_loop(sides: Sides, kind: str) -> None:
 def test_idle_loop_burns_nothing(ep: ofipy.Endpoint, kind: str, ticking: bool) -> None:
     """Nor does one that other things wake often."""
 
-    async def main() -> float:
-        receive = asyncio.ensure_future(result_of(ep.trecv(tag=1)))
-        await asyncio.sleep(0.05)
+    async def idle() -> float:
         begin, used = time.monotonic(), time.thread_time()
         while time.monotonic() - begin < 0.5:
             await asyncio.sleep(0.005 if ticking else 0.5)
-        used = time.thread_time() - used
+        return time.thread_time() - used
+
+    async def main() -> float:
+        receive = asyncio.ensure_future(result_of(ep.trecv(tag=1)))
+        await asyncio.sleep(0.05)
+        used = await idle()
         receive.cancel()
         return used
 
-    assert run_in(kind, main()) < (0.15 if ticking else 0.05)
+    # An emulated processor takes long for the ticks themselves.
+    assert run_in(kind, main()) < max(0.15 if ticking else 0.05, 3 * asyncio.run(idle()))
 
 
 def test_other_threads_wake_the_loop(ep: ofipy.Endpoint, kind: str) -> None:
