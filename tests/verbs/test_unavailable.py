@@ -93,7 +93,7 @@ def test_a_port_that_goes_down_is_told(caplog: pytest.LogCaptureFixture) -> None
         endpoint = domain.endpoint().enable()
         with link_down():
             deadline = time.monotonic() + 20
-            while "rxe0 port 1: " not in caplog.text:
+            while "rxe0 port 1 is down: " not in caplog.text:
                 assert time.monotonic() < deadline, caplog.text
                 domain.progress()
                 ofipy.getinfo(provider="verbs")  # which passes on what the library has logged
