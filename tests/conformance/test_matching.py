@@ -373,6 +373,7 @@ def send_three(side: Side) -> None:
     for size in DROPPED_SIZES:
         for _ in range(LOOKS):
             finish(*(side.ep.tsend(bytes(length), side.peer, tag=3) for length in (size, 4, 5)))
+    side.sync()  # what was sent may wait here to leave
 
 
 def drop_and_receive(side: Side) -> None:
@@ -389,6 +390,7 @@ def drop_and_receive(side: Side) -> None:
             while len(lengths) < 3:
                 lengths.append(finish(side.ep.trecv(side.peer, tag=3))[0].length)
             assert lengths == [size, 4, 5], f"{lengths} for {size} after {looks} looks"
+    side.sync()
 
 
 @pytest.mark.needs("core_matching")
