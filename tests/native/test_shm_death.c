@@ -97,12 +97,35 @@ static void test_last_words(void **state)
 
 /* ---------------------------------------------------------------------------------------------------------- closing */
 
+/*
+ * Sixteen, as many as the shorter ring has slots, or less: a slot may hold the question to a peer that was held up between
+ * claiming a slot and publishing it. Then what found no room is cancelled.
+ */
+static uint32_t send_sixteen(struct side *side, uint32_t peer, uint8_t (*buffer)[300])
+{
+    for (uint32_t sent = 0; sent < 16; sent++) {
+        struct ofp_completion row;
+
+        fill(buffer[sent], 60, sent);
+        post(side, tagged(OFP_TSEND, peer, sent, buffer[sent], 60, 1));
+        if (ofp_cq_read(side->cq, &row, 1) == 1) {
+            CHECK_EQUAL(row.error, 0);
+            continue;
+        }
+        CHECK(sent >= 14);
+        CHECK_EQUAL(ofp_cancel(side->endpoint, 1), 0);
+        CHECK_EQUAL(next_completion(side).error, ECANCELED);
+        return sent;
+    }
+    return 16;
+}
+
 /* What was sent before an orderly close arrives; then the peer is lost. With a ring too short for the farewell. */
 static void closing_process(struct shared *shared, uint32_t rank)
 {
     static uint8_t buffer[64][300];
     struct side side;
-    uint32_t peer;
+    uint32_t peer, sent;
 
     side_open(&side, shared, rank);
     meet_all(shared, 0);
@@ -111,12 +134,9 @@ static void closing_process(struct shared *shared, uint32_t rank)
         /* Meet first: the ring takes as many as it has slots. */
         post(&side, tagged(OFP_TRECV, peer, 100, buffer[0], 1, 1));
         completion_of(&side, 1);
-        for (uint32_t i = 0; i < 16; i++) {
-            fill(buffer[i], 60, i);
-            post(&side, tagged(OFP_TSEND, peer, i, buffer[i], 60, 1));
-            completion_of(&side, 1);
-        }
+        sent = send_sixteen(&side, peer, buffer);
         side_close(&side);
+        ofp_store_release(&shared->words[1], sent);
         ofp_store_release(&shared->words[0], 1);
         return;
     }
@@ -126,11 +146,12 @@ static void closing_process(struct shared *shared, uint32_t rank)
     completion_of(&side, 100);
     /* No progress until it is gone: the ring is full, and stays so. */
     wait_until(&shared->words[0], 1);
+    sent = ofp_load_acquire(&shared->words[1]);
     for (uint32_t i = 0; i < 17; i++) {
         struct ofp_completion row = next_completion(&side);
 
-        CHECK_EQUAL(row.error, row.context == 16 ? OFP_EPEERLOST : 0);
-        if (row.context < 16)
+        CHECK_EQUAL(row.error, row.context >= sent ? OFP_EPEERLOST : 0);
+        if (row.context < sent)
             check_filled(buffer[row.context], 60, (uint32_t)row.context);
     }
     CHECK_EQUAL(link_count(&side), 0);
