@@ -138,13 +138,16 @@ OPEN_MPI_OVER = {
 # MPICH keeps ranks of one host on shared memory unless told otherwise; the wheel's takes UCX before libfabric.
 MPI_OVER_TCP = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
 
-# Of its verbs, and of what makes RDM endpoints of it: Soft-RoCE has no completion queue of the size that it asks for.
+# Of its verbs, and of what makes RDM endpoints of it: Soft-RoCE has no completion queue of the size that it asks for,
+# and with its cache of registrations it finds the key of the same memory a second time, which it refuses.
 SMALL_QUEUES = {
     **dict.fromkeys(
         (f"FI_OFI_RXM_{name}_SIZE" for name in ("RX", "TX", "MSG_RX", "MSG_TX")),
         "64",
     ),
     **dict.fromkeys(("FI_VERBS_RX_SIZE", "FI_VERBS_TX_SIZE"), "128"),
+    "FI_UNIVERSE_SIZE": "16",  # its completion queue has room for so many peers
+    "FI_MR_CACHE_MAX_COUNT": "0",
 }
 # perftest polls without end; who sleeps in between is woken by the device, which is another figure.
 POLLING = {"OFIPY_SPIN_TIME": "1000000"}

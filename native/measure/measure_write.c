@@ -15,7 +15,7 @@
 #include "ofipy/ofp.h"
 
 #define ROWS 4
-#define LOOKS 256 /* at the memory between two at the queue, where a failed write would show */
+#define LOOKS 4096 /* at the memory between two at the queue, where a failed write would show */
 
 struct write_loop {
     const struct ofp_measure_attr *attr;

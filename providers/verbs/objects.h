@@ -197,7 +197,8 @@ struct verbs_pair {
     struct ibv_cq *cq;
     uint32_t transmit_depth, receive_depth;
     uint32_t inline_size;
-    /* The send queue, as a ring of those work requests that have not ended: `works[number % transmit_depth]`. */
+    /* The send queue, as a ring of those work requests that have not ended: `works[number & works_mask]`. */
+    uint32_t works_mask; /* a power of two less one: nothing divides on the way of a post */
     struct verbs_work **works;
     uint64_t head, tail;          /* numbers: of the next one, and of the oldest that has not ended */
     uint64_t signalled;           /* number behind the last one that will tell of its end */

@@ -46,7 +46,9 @@ int verbs_pair_open(struct verbs_endpoint *endpoint, char *text, size_t text_siz
     ofp_list_init(&pair->receives);
     pair->transmit_depth = endpoint->domain->settings.transmit_depth;
     pair->receive_depth = endpoint->domain->settings.receive_depth;
-    pair->works = calloc(pair->transmit_depth, sizeof(struct verbs_work *));
+    while (pair->works_mask + 1 < pair->transmit_depth)
+        pair->works_mask = 2 * pair->works_mask + 1;
+    pair->works = calloc(pair->works_mask + 1, sizeof(struct verbs_work *));
     result = pair->works ? create(endpoint) : -ENOMEM;
     if (!result)
         result = verbs_state_initialize(endpoint->domain, endpoint->id, pair->qp);

@@ -91,7 +91,7 @@ static void commit(struct verbs_pair *pair, struct ibv_send_wr *request, struct 
     if (chain->count)
         chain->requests[chain->count - 1].next = request;
     chain->count++;
-    pair->works[pair->head % pair->transmit_depth] = work;
+    pair->works[pair->head & pair->works_mask] = work;
     pair->head++;
     if (wanted)
         pair->wanted = pair->head;
@@ -387,7 +387,7 @@ int verbs_send_post(struct verbs_endpoint *endpoint, struct ofp_peer *peer, cons
 
 static struct verbs_work *take_oldest(struct verbs_pair *pair)
 {
-    uint64_t place = pair->tail++ % pair->transmit_depth;
+    uint64_t place = pair->tail++ & pair->works_mask;
     struct verbs_work *work = pair->works[place];
 
     pair->works[place] = NULL;
