@@ -73,6 +73,22 @@ def test_both_sides_shut_down_at_once(open_domain: OpenDomain, listener: ofipy.P
             left.wait(timeout=TIMEOUT)
 
 
+@pytest.mark.parametrize("attempt", range(5))
+def test_the_end_comes_behind_the_acceptance(
+    attempt: int, open_domain: OpenDomain, listener: ofipy.PassiveEndpoint
+) -> None:
+    domain = open_domain()
+    client = domain.endpoint().enable()
+    asked = client.connect(listener.address)
+    server = listener.wait(timeout=TIMEOUT).accept(data=b"welcome")
+    ended = server.shutdown()
+    assert asked.wait(timeout=TIMEOUT)[:7] == b"welcome"
+    ended.wait(timeout=TIMEOUT)
+    server.close()
+    client.shutdown().wait(timeout=TIMEOUT)
+    client.close()
+
+
 def test_an_end_that_does_not_come(listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint) -> None:
     server = connect(listener, client)
     unmatched = client.send(b"nobody receives it", complete="match")

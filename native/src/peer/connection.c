@@ -160,6 +160,7 @@ static int accept_request(struct ofpi_endpoint *endpoint, const void *data, size
     result = begin(endpoint, request->address, request->address_length);
     if (result)
         return result;
+    connection->accepted = true;
     result = endpoint->base.ops->accept(&connection->peer->base, data, length);
     /* It is answered, whatever came of that: a second answer has nobody to go to. */
     endpoint->base.request = 0;
@@ -417,6 +418,9 @@ void ofpi_connection_finish(struct ofpi_endpoint *endpoint)
     /* What was posted before the shutdown leaves first; progress comes by here again. */
     if (!ofp_list_empty(&peer->backlog))
         return;
+    /* Who was accepted hears of that first: the end before it would look like a refusal. */
+    if (peer->base.state == OFP_PEER_CONNECTING)
+        return;
     endpoint->ending = false;
     if (endpoint->base.ops->shutdown)
         result = endpoint->base.ops->shutdown(&peer->base);
@@ -446,7 +450,7 @@ int ofp_shutdown(struct ofp_endpoint *handle)
         result = -ENOTCONN;
     } else {
         connection->ending = true;
-        if (connection->peer->base.state == OFP_PEER_CONNECTING) {
+        if (connection->peer->base.state == OFP_PEER_CONNECTING && !connection->accepted) {
             /* No error: as ended here it counts as cancelled, and the request of the shutdown ends well. */
             ofpi_peer_lost(&connection->peer->base, 0, false, "shut down here");
         } else {

@@ -18,6 +18,7 @@ struct ofpi_connection {
     struct ofpi_connection_request *request; /* to be accepted; NULL: none */
     struct ofp_list waiting;                 /* requests of ofp_connection_request, by their node */
     struct ofp_list leaving;                 /* requests of ofp_shutdown_request, likewise */
+    bool accepted;                           /* the other side asked for it, and waits for the answer */
     bool made;                               /* it was up, whatever came later */
     bool ending;                             /* ofp_shutdown was called */
     int end_error;                           /* what those requests end with */
