@@ -84,6 +84,9 @@ def run_sets(
             bar.advance(task)
             if outcome.result == "failed":
                 bar.console.print(f"failed: {outcome.entry}: {outcome.reason}")
+            elif not bar.console.is_terminal:  # a log shows no bar
+                words = outcome.result.replace("_", " ")
+                bar.console.print(f"{words}: {outcome.entry} ({outcome.seconds:.1f} s)")
 
         outcomes = run_all(entries, provider, hosts=hosts, limit=limit, jobs=jobs, tell=tell)
     if strict:
