@@ -54,7 +54,7 @@ static void say_rdm(struct handshake *self, uint8_t type, uint8_t byte, bool ide
 {
     struct far *far = &self->other->far;
     uint8_t bytes[TCP_RDM_IDENTIFIED_SIZE];
-    bool asks = far->says_who && !identified && type == TCP_CONNRESP;
+    bool asks = far->says_who && !self->other->connector && !identified && type == TCP_CONNRESP;
 
     tcp_rdm_encode(rdm, bytes);
     memset(bytes + TCP_RDM_SIZE, byte & 7, OFP_IDENTITY_SIZE);
