@@ -133,7 +133,7 @@ size_t tcp_header_size(const struct tcp_header *header)
     return TCP_HEADER_BASE + words * 8 + (part->remote ? header->remote_count * (size_t)REMOTE_SIZE : 0);
 }
 
-size_t tcp_header_encode(const struct tcp_header *header, uint8_t id, bool swapped, uint8_t bytes[TCP_HEADER_MAX])
+size_t tcp_header_encode(const struct tcp_header *header, uint8_t id, bool swapped, uint8_t *bytes)
 {
     const struct parts *part = &parts[header->op];
     size_t size = tcp_header_size(header);

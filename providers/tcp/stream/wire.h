@@ -149,7 +149,7 @@ static inline uint64_t tcp_atomic_payload(const struct tcp_header *header)
 /* Length of the header that these values need. */
 size_t tcp_header_size(const struct tcp_header *header);
 /* `id`: the running number that debug builds of libfabric ask for. Returns the length. */
-size_t tcp_header_encode(const struct tcp_header *header, uint8_t id, bool swapped, uint8_t bytes[TCP_HEADER_MAX]);
+size_t tcp_header_encode(const struct tcp_header *header, uint8_t id, bool swapped, uint8_t *bytes);
 
 /* How many bytes of header there are, from the first TCP_HEADER_BASE of them; 0: none that can be. */
 static inline size_t tcp_header_length(const uint8_t *bytes)
