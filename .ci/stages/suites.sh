@@ -16,7 +16,8 @@ stress() {
 
 instructions() { # of a native send and receive, beside earlier commits
     command -v valgrind >/dev/null || apt_install valgrind
-    pip install -qq meson meson-python ninja 'cffi>=2.1' 'numpy>=2.0'
+    # The last one is what earlier commits need beside these.
+    pip install -qq meson meson-python ninja 'cffi>=2.1' 'numpy>=2.0' platformdirs
     python3 -m tests.instructions
 }
 
