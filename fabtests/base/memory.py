@@ -6,7 +6,7 @@ from typing import Any
 
 import ofipy
 from fabtests.base.out_of_band import BLOCK
-from fabtests.base.session import SYNC_BYTES, Session
+from fabtests.base.session import SYNC_BYTES, Bytes, Session
 
 __all__ = ["CQ_DATA", "Memory", "cq_data", "pack_key", "unpack_key"]
 
@@ -44,33 +44,59 @@ def _is_padding(data: bytes) -> bool:
 
 
 class Memory:
-    """One region on each side: room for what comes, and behind it what goes.
+    """Memory on each side: room for what comes, and behind it what goes.
 
-    Both sides compute the same layout: it follows from the sizes and the window.
+    One region where the device takes it whole, else a region for each half: Soft-RoCE refuses a GiB, which a window of
+    the longest messages has.
+
+    Parameters
+    ----------
+    session : Session
+        Where both sides have met.
+    places : int, optional
+        How many of the longest messages there is room for; default: a window of them, as the programs in C have it.
+        Where the other side reads, it has to compute the same.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, places: int | None = None) -> None:
         session.require("rma")
         options = session.options
         self._session = session
-        room = max(options.sizes.longest, BLOCK)
-        self.half = -(-(room * options.window + SYNC_BYTES) // _ALIGNMENT) * _ALIGNMENT
+        room = max(options.sizes.longest, BLOCK) * (places or options.window)
+        self.half = -(-(room + SYNC_BYTES) // _ALIGNMENT) * _ALIGNMENT
         self.bytes = session.buffer(2 * self.half)
         self.rx, self.tx = self.bytes[: self.half], self.bytes[self.half :]
-        self.region = session.endpoint.register(
-            self.bytes, access=ofipy.Access.LOCAL | ofipy.Access.REMOTE_READ | ofipy.Access.REMOTE_WRITE
-        )
+        try:
+            self._regions = [self._register(self.bytes)]
+        except ofipy.NoMemory:
+            self._regions = [self._register(self.rx), self._register(self.tx)]
         self.data = cq_data(session.endpoint.info)
-        self.remote = self._exchange()
+        self.remote, self._remote_tx = self._exchange()
         self._seen = 0
 
-    def _exchange(self) -> ofipy.RemoteRegion:
-        session = self._session
-        session.send(pack_key(self.region))
-        remote = unpack_key(session.take().tobytes(), 2 * self.half)
+    def _register(self, memory: Bytes) -> ofipy.Region:
+        access = ofipy.Access.LOCAL | ofipy.Access.REMOTE_READ | ofipy.Access.REMOTE_WRITE
+        return self._session.endpoint.register(memory, access=access)
+
+    def _exchange(self) -> tuple[ofipy.RemoteRegion, ofipy.RemoteRegion]:
+        """The peer's incoming and outgoing half."""
+        session, (first, *more) = self._session, self._regions
+        session.send(b"".join([pack_key(first), *(bytes(each.remote) for each in more)]))
+        said = session.take().tobytes()
         session.post()
         session.sync()
-        return remote
+        handles = said[_KEY.size :]
+        if not _is_padding(handles) and _KEY.unpack(said[: _KEY.size])[1] == self.half:
+            middle = len(handles) // 2
+            rx, tx = (ofipy.RemoteRegion.from_bytes(each) for each in (handles[:middle], handles[middle:]))
+            return rx, tx
+        whole = unpack_key(said, 2 * self.half)
+        return whole[: self.half], whole[self.half :]
+
+    def outgoing(self, offset: int) -> tuple[ofipy.Region, int]:
+        """A place of the outgoing half as records name it: its region, and where in that."""
+        region = self._regions[-1]
+        return region, offset + (self.half if len(self._regions) == 1 else 0)
 
     def write(self, offset: int, size: int, *, data: bool = False, **more: Any) -> ofipy.Request:
         """Start a write of our outgoing half to the same place of the peer's incoming one."""
@@ -83,12 +109,9 @@ class Memory:
 
     def read(self, offset: int, size: int) -> ofipy.Request:
         """Start a read of the peer's outgoing half into our incoming one."""
-        session, begin = self._session, self.half + offset
+        session, end = self._session, offset + size
         return session.endpoint.read(
-            self.rx[offset : offset + size],
-            session.peer,
-            self.remote[begin : begin + size],
-            timeout=session.limit,
+            self.rx[offset:end], session.peer, self._remote_tx[offset:end], timeout=session.limit
         )
 
     def take_data(self, count: int) -> None:

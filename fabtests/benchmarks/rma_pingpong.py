@@ -10,7 +10,7 @@ from fabtests.base.timing import every_size
 
 def run(session: Session) -> None:
     """Every size."""
-    memory = Memory(session)
+    memory = Memory(session, places=1)
     every_size(session, lambda session, size: pingpong(session, memory, size))
 
 

@@ -40,7 +40,8 @@ def write(
     """The record of a write to the start of the peer's memory."""
     record = session.domain.operations(1)
     record["op"], record["peer"] = Op.WRITE, int(session.peer)
-    record["region"], record["offset"], record["length"] = memory.region.id, memory.half + offset, size
+    region, begin = memory.outgoing(offset)
+    record["region"], record["offset"], record["length"] = region.id, begin, size
     record["remote_key"], record["remote_offset"] = memory.remote.key, memory.remote.offset
     return record
 

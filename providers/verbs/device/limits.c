@@ -21,8 +21,9 @@ void verbs_limits_memlock(char *text, size_t text_size)
 
     getrlimit(RLIMIT_MEMLOCK, &limit);
     if (limit.rlim_cur == RLIM_INFINITY)
-        snprintf(text, text_size,
-                 "RLIMIT_MEMLOCK is unlimited, so the machine or its device has no more memory for it");
+        snprintf(
+            text, text_size,
+            "RLIMIT_MEMLOCK is unlimited, so the machine has no more memory for it, or its device takes no region as long");
     else
         snprintf(
             text, text_size,
