@@ -192,6 +192,14 @@ class TestPage:
         for words in ("Against the earlier result", "Where a peer is ahead", "Who did not take part"):
             assert words in page
 
+    def test_a_bar_on_a_key_is_told_with_its_value(self) -> None:
+        from fabtests.compare.report.page import bars_of
+
+        crowd = row("fan-in", "batch", 8, 2e6, mpi4py=1e6) | {"jain": 0.94}
+        crowd["bars"] = [{"peer": None, "limit": 0.95, "at_least": True, "met": False, "key": "jain"}]
+        (bar,) = bars_of({"rows": [crowd]})
+        assert (bar["limit"], bar["value"], bar["met"]) == ("≥ 0.95 jain", 0.94, False)
+
     def test_it_says_where_a_peer_is_ahead(self) -> None:
         from fabtests.compare.report.page import behind
 

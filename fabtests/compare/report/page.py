@@ -28,18 +28,19 @@ def times_as_good(row: Row, ratio: float) -> float:
 def bars_of(document: dict[str, Any]) -> list[dict[str, Any]]:
     """Every bar with what it is judged by, those that are missed first."""
     order = {False: 0, None: 1, True: 2}
-    found = [
-        {
-            "row": row_name(row),
-            "limit": f"{'≥' if bar['at_least'] else '≤'} {bar['limit']:.3g} × {bar['peer']}",
-            "ratio": row["peers"].get(bar["peer"], {}).get("ratio"),
-            "met": bar["met"],
-            "why": row["peers"].get(bar["peer"], {}).get("note", f"{bar['peer']} did not take part"),
-        }
-        for row in document["rows"]
-        for bar in row["bars"]
-    ]
+    found = [judged(row, bar) for row in document["rows"] for bar in row["bars"]]
     return sorted(found, key=lambda bar: order[bar["met"]])
+
+
+def judged(row: Row, bar: dict[str, Any]) -> dict[str, Any]:
+    """A bar on the ratio to a peer, or on a key of the row, and what it is judged by."""
+    limit = f"{'≥' if bar['at_least'] else '≤'} {bar['limit']:.3g}"
+    shown = {"row": row_name(row), "met": bar["met"], "why": ""}
+    if key := bar.get("key"):
+        return shown | {"limit": f"{limit} {key}", "value": row.get(key)}
+    peer = row["peers"].get(bar["peer"], {})
+    why = peer.get("note", f"{bar['peer']} did not take part")
+    return shown | {"limit": f"{limit} × {bar['peer']}", "value": peer.get("ratio"), "why": why}
 
 
 def behind(document: dict[str, Any]) -> list[dict[str, Any]]:
