@@ -203,6 +203,7 @@ struct verbs_pair {
     uint64_t head, tail;          /* numbers: of the next one, and of the oldest that has not ended */
     uint64_t signalled;           /* number behind the last one that will tell of its end */
     uint64_t wanted;              /* number behind the last one whose end somebody waits for */
+    uint64_t farewell;            /* number behind the last work request of all; 0: there will be more */
     struct verbs_work *long_work; /* of many pieces, some not posted yet; nothing passes it */
     struct verbs_work *free_works;
     struct verbs_chain chain;

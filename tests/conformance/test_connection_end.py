@@ -89,6 +89,22 @@ def test_the_end_comes_behind_the_acceptance(
     client.close()
 
 
+@pytest.mark.parametrize("attempt", range(5))
+def test_what_has_come_was_sent(
+    attempt: int, open_domain: OpenDomain, listener: ofipy.PassiveEndpoint
+) -> None:
+    """Its receiver closes at once, which may come before the acknowledgement."""
+    for _ in range(10):
+        client = open_domain().endpoint().enable()
+        server = connect(listener, client)
+        received = server.recv_into(bytearray(8))
+        sent = client.send(b"the last", complete="transmit")
+        received.wait(timeout=TIMEOUT)
+        server.close()
+        sent.wait(timeout=TIMEOUT)
+        client.close()
+
+
 def test_an_end_that_does_not_come(listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint) -> None:
     server = connect(listener, client)
     unmatched = client.send(b"nobody receives it", complete="match")

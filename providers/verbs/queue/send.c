@@ -423,28 +423,28 @@ void verbs_send_failed(struct verbs_endpoint *endpoint, uint64_t number, int err
         work_ended(endpoint, work, error, provider_error);
 }
 
+/* A write of nothing, which no key is needed for, ends after all before it. */
+static void post_farewell(struct verbs_endpoint *endpoint)
+{
+    struct ibv_send_wr *request = next_request(endpoint);
+
+    request->opcode = IBV_WR_RDMA_WRITE;
+    request->wr.rdma.remote_addr = 0;
+    request->wr.rdma.rkey = 0;
+    commit(&endpoint->pair, request, NULL, true);
+    endpoint->pair.farewell = endpoint->pair.head;
+    verbs_send_flush(endpoint);
+}
+
 bool verbs_sends_are_over(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;
-    struct ibv_send_wr *request;
 
-    if (!pair->qp || (pair->tail == pair->head && !pair->long_work))
+    if (!pair->qp)
         return true;
-    if (pair->signalled == pair->head || pair->long_work)
-        return false;
-    if (pair->chain.count) {
-        pair->wanted = pair->head;
-        verbs_send_flush(endpoint);
-    } else if (room(pair)) {
-        /* A write of nothing, which no key is needed for, ends after all before it. */
-        request = next_request(endpoint);
-        request->opcode = IBV_WR_RDMA_WRITE;
-        request->wr.rdma.remote_addr = 0;
-        request->wr.rdma.rkey = 0;
-        commit(pair, request, NULL, true);
-        verbs_send_flush(endpoint);
-    }
-    return false;
+    if (!pair->farewell && !pair->long_work && room(pair))
+        post_farewell(endpoint);
+    return pair->farewell && pair->tail >= pair->farewell;
 }
 
 void verbs_sends_drop(struct verbs_endpoint *endpoint)

@@ -15,8 +15,9 @@ void verbs_send_failed(struct verbs_endpoint *endpoint, uint64_t number, int err
 /* Go on with what has more pieces than there was room for. Returns whether it did something. */
 bool verbs_send_continue(struct verbs_endpoint *endpoint);
 /*
- * Whether everything that was posted has arrived. If not, see to it that its end will be told, also that of what
- * needs no telling otherwise.
+ * Whether everything that was posted has arrived; the first call says farewell to the other side, and nothing is posted any more.
+ * Who left without an answer to that could take its device away between a message and its acknowledgement, and the other side's
+ * sends, which came, would end with an error.
  */
 bool verbs_sends_are_over(struct verbs_endpoint *endpoint);
 /* The queue is gone: forget what was in it. */
