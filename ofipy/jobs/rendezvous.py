@@ -123,10 +123,11 @@ def _is_here(host: str) -> bool:
 @contextmanager
 def _quiet(endpoint: Endpoint[Domain]) -> Iterator[None]:
     """Without the warnings of who asks until somebody is there; the error at the end says what was wrong."""
-    log, mark = logging.getLogger(f"ofipy.{endpoint.provider}"), f"endpoint {endpoint.id} lost peer "
+    log = logging.getLogger(f"ofipy.{endpoint.provider}")
+    marks = tuple(f"endpoint {endpoint.id} {what} peer " for what in ("waits for", "lost"))
 
     def is_of_others(record: logging.LogRecord) -> bool:
-        return not record.getMessage().startswith(mark)
+        return not record.getMessage().startswith(marks)
 
     log.addFilter(is_of_others)
     try:
@@ -260,14 +261,20 @@ class Rendezvous:
             self._endpoint.tsend(
                 self._run.write(kind, self._nonce, body), peer, tag=ASK_TAG, complete="delivery"
             ).wait(timeout=deadline.left())
-            blob = bytes(coming.wait(timeout=deadline.left()).data)
+            while True:
+                blob = bytes(coming.wait(timeout=deadline.left()).data)
+                answer = self._run.read(blob)
+                if not isinstance(answer, Message):
+                    return refusal_of(blob)
+                if answer.nonce != self._nonce:
+                    return None
+                # Who was slow to answer a greeting has been greeted again, and answers each.
+                if kind is Kind.GREETING or answer.kind is not Kind.WELCOME:
+                    return answer
+                coming = self._endpoint.trecv(peer, tag=ANSWER_TAG)
         except BaseException:
             coming.cancel()
             raise
-        answer = self._run.read(blob)
-        if isinstance(answer, Message):
-            return answer if answer.nonce == self._nonce else None
-        return refusal_of(blob)
 
     def _check(self, answer: Message | Why | None) -> Message:
         """The answer of our server, unless it refuses."""

@@ -81,6 +81,16 @@ def test_the_server_may_come_last(join: Join, key: bytes | None, caplog: pytest.
     assert "lost peer" not in "".join(record.getMessage() for record in caplog.records if record.levelno > 20)
 
 
+def test_a_late_welcome_is_no_answer_to_a_fence(join: Join) -> None:
+    """A process that was not answered in time greets again, and is answered twice."""
+    members = [join(0), join(1)]
+    for member in members:
+        again = member._run.write(Kind.GREETING, member._nonce, {"rank": member.rank, "size": 2})
+        member._endpoint.tsend(again, member._peer, tag=ASK_TAG, complete="delivery").wait(timeout=10)
+    for _ in range(2):
+        assert fence_all(members) == [{"0": b"of 0", "1": b"of 1"}] * 2
+
+
 def test_another_job_at_the_port_is_passed_by(join: Join) -> None:
     first = join(0, run="another job")
     members = [join(0), join(1)]
