@@ -19,6 +19,7 @@ enum { KIND_MSG = 1, KIND_KEY = 2, KIND_ASKS = 4, KIND_STOCK = 8 };
 struct other {
     struct far far;
     bool connector, heard; /* its request or answer */
+    bool answered;         /* or it may have: what it says is a stream then */
 };
 
 struct handshake {
@@ -41,7 +42,7 @@ static void begin(struct other *other, int fd, bool connector)
     other->far.fd = fd;
     other->far.lenient = other->far.extended = true;
     other->connector = connector;
-    other->heard = false;
+    other->heard = other->answered = false;
 }
 
 static uint16_t port_of(const struct handshake *self)
@@ -49,12 +50,13 @@ static uint16_t port_of(const struct handshake *self)
     return (uint16_t)(FIRST_PORT + (self->other - self->others) / 2);
 }
 
-/* With an identity, whether or not that was asked for; or the question for it. */
-static void say_rdm(struct handshake *self, uint8_t type, uint8_t byte, bool identified, const struct tcp_rdm *rdm)
+/* With an identity, whether or not that was asked for; or the question for it: then true. */
+static bool say_rdm(struct handshake *self, uint8_t type, uint8_t byte, bool identified, const struct tcp_rdm *rdm)
 {
     struct far *far = &self->other->far;
     uint8_t bytes[TCP_RDM_IDENTIFIED_SIZE];
-    bool asks = far->says_who && !self->other->connector && !identified && type == TCP_CONNRESP;
+    bool may_ask = !self->other->connector && !self->other->answered;
+    bool asks = far->says_who && may_ask && !identified && type == TCP_CONNRESP;
 
     tcp_rdm_encode(rdm, bytes);
     memset(bytes + TCP_RDM_SIZE, byte & 7, OFP_IDENTITY_SIZE);
@@ -63,6 +65,9 @@ static void say_rdm(struct handshake *self, uint8_t type, uint8_t byte, bool ide
     /* The other side's request follows. */
     if (asks)
         self->other->heard = false;
+    else
+        self->other->answered = true;
+    return asks;
 }
 
 static void say_control(struct handshake *self)
@@ -73,19 +78,21 @@ static void say_control(struct handshake *self)
     uint8_t type = byte & 3 ? types[byte & 3] : (self->other->connector ? TCP_CONNREQ : TCP_CONNRESP);
     struct tcp_rdm rdm = {.version = byte >> 2 & 1 ? 0x81 : 1, .port = port_of(self), .pid = byte >> 3 & 1};
     size_t begin = far->out_end;
+    bool asks = false;
 
     far->swapped = byte & 16;
     memset(private_data, 'p', sizeof(private_data));
     far->says_who = twist & 8;
     if (twist & 1)
         rdm.port = take(&self->input) & 1 ? 0 : NETWORK_PORT;
-    if (twist & 2)
-        far_control(far, type, byte & 32, byte & 64, private_data, take(&self->input));
-    else if (self->kind & KIND_MSG)
-        far_control(far, type, byte & 32, byte & 64, private_data, 5);
-    else
-        say_rdm(self, type, byte, twist & 16, &rdm);
-    if (twist & 4 && begin < far->out_end) {
+    if (!(twist & 2) && !(self->kind & KIND_MSG)) {
+        asks = say_rdm(self, type, byte, twist & 16, &rdm);
+    } else {
+        far_control(far, type, byte & 32, byte & 64, private_data, twist & 2 ? take(&self->input) : 5);
+        self->other->answered = true;
+    }
+    /* A question with another byte could be an answer. */
+    if (twist & 4 && !asks && begin < far->out_end) {
         size_t place = begin + take(&self->input) % (far->out_end - begin);
 
         far->out[place] = take(&self->input);
@@ -126,6 +133,7 @@ static void say_noise(struct handshake *self)
     far_put(&self->other->far, self->input.data, length);
     self->input.data += length;
     self->input.size -= length;
+    self->other->answered = true;
     /* It may have been in an earlier answer. */
     self->proven |= length >= TCP_PROOF_SIZE;
 }
