@@ -81,6 +81,19 @@ guest_rdma_sanitized() {
     [ ! -d "$work/guest" ] || python3 .ci/check_junit.py --least 40 "$work/guest/sanitized.xml"
 }
 
+guest_fabtests() { # the programs as users run them; emulated, those of the standard set take minutes each
+    local report=$work/guest/fabtests.xml
+    if [ ! -d "$work/guest" ]; then
+        echo "skipped: this machine cannot have a guest"
+        return 0
+    fi
+    # A window of the longest messages is a GiB on each side.
+    in_guest --timeout 3600 --memory 5000 --modules "$rdma_modules" --share "$work/guest" -- \
+        tests/verbs/soft-roce sh -c "cd / && exec python3 -P -m fabtests run quick -p verbs -T 300 --junit '$report'"
+    python3 .ci/check_junit.py --name "fabtests quick over verbs" --least 93 \
+        --allow '^endpoint type ' --allow '^capability ' "$report"
+}
+
 two_hosts() { # each a guest
     if [ ! -d "$work/guest" ]; then
         echo "skipped: this machine cannot have a guest"
