@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -13,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from . import machine
 from .channel import Channel
 from .kernel import newest
-from .tools import obstacle
+from .tools import GuestError, obstacle
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,6 +78,43 @@ def test_newest_kernel() -> None:
     names = ["6.1.0-56-amd64", "6.12.9+deb12-amd64", "6.12.10+deb12-amd64", "6.12.11+deb12-amd64-unsigned"]
     assert newest([*names, "6.13+deb13-cloud-amd64", "amd64", "download-x"]) == "6.12.10+deb12-amd64"
     assert newest(["cloud-amd64"]) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "failures", "boots"),
+    [
+        (machine.EndedError, machine.BOOTS - 1, machine.BOOTS),
+        (machine.EndedError, machine.BOOTS, machine.BOOTS),
+        (GuestError, 1, 1),  # it had all of its time
+    ],
+)
+def test_who_ends_while_booting_is_switched_on_again(
+    monkeypatch: pytest.MonkeyPatch, kind: type[GuestError], failures: int, boots: int
+) -> None:
+    switched_on = []
+
+    class Emulated(contextlib.AbstractContextManager["Emulated"]):
+        def __init__(self, *arguments: object) -> None:
+            switched_on.append(self)
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def boot(self, seconds: float) -> None:
+            if len(switched_on) <= failures:
+                raise kind("of this boot")
+
+        def finish(self) -> int:
+            return 7
+
+    monkeypatch.setattr(machine, "Machine", Emulated)
+    hardware = machine.Hardware(Path("image"), 1, 1, ())
+    if failures < boots:
+        assert machine.run(hardware, "tcg", 3, "token", 90) == 7
+    else:
+        with pytest.raises(kind):
+            machine.run(hardware, "tcg", 3, "token", 90)
+    assert len(switched_on) == boots
 
 
 @pytest.mark.usefixtures("_installed")
