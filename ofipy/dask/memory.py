@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 import dask.config
 import numpy as np
-import numpy.typing as npt
 from dask.utils import parse_bytes, parse_timedelta
 from distributed.protocol.utils import host_array
 from distributed.system import MEMORY_LIMIT
@@ -28,7 +27,7 @@ _SHARE = 16  # of the machine's memory, or of what the process may have: one par
 
 @dataclass(eq=False, slots=True)
 class _Kept:
-    memory: npt.NDArray[np.uint8]
+    memory: memoryview
     since: float = field(default_factory=time.monotonic)
 
 
@@ -56,19 +55,20 @@ class FrameMemory:
         if size < LEAST or size > self._limit:
             return memoryview(host_array(size))
         memory = self._find(size)
-        frame = memory[:size]
+        # Not a slice of an array: numpy lets a view of a view refer to the array that owns the memory, past the frame.
+        frame = np.frombuffer(memory, np.uint8, size)
         weakref.finalize(frame, self._come_back, memory).atexit = False
         return frame.data
 
-    def _find(self, size: int) -> npt.NDArray[np.uint8]:
+    def _find(self, size: int) -> memoryview:
         fitting = (each for each in tuple(self._kept) if size <= each.memory.nbytes <= size + size // 4)
         best = min(fitting, key=lambda each: each.memory.nbytes, default=None)
         if best is None:
-            return np.empty(size, np.uint8)
+            return np.empty(size, np.uint8).data
         self._kept.remove(best)
         return best.memory
 
-    def _come_back(self, memory: npt.NDArray[np.uint8]) -> None:
+    def _come_back(self, memory: memoryview) -> None:
         self._kept.append(_Kept(memory))
         with suppress(IndexError):  # other threads let go as well
             while self.kept > self._limit:

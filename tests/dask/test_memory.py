@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pickle
 import threading
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import dask.config
 import numpy as np
 import pytest
+from distributed.protocol import deserialize, serialize
 
 from ofipy.dask.memory import LEAST, FrameMemory
 
@@ -21,6 +25,45 @@ def within(seconds: str = "10 minutes", keep: str = "1 GiB") -> dict[str, str]:
 
 def address(frame: memoryview) -> int:
     return int(np.frombuffer(frame, np.uint8).ctypes.data)
+
+
+def deserialized(frame: memoryview) -> Any:
+    header, frames = serialize(np.arange(len(frame), dtype=np.uint8))
+    assert len(frames) == 1
+    frame[:] = memoryview(frames[0])
+    return deserialize(header, [frame])
+
+
+def unpickled(frame: memoryview) -> Any:
+    pickled = pickle.dumps(np.zeros(len(frame), np.uint8), protocol=5, buffer_callback=lambda _: None)
+    return pickle.loads(pickled, buffers=[frame])
+
+
+VIEWS: dict[str, Callable[[memoryview], Any]] = {
+    "memoryview": lambda frame: frame[LEAST:],
+    "memoryview of an array": lambda frame: np.asarray(frame)[LEAST:].data,
+    "asarray": np.asarray,
+    "frombuffer": lambda frame: np.frombuffer(frame, np.uint64)[3:],
+    "ndarray": lambda frame: np.ndarray((len(frame),), np.uint8, frame),
+    "ndarray of a memoryview of an array": lambda frame: np.ndarray((5,), np.uint8, np.asarray(frame).data),
+    "view": lambda frame: np.ndarray((len(frame),), np.uint8, frame)[8:].view(np.uint64).reshape(-1, 1),
+    "deserialized": deserialized,
+    "unpickled": unpickled,
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_kept_from_others_by_any_view_of_it(view: Callable[[memoryview], Any]) -> None:
+    async def main() -> None:
+        memory = FrameMemory()
+        for _ in ("fresh", "used again"):
+            held = view(memory.take(4 * LEAST))
+            assert memory.kept == 0
+            del held
+            assert memory.kept == 4 * LEAST
+
+    with dask.config.set(within()):
+        asyncio.run(main())
 
 
 def test_used_again_when_nobody_has_it() -> None:
