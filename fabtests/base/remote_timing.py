@@ -76,6 +76,8 @@ def completion(session: Session, memory: Memory, size: int) -> None:
     _no_reads(session.options)
     options, data = session.options, session.options.extra["operation"] == "writedata"
     count, clock = options.count(size), Clock(options.warmup)
+    if data and not session.client:
+        session.post_for_data(options.window)
     session.sync()
     if not session.client:
         if data:
@@ -147,8 +149,10 @@ class _Window:
 
 def bandwidth(session: Session, memory: Memory, size: int) -> None:
     """Windows of writes or reads, both ways; of writes with data, from the client."""
-    session.sync()
     options = session.options
+    if options.extra["operation"] == "writedata" and not session.client:
+        session.post_for_data(options.window)
+    session.sync()
     count, clock = options.count(size, factor=2), Clock(options.warmup)
     window = _Window(session, memory, size)
     room = size * options.window

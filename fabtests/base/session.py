@@ -58,6 +58,7 @@ class Session:
         self.listener: ofipy.PassiveEndpoint | None = None
         self._peer: ofipy.Peer | None = None
         self._posted: deque[tuple[ofipy.Request, Bytes]] = deque()
+        self._in_any_order = False
         self._lasting = contextlib.ExitStack()
         self._stack = self._lasting.enter_context(contextlib.ExitStack())
         self.late_receives = options.late_receives or program.late_receives
@@ -332,6 +333,16 @@ class Session:
             self._control = self.buffer(self.room)
         return self._control
 
+    def post_for_data(self, count: int) -> None:
+        """Have `count` receives posted, for as many writes with data.
+
+        An RDMA device that connects two endpoints gives such a write the oldest receive, and lets the writer pause
+        when there is none. The receive comes back behind the others, so messages may meet them in any order.
+        """
+        self._in_any_order = self.options.ep_type == "msg"
+        while self._in_any_order and len(self._posted) < count:
+            self.post()
+
     def posted(self, index: int = -1) -> tuple[ofipy.Request, Bytes]:
         """Take over a posted receive: the last one unless told."""
         found = self._posted[index]
@@ -339,8 +350,10 @@ class Session:
         return found
 
     def take(self) -> Bytes:
-        """Wait for the receive that was posted first; what came."""
-        request, buffer = self._posted.popleft()
+        """Wait for the receive that was posted first, or for any where their order does not hold; what came."""
+        requests = [request for request, _ in self._posted]
+        index = requests.index(ofipy.wait_any(requests, self.limit)) if self._in_any_order else 0
+        request, buffer = self.posted(index)
         if self.options.completion == "counter":
             self.rx_counter.wait(self.received - len(self._posted), self.limit)
         self.wait(request)
