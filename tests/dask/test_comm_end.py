@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is left of a connection when either side ends it, over each transport."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from both_ends import ANY_PORT, echo, pair, run
+from distributed.comm import CommClosedError, connect, listen
+from distributed.protocol import to_serialize
+
+pytestmark = [pytest.mark.usefixtures("provider"), pytest.mark.timeout(60)]
+
+
+@pytest.mark.parametrize("how", ["close", "abort"])
+def test_an_end_is_heard_on_the_other_side(how: str) -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            reading = asyncio.create_task(there.read())
+            await asyncio.sleep(0.05)
+            ended = getattr(here, how)()
+            if ended is not None:
+                await ended
+            assert here.closed()
+            with pytest.raises(CommClosedError):
+                await reading
+            assert there.closed()
+            for comm in (here, there):
+                with pytest.raises(CommClosedError):
+                    await comm.read()
+                with pytest.raises(CommClosedError):
+                    await comm.write("x")
+            here.abort()
+            await here.close()
+
+    run(test())
+
+
+def test_a_reader_learns_of_its_own_close() -> None:
+    async def test() -> None:
+        async with pair() as (here, _, _):
+            reading = asyncio.create_task(here.read())
+            await asyncio.sleep(0.05)
+            await here.close()
+            with pytest.raises(CommClosedError):
+                await reading
+
+    run(test())
+
+
+def test_what_was_written_before_the_end_arrives() -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            await here.write({"x": to_serialize(np.ones(3_000_000, np.uint8))})
+            closing = asyncio.create_task(here.close())
+            assert np.asarray((await there.read())["x"]).sum() == 3_000_000
+            with pytest.raises(CommClosedError):
+                await there.read()
+            await closing
+
+    run(test())
+
+
+def test_a_cancelled_read_ends_the_connection() -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await here.read()
+            assert here.closed()
+            with pytest.raises(CommClosedError):
+                await there.read()
+
+    run(test())
+
+
+def test_what_nobody_reads_is_let_go() -> None:
+    async def test() -> None:
+        async with pair() as (here, there, listener):
+            for _ in range(3):
+                await here.write({"x": to_serialize(bytes(1 << 20))})
+            there.abort()
+            other = await connect(listener.contact_address)
+            await here.close()
+            hub = other._hub
+            for _ in range(200):
+                hub.tidy()
+                there._hub.tidy()
+                await asyncio.sleep(0.01)
+                if not hub._ended and not there._hub._ended:
+                    break
+            assert not hub._ended
+            assert not there._hub._ended
+            other.abort()
+
+    run(test())
+
+
+def test_abort_after_the_loop(caplog: pytest.LogCaptureFixture) -> None:
+    kept: list[Any] = []
+
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            kept.extend((here, there))
+            await here.write("x")
+
+    async def dangling() -> None:
+        accepted: asyncio.Queue[Any] = asyncio.Queue()
+        listener = await listen(ANY_PORT, accepted.put)
+        kept.extend((await connect(listener.contact_address), await accepted.get()))
+        listener.stop()
+
+    run(test())
+    for comm in kept:
+        comm.abort()
+    kept.clear()
+    run(dangling())
+    with caplog.at_level("WARNING", "distributed.comm.ofi"):
+        kept.clear()
+        gc.collect()
+    assert "dangling" in caplog.text
+
+
+def test_two_loops_in_one_process() -> None:
+    async def test() -> None:
+        async with listen(ANY_PORT, echo) as listener:
+            got: list[Any] = []
+
+            async def ask() -> None:
+                comm = await connect(listener.contact_address)
+                await comm.write({"x": 1})
+                got.append(await comm.read())
+                await comm.close()
+
+            thread = threading.Thread(target=lambda: asyncio.run(ask()))
+            thread.start()
+            while thread.is_alive():
+                await asyncio.sleep(0.01)
+            assert got == [{"x": 1}]
+
+    run(test())
