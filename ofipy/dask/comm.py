@@ -17,7 +17,7 @@ from distributed.comm.utils import from_frames, to_frames
 from ofipy._base.errors import Again, FabricError
 from ofipy._discovery.av import Peer
 from ofipy.dask import wire
-from ofipy.dask.hub import Hub
+from ofipy.dask.hub import Ended, Hub
 
 __all__ = ["OFI"]
 
@@ -56,7 +56,9 @@ class OFI(Comm):
         self._number, self._far_number = number, far_number
         self._local_addr, self._peer_addr = local_address, peer_address  # distributed's connect() reads these
         self._sent: deque[tuple[Any, int]] = deque()  # requests that may be under way, and their bytes
+        self._owed = 0  # messages that the last head promised and that were not sent yet
         self._reading: Any = None
+        self._frames: deque[Any] = deque()  # requests for what the last head promised
         self._said_goodbye = False  # the other side
         self._limit = parse_bytes(dask.config.get("distributed.comm.ofi.queue"))
         text = f"{local_address} to {peer_address}"
@@ -122,6 +124,8 @@ class OFI(Comm):
         self._hub.tidy()
         self._reading = endpoint.trecv(self._peer, tag=wire.tag(wire.Kind.HEAD, self._number))
         message = await self._reading
+        if self.closed():  # by another task; the hub reads what follows
+            raise CommClosedError(f"in {self!r}: closed")
         self._reading = None
         head = wire.read_head(memoryview(message.data))
         if head is None:
@@ -129,9 +133,12 @@ class OFI(Comm):
             return None
         rest = [self._hub.memory.take(size) for size in head.following]
         tag = wire.tag(wire.Kind.FRAMES, self._number)
-        waiting = [endpoint.trecv_into(each, self._peer, tag=tag) for each in rest]
-        for request in waiting:
-            await request
+        self._frames.extend(endpoint.trecv_into(each, self._peer, tag=tag) for each in rest)
+        for each in rest:
+            message = await self._frames[0]
+            self._frames.popleft()
+            if message.length != len(each):
+                raise CommClosedError(f"in {self!r}: the other side ended it within a message")
         return head.frames(rest)
 
     # writing
@@ -162,8 +169,10 @@ class OFI(Comm):
         head, rest, size = wire.pack_frames(frames)
         try:
             await self._send(head, wire.Kind.HEAD)
+            self._owed = len(rest)
             for each in rest:
                 await self._send(each, wire.Kind.FRAMES)
+                self._owed -= 1
             while sum(size for _, size in self._sent) > self._limit:
                 await self._sent[0][0]
                 self._forget_sent()
@@ -215,11 +224,22 @@ class OFI(Comm):
         """End it at once, from any thread, with or without a loop; a second call does nothing."""
         if self._ender.detach() is None:
             return
-        if self._reading is not None:
-            with suppress(FabricError):
-                self._reading.cancel()
-        sent = [request for request, _ in self._sent]
-        self._hub.end(self._peer, self._number, self._far_number, sent, self._said_goodbye)
+        for request in (self._reading, *self._frames):  # who awaits them learns of the end
+            if request is not None:
+                with suppress(FabricError):
+                    request.cancel()
+        self._hub.end(
+            Ended(
+                self._peer,
+                self._number,
+                self._far_number,
+                sent=[request for request, _ in self._sent],
+                owed=self._owed,
+                reading=self._reading,
+                frames=list(self._frames),
+                said_goodbye=self._said_goodbye,
+            )
+        )
 
     def _check_open(self) -> None:
         if self.closed():
@@ -230,4 +250,4 @@ def _end_dangling(
     text: str, hub: Hub, peer: Peer, number: int, far_number: int, sent: deque[tuple[Any, int]]
 ) -> None:
     _log.warning("closing the dangling connection %s", text)
-    hub.end(peer, number, far_number, [request for request, _ in sent], False)
+    hub.end(Ended(peer, number, far_number, sent=[request for request, _ in sent]))

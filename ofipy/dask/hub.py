@@ -20,32 +20,40 @@ from typing import Any
 import dask.config
 
 import ofipy
-from ofipy._base.errors import Again, FabricError
+from ofipy._base.errors import Again, Canceled, FabricError
 from ofipy._completion.aio import Poller
 from ofipy._discovery.av import Peer
 from ofipy._objects.endpoint import Endpoint
 from ofipy.dask import wire
 from ofipy.dask.memory import FrameMemory
 
-__all__ = ["Hub"]
+__all__ = ["Ended", "Hub"]
 
 _PATIENCE = 30.0  # seconds for the goodbye of the other side
 
 _of_loops: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hub]" = weakref.WeakKeyDictionary()
 
 
-@dataclass
-class _Ended:
-    """A connection that this side has ended."""
+@dataclass(kw_only=True)
+class Ended:
+    """A connection that this side has ended, and what is left of it."""
 
-    peer: Peer
-    number: int
-    far_number: int
-    sent: list[Any]  # requests
-    reading: Any = None  # the request for the next head; None: the other side has said goodbye
+    peer: Peer = field(kw_only=False)
+    number: int = field(kw_only=False)
+    far_number: int = field(kw_only=False)
+    sent: list[Any]
+    """Requests of what may be on its way."""
+    owed: int = 0
+    """Messages that the last head promised and that were not sent."""
+    reading: Any = None
+    """The request for the next head, maybe cancelled."""
     frames: list[Any] = field(default_factory=list)
+    """Requests for what the last head promised, maybe cancelled."""
+    said_goodbye: bool = False
+    """The other side."""
     said: bool = False
-    until: float = 0.0
+    """This side."""
+    until: float = field(default_factory=lambda: time.monotonic() + _PATIENCE)
 
 
 class Hub:
@@ -62,7 +70,7 @@ class Hub:
         self.memory = FrameMemory()
         self._next = random.randrange(wire.NUMBERS)
         self._users = 0
-        self._ended: list[_Ended] = []
+        self._ended: list[Ended] = []
         self._under_way: deque[Any] = deque()  # requests that the task awaits
         self._task: asyncio.Task[None] | None = None
         loop = asyncio.get_running_loop()
@@ -118,22 +126,8 @@ class Hub:
             self._under_way.popleft()
             self.tidy()
 
-    def end(self, peer: Peer, number: int, far_number: int, sent: list[Any], said_goodbye: bool) -> None:
-        """Take over what is left of a connection.
-
-        Parameters
-        ----------
-        peer, number, far_number
-            Whose.
-        sent : list of Request
-            What may be on its way.
-        said_goodbye : bool
-            Whether the other side has.
-        """
-        ended = _Ended(peer, number, far_number, sent, until=time.monotonic() + _PATIENCE)
-        with suppress(FabricError):
-            if not said_goodbye:
-                ended.reading = self._read(ended)
+    def end(self, ended: Ended) -> None:
+        """Take over what is left of a connection."""
         self._ended.append(ended)
         self.tidy()
 
@@ -146,20 +140,12 @@ class Hub:
                 self._ended.remove(ended)
                 self.let_go()
 
-    def _is_over(self, ended: _Ended) -> bool:
+    def _is_over(self, ended: Ended) -> bool:
         try:
-            if not ended.said:
-                tag = wire.tag(wire.Kind.HEAD, ended.far_number)
-                goodbye = self.endpoint.tsend(wire.GOODBYE, ended.peer, tag=tag)
-                ended.said = True
-                if not goodbye.done:
-                    ended.sent.append(goodbye)
-                    self.see_to(goodbye)
-            while ended.reading is not None and ended.reading.done:
-                self._discard(ended)
+            self._say_goodbye(ended)
+            self._discard(ended)
             ended.sent = [each for each in ended.sent if not each.done]
-            ended.frames = [each for each in ended.frames if not each.done]
-            if ended.reading is None and not ended.sent and not ended.frames:
+            if ended.said_goodbye and not ended.sent and not ended.frames:
                 return True
         except Again:
             pass
@@ -172,16 +158,52 @@ class Hub:
                 each.cancel()
         return True
 
-    def _read(self, ended: _Ended) -> Any:
-        request = self.endpoint.trecv(ended.peer, tag=wire.tag(wire.Kind.HEAD, ended.number))
+    def _say_goodbye(self, ended: Ended) -> None:
+        while ended.owed:  # nothing, which the other side takes for the end within a message
+            self._send(ended, b"", wire.Kind.FRAMES)
+            ended.owed -= 1
+        if not ended.said:
+            self._send(ended, wire.GOODBYE, wire.Kind.HEAD)
+            ended.said = True
+
+    def _send(self, ended: Ended, piece: bytes, kind: wire.Kind) -> None:
+        request = self.endpoint.tsend(piece, ended.peer, tag=wire.tag(kind, ended.far_number))
+        if not request.done:
+            ended.sent.append(request)
+            self.see_to(request)
+
+    def _discard(self, ended: Ended) -> None:
+        """Receive what the other side has sent until its goodbye."""
+        ended.frames = [
+            self._receive(ended, wire.Kind.FRAMES) if _is_canceled(each) else each
+            for each in ended.frames
+            if not each.done or _is_canceled(each)
+        ]
+        while not ended.said_goodbye:
+            if ended.reading is None or _is_canceled(ended.reading):
+                ended.reading = self._receive(ended, wire.Kind.HEAD)
+            if not ended.reading.done:
+                return
+            head = wire.read_head(memoryview(ended.reading.wait().data))
+            ended.reading = None
+            if head is None:
+                ended.said_goodbye = True
+            else:
+                ended.frames.extend(self._receive(ended, wire.Kind.FRAMES) for _ in head.following)
+
+    def _receive(self, ended: Ended, kind: wire.Kind) -> Any:
+        request = self.endpoint.trecv(ended.peer, tag=wire.tag(kind, ended.number))
         self.see_to(request)
         return request
 
-    def _discard(self, ended: _Ended) -> None:
-        head = wire.read_head(memoryview(ended.reading.wait().data))
-        if head is None:
-            ended.reading = None
-            return
-        tag = wire.tag(wire.Kind.FRAMES, ended.number)
-        ended.frames.extend(self.endpoint.trecv(ended.peer, tag=tag) for _ in head.following)
-        ended.reading = self._read(ended)
+
+def _is_canceled(request: Any) -> bool:
+    if not request.done:
+        return False
+    try:
+        request.wait()
+    except Canceled:
+        return True
+    except FabricError:
+        pass
+    return False

@@ -14,6 +14,8 @@ from both_ends import ANY_PORT, echo, pair, run
 from distributed.comm import CommClosedError, connect, listen
 from distributed.protocol import to_serialize
 
+from ofipy.dask import wire
+
 pytestmark = [pytest.mark.usefixtures("provider"), pytest.mark.timeout(60)]
 
 
@@ -75,6 +77,83 @@ def test_a_cancelled_read_ends_the_connection() -> None:
             assert here.closed()
             with pytest.raises(CommClosedError):
                 await there.read()
+
+    run(test())
+
+
+async def begin_a_message(here: Any) -> list[Any]:
+    """Send a head; returns the messages that it promises."""
+    head, rest, _ = wire.pack_frames([bytes([number]) * (1 << 20) for number in range(3)])
+    await here._send(head, wire.Kind.HEAD)
+    return rest
+
+
+async def over(*hubs: Any) -> None:
+    """Wait until nothing is left of connections that have ended."""
+    while any(hub._ended for hub in hubs):
+        for hub in hubs:
+            hub.tidy()
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "closed by another task"])
+def test_a_read_that_ends_within_a_message_leaves_nothing(how: str) -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            rest = await begin_a_message(here)
+            reading = asyncio.create_task(there.read())
+            while not there._frames:
+                await asyncio.sleep(0)
+            if how == "cancelled":
+                reading.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await reading
+            else:
+                there.abort()
+                with pytest.raises(CommClosedError):
+                    await reading
+            assert there.closed()
+            for each in rest:
+                await here._send(each, wire.Kind.FRAMES)
+            for each in ([], rest):
+                await here.write({"x": to_serialize(b"".join(each))})
+            await here.close()
+            async with asyncio.timeout(20):
+                await over(here._hub, there._hub)
+            assert there._hub.endpoint.stats().unexpected_messages == 0
+            assert all(request.done for request, _ in here._sent)
+
+    run(test())
+
+
+@pytest.mark.parametrize("sent", range(3))
+def test_a_write_that_ends_within_a_message_leaves_nobody_waiting(sent: int) -> None:
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            real = here._send
+            pieces = 0
+
+            async def send(piece: Any, kind: wire.Kind) -> None:
+                nonlocal pieces
+                if pieces > sent:
+                    await asyncio.get_running_loop().create_future()  # no room, for ever
+                pieces += 1
+                await real(piece, kind)
+
+            here._send = send
+            reading = asyncio.create_task(there.read())
+            arrays = [to_serialize(np.full(1 << 20, number, np.uint8)) for number in range(3)]
+            writing = asyncio.create_task(here.write(arrays))
+            while not there._frames:
+                await asyncio.sleep(0)
+            writing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await writing
+            with pytest.raises(CommClosedError, match="within a message"):
+                await reading
+            async with asyncio.timeout(20):
+                await over(here._hub, there._hub)
+            assert there._hub.endpoint.stats().unexpected_messages == 0
 
     run(test())
 
