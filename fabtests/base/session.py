@@ -351,13 +351,15 @@ class Session:
 
     def take(self) -> Bytes:
         """Wait for the receive that was posted first, or for any where their order does not hold; what came."""
-        requests = [request for request, _ in self._posted]
-        index = requests.index(ofipy.wait_any(requests, self.limit)) if self._in_any_order else 0
-        request, buffer = self.posted(index)
+        request, buffer = self.posted(self._first_to_come()) if self._in_any_order else self._posted.popleft()
         if self.options.completion == "counter":
             self.rx_counter.wait(self.received - len(self._posted), self.limit)
         self.wait(request)
         return buffer[: request.length]
+
+    def _first_to_come(self) -> int:
+        requests = [request for request, _ in self._posted]
+        return requests.index(ofipy.wait_any(requests, self.limit))
 
     def receive(self) -> Bytes:
         """Take the next message, and post a receive for the one after it."""
