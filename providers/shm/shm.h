@@ -134,6 +134,7 @@ struct shm_link {
     struct ofp_list reaching;    /* in endpoint->reaching while there is one */
     uint64_t brought;            /* fragments of its that we have emptied */
     uint32_t unanswered;         /* operations that went by their ring, or have begun to */
+    uint32_t reachable;          /* of the last ones, those in a row that could have been direct; direct.c */
     struct shm_reached reached;  /* direct.c: the last one; `memory` NULL with `process` */
 };
 

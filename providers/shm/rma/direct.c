@@ -31,6 +31,9 @@
 /* Bytes that are copied as they come, at most. */
 #define AT_ONCE 4096
 
+/* Operations in a row that went to the owner although their memory is in reach, before the next one waits. */
+#define REACHABLE_ENOUGH 8
+
 /* Where the memory of an operation is. */
 struct place {
     struct shm_target target;
@@ -288,13 +291,34 @@ static int post_direct(struct ofp_endpoint *base, struct shm_link *link, const s
     return OFP_POST_DONE;
 }
 
+/*
+ * The owner owes an answer, so this operation may not be carried out here: it would overtake those before it. It is asked
+ * for as well, unless several in a row could have been carried out here: then it waits until nothing is owed. A window
+ * that is never drained thereby changes to the direct way once the memory is mapped, and a mix of both kinds of operation
+ * keeps going to the owner without a pause for each change.
+ */
+static int post_behind_asked(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
+{
+    struct place place;
+
+    if (!locate(link, transfer, &place))
+        link->reachable = 0;
+    else if (link->reachable == REACHABLE_ENOUGH)
+        return -EAGAIN;
+    else
+        link->reachable++;
+    return shm_request_post(base, link, transfer);
+}
+
 int shm_post_remote(struct ofp_endpoint *base, struct shm_link *link, const struct ofp_transfer *transfer)
 {
-    bool may = !link->unanswered && !(base->info->msg_order & (OFP_ORDER_WAS | OFP_ORDER_RAS));
-    int result = NOT_DIRECT;
+    int result;
 
-    if (may)
-        result = post_direct(base, link, transfer);
+    if (base->info->msg_order & (OFP_ORDER_WAS | OFP_ORDER_RAS))
+        return shm_request_post(base, link, transfer);
+    if (link->unanswered)
+        return post_behind_asked(base, link, transfer);
+    result = post_direct(base, link, transfer);
     return result == NOT_DIRECT ? shm_request_post(base, link, transfer) : result;
 }
 
