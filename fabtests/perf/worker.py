@@ -22,7 +22,10 @@ from fabtests.perf.side import Side
 
 __all__ = ["measure", "serve"]
 
-WARMUP = 16  # operations of each queue pair
+WARMUP = 16  # operations of each queue pair in a batch before the clock starts
+# Such batches go on for so long: a provider may need some progress of both sides until it reaches the peer's memory by its
+# fastest way.
+WARMUP_SECONDS = 0.05
 BATCH_SECONDS = 0.1
 MOST_GROWTH = 10.0  # of a batch, over the one before
 
@@ -52,13 +55,20 @@ def measure(channel: Channel, plan: Plan, tell: Tell, together: Callable[[], Any
                 f"-s {plan.sizes[0]}: {side.domain.provider} has messages of {side.limit} bytes at most"
             )
         for size in sizes:
-            _batch(side, channel, size, min(WARMUP, plan.iterations))
+            _warm_up(side, channel, size)
             together()
             if plan.duration is None:
                 tell("result", _batch(side, channel, size, plan.iterations))
             else:
                 tell("result", _timed(side, channel, size, plan.duration, tell))
         channel.send(end=True)
+
+
+def _warm_up(side: Side, channel: Channel, size: int) -> None:
+    end = time.monotonic() + WARMUP_SECONDS
+    _batch(side, channel, size, WARMUP)
+    while time.monotonic() < end:
+        _batch(side, channel, size, WARMUP)
 
 
 def _batch(side: Side, channel: Channel, size: int, iterations: int) -> Result:
