@@ -280,7 +280,7 @@ static PyObject *request_wait(PyObject *self, PyObject *const *arguments, Py_ssi
     if (result == RAISED)
         return NULL;
     if (result == NOT_YET)
-        return PyObject_CallMethod(self, "_timed_out", "O", timeout);
+        return PyObject_CallMethod(self, "_timed_out", "(O)", timeout);
     return request_outcome(request);
 }
 

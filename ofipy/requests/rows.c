@@ -23,7 +23,7 @@ PyObject *request_message(PyObject *self, void *Py_UNUSED(closure))
     row = PyList_GetItem(request->rows, 0);
     Py_INCREF(row);
     PyList_SetSlice(request->rows, 0, 1, NULL);
-    message = PyObject_CallMethod(self, "_made", "O", row);
+    message = PyObject_CallMethod(self, "_made", "(O)", row);
     /* Interrupted while it was made: it is the next one again. */
     if (!message && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) {
         PyObject *kind, *error, *trace;

@@ -169,13 +169,27 @@ static PySendResult waiter_send(PyObject *self, PyObject *Py_UNUSED(value), PyOb
     return *result ? PYGEN_RETURN : PYGEN_ERROR;
 }
 
+/*
+ * Raise StopIteration whose value is `result`, any object. PyErr_SetObject() would take a tuple as the arguments of the
+ * exception, and an exception as the one to raise: only an instance carries every object.
+ */
+static void raise_stop_iteration(PyObject *result)
+{
+    PyObject *stop = PyObject_CallFunctionObjArgs(PyExc_StopIteration, result, NULL);
+
+    if (!stop)
+        return;
+    PyErr_SetObject(PyExc_StopIteration, stop);
+    Py_DECREF(stop);
+}
+
 static PyObject *waiter_next(PyObject *self)
 {
     PyObject *result;
 
     if (waiter_send(self, Py_None, &result) != PYGEN_RETURN)
         return result;
-    PyErr_SetObject(PyExc_StopIteration, result);
+    raise_stop_iteration(result);
     Py_DECREF(result);
     return NULL;
 }

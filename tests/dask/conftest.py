@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent.parent / "conformance"))  # any_object
 
 pytest.importorskip("distributed", reason="could not import 'distributed'")
 
