@@ -187,6 +187,7 @@ class OFI(Comm):
     async def _send(self, piece: Any, kind: wire.Kind) -> None:
         self._forget_sent()
         while True:
+            self._check_open()  # another task may have ended it, and nothing is sent after the goodbye
             try:
                 request = self._hub.endpoint.tsend(piece, self._peer, tag=wire.tag(kind, self._far_number))
             except Again:
@@ -222,8 +223,10 @@ class OFI(Comm):
 
     def abort(self) -> None:
         """End it at once, from any thread, with or without a loop; a second call does nothing."""
-        if self._ender.detach() is None:
-            return
+        if self._ender.detach() is not None:
+            self._hub.have_done(self._leave_to_hub)
+
+    def _leave_to_hub(self) -> None:
         for request in (self._reading, *self._frames):  # who awaits them learns of the end
             if request is not None:
                 with suppress(FabricError):

@@ -6,13 +6,20 @@ and nobody reads. Both are looked after here.
 
 The endpoint makes progress while the loop waits for one of its requests, and not otherwise. Most of the time somebody
 reads; what has to go on when nobody does is awaited by a task of the hub's, one at a time, since one makes all go on.
+
+A connection may end in any thread: :meth:`OFI.abort` is called from several, and the garbage collector runs in each.
+What ends has one owner all the same, the thread of the loop. Other threads append what is to be done, and the loop does
+it. A loop that does not run does nothing; then the thread that appends works off what was appended, unless another one
+does so already.
 """
 
 import asyncio
 import random
+import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,9 +41,9 @@ _PATIENCE = 30.0  # seconds for the goodbye of the other side
 _of_loops: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hub]" = weakref.WeakKeyDictionary()
 
 
-@dataclass(kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class Ended:
-    """A connection that this side has ended, and what is left of it."""
+    """A connection that this side has ended, and what is left of it; the hub's, once :meth:`Hub.end` has it."""
 
     peer: Peer = field(kw_only=False)
     number: int = field(kw_only=False)
@@ -70,7 +77,9 @@ class Hub:
         self.memory = FrameMemory()
         self._next = random.randrange(wire.NUMBERS)
         self._users = 0
-        self._ended: list[Ended] = []
+        self._ended: list[Ended] = []  # the owner's alone, as whatever the actions change
+        self._actions: deque[Callable[[], None]] = deque()  # any thread appends; the owner takes
+        self._owned = threading.Lock()  # by the owner while it acts; nobody waits for it
         self._under_way: deque[Any] = deque()  # requests that the task awaits
         self._task: asyncio.Task[None] | None = None
         loop = asyncio.get_running_loop()
@@ -113,11 +122,10 @@ class Hub:
 
     def see_to(self, request: Any) -> None:
         """Have it go on until it has finished, whoever else waits; of no effect outside of the hub's loop."""
-        with suppress(RuntimeError):
-            if asyncio.get_running_loop() is self._loop():
-                self._under_way.append(request)
-                if self._task is None or self._task.done():
-                    self._task = asyncio.create_task(self._await_all())
+        if self._is_here():
+            self._under_way.append(request)
+            if self._task is None or self._task.done():
+                self._task = asyncio.create_task(self._await_all())
 
     async def _await_all(self) -> None:
         while self._under_way:
@@ -127,12 +135,45 @@ class Hub:
             self.tidy()
 
     def end(self, ended: Ended) -> None:
-        """Take over what is left of a connection."""
-        self._ended.append(ended)
-        self.tidy()
+        """Take over what is left of a connection; from any thread."""
+
+        def take_over() -> None:
+            self._ended.append(ended)
+            self._look_after_ended()
+
+        self.have_done(take_over)
 
     def tidy(self) -> None:
-        """Look after what is left of connections that have ended."""
+        """Look after what is left of connections that have ended; from any thread."""
+        if self._ended:
+            self.have_done(self._look_after_ended)
+
+    def have_done(self, action: Callable[[], None]) -> None:
+        """Have the owner act, after all that it was asked for before; it may have done so when this returns."""
+        self._actions.append(action)
+        loop = self._loop()
+        if loop is not None and loop.is_running() and not self._is_here():
+            with suppress(RuntimeError):  # closed in between
+                loop.call_soon_threadsafe(self._act)
+                return
+        self._act()
+
+    def _act(self) -> None:
+        # Looks again after it has let go: who appended in between may have found it taken.
+        while self._actions and self._owned.acquire(blocking=False):
+            try:
+                while self._actions:
+                    self._actions.popleft()()
+            finally:
+                self._owned.release()
+
+    def _is_here(self) -> bool:
+        """Whether the hub's loop runs in this thread."""
+        with suppress(RuntimeError):  # none does
+            return asyncio.get_running_loop() is self._loop()
+        return False
+
+    def _look_after_ended(self) -> None:
         if self.endpoint.closed:
             self._ended.clear()
         for ended in self._ended[:]:

@@ -8,7 +8,6 @@ as the bytes take to come, and many times as long in a virtual machine whose hos
 import asyncio
 import time
 import weakref
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -35,20 +34,21 @@ class FrameMemory:
     """Memory of one event loop's frames.
 
     Made and asked within the loop. Frames are let go by whichever thread, or run of the garbage collector, drops the
-    last reference; a deque takes that without a lock.
+    last reference. There is no lock, which the collector could ask for while its thread holds it: what is kept is in a
+    dictionary, and of several threads that pop one piece, one has it.
     """
 
     def __init__(self) -> None:
         self._limit = min(parse_bytes(dask.config.get("distributed.comm.ofi.keep")), MEMORY_LIMIT // _SHARE)
         self._seconds = parse_timedelta(dask.config.get("distributed.comm.ofi.keep-for"))
-        self._kept: deque[_Kept] = deque()  # oldest first
+        self._kept: dict[_Kept, bool] = {}  # oldest first; all True
         self._loop = weakref.ref(asyncio.get_running_loop())
         self._sweeps = False
 
     @property
     def kept(self) -> int:
         """Bytes that nobody uses."""
-        return sum(each.memory.nbytes for each in tuple(self._kept))
+        return sum(each.memory.nbytes for each in list(self._kept))
 
     def take(self, size: int) -> memoryview:
         """Memory of that many bytes, which comes back when the last reference to the result has gone."""
@@ -61,18 +61,18 @@ class FrameMemory:
         return frame.data
 
     def _find(self, size: int) -> memoryview:
-        fitting = (each for each in tuple(self._kept) if size <= each.memory.nbytes <= size + size // 4)
-        best = min(fitting, key=lambda each: each.memory.nbytes, default=None)
-        if best is None:
-            return np.empty(size, np.uint8).data
-        self._kept.remove(best)
-        return best.memory
+        fitting = [each for each in list(self._kept) if size <= each.memory.nbytes <= size + size // 4]
+        for each in sorted(fitting, key=lambda each: each.memory.nbytes):
+            if self._kept.pop(each, False):
+                return each.memory
+        return np.empty(size, np.uint8).data
 
     def _come_back(self, memory: memoryview) -> None:
-        self._kept.append(_Kept(memory))
-        with suppress(IndexError):  # other threads let go as well
-            while self.kept > self._limit:
-                self._kept.popleft()
+        self._kept[_Kept(memory)] = True
+        for oldest in list(self._kept):
+            if self.kept <= self._limit:
+                break
+            self._kept.pop(oldest, False)
         loop = self._loop()
         if loop is not None:
             with suppress(RuntimeError):  # closed
@@ -86,8 +86,9 @@ class FrameMemory:
 
     def _drop_old(self) -> None:
         self._sweeps = False
-        oldest = time.monotonic() - self._seconds
-        while self._kept and self._kept[0].since <= oldest:
-            self._kept.popleft()
+        until = time.monotonic() - self._seconds
+        for each in list(self._kept):
+            if each.since <= until:
+                self._kept.pop(each, False)
         if self._kept:
             self._see_to_sweep()
