@@ -55,7 +55,7 @@ int ofpi_rdm_arrive_rest(struct ofpi_rdm_path *path)
 {
     int count = 0;
 
-    while (!ofp_list_empty(&path->waiting)) {
+    while (!ofp_list_empty(&path->waiting) && ofpi_rdm_is_known(path)) {
         struct ofpi_packet *packet = OFP_CONTAINER_OF(path->waiting.next, struct ofpi_packet, node);
         struct ofpi_rdm_packet header;
 
@@ -101,4 +101,19 @@ void ofpi_rdm_arrive(struct ofpi_rdm_path *path, struct ofpi_packet *packet)
         take_answer(path, &header);
     }
     ofpi_rdm_done_with(path, packet, kind);
+}
+
+void ofpi_rdm_arrive_early(struct ofpi_rdm_path *path, struct ofpi_packet *packet)
+{
+    struct ofpi_rdm_packet header;
+
+    if (path->error || !is_welcome(path, packet, &header)) {
+        ofpi_rdm_post_again(path->endpoint, packet);
+    } else if (ofpi_rdm_is_request((enum ofpi_rdm_kind)header.kind)) {
+        ofp_list_append(&path->waiting, &packet->node);
+        ofpi_rdm_path_work_later(path);
+    } else {
+        /* Nothing was asked of it yet. */
+        ofpi_rdm_done_with(path, packet, (enum ofpi_rdm_kind)header.kind);
+    }
 }

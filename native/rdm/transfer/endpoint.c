@@ -31,10 +31,13 @@ static void arrived(struct ofpi_channel *channel, struct ofpi_path *base, struct
         ofpi_rdm_post_again((struct ofpi_rdm_endpoint *)channel, packet);
         return;
     }
-    /* It knows that we accepted, whatever the device tells of that later. */
-    if (path->state == OFPI_RDM_BEGUN)
+    /* Who sends knows that we accepted, whatever the device tells of that later. */
+    if (path->state != OFPI_RDM_UP)
         ofpi_rdm_confirmed(base);
-    ofpi_rdm_arrive(path, packet);
+    if (path->state == OFPI_RDM_UP || ofpi_rdm_is_known(path))
+        ofpi_rdm_arrive(path, packet);
+    else
+        ofpi_rdm_arrive_early(path, packet);
 }
 
 static void closed(struct ofpi_path *base)
@@ -131,6 +134,15 @@ static void free_packets(struct ofpi_rdm_endpoint *endpoint)
     endpoint->memory = NULL;
 }
 
+/* A random number other than 0. */
+static bool draw(uint64_t *number)
+{
+    bool drawn = getrandom(number, sizeof(*number), 0) == sizeof(*number);
+
+    *number |= 1;
+    return drawn;
+}
+
 int ofpi_rdm_open(struct ofp_endpoint *base, const struct ofpi_rdm_attr *attr, char *text, size_t text_size)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(base);
@@ -147,9 +159,8 @@ int ofpi_rdm_open(struct ofp_endpoint *base, const struct ofpi_rdm_attr *attr, c
     ofp_list_init(&endpoint->free);
     ofp_list_init(&endpoint->paths);
     ofp_list_init(&endpoint->working);
-    if (getrandom(&endpoint->incarnation, sizeof(endpoint->incarnation), 0) != sizeof(endpoint->incarnation))
+    if (!draw(&endpoint->incarnation) || !draw(&endpoint->own_request))
         return -EIO;
-    endpoint->incarnation |= 1;
     result = make_packets(endpoint);
     if (!result) {
         result = post_packets(endpoint);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rdm/transfer/hello.h"
 #include "rdm/transfer/path.h"
 
 #define MILLISECOND 1000000ull
@@ -34,33 +35,6 @@ static unsigned lateness(const struct ofp_peer *peer)
 static void simply(struct ofp_peer *peer, enum ofpi_meet_event event, unsigned facts, int error)
 {
     happen(peer, &(struct happening){.event = event, .facts = facts, .end = {.error = error}});
-}
-
-/* ------------------------------------------------------------------------------------------------------------ hello */
-
-static void write_hello(const struct ofpi_rdm_path *path, uint8_t bytes[OFPI_RDM_HELLO_SIZE])
-{
-    const struct ofpi_rdm_endpoint *endpoint = path->endpoint;
-    const uint16_t *first = path->credits.window;
-    struct ofpi_rdm_hello hello = {
-        .version = OFPI_RDM_VERSION,
-        .oldest = OFPI_RDM_OLDEST,
-        .connects_only = endpoint->base->connects_only,
-        .packet_size = endpoint->channel.limits.packet_size,
-        .credits = {first[OFPI_CREDIT_REQUEST], first[OFPI_CREDIT_ANSWER]},
-        .incarnation = endpoint->incarnation,
-    };
-
-    memcpy(hello.identity, endpoint->base->identity, sizeof(hello.identity));
-    ofpi_rdm_hello_encode(&hello, bytes);
-}
-
-static void agree(struct ofpi_rdm_path *path, const struct ofpi_rdm_hello *hello)
-{
-    if (hello->packet_size < path->packet_size)
-        path->packet_size = hello->packet_size;
-    path->incarnation = hello->incarnation;
-    ofpi_credit_receive(&path->credits, hello->credits);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- timers */
@@ -129,7 +103,7 @@ static int request(struct ofp_peer *peer, char *text, size_t text_size)
     if (!path)
         return -ENOBUFS;
     path->opened = true;
-    write_hello(path, hello);
+    ofpi_rdm_hello_write(path, hello);
     result = endpoint->channel.ops->connect(&path->base, hello, sizeof(hello), text, text_size);
     if (result) {
         ofpi_rdm_path_free(path);
@@ -163,8 +137,8 @@ static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct hap
         endpoint->channel.ops->refuse(&endpoint->channel, what->request->id, true);
         return NULL;
     }
-    agree(path, what->hello);
-    write_hello(path, hello);
+    ofpi_rdm_hello_agree(path, what->hello);
+    ofpi_rdm_hello_write(path, hello);
     if (endpoint->channel.ops->accept(&path->base, what->request->id, hello, sizeof(hello)) == 0)
         return path;
     ofpi_rdm_path_free(path);
@@ -208,6 +182,11 @@ static void use(struct ofp_peer *peer)
     self->path->state = OFPI_RDM_UP;
     peer->incarnation = self->path->incarnation;
     ofp_peer_up(peer);
+    /* Its other end is our own path, so it can send now; and what came by it was held back. */
+    if (self->other) {
+        self->other->state = OFPI_RDM_UP;
+        ofpi_rdm_path_work_now(self->other);
+    }
 }
 
 static void drain(struct ofp_peer *peer, const struct ofpi_path_end *end)
@@ -319,16 +298,9 @@ static unsigned facts_of(const struct ofp_peer *peer, const struct ofpi_path_req
                          const struct ofpi_rdm_hello *hello)
 {
     const struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
-    uint8_t own[OFP_ADDRESS_MAX];
-    size_t length = sizeof(own), both;
-    unsigned facts = 0;
-    int order;
+    int order = ofpi_rdm_compare_to_own(ofpi_rdm_endpoint_of(peer->endpoint), asked->address, asked->address_length);
+    unsigned facts = ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, order);
 
-    if (peer->endpoint->ops->name(peer->endpoint, own, &length) == 0) {
-        both = length < asked->address_length ? length : asked->address_length;
-        order = memcmp(asked->address, own, both);
-        facts |= ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, order);
-    }
     if (!path || path->incarnation != hello->incarnation)
         facts |= OFPI_MEET_RENEWED;
     if (path && path->opened)
@@ -346,7 +318,7 @@ void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_req
     struct happening what = {.event = OFPI_MEET_REQUEST, .request = asked, .hello = &hello};
     struct ofp_peer *peer;
 
-    if (!endpoint->open || !ofpi_rdm_hello_decode(asked->hello, asked->hello_length, &hello, text, sizeof(text))) {
+    if (!endpoint->open || !ofpi_rdm_request_read(endpoint, asked, &hello, text, sizeof(text))) {
         if (text[0])
             endpoint->core->log(OFP_LOG_WARNING, endpoint->provider, "endpoint %u: a connection is refused: %s",
                                 endpoint->base->id, text);
@@ -359,7 +331,7 @@ void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_req
         channel->ops->refuse(channel, asked->id, true);
         return;
     }
-    if (hello.incarnation == endpoint->incarnation) {
+    if (ofpi_rdm_request_is_own(endpoint, &hello)) {
         accept_own(peer, &what);
         return;
     }
@@ -389,9 +361,8 @@ void ofpi_rdm_accepted(struct ofpi_path *base, const uint8_t *bytes, size_t leng
 
     if (!peer)
         return;
-    if (ofpi_rdm_hello_decode(bytes, length, &hello, text, sizeof(text)) &&
-        ofp_peer_identified(peer, hello.identity, text, sizeof(text)) == 0) {
-        agree(path, &hello);
+    if (ofpi_rdm_answer_read(peer, bytes, length, &hello, text, sizeof(text))) {
+        ofpi_rdm_hello_agree(path, &hello);
         simply(peer, OFPI_MEET_ACCEPT, 0, 0);
         return;
     }
@@ -413,12 +384,8 @@ void ofpi_rdm_confirmed(struct ofpi_path *base)
     struct ofp_peer *peer = met_by(path);
 
     /* Twice where a packet came first; and what we asked for is accepted, not confirmed. */
-    if (path->opened || path->state != OFPI_RDM_BEGUN)
-        return;
-    if (peer)
+    if (peer && !path->opened && path->state == OFPI_RDM_BEGUN)
         simply(peer, OFPI_MEET_CONFIRM, 0, 0);
-    else if (base->peer)
-        path->state = OFPI_RDM_UP;
 }
 
 void ofpi_rdm_broken(struct ofpi_path *base, const struct ofpi_path_end *end)

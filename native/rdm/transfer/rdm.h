@@ -16,6 +16,7 @@ struct ofpi_rdm_endpoint {
     const struct ofp_core *core;
     const char *provider;
     uint64_t incarnation;     /* random, constant */
+    uint64_t own_request;     /* random, constant: shown in its place to our own address, by which we know ourselves */
     uint64_t connect_timeout; /* ns */
     char *memory;             /* of all packets: first those that are posted, then those to send */
     struct ofpi_packet *packets;
@@ -38,7 +39,7 @@ struct ofpi_rdm_peer {
 };
 
 enum ofpi_rdm_path_state {
-    OFPI_RDM_BEGUN,  /* not up yet */
+    OFPI_RDM_BEGUN,  /* not up yet; requests that come wait until the core knows the peer */
     OFPI_RDM_UP,     /* packets may leave */
     OFPI_RDM_OVER,   /* none do any more; what came is still read */
     OFPI_RDM_DROPPED /* nobody's; the channel has yet to let go */
@@ -86,5 +87,10 @@ static inline struct ofpi_rdm_endpoint *ofpi_rdm_endpoint_of(const struct ofp_en
 }
 static inline struct ofpi_rdm_peer *ofpi_rdm_peer_of(const struct ofp_peer *peer) { return peer->private; }
 static inline struct ofpi_rdm_path *ofpi_rdm_path_of(struct ofpi_path *path) { return (struct ofpi_rdm_path *)path; }
+/* The core was told that the peer is up, and will be told of its loss: only then may it hear what the path brings. */
+static inline bool ofpi_rdm_is_known(const struct ofpi_rdm_path *path)
+{
+    return path->base.peer && path->base.peer->state == OFP_PEER_UP;
+}
 
 #endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every peer that we connect to learns our incarnation and our identity, and may show them to us. So a request to our own address
+ * shows another number, which nobody else is told: only by that an endpoint knows itself.
+ */
+#include "rdm/transfer/hello.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int ofpi_rdm_compare_to_own(const struct ofpi_rdm_endpoint *endpoint, const void *address, size_t length)
+{
+    uint8_t own[OFP_ADDRESS_MAX];
+    size_t own_length = sizeof(own);
+    int order;
+
+    if (endpoint->base->ops->name(endpoint->base, own, &own_length) != 0)
+        return 1;
+    order = memcmp(address, own, length < own_length ? length : own_length);
+    return order ? order : (length > own_length) - (length < own_length);
+}
+
+static uint64_t incarnation_to_show(const struct ofpi_rdm_path *path)
+{
+    const struct ofp_peer *peer = path->base.peer;
+
+    if (path->opened && ofpi_rdm_compare_to_own(path->endpoint, peer->address, peer->address_length) == 0)
+        return path->endpoint->own_request;
+    return path->endpoint->incarnation;
+}
+
+void ofpi_rdm_hello_write(const struct ofpi_rdm_path *path, uint8_t bytes[OFPI_RDM_HELLO_SIZE])
+{
+    const struct ofpi_rdm_endpoint *endpoint = path->endpoint;
+    const uint16_t *first = path->credits.window;
+    struct ofpi_rdm_hello hello = {
+        .version = OFPI_RDM_VERSION,
+        .oldest = OFPI_RDM_OLDEST,
+        .connects_only = endpoint->base->connects_only,
+        .packet_size = endpoint->channel.limits.packet_size,
+        .credits = {first[OFPI_CREDIT_REQUEST], first[OFPI_CREDIT_ANSWER]},
+        .incarnation = incarnation_to_show(path),
+    };
+
+    memcpy(hello.identity, endpoint->base->identity, sizeof(hello.identity));
+    ofpi_rdm_hello_encode(&hello, bytes);
+}
+
+void ofpi_rdm_hello_agree(struct ofpi_rdm_path *path, const struct ofpi_rdm_hello *hello)
+{
+    if (hello->packet_size < path->packet_size)
+        path->packet_size = hello->packet_size;
+    path->incarnation = hello->incarnation;
+    ofpi_credit_receive(&path->credits, hello->credits);
+}
+
+static bool shows_us(const struct ofpi_rdm_endpoint *endpoint, const struct ofpi_rdm_hello *hello)
+{
+    return hello->incarnation == endpoint->incarnation ||
+           memcmp(hello->identity, endpoint->base->identity, sizeof(hello->identity)) == 0;
+}
+
+bool ofpi_rdm_request_is_own(const struct ofpi_rdm_endpoint *endpoint, const struct ofpi_rdm_hello *hello)
+{
+    return hello->incarnation == endpoint->own_request;
+}
+
+bool ofpi_rdm_request_read(const struct ofpi_rdm_endpoint *endpoint, const struct ofpi_path_request *asked,
+                           struct ofpi_rdm_hello *hello, char *text, size_t text_size)
+{
+    if (!ofpi_rdm_hello_decode(asked->hello, asked->hello_length, hello, text, text_size))
+        return false;
+    if (ofpi_rdm_request_is_own(endpoint, hello) || !shows_us(endpoint, hello))
+        return true;
+    snprintf(text, text_size, "it says that it is this endpoint itself");
+    return false;
+}
+
+bool ofpi_rdm_answer_read(struct ofp_peer *peer, const uint8_t *bytes, size_t length, struct ofpi_rdm_hello *hello,
+                          char *text, size_t text_size)
+{
+    const struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
+    bool is_own = ofpi_rdm_peer_of(peer)->other;
+
+    if (!ofpi_rdm_hello_decode(bytes, length, hello, text, text_size))
+        return false;
+    if (is_own == shows_us(endpoint, hello))
+        return ofp_peer_identified(peer, hello->identity, text, text_size) == 0;
+    snprintf(text, text_size, "who answered says that it is %s", is_own ? "another endpoint" : "this endpoint itself");
+    return false;
+}
