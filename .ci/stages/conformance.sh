@@ -2,8 +2,6 @@
 # The conformance suite over everything but what the README's own command covers. Sourced by .ci/run.
 
 fake_provider() {
-    pip install -qq meson meson-python ninja 'cffi>=2.1'
-    pip install -qq --no-build-isolation ./tests/fake_provider
     pytest tests/conformance tests/unit/test_documentation.py --provider fake --junit-xml="$work/fake.xml"
     python3 .ci/check_junit.py --least 100 "$work/fake.xml"
 }
@@ -16,7 +14,6 @@ over_link() { # neighbours; then hosts that share no memory, where a pair that d
 }
 
 packets() { # reliable endpoints out of a packet channel, over one within the process
-    pip install -qq meson meson-python ninja 'cffi>=2.1'
     pip install -qq --no-build-isolation ./tests/rdm_fake_provider
     pytest tests/conformance --provider rdmfake --junit-xml="$work/packets.xml"
     python3 .ci/check_junit.py --name "packet channels" --least 2000 "$work/packets.xml"

@@ -12,6 +12,10 @@ native() { # NAME MESON-OPTION…
     python3 .ci/check_native.py "$build/meson-logs/testlog.junit.xml" "$(ls tests/native/test_*.c | wc -l)"
 }
 
+native_sanitized() { # SANITIZERS
+    native "${1%%,*}" -Dbuildtype=debugoptimized -Db_lundef=false -Db_sanitize="$1"
+}
+
 native_clang() { CC=clang native clang -Dbuildtype=release; }
 
 aarch64() { # the core's tests on the other memory model's instructions, emulated
@@ -45,9 +49,9 @@ FILE
         test_shm_address test_shm_endpoints test_shm_hostile test_shm_ring test_shm_sleep_model test_shm_visit_model
 }
 
-fuzz() { # SECONDS for all targets together
+fuzz() { # for some seconds all targets together
     echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d && n < 0; }' >"$work/probe.c"
     clang -fsanitize=fuzzer "$work/probe.c" -o "$work/probe" 2>/dev/null ||
         apt_install "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
-    tests/fuzz/run "$1"
+    tests/fuzz/run "$fuzzing_seconds"
 }

