@@ -17,6 +17,11 @@ libfabric_abi() { # what the bridge believes about libfabric, against its header
     tests/abi/check_libfabric
 }
 
+verbs_abi() { # what the provider verbs believes about its libraries, against their headers, which no build needs
+    apt_install libibverbs-dev librdmacm-dev
+    python3 tests/abi/check_verbs.py
+}
+
 lint() {
     local result=0
     ruff check . || result=1

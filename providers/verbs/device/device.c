@@ -86,13 +86,13 @@ uint64_t verbs_port_speed(const struct ibv_port_attr *attr)
 
 /* ------------------------------------------------------------------------------------------------------------ ports */
 
-/* verbs.h's own way to ask names a function of the library, which would have to be linked. */
+/* The driver is asked, which knows all of a port; ibv_query_port, for older ones, ends with the link layer. */
 static int query_port(struct ibv_context *context, uint8_t number, struct ibv_port_attr *attr)
 {
-    struct verbs_context *whole = verbs_get_ctx_op(context, query_port);
+    struct verbs_context *whole = VERBS_EXTENSION(context, query_port);
 
     memset(attr, 0, sizeof(*attr));
-    if (whole)
+    if (whole && whole->query_port)
         return whole->query_port(context, number, attr, sizeof(*attr));
     return verbs_calls.query_port(context, number, (struct _compat_ibv_port_attr *)(void *)attr);
 }

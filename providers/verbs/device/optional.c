@@ -38,11 +38,11 @@ static const struct {
 
 void verbs_on_demand(const struct verbs_port *port, char *text, size_t text_size)
 {
-    struct verbs_context *whole = verbs_get_ctx_op(port->context, query_device_ex);
+    struct verbs_context *whole = VERBS_EXTENSION(port->context, query_device_ex);
     struct ibv_device_attr_ex attr = {0};
     size_t used = 0;
 
-    if (whole && whole->query_device_ex(port->context, NULL, &attr, sizeof(attr)) == 0 &&
+    if (whole && whole->query_device_ex && whole->query_device_ex(port->context, NULL, &attr, sizeof(attr)) == 0 &&
         attr.odp_caps.general_caps & IBV_ODP_SUPPORT)
         for (size_t i = 0; i < sizeof(on_demand) / sizeof(on_demand[0]) && used < text_size; i++)
             if (attr.odp_caps.per_transport_caps.rc_odp_caps & on_demand[i].bit)

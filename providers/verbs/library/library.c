@@ -11,14 +11,13 @@
 #define RDMACM "librdmacm.so.1"
 
 struct verbs_calls verbs_calls;
-__typeof__(verbs_reg_dmabuf_mr) verbs_reg_dmabuf_mr;
+__typeof__(ibv_reg_dmabuf_mr) *verbs_reg_dmabuf_mr;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool loaded;
 
 /* Came with rdma-core 35; NULL: there is none. What it answers where the kernel gives a child copies of pages that a device has. */
-static int (*is_fork_initialized)(void);
-#define FORK_UNNEEDED 2
+static __typeof__(ibv_is_fork_initialized) *is_fork_initialized;
 
 /* The name of a function that the library lacks; NULL: it has them all. The plain name is a symbol's newest version. */
 #define FIND(name, function)                                                                                           \
@@ -73,7 +72,7 @@ static bool load(char *text, size_t text_size)
      * them from children for good, on kernels too that take care by themselves (5.12); then a child that touches them, or what
      * lies beside them, ends.
      */
-    if (!is_fork_initialized || is_fork_initialized() != FORK_UNNEEDED)
+    if (!is_fork_initialized || is_fork_initialized() != IBV_FORK_UNNEEDED)
         verbs_calls.fork_init();
     return true;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs and librdmacm: found when first wanted, never linked, so that nothing but this provider misses them. What verbs.h
- * calls through a device's own table (posting, polling) is used as it stands there.
+ * libibverbs and librdmacm: found when first wanted, never linked, so that nothing but this provider misses them. Posting and
+ * polling go through the table of a device's driver.
  */
 #ifndef VERBS_LIBRARY_H
 #define VERBS_LIBRARY_H
 
-#include <infiniband/verbs.h>
-#include <rdma/rdma_cma.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "library/abi.h"
+#include "library/prototypes.h"
 
 #define VERBS_IBVERBS_CALLS(CALL)                                                                                      \
     CALL(get_device_list, ibv_get_device_list)                                                                         \
@@ -74,11 +75,49 @@ struct verbs_calls {
 
 /* All set once verbs_library_load has answered true. */
 extern struct verbs_calls verbs_calls;
-/* As ibv_reg_dmabuf_mr, which came with rdma-core 34; NULL: there is none. */
-extern struct ibv_mr *(*verbs_reg_dmabuf_mr)(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
-                                             int access);
+/* Came with rdma-core 34; NULL: there is none. */
+extern __typeof__(ibv_reg_dmabuf_mr) *verbs_reg_dmabuf_mr;
 
 /* Any thread. False, and a text that says what to install: there is none of them. Once loaded they stay. */
 bool verbs_library_load(char *text, size_t text_size);
+
+/* ------------------------------------------------------------------------------------------ through a driver's table */
+
+static inline int ibv_poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *completions)
+{
+    return cq->context->ops.poll_cq(cq, most, completions);
+}
+
+static inline int ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+    return cq->context->ops.req_notify_cq(cq, solicited_only);
+}
+
+static inline int ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *requests, struct ibv_send_wr **bad)
+{
+    return qp->context->ops.post_send(qp, requests, bad);
+}
+
+static inline int ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *requests, struct ibv_recv_wr **bad)
+{
+    return qp->context->ops.post_recv(qp, requests, bad);
+}
+
+static inline int ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *requests, struct ibv_recv_wr **bad)
+{
+    return srq->context->ops.post_srq_recv(srq, requests, bad);
+}
+
+/* What lies in front of a context, as far as `entry`. NULL: the library or the driver is older than that. */
+#define VERBS_EXTENSION(context, entry)                                                                                \
+    verbs_extension(context, sizeof(struct verbs_context) - offsetof(struct verbs_context, entry))
+
+static inline struct verbs_context *verbs_extension(struct ibv_context *context, size_t reach)
+{
+    struct verbs_context *whole =
+        (struct verbs_context *)(void *)((char *)context - offsetof(struct verbs_context, context));
+
+    return context->abi_compat == VERBS_EXTENDED && whole->sz >= reach ? whole : NULL;
+}
 
 #endif
