@@ -72,8 +72,6 @@ class Provider(Record):
     find: Callable[[], Mapping[str, str]] | None = None
     """What only Python can find out: values of the provider's own parameters, by their names without
     ``OFIPY_``; asked for once, when the shared object is loaded."""
-    build: str | None = None
-    """What to do where the shared object was not built, for one that needs what not every machine has."""
 
 
 class LoadedProvider(Record):
@@ -172,13 +170,7 @@ def load(name: str) -> LoadedProvider:
                 entry = _entry(name)
                 result = _load(entry) if entry is not None else _load_link()
             except ProviderUnavailable as error:
-                unexpected = not isinstance(error.__cause__, NotBuilt)
-                log = logger(f"ofipy.{name}")
-                (log.warning if unexpected else log.info)(
-                    "provider %s cannot be loaded: %s",
-                    name,
-                    error.message,
-                )
+                logger(f"ofipy.{name}").warning("provider %s cannot be loaded: %s", name, error.message)
                 result = error
             _loaded[name] = result
             configure()
@@ -233,17 +225,10 @@ def _load_link() -> LoadedProvider:
 def _load(entry: _OwnEntry | EntryPoint) -> LoadedProvider:
     try:
         provider = entry.load()
+        origin = shared_object(provider.module)
     except Exception as error:
         # Whatever another package does wrong concerns this provider only.
-        raise _broken(entry, error) from error
-    try:
-        origin = shared_object(provider.module)
-    except NotBuilt as error:
-        if provider.build is None:
-            raise _broken(entry, error) from None
-        raise ProviderUnavailable(f"it was not built: {provider.build}") from error
-    except Exception as error:
-        raise _broken(entry, error) from error
+        raise ProviderUnavailable(f"its entry point {entry.value} is broken: {error!r}") from error
     handle, text = ffi.new("struct ofp_provider **"), Text()
     if lib.ofp_provider_load(str(origin).encode(), handle, text.pointer, text.size) < 0:
         raise ProviderUnavailable(str(text) or f"cannot load {origin}")
@@ -252,14 +237,6 @@ def _load(entry: _OwnEntry | EntryPoint) -> LoadedProvider:
         lib.ofp_param_set(parameter.encode(), value.encode())
     drain_log()
     return _describe(entry.name, handle[0])
-
-
-def _broken(entry: _OwnEntry | EntryPoint, error: Exception) -> ProviderUnavailable:
-    return ProviderUnavailable(f"its entry point {entry.value} is broken: {error!r}")
-
-
-class NotBuilt(ModuleNotFoundError):
-    """A provider's shared object is not there."""
 
 
 def shared_object(module: str) -> str:
@@ -274,7 +251,7 @@ def shared_object(module: str) -> str:
         spec = finder.find_spec(module, path)
         if spec is not None and spec.origin is not None:
             return spec.origin
-    raise NotBuilt(f"{module} is not built")
+    raise ModuleNotFoundError(f"{module} is not built")
 
 
 def _describe(name: str, handle: Any) -> LoadedProvider:

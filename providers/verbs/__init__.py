@@ -6,6 +6,4 @@ from ofipy._discovery.providers import Provider
 provider = Provider(
     name="verbs",
     module="ofipy.providers.verbs._verbs",
-    build="install libibverbs-dev and librdmacm-dev (Debian, Ubuntu) or rdma-core-devel (Fedora, RHEL), and build "
-    "ofipy again with -Csetup-args=-Dverbs=enabled",
 )

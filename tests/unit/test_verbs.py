@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The provider verbs where there is no device: why it is not available, and what it can be told."""
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import ofipy
 from ofipy._discovery import providers
 
-BUILT = importlib.util.find_spec("ofipy.providers.verbs._verbs") is not None
 DEVICES = Path("/sys/class/infiniband")
-needs_module = pytest.mark.skipif(not BUILT, reason="the provider verbs is not built here")
 without_device = pytest.mark.skipif(
     DEVICES.is_dir() and any(DEVICES.iterdir()), reason="this machine has an RDMA device"
 )
@@ -47,22 +43,6 @@ def test_it_is_known_everywhere() -> None:
     assert report.infos or report.reason
 
 
-def test_not_built_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def not_built(module: str) -> Any:
-        raise providers.NotBuilt(f"{module} is not built")
-
-    monkeypatch.setattr(providers, "shared_object", not_built)
-    monkeypatch.setattr(providers, "_loaded", {})
-    with pytest.raises(
-        ofipy.ProviderUnavailable, match="not built: install libibverbs-dev and librdmacm-dev"
-    ):
-        providers.load("verbs")
-    assert not [record for record in caplog.records if record.levelname == "WARNING"]
-
-
-@needs_module
 def test_without_the_libraries(tmp_path: Path) -> None:
     # The loader takes a file of that name in a folder of its path before any other, and this one is none.
     (tmp_path / "libibverbs.so.1").write_bytes(b"")
@@ -71,7 +51,6 @@ def test_without_the_libraries(tmp_path: Path) -> None:
     assert "install libibverbs1, librdmacm1 and ibverbs-providers" in reason
 
 
-@needs_module
 def test_an_old_library_is_named(tmp_path: Path) -> None:
     source, library = tmp_path / "empty.c", tmp_path / "libibverbs.so.1"
     source.write_text("int nothing;\n")
@@ -91,7 +70,6 @@ def test_an_old_library_is_named(tmp_path: Path) -> None:
     assert "libibverbs.so.1 has no ibv_" in reason_in_a_process(LD_LIBRARY_PATH=str(tmp_path))
 
 
-@needs_module
 @without_device
 def test_without_a_device() -> None:
     reason = reason_in_a_process()
@@ -101,7 +79,6 @@ def test_without_a_device() -> None:
     assert "rdma link add rxe0 type rxe" in reason
 
 
-@needs_module
 @without_device
 def test_the_libraries_are_loaded_for_who_asks_why() -> None:
     """Opening an endpoint of link does not, which takes a quarter of the time."""
@@ -117,7 +94,6 @@ assert "libibverbs" in maps() or "is not found" in report.reason, report.reason
     subprocess.run([sys.executable, "-P", "-c", script], timeout=60, check=True)
 
 
-@needs_module
 def test_parameters() -> None:
     ofipy.getinfo(explain=True)
     found = {each.name: each for each in ofipy.parameters() if each.name.startswith("OFIPY_VERBS_")}
@@ -144,7 +120,6 @@ def test_parameters() -> None:
     }
 
 
-@needs_module
 def test_nothing_is_linked() -> None:
     """The module asks the loader for neither library, so that wheels run where they are missing."""
     module = providers.shared_object("ofipy.providers.verbs._verbs")
