@@ -10,7 +10,7 @@
 #include <errno.h>
 
 /* How a post ended that made no request: neither a handle nor an error of the core. */
-#define RAISED INT64_MIN
+#define UNPOSTED INT64_MIN
 
 /* 1 yes, 0 no, -1 with an exception. */
 static int loop_is_running(void)
@@ -53,14 +53,14 @@ static ofp_request_t start_with_room(struct ofp_endpoint *endpoint, const struct
     int loop = loop_is_running();
 
     if (loop)
-        return loop < 0 ? RAISED : start_without_lock(endpoint, op, OFP_START_BEYOND, 0);
+        return loop < 0 ? UNPOSTED : start_without_lock(endpoint, op, OFP_START_BEYOND, 0);
     for (;;) {
         result = start_without_lock(endpoint, op, 0, left);
         if (result != -EAGAIN && result != -EINTR)
             return result;
         /* The core waits for a second at most, so that signal handlers run. */
         if (between_rounds() != 0)
-            return RAISED;
+            return UNPOSTED;
         if (timeout >= 0 && (left = deadline - now()) <= 0)
             return -ETIMEDOUT;
     }
@@ -131,7 +131,7 @@ PyObject *poster_post(struct poster *poster, PyObject *endpoint, PyObject *type,
 {
     /* Before the post: whatever exception comes up behind it, an object has the handle and the buffer. */
     struct request *request = take_spare(poster, type);
-    ofp_request_t handle = RAISED;
+    ofp_request_t handle = UNPOSTED;
 
     if (request && kind == MESSAGE && poster->orphans && give_back(request, poster, endpoint, op))
         return (PyObject *)request;
@@ -146,7 +146,7 @@ PyObject *poster_post(struct poster *poster, PyObject *endpoint, PyObject *type,
         return completed(poster, request, type, op, hold);
     Py_XDECREF((PyObject *)request);
     hold_release(hold);
-    return handle == RAISED ? NULL : PyLong_FromLongLong(handle);
+    return handle == UNPOSTED ? NULL : PyLong_FromLongLong(handle);
 }
 
 /* ------------------------------------------------------------------------------------------------ the plain arguments */

@@ -15,8 +15,10 @@
 
 #define SHORT 256 /* bytes that are handed over at once */
 
+static const char magic[8] = {'L', 'O', 'O', 'P', 'B', 'A', 'C', 'K'};
+
 struct address {
-    char magic[8];
+    char magic[sizeof(magic)];
     uint64_t process, number;
 };
 
@@ -40,7 +42,8 @@ static int open_endpoint(struct ofp_endpoint *endpoint, const char *service, cha
                  service);
         return -EINVAL;
     }
-    private_of(endpoint)->address = (struct address){"LOOPBACK", (uint64_t)getpid(), ++last_number};
+    private_of(endpoint)->address = (struct address){.process = (uint64_t)getpid(), .number = ++last_number};
+    memcpy(private_of(endpoint)->address.magic, magic, sizeof(magic));
     return 0;
 }
 
@@ -208,7 +211,7 @@ static int resolve(const struct ofp_info *info, const char *node, const char *se
 static int check(const struct ofp_info *info, const void *address, size_t length)
 {
     (void)info;
-    return length == sizeof(struct address) && memcmp(address, "LOOPBACK", 8) == 0 ? 0 : -EINVAL;
+    return length == sizeof(struct address) && memcmp(address, magic, sizeof(magic)) == 0 ? 0 : -EINVAL;
 }
 
 static int format(const struct ofp_info *info, const void *bytes, size_t length, char *text, size_t text_size)

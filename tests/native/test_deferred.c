@@ -72,7 +72,7 @@ static void exchange(bool offloads_matching)
     struct side side;
     struct ofp_counter *counter;
     struct ofp_operation receives[3], sends[3];
-    char in[3] = "", out[3] = "abc";
+    char in[3] = "", out[3] = {'a', 'b', 'c'};
 
     side_open(&side, offloads_matching, OFP_PROGRESS_MANUAL, 64);
     sides_meet(&side, &side);
@@ -159,7 +159,7 @@ static void test_a_full_transmit_queue_only_delays(void **state)
     struct ofp_deferred_work work = {.threshold = 1};
     struct ofp_operation receive;
     uint64_t id;
-    char in[SENDS], out[1] = "x";
+    char in[SENDS], out[1] = {'x'};
 
     (void)state;
     side_open(&side, false, OFP_PROGRESS_MANUAL, 64);

@@ -180,7 +180,7 @@ static void a_message_names_another_source(void)
 static void a_write_goes_past_the_end(void)
 {
     struct ofpi_endpoint *endpoint = opened();
-    char in[128], out[2] = "xy";
+    char in[128], out[2] = {'x', 'y'};
     struct ofpi_lent receive = {.base = {.endpoint = &endpoint->base, .length = 100},
                                 .receiver = {.memory = {in, sizeof(in)}}};
 

@@ -67,7 +67,7 @@ static void test_what_is_held_back_keeps_its_order(void **state)
 static void test_what_waits_behind_a_cancelled_one_goes_on(void **state)
 {
     struct side side;
-    char in[1], out[2] = "12";
+    char in[1], out[2] = {'1', '2'};
     uint64_t begun = ofpi_now();
     ofp_request_t receive;
 

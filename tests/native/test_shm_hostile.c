@@ -261,7 +261,7 @@ static void bystander(struct side *side, struct shared *shared)
     uint32_t peer = insert_rank(side, shared, VICTIM);
     uint8_t *in = malloc(50000);
 
-    for (uint32_t round = 0; !ofp_load_acquire(&shared->words[2]); round++) {
+    while (!ofp_load_acquire(&shared->words[2])) {
         struct ofp_completion row;
 
         post(side, tagged(OFP_TRECV, peer, 5, in, 50000, 1));
@@ -326,7 +326,7 @@ static void vandal_process(struct shared *shared, uint32_t rank)
         free(out);
         return;
     }
-    for (uint64_t until = now_ns() + SECONDS / 2, count = 0; now_ns() < until; count++) {
+    for (uint64_t until = now_ns() + SECONDS / 2; now_ns() < until;) {
         struct ofp_operation op = tagged(OFP_TSEND, peer, 5, out, 20, 2);
         struct shm_link *link;
 

@@ -5,8 +5,8 @@
 
 #define CONFIGURED "the key of these tests"
 
-static const uint8_t ours[OFP_KEY_SIZE] = "a key of this user, thirty-two b";
-static const uint8_t another[OFP_KEY_SIZE] = "a key of another one, thirty-two";
+static const uint8_t ours[OFP_KEY_SIZE] = "a key of this user, thirty-two";
+static const uint8_t another[OFP_KEY_SIZE] = "a key of another one, shorter";
 
 static void open_local(struct side *side, const char *configured, const uint8_t *local)
 {

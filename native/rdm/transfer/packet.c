@@ -7,7 +7,7 @@
 
 #include "ofipy/operation.h"
 
-static const char magic[4] = "ofpR";
+static const char magic[] = {'o', 'f', 'p', 'R'};
 
 /* What a kind is made of. */
 struct kind {
