@@ -8,7 +8,13 @@
 b'hello'
 """
 
+import sys
 from typing import TYPE_CHECKING, Any
+
+if sys.platform != "linux":
+    raise ImportError(
+        f"ofipy runs on Linux only, and this is {sys.platform}: use a Linux machine, virtual machine or container"
+    )
 
 from ofipy._base.atomic_types import AtomicOp, Datatype
 from ofipy._base.config import Parameter, parameters

@@ -29,6 +29,14 @@ def test_all_is_complete() -> None:
         _ = ofipy.nonsense
 
 
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_import_on_another_system(system: str) -> None:
+    program = f"import sys; sys.platform = {system!r}; import ofipy"
+    ended = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60)
+    assert f"ImportError: ofipy runs on Linux only, and this is {system}" in ended.stderr
+    assert ended.returncode == 1
+
+
 def test_public_things_are_documented() -> None:
     for name in ofipy.__all__:
         thing = getattr(ofipy, name)
