@@ -21,11 +21,12 @@ from ofipy._base.record import Record
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Parameter", "apply", "check_environment", "config_path", "parameters", "value"]
+__all__ = ["Parameter", "apply", "check_environment", "config_path", "origin", "parameters", "value"]
 
 _lock = threading.Lock()
 _waiting: dict[str, str] | None = None  # read from the file, not declared yet; None: the file was not read
 _source: Path | None = None
+_in_file: frozenset[str] = frozenset()  # names that the file sets
 
 
 class Parameter(Record):
@@ -128,10 +129,11 @@ def apply(*, owners: Callable[[], Iterable[str]] = tuple, complete: bool = False
     ConfigError
         When the file cannot be read, or a value does not fit its parameter.
     """
-    global _waiting
+    global _in_file, _waiting
     with _lock:
         if _waiting is None:
             _waiting = _read()
+            _in_file = frozenset(_waiting)
         prefixes: tuple[str, ...] | None = ("\0",) if complete else None
         for name, text in list(_waiting.items()):
             result = lib.ofp_param_set(name.encode(), text.encode())
@@ -180,6 +182,14 @@ def value(name: str) -> str | None:
     """Value in force of ``OFIPY_<name>``; None when empty or not declared. Call :func:`apply` before."""
     text = lib.ofp_param_value(name.encode())
     return (ffi.string(text).decode() or None) if text != ffi.NULL else None
+
+
+def origin(name: str) -> str:
+    """Who has set ``OFIPY_<name>``: the environment, a line of the configuration file, or the job."""
+    source = next(ffi.string(info.source) for info in _infos() if ffi.string(info.name) == name.encode())
+    if source == b"environment":
+        return f"OFIPY_{name} in the environment"
+    return f"{name.lower()} in {_source}" if name in _in_file else "the job that the process has joined"
 
 
 def parameters() -> list[Parameter]:

@@ -22,6 +22,7 @@ __all__ = [
     "ForkedError",
     "InvalidArgument",
     "MessageTooLong",
+    "MissingKeyFile",
     "NoMemory",
     "NoMessage",
     "NotConnected",
@@ -128,6 +129,12 @@ class ConfigError(FabricError, ValueError):
     """A configuration file or variable cannot be understood."""
 
     default_errno = codes.EINVAL
+
+
+class MissingKeyFile(ConfigError, FileNotFoundError):
+    """The key file that ``OFIPY_AUTH_KEY_FILE``, or ``auth_key_file`` in the configuration file, names is not there."""
+
+    default_errno = codes.ENOENT
 
 
 class ProviderUnavailable(FabricError, LookupError):

@@ -14,6 +14,7 @@ from ofipy._base.atomic_types import AtomicKind, AtomicOp, Datatype, parse_datat
 from ofipy._base.binding import Text, check, drain_log, ffi, lib
 from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Access, Progress, Threading, parse_enum, parse_flags
+from ofipy._base.key_file import Proof
 from ofipy._base.lifetime import Handle, Opening, Resource
 from ofipy._base.limits import limit, whole_number
 from ofipy._completion.counter import Counter, RegionClass, region_counters
@@ -109,13 +110,14 @@ class Fabric(Resource):
 class Domain(Resource):
     """The use of one device, made by :meth:`Fabric.domain`; endpoints, queues and memory belong to it."""
 
-    __slots__ = ("_began", "_fabric", "_info", "_memory", "_threading")
+    __slots__ = ("_began", "_fabric", "_info", "_memory", "_proof", "_threading")
 
     def __init__(self, fabric: Fabric, *, threading: Threading, progress: Progress) -> None:
         info = fabric.info
         fabric._pointer("domain")
         provider = providers.load(info.provider)
         config.check_environment()
+        self._proof = Proof(info.provider)
         record = ffi.new("struct ofp_info *")
         ffi.buffer(record)[:] = info._record
         hooks = ffi.new("char[]", fabric._hooks.encode())

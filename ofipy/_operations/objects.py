@@ -26,7 +26,6 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ofipy._base import config
 from ofipy._base.binding import lib
 from ofipy._base.errors import AccessDenied, FabricError
 from ofipy._base.flags import Flag, Op
@@ -49,8 +48,6 @@ _READ_ONLY = 1 << 63
 _ALIGNMENT = 16
 # Smaller ones cost less within the pickle than as pieces of their own.
 _IN_BAND = 1024
-# Their endpoints take no message from who has not proven the key that is set, or has another user id.
-_PROVING = frozenset(("shm", "tcp", "link"))
 
 
 class Serializer(Protocol):
@@ -69,8 +66,9 @@ class ObjectRequest(MessageRequest):
     Dropping or cancelling one loses no object, as of :class:`MessageRequest`.
     """
 
-    __slots__ = ("_object", "_serializer")
+    __slots__ = ("_lack", "_object", "_serializer")
 
+    _lack: tuple[str, str]
     _object: Any
     _serializer: Serializer | None
 
@@ -91,13 +89,19 @@ class ObjectRequest(MessageRequest):
         return self._object
 
     def _refuse_unproven(self) -> None:
-        """A pickle does what its sender likes, so with a key it has to be somebody who has proven that."""
-        provider: str = self._endpoint.provider
-        if provider.partition(":")[0] in _PROVING or not config.value("AUTH_KEY_FILE"):
-            return
+        """A pickle does what its sender likes, so with a key it has to be somebody who has proven that.
+
+        An object that was refused stays so, whatever is set when it is asked for again.
+        """
+        if not hasattr(self, "_lack"):
+            lack = self._endpoint._domain._proof.lack()
+            if lack is None:
+                return
+            self._lack = lack
+        what, remedy = self._lack
         raise AccessDenied(
-            "a key is set (OFIPY_AUTH_KEY_FILE), and this provider's peers do not prove it, so the object was dropped",
-            remedy="receive bytes with trecv(), or use link, tcp or shm",
+            f"{what}; the object was dropped unread",
+            remedy=f"{remedy}; or receive bytes with trecv()",
             **self._context_of_sender(),
         )
 
@@ -174,9 +178,9 @@ def trecv_obj(
     Arrays in it lie in the memory of the message, and keep it.
 
     .. warning::
-        Who can send you a pickle can make your program do anything. Where a key is set, objects are taken only over
-        providers whose peers have proven it (``tcp``, ``link``) or are processes of the same user (``shm``); where none
-        is set, from whoever can reach the endpoint.
+        Who can send you a pickle can make your program do anything. While a key is set, objects are taken only by
+        endpoints whose peers have proven it (``tcp`` and ``link``, opened after it was set) or are processes of the
+        same user (``shm``); where none is set, from whoever can reach the endpoint.
 
     Parameters
     ----------
@@ -188,7 +192,8 @@ def trecv_obj(
     Returns
     -------
     ObjectRequest
-        Its ``wait()`` returns the object, or raises: :class:`~ofipy.AccessDenied` where peers have not proven the key,
+        Its ``wait()`` returns the object, or raises: :class:`~ofipy.AccessDenied` where peers have not proven the key
+        that is set now (the message is consumed, and not unpickled),
         :class:`~ofipy.FabricError` with errno ``EBADMSG`` for a message that is no object, and what the serializer
         raises.
     """

@@ -14,7 +14,7 @@ from dask.utils import parse_bytes, parse_timedelta
 from distributed.comm.core import Comm, CommClosedError
 from distributed.comm.utils import from_frames, to_frames
 
-from ofipy._base.errors import Again, FabricError
+from ofipy._base.errors import AccessDenied, Again, FabricError
 from ofipy._discovery.av import Peer
 from ofipy.dask import wire
 from ofipy.dask.hub import Ended, Hub
@@ -108,6 +108,7 @@ class OFI(Comm):
         if frames is None:
             self.abort()
             raise CommClosedError(f"in {self!r}: closed by the other side")
+        self._refuse_unproven()
         try:
             return await from_frames(
                 frames,
@@ -140,6 +141,18 @@ class OFI(Comm):
             if message.length != len(each):
                 raise CommClosedError(f"in {self!r}: the other side ended it within a message")
         return head.frames(rest)
+
+    def _refuse_unproven(self) -> None:
+        """Dask unpickles what comes, as :meth:`Endpoint.trecv_obj` does, so the same peers are refused."""
+        lack = self._hub.endpoint.domain._proof.lack()
+        if lack is None:
+            return
+        what, remedy = lack
+        self.abort()
+        denied = AccessDenied(
+            f"{what}; the message was dropped unread", peer=self._peer_addr, operation="read", remedy=remedy
+        )
+        raise CommClosedError(f"in {self!r}: {denied}") from denied
 
     # writing
 

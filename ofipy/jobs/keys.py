@@ -4,16 +4,15 @@
 import hmac
 import os
 import secrets
-from pathlib import Path
 
 from ofipy._base import config
 from ofipy._base.binding import check, lib
-from ofipy._base.errors import AccessDenied, ConfigError
+from ofipy._base.errors import AccessDenied
+from ofipy._base.key_file import read_key
 from ofipy._discovery import providers
 
 __all__ = ["PROOF_SIZE", "KeyFile", "agreed", "configured", "new", "offer", "proof"]
 
-_SIZES = range(16, 1025)
 PROOF_SIZE = 32
 
 
@@ -32,23 +31,14 @@ def configured() -> bytes | None:
 
     Raises
     ------
+    MissingKeyFile
+        When it is not there.
     ConfigError
         When it cannot be read, or is no key.
     """
-    providers.known()  # reads the configuration file
+    providers.configure()
     path = config.value("AUTH_KEY_FILE")
-    if path is None:
-        return None
-    try:
-        key = Path(path).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"OFIPY_AUTH_KEY_FILE={path}: {error.strerror}", operation="job") from None
-    if len(key) not in _SIZES:
-        raise ConfigError(
-            f"OFIPY_AUTH_KEY_FILE={path}: {len(key)} bytes; a key of 16 to 1024 bytes is meant",
-            operation="job",
-        )
-    return key
+    return None if path is None else read_key(path, operation="job")
 
 
 # What rank 0 puts into the first fence: a new key, or that it has one and which.

@@ -5,7 +5,7 @@ import asyncio
 import errno
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -191,3 +191,94 @@ def test_with_a_key_only_who_proves_it(
         return
     with pytest.raises(ofipy.AccessDenied, match="OFIPY_AUTH_KEY_FILE"):
         receive.wait(timeout=TIMEOUT)
+
+
+unpickled: list[str] = []
+
+
+def run_by_pickle() -> None:
+    unpickled.append("code of the sender")
+
+
+class Runs:
+    """An object whose pickle runs what its sender likes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return run_by_pickle, ()
+
+
+@pytest.fixture
+def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes], None]]:
+    """Set a key, from then on."""
+
+    def set_key(byte: bytes) -> None:
+        path = tmp_path / byte.hex()
+        path.write_bytes(byte * 32)
+        path.chmod(0o600)
+        monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(path))
+
+    monkeypatch.delenv("OFIPY_AUTH_KEY_FILE", raising=False)
+    unpickled.clear()
+    yield set_key
+    monkeypatch.undo()
+
+
+def ways_to_read(request: ofipy.ObjectRequest) -> Iterator[Callable[[], Any]]:
+    async def awaited() -> Any:
+        return await request
+
+    yield lambda: request.wait(timeout=TIMEOUT)
+    yield lambda: asyncio.run(awaited())
+    yield lambda: request.wait(timeout=TIMEOUT)
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_an_endpoint_that_is_older_than_the_key_takes_no_object(
+    target: Target, open_endpoint: OpenEndpoint, key: Callable[[bytes], None], tagged: bool
+) -> None:
+    ep = open_endpoint()
+    peer = to_itself(ep)
+
+    def receive(what: Any) -> ofipy.ObjectRequest:
+        if tagged:
+            ep.tsend_obj(what, peer, tag=1)
+            return ep.trecv_obj(tag=1)
+        ep.send_obj(what, peer)
+        return ep.recv_obj()
+
+    assert receive("without a key").wait(timeout=TIMEOUT) == "without a key"
+    request = receive(Runs())
+    key(b"a")
+    if target.provider == "shm":  # whose peers are processes of the same user
+        request.wait(timeout=TIMEOUT)
+        assert unpickled == ["code of the sender"]
+        return
+    for read in ways_to_read(request):
+        with pytest.raises(ofipy.AccessDenied, match="OFIPY_AUTH_KEY_FILE") as caught:
+            read()
+        assert caught.value.peer == str(peer.address)
+        assert "trecv()" in str(caught.value.remedy)
+        assert unpickled == []
+    ep.tsend(b"bytes", peer, tag=2)  # the refused message is consumed, and others come
+    assert bytes(ep.trecv(tag=2).wait(timeout=TIMEOUT).data) == b"bytes"
+
+
+def test_a_key_that_was_exchanged_is_not_the_one_that_peers_have_proven(
+    target: Target, open_endpoint: OpenEndpoint, key: Callable[[bytes], None], tmp_path: Path
+) -> None:
+    if target.provider not in ("tcp", "link"):
+        pytest.skip("its peers prove no key")
+    key(b"a")
+    ep = open_endpoint()
+    peer = to_itself(ep)
+    ep.tsend_obj("proven", peer, tag=1)
+    (tmp_path / b"a".hex()).rename(tmp_path / "kept")
+    assert ep.trecv_obj(tag=1).wait(timeout=TIMEOUT) == "proven"  # its file is gone, and no other key is set
+    key(b"b")
+    ep.tsend_obj(Runs(), peer, tag=1)
+    with pytest.raises(ofipy.AccessDenied, match="another key is set"):
+        ep.trecv_obj(tag=1).wait(timeout=TIMEOUT)
+    assert unpickled == []
+    key(b"a")  # the same in another file
+    ep.tsend_obj("proven", peer, tag=1)
+    assert ep.trecv_obj(tag=1).wait(timeout=TIMEOUT) == "proven"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import dask.config
@@ -21,6 +22,7 @@ from distributed.comm import (
 from distributed.comm.registry import backends
 from distributed.protocol import Serialize, Serialized, deserialize, to_serialize
 
+from ofipy._base.errors import AccessDenied
 from ofipy.dask import wire
 
 pytestmark = [pytest.mark.usefixtures("provider"), pytest.mark.timeout(60)]
@@ -258,3 +260,50 @@ def test_host_of_an_address() -> None:
     assert backend.get_address_host_port("10.1.2.3:45") == ("10.1.2.3", 45)
     assert resolve_address("ofi://127.0.0.1:789") == "ofi://127.0.0.1:789"
     assert backend.get_local_address_for("127.0.0.1:1").startswith("127.0.0.1")
+
+
+# ------------------------------------------------------------------------------------------------------------- a key
+
+
+unpickled: list[str] = []
+
+
+def run_by_pickle() -> None:
+    unpickled.append("code of the sender")
+
+
+class Runs:
+    """An object whose pickle runs what its sender likes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return run_by_pickle, ()
+
+
+def test_a_connection_that_is_older_than_the_key_reads_nothing(
+    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpickled.clear()
+
+    async def test() -> None:
+        async with pair() as (here, there, _):
+            await here.write("without a key")
+            assert await there.read() == "without a key"
+            await here.write({"x": to_serialize(Runs())})
+            key = tmp_path / "key"
+            key.write_bytes(bytes(32))
+            key.chmod(0o600)
+            monkeypatch.setenv("OFIPY_AUTH_KEY_FILE", str(key))
+            if provider == "shm":  # whose peers are processes of the same user
+                await there.read()
+                assert unpickled
+                return
+            with pytest.raises(CommClosedError, match="OFIPY_AUTH_KEY_FILE") as caught:
+                await there.read()
+            assert isinstance(caught.value.__cause__, AccessDenied)
+            assert there.closed()
+            assert not unpickled
+            with pytest.raises(CommClosedError):
+                await here.read()
+
+    monkeypatch.delenv("OFIPY_AUTH_KEY_FILE", raising=False)
+    run(test())

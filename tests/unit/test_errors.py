@@ -37,6 +37,8 @@ def test_every_class_is_a_documented_public_fabric_error(kind: type[ofipy.Fabric
         (ofipy.InvalidArgument, ValueError),
         (ofipy.Closed, ValueError),
         (ofipy.ConfigError, ValueError),
+        (ofipy.MissingKeyFile, FileNotFoundError),
+        (ofipy.MissingKeyFile, ofipy.ConfigError),
         (ofipy.BufferTypeError, TypeError),
         (ofipy.NotSupported, NotImplementedError),
         (ofipy.NoMemory, MemoryError),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every parameter that is declared, in the environment and in the file: its bounds hold, what is beyond is refused."""
 
+import errno
 import json
 import os
 import subprocess
@@ -173,3 +174,27 @@ def test_key_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, s
     with pytest.raises(ofipy.FabricError) as caught:
         ofipy.open(provider="tcp")
     assert f"OFIPY_AUTH_KEY_FILE={path}: {said}" in str(caught.value)
+
+
+@pytest.mark.parametrize("by", ["environment", "file"])
+@pytest.mark.parametrize(
+    "use", ["ofipy.open(provider='tcp')", "ofipy.open(provider='link')", "ofipy.jobs.keys.configured()"]
+)
+def test_a_missing_key_file_is_told_with_its_setting_and_a_remedy(tmp_path: Path, by: str, use: str) -> None:
+    path, settings = tmp_path / "job.key", tmp_path / "c.toml"
+    settings.write_text(f'auth_key_file = "{path}"\n' if by == "file" else "")
+    environment = os.environ | {"OFIPY_CONFIG": str(settings)}
+    environment |= {"OFIPY_AUTH_KEY_FILE": str(path)} if by == "environment" else {}
+    program = (
+        f"import ofipy.jobs.keys\ntry: {use}\n"
+        "except ofipy.MissingKeyFile as error: print(error.message, error.remedy, error.errno, sep='\\n')"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    message, remedy, code = ran.stdout.splitlines()
+    named = f"auth_key_file in {settings}" if by == "file" else "OFIPY_AUTH_KEY_FILE in the environment"
+    assert f"OFIPY_AUTH_KEY_FILE={path}: " in message
+    assert message.endswith(f"named by {named}")
+    assert f"ofipy key new {path}" in remedy
+    assert int(code) == errno.ENOENT
