@@ -75,6 +75,9 @@ static inline void see(struct ofp_message *seen, const struct ofp_message *messa
 {
     struct ofp_peer *outer = outer_peer(message->peer);
 
+    /* The core hears of a peer before it hears of its messages. */
+    if (__builtin_expect(outer->state != OFP_PEER_UP, 0))
+        link_way_heard(message->peer);
     /* Not the rest: to clear it would cost as much as the whole way through here. */
     seen->peer = outer;
     seen->source = outer->index;

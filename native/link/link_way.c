@@ -133,7 +133,8 @@ static void tell(const struct link_peer *peer, const struct link_way *way)
 static void take(struct link_peer *peer, struct link_way *way)
 {
     peer->taken = way;
-    peer->trying = NULL;
+    if (peer->trying == way)
+        peer->trying = NULL;
     peer->outer->incarnation = way->base.incarnation;
     tell(peer, way);
     peer->outer->endpoint->services->peer_up(peer->outer);
@@ -254,6 +255,15 @@ void link_way_up(struct ofp_peer *inner)
     }
     inner->state = OFP_PEER_UP;
     if (way->outer->state == OFP_PEER_CONNECTING && (!peer->trying || peer->trying == way))
+        take(peer, way);
+}
+
+void link_way_heard(struct ofp_peer *inner)
+{
+    struct link_way *way = link_way_of(inner);
+    struct link_peer *peer = link_peer_of(way->outer);
+
+    if (way->outer->state == OFP_PEER_CONNECTING && inner->state == OFP_PEER_UP)
         take(peer, way);
 }
 

@@ -5,7 +5,7 @@
  *
  *     outer        ways
  *     CONNECTING   one that we try, and those by which the peer has called
- *     UP           `taken` is up; others may be, by which the peer sends
+ *     UP           `taken` is up; others may be, by which the peer sends; one may still be tried, of no use any more
  *     LOST         none is CONNECTING or UP
  */
 #ifndef LINK_WAY_H
@@ -27,5 +27,7 @@ void link_way_connecting(struct ofp_peer *inner);
 void link_way_up(struct ofp_peer *inner);
 void link_way_absent(struct ofp_peer *inner, const char *text);
 void link_way_lost(struct ofp_peer *inner, int error, bool process_gone, const char *text);
+/* A message comes by a way before any is taken: it is this one. */
+void link_way_heard(struct ofp_peer *inner);
 
 #endif

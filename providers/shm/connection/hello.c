@@ -102,12 +102,26 @@ static void offer_return(struct shm_link *link)
     link->reached.memory = NULL;
 }
 
+/* An endpoint that is its own peer calls nobody, so whoever shows what is ours is somebody else. */
+static bool shows_us(const struct shm_endpoint *endpoint, uint64_t incarnation, const uint8_t *identity)
+{
+    return incarnation == endpoint->incarnation || memcmp(identity, endpoint->base->identity, SHM_IDENTITY_SIZE) == 0;
+}
+
+static int identify(const struct shm_segment *segment, struct ofp_peer *peer, char *text, size_t text_size)
+{
+    if (shows_us(shm_endpoint_of(peer->endpoint), segment->incarnation, segment->identity)) {
+        snprintf(text, text_size, "who answered says that it is this endpoint itself");
+        return -ECONNREFUSED;
+    }
+    return shm_identity_is_stated(segment->identity) ? ofp_peer_identified(peer, segment->identity, text, text_size)
+                                                     : 0;
+}
+
 /* Whether it is the one that is meant. */
 static int offer_identify(struct offer *offer, struct ofp_peer *peer, char *text, size_t text_size)
 {
-    int error = shm_identity_is_stated(offer->segment.identity)
-                    ? ofp_peer_identified(peer, offer->segment.identity, text, text_size)
-                    : 0;
+    int error = identify(&offer->segment, peer, text, text_size);
 
     if (error) {
         shm_segment_unmap(&offer->segment);
@@ -234,12 +248,12 @@ static void decide(struct shm_meeting *meeting, struct shm_received *received, s
 }
 
 /* Whose call it is: by what its segment says, if it does. */
-static struct ofp_peer *caller_of(const struct shm_endpoint *endpoint, const struct shm_received *received)
+static struct ofp_peer *caller_of(const struct shm_endpoint *endpoint, const struct shm_packet *packet,
+                                  const uint8_t *identity)
 {
-    const struct shm_address *address = &received->packet.address;
-    uint8_t identity[SHM_IDENTITY_SIZE];
+    const struct shm_address *address = &packet->address;
 
-    if (received->fd_count && shm_segment_identity(received->fds[0], identity))
+    if (shm_identity_is_stated(identity))
         return ofp_peer_by_identity(endpoint->base, identity, false, address, sizeof(*address));
     return ofp_peer_by_address(endpoint->base, address, sizeof(*address));
 }
@@ -248,8 +262,17 @@ static void called_hello(struct shm_meeting *meeting, struct shm_received *recei
 {
     struct shm_endpoint *endpoint = meeting->endpoint;
     const struct shm_packet *packet = &received->packet;
+    uint8_t identity[SHM_IDENTITY_SIZE] = {0};
     struct ofp_peer *peer;
 
+    if (received->fd_count)
+        shm_segment_identity(received->fds[0], identity);
+    if (shows_us(endpoint, packet->incarnation, identity)) {
+        shm_core->log(OFP_LOG_WARNING, SHM_NAME,
+                      "a peer that called is refused: it says that it is this endpoint itself");
+        refuse(meeting, SHM_REFUSED, EPROTO);
+        return;
+    }
     if (shm_address_check(&packet->address, sizeof(packet->address)) != 0 ||
         packet->address.host != endpoint->address.host || packet->address.uid != endpoint->address.uid ||
         memcmp(&packet->address, &endpoint->address, sizeof(packet->address)) == 0) {
@@ -261,7 +284,7 @@ static void called_hello(struct shm_meeting *meeting, struct shm_received *recei
         shm_meeting_free(meeting);
         return;
     }
-    peer = caller_of(endpoint, received);
+    peer = caller_of(endpoint, packet, identity);
     if (!peer)
         refuse(meeting, SHM_REFUSED, ENOMEM);
     else

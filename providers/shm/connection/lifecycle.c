@@ -59,12 +59,17 @@ void shm_link_free(struct shm_link *link)
     free(link);
 }
 
+void shm_link_report_up(struct shm_link *link)
+{
+    link->peer->incarnation = link->segment.incarnation;
+    ofp_peer_up(link->peer);
+}
+
 void shm_link_up(struct shm_link *link, enum ofpi_meet_event event)
 {
     ofpi_meet_event(&link->state, event, 0);
     link->up = link->ready = true;
-    link->peer->incarnation = link->segment.incarnation;
-    ofp_peer_up(link->peer);
+    shm_link_report_up(link);
 }
 
 /* DRAINING, and nothing of it is left in the ring. */

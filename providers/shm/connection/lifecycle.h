@@ -9,6 +9,8 @@
 void shm_link_free(struct shm_link *link);
 /* Both sides have each other: tell the core. */
 void shm_link_up(struct shm_link *link, enum ofpi_meet_event event);
+/* The core hears that its peer is up. */
+void shm_link_report_up(struct shm_link *link);
 /* Call its peer; the link is lost if that cannot even begin. */
 void shm_link_call(struct shm_link *link);
 /* The way to the peer is lost for this reason; the link is gone, or leaving, afterwards. */

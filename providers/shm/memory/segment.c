@@ -246,14 +246,14 @@ bool shm_identity_is_stated(const uint8_t identity[SHM_IDENTITY_SIZE])
     return memcmp(identity, none, SHM_IDENTITY_SIZE) != 0;
 }
 
-bool shm_segment_identity(int fd, uint8_t identity[SHM_IDENTITY_SIZE])
+void shm_segment_identity(int fd, uint8_t identity[SHM_IDENTITY_SIZE])
 {
     char ignored[128];
     uint64_t size = 0;
 
-    return shm_memfd_check(fd, &size, ignored, sizeof(ignored)) == 0 &&
-           pread(fd, identity, SHM_IDENTITY_SIZE, offsetof(struct shm_header, identity)) == SHM_IDENTITY_SIZE &&
-           shm_identity_is_stated(identity);
+    if (shm_memfd_check(fd, &size, ignored, sizeof(ignored)) != 0 ||
+        pread(fd, identity, SHM_IDENTITY_SIZE, offsetof(struct shm_header, identity)) != SHM_IDENTITY_SIZE)
+        memset(identity, 0, SHM_IDENTITY_SIZE);
 }
 
 void shm_segment_unmap(struct shm_segment *segment)

@@ -217,6 +217,9 @@ static bool link_listens(struct shm_endpoint *endpoint, struct shm_link *link, c
     }
     if (link->state == OFPI_MEET_ACCEPTED)
         shm_link_up(link, OFPI_MEET_CONFIRM);
+    /* The peer sent and went before we saw that our answer had reached it. */
+    else if (link->peer && link->peer->state == OFP_PEER_CONNECTING && content->kind != SHM_GOODBYE)
+        shm_link_report_up(link);
     if (link->peer)
         return true;
     if (content->kind == SHM_GOODBYE)

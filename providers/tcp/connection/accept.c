@@ -152,6 +152,45 @@ static bool gives_way_to_ours(const struct tcp_connection *connection)
     return false;
 }
 
+static bool ends_at(int fd, int (*end)(int, struct sockaddr *, socklen_t *), union tcp_address *address)
+{
+    socklen_t length = sizeof(*address);
+
+    memset(address, 0, sizeof(*address));
+    if (fd < 0 || end(fd, &address->any, &length) != 0)
+        return false;
+    tcp_address_clean(address);
+    return true;
+}
+
+/* Whether these are both ends of one connection: the kernel gives no two the same pair of addresses. */
+static bool are_one(const struct tcp_connection *theirs, const struct tcp_connection *ours)
+{
+    union tcp_address from, to, own, other;
+
+    return ends_at(theirs->stream.fd, getpeername, &from) && ends_at(theirs->stream.fd, getsockname, &to) &&
+           ends_at(ours->stream.fd, getsockname, &own) && ends_at(ours->stream.fd, getpeername, &other) &&
+           tcp_address_compare(&from, &own) == 0 && tcp_address_compare(&to, &other) == 0;
+}
+
+/*
+ * The peer that is ourselves. Every peer that we connect to learns who we are, so what a request says does not prove it: its socket
+ * has to be the other end of one that we connected. NULL: somebody says that it is us, and is not.
+ */
+static struct ofp_peer *own_peer_of(const struct tcp_connection *connection)
+{
+    const struct tcp_endpoint *endpoint = connection->endpoint;
+
+    for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections; node = node->next) {
+        const struct tcp_connection *ours = OFP_CONTAINER_OF(node, const struct tcp_connection, node);
+
+        if (ours->connector && ours->peer && are_one(connection, ours))
+            return ours->peer;
+    }
+    tcp_log_refusal(connection, "it says that it is this endpoint itself");
+    return NULL;
+}
+
 /* Whose connection it is. */
 static struct ofp_peer *peer_of(const struct tcp_connection *connection)
 {
@@ -180,10 +219,9 @@ static void put_off(struct tcp_connection *connection)
 void tcp_admit(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm)
 {
     int order = theirs_to_ours(connection);
-    struct ofp_peer *peer = peer_of(connection);
+    struct ofp_peer *peer = order ? peer_of(connection) : own_peer_of(connection);
 
-    /* Without a connection of ours to ourselves somebody pretends to be us. */
-    if (!peer || (order == 0 && (!tcp_peer_of(peer)->connection || tcp_peer_of(peer)->inbound))) {
+    if (!peer) {
         tcp_connection_discard(connection);
     } else if (order != 0 && !make_way(peer, connection->incarnation, order)) {
         if (rdm)

@@ -282,6 +282,18 @@ void tcp_connect_later(struct tcp_connection *connection)
     go_on(connection, OFPI_MEET_LATER);
 }
 
+static int identify(const struct tcp_connection *connection, char *text, size_t text_size)
+{
+    const uint8_t *identity = connection->meeting->identity;
+
+    /* We answer our own requests, and nobody else does. */
+    if (memcmp(identity, connection->endpoint->base->identity, OFP_IDENTITY_SIZE) != 0 ||
+        tcp_peer_of(connection->peer)->inbound)
+        return ofp_peer_identified(connection->peer, identity, text, text_size);
+    snprintf(text, text_size, "who answered says that it is this endpoint itself");
+    return -ECONNREFUSED;
+}
+
 /* False: it is not the one that is meant, and the connection is over, or on its way to another address. */
 static bool is_meant(struct tcp_connection *connection)
 {
@@ -290,7 +302,7 @@ static bool is_meant(struct tcp_connection *connection)
     int error = 0;
 
     if (connection->connector && meeting->identified)
-        error = ofp_peer_identified(connection->peer, meeting->identity, text, sizeof(text));
+        error = identify(connection, text, sizeof(text));
     if (error && meeting->race && tcp_race_was_wrong(meeting->race)) {
         start_over(connection);
         tcp_connection_hang_up(connection);
