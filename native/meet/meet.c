@@ -75,6 +75,7 @@ const struct ofpi_meet_row ofpi_meet_table[] = {
 
     ALWAYS(DRAINING, REQUEST, PUT_OFF, DRAINING),
     ALWAYS(DRAINING, DRAINED, LOSE, IDLE),
+    ALWAYS(DRAINING, BROKEN, NOTHING, DRAINING),
     ALWAYS(DRAINING, CLOSED, NOTHING, DRAINING),
 };
 const uint32_t ofpi_meet_rows = sizeof(ofpi_meet_table) / sizeof(ofpi_meet_table[0]);

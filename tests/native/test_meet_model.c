@@ -326,6 +326,12 @@ static const struct transport shm = {.winner = {OFPI_MEET_SMALLER_WINS, OFPI_MEE
                                      .withdraws = true,
                                      .persists = true};
 
+/* native/rdm: what came by a connection that broke without a word is read as well, and one may break while it is read. */
+static const struct transport rdm = {.winner = {OFPI_MEET_LARGER_WINS, OFPI_MEET_LARGER_WINS},
+                                     .confirms = true,
+                                     .drains = true,
+                                     .probes = true};
+
 static void expect_good(struct faults faults)
 {
     const char *wrong = outcome(&tcp, &faults);
@@ -335,6 +341,9 @@ static void expect_good(struct faults faults)
     wrong = outcome(&shm, &faults);
     if (wrong)
         fail_msg("as shm: %s", wrong);
+    wrong = outcome(&rdm, &faults);
+    if (wrong)
+        fail_msg("as rdm: %s", wrong);
 }
 
 static void test_both_want_and_nothing_goes_wrong(void **state)
