@@ -91,6 +91,29 @@ static void test_message_given_back_to_a_posted_receive(void **state)
     assert_nothing_more();
 }
 
+/* The number of a peer that was removed and inserted again is no longer its place in the table. */
+static void test_message_given_back_to_a_receive_of_a_later_peer(void **state)
+{
+    char buffer[8] = "", address[OFP_ADDRESS_MAX];
+    size_t length = sizeof(address);
+    ofp_request_t request;
+
+    assert_int_equal(ofp_endpoint_address(a.endpoint, address, &length), 0);
+    while (ofpi_id_index(b.peer) == b.peer) {
+        assert_int_equal(ofp_av_remove(b.av, b.peer), 0);
+        assert_int_equal(ofp_av_insert(b.av, address, length, &b.peer), 0);
+    }
+    (void)state;
+    request = hold(5);
+    post(&b, tagged(OFP_TRECV, b.peer, 5, buffer, sizeof(buffer), 11));
+    say("message", 5);
+    assert_int_equal(ofp_request_finished(request), 1);
+    assert_int_equal(ofp_request_unclaim(request), 0);
+    ofp_request_abandon(request, false);
+    assert_received(11, buffer, "message");
+    assert_nothing_more();
+}
+
 /* ------------------------------------------------------------------------------------------- slow to take back */
 
 static struct ofp_pending *asked_back;
@@ -213,6 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         OVER(test_message_given_back_to_a_posted_receive),
+        OVER(test_message_given_back_to_a_receive_of_a_later_peer),
         OVER(test_receive_that_comes_back_later_is_posted_again),
         OVER(test_receive_that_is_taken_instead_leaves_it_to_the_next),
         OVER(test_message_for_a_request_that_was_left_is_the_next_receives),

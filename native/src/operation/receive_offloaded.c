@@ -11,6 +11,7 @@
 #include "match/selector.h"
 #include "match/unexpected.h"
 #include "object/operation.h"
+#include "object/peer.h"
 #include "peer/bounce.h"
 #include "peer/pending.h"
 
@@ -178,10 +179,11 @@ static struct ofpi_pending *next_in(const struct ofp_list *list, const struct of
 static struct ofpi_pending *next_that_takes(const struct ofpi_endpoint *endpoint, const struct ofpi_unexpected *kept,
                                             uint64_t sequence)
 {
+    const struct ofpi_peer *peer = ofpi_peer_at(endpoint, kept->source);
     struct ofpi_pending *any = next_in(&endpoint->sourceless, kept, sequence), *directed = NULL;
 
-    if (kept->source < endpoint->peer_capacity && endpoint->peers[kept->source])
-        directed = next_in(&endpoint->peers[kept->source]->pendings, kept, sequence);
+    if (peer)
+        directed = next_in(&peer->pendings, kept, sequence);
     if (!any || !directed)
         return any ? any : directed;
     return any->sequence < directed->sequence ? any : directed;
