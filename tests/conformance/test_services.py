@@ -65,6 +65,18 @@ def test_what_is_no_name(open_endpoint: Callable[..., ofipy.Endpoint], wrong: st
         open_endpoint(service=wrong)
 
 
+@pytest.mark.parametrize("wrong", ["0", "65536", "99999", "-1", "80x"])
+def test_what_is_no_port_of_a_peer(open_endpoint: Callable[..., ofipy.Endpoint], wrong: str) -> None:
+    endpoint = open_endpoint()
+    for host in ("localhost", "127.0.0.1"):
+        with pytest.raises(
+            ofipy.InvalidArgument, match=f"service {wrong}: the port of a peer is a number, 1 to 65535"
+        ):
+            endpoint.insert(f"{host}:{wrong}")
+        with pytest.raises(ofipy.InvalidArgument, match=f"service {wrong}: "):
+            endpoint.insert(f"{endpoint.domain.provider}://{host}:{wrong}")
+
+
 @pytest.mark.needs("connections")
 def test_a_listener_by_name(open_domain: OpenDomain) -> None:
     name = free_name()

@@ -24,8 +24,11 @@ struct ofpi_service {
 
 /* For an endpoint of its own: -EINVAL with a text where it is no port and no name. `written` is kept, not copied. */
 int ofpi_service_choose(struct ofpi_service *service, const char *written, char *text, size_t text_size);
-/* For a peer's: what is neither goes to the provider as it is, which may have written it. */
-void ofpi_service_find(struct ofpi_service *service, const char *written);
+/*
+ * For a peer's: -EINVAL with a text where it is a number that no peer's port is. What is neither number nor name goes to the provider
+ * as it is, which may have written it.
+ */
+int ofpi_service_find(struct ofpi_service *service, const char *written, char *text, size_t text_size);
 /* A provider that refused one speaks of a number: put the name before its reason, and what to do where another has the port. */
 void ofpi_service_explain(const struct ofpi_service *service, int error, char *text, size_t text_size);
 

@@ -280,9 +280,12 @@ int ofp_provider_resolve(struct ofp_provider *provider, const struct ofp_info *i
                          const char *service, void *address, size_t *length, char *text, size_t text_size)
 {
     struct ofpi_service found;
+    int error;
 
     text[0] = 0;
-    ofpi_service_find(&found, service);
+    error = ofpi_service_find(&found, service, text, text_size);
+    if (error)
+        return error;
     return provider->resolve(info, node, found.text, address, length, text, text_size);
 }
 
