@@ -2,6 +2,7 @@
 """The edge to the C core: the one importer of ``_ofp``, where codes become exceptions, its log Python's."""
 
 import errno as codes
+import resource
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -117,6 +118,8 @@ def failure(
     if provider_error >= _REASON:
         what, _, said = _reason(provider_error).partition("; ")
         text, remedy, provider_error = text or what, remedy or said or _REMEDIES.get(code), 0
+    if code == codes.EMFILE:
+        text, remedy = _of_open_files(text)
     kind = _KINDS.get(code, errors.FabricError)
     if kind is errors.Truncated:
         length = length or None  # a transport that does not tell says 0
@@ -133,6 +136,14 @@ def failure(
     if isinstance(error, errors.Truncated):
         error.room = room
     return error
+
+
+def _of_open_files(text: str | None) -> tuple[str, str]:
+    """What happened where no more files can be opened, with the limit, and what to do."""
+    what = (text or "too many open files").partition("; ")[0]
+    if "ulimit -n" not in what:
+        what += f": ulimit -n lets this process have {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}"
+    return what, "close some, or raise it"
 
 
 def _both_sizes(code: int, length: int | None, room: int | None) -> str | None:

@@ -159,6 +159,8 @@ const char *bridge_error_text(int provider_error);
 
 /* An error of the library, negative or positive, as a positive one of ours. */
 int bridge_error(int error);
+/* A negative errno of an open call. libfabric often says nothing better than EIO where it lacked descriptors: then -EMFILE. */
+int bridge_opening_error(int error);
 
 /* getinfo.c. Any thread, no lock. */
 int bridge_getinfo(struct ofp_info *infos, int max, char *text, size_t text_size);

@@ -283,7 +283,7 @@ static int open_endpoint(struct ofp_endpoint *endpoint, const char *service, cha
     msg->base.connects = true;
     msg->hearer.heard = heard;
     msg->endpoint = endpoint;
-    error = open_objects(msg, service, text, text_size);
+    error = bridge_opening_error(open_objects(msg, service, text, text_size));
     if (error) {
         if (!text[0])
             snprintf(text, text_size, "%s cannot open an endpoint%s%s: %s", endpoint->info->provider,

@@ -23,8 +23,10 @@ struct lf_cq *bridge_cq_open(struct bridge_domain *domain, bool waits, int *erro
 
 static int refuse(const struct bridge_library *library, const char *what, int error, char *text, size_t text_size)
 {
-    snprintf(text, text_size, "libfabric cannot open a %s: %s", what, library->strerror(error < 0 ? -error : error));
-    return -bridge_error(error);
+    int result = bridge_opening_error(-bridge_error(error));
+
+    snprintf(text, text_size, "libfabric cannot open a %s: %s", what, library->strerror(-result));
+    return result;
 }
 
 static bool has_descriptor(struct bridge_domain *self)

@@ -166,7 +166,7 @@ int bridge_endpoint_open(struct ofp_endpoint *endpoint, const char *service, cha
     if (error)
         return error;
     bridge_limits_take(endpoint, info);
-    error = open_objects(endpoint, info);
+    error = bridge_opening_error(open_objects(endpoint, info));
     domain->library->freeinfo(info);
     if (!error && service && !is_called(endpoint, service))
         error = -EADDRINUSE;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Discovery: what libfabric offers, as infos of ours, and the way back from one of ours to its own. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bridge.h"
 
@@ -14,6 +16,9 @@
 
 /* Bytes that go along with a request: what that provider of libfabric's takes that has the least room, verbs. */
 #define LEAST_PRIVATE_DATA 55
+
+/* At most so many files libfabric opens at a time while it looks around. */
+#define FILES_OF_A_SEARCH 4
 
 static const struct {
     uint64_t theirs, ours;
@@ -299,6 +304,27 @@ static struct lf_info *pick(const struct bridge_library *library, struct lf_info
     return found;
 }
 
+/* Whether this process can open no more than a few files. */
+static bool is_short_of_files(void)
+{
+    int opened[FILES_OF_A_SEARCH], count = 0;
+    bool is_short;
+
+    while (count < FILES_OF_A_SEARCH && (opened[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        count++;
+    is_short = count < FILES_OF_A_SEARCH && errno == EMFILE;
+    while (count)
+        close(opened[--count]);
+    return is_short;
+}
+
+int bridge_opening_error(int error)
+{
+    bool is_vague = error == -ENODATA || error == -EIO || error == -ENOMEM;
+
+    return is_vague && is_short_of_files() ? -EMFILE : error;
+}
+
 int bridge_info_find(const struct bridge_library *library, const struct ofp_info *info, const char *node,
                      const char *service, uint64_t flags, struct lf_info **found)
 {
@@ -310,9 +336,9 @@ int bridge_info_find(const struct bridge_library *library, const struct ofp_info
     error = library->getinfo(library->api, node, service, flags, hints, &list);
     library->freeinfo(hints);
     if (error)
-        return -bridge_error(error);
+        return bridge_opening_error(-bridge_error(error));
     *found = pick(library, list, info);
-    return *found ? 0 : -ENODATA;
+    return *found ? 0 : bridge_opening_error(-ENODATA);
 }
 
 /* By which device a peer is reached is the system's choice: only the provider and the kind of address are asked for. */
