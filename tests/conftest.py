@@ -3,12 +3,56 @@
 
 import gc
 import os
+import random
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 # Without it `python -m ofipy` in a checkout would find the source tree, where nothing is built.
 os.environ["PYTHONSAFEPATH"] = "1"
+
+# Suites whose tests run beside each other: none needs the machine, or a name on it, for itself.
+SIDE_BY_SIDE = frozenset(Path(__file__).with_name(name) for name in ("unit", "conformance", "jobs"))
+MOST_PROCESSES = 16
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """How many processes run the tests: two for each processor, since most tests wait for something half of the time.
+
+    None beside this one where a single test or another suite is named. ``-n`` and pytest-xdist's own variable say
+    otherwise.
+    """
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    paths = [(config.invocation_params.dir / argument).resolve() for argument in config.args]
+    if not all(SIDE_BY_SIDE.intersection((path, *path.parents)) and "::" not in path.name for path in paths):
+        return 0
+    return min(2 * len(os.sched_getaffinity(0)), MOST_PROCESSES)
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the garbage collector's sight: tests that call it would look through all of it."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--shuffle",
+        type=int,
+        metavar="SEED",
+        help="run the tests in the random order that belongs to this seed",
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle what was collected and sorted, in every process alike."""
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        random.Random(seed).shuffle(items)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -12,7 +12,7 @@ other, which must speak the same wire. It takes the tests that have a second sid
 link-remote`` every domain is on a host of its own, and the run fails where any two of them share memory all the same.
 """
 
-import os
+import pickle
 import re
 import sys
 from collections import Counter
@@ -39,24 +39,16 @@ from sides import (
     make_sides,
     take_each_other_s_addresses,
 )
+from tally import ORDERS, Tally
 
 DEFAULT_PROVIDERS = ("shm", "tcp", "fake")
 IN_PROCESS = frozenset({"fake", "rdmfake"})
 
-# Every test of two sides uses these; that a transport leaves the machine is for tests on several.
-IN_EVERY_TEST = ofipy.Cap.MSG | ofipy.Cap.TAGGED | ofipy.Cap.LOCAL_COMM | ofipy.Cap.REMOTE_COMM
-
 # What the tests beyond 4 GiB take.
 LARGE_BYTES = 10 << 30
 
-# Where an info declares orders, by what stands before "order_" in the name of a need.
-ORDERS = {"": "msg_order", "rma_": "rma_order", "atomic_": "atomic_order"}
-
-_left_out = pytest.StashKey[Counter[str]]()
-_kept = pytest.StashKey[dict[Target, Counter[str]]]()
-_hooked = pytest.StashKey[int]()
+_tally = pytest.StashKey[Tally]()
 _targets = pytest.StashKey[list[Target]]()
-_ways = pytest.StashKey[dict[Target, Counter[str]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -95,9 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "untagged: tests without tags of their own, for transports too that have none"
     )
     config.addinivalue_line("markers", "pairs: tests without `sides` whose endpoints may be of two providers")
-    config.stash[_left_out] = Counter()
-    config.stash[_kept] = {}
-    config.stash[_ways] = {}
+    config.stash[_tally] = Tally()
 
 
 def targets(config: pytest.Config) -> list[Target]:
@@ -282,63 +272,31 @@ def left_out_since(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    kept, left_out, counts = [], [], config.stash[_kept]
+    kept, left_out, tally = [], [], config.stash[_tally]
     for item in items:
         target, needs = target_and_needs(item)
         reason = None
         if target is not None:
             reason = left_out_since(item, target, needs, config)
             if reason is None:
-                counts.setdefault(target, Counter()).update(["", *set(needs)])
+                tally.kept.setdefault(target, Counter()).update(["", *set(needs)])
         if reason is None:
             kept.append(item)
             if target is not None:
                 expect_deviation(item, target)
         else:
             left_out.append(item)
-            config.stash[_left_out][reason] += 1
+            tally.left_out[reason] += 1
     if left_out:
         config.hook.pytest_deselected(items=left_out)
     files = {item.path for item in items}
-    if files.issuperset(Path(__file__).parent.glob("test_*.py")):
-        check_capabilities(counts)
+    tally.whole = files.issuperset(Path(__file__).parent.glob("test_*.py"))
     items[:] = kept
 
 
-def check_capabilities(counts: dict[Target, Counter[str]]) -> None:
-    """Each capability and each order that a table declares has a test."""
-    for target, count in counts.items():
-        if target.kind != "rdm" or target.other is not None:
-            continue
-        for cap in target.info().caps & ~IN_EVERY_TEST:
-            if not count[str(cap.name).lower()]:
-                raise pytest.UsageError(f"{target} declares {cap.name}, and no test needs it")
-        for name in declared_orders(target.info()):
-            if not count[name]:
-                raise pytest.UsageError(f"{target} declares {name}, and no test needs it")
-
-
-def declared_orders(info: ofipy.Info) -> Iterator[str]:
-    """Names of the orders that a table declares, as tests need them; those of operations that it has."""
-    for before, field in ORDERS.items():
-        if before == "rma_" and not info.caps & ofipy.Cap.RMA:
-            continue
-        if before == "atomic_" and not info.caps & ofipy.Cap.ATOMIC:
-            continue
-        for order in getattr(info, field):
-            if order is ofipy.Order.SAS or info.caps & ofipy.Cap.RMA:
-                yield f"{before}order_{str(order.name).lower()}"
-
-
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    for target, count in config.stash[_kept].items():
-        needs = ", ".join(f"{name} {number}" for name, number in sorted(count.items()) if name)
-        terminalreporter.write_line(f"{target}: {count['']} tests; of them need {needs or 'nothing'}")
-    for target, ways in config.stash[_ways].items():
-        if ways:
-            terminalreporter.write_line(f"{target}: pairs by way: {dict(sorted(ways.items()))}")
-    for reason, number in sorted(config.stash[_left_out].items()):
-        terminalreporter.write_line(f"left out: {number} tests, since {reason}")
+    for line in config.stash[_tally].lines():
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
@@ -347,32 +305,30 @@ def _all_sides(request: pytest.FixtureRequest) -> Iterator[dict[Target, Sides]]:
     yield made
     for sides in made.values():
         sides.close()
+    tally = request.config.stash[_tally]
     for target, sides in made.items():
-        request.config.stash[_ways].setdefault(target, Counter()).update(sides.ways)
-    request.config.stash[_hooked] = sum(sides.hooked_operations for sides in made.values())
+        tally.went(target, sides.ways)
+    tally.hooked_operations += sum(sides.hooked_operations for sides in made.values())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take in what a process of pytest-xdist has done; one that died has left nothing."""
+    output = getattr(node, "workeroutput", {})
+    if "tally" in output:
+        node.config.stash[_tally].add(pickle.loads(output["tally"]))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """A suite that tests something else than it says has failed."""
-    config = session.config
-    if exitstatus != 0:
-        return
-    complaints = [
-        f"{target} went {ways}" for target, ways in config.stash[_ways].items() if strayed(target, ways)
-    ]
-    asked, here = os.environ.get("OFIPY_HOOKS"), lib.ofp_hooks_operations()
-    if asked and not here + config.stash.get(_hooked, 0):
-        complaints.append(f"OFIPY_HOOKS={asked!r}, and the hooks saw no operation")
-    for complaint in complaints:
-        config.pluginmanager.get_plugin("terminalreporter").write_line(complaint, red=True)
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def strayed(target: Target, ways: Counter[str]) -> bool:
-    """Whether domains met by another way than the one that is to be tested."""
-    if not target.over_several_ways:
-        return False
-    return "shm" in ways if target.remote else bool(ways) and "shm" not in ways
+    tally = session.config.stash[_tally]
+    tally.hooked_operations += lib.ofp_hooks_operations()
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["tally"] = pickle.dumps(tally)
+    elif exitstatus == 0:
+        for complaint in tally.complaints():
+            session.config.pluginmanager.get_plugin("terminalreporter").write_line(complaint, red=True)
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(autouse=True)
@@ -419,7 +375,7 @@ def open_endpoint(
 
     yield make
     ways = ways_between_hosts(target, made)
-    request.config.stash[_ways].setdefault(target, Counter()).update(ways)
+    request.config.stash[_tally].went(target, ways)
     for endpoint in made:
         endpoint.fabric.close()
 
