@@ -3,10 +3,12 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -412,27 +414,25 @@ def add_in_threads(target: Target, address: bytes, blob: bytes, count: int, adde
 def add_in_processes(
     target: Target, address: bytes, blob: bytes, count: int, adders: int, folder: Path
 ) -> list[np.ndarray]:
-    processes = []
-    for number in range(adders):
-        options = {
-            "provider": target.provider,
-            "domain": target.domain,
-            "remote": target.remote,
-            "address": address.hex(),
-            "blob": blob.hex(),
-            "count": count,
-            "result": str(folder / f"{number}.npy"),
-        }
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
-        command = [sys.executable, adder.__file__, json.dumps(options)]
-        processes.append(subprocess.Popen(command, env=environment))
-    try:
-        assert [process.wait(300) for process in processes] == [0] * adders
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    return [np.load(folder / f"{number}.npy") for number in range(adders)]
+    results = [str(folder / f"{number}.npy") for number in range(adders)]
+    options = {
+        "provider": target.provider,
+        "domain": target.domain,
+        "remote": target.remote,
+        "address": address.hex(),
+        "blob": blob.hex(),
+        "count": count,
+        "results": results,
+    }
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, adder.__file__, json.dumps(options)]
+    with subprocess.Popen(command, env=environment, start_new_session=True) as program:
+        try:
+            assert program.wait(300) == 0
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+    return [np.load(result) for result in results]
 
 
 @pytest.mark.parametrize("kind", ["plain", "mapped", "unaligned"])

@@ -15,7 +15,7 @@ import ofipy
 
 TIMEOUT = 20
 # Seconds after which a thread that waits is asleep.
-ASLEEP = 0.05
+ASLEEP = 0.02
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]
 
@@ -102,9 +102,9 @@ def test_completions_that_nobody_reads(ep: ofipy.Endpoint, me: ofipy.Peer, kind:
     async def main() -> bytes:
         waiting = asyncio.ensure_future(result_of(ep.trecv(tag=1)))
         await asyncio.sleep(ASLEEP)
-        before = time.thread_time()
-        await asyncio.sleep(0.3)
-        assert time.thread_time() - before < 0.2
+        began, used = time.monotonic(), time.thread_time()
+        await asyncio.sleep(0.15)
+        assert time.thread_time() - used < 2 / 3 * (time.monotonic() - began)
         await ep.tsend(b"x", me, tag=1)
         return bytes((await waiting).data)
 
@@ -125,8 +125,7 @@ def test_a_thread_reads_the_counter_on_which_another_sleeps(ep: ofipy.Endpoint) 
     def sleep() -> int:
         while counter.arm(1):
             armed.set()
-            if not select.select([counter], [], [], TIMEOUT)[0]:
-                break
+            assert select.select([counter], [], [], TIMEOUT)[0]
         return counter.value
 
     with ThreadPoolExecutor() as threads:
@@ -134,10 +133,8 @@ def test_a_thread_reads_the_counter_on_which_another_sleeps(ep: ofipy.Endpoint) 
         armed.wait(TIMEOUT)
         time.sleep(ASLEEP)
         assert counter.value == counter.errors == 0
-        began = time.monotonic()
         counter.add(1)
-        assert sleeper.result(TIMEOUT) == 1
-        assert time.monotonic() - began < TIMEOUT / 2
+        assert sleeper.result(2 * TIMEOUT) == 1
 
 
 @pytest.mark.parametrize("look", ["read", "peek", "wait"])

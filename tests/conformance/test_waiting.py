@@ -17,8 +17,10 @@ import ofipy
 
 OpenEndpoint = Callable[..., ofipy.Endpoint]
 TIMEOUT = 30
-# Seconds after which the peer opens, or is given up.
-LATER = 1
+# More than the whole test may take: who waits so long, and should not, hangs.
+FOR_EVER = 600
+# Seconds after which the peer opens.
+LATER = 0.3
 TAG = 7
 
 pytestmark = pytest.mark.needs("absent_peers")
@@ -65,7 +67,7 @@ def test_all_that_waits_leaves_in_its_order(open_endpoint: OpenEndpoint, service
     sent = [ep.tsend(b"first", peer, tag=TAG), ep.tsend(large, peer, tag=TAG), prepared.start()]
     sent += [ep.tsend(b"%d" % number, peer, tag=TAG) for number in range(50)]
     sent.append(ep.send(b"untagged", peer))
-    time.sleep(LATER / 4)
+    time.sleep(LATER)
     other = open_endpoint(service=service)
     came = [bytes(other.trecv(tag=TAG).wait(timeout=TIMEOUT).data) for _ in range(53)]
     assert came == [b"first", large.tobytes(), b"prepared", *(b"%d" % number for number in range(50))]
@@ -134,8 +136,8 @@ def test_insert_waits_longer_than_the_default(
     ep = open_endpoint()
     began = time.monotonic()
     with pytest.raises(ofipy.TimedOut):
-        insert(ep, service, wait=2)
-    assert time.monotonic() - began >= 2
+        insert(ep, service, wait=1.5)
+    assert time.monotonic() - began >= 1.5
 
 
 @contextmanager
@@ -158,10 +160,8 @@ def test_ctrl_c_ends_the_wait(open_endpoint: OpenEndpoint, service: str) -> None
     # Whatever ran before may have left another one.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt), running(timer):
-        insert(ep, service, wait=TIMEOUT)
-    assert time.monotonic() - began < TIMEOUT / 2
+        insert(ep, service, wait=FOR_EVER)
     assert_nobody_asks(open_endpoint, service)
 
 
@@ -177,7 +177,7 @@ def test_the_peer_is_asked_as_long_as_somebody_waits(
     open_endpoint: OpenEndpoint, service: str, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     """Operations that were posted meanwhile wait for the time that they would have waited without."""
-    patience(monkeypatch, 2)
+    patience(monkeypatch, 1)
     ep = open_endpoint()
     peer = ep.av.insert(f"localhost:{service}")
     main = threading.main_thread().ident
@@ -188,11 +188,11 @@ def test_the_peer_is_asked_as_long_as_somebody_waits(
         timers.append(threading.Timer(0.4, signal.pthread_kill, (main, signal.SIGINT)))
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt if end == "interrupt" else ofipy.TimedOut), running(*timers):
-        insert(ep, service, wait=TIMEOUT if end == "interrupt" else 0.4)
+        insert(ep, service, wait=FOR_EVER if end == "interrupt" else 0.4)
     assert insert_in_vain(ep, service) == peer
     with pytest.raises(ofipy.ConnectionRefused):
         sent[0].wait(timeout=TIMEOUT)
-    assert 2 <= time.monotonic() - began < 4
+    assert time.monotonic() - began >= 1
 
 
 def insert_in_vain(ep: ofipy.Endpoint, service: str) -> ofipy.Peer:
@@ -230,10 +230,13 @@ def test_who_never_comes_is_given_up(
                 ofipy.ConnectionRefused, match=r"tried for 2 s \(OFIPY_CONNECT_TIMEOUT\)"
             ) as caught:
                 request.wait(timeout=TIMEOUT)
+            # All of them end at once.
+            assert all(each.done for each in sent)
             assert service in str(caught.value.peer)
             assert "start the peer" in str(caught.value.remedy)
-    assert 2 <= time.monotonic() - began < 4
-    assert time.process_time() - burnt < 0.5
+    waited = time.monotonic() - began
+    assert waited >= 2
+    assert time.process_time() - burnt < 0.25 * waited
     told = [text for record in caplog.records if "waits for peer" in (text := record.getMessage())]
     assert [f"waits for peer {int(peer)}, up to 2 s" in text for text in told] == [True]
     # Nobody has been there yet, so that the next one waits again.
@@ -243,18 +246,19 @@ def test_who_never_comes_is_given_up(
     assert other.trecv(tag=TAG).wait(timeout=TIMEOUT).data == b"at last"
 
 
-def test_who_has_been_there_is_not_waited_for(open_endpoint: OpenEndpoint, service: str) -> None:
+def test_who_has_been_there_is_not_waited_for(
+    open_endpoint: OpenEndpoint, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience(monkeypatch, FOR_EVER)
     ep, other = open_endpoint(), open_endpoint(service=service)
     peer = insert(ep, service)
     ep.tsend(b"there", peer, tag=TAG).wait(timeout=TIMEOUT)
     other.trecv(tag=TAG).wait(timeout=TIMEOUT)
     other.fabric.close()
-    began = time.monotonic()
     while ep.stats().peers_lost == 0:
         time.sleep(0.01)
     with pytest.raises(ofipy.ConnectionRefused):
         ep.tsend(b"gone", peer, tag=TAG).wait(timeout=TIMEOUT)
-    assert time.monotonic() - began < 5
     # Inserted again it is expected again.
     assert insert(ep, service) == peer
     late = ep.tsend(b"again", peer, tag=TAG)
@@ -278,19 +282,21 @@ def test_what_waits_can_be_cancelled(open_endpoint: OpenEndpoint, service: str) 
 
 
 @pytest.mark.parametrize("ends", ["close", "remove"])
-def test_closing_does_not_wait(open_endpoint: OpenEndpoint, service: str, ends: str) -> None:
+def test_closing_does_not_wait(
+    open_endpoint: OpenEndpoint, service: str, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    patience(monkeypatch, FOR_EVER)
+    monkeypatch.setattr("ofipy._objects.endpoint.CLOSE_TIMEOUT", FOR_EVER)
     ep = open_endpoint()
     peer = insert(ep, service)
     waiting = ep.tsend(b"never", peer, tag=TAG)
     time.sleep(0.05)
-    began = time.monotonic()
     if ends == "close":
         ep.fabric.close()
     else:
         ep.av.remove(peer)
     with pytest.raises(ofipy.Canceled):
         waiting.wait(timeout=TIMEOUT)
-    assert time.monotonic() - began < 2
 
 
 def test_who_is_waited_for_may_call_first(open_endpoint: OpenEndpoint, service: str) -> None:
