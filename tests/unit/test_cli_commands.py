@@ -275,9 +275,8 @@ class TestTaggedPingpong:
                 server.kill()
 
     def test_a_missing_server_is_an_error(self) -> None:
-        error = run(
-            "fabtests", "rdm_tagged_pingpong", "-p", "shm", "-P", f"nobody-{os.getpid()}", "localhost", code=1
-        )
+        program = ["fabtests", "rdm_tagged_pingpong", "-p", "shm", "-P", f"nobody-{os.getpid()}", "localhost"]
+        error = run(*program, code=1, OFIPY_CONNECT_TIMEOUT="1")
         assert "no endpoint listens there" in error
 
 
