@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The programs of the README, of the tutorial and of the guides, run as they stand."""
+"""The programs of the README, of the tutorial and of the guides, run as they stand but for the number of a service."""
 
 from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from random import SystemRandom
 
 import pytest
 
@@ -22,6 +25,24 @@ PAIR = re.compile(
 
 def pairs(page: str) -> list[tuple[str, str, str]]:
     return PAIR.findall((ROOT / page).read_text())
+
+
+SERVICE = re.compile(r'(service="|localhost:)(74\d\d)\b')
+
+
+def elsewhere(*programs: str) -> list[str]:
+    """The same with services that nobody uses: the page's own is there once on a host, for one test at a time."""
+    used = {service: free_service() for program in programs for _, service in SERVICE.findall(program)}
+    return [SERVICE.sub(lambda match: match[1] + used[match[2]], program) for program in programs]
+
+
+def free_service() -> str:
+    """A port that nobody uses, and none that the system gives to whoever asks for any."""
+    first_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = SystemRandom().randrange(first_given // 2, first_given)
+        with suppress(OSError), socket.create_server(("", port)):
+            return str(port)
 
 
 KNOCK = """
@@ -46,6 +67,7 @@ def wait_for_server(server: str, folder: Path) -> None:
 
 def run_pair(server: str, client: str, folder: Path) -> tuple[str, str]:
     """Start the server, then, when it is there, the client: as a person does, one after the other."""
+    server, client = elsewhere(server, client)
     (folder / "server.py").write_text(server)
     (folder / "client.py").write_text(client)
     with subprocess.Popen(
@@ -73,6 +95,7 @@ def programs(page: str) -> list[tuple[str, str]]:
 
 def run_program(program: str, folder: Path, settings: dict[str, str]) -> str:
     """Run it with these settings and no others; return what it prints."""
+    (program,) = elsewhere(program)
     environment = {name: text for name, text in os.environ.items() if not name.startswith("OFIPY_")}
     ran = subprocess.run(
         [sys.executable, "-P", "-c", program],
