@@ -305,8 +305,9 @@ def test_options_of_endpoints() -> None:
 
 
 def wrong_variables(code: Code) -> Iterator[str]:
-    known = {parameter.name for parameter in ofipy.parameters()}
-    for name in re.findall(r"OFIPY_[A-Z0-9_]+", code.text):
+    names = re.findall(r"OFIPY_[A-Z0-9_]+", code.text)
+    known = {parameter.name for parameter in ofipy.parameters()} if names else set()
+    for name in names:
         if name not in known and not (name.endswith("_") and any(each.startswith(name) for each in known)):
             yield name
 

@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -291,6 +292,10 @@ def parts_of_c(tree: Path) -> list[str]:
 
 def knots(tree: Path, part: str) -> list[Knot]:
     graph, most = (graph_of_python(tree / part), 1) if part == "ofipy" else (graph_of_c(tree, part), CIRCLE)
+    return knots_in(graph, part, most)
+
+
+def knots_in(graph: Graph, part: str, most: int) -> list[Knot]:
     return [Knot(part, len(graph), each, cuts(graph, each, most)) for each in circles(graph, most)]
 
 
@@ -462,6 +467,9 @@ def test_the_program_tells_its_verdict(tmp_path: Path) -> None:
 # Our own tree
 
 
+own_graph_of_c = cache(partial(graph_of_c, ROOT))  # compiled once for all tests
+
+
 def complain(verdict: Verdict) -> None:
     assert not verdict, "\n".join(report(verdict))
 
@@ -476,12 +484,12 @@ def test_ofipy_imports_nothing_of_fabtests() -> None:
 
 @pytest.mark.parametrize("part", parts_of_c(ROOT))
 def test_the_sources_of_c_are_no_knot(part: str) -> None:
-    complain(Verdict(knots(ROOT, part), {}, []))
+    complain(Verdict(knots_in(own_graph_of_c(part), part, CIRCLE), {}, []))
 
 
 def test_folders_of_the_core_know_only_those_below() -> None:
     assert {path.name for path in (ROOT / "native/src").iterdir()} == set(STOREYS)
-    complain(Verdict([], {}, arrows_upwards(graph_of_c(ROOT, "native"), STOREYS)))
+    complain(Verdict([], {}, arrows_upwards(own_graph_of_c("native"), STOREYS)))
 
 
 def test_no_file_is_long() -> None:
