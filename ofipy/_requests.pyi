@@ -13,7 +13,13 @@ MESSAGE: int
 MANY: int
 MISSES_ENOUGH: int
 
-def start(first: PreparedRequest, /, *others: PreparedRequest, timeout: float | None = None) -> None: ...
+def start(
+    first: PreparedRequest,
+    /,
+    *others: PreparedRequest,
+    room_timeout: float | None = None,
+    timeout: float | None = None,
+) -> None: ...
 def start_some(requests: tuple[PreparedRequest, ...], nanoseconds: int, /) -> int: ...
 def bind(calls: tuple[int, ...], hooks: tuple[Any, ...], /) -> None: ...
 

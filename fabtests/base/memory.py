@@ -102,16 +102,16 @@ class Memory:
         """Start a write of our outgoing half to the same place of the peer's incoming one."""
         session, end = self._session, offset + size
         if data:
-            more["data"] = self.data
+            more["remote_data"] = self.data
         return session.endpoint.write(
-            self.tx[offset:end], session.peer, self.remote[offset:end], timeout=session.limit, **more
+            self.tx[offset:end], session.peer, self.remote[offset:end], room_timeout=session.limit, **more
         )
 
     def read(self, offset: int, size: int) -> ofipy.Request:
         """Start a read of the peer's outgoing half into our incoming one."""
         session, end = self._session, offset + size
         return session.endpoint.read(
-            self.rx[offset:end], session.peer, self._remote_tx[offset:end], timeout=session.limit
+            self.rx[offset:end], session.peer, self._remote_tx[offset:end], room_timeout=session.limit
         )
 
     def take_data(self, count: int) -> None:

@@ -321,9 +321,9 @@ class Session:
             buffer = self._room()
         if self.program.tagged:
             number = self.received if tag is None else tag
-            request = self.endpoint.trecv_into(buffer, tag=number, timeout=self.limit)
+            request = self.endpoint.trecv_into(buffer, tag=number, room_timeout=self.limit)
         else:
-            request = self.endpoint.recv_into(buffer, timeout=self.limit)
+            request = self.endpoint.recv_into(buffer, room_timeout=self.limit)
         self.received += 1
         self._posted.append((request, buffer))
 
@@ -373,9 +373,9 @@ class Session:
             more.setdefault("flags", "inject")
         if self.program.tagged:
             number = self.sent if tag is None else tag
-            request = self.endpoint.tsend(message, self.peer, tag=number, timeout=self.limit, **more)
+            request = self.endpoint.tsend(message, self.peer, tag=number, room_timeout=self.limit, **more)
         else:
-            request = self.endpoint.send(message, self.peer, timeout=self.limit, **more)
+            request = self.endpoint.send(message, self.peer, room_timeout=self.limit, **more)
         self.sent += 1
         return request
 

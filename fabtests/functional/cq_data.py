@@ -21,11 +21,13 @@ def run(session: Session) -> None:
         else:
             memory.take_data(1)
     elif session.client:
-        session.send(session.buffer(size), data=data)
+        session.send(session.buffer(size), remote_data=data)
     else:
         request, _ = session.posted()
         message = session.wait(request)
-        session.expect(message.data == data, f"remote CQ data {message.data} where {data:#x} was sent")
+        session.expect(
+            message.remote_data == data, f"remote CQ data {message.remote_data} where {data:#x} was sent"
+        )
         session.expect(message.length == size, f"{message.length} bytes where {size} were sent")
     session.passed("remote CQ data")
     if session.options.ep_type == "msg":

@@ -38,7 +38,7 @@ def round_of(session: Session, count: int) -> None:
     """`count` messages each way, received in the opposite order."""
     size, data = session.size, session.size if session.options.extra["send_data"] else None
     outgoing = pattern(size)
-    requests = [session.start_send(outgoing, tag=TAG + index, data=data) for index in range(count)]
+    requests = [session.start_send(outgoing, tag=TAG + index, remote_data=data) for index in range(count)]
     session.sync()
     for index in reversed(range(count)):
         room = session.buffer(session.room)
@@ -46,7 +46,9 @@ def round_of(session: Session, count: int) -> None:
         request, _ = session.posted()
         message = session.wait(request)
         if data is not None:
-            session.expect(message.data == data, f"remote CQ data {message.data} where {data} was sent")
+            session.expect(
+                message.remote_data == data, f"remote CQ data {message.remote_data} where {data} was sent"
+            )
         if session.options.verify:
             session.expect(message.length == size, f"{message.length} bytes where {size} were sent")
             check(room[:size])

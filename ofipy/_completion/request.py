@@ -9,13 +9,14 @@ operation has ended; one that the program never got, since Ctrl-C came up in the
 from __future__ import annotations
 
 import errno as codes
-from typing import TYPE_CHECKING, Any, Generic, Self, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, cast, overload
 
 from ofipy._base.binding import failure, lib
 from ofipy._base.errors import Again, Canceled, Closed, FabricError, NoMemory, TimedOut
 from ofipy._base.flags import Op
 from ofipy._base.lifetime import ProcessBound
 from ofipy._base.record import Record, set_field
+from ofipy._base.renamed import room_timeout_from
 from ofipy._discovery.av import Peer
 from ofipy._requests import RequestBase, start
 
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
     from typing_extensions import TypeVar
 
@@ -176,9 +177,21 @@ class Request(RequestBase, ProcessBound, Generic[T]):
         return self._tag if self._is_over() else 0
 
     @property
-    def data(self) -> int | None:
+    def remote_data(self) -> int | None:
         """Remote CQ data that came with the message, None without."""
         return self._data if self._is_over() and self._has_data else None
+
+    @property
+    def data(self) -> int | None:
+        """Deprecated: the former name of :attr:`remote_data`."""
+        import warnings
+
+        warnings.warn(
+            "the data of a request is called remote_data now; the payload of a message is Message.data",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.remote_data
 
     @property
     def source(self) -> Peer | None:
@@ -227,8 +240,15 @@ COMPLETED: Request = _Completed()
 COMPLETED._over = True
 
 
+_SHOWN = 32  # bytes of a message in its repr
+
+
 class Message(Record):
-    """A message that was received without knowing its size before."""
+    """A message that was received without knowing its size before; it reads like its bytes.
+
+    ``bytes(message)``, ``message[0]``, ``message[4:8]``, ``len(message)``, ``b"x" in message`` and
+    ``message == b"done"`` speak of :attr:`data`.
+    """
 
     data: bytearray
     """The payload; yours."""
@@ -255,6 +275,32 @@ class Message(Record):
 
     def __bytes__(self) -> bytes:
         return bytes(self.data)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> bytearray: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> int | bytearray:
+        return self.data[index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.data)
+
+    def __contains__(self, item: SupportsIndex | bytes | bytearray | memoryview) -> bool:
+        return item in self.data
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, bytes | bytearray | memoryview):
+            return self.data == other
+        return super().__eq__(other)
+
+    def __repr__(self) -> str:
+        begin = bytes(self.data[:_SHOWN])
+        more = "…" if self.length > _SHOWN else ""
+        remote = "" if self.remote_data is None else f" with remote data {self.remote_data:#x}"
+        return (
+            f"<Message of {self.length} bytes {begin!r}{more} from {self.source!r}, tag {self.tag}{remote}>"
+        )
 
 
 class FetchRequest(Request[Any]):
@@ -286,7 +332,7 @@ class MessageRequest(Request[Message]):
         super()._result()
         # Several threads may ask, and all get the same object.
         if not hasattr(self, "_message"):
-            self._message = Message(self._keep, self.source, self.tag, self.length, self.data)
+            self._message = Message(self._keep, self.source, self.tag, self.length, self.remote_data)
         message = self._message
         # Python runs no signal handler from here to the caller's next instruction; until now the message could be
         # given back.
@@ -330,14 +376,16 @@ class PreparedRequest(Request["PreparedRequest"]):
 
     __slots__ = ()
 
-    def start(self, *, timeout: float | None = None) -> Self:
+    def start(self, *, room_timeout: float | None = None, timeout: float | None = None) -> Self:
         """Start it; what the last run left in the result fields is gone.
 
         Parameters
         ----------
-        timeout : float, optional
+        room_timeout : float, optional
             Seconds to wait for room in a full transmit queue; None: for ever. Where an event loop runs in this thread
             it never waits: the operation itself does, in the core.
+        timeout : float, optional
+            Deprecated: the former name of `room_timeout`.
 
         Raises
         ------
@@ -350,7 +398,9 @@ class PreparedRequest(Request["PreparedRequest"]):
         Closed
             When its endpoint is.
         """
-        start(self, timeout=timeout)
+        if timeout is not None:
+            room_timeout = room_timeout_from(timeout)
+        start(self, room_timeout=room_timeout)
         return self
 
     def _not_started(self, error: int) -> FabricError:

@@ -280,7 +280,7 @@ def make_record(
             peer=(peer, 32),
             tag=(tag, 64),
             ignore=(ignore, 64),
-            data=(data, 64),
+            remote_data=(data, 64),
             context=(context, 64),
             flags=(flags, 64),
             offset=(offset, 64),

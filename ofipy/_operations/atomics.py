@@ -21,6 +21,7 @@ from ofipy._base.atomic_types import AtomicOp, Datatype, parse_datatype
 from ofipy._base.binding import lib
 from ofipy._base.errors import BufferTypeError, InvalidArgument
 from ofipy._base.flags import Flag, Op, complete_flags, parse_enum, parse_flags
+from ofipy._base.renamed import room_timeout_from
 from ofipy._completion.request import FetchRequest, PreparedRequest, Request
 from ofipy._discovery.av import own_peer
 from ofipy._memory.buffers import LocalMemory, local_memory, make_record, region_memory
@@ -70,6 +71,7 @@ def atomic(
     op: AtomicOp | str,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request:
     """Update values in the memory of a peer.
@@ -84,7 +86,7 @@ def atomic(
         What to update; as many bytes as `value`, and each piece whole elements.
     op : AtomicOp or str
         Such as ``sum``, ``bor``, ``min``, ``write``.
-    complete, flags, timeout
+    complete, flags, room_timeout, timeout
         As of :meth:`Endpoint.write`.
 
     Returns
@@ -99,11 +101,13 @@ def atomic(
     NotSupported
         When there is no such operation on this dtype.
     """
-    if flags is None and timeout is None:
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    if flags is None and room_timeout is None:
         request: Request | None = _at_once(self, _ATOMIC, value, None, peer, remote, op, None, complete)
         if request is not None:
             return request
-    return _start(self, _ATOMIC, value, None, peer, remote, op, None, complete, flags, timeout)  # type: ignore[no-any-return]
+    return _start(self, _ATOMIC, value, None, peer, remote, op, None, complete, flags, room_timeout)  # type: ignore[no-any-return]
 
 
 def fetch_atomic(
@@ -115,13 +119,14 @@ def fetch_atomic(
     op: AtomicOp | str,
     into: npt.NDArray[Any] | None = None,
     flags: Flag | str | None = None,
+    room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request[V]:
     """Update values in the memory of a peer, and get what was there before.
 
     Parameters
     ----------
-    value, peer, remote, op, flags, timeout
+    value, peer, remote, op, flags, room_timeout, timeout
         As of :meth:`atomic`. For ``op="read"`` the value gives shape and dtype only.
     into : numpy array, optional
         Where to put the old values. Default: a new array.
@@ -131,11 +136,13 @@ def fetch_atomic(
     Request
         Its ``wait()`` returns the old values: `into`, or an array, or a scalar where `value` is one.
     """
-    if flags is None and timeout is None:
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    if flags is None and room_timeout is None:
         request: Request[V] | None = _at_once(self, _FETCH, value, None, peer, remote, op, into, None)
         if request is not None:
             return request
-    return _start(self, _FETCH, value, None, peer, remote, op, into, None, flags, timeout)  # type: ignore[no-any-return]
+    return _start(self, _FETCH, value, None, peer, remote, op, into, None, flags, room_timeout)  # type: ignore[no-any-return]
 
 
 def compare_atomic(
@@ -148,6 +155,7 @@ def compare_atomic(
     op: AtomicOp | str = "cswap",
     into: npt.NDArray[Any] | None = None,
     flags: Flag | str | None = None,
+    room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request[V]:
     """Replace values in the memory of a peer where a comparison holds, and get what was there before.
@@ -158,7 +166,7 @@ def compare_atomic(
         What to put there.
     compare : numpy array or scalar
         What to compare with, like `value`; for ``op="mswap"`` the mask of the bits to replace.
-    peer, remote, flags, timeout
+    peer, remote, flags, room_timeout, timeout
         As of :meth:`atomic`.
     op : AtomicOp or str
         ``cswap``, ``cswap_ne``, ``cswap_le``, ``cswap_lt``, ``cswap_ge``, ``cswap_gt`` or ``mswap``.
@@ -170,11 +178,13 @@ def compare_atomic(
     Request
         Its ``wait()`` returns the old values, whether they were replaced or not.
     """
-    if flags is None and timeout is None:
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    if flags is None and room_timeout is None:
         request: Request[V] | None = _at_once(self, _COMPARE, value, compare, peer, remote, op, into, None)
         if request is not None:
             return request
-    return _start(self, _COMPARE, value, compare, peer, remote, op, into, None, flags, timeout)  # type: ignore[no-any-return]
+    return _start(self, _COMPARE, value, compare, peer, remote, op, into, None, flags, room_timeout)  # type: ignore[no-any-return]
 
 
 # prepared

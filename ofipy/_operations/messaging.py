@@ -2,8 +2,8 @@
 """Messages, one request each.
 
 Every buffer stays alive and exported until its operation has finished, by the library. With a full transmit queue a
-send waits for room, for `timeout` seconds at most; where an event loop runs in this thread the call returns, and the
-operation itself waits in the core. Any thread may call, unless the domain is bound to one.
+send waits for room, for `room_timeout` seconds at most; where an event loop runs in this thread the call returns, and
+the operation itself waits in the core. Any thread may call, unless the domain is bound to one.
 
 The first lines of ``tsend`` and ``trecv_into`` are the fast way: one call into C, which knows the buffers that most
 programs use. Whatever does not fit there, a list of buffers, a strided array, a wrong argument, takes the
@@ -16,6 +16,7 @@ from typing import Any
 from ofipy._base.binding import lib
 from ofipy._base.errors import NoMessage
 from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
+from ofipy._base.renamed import remote_data_from, room_timeout_from
 from ofipy._completion.request import (
     Message,
     MessageRequest,
@@ -61,10 +62,12 @@ def tsend(
     peer: int | None = None,
     *,
     tag: int = 0,
-    data: int | None = None,
+    remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    room_timeout: float | None = None,
     timeout: float | None = None,
+    data: int | None = None,
 ) -> Request:
     """Send a tagged message.
 
@@ -76,16 +79,20 @@ def tsend(
         To whom. Default: the one peer of a connected endpoint (type ``msg``); any other endpoint needs a peer.
     tag : int
         64 bits.
-    data : int, optional
+    remote_data : int, optional
         Remote CQ data: 64 bits that the receiver's completion carries.
     complete : str, optional
         When the request is finished: ``transmit``, ``delivery`` or ``match``. Default: when the buffer is
         reusable.
     flags : Flag or str, optional
         Such as ``fence``.
-    timeout : float, optional
+    room_timeout : float, optional
         Seconds to wait for room in a full transmit queue; None: for ever. Without effect where an event loop runs
         in this thread, since there the call never waits.
+    timeout : float, optional
+        Deprecated: the former name of `room_timeout`.
+    data : int, optional
+        Deprecated: the former name of `remote_data`.
 
     Returns
     -------
@@ -101,11 +108,15 @@ def tsend(
     Again
         When an event loop runs, and as many operations wait already as the transmit queue holds; nothing was sent.
     """
-    if data is None and complete is None and flags is None and timeout is None:
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    if data is not None:
+        remote_data = remote_data_from(data)
+    if remote_data is None and complete is None and flags is None and room_timeout is None:
         request: Request | None = self._poster.tsend(self, buffer, peer, tag)
         if request is not None:
             return request
-    return _start(self, _TSEND, buffer, peer, tag, 0, data, complete, flags, timeout)
+    return _start(self, _TSEND, buffer, peer, tag, 0, remote_data, complete, flags, room_timeout)
 
 
 def send(
@@ -113,13 +124,19 @@ def send(
     buffer: Any,
     peer: int | None = None,
     *,
-    data: int | None = None,
+    remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    room_timeout: float | None = None,
     timeout: float | None = None,
+    data: int | None = None,
 ) -> Request:
     """Send a message without a tag; otherwise as :meth:`tsend`."""
-    return _start(self, _SEND, buffer, peer, 0, 0, data, complete, flags, timeout)
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    if data is not None:
+        remote_data = remote_data_from(data)
+    return _start(self, _SEND, buffer, peer, 0, 0, remote_data, complete, flags, room_timeout)
 
 
 # receiving
@@ -132,6 +149,7 @@ def trecv_into(
     *,
     tag: int = 0,
     ignore: int = 0,
+    room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request:
     """Receive a tagged message into memory.
@@ -146,24 +164,28 @@ def trecv_into(
         64 bits.
     ignore : int
         Bits of the tag that may differ.
-    timeout : float, optional
+    room_timeout : float, optional
         Seconds to wait where the transport has no room for the receive; as of :meth:`tsend`.
+    timeout : float, optional
+        Deprecated: the former name of `room_timeout`.
 
     Returns
     -------
     Request
-        Its ``wait()`` returns itself, with ``length``, ``source``, ``tag`` and ``data``.
+        Its ``wait()`` returns itself, with ``length``, ``source``, ``tag`` and ``remote_data``.
 
     Raises
     ------
     BufferTypeError, InvalidArgument, UnknownPeer, Closed
         When an argument is wrong; nothing was posted.
     """
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
     request: Request | None = None
-    if ignore == 0 and timeout is None:
+    if ignore == 0 and room_timeout is None:
         request = self._poster.trecv(self, buffer, peer, tag)
     if request is None:
-        request = _start(self, _TRECV, buffer, peer, tag, ignore, None, None, None, timeout)
+        request = _start(self, _TRECV, buffer, peer, tag, ignore, None, None, None, room_timeout)
     # Python runs no signal handler from here to the caller's next instruction: had one raised before, the request
     # would have gone without this mark, and the receive with it.
     request._kept = True
@@ -171,16 +193,29 @@ def trecv_into(
 
 
 def recv_into(
-    self: Initiator, buffer: Any, peer: int | None = None, *, timeout: float | None = None
+    self: Initiator,
+    buffer: Any,
+    peer: int | None = None,
+    *,
+    room_timeout: float | None = None,
+    timeout: float | None = None,
 ) -> Request:
     """Receive a message without a tag into memory; otherwise as :meth:`trecv_into`."""
-    request = _start(self, _RECV, buffer, peer, 0, 0, None, None, None, timeout)
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    request = _start(self, _RECV, buffer, peer, 0, 0, None, None, None, room_timeout)
     request._kept = True  # as in trecv_into
     return request
 
 
 def trecv(
-    self: Initiator, peer: int | None = None, *, tag: int = 0, ignore: int = 0, timeout: float | None = None
+    self: Initiator,
+    peer: int | None = None,
+    *,
+    tag: int = 0,
+    ignore: int = 0,
+    room_timeout: float | None = None,
+    timeout: float | None = None,
 ) -> MessageRequest:
     """Receive a tagged message of any size.
 
@@ -192,20 +227,32 @@ def trecv(
         64 bits.
     ignore : int
         Bits of the tag that may differ.
-    timeout : float, optional
+    room_timeout : float, optional
         As of :meth:`trecv_into`.
+    timeout : float, optional
+        Deprecated: the former name of `room_timeout`.
 
     Returns
     -------
     MessageRequest
         Its ``wait()`` returns a :class:`Message`. Cancelling or dropping it loses no message.
     """
-    return _receive_any_size(self, _TRECV, peer, tag, ignore, timeout)
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    return _receive_any_size(self, _TRECV, peer, tag, ignore, room_timeout)
 
 
-def recv(self: Initiator, peer: int | None = None, *, timeout: float | None = None) -> MessageRequest:
+def recv(
+    self: Initiator,
+    peer: int | None = None,
+    *,
+    room_timeout: float | None = None,
+    timeout: float | None = None,
+) -> MessageRequest:
     """Receive a message without a tag, of any size; otherwise as :meth:`trecv`."""
-    return _receive_any_size(self, _RECV, peer, 0, 0, timeout)
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    return _receive_any_size(self, _RECV, peer, 0, 0, room_timeout)
 
 
 async def messages(
@@ -252,7 +299,7 @@ def probe(
     Returns
     -------
     Request or None
-        With ``length``, ``source``, ``tag`` and ``data`` of the message. None: there is none.
+        With ``length``, ``source``, ``tag`` and ``remote_data`` of the message. None: there is none.
     """
     flags = Flag.PEEK | Flag.DISCARD if discard else Flag.PEEK
     # What the transport has still to tell of counts as arrived, too.
@@ -274,12 +321,15 @@ def prepare_tsend(
     peer: int | None = None,
     *,
     tag: int = 0,
-    data: int | None = None,
+    remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    data: int | None = None,
 ) -> PreparedRequest:
     """Prepare a tagged send that is started many times; arguments as of :meth:`tsend`."""
-    return _prepare(self, _TSEND, buffer, peer, tag, 0, data, complete, flags)
+    if data is not None:
+        remote_data = remote_data_from(data)
+    return _prepare(self, _TSEND, buffer, peer, tag, 0, remote_data, complete, flags)
 
 
 def prepare_send(
@@ -287,12 +337,15 @@ def prepare_send(
     buffer: Any,
     peer: int | None = None,
     *,
-    data: int | None = None,
+    remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    data: int | None = None,
 ) -> PreparedRequest:
     """Prepare a send that is started many times; arguments as of :meth:`send`."""
-    return _prepare(self, _SEND, buffer, peer, 0, 0, data, complete, flags)
+    if data is not None:
+        remote_data = remote_data_from(data)
+    return _prepare(self, _SEND, buffer, peer, 0, 0, remote_data, complete, flags)
 
 
 def prepare_trecv(

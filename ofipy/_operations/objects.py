@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ofipy._base.binding import lib
 from ofipy._base.errors import AccessDenied, FabricError
 from ofipy._base.flags import Flag, Op
+from ofipy._base.renamed import room_timeout_from
 from ofipy._completion.request import MessageRequest, Request
 from ofipy._discovery.av import PEER_ANY, own_peer
 from ofipy._memory.buffers import make_record
@@ -122,6 +123,7 @@ def tsend_obj(
     tag: int = 0,
     serializer: Serializer | None = None,
     complete: str | None = None,
+    room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request:
     """Send a Python object.
@@ -133,7 +135,7 @@ def tsend_obj(
     ----------
     obj : object
         What to send.
-    peer, tag, complete, timeout
+    peer, tag, complete, room_timeout, timeout
         As of :meth:`tsend`.
     serializer : module or object with ``dumps`` and ``loads``, optional
         Such as ``msgpack``, which the other side then has to name too, or ``cloudpickle``, whose pickles it reads
@@ -144,8 +146,10 @@ def tsend_obj(
     Request
         As of :meth:`tsend`.
     """
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
     parts = _pieces(self, obj, serializer)
-    return messaging.tsend(self, parts, peer, tag=tag, complete=complete, timeout=timeout)
+    return messaging.tsend(self, parts, peer, tag=tag, complete=complete, room_timeout=room_timeout)
 
 
 def send_obj(
@@ -155,10 +159,15 @@ def send_obj(
     *,
     serializer: Serializer | None = None,
     complete: str | None = None,
+    room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request:
     """Send a Python object in a message without a tag; otherwise as :meth:`tsend_obj`."""
-    return messaging.send(self, _pieces(self, obj, serializer), peer, complete=complete, timeout=timeout)
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    return messaging.send(
+        self, _pieces(self, obj, serializer), peer, complete=complete, room_timeout=room_timeout
+    )
 
 
 # receiving
@@ -171,6 +180,7 @@ def trecv_obj(
     tag: int = 0,
     ignore: int = 0,
     serializer: Serializer | None = None,
+    room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> ObjectRequest:
     """Receive a Python object that :meth:`tsend_obj` has sent.
@@ -184,7 +194,7 @@ def trecv_obj(
 
     Parameters
     ----------
-    peer, tag, ignore, timeout
+    peer, tag, ignore, room_timeout, timeout
         As of :meth:`trecv`.
     serializer : module or object with ``dumps`` and ``loads``, optional
         As the sender's. Default: :mod:`pickle`.
@@ -197,7 +207,9 @@ def trecv_obj(
         :class:`~ofipy.FabricError` with errno ``EBADMSG`` for a message that is no object, and what the serializer
         raises.
     """
-    return _receive(self, Op.TRECV, peer, tag, ignore, serializer, timeout)
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    return _receive(self, Op.TRECV, peer, tag, ignore, serializer, room_timeout)
 
 
 def recv_obj(
@@ -205,10 +217,13 @@ def recv_obj(
     peer: int | None = None,
     *,
     serializer: Serializer | None = None,
+    room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> ObjectRequest:
     """Receive a Python object that :meth:`send_obj` has sent; otherwise as :meth:`trecv_obj`."""
-    return _receive(self, Op.RECV, peer, 0, 0, serializer, timeout)
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    return _receive(self, Op.RECV, peer, 0, 0, serializer, room_timeout)
 
 
 def _receive(

@@ -15,6 +15,7 @@ from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
 from ofipy._base.limits import UINT64_MAX, whole_number
 from ofipy._base.owner import check_owner
+from ofipy._base.renamed import remote_data_from
 from ofipy._completion.counter import counter_reaching
 from ofipy._discovery.av import PEER_ANY, own_peer
 from ofipy._memory.buffers import make_record, region_memory
@@ -112,9 +113,10 @@ def post_tsend(
     offset: int = 0,
     length: int | None = None,
     context: int = 0,
-    data: int | None = None,
+    remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    data: int | None = None,
 ) -> None:
     """Post a tagged send of a part of a region.
 
@@ -130,7 +132,7 @@ def post_tsend(
         Bytes, within the region. Default: all of it.
     context : int
         64 bits that the completion carries.
-    data, complete, flags
+    remote_data, complete, flags, data
         As of :meth:`Endpoint.tsend`.
 
     Raises
@@ -138,7 +140,9 @@ def post_tsend(
     Again
         When the transmit queue is full.
     """
-    _post_one(self, Op.TSEND, region, peer, tag, 0, offset, length, context, data, complete, flags)
+    if data is not None:
+        remote_data = remote_data_from(data)
+    _post_one(self, Op.TSEND, region, peer, tag, 0, offset, length, context, remote_data, complete, flags)
 
 
 def post_send(
@@ -149,12 +153,15 @@ def post_send(
     offset: int = 0,
     length: int | None = None,
     context: int = 0,
-    data: int | None = None,
+    remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    data: int | None = None,
 ) -> None:
     """Post a send without a tag; otherwise as :meth:`post_tsend`."""
-    _post_one(self, Op.SEND, region, peer, 0, 0, offset, length, context, data, complete, flags)
+    if data is not None:
+        remote_data = remote_data_from(data)
+    _post_one(self, Op.SEND, region, peer, 0, 0, offset, length, context, remote_data, complete, flags)
 
 
 def post_trecv(

@@ -15,6 +15,7 @@ from typing import Any
 
 from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
+from ofipy._base.renamed import remote_data_from, room_timeout_from
 from ofipy._completion.request import PreparedRequest, Request
 from ofipy._discovery.av import own_peer
 from ofipy._memory.buffers import LocalMemory, local_memory, make_record, region_memory
@@ -50,6 +51,7 @@ def read(
     *,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    room_timeout: float | None = None,
     timeout: float | None = None,
 ) -> Request:
     """Read the memory of a peer.
@@ -66,8 +68,10 @@ def read(
         Completion level; what was read is always there when the request has finished.
     flags : Flag or str, optional
         Such as ``fence``.
-    timeout : float, optional
+    room_timeout : float, optional
         Seconds to wait for room in a full transmit queue; as of :meth:`tsend`.
+    timeout : float, optional
+        Deprecated: the former name of `room_timeout`.
 
     Returns
     -------
@@ -79,12 +83,14 @@ def read(
     InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
         When an argument is wrong, or `remote` does not grant reading; nothing was started.
     """
-    if flags is None and timeout is None and type(remote) is RemoteRegion and remote._rights & READS:
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    if flags is None and room_timeout is None and type(remote) is RemoteRegion and remote._rights & READS:
         bits = 0 if complete is None else complete_flags(complete)
         request: Request | None = self._poster.rma(self, _READ, into, peer, remote._segment, bits)
         if request is not None:
             return request
-    return _start(self, _READ, into, peer, remote, None, complete, flags, timeout)
+    return _start(self, _READ, into, peer, remote, None, complete, flags, room_timeout)
 
 
 def write(
@@ -93,10 +99,12 @@ def write(
     peer: int,
     remote: Remote,
     *,
-    data: int | None = None,
+    remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    room_timeout: float | None = None,
     timeout: float | None = None,
+    data: int | None = None,
 ) -> Request:
     """Write to the memory of a peer.
 
@@ -108,15 +116,19 @@ def write(
         Whose memory.
     remote : RemoteRegion, or list of them
         Where to; as many bytes as `buffer`.
-    data : int, optional
+    remote_data : int, optional
         Remote CQ data: 64 bits that the peer finds in its queue, in an entry of its own, once the bytes are there.
     complete : str, optional
         When the request is finished: ``transmit`` or ``delivery`` (the bytes are in the peer's memory). Default:
         when the buffer is reusable.
     flags : Flag or str, optional
         Such as ``fence`` or ``inject``.
-    timeout : float, optional
+    room_timeout : float, optional
         Seconds to wait for room in a full transmit queue; as of :meth:`tsend`.
+    timeout : float, optional
+        Deprecated: the former name of `room_timeout`.
+    data : int, optional
+        Deprecated: the former name of `remote_data`.
 
     Returns
     -------
@@ -128,10 +140,14 @@ def write(
     InvalidArgument, BufferTypeError, RemoteAccessError, UnknownPeer, Closed
         When an argument is wrong, or `remote` does not grant writing; nothing was started.
     """
+    if timeout is not None:
+        room_timeout = room_timeout_from(timeout)
+    if data is not None:
+        remote_data = remote_data_from(data)
     if (
-        data is None
+        remote_data is None
         and flags is None
-        and timeout is None
+        and room_timeout is None
         and type(remote) is RemoteRegion
         and remote._rights & WRITES
     ):
@@ -139,7 +155,7 @@ def write(
         request: Request | None = self._poster.rma(self, _WRITE, buffer, peer, remote._segment, bits)
         if request is not None:
             return request
-    return _start(self, _WRITE, buffer, peer, remote, data, complete, flags, timeout)
+    return _start(self, _WRITE, buffer, peer, remote, remote_data, complete, flags, room_timeout)
 
 
 # prepared
@@ -164,12 +180,15 @@ def prepare_write(
     peer: int,
     remote: Remote,
     *,
-    data: int | None = None,
+    remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    data: int | None = None,
 ) -> PreparedRequest:
     """Prepare a write that is started many times; arguments as of :meth:`write`."""
-    return _prepare(self, _WRITE, buffer, peer, remote, data, complete, flags)
+    if data is not None:
+        remote_data = remote_data_from(data)
+    return _prepare(self, _WRITE, buffer, peer, remote, remote_data, complete, flags)
 
 
 # raw
@@ -201,13 +220,16 @@ def post_write(
     offset: int = 0,
     length: int | None = None,
     context: int = 0,
-    data: int | None = None,
+    remote_data: int | None = None,
     complete: str | None = None,
     flags: Flag | str | None = None,
+    data: int | None = None,
 ) -> None:
     """Post a write of a part of a region; `remote` as of :meth:`write`, the rest as of :meth:`post_tsend`."""
+    if data is not None:
+        remote_data = remote_data_from(data)
     memory = region_memory(region, offset, length, domain=self._domain, operation="write")
-    _post(self, _WRITE, memory, peer, remote, context, data, complete, flags)
+    _post(self, _WRITE, memory, peer, remote, context, remote_data, complete, flags)
 
 
 # how

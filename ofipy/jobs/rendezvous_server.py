@@ -144,7 +144,7 @@ class Server:
     def _answer(self, peer: Peer, blob: bytes) -> None:
         # Nobody waits here for one that takes nothing; what is over is let go at the next answer.
         self._answers = [each for each in self._answers if not each.done]
-        self._answers.append(self.endpoint.tsend(blob, peer, tag=ANSWER_TAG, timeout=1))
+        self._answers.append(self.endpoint.tsend(blob, peer, tag=ANSWER_TAG, room_timeout=1))
 
 
 def _rank(message: Message) -> int:

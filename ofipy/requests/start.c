@@ -56,14 +56,27 @@ PyObject *requests_start_some(PyObject *Py_UNUSED(module), PyObject *arguments)
     return are_prepared(requests, count) ? PyLong_FromLong(start_some(requests, count, timeout)) : NULL;
 }
 
-/* The one keyword; None: it was not given. NULL with an exception. */
-static PyObject *timeout_of(PyObject *const *values, PyObject *names)
+static bool warn_of_timeout(void)
 {
+    const char *text = "timeout= of start() only bounds the wait for room in a full transmit queue, and is called "
+                       "room_timeout= now; .wait(timeout=) bounds the wait for the operations";
+
+    return PyErr_WarnEx(PyExc_DeprecationWarning, text, 1) == 0;
+}
+
+/* The value of the one keyword, by its name or its former name; None if it was not given. NULL with an exception. */
+static PyObject *find_room_timeout(PyObject *const *values, PyObject *names)
+{
+    PyObject *name;
+
     if (!names || PyTuple_Size(names) == 0)
         return Py_None;
-    if (PyTuple_Size(names) == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "timeout") == 0)
+    name = PyTuple_GetItem(names, 0);
+    if (PyTuple_Size(names) == 1 && PyUnicode_CompareWithASCIIString(name, "room_timeout") == 0)
         return values[0];
-    PyErr_SetString(PyExc_TypeError, "start() takes prepared requests and timeout=: seconds, or None for ever");
+    if (PyTuple_Size(names) == 1 && PyUnicode_CompareWithASCIIString(name, "timeout") == 0)
+        return values[0] == Py_None || warn_of_timeout() ? values[0] : NULL;
+    PyErr_SetString(PyExc_TypeError, "start() takes prepared requests and room_timeout=: seconds, or None for ever");
     return NULL;
 }
 
@@ -84,18 +97,18 @@ static PyObject *start_rest(PyObject *const *requests, Py_ssize_t count, PyObjec
 }
 
 const char prepared_start_doc[] =
-    "start(first, /, *others, timeout=None)\n--\n\n"
+    "start(first, /, *others, room_timeout=None, timeout=None)\n--\n\n"
     "Start prepared operations, several with one call, in the order given.\n\n"
     "Parameters\n----------\n"
     "first, *others : PreparedRequest\n    Idle ones.\n"
-    "timeout : float, optional\n    As of :meth:`PreparedRequest.start`.\n\n"
+    "room_timeout, timeout : float, optional\n    As of :meth:`PreparedRequest.start`.\n\n"
     "Raises\n------\n"
     "Busy\n    When one is running; those before it have been started.\n"
     "Again, TimedOut\n    When there was no room, as :meth:`PreparedRequest.start` says; those before have been started.\n"
     "Closed\n    When the endpoint of one is closed.\n";
 PyObject *requests_start(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    PyObject *timeout = timeout_of(arguments + count, names);
+    PyObject *timeout = find_room_timeout(arguments + count, names);
     int started = 0;
 
     if (!timeout || !are_prepared(arguments, count))

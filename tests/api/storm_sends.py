@@ -81,7 +81,7 @@ sends("tsend-bytearray", lambda s, data: s.a.tsend(bytearray(data), s.pair.to_b,
 sends("tsend-array", lambda s, data: s.a.tsend(np.frombuffer(data, np.uint8).copy(), s.pair.to_b, tag=TAG))
 sends("tsend-list", lambda s, data: s.a.tsend([data[:16], bytearray(data[16:])], s.pair.to_b, tag=TAG))
 sends("tsend-region", lambda s, region: s.a.tsend(region, s.pair.to_b, tag=TAG), memory=allocated)
-sends("tsend-data", lambda s, data: s.a.tsend(data, s.pair.to_b, tag=TAG, data=5))
+sends("tsend-data", lambda s, data: s.a.tsend(data, s.pair.to_b, tag=TAG, remote_data=5))
 sends("tsend-delivery", lambda s, data: s.a.tsend(data, s.pair.to_b, tag=TAG, complete="delivery"))
 sends("send", lambda s, data: s.a.send(data, s.pair.to_b), tagged=False)
 

@@ -205,7 +205,7 @@ def test_fields_named_like_objects_are_memory(ep: ofipy.Endpoint, me: ofipy.Peer
 
 
 def test_wrong_numbers_are_refused(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
-    for options in ({"tag": -1}, {"tag": 2**64}, {"tag": "seven"}, {"data": 2**64}):
+    for options in ({"tag": -1}, {"tag": 2**64}, {"tag": "seven"}, {"remote_data": 2**64}):
         with pytest.raises(ofipy.InvalidArgument, match=next(iter(options))):
             ep.tsend(b"x", me, **options)
     for peer in (-1, 2**32, "peer"):

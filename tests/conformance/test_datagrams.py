@@ -36,9 +36,9 @@ def test_sizes_and_sources(open_endpoint: OpenEndpoint) -> None:
         room = np.zeros(limit, np.uint8)
         receive = there.recv_into(room, to_here)
         data = size if with_data else None
-        here.send(pattern(size, 3), to_there, data=data).wait(timeout=TIMEOUT)
+        here.send(pattern(size, 3), to_there, remote_data=data).wait(timeout=TIMEOUT)
         message = receive.wait(timeout=TIMEOUT)
-        assert (message.length, message.source, message.data) == (size, to_here, data)
+        assert (message.length, message.source, message.remote_data) == (size, to_here, data)
         assert np.array_equal(room[:size], pattern(size, 3))
 
 
@@ -59,7 +59,7 @@ def test_data_that_the_wire_has_no_room_for(open_endpoint: OpenEndpoint) -> None
     peer, room = here.insert(there.address), here.info.cq_data_size
     # Refused, rather than left out or cut off.
     with pytest.raises((ofipy.FabricError, OverflowError)):
-        here.send(b"never", peer, data=1 << 8 * room).wait(timeout=TIMEOUT)
+        here.send(b"never", peer, remote_data=1 << 8 * room).wait(timeout=TIMEOUT)
     receive = there.recv()
     here.send(b"sent", peer).wait(timeout=TIMEOUT)
     assert receive.wait(timeout=TIMEOUT).data == b"sent"

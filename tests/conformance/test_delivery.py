@@ -32,9 +32,9 @@ def deliver(side: Side, size: int, tagged: bool) -> None:
     source = pattern(size)
     side.ep.tsend(b"", side.peer, tag=1).wait(timeout=TIMEOUT)
     if tagged:
-        sent = side.ep.tsend(source, side.peer, tag=7, data=5, complete="delivery")
+        sent = side.ep.tsend(source, side.peer, tag=7, remote_data=5, complete="delivery")
     else:
-        sent = side.ep.send(source, side.peer, data=5, complete="delivery")
+        sent = side.ep.send(source, side.peer, remote_data=5, complete="delivery")
     sent.wait(timeout=TIMEOUT)
     # It is the sender's no longer.
     source[:] = 0
@@ -48,7 +48,7 @@ def receive_later(side: Side, size: int, tagged: bool) -> None:
     room = np.zeros(size, np.uint8)
     receive = side.ep.trecv_into(room, tag=7) if tagged else side.ep.recv_into(room)
     assert receive.wait(timeout=TIMEOUT).length == size
-    assert receive.data == 5
+    assert receive.remote_data == 5
     assert np.array_equal(room, pattern(size))
     side.sync()
 

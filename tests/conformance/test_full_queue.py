@@ -31,11 +31,11 @@ def test_a_posting_call_waits_for_its_time(open_endpoint: Open) -> None:
     prepared = ep.prepare_tsend(b"prepared", me, tag=1, complete="match")
     started = time.monotonic()
     for post in (
-        lambda: ep.tsend(b"late", me, tag=1, complete="match", timeout=0.05),
-        lambda: ep.tsend(b"late", me, tag=1, timeout=0.05),
-        lambda: ep.send(b"late", me, timeout=0.05),
-        lambda: prepared.start(timeout=0.05),
-        lambda: ofipy.start(prepared, timeout=0.05),
+        lambda: ep.tsend(b"late", me, tag=1, complete="match", room_timeout=0.05),
+        lambda: ep.tsend(b"late", me, tag=1, room_timeout=0.05),
+        lambda: ep.send(b"late", me, room_timeout=0.05),
+        lambda: prepared.start(room_timeout=0.05),
+        lambda: ofipy.start(prepared, room_timeout=0.05),
     ):
         with pytest.raises(ofipy.TimedOut, match=r"no room in the transmit queue within 0\.05 s"):
             post()
@@ -45,7 +45,7 @@ def test_a_posting_call_waits_for_its_time(open_endpoint: Open) -> None:
         assert ep.trecv(tag=1).wait(timeout=TIMEOUT).data == b"queued"
     ofipy.wait_all(sends, timeout=TIMEOUT)
     assert ep.probe(tag=1) is None
-    prepared.start(timeout=0)
+    prepared.start(room_timeout=0)
     assert ep.trecv(tag=1).wait(timeout=TIMEOUT).data == b"prepared"
     prepared.wait(timeout=TIMEOUT)
 

@@ -339,12 +339,12 @@ def test_dropped_receive_of_unknown_size_takes_no_message(ep: ofipy.Endpoint, me
 
 def test_probe(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     assert ep.probe(tag=1) is None
-    finish(ep.tsend(b"tagged", me, tag=1, data=5), ep.tsend(b"other", me, tag=2))
+    finish(ep.tsend(b"tagged", me, tag=1, remote_data=5), ep.tsend(b"other", me, tag=2))
     wait_unexpected(ep, 1)
     for _ in range(2):
         found = ep.probe(tag=0, ignore=1)
         assert found is not None
-        assert (found.length, found.tag, found.source, found.data) == (6, 1, me, 5)
+        assert (found.length, found.tag, found.source, found.remote_data) == (6, 1, me, 5)
     dropped = ep.probe(tag=2, discard=True)
     assert dropped is not None
     assert dropped.length == 5

@@ -223,17 +223,17 @@ def test_more_messages_than_room(sides: Sides) -> None:
 
 def send_with_data(side: Side) -> None:
     for size in (0, 8, 100_000):
-        side.ep.tsend(pattern(size), side.peer, tag=3, data=2**64 - 5).wait(timeout=TIMEOUT)
-        side.ep.send(pattern(size), side.peer, data=0).wait(timeout=TIMEOUT)
+        side.ep.tsend(pattern(size), side.peer, tag=3, remote_data=2**64 - 5).wait(timeout=TIMEOUT)
+        side.ep.send(pattern(size), side.peer, remote_data=0).wait(timeout=TIMEOUT)
         side.ep.tsend(pattern(size), side.peer, tag=4).wait(timeout=TIMEOUT)
 
 
 def receive_with_data(side: Side) -> None:
     room = np.empty(100_000, np.uint8)
     for _ in range(3):
-        assert side.ep.trecv_into(room, tag=3).wait(timeout=TIMEOUT).data == 2**64 - 5
-        assert side.ep.recv_into(room).wait(timeout=TIMEOUT).data == 0
-        assert side.ep.trecv_into(room, tag=4).wait(timeout=TIMEOUT).data is None
+        assert side.ep.trecv_into(room, tag=3).wait(timeout=TIMEOUT).remote_data == 2**64 - 5
+        assert side.ep.recv_into(room).wait(timeout=TIMEOUT).remote_data == 0
+        assert side.ep.trecv_into(room, tag=4).wait(timeout=TIMEOUT).remote_data is None
 
 
 @pytest.mark.needs("tagged")
@@ -334,8 +334,8 @@ def test_data_of_a_sender_that_nobody_inserted(open_endpoint: Callable[..., ofip
     peer = client.insert(server.address)
     data = [None, 7, None, 32555, 2**64 - 1, None]  # 32555: what would follow from it as a name is 0
     for number, each in enumerate(data):
-        client.tsend(bytes(3000 * number), peer, tag=number, data=each)
-        client.send(b"plain", peer, data=each)
+        client.tsend(bytes(3000 * number), peer, tag=number, remote_data=each)
+        client.send(b"plain", peer, remote_data=each)
     for number, each in enumerate(data):
         assert server.trecv(tag=number).wait(timeout=TIMEOUT).remote_data == each
         assert server.recv().wait(timeout=TIMEOUT).remote_data == each

@@ -32,7 +32,7 @@ def test_messages_lie_one_behind_the_other(ep: ofipy.Endpoint, me: ofipy.Peer) -
     buffer = bytearray(1000)
     messages = ep.trecv_many(buffer, tag=TAG)
     for number, size in enumerate((5, 0, 300)):
-        ep.tsend(pattern(number, size), me, tag=TAG, data=number).wait(timeout=TIMEOUT)
+        ep.tsend(pattern(number, size), me, tag=TAG, remote_data=number).wait(timeout=TIMEOUT)
     offset = 0
     for number, size in enumerate((5, 0, 300)):
         message = messages.next(timeout=TIMEOUT)

@@ -304,7 +304,9 @@ def send_in_order(side: Side, tagged: bool) -> None:
         payload = np.full(length, value_of(number), np.uint8)
         send = side.ep.tsend if tagged else side.ep.send
         running.append(
-            send(payload, side.peer, data=number) if side.ep.info.cq_data_size else send(payload, side.peer)
+            send(payload, side.peer, remote_data=number)
+            if side.ep.info.cq_data_size
+            else send(payload, side.peer)
         )
     ofipy.wait_all(running, timeout=TIMEOUT)
     side.sync()
@@ -323,7 +325,7 @@ def receive_in_order(side: Side, tagged: bool) -> None:
     for number, (room, request) in enumerate(zip(rooms, receives, strict=True)):
         assert request.wait(timeout=TIMEOUT).length == len(room)
         assert holds(room, number, "write")
-        assert request.data in (None, number)
+        assert request.remote_data in (None, number)
     side.sync()
 
 

@@ -36,7 +36,7 @@ def test_one_by_one(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     ep.post_trecv(region, me, tag=7, offset=8, length=8, context=1)
     ep.post_recv(region[16:32], context=2)
     ep.post_tsend(region, me, tag=7, length=8, context=3)
-    ep.post_send(region[0:4], me, context=4, data=2**63)
+    ep.post_send(region[0:4], me, context=4, remote_data=2**63)
     rows = {int(row["context"]): row for row in collect(ep.cq, 4)}
     assert set(rows) == {1, 2, 3, 4}
     assert not any(row["error"] for row in rows.values())

@@ -35,7 +35,7 @@ def test_send_that_is_over_is_one_shared_request(ep: ofipy.Endpoint, me: ofipy.P
     assert one.wait() is one
     assert one.exception() is None
     assert not one.cancel()
-    assert (one.length, one.tag, one.source, one.data) == (0, 0, None, None)
+    assert (one.length, one.tag, one.source, one.remote_data) == (0, 0, None, None)
 
 
 def test_states_of_a_receive(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
@@ -48,7 +48,7 @@ def test_states_of_a_receive(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     assert request.wait(timeout=TIMEOUT) is request
     assert request.done
     assert request.wait() is request
-    assert (request.length, request.tag, request.source, request.data) == (3, 9, me, None)
+    assert (request.length, request.tag, request.source, request.remote_data) == (3, 9, me, None)
     assert "finished" in repr(request)
 
 
@@ -188,12 +188,12 @@ def test_many_prepared_with_one_call(ep: ofipy.Endpoint, me: ofipy.Peer) -> None
 
 def test_prepared_of_several_pieces_and_of_plain_messages(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     parts, room = [bytearray(3), bytearray(5)], bytearray(8)
-    send, receive = ep.prepare_send(parts, me, data=4), ep.prepare_recv(room)
+    send, receive = ep.prepare_send(parts, me, remote_data=4), ep.prepare_recv(room)
     for number in range(3):
         parts[0][:], parts[1][:] = b"%d%d%d" % (number, number, number), b"-----"
         ofipy.start(send)
         ofipy.start(receive)
-        assert receive.wait(timeout=TIMEOUT).data == 4
+        assert receive.wait(timeout=TIMEOUT).remote_data == 4
         send.wait(timeout=TIMEOUT)
         assert room == b"%d%d%d-----" % (number, number, number)
 

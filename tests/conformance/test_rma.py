@@ -293,7 +293,7 @@ def write_with_data(side: Side) -> None:
     remote = hear(side)
     for number, size in enumerate((0, 1, 100, 100_000)):
         source = pattern(size, number)
-        side.ep.write(source, side.peer, remote[:size], data=2**64 - 1 - number).wait(timeout=TIMEOUT)
+        side.ep.write(source, side.peer, remote[:size], remote_data=2**64 - 1 - number).wait(timeout=TIMEOUT)
         side.sync()
     side.ep.read(bytearray(8), side.peer, remote[:8]).wait(timeout=TIMEOUT)
     side.ep.write(bytes(8), side.peer, remote[:8], complete="delivery").wait(timeout=TIMEOUT)
@@ -339,7 +339,7 @@ def test_data_of_a_write_name_nobody(open_endpoint: OpenEndpoint) -> None:
     """A transport whose senders name themselves in remote CQ data does that in messages only."""
     server, client = open_endpoint(), open_endpoint()
     remote = server.register(bytearray(8), access=BOTH).remote
-    client.write(b"12345678", client.insert(server.address), remote, data=NAME_OF_A_SENDER).wait(
+    client.write(b"12345678", client.insert(server.address), remote, remote_data=NAME_OF_A_SENDER).wait(
         timeout=TIMEOUT
     )
     assert list(rows(server.cq, 1)["data"]) == [NAME_OF_A_SENDER]

@@ -18,7 +18,7 @@ UNRECEIVED, AFTER, THIRD = 10, 11, 12
 
 def flood(side: Side, count: int) -> None:
     ep, remote, source = side.ep, hear(side), np.zeros(MIB, np.uint8)
-    sends = [ep.tsend(source, side.peer, tag=UNRECEIVED, data=number) for number in range(count)]
+    sends = [ep.tsend(source, side.peer, tag=UNRECEIVED, remote_data=number) for number in range(count)]
     ep.tsend(b"after", side.peer, tag=AFTER).wait(timeout=TIMEOUT)
     ep.write(b"written", side.peer, remote[:7], complete="delivery").wait(timeout=TIMEOUT)
     back = bytearray(7)
@@ -53,7 +53,7 @@ def leave_lying(side: Side, count: int) -> None:
         assert peak_memory() - before < 128 * MIB
     into = bytearray(MIB)
     for number in range(count):
-        assert side.ep.trecv_into(into, side.peer, tag=UNRECEIVED).wait(timeout=TIMEOUT).data == number
+        assert side.ep.trecv_into(into, side.peer, tag=UNRECEIVED).wait(timeout=TIMEOUT).remote_data == number
     side.sync()
 
 
@@ -75,12 +75,12 @@ def test_short_messages_count_with_all_they_take(
     limit, count = 100_000, 2000
     ep, target = open_endpoint(), open_endpoint(unexpected_size=limit)
     peer, payload = ep.insert(target.address), bytes(size)
-    sends = [ep.tsend(payload, peer, tag=UNRECEIVED, data=number) for number in range(count)]
+    sends = [ep.tsend(payload, peer, tag=UNRECEIVED, remote_data=number) for number in range(count)]
     while target.stats().unexpected_messages < count:
         target.domain.progress()
     kept = count - target.stats().announced_messages
     assert 1 <= kept * (ENTRY + (size if size > 64 else 0)) <= limit + GRANTED
     into = bytearray(size)
     for number in range(count):
-        assert target.trecv_into(into, tag=UNRECEIVED).wait(timeout=TIMEOUT).data == number
+        assert target.trecv_into(into, tag=UNRECEIVED).wait(timeout=TIMEOUT).remote_data == number
     ofipy.wait_all(sends, timeout=TIMEOUT)

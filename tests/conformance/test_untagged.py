@@ -110,7 +110,7 @@ def test_a_batch_of_raw_operations(sides: Sides) -> None:
 def send_levels(side: Side) -> None:
     for size in 10, 5000, 60_000:
         for level in (None, "transmit", "delivery"):
-            side.ep.send(pattern(size, 1), side.peer, complete=level, data=size).wait(timeout=TIMEOUT)
+            side.ep.send(pattern(size, 1), side.peer, complete=level, remote_data=size).wait(timeout=TIMEOUT)
         side.ep.send(pattern(size, 2), side.peer, flags="inject").wait(timeout=TIMEOUT)
     side.sync()
 
@@ -120,7 +120,7 @@ def receive_levels(side: Side) -> None:
         for number in range(4):
             room = np.zeros(size, np.uint8)
             got = side.ep.recv_into(room, side.peer).wait(timeout=TIMEOUT)
-            assert (got.length, got.data) == (size, size if number < 3 else None)
+            assert (got.length, got.remote_data) == (size, size if number < 3 else None)
             assert np.array_equal(room, pattern(size, 1 if number < 3 else 2))
     side.sync()
 

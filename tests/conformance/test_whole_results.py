@@ -57,7 +57,7 @@ class Two:
             raise
         except ofipy.FabricError as error:
             return Result(error=type(error).__name__, length=getattr(error, "length", None) or 0)
-        data = got.remote_data if isinstance(got, ofipy.Message) else got.data
+        data = got.remote_data
         return Result(got.length, got.tag, self.name(ep, got.source), data)
 
     def rows(self, ep: ofipy.Endpoint, count: int = 1) -> "list[Row]":
@@ -131,14 +131,14 @@ DONE = Result()
 def expected_messages(two: Two) -> Iterator[Any]:
     for payload, data in ((b"hello", DATA), (b"hello", None), (b"", None)):
         receive = two.b.trecv_into(bytearray(8), tag=TAG)
-        yield two.result(two.a.tsend(payload, two.to_b, tag=TAG, data=data), two.a)
+        yield two.result(two.a.tsend(payload, two.to_b, tag=TAG, remote_data=data), two.a)
         yield two.result(receive, two.b)
 
 
 @program(gives=[DONE, Result(5, TAG, "A", DATA), DONE, Result(LONG, TAG, "A", 0)])
 def unexpected_messages(two: Two) -> Iterator[Any]:
     for payload, data in ((b"hello", DATA), (bytes(LONG), 0)):
-        send = two.a.tsend(payload, two.to_b, tag=TAG, data=data)
+        send = two.a.tsend(payload, two.to_b, tag=TAG, remote_data=data)
         receive = two.b.trecv_into(bytearray(LONG), tag=0, ignore=2**64 - 1)
         yield two.result(send, two.a)
         yield two.result(receive, two.b)
@@ -150,7 +150,7 @@ def unexpected_messages(two: Two) -> Iterator[Any]:
 )
 def messages_of_unknown_size(two: Two) -> Iterator[Any]:
     early = two.b.trecv(tag=TAG)
-    two.a.tsend(b"hello", two.to_b, tag=TAG, data=DATA)
+    two.a.tsend(b"hello", two.to_b, tag=TAG, remote_data=DATA)
     yield two.result(early, two.b)
     two.a.tsend(bytes(LONG), two.to_b, tag=TAG)
     yield two.result(two.b.trecv(tag=TAG), two.b)
@@ -162,7 +162,7 @@ def messages_of_unknown_size(two: Two) -> Iterator[Any]:
 def untagged_messages(two: Two) -> Iterator[Any]:
     for payload, data in ((b"plain!", 1), (bytes(LONG), None)):
         receive = two.b.recv_into(bytearray(LONG))
-        yield two.result(two.a.send(payload, two.to_b, data=data), two.a)
+        yield two.result(two.a.send(payload, two.to_b, remote_data=data), two.a)
         yield two.result(receive, two.b)
 
 
@@ -212,7 +212,7 @@ def raw_messages(two: Two) -> Iterator[Any]:
     two.b.post_trecv(into, tag=TAG, length=16, context=3)
     two.b.post_recv(into, offset=16, length=16, context=4)
     two.b.post_trecv(into, tag=9, offset=32, length=4, context=5)
-    two.a.post_tsend(out, two.to_b, tag=TAG, length=8, data=DATA, context=1)
+    two.a.post_tsend(out, two.to_b, tag=TAG, length=8, remote_data=DATA, context=1)
     two.a.post_send(out, two.to_b, length=8, context=2)
     two.a.tsend(bytes(16), two.to_b, tag=9).wait(timeout=TIMEOUT)
     yield two.rows(two.a, 2)
@@ -244,7 +244,7 @@ def looking_and_claiming(two: Two) -> Iterator[Any]:
         return two.rows(two.b)
 
     yield ask(1, Flag.PEEK)
-    two.a.tsend(b"first", two.to_b, tag=TAG, data=DATA).wait(timeout=TIMEOUT)
+    two.a.tsend(b"first", two.to_b, tag=TAG, remote_data=DATA).wait(timeout=TIMEOUT)
     two.a.tsend(b"other", two.to_b, tag=TAG).wait(timeout=TIMEOUT)
     while two.b.stats().unexpected_messages != 2:
         two.b.domain.progress()
@@ -268,7 +268,7 @@ def looking_and_claiming(two: Two) -> Iterator[Any]:
 def a_buffer_for_many(two: Two) -> Iterator[Any]:
     two.b.post_trecv(two.b.register(bytearray(200)), tag=TAG, context=1, flags="multi_recv")
     for size, data in ((30, None), (20, DATA), (100, None)):
-        two.a.tsend(bytes(size), two.to_b, tag=TAG, data=data).wait(timeout=TIMEOUT)
+        two.a.tsend(bytes(size), two.to_b, tag=TAG, remote_data=data).wait(timeout=TIMEOUT)
     yield two.rows(two.b, 3)
 
 
@@ -300,7 +300,7 @@ def raw_remote_operations(two: Two) -> Iterator[Any]:
     region, mine = two.b.register(bytearray(8), access=BOTH), two.a.register(bytearray(8))
     two.a.post_write(mine, two.to_b, region.remote, context=1)
     two.a.post_read(mine, two.to_b, region.remote, context=2)
-    two.a.post_write(mine, two.to_b, region.remote, data=DATA, context=3)
+    two.a.post_write(mine, two.to_b, region.remote, remote_data=DATA, context=3)
     yield two.rows(two.a, 3)
     yield two.rows(two.b)
 

@@ -26,7 +26,7 @@ MESSAGES: dict[str, Way] = {
     "tsend": lambda ep, region, peer, _: ep.tsend(region, peer, tag=1),
     "tsend a slice": lambda ep, region, peer, _: ep.tsend(region[2:6], peer, tag=1),
     "tsend a list": lambda ep, region, peer, _: ep.tsend([b"x", region], peer, tag=1),
-    "tsend with data": lambda ep, region, peer, _: ep.tsend(region, peer, tag=1, data=5),
+    "tsend with data": lambda ep, region, peer, _: ep.tsend(region, peer, tag=1, remote_data=5),
     "tsend to the end": lambda ep, region, peer, _: ep.tsend(region, peer, tag=1, complete="transmit"),
     "send": lambda ep, region, peer, _: ep.send(region, peer),
     "trecv_into": lambda ep, region, peer, _: ep.trecv_into(region, peer, tag=1),

@@ -100,12 +100,12 @@ def say_data(ends: Ends) -> None:
     """Remote CQ data with a message, and with a write, which over verbs takes a posted receive for a while."""
     for sender, receiver in (ends, ends[::-1]):
         receive = receiver.recv_into(bytearray(9))
-        sender.send(b"with data", data=2**32 - 2).wait(timeout=TIMEOUT)
-        assert receive.wait(timeout=TIMEOUT).data == 2**32 - 2
+        sender.send(b"with data", remote_data=2**32 - 2).wait(timeout=TIMEOUT)
+        assert receive.wait(timeout=TIMEOUT).remote_data == 2**32 - 2
         memory, room = bytearray(8), bytearray(5)
         region = receiver.register(memory, access="remote_write")
         receive = receiver.recv_into(room)
-        sender.write(b"written!", sender.peer, region.remote, data=77).wait(timeout=TIMEOUT)
+        sender.write(b"written!", sender.peer, region.remote, remote_data=77).wait(timeout=TIMEOUT)
         row = next(iter(receiver.cq.wait(timeout=TIMEOUT)))
         assert (int(row["data"]), int(row["flags"]) & int(ofipy.Completed.REMOTE_WRITE)) != (0, 0)
         assert memory == b"written!"

@@ -19,8 +19,8 @@ data = (np.arange(1 << 20) % 251).astype(np.uint8)
 for complete in ({}, {"complete": "delivery"}):
     room = np.zeros(1 << 20, np.uint8)
     receive = ours.trecv_into(room, them, tag=1)
-    send = theirs.tsend(data, us, tag=1, data=77, **complete)
-    assert receive.wait(timeout=TIMEOUT).data == 77
+    send = theirs.tsend(data, us, tag=1, remote_data=77, **complete)
+    assert receive.wait(timeout=TIMEOUT).remote_data == 77
     send.wait(timeout=TIMEOUT)
     assert np.array_equal(room, data)
 

@@ -75,8 +75,8 @@ def test_remote_cq_data(pair: Pair, direction: str) -> None:
     sender, to, receiver, source = sides(pair, direction)
     for size in (0, 9, 200_000):
         receive = receiver.trecv_into(bytearray(size), source, tag=1)
-        sender.tsend(pattern(size), to, tag=1, data=2**64 - 5).wait(timeout=TIMEOUT)
-        assert receive.wait(timeout=TIMEOUT).data == 2**64 - 5
+        sender.tsend(pattern(size), to, tag=1, remote_data=2**64 - 5).wait(timeout=TIMEOUT)
+        assert receive.wait(timeout=TIMEOUT).remote_data == 2**64 - 5
 
 
 def test_truncation_leaves_the_connection_up(pair: Pair) -> None:
@@ -240,11 +240,11 @@ def test_match_complete_waits_for_the_receive(pair: Pair) -> None:
     ours, theirs, them, us = pair
     ours.tsend(b"up", them, tag=0).wait(timeout=TIMEOUT)
     for size in (0, 10, 300_000):
-        tagged = ours.tsend(pattern(size), them, tag=7, data=9, complete="match")
+        tagged = ours.tsend(pattern(size), them, tag=7, remote_data=9, complete="match")
         ours.tsend(b"behind it", them, tag=8, complete="delivery").wait(timeout=TIMEOUT)
         assert not tagged.done
         room = np.zeros(size, np.uint8)
-        assert theirs.trecv_into(room, us, tag=7).wait(timeout=TIMEOUT).data == 9
+        assert theirs.trecv_into(room, us, tag=7).wait(timeout=TIMEOUT).remote_data == 9
         tagged.wait(timeout=TIMEOUT)
         assert np.array_equal(room, pattern(size))
     untagged = ours.send(b"untagged", them, complete="match")

@@ -63,12 +63,12 @@ class Source:
         number = 0
         while not self._stop.is_set() and not self.failures:
             length = self._lengths[number % len(self._lengths)]
-            posted.append(ep.tsend(payload(number, length), peer, tag=tag, data=number))
+            posted.append(ep.tsend(payload(number, length), peer, tag=tag, remote_data=number))
             number += 1
             if len(posted) == window:
                 self._finish(posted.popleft())
         if not self.failures:
-            posted.append(ep.tsend(b"", peer, tag=tag, data=number))
+            posted.append(ep.tsend(b"", peer, tag=tag, remote_data=number))
         while posted:
             self._finish(posted.popleft())
         self.ended = time.monotonic()
@@ -108,7 +108,7 @@ class Sink:
         while True:
             number, request = self.received, posted.popleft()
             request.wait(timeout=TIMEOUT)
-            assert request.data == number, f"message {request.data} in place of {number}"
+            assert request.remote_data == number, f"message {request.remote_data} in place of {number}"
             if request.length == 0:
                 break
             length, room = self._lengths[number % len(self._lengths)], rooms[number % len(rooms)]
@@ -293,7 +293,7 @@ class Node:
         # Tagged ones in the other order: tags find their receives.
         sends += [
             self.ep.tsend(
-                payload(seed + n, length), self.peer, tag=n, data=2**64 - 1 - n, complete="delivery"
+                payload(seed + n, length), self.peer, tag=n, remote_data=2**64 - 1 - n, complete="delivery"
             )
             for n, length in reversed(list(enumerate(lengths)))
         ]
@@ -303,7 +303,7 @@ class Node:
             length = lengths[n % half]
             assert request.length == length
             assert np.array_equal(room[:length], payload(other + n % half, length)), f"message {n}"
-            assert request.data == (None if n < half else 2**64 - 1 - n % half)
+            assert request.remote_data == (None if n < half else 2**64 - 1 - n % half)
         return len(receives)
 
     def remote(self, remote: str) -> list[int]:

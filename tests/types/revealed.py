@@ -15,7 +15,7 @@ def messages(ep: ofipy.Endpoint, peer: ofipy.Peer) -> None:
     assert_type(ep.send(b"x").wait(timeout=1).source, ofipy.Peer | None)
     received = ep.trecv_into(bytearray(1), peer).wait()
     assert_type(received.source, ofipy.Peer | None)
-    assert_type(received.data, int | None)
+    assert_type(received.remote_data, int | None)
     assert_type(ep.trecv(tag=1).wait(), ofipy.Message)
     assert_type(ep.recv(peer), ofipy.MessageRequest)
     assert_type(ep.prepare_tsend(b"", peer).start().wait(), ofipy.PreparedRequest)

@@ -35,7 +35,7 @@ with ofipy.open(provider="loopback") as ep:
         ep.tsend(sent, me, tag=size).wait(timeout=30)
         assert request.wait(timeout=30).source == me
         assert (sent == got).all()
-        late = ep.tsend(sent, me, tag=size, data=7)
+        late = ep.tsend(sent, me, tag=size, remote_data=7)
         message = ep.trecv(tag=size).wait(timeout=30)
         assert (bytes(message.data), message.remote_data) == (bytes(sent), 7)
         late.wait(timeout=30)

@@ -106,13 +106,13 @@ def test_a_refused_access_is_named(pair: tuple[ofipy.Endpoint, ofipy.Endpoint]) 
 def test_data_with_messages_and_writes(pair: tuple[ofipy.Endpoint, ofipy.Endpoint]) -> None:
     client, server = pair
     receive = server.recv_into(bytearray(10))
-    client.send(b"with data", data=2**32 - 1).wait(timeout=TIMEOUT)
-    assert receive.wait(timeout=TIMEOUT).data == 2**32 - 1
+    client.send(b"with data", remote_data=2**32 - 1).wait(timeout=TIMEOUT)
+    assert receive.wait(timeout=TIMEOUT).remote_data == 2**32 - 1
     memory = bytearray(100)
     region = server.register(memory, access="remote_write")
     rooms = [bytearray(3), bytearray(3)]
     receives = [server.recv_into(room) for room in rooms]
-    client.write(b"written", client.peer, region.remote[:7], data=77).wait(timeout=TIMEOUT)
+    client.write(b"written", client.peer, region.remote[:7], remote_data=77).wait(timeout=TIMEOUT)
     row = server.cq.wait(timeout=TIMEOUT)[0]
     assert (row["data"], row["length"]) == (77, 7)
     assert memory[:7] == b"written"
@@ -122,7 +122,7 @@ def test_data_with_messages_and_writes(pair: tuple[ofipy.Endpoint, ofipy.Endpoin
     ofipy.wait_all(receives, timeout=TIMEOUT)
     assert rooms == [b"two", b"one"]
     with pytest.raises(ofipy.FabricError, match="too large"):
-        client.send(b"x", data=2**32).wait(timeout=TIMEOUT)
+        client.send(b"x", remote_data=2**32).wait(timeout=TIMEOUT)
 
 
 def test_what_the_device_has_is_not_cancelled(pair: tuple[ofipy.Endpoint, ofipy.Endpoint]) -> None:
