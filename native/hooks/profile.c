@@ -227,5 +227,6 @@ static const struct ofp_hook profile = {
 const struct ofp_hook *ofpi_hook_profile(const struct ofp_hook_core *services)
 {
     core = services;
+    core->core->hold_in_fork(&profile_totals_lock);
     return &profile;
 }

@@ -9,8 +9,8 @@
 
 #include "ofipy/operation.h"
 
-/* Guarded by totals_lock. A process that is forked begins with none. */
-static pthread_mutex_t totals_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Guarded by profile_totals_lock. A process that is forked begins with none. */
+pthread_mutex_t profile_totals_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct profile_row *totals;
 static pid_t owner;
 
@@ -60,7 +60,7 @@ static void print_row(const struct profile_row *row)
 
 static void print_table(void)
 {
-    pthread_mutex_lock(&totals_lock);
+    pthread_mutex_lock(&profile_totals_lock);
     if (owner == getpid() && totals) {
         fprintf(stderr,
                 "ofipy: hook profile: process %ld; half of the sizes, and half and 99 %% of the times, are below\n"
@@ -69,7 +69,7 @@ static void print_table(void)
         for (const struct profile_row *row = totals; row; row = row->next)
             print_row(row);
     }
-    pthread_mutex_unlock(&totals_lock);
+    pthread_mutex_unlock(&profile_totals_lock);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- sums */
@@ -124,7 +124,7 @@ static void begin(void)
 
 void profile_total_add(const struct profile_row *rows)
 {
-    pthread_mutex_lock(&totals_lock);
+    pthread_mutex_lock(&profile_totals_lock);
     begin();
     for (; rows; rows = rows->next) {
         struct profile_row *total = total_of(rows);
@@ -132,5 +132,5 @@ void profile_total_add(const struct profile_row *rows)
         if (total)
             add(&total->counts, &rows->counts);
     }
-    pthread_mutex_unlock(&totals_lock);
+    pthread_mutex_unlock(&profile_totals_lock);
 }

@@ -6,7 +6,12 @@
 #ifndef PROFILE_TOTAL_H
 #define PROFILE_TOTAL_H
 
+#include <pthread.h>
+
 #include "ofipy/types.h"
+
+/* Of all sums. */
+extern pthread_mutex_t profile_totals_lock;
 
 #define PROFILE_ADDRESS_MAX 128
 /* Place 0: zero; place k: from 2^(k-1) to 2^k - 1. */

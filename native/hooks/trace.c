@@ -363,5 +363,6 @@ static const struct ofp_hook trace = {
 const struct ofp_hook *ofpi_hook_trace(const struct ofp_hook_core *services)
 {
     core = services;
+    core->core->hold_in_fork(&trace_files_lock);
     return &trace;
 }

@@ -33,8 +33,8 @@ struct lanes {
     size_t count;
 };
 
-/* Guarded by files_lock, and so is what is written. */
-static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Guarded by trace_files_lock, and so is what is written. */
+pthread_mutex_t trace_files_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct trace_file *files;
 static uint32_t tracks; /* of this process so far */
 
@@ -114,14 +114,14 @@ struct trace_file *trace_file_open(const char *name, char *text, size_t text_siz
     struct trace_file *file;
     pid_t pid = getpid();
 
-    pthread_mutex_lock(&files_lock);
+    pthread_mutex_lock(&trace_files_lock);
     for (file = files; file && (file->pid != pid || strcmp(file->name, name) != 0); file = file->next)
         ;
     if (!file)
         file = begin(name);
     if (!file)
         snprintf(text, text_size, "file=%.256s cannot be written: %s; name another place", name, strerror(errno));
-    pthread_mutex_unlock(&files_lock);
+    pthread_mutex_unlock(&trace_files_lock);
     return file;
 }
 
@@ -280,7 +280,7 @@ int trace_file_add(struct trace_file *file, const char *title, struct trace_even
 
     if (events->count)
         qsort(events->all, events->count, sizeof(events->all[0]), earlier);
-    pthread_mutex_lock(&files_lock);
+    pthread_mutex_lock(&trace_files_lock);
     result = fseek(file->stream, -(long)strlen(TAIL), SEEK_END) == 0 ? 0 : -errno;
     if (!result) {
         result = write_events(file, title, events);
@@ -289,6 +289,6 @@ int trace_file_add(struct trace_file *file, const char *title, struct trace_even
             result = result ? result : -(errno ? errno : EIO);
         clearerr(file->stream);
     }
-    pthread_mutex_unlock(&files_lock);
+    pthread_mutex_unlock(&trace_files_lock);
     return result;
 }

@@ -6,6 +6,8 @@
 #ifndef TRACE_FILE_H
 #define TRACE_FILE_H
 
+#include <pthread.h>
+
 #include "ofipy/provider.h"
 
 enum trace_kind { TRACE_OPERATION, TRACE_ARRIVAL, TRACE_PEER };
@@ -28,6 +30,9 @@ struct trace_events {
 };
 
 struct trace_file;
+
+/* Of all files. */
+extern pthread_mutex_t trace_files_lock;
 
 /*
  * The file of that name, begun unless an endpoint of this process has done so; it stays open as long as the process lives. NULL

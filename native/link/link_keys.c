@@ -2,9 +2,10 @@
 #include "link/link_keys.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/process_lock.h"
 
 struct entry {
     struct entry *next;
@@ -15,8 +16,7 @@ struct entry {
     uint8_t bytes[]; /* as they came, and checked */
 };
 
-/* Guarded by the lock. As many chains as there are entries, or more. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Guarded by OFPI_LOCK_LINK_KEYS. As many chains as there are entries, or more. */
 static struct entry **chains;
 static uint64_t chain_count, entry_count;
 
@@ -117,24 +117,15 @@ static int learn(uint64_t key, const uint8_t *bytes, size_t length)
     return 0;
 }
 
-static void hold(void) { pthread_mutex_lock(&lock); }
-
-static void let_go(void) { pthread_mutex_unlock(&lock); }
-
-/* Children drop the handles that they have inherited. */
-static void watch_forks(void) { pthread_atfork(hold, let_go, let_go); }
-
 int link_keys_learn(uint64_t key, const uint8_t *bytes, size_t length)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int result;
 
     if (!is_whole(bytes, length))
         return -EINVAL;
-    pthread_once(&once, watch_forks);
-    hold();
+    ofpi_process_lock_acquire(OFPI_LOCK_LINK_KEYS);
     result = learn(key, bytes, length);
-    let_go();
+    ofpi_process_lock_release(OFPI_LOCK_LINK_KEYS);
     return result;
 }
 
@@ -142,7 +133,7 @@ void link_keys_forget(uint64_t key)
 {
     struct entry **place, *entry;
 
-    hold();
+    ofpi_process_lock_acquire(OFPI_LOCK_LINK_KEYS);
     place = chains ? place_of(key) : NULL;
     entry = place ? *place : NULL;
     if (entry && --entry->uses == 0) {
@@ -150,7 +141,7 @@ void link_keys_forget(uint64_t key)
         entry_count--;
         free(entry);
     }
-    let_go();
+    ofpi_process_lock_release(OFPI_LOCK_LINK_KEYS);
 }
 
 static bool find_in(const struct entry *entry, const char *provider, struct link_way_key *way)
@@ -171,9 +162,9 @@ bool link_keys_find(uint64_t key, const char *provider, struct link_way_key *way
     const struct entry *entry;
     bool found;
 
-    hold();
+    ofpi_process_lock_acquire(OFPI_LOCK_LINK_KEYS);
     entry = chains ? *place_of(key) : NULL;
     found = entry && !entry->disputed && find_in(entry, provider, way);
-    let_go();
+    ofpi_process_lock_release(OFPI_LOCK_LINK_KEYS);
     return found;
 }

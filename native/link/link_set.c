@@ -2,13 +2,13 @@
 #include "link/link_set.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/param.h"
+#include "base/process_lock.h"
 #include "link/link_objects.h"
 #include "provider/provider_registry.h"
 #include "provider/provider_tables.h"
@@ -21,8 +21,7 @@
 /* What `link` alone stands for, as far as it is there: a peer is reached by the first of them that it has too. */
 static const char *const preferred[] = {"shm", DEVICES, "tcp"};
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct link_set *sets; /* guarded by the lock; never freed */
+static struct link_set *sets; /* guarded by OFPI_LOCK_LINK_SETS; never freed */
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
@@ -286,7 +285,7 @@ static const struct link_set *keep(const struct link_set *set)
 {
     struct link_set *found;
 
-    pthread_mutex_lock(&lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_LINK_SETS);
     for (found = sets; found && !is_same(found, set); found = found->next)
         ;
     if (!found && (found = malloc(sizeof(*found)))) {
@@ -296,7 +295,7 @@ static const struct link_set *keep(const struct link_set *set)
         found->next = sets;
         sets = found;
     }
-    pthread_mutex_unlock(&lock);
+    ofpi_process_lock_release(OFPI_LOCK_LINK_SETS);
     return found;
 }
 
@@ -304,10 +303,10 @@ const struct link_set *link_set_of(const struct ofp_info *info)
 {
     const struct link_set *set;
 
-    pthread_mutex_lock(&lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_LINK_SETS);
     for (set = sets; set && set->number != info->provider_data[0]; set = set->next)
         ;
-    pthread_mutex_unlock(&lock);
+    ofpi_process_lock_release(OFPI_LOCK_LINK_SETS);
     return set;
 }
 

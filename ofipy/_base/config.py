@@ -10,12 +10,12 @@ the core and by each provider, so a value is handed over as soon as its declarer
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ofipy._base.binding import check, ffi, lib, logger
 from ofipy._base.errors import ConfigError
+from ofipy._base.process_lock import ProcessLock
 from ofipy._base.record import Record
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Parameter", "apply", "check_environment", "config_path", "origin", "parameters", "value"]
 
-_lock = threading.Lock()
+_lock = ProcessLock("the configuration file", held=True)
 _waiting: dict[str, str] | None = None  # read from the file, not declared yet; None: the file was not read
 _source: Path | None = None
 _in_file: frozenset[str] = frozenset()  # names that the file sets
@@ -132,8 +132,8 @@ def apply(*, owners: Callable[[], Iterable[str]] = tuple, complete: bool = False
     global _in_file, _waiting
     with _lock:
         if _waiting is None:
-            _waiting = _read()
-            _in_file = frozenset(_waiting)
+            found = _read()
+            _in_file, _waiting = frozenset(found), found
         prefixes: tuple[str, ...] | None = ("\0",) if complete else None
         for name, text in list(_waiting.items()):
             result = lib.ofp_param_set(name.encode(), text.encode())

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ofipy._base.errors import Canceled, Closed, FabricError
+from ofipy._base.process_lock import ProcessLock
 
 __all__ = ["Waits", "reached"]
 
 # Guards who waits for what, of all counters: such waits are few, and long. Finalisers run anywhere, and may close one.
-_lock = threading.RLock()
+_lock = ProcessLock("waits for counters", held=True)
 
 # Seconds between two looks while an endpoint of the domain can neither sleep nor work.
 _LOOK_PERIOD = 0.001

@@ -7,7 +7,6 @@ first names them.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from ofipy._base import config
 from ofipy._base.binding import Text, check, drain_log, ffi, lib, logger
 from ofipy._base.errors import ConfigError
+from ofipy._base.process_lock import ProcessLock
 from ofipy._base.record import Record
 from ofipy._discovery import providers
 
@@ -26,7 +26,7 @@ __all__ = ["Hook", "HookOption", "KnownHook", "checked", "every"]
 
 GROUP = "ofipy.hooks"
 
-_lock = threading.Lock()
+_lock = ProcessLock("hooks", held=True)
 _tried: set[str] = set()
 
 
@@ -129,15 +129,15 @@ def _load(name: str) -> None:
     with _lock:
         if entry is None or name in _tried:
             return
-        _tried.add(name)
-    try:
-        origin, text = providers.shared_object(entry.load().module), Text()
-        check(
-            lib.ofp_hook_load(origin.encode(), text.pointer, text.size),
-            text=text,
-            operation="load a hook",
-        )
-    except Exception as error:
-        # Whatever another package does wrong concerns this hook only.
-        logger("ofipy.hooks").warning("hook %s cannot be loaded: %s", name, error)
+        try:
+            origin, text = providers.shared_object(entry.load().module), Text()
+            check(
+                lib.ofp_hook_load(origin.encode(), text.pointer, text.size),
+                text=text,
+                operation="load a hook",
+            )
+        except Exception as error:
+            # Whatever another package does wrong concerns this hook only.
+            logger("ofipy.hooks").warning("hook %s cannot be loaded: %s", name, error)
+        _tried.add(name)  # behind the call: a child that is forked within it tries, too
     drain_log()

@@ -9,7 +9,6 @@ of other providers, which are loaded before.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ofipy._base import config
 from ofipy._base.binding import Text, drain_log, ffi, lib, logger, provider_handles
 from ofipy._base.errors import ProviderUnavailable
+from ofipy._base.process_lock import ProcessLock
 from ofipy._base.record import Record
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ LINK_PARTS = ("shm", "verbs", "tcp")
 # Infos that one provider may have.
 INFOS_MAX = 64
 
-_lock = threading.RLock()
+_lock = ProcessLock("providers", held=True)
 _loaded: dict[str, LoadedProvider | ProviderUnavailable] = {}
 
 

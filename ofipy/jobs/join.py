@@ -4,11 +4,11 @@
 import atexit
 import os
 import sys
-import threading
 from collections.abc import Iterable
 from typing import Any
 
 from ofipy._base.errors import FabricError, InvalidArgument
+from ofipy._base.process_lock import ProcessLock
 from ofipy.jobs import addresses as listed
 from ofipy.jobs import mpi
 from ofipy.jobs.found import Search, search
@@ -18,7 +18,7 @@ from ofipy.jobs.member import Member, configured_timeout
 
 __all__ = ["job"]
 
-_lock = threading.Lock()
+_lock = ProcessLock("the job", held=False)
 _joined: Job | None = None
 
 

@@ -151,7 +151,9 @@ static inline struct bridge_peer *bridge_peer_of(const struct ofp_peer *peer) { 
 
 extern const struct ofp_core *bridge_core;
 
-/* library.c. Any thread, no lock. NULL with the reason and the remedy in `text`; looked for again at the next call. */
+/* library.c. Held while the library is loaded. */
+extern pthread_mutex_t bridge_library_lock;
+/* Any thread, no lock. NULL with the reason and the remedy in `text`; looked for again at the next call. */
 const struct bridge_library *bridge_library_get(char *text, size_t text_size);
 
 /* Of a code that came with a completion. */
@@ -214,7 +216,9 @@ void bridge_block_give(struct bridge_endpoint *endpoint, struct bridge_block *bl
 void bridge_block_let_go(struct bridge_block *block);
 void bridge_slabs_free(struct bridge_slab *slabs);
 
-/* neighbour.c; the endpoint is enabled. 0 or a negative errno. */
+/* neighbour.c. Of the list of neighbours. */
+extern pthread_mutex_t bridge_neighbours_lock;
+/* The endpoint is enabled. 0 or a negative errno. */
 int bridge_neighbour_join(struct ofp_endpoint *endpoint);
 /* Before the endpoint closes its objects: where it has neighbours they are no longer its. */
 void bridge_neighbour_leave(struct bridge_endpoint *endpoint);

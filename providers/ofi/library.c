@@ -14,7 +14,7 @@
 /* The symbols that every library of this name has had since 1.8, the oldest whose layouts abi.h describes. */
 #define OLDEST LF_VERSION(1, 8)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t bridge_library_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bridge_library library; /* filled in once, under the lock */
 static bool loaded;
 
@@ -88,10 +88,10 @@ static bool find(char *text, size_t text_size)
 
 const struct bridge_library *bridge_library_get(char *text, size_t text_size)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&bridge_library_lock);
     if (!loaded)
         loaded = find(text, text_size);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bridge_library_lock);
     return loaded ? &library : NULL;
 }
 

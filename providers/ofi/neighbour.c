@@ -27,15 +27,11 @@ struct bridge_neighbour {
 };
 
 /* The lock guards all of it; it is taken inside a domain's. libfabric is asked for thread safety, so its calls may follow. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t bridge_neighbours_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ofp_list neighbours = {&neighbours, &neighbours};
 
-/* The parent's are no neighbours of a forked child, and who held the lock is not there. */
-static void forget(void)
-{
-    pthread_mutex_init(&lock, NULL);
-    ofp_list_init(&neighbours);
-}
+/* The parent's are no neighbours of a forked child. */
+static void forget(void) { ofp_list_init(&neighbours); }
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, forget); }
 
@@ -99,11 +95,11 @@ int bridge_neighbour_join(struct ofp_endpoint *endpoint)
     neighbour->av = self->av;
     neighbour->cq = self->cq;
     self->neighbour = neighbour;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&bridge_neighbours_lock);
     if (opened->library->version >= LF_VERSION(2, 5))
         meet(neighbour);
     ofp_list_append(&neighbours, &neighbour->node);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bridge_neighbours_lock);
     return 0;
 }
 
@@ -133,14 +129,14 @@ void bridge_neighbour_leave(struct bridge_endpoint *endpoint)
 
     if (!neighbour)
         return;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&bridge_neighbours_lock);
     neighbour->rests = true;
     neighbour->slabs = endpoint->slabs;
     atomic_fetch_add_explicit(&neighbour->opened->users, 1, memory_order_relaxed);
     if (all_rest())
         while ((node = ofp_list_pop(&neighbours)))
             end(OFP_CONTAINER_OF(node, struct bridge_neighbour, node));
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bridge_neighbours_lock);
     endpoint->neighbour = NULL;
     endpoint->ep = NULL;
     endpoint->av = NULL;

@@ -109,5 +109,7 @@ const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core)
     if (core->abi != OFP_PROVIDER_ABI)
         return NULL;
     bridge_core = core;
+    core->hold_in_fork(&bridge_library_lock);
+    core->hold_in_fork(&bridge_neighbours_lock);
     return &provider;
 }

@@ -409,5 +409,7 @@ const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core)
     if (core->abi != OFP_PROVIDER_ABI)
         return NULL;
     verbs_core = core;
+    core->hold_in_fork(&verbs_library_lock);
+    core->hold_in_fork(&verbs_ports_lock);
     return &provider;
 }

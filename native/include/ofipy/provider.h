@@ -15,6 +15,8 @@
 #ifndef OFIPY_PROVIDER_H
 #define OFIPY_PROVIDER_H
 
+#include <pthread.h>
+
 #include "ofipy/objects.h"
 #include "ofipy/operation.h"
 
@@ -373,6 +375,11 @@ struct ofp_core {
      * suffer from it end with, 0: none does.
      */
     void (*device_event)(struct ofp_domain *domain, int error, const char *text);
+    /*
+     * For a lock of the whole process, from the entry function of a provider or a hook: whoever forks holds it, so that a child finds it
+     * free and what it guards whole. Its holder may call the functions of this table; it must not fork.
+     */
+    void (*hold_in_fork)(pthread_mutex_t *lock);
 };
 
 /* The one exported symbol. Returns NULL when `core->abi` is not one it can work with. */

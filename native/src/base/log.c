@@ -2,11 +2,11 @@
 /* The core's log: a ring of records that wait for whoever shows them. */
 #include "base/log.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/process_lock.h"
 #include "ofipy/atomics.h"
 #include "ofipy/ofp.h"
 
@@ -18,8 +18,7 @@ struct record {
     char text[OFP_TEXT_MAX];
 };
 
-/* Guarded by log_lock, except that `waiting` and `threshold` are read without it. */
-static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Guarded by OFPI_LOCK_LOG, except that `waiting` and `threshold` are read without it. */
 static struct record records[RECORDS];
 static uint32_t first;
 static uint64_t lost;
@@ -33,7 +32,7 @@ void ofpi_log(enum ofp_log_level level, const char *provider, const char *format
 
     if ((int)level < ofp_load_relaxed(&threshold))
         return;
-    pthread_mutex_lock(&log_lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_LOG);
     if (ofp_load_relaxed(&waiting) == RECORDS) {
         first++;
         lost++;
@@ -46,14 +45,14 @@ void ofpi_log(enum ofp_log_level level, const char *provider, const char *format
     vsnprintf(record->text, sizeof(record->text), format, arguments);
     va_end(arguments);
     ofp_store_relaxed(&waiting, ofp_load_relaxed(&waiting) + 1);
-    pthread_mutex_unlock(&log_lock);
+    ofpi_process_lock_release(OFPI_LOCK_LOG);
 }
 
 int ofp_log_next(int *level, char *provider, size_t provider_size, char *text, size_t text_size)
 {
     int found = 0;
 
-    pthread_mutex_lock(&log_lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_LOG);
     if (lost) {
         *level = OFP_LOG_WARNING;
         snprintf(provider, provider_size, "core");
@@ -69,7 +68,7 @@ int ofp_log_next(int *level, char *provider, size_t provider_size, char *text, s
         ofp_store_relaxed(&waiting, ofp_load_relaxed(&waiting) - 1);
         found = 1;
     }
-    pthread_mutex_unlock(&log_lock);
+    ofpi_process_lock_release(OFPI_LOCK_LOG);
     return found;
 }
 

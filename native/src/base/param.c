@@ -8,13 +8,13 @@
 #include "base/param.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/param_text.h"
+#include "base/process_lock.h"
 #include "ofipy/ofp.h"
 
 struct param {
@@ -76,8 +76,7 @@ static const struct ofp_param core_params[] = {
     {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
 };
 
-/* Guarded by param_lock. Parameters and texts are never removed: callers keep pointers to texts. */
-static pthread_mutex_t param_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Guarded by OFPI_LOCK_PARAMS. Parameters and texts are never removed: callers keep pointers to texts. */
 static struct param *params;
 static int param_count, param_capacity;
 static char **texts;
@@ -159,12 +158,12 @@ static void declare(const struct ofp_param *declarations)
 
 static void enter(void)
 {
-    pthread_mutex_lock(&param_lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_PARAMS);
     if (!param_count)
         declare(core_params);
 }
 
-static void leave(void) { pthread_mutex_unlock(&param_lock); }
+static void leave(void) { ofpi_process_lock_release(OFPI_LOCK_PARAMS); }
 
 /* ---------------------------------------------------------------------------------------------------------- looking */
 

@@ -6,16 +6,15 @@
  */
 #include "base/reason.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/process_lock.h"
 #include "ofipy/ofp.h"
 
 #define REASONS 256
 
-static pthread_mutex_t reason_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Guarded by reason_lock. Sentence n, from 0 on, is at n % REASONS until another one takes its place. */
+/* Guarded by OFPI_LOCK_REASONS. Sentence n, from 0 on, is at n % REASONS until another one takes its place. */
 static char reasons[REASONS][OFP_TEXT_MAX];
 static uint32_t reason_count;
 
@@ -25,7 +24,7 @@ int ofpi_reason_keep(const char *text)
 {
     uint32_t number;
 
-    pthread_mutex_lock(&reason_lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_REASONS);
     /* Most failures come in swarms, one sentence for all of them. */
     for (number = reason_count; number > oldest(); number--)
         if (strncmp(reasons[(number - 1) % REASONS], text, OFP_TEXT_MAX - 1) == 0)
@@ -34,7 +33,7 @@ int ofpi_reason_keep(const char *text)
         snprintf(reasons[reason_count % REASONS], OFP_TEXT_MAX, "%s", text);
         number = ++reason_count;
     }
-    pthread_mutex_unlock(&reason_lock);
+    ofpi_process_lock_release(OFPI_LOCK_REASONS);
     return (int)((number - 1) % OFP_REASON) + OFP_REASON;
 }
 
@@ -59,11 +58,11 @@ int ofp_reason(int code, char *text, size_t text_size)
     text[0] = 0;
     if (code < OFP_REASON)
         return 0;
-    pthread_mutex_lock(&reason_lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_REASONS);
     ago = (reason_count - (uint32_t)code) & (OFP_REASON - 1);
     found = ago > 0 && ago <= reason_count - oldest();
     if (found)
         snprintf(text, text_size, "%s", reasons[(reason_count - ago) % REASONS]);
-    pthread_mutex_unlock(&reason_lock);
+    ofpi_process_lock_release(OFPI_LOCK_REASONS);
     return found;
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/lock.h"
+#include "base/process_lock.h"
 #include "completion/request_many.h"
 #include "object/domain.h"
 #include "progress/progress.h"
@@ -28,7 +28,7 @@ struct ofpi_request_chunk {
 };
 
 static _Atomic(struct ofpi_request_chunk *) directory[DIRECTORY_CHUNKS];
-static struct ofpi_lock lock; /* of what follows; taken inside a domain's lock, never the other way round */
+/* Guarded by OFPI_LOCK_REQUEST_SLOTS, which is taken inside a domain's lock, never the other way round. */
 static uint32_t known_chunks;
 static struct ofpi_request_chunk *unused;
 
@@ -49,13 +49,13 @@ static bool more_slots(struct ofpi_domain *domain)
 {
     struct ofpi_request_chunk *chunk;
 
-    ofpi_lock_acquire(&lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_REQUEST_SLOTS);
     chunk = unused;
     if (chunk)
         unused = chunk->next;
     else
         chunk = new_chunk();
-    ofpi_lock_release(&lock);
+    ofpi_process_lock_release(OFPI_LOCK_REQUEST_SLOTS);
     if (!chunk)
         return false;
     chunk->next = domain->request_chunks;
@@ -152,9 +152,9 @@ void ofpi_requests_free(struct ofpi_domain *domain)
     }
     if (!last)
         return;
-    ofpi_lock_acquire(&lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_REQUEST_SLOTS);
     last->next = unused;
     unused = domain->request_chunks;
-    ofpi_lock_release(&lock);
+    ofpi_process_lock_release(OFPI_LOCK_REQUEST_SLOTS);
     domain->request_chunks = NULL;
 }

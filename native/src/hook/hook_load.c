@@ -43,7 +43,6 @@ int ofp_hook_load(const char *path, char *text, size_t text_size)
 {
     ofp_hook_entry_fn *entry;
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    int error;
 
     text[0] = 0;
     if (!object) {
@@ -51,12 +50,13 @@ int ofp_hook_load(const char *path, char *text, size_t text_size)
         return -ENOENT;
     }
     entry = (ofp_hook_entry_fn *)(uintptr_t)dlsym(object, "ofp_hook_entry");
-    if (!entry)
+    if (!entry) {
         snprintf(text, text_size, "%s does not export ofp_hook_entry", path);
-    error = entry ? ofpi_hook_register(entry, text, text_size) : -EINVAL;
-    if (error)
         dlclose(object);
-    return error;
+        return -EINVAL;
+    }
+    /* What it has registered stays in use, whatever it answers. */
+    return ofpi_hook_register(entry, text, text_size);
 }
 
 int ofp_hooks_check(const char *text, char *reason, size_t reason_size)

@@ -3,17 +3,16 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/param.h"
+#include "base/process_lock.h"
 #include "ofipy/ofp.h"
 
 #define HOOKS_MAX 32
 
-static pthread_mutex_t hooks_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Guarded by hooks_lock. Copies, so that the table of an older header has NULL where it has no entry. */
+/* Guarded by OFPI_LOCK_HOOKS. Copies, so that the table of an older header has NULL where it has no entry. */
 static struct ofp_hook hooks[HOOKS_MAX];
 static int hook_count;
 
@@ -68,9 +67,9 @@ int ofpi_hook_add(const struct ofp_hook *hook, char *text, size_t text_size)
 {
     int error;
 
-    pthread_mutex_lock(&hooks_lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_HOOKS);
     error = add(hook, text, text_size);
-    pthread_mutex_unlock(&hooks_lock);
+    ofpi_process_lock_release(OFPI_LOCK_HOOKS);
     return error;
 }
 
@@ -80,9 +79,9 @@ const struct ofp_hook *ofpi_hook_find(const char *name, size_t length)
 {
     const struct ofp_hook *hook;
 
-    pthread_mutex_lock(&hooks_lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_HOOKS);
     hook = find(name, length);
-    pthread_mutex_unlock(&hooks_lock);
+    ofpi_process_lock_release(OFPI_LOCK_HOOKS);
     return hook;
 }
 
@@ -90,19 +89,19 @@ void ofpi_hook_names(char *text, size_t text_size)
 {
     size_t used = 0;
 
-    pthread_mutex_lock(&hooks_lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_HOOKS);
     text[0] = 0;
     for (int i = 0; i < hook_count && used < text_size; i++)
         used += (size_t)snprintf(text + used, text_size - used, "%s%s", i ? ", " : "", hooks[i].name);
-    pthread_mutex_unlock(&hooks_lock);
+    ofpi_process_lock_release(OFPI_LOCK_HOOKS);
 }
 
 const struct ofp_hook *ofpi_hook_at(int index)
 {
     const struct ofp_hook *hook;
 
-    pthread_mutex_lock(&hooks_lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_HOOKS);
     hook = index >= 0 && index < hook_count ? &hooks[index] : NULL;
-    pthread_mutex_unlock(&hooks_lock);
+    ofpi_process_lock_release(OFPI_LOCK_HOOKS);
     return hook;
 }

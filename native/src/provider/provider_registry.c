@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/param.h"
+#include "base/process_lock.h"
 #include "base/reason.h"
 #include "base/reactor.h"
 #include "base/service.h"
@@ -27,8 +27,7 @@
 
 #define PROVIDERS_MAX 64
 
-static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Guarded by registry_lock; never removed. An entry is called once: it sets variables that other threads read. */
+/* Guarded by OFPI_LOCK_PROVIDERS; never removed. An entry is called once: it sets variables that other threads read. */
 static struct {
     const struct ofp_provider *provider;
     ofp_provider_entry_fn *entry;
@@ -94,6 +93,7 @@ const struct ofp_core ofpi_core = {
     .atomic_is_direct = ofpi_atomic_is_direct,
     .explain = ofpi_reason_explain,
     .device_event = device_event,
+    .hold_in_fork = ofpi_process_lock_register,
 };
 
 /* ------------------------------------------------------------------------------------------------------- checking */
@@ -149,7 +149,7 @@ static int check(const struct ofp_provider *provider, char *text, size_t text_si
     return 0;
 }
 
-/* With registry_lock. Returns its place, or a negated errno. */
+/* With OFPI_LOCK_PROVIDERS. Returns its place, or a negated errno. */
 static int enter(ofp_provider_entry_fn *entry, char *text, size_t text_size)
 {
     const struct ofp_provider *provider = entry(&ofpi_core);
@@ -177,7 +177,7 @@ int ofpi_provider_register(ofp_provider_entry_fn *entry, struct ofp_provider **r
 {
     int place = 0;
 
-    pthread_mutex_lock(&registry_lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_PROVIDERS);
     while (place < registry_count && registry[place].entry != entry)
         place++;
     if (place == registry_count)
@@ -185,7 +185,7 @@ int ofpi_provider_register(ofp_provider_entry_fn *entry, struct ofp_provider **r
     if (place >= 0)
         /* Callers outside only pass it back. */
         *result = (struct ofp_provider *)(uintptr_t)registry[place].provider;
-    pthread_mutex_unlock(&registry_lock);
+    ofpi_process_lock_release(OFPI_LOCK_PROVIDERS);
     return place < 0 ? place : 0;
 }
 
@@ -193,11 +193,11 @@ const struct ofp_provider *ofpi_provider_find(const char *name, size_t length)
 {
     const struct ofp_provider *found = NULL;
 
-    pthread_mutex_lock(&registry_lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_PROVIDERS);
     for (int i = 0; i < registry_count && !found; i++)
         if (strlen(registry[i].provider->name) == length && memcmp(registry[i].provider->name, name, length) == 0)
             found = registry[i].provider;
-    pthread_mutex_unlock(&registry_lock);
+    ofpi_process_lock_release(OFPI_LOCK_PROVIDERS);
     return found;
 }
 

@@ -2,12 +2,13 @@
 #include "provider/provider_tables.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Those that were completed; as many as there are tables of earlier minor versions. Guarded by the lock, never freed. */
+#include "base/process_lock.h"
+
+/* Those that were completed; as many as there are tables of earlier minor versions. Guarded by OFPI_LOCK_TABLES, never freed. */
 struct completed {
     const void *given;
     struct completed *next;
@@ -16,7 +17,6 @@ struct completed {
 
 static const struct ofp_domain_ops no_domain_ops = {.size = sizeof(no_domain_ops)};
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct completed *tables;
 
 static struct completed *complete(const void *table, size_t known, size_t size)
@@ -37,12 +37,12 @@ static void *copy_of(const void *table, size_t known, size_t size)
 {
     struct completed *found;
 
-    pthread_mutex_lock(&lock);
+    ofpi_process_lock_acquire(OFPI_LOCK_TABLES);
     for (found = tables; found && found->given != table; found = found->next)
         ;
     if (!found)
         found = complete(table, known < size ? known : size, size);
-    pthread_mutex_unlock(&lock);
+    ofpi_process_lock_release(OFPI_LOCK_TABLES);
     return found ? found->whole : NULL;
 }
 

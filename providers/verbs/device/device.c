@@ -12,7 +12,7 @@
 
 #define NEAR 10
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t verbs_ports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct verbs_port *ports;           /* guarded by the lock */
 static pid_t opener;                       /* whose the ports are; 0: nobody's yet */
 static struct rdma_event_channel *channel; /* for ids that hear of nothing */
@@ -167,9 +167,9 @@ struct verbs_port *verbs_port_at(const union tcp_address *address, char *text, s
 {
     struct verbs_port *port;
 
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&verbs_ports_lock);
     port = port_at(address, text, text_size);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&verbs_ports_lock);
     return port;
 }
 
@@ -184,8 +184,8 @@ bool verbs_devices_are_of_parent(void)
 {
     bool inherited;
 
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&verbs_ports_lock);
     inherited = opener && opener != getpid();
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&verbs_ports_lock);
     return inherited;
 }

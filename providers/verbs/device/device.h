@@ -3,7 +3,12 @@
 #ifndef VERBS_DEVICE_H
 #define VERBS_DEVICE_H
 
+#include <pthread.h>
+
 #include "objects.h"
+
+/* Of the ports that are known. */
+extern pthread_mutex_t verbs_ports_lock;
 
 /* The port behind an address of this host; NULL: none, or it cannot be used. `found`: its state is looked up anew. */
 struct verbs_port *verbs_port_at(const union tcp_address *address, char *text, size_t text_size);

@@ -13,7 +13,7 @@
 struct verbs_calls verbs_calls;
 __typeof__(ibv_reg_dmabuf_mr) *verbs_reg_dmabuf_mr;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t verbs_library_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool loaded;
 
 /* Came with rdma-core 35; NULL: there is none. What it answers where the kernel gives a child copies of pages that a device has. */
@@ -79,9 +79,9 @@ static bool load(char *text, size_t text_size)
 
 bool verbs_library_load(char *text, size_t text_size)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&verbs_library_lock);
     if (!loaded)
         loaded = load(text, text_size);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&verbs_library_lock);
     return loaded;
 }

@@ -6,6 +6,7 @@
 #ifndef VERBS_LIBRARY_H
 #define VERBS_LIBRARY_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -78,6 +79,8 @@ extern struct verbs_calls verbs_calls;
 /* Came with rdma-core 34; NULL: there is none. */
 extern __typeof__(ibv_reg_dmabuf_mr) *verbs_reg_dmabuf_mr;
 
+/* Held while the libraries are loaded. */
+extern pthread_mutex_t verbs_library_lock;
 /* Any thread. False, and a text that says what to install: there is none of them. Once loaded they stay. */
 bool verbs_library_load(char *text, size_t text_size);
 
