@@ -23,8 +23,8 @@ from fabtests.perf.side import Side
 __all__ = ["measure", "serve"]
 
 WARMUP = 16  # operations of each queue pair in a batch before the clock starts
-# Such batches go on for so long: a provider may need some progress of both sides until it reaches the peer's memory by its
-# fastest way.
+# Such batches go on for so long: a provider may need some progress of both sides until it reaches the peer's memory by
+# its fastest way.
 WARMUP_SECONDS = 0.05
 BATCH_SECONDS = 0.1
 MOST_GROWTH = 10.0  # of a batch, over the one before

@@ -33,6 +33,7 @@ __all__ = [
     "is_known",
     "known",
     "load",
+    "not_loaded",
     "ordered_names",
     "preferred_names",
     "shared_object",
@@ -116,10 +117,11 @@ def known() -> Mapping[str, _OwnEntry | EntryPoint | None]:
 @cache
 def configure() -> None:
     """Read the configuration file; what belongs to a provider waits until that is loaded."""
-    config.apply(owners=_not_loaded)
+    config.apply(owners=not_loaded)
 
 
-def _not_loaded() -> list[str]:
+def not_loaded() -> list[str]:
+    """Names of the installed providers that are not loaded yet."""
     return [name for name in known() if name not in _loaded]
 
 
@@ -174,7 +176,7 @@ def load(name: str) -> LoadedProvider:
                 result = error
             _loaded[name] = result
             configure()
-            config.apply(owners=_not_loaded)
+            config.apply(owners=not_loaded)
     if isinstance(result, ProviderUnavailable):
         raise ProviderUnavailable(result.message, provider=name, remedy=result.remedy)
     return result

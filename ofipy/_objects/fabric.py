@@ -3,6 +3,7 @@
 
 import errno
 import math
+import os
 import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
@@ -107,6 +108,14 @@ class Fabric(Resource):
         return f"<Fabric {self._info.fabric} of {self._info.provider}>"
 
 
+def _warn_of_misspelt_settings() -> None:
+    if any(name.startswith("OFIPY_") for name in os.environ):
+        # Only a program with settings pays for the import.
+        from ofipy._base.spelling import warn_of_misspelt
+
+        warn_of_misspelt(providers.not_loaded)
+
+
 class Domain(Resource):
     """The use of one device, made by :meth:`Fabric.domain`; endpoints, queues and memory belong to it."""
 
@@ -118,6 +127,7 @@ class Domain(Resource):
         provider = providers.load(info.provider)
         config.check_environment()
         self._proof = Proof(info.provider)
+        _warn_of_misspelt_settings()
         record = ffi.new("struct ofp_info *")
         ffi.buffer(record)[:] = info._record
         hooks = ffi.new("char[]", fabric._hooks.encode())

@@ -12,6 +12,7 @@ from rich.text import Text
 
 import ofipy
 from ofipy._base.flags import Cap
+from ofipy._base.spelling import unknown_variables
 from ofipy._discovery.hooks import every
 from ofipy._discovery.info import Explanation, Info, details
 from ofipy._objects.open import default_info
@@ -144,9 +145,13 @@ def show_attributes(console: Console, explanations: Sequence[Explanation]) -> No
 def show_parameters(*, as_json: bool) -> None:
     """Print every parameter: name, range, value in force, where it comes from, default, help."""
     ofipy.getinfo(explain=True)  # a provider declares its parameters when it is loaded
-    parameters = ofipy.parameters()
+    parameters, unknown = ofipy.parameters(), unknown_variables()
     if as_json:
-        print_json({"schema": SCHEMA, "parameters": [asdict(parameter) for parameter in parameters]})
+        described = {
+            name: [asdict(each) for each in rows]
+            for name, rows in (("parameters", parameters), ("unknown", unknown))
+        }
+        print_json({"schema": SCHEMA, **described})
         return
     table = Table()
     for heading in ("parameter", "range"):
@@ -159,6 +164,9 @@ def show_parameters(*, as_json: bool) -> None:
     for each in parameters:
         table.add_row(each.name, each.range or "text", each.value, each.source, each.default, each.help)
     print_table(data_console(), table)
+    for variable in unknown:
+        hint = f"; did you mean {variable.near}?" if variable.near else ""
+        data_console().print(f"{variable.name} is set, and nothing reads it{hint}")
 
 
 def show_hooks(*, as_json: bool) -> None:

@@ -5,12 +5,14 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import ofipy
 from ofipy._base.config import flatten
+from ofipy._base.spelling import _letters_between
 
 SHOW = """
 import json, logging, sys, warnings
@@ -67,6 +69,67 @@ def test_working_directory_is_never_read(tmp_path: Path) -> None:
     for name in ("ofipy.toml", "config.toml", "ofipy/config.toml", ".config/ofipy/config.toml"):
         write(tmp_path / name, "spin_time = 1\n")
     assert show(tmp_path)[0]["OFIPY_SPIN_TIME"][1] == "default"
+
+
+OPEN = """
+import logging, sys
+logging.basicConfig(stream=sys.stderr, format="%(name)s|%(message)s")
+import ofipy
+for _ in range(2):
+    ofipy.open(provider="shm").close()
+"""
+
+
+def misspelt(**environment: str) -> list[str]:
+    """What a program that opens two endpoints logs of its settings."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("OFIPY_")}
+    command = [sys.executable, "-P", "-c", OPEN]
+    done = subprocess.run(
+        command, env=clean | environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    return [line for line in done.stderr.splitlines() if line.startswith("ofipy.config|")]
+
+
+def test_a_misspelt_variable_is_told_once_with_what_is_meant() -> None:
+    told = misspelt(OFIPY_PROVIDR="tcp", OFIPY_SPIN_TIMES="1", OFIPY_CQ_SIZE="1k")
+    assert told == [
+        f"ofipy.config|the environment has {name}, which nothing reads; did you mean {near}?"
+        for name, near in (("OFIPY_PROVIDR", "OFIPY_PROVIDER"), ("OFIPY_SPIN_TIMES", "OFIPY_SPIN_TIME"))
+    ]
+
+
+def test_other_variables_are_no_affair_of_the_log() -> None:
+    # Far from every name; a job's own; and one that a provider which is not loaded may have.
+    far = {"OFIPY_COLOUR_OF_TABLES": "red", "OFIPY_JOB_RANK": "0", "OFIPY_VERBS_BOUNCE_SIZE": "1"}
+    assert misspelt(**far) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "letters"),
+    [
+        ("", "", 0),
+        ("A", "", 1),
+        ("SPIN", "SPIN", 0),
+        ("SPNI", "SPIN", 2),
+        ("SIZE", "SEIZED", 2),
+        ("AB", "CDE", 3),
+    ],
+)
+def test_letters_between_names(one: str, other: str, letters: int) -> None:
+    assert _letters_between(one, other) == _letters_between(other, one) == letters
+
+
+def test_info_lists_every_unknown_variable() -> None:
+    environment = os.environ | {"OFIPY_PROVIDR": "tcp", "OFIPY_COLOUR": "red", "OFIPY_JOB_RANK": "0"}
+    command = [sys.executable, "-P", "-m", "ofipy", "info", "--env"]
+    run = partial(subprocess.run, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    unknown = {each["name"]: each["near"] for each in json.loads(run([*command, "--json"]).stdout)["unknown"]}
+    assert unknown["OFIPY_PROVIDR"] == "OFIPY_PROVIDER"
+    assert unknown["OFIPY_COLOUR"] == ""
+    assert not {"OFIPY_JOB_RANK", "OFIPY_PROVIDER"} & unknown.keys()
+    table = " ".join(run(command).stdout.split())
+    assert "OFIPY_PROVIDR is set, and nothing reads it; did you mean OFIPY_PROVIDER?" in table
+    assert "OFIPY_COLOUR is set, and nothing reads it" in table
 
 
 def test_unknown_names_warn_with_the_near_match(tmp_path: Path) -> None:
