@@ -20,6 +20,8 @@ from ofipy._memory.remote import REMOTE, RemoteRegion, region_ways
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ofipy.typing import Memory
+
 __all__ = ["Region", "check_rights", "own_region", "register"]
 
 _CHARS = ffi.typeof("char[]")
@@ -193,7 +195,7 @@ class Region(ProcessBound):
 
 def register(
     domain: Domain,
-    buffer: Any,
+    buffer: Memory,
     rights: Access,
     key: int | None,
     counted: dict[str, Any],

@@ -35,6 +35,8 @@ from ofipy._operations.refused import check_defaults
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ofipy.typing import Memory
+
 __all__ = ["Endpoint", "EndpointAlias"]
 
 
@@ -354,7 +356,7 @@ class Endpoint(Child[P]):
 
     def register(
         self,
-        buffer: Any,
+        buffer: Memory,
         *,
         access: Access | str | Iterable[Access | str] = Access.LOCAL,
         key: int | None = None,

@@ -33,7 +33,7 @@ class Parent(MemoryDomain, Protocol):
 
     def register(
         self,
-        buffer: Any,
+        buffer: Memory,
         *,
         access: Access | str | Iterable[Access | str] = ...,
         key: int | None = ...,
@@ -53,6 +53,8 @@ class Parent(MemoryDomain, Protocol):
 if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import TypeVar
+
+    from ofipy.typing import Memory
 
     P = TypeVar("P", bound=Parent, default=Any)  # as D of the storeys below
 else:

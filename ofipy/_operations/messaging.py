@@ -10,8 +10,10 @@ programs use. Whatever does not fit there, a list of buffers, a strided array, a
 general way, which also says what is wrong.
 """
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ofipy._base.binding import lib
 from ofipy._base.errors import NoMessage
@@ -27,6 +29,9 @@ from ofipy._discovery.av import PEER_ANY, own_peer
 from ofipy._memory.buffers import LocalMemory, local_memory, make_record
 from ofipy._operations.initiator import Initiator, addressee, prepare, start
 from ofipy._requests import MESSAGE, PLAIN
+
+if TYPE_CHECKING:
+    from ofipy.typing import Memory
 
 __all__ = [
     "messages",
@@ -58,7 +63,7 @@ _PEEK, _HAS_DATA = int(Flag.PEEK), int(Flag.REMOTE_CQ_DATA)
 
 def tsend(
     self: Initiator,
-    buffer: Any,
+    buffer: Memory,
     peer: int | None = None,
     *,
     tag: int = 0,
@@ -121,7 +126,7 @@ def tsend(
 
 def send(
     self: Initiator,
-    buffer: Any,
+    buffer: Memory,
     peer: int | None = None,
     *,
     remote_data: int | None = None,
@@ -144,7 +149,7 @@ def send(
 
 def trecv_into(
     self: Initiator,
-    buffer: Any,
+    buffer: Memory,
     peer: int | None = None,
     *,
     tag: int = 0,
@@ -194,7 +199,7 @@ def trecv_into(
 
 def recv_into(
     self: Initiator,
-    buffer: Any,
+    buffer: Memory,
     peer: int | None = None,
     *,
     room_timeout: float | None = None,
@@ -317,7 +322,7 @@ def probe(
 
 def prepare_tsend(
     self: Initiator,
-    buffer: Any,
+    buffer: Memory,
     peer: int | None = None,
     *,
     tag: int = 0,
@@ -334,7 +339,7 @@ def prepare_tsend(
 
 def prepare_send(
     self: Initiator,
-    buffer: Any,
+    buffer: Memory,
     peer: int | None = None,
     *,
     remote_data: int | None = None,
@@ -349,13 +354,13 @@ def prepare_send(
 
 
 def prepare_trecv(
-    self: Initiator, buffer: Any, peer: int | None = None, *, tag: int = 0, ignore: int = 0
+    self: Initiator, buffer: Memory, peer: int | None = None, *, tag: int = 0, ignore: int = 0
 ) -> PreparedRequest:
     """Prepare a tagged receive that is started many times; arguments as of :meth:`trecv_into`."""
     return _prepare(self, _TRECV, buffer, peer, tag, ignore, None, None, None)
 
 
-def prepare_recv(self: Initiator, buffer: Any, peer: int | None = None) -> PreparedRequest:
+def prepare_recv(self: Initiator, buffer: Memory, peer: int | None = None) -> PreparedRequest:
     """Prepare a receive that is started many times; arguments as of :meth:`recv_into`."""
     return _prepare(self, _RECV, buffer, peer, 0, 0, None, None, None)
 
@@ -366,7 +371,7 @@ def prepare_recv(self: Initiator, buffer: Any, peer: int | None = None) -> Prepa
 def _record(
     self: Initiator,
     op: int,
-    buffer: Any,
+    buffer: Memory,
     peer: int | None,
     tag: int,
     ignore: int,
@@ -399,7 +404,7 @@ def _record(
 def _start(
     self: Initiator,
     op: int,
-    buffer: Any,
+    buffer: Memory,
     peer: int | None,
     tag: int,
     ignore: int,
@@ -424,7 +429,7 @@ def _receive_any_size(
 def _prepare(
     self: Initiator,
     op: int,
-    buffer: Any,
+    buffer: Memory,
     peer: int | None,
     tag: int,
     ignore: int,

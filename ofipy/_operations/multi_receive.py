@@ -24,6 +24,7 @@ from ofipy._requests import MANY, RequestBase
 
 if TYPE_CHECKING:
     from ofipy._discovery.av import Peer
+    from ofipy.typing import Memory
 
 __all__ = ["MessageView", "MultiReceive", "recv_many", "trecv_many"]
 
@@ -222,7 +223,7 @@ class MultiReceive(RequestBase, ProcessBound):
 
 
 def trecv_many(
-    self: Initiator, buffer: Any, peer: int | None = None, *, tag: int = 0, ignore: int = 0
+    self: Initiator, buffer: Memory, peer: int | None = None, *, tag: int = 0, ignore: int = 0
 ) -> MultiReceive:
     """Receive tagged messages, one after the other, into one buffer (fi_tagged(3), FI_MULTI_RECV).
 
@@ -251,17 +252,17 @@ def trecv_many(
     return _receive_many(self, Op.TRECV, buffer, peer, tag, ignore)
 
 
-def recv_many(self: Initiator, buffer: Any, peer: int | None = None) -> MultiReceive:
+def recv_many(self: Initiator, buffer: Memory, peer: int | None = None) -> MultiReceive:
     """Receive messages without a tag into one buffer (fi_msg(3)); otherwise as :meth:`trecv_many`."""
     return _receive_many(self, Op.RECV, buffer, peer, 0, 0)
 
 
 def _receive_many(
-    self: Initiator, op: Op, buffer: Any, peer: int | None, tag: int, ignore: int
+    self: Initiator, op: Op, buffer: Memory, peer: int | None, tag: int, ignore: int
 ) -> MultiReceive:
     name = f"{op.name.lower()}_many"
     try:
-        view = memoryview(buffer).cast("B")
+        view = memoryview(buffer).cast("B")  # type: ignore[arg-type]  # what is no buffer is refused below
     except TypeError as error:
         raise BufferTypeError(
             f"a {type(buffer).__name__}: {error}",

@@ -9,9 +9,11 @@ The peer takes no part, but its process has to make progress unless the transpor
 bounds or rights) ends as :class:`~ofipy.RemoteAccessError` from ``wait()``, with nothing touched there.
 """
 
+from __future__ import annotations
+
 import errno as codes
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
@@ -23,6 +25,9 @@ from ofipy._memory.region import Region
 from ofipy._memory.remote import READS, WRITES, RemoteMemory, RemoteRegion, remote_memory
 from ofipy._operations.initiator import Initiator, post_record, prepare, start
 from ofipy._requests import PLAIN
+
+if TYPE_CHECKING:
+    from ofipy.typing import Memory
 
 __all__ = [
     "Remote",
@@ -45,7 +50,7 @@ Remote = RemoteRegion | Sequence[RemoteRegion]
 
 def read(
     self: Initiator,
-    into: Any,
+    into: Memory,
     peer: int,
     remote: Remote,
     *,
@@ -95,7 +100,7 @@ def read(
 
 def write(
     self: Initiator,
-    buffer: Any,
+    buffer: Memory,
     peer: int,
     remote: Remote,
     *,
@@ -163,7 +168,7 @@ def write(
 
 def prepare_read(
     self: Initiator,
-    into: Any,
+    into: Memory,
     peer: int,
     remote: Remote,
     *,
@@ -176,7 +181,7 @@ def prepare_read(
 
 def prepare_write(
     self: Initiator,
-    buffer: Any,
+    buffer: Memory,
     peer: int,
     remote: Remote,
     *,
@@ -267,7 +272,7 @@ def _record(
 def _start(
     self: Initiator,
     op: int,
-    buffer: Any,
+    buffer: Memory,
     peer: int,
     remote: Remote,
     data: int | None,
@@ -286,7 +291,7 @@ def _start(
 def _prepare(
     self: Initiator,
     op: int,
-    buffer: Any,
+    buffer: Memory,
     peer: int,
     remote: Remote,
     data: int | None,

@@ -2,11 +2,13 @@
 """What type checkers make of the public interface; read by them, never run."""
 
 import asyncio
+from array import array
 from typing import assert_type
 
 import numpy as np
 
 import ofipy
+import ofipy.typing
 
 
 def messages(ep: ofipy.Endpoint, peer: ofipy.Peer) -> None:
@@ -23,6 +25,43 @@ def messages(ep: ofipy.Endpoint, peer: ofipy.Peer) -> None:
     assert_type(ep.fetch_atomic(np.int64(1), peer, [], op="sum").wait(), np.int64)
     for view in ep.trecv_many(bytearray(1 << 20)):
         assert_type(view, ofipy.MessageView)
+
+
+def memory(
+    ep: ofipy.Endpoint, peer: ofipy.Peer, remote: ofipy.RemoteRegion, kept: ofipy.typing.Memory
+) -> None:
+    region = ep.register(np.zeros(8))
+    pieces = (
+        b"x",
+        bytearray(1),
+        memoryview(b"x"),
+        array("d"),
+        np.zeros(8),
+        np.zeros(8)[::2],
+        np.float64(1),
+        region,
+    )
+    for piece in pieces:
+        ep.tsend(piece, peer)
+        ep.send([piece, b"more"], peer)
+        ep.write(piece, peer, remote)
+    ep.trecv_into([bytearray(1), region[:1]], peer)
+    ep.tsend(kept, peer)
+
+
+def no_memory(ep: ofipy.Endpoint, peer: ofipy.Peer, remote: ofipy.RemoteRegion) -> None:
+    """A strict checker fails where one of these ignores is not needed."""
+    ep.tsend("text", peer)  # type: ignore[arg-type]
+    ep.tsend(7, peer)  # type: ignore[arg-type]
+    ep.send([1, 2], peer)  # type: ignore[list-item]
+    ep.send(["text"], peer)  # type: ignore[list-item]
+    ep.trecv_into("text", peer)  # type: ignore[arg-type]
+    ep.recv_into(7, peer)  # type: ignore[arg-type]
+    ep.write("text", peer, remote)  # type: ignore[arg-type]
+    ep.read(7, peer, remote)  # type: ignore[arg-type]
+    ep.prepare_tsend("text", peer)  # type: ignore[arg-type]
+    ep.trecv_many("text")  # type: ignore[arg-type]
+    ep.register("text")  # type: ignore[arg-type]
 
 
 def several(ep: ofipy.Endpoint) -> None:
