@@ -14,7 +14,7 @@ from ofipy._base.flags import Cap, EndpointType, Order, parse_enum, parse_flags
 from ofipy._base.record import Record
 from ofipy._discovery import providers
 
-__all__ = ["AddressFormat", "Explanation", "Info", "configured_providers", "details", "getinfo"]
+__all__ = ["LEFT_OUT", "AddressFormat", "Explanation", "Info", "configured_providers", "details", "getinfo"]
 
 
 class AddressFormat(enum.Enum):
@@ -168,6 +168,10 @@ def configured_providers(provider: str | Sequence[str] | None) -> list[str]:
     return names
 
 
+LEFT_OUT = "left out: another provider was asked for"
+"""The reason of a provider that was not asked."""
+
+
 class _Hints:
     __slots__ = ("caps", "domain", "ep_type")
 
@@ -176,26 +180,30 @@ class _Hints:
         self.caps = caps
         self.domain = domain
 
-    def miss(self, info: Info) -> str | None:
-        """What the info lacks."""
-        if self.ep_type is not None and info.ep_type is not self.ep_type:
-            return f"no {self.ep_type.name.lower()} endpoints"
-        missing = self.caps & ~info.caps
-        if missing:
-            return f"lacks {', '.join(str(cap.name).lower() for cap in missing)}"
-        if self.domain is not None and info.domain != self.domain:
-            return f"no device {self.domain}"
-        return None
+    def choose(self, infos: Iterable[Info]) -> tuple[list[Info], str]:
+        """Those of one provider that fit; and where there are none, what the nearest ones lack."""
+        infos = list(infos)
+        if self.ep_type is not None:
+            infos = [info for info in infos if info.ep_type is self.ep_type]
+            if not infos:
+                return [], f"no {self.ep_type.name.lower()} endpoints"
+        missing = dict.fromkeys(self.caps & ~info.caps for info in infos)
+        infos = [info for info in infos if not self.caps & ~info.caps]
+        if not infos:
+            lacks = (", ".join(str(cap.name).lower() for cap in caps) for caps in missing)
+            return [], "; ".join(f"lacks {names}" for names in lacks)
+        if self.domain is not None:
+            infos = [info for info in infos if info.domain == self.domain]
+        return infos, f"no device {self.domain}"
 
 
 def _left_out(name: str) -> Explanation:
     """A provider that nobody asked: it is not asked either, which may take long."""
-    reason = "left out: another provider was asked for"
     try:
         loaded = providers.load(name)
     except ProviderUnavailable:
-        return Explanation(name, None, None, (), reason)
-    return Explanation(name, loaded.description, loaded.version, (), reason)
+        return Explanation(name, None, None, (), LEFT_OUT)
+    return Explanation(name, loaded.description, loaded.version, (), LEFT_OUT)
 
 
 def _explain(name: str, hints: _Hints) -> Explanation:
@@ -205,13 +213,20 @@ def _explain(name: str, hints: _Hints) -> Explanation:
         return Explanation(name, None, None, (), str(error.message))
     infos, reason = _query(loaded, name)
     if name != loaded.name:
-        others = ", ".join(dict.fromkeys(info.provider for info in infos))
+        others = _names(infos)
         infos = [info for info in infos if info.provider == name]
         reason = reason if infos or not others else f"not offered here; there is {others}"
-    fitting = tuple(info for info in infos if hints.miss(info) is None)
-    if infos and not fitting:
-        reason = "; ".join(dict.fromkeys(miss for info in infos if (miss := hints.miss(info))))
-    return Explanation(name, loaded.description, loaded.version, fitting, None if fitting else reason)
+    fitting: list[Info] = []
+    if infos:
+        fitting, reason = hints.choose(infos)
+    if not fitting and name != loaded.name and infos:
+        instead = _names(hints.choose(_query(loaded, loaded.name)[0])[0])
+        reason = f"{reason}; {instead} would do" if instead else reason
+    return Explanation(name, loaded.description, loaded.version, tuple(fitting), None if fitting else reason)
+
+
+def _names(infos: Iterable[Info]) -> str:
+    return ", ".join(dict.fromkeys(info.provider for info in infos))
 
 
 def _query(loaded: providers.LoadedProvider, name: str) -> tuple[list[Info], str]:

@@ -8,7 +8,7 @@ from typing import Literal, Unpack
 from ofipy._base.binding import logger
 from ofipy._base.errors import FabricError, ProviderUnavailable
 from ofipy._base.flags import Cap, EndpointType, Progress, Threading
-from ofipy._discovery.info import Info, at_node, configured_providers, getinfo
+from ofipy._discovery.info import LEFT_OUT, Info, at_node, configured_providers, getinfo
 from ofipy._discovery.providers import preferred_names
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.fabric import Domain, Fabric
@@ -152,7 +152,8 @@ def _choose(
     infos = _first_that_fit(provider, ep_type, wanted)
     if not infos:
         report = getinfo(provider=provider, ep_type=ep_type, caps=wanted, explain=True)
-        reasons = "; ".join(f"{each.provider}: {each.reason}" for each in report if each.reason)
+        asked = (each for each in report if each.reason and each.reason != LEFT_OUT)
+        reasons = "; ".join(f"{each.provider}: {each.reason}" for each in asked)
         raise ProviderUnavailable(
             f"no provider fits ({reasons or 'none is installed'})",
             operation=operation,

@@ -77,6 +77,26 @@ def test_order(installed: Path) -> None:
     assert names[4:] == sorted(names[4:])
 
 
+def refusal(**wanted: str) -> str:
+    with pytest.raises(ofipy.ProviderUnavailable) as caught:
+        ofipy.open(**wanted)  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+def test_a_refusal_names_those_that_were_asked() -> None:
+    said = refusal(provider="tcp", caps="hmem")
+    assert "tcp: lacks hmem" in said
+    assert not [name for name in ("shm", "link", "verbs", "left out") if name in said]
+
+
+def test_a_refusal_says_what_the_nearest_infos_lack() -> None:
+    # tcp has infos of type msg, too: that they are not of type rdm is not what is missing.
+    said = refusal(provider="shm,tcp", caps="hmem|multicast")
+    assert "shm: lacks hmem, multicast" in said or "shm: lacks multicast, hmem" in said
+    assert "no rdm endpoints" not in said
+    assert "shm: no msg endpoints" in refusal(provider="shm", caps="hmem", ep_type="msg")
+
+
 def test_hints_leave_out_with_a_reason() -> None:
     for report in ofipy.getinfo(explain=True, caps="hmem|multicast", ep_type="dgram"):
         assert report.infos == ()
