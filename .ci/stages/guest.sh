@@ -31,6 +31,7 @@ guest() { # tests that need another kernel, in a virtual machine, all in one boo
         return 0
     fi
     [ -d /etc/libibverbs.d ] || apt_install ibverbs-providers
+    compgen -G '/usr/lib*/**/librdmacm.so.1' >/dev/null || apt_install librdmacm1
     command -v fi_pingpong >/dev/null || apt_install libfabric-bin
     pytest tests/guest --junit-xml="$work/guest.xml"
     python3 .ci/check_junit.py --least 12 "$work/guest.xml"
