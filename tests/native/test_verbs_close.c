@@ -15,6 +15,7 @@
 enum { QUEUE = 4096 };
 
 struct verbs_calls verbs_calls;
+pthread_mutex_t verbs_library_lock = PTHREAD_MUTEX_INITIALIZER;
 __typeof__(ibv_reg_dmabuf_mr) *verbs_reg_dmabuf_mr;
 
 /* Of no interest but as pointers. */
