@@ -184,6 +184,7 @@ def test_debugging_guide(tmp_path: Path) -> None:
         said = run_program(program, tmp_path, {})
         # What this host is called.
         said = re.sub(r"shm: \S+:7099:", "shm: HOST:7099:", said)
+        said = re.sub(r"of user \d+", "of user UID", said)
         assert re.sub(r"connect to \S+:7099:", "connect to ADDRESS:7099:", said) == output
 
 

@@ -2,7 +2,9 @@
 """What endpoints over several ways say in the log."""
 
 import logging
+import os
 import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,38 @@ def test_why_nobody_is_reached_and_what_to_do_are_two_things(monkeypatch: pytest
     )
     # Who would be on this host needs no network.
     assert caught.value.remedy == "start the peer first, or check its address"
+
+
+@pytest.mark.parametrize("provider", ["shm", "link:shm+tcp"])
+def test_an_endpoint_of_another_user_is_said_to_be_there(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OFIPY_CONNECT_TIMEOUT", "1")
+    another = os.getuid() + 1
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(f"\0ofipy-shm/1/{another}/27473")  # as an endpoint of theirs
+        listener.listen()
+        with ofipy.open(provider=provider) as ep, pytest.raises(ofipy.ConnectionRefused) as caught:
+            ep.tsend(b"", ep.insert("localhost:27473"), tag=1).wait(timeout=20)
+    assert f"an endpoint of user {another} listens there" in caught.value.message
+    assert f"the same user, here {os.getuid()}" in caught.value.message
+    assert "no endpoint listens" not in caught.value.message
+    assert "run both as one user" in str(caught.value.remedy)
+
+
+def test_where_nobody_was_found_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another network namespace may have the name, and nobody here can know."""
+    monkeypatch.setenv("OFIPY_CONNECT_TIMEOUT", "1")
+    with ofipy.open(provider="shm") as ep:
+        with pytest.raises(ofipy.ConnectionRefused) as caught:
+            ep.tsend(b"", ep.insert("localhost:27474"), tag=1).wait(timeout=20)
+        assert f"of user {os.getuid()}, in this network namespace, no endpoint" in caught.value.message
+        with ofipy.open(provider="shm") as other:
+            drawn = ep.insert(other.address)
+        with pytest.raises(
+            ofipy.FabricError, match=r": no endpoint listens there"
+        ):  # its name is no one else's
+            ep.tsend(b"", drawn, tag=1).wait(timeout=20)
 
 
 def test_who_listens_and_refuses_is_not_told_to_listen(

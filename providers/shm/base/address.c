@@ -156,6 +156,46 @@ int shm_address_format(const void *bytes, size_t length, char *text, size_t text
     return (size_t)result < text_size ? 0 : -OFP_ETOOSMALL;
 }
 
+/* ------------------------------------------------------------------------------------------------------ who is there */
+
+/* Another user whose socket has this name, as the sockets say that this network namespace has. */
+static bool find_other_user(const struct shm_address *address, uint32_t *uid)
+{
+    FILE *sockets = fopen("/proc/thread-self/net/unix", "re");
+    char line[512], name[SHM_NAME_SIZE];
+    unsigned version;
+    bool found = false;
+
+    if (!sockets)
+        return false;
+    while (!found && fgets(line, sizeof(line), sockets)) {
+        const char *path = strchr(line, '@');
+
+        found = path && sscanf(path, "@ofipy-shm/%u/%u/%43s", &version, uid, name) == 3 &&
+                version == SHM_ADDRESS_VERSION && *uid != address->uid && strcmp(name, address->name) == 0;
+    }
+    fclose(sockets);
+    return found;
+}
+
+void shm_address_explain_absence(const void *bytes, char *text, size_t text_size)
+{
+    struct shm_address address;
+    uint32_t uid;
+
+    memcpy(&address, bytes, sizeof(address));
+    if (address.name[0] == SHM_DRAWN_NAME)
+        snprintf(text, text_size, "no endpoint listens there");
+    else if (find_other_user(&address, &uid))
+        snprintf(
+            text, text_size,
+            "an endpoint of user %u listens there, and shm reaches processes of the same user, here %u; run both as one "
+            "user, or use tcp, or link with a key (OFIPY_AUTH_KEY_FILE)",
+            uid, address.uid);
+    else
+        snprintf(text, text_size, "of user %u, in this network namespace, no endpoint listens there", address.uid);
+}
+
 socklen_t shm_address_socket(const struct shm_address *address, struct sockaddr_un *socket_address)
 {
     int length;

@@ -46,6 +46,11 @@ int shm_address_resolve(const char *node, const char *service, void *address, si
 int shm_address_is_here(const char *node, char *text, size_t text_size);
 int shm_address_check(const void *address, size_t length);
 int shm_address_format(const void *address, size_t length, char *text, size_t text_size);
+/*
+ * Why nobody answers at an address of this host and user: what is true of it, as far as one can see from here; the socket's name is known
+ * in this network namespace alone.
+ */
+void shm_address_explain_absence(const void *address, char *text, size_t text_size);
 /* The abstract socket of an address; returns the length of the socket address. */
 socklen_t shm_address_socket(const struct shm_address *address, struct sockaddr_un *socket_address);
 

@@ -481,8 +481,6 @@ void shm_meeting_hung_up(struct shm_meeting *meeting)
 static const char *reason_of(int error)
 {
     switch (error) {
-    case ECONNREFUSED:
-        return "no endpoint listens there";
     case EACCES:
         return "another user has the name";
     case ETIMEDOUT:
@@ -498,7 +496,7 @@ static const char *reason_of(int error)
 
 void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text)
 {
-    char address[OFP_TEXT_MAX / 2] = "", whole[OFP_TEXT_MAX];
+    char address[OFP_TEXT_MAX / 2] = "", whole[OFP_TEXT_MAX], absence[OFP_TEXT_MAX / 2];
     struct shm_link *link = meeting->link;
 
     if (meeting->role == SHM_CALLED && link && link->state == OFPI_MEET_ACCEPTED) {
@@ -510,6 +508,10 @@ void shm_meeting_failed(struct shm_meeting *meeting, int error, const char *text
         return;
     }
     shm_address_format(link->peer->address, link->peer->address_length, address, sizeof(address));
+    if (!text && error == ECONNREFUSED) {
+        shm_address_explain_absence(link->peer->address, absence, sizeof(absence));
+        text = absence;
+    }
     snprintf(whole, sizeof(whole), "%s: %.240s", address, text ? text : reason_of(error));
     /* The link goes, and the meeting with it. */
     if (meeting->unheard)
