@@ -283,53 +283,6 @@ static void test_a_call_by_another_way_waits_for_our_own(void **state)
     assert_int_equal(event().kind, OFP_EVENT_PEER_UP);
 }
 
-static void arrive(struct ofp_peer *inner)
-{
-    struct ofp_message message = {
-        .peer = inner, .source = inner->index, .channel = OFP_CHANNEL_TAGGED, .tag = 9, .length = 1};
-
-    lock();
-    assert_int_equal(ofp_message_arrived(inner->endpoint, &message, "x"), 0);
-    unlock();
-}
-
-/* With the hook `debug`, which ends the process where a message arrives of a peer that is not up. */
-static void test_a_message_by_a_way_that_waits_takes_it(void **state)
-{
-    uint32_t peer = neighbour();
-    struct ofp_peer *calls = inner_of(peer, 1);
-
-    (void)state;
-    near.post_result = far.post_result = OFP_POST_DONE;
-    send_to(peer, 1);
-    lock();
-    ofp_peer_connecting(calls);
-    ofp_peer_up(calls);
-    unlock();
-    no_event();
-    arrive(calls);
-    assert_int_equal(event().kind, OFP_EVENT_PEER_UP);
-    goes_over(peer, "far");
-    ofp_domain_progress(fixture.domain);
-    assert_int_equal(completion().error, 0);
-    /* What becomes of our own attempt changes nothing, and it ends with the peer. */
-    assert_int_equal(near.called->state, OFP_PEER_CONNECTING);
-    lost(calls, OFP_EPEERLOST, true, NULL);
-    assert_int_equal(near.called->state, OFP_PEER_LOST);
-    assert_int_equal(event().kind, OFP_EVENT_PEER_LOST);
-    no_event();
-}
-
-static int open_debugged(void **state)
-{
-    int result;
-
-    setenv("OFIPY_HOOKS", "debug", 1);
-    result = open_endpoint(state);
-    unsetenv("OFIPY_HOOKS");
-    return result;
-}
-
 /* It has lost us, and calls before we have noticed. */
 static void test_a_call_during_the_loss_begins_anew(void **state)
 {
@@ -511,7 +464,6 @@ int main(void)
         WITH(test_whoever_called_is_answered_by_that_way),
         WITH(test_ways_may_differ_by_direction),
         WITH(test_a_call_by_another_way_waits_for_our_own),
-        cmocka_unit_test_setup_teardown(test_a_message_by_a_way_that_waits_takes_it, open_debugged, close_all),
         WITH(test_a_call_during_the_loss_begins_anew),
         WITH(test_another_endpoint_is_refused_by_name),
         WITH(test_who_calls_is_known_by_any_part_of_the_address),

@@ -22,6 +22,7 @@
 #include "base/address.h"
 #include "connection/lifecycle.h"
 #include "connection/meet.h"
+#include "connection/offer.h"
 #include "link/link.h"
 #include "link/process.h"
 #include "link/table.h"
@@ -46,88 +47,6 @@ static void refuse(struct shm_meeting *meeting, enum shm_packet_type type, int e
     packet.status = (uint32_t)error;
     shm_packet_send(meeting, &packet, NULL, 0);
     shm_meeting_free(meeting);
-}
-
-/* --------------------------------------------------------------------------------------------- taking what was sent */
-
-/* The other side's segment and domain, not yet a link's. */
-struct offer {
-    struct shm_segment segment;
-    struct shm_process *process;
-};
-
-static int offer_take(struct offer *offer, struct shm_meeting *meeting, struct shm_received *received, bool keep,
-                      char *text, size_t text_size)
-{
-    const struct shm_packet *packet = &received->packet;
-    int error;
-
-    if (received->fd_count != 2 || packet->number == 0 || packet->number > SHM_OWNER_MAX) {
-        snprintf(text, text_size, "its greeting is incomplete");
-        return -EPROTO;
-    }
-    error = shm_segment_map(&offer->segment, received->fds[0], text, text_size);
-    if (error)
-        return error;
-    if (offer->segment.incarnation != packet->incarnation) {
-        snprintf(text, text_size, "its segment is not its own");
-        shm_segment_unmap(&offer->segment);
-        return -EPROTO;
-    }
-    offer->process = shm_process_get(meeting->endpoint->domain, packet->token, meeting->watch.fd, packet->start_time,
-                                     received->fds[1], keep, &error);
-    received->fds[1] = -1;
-    if (!offer->process)
-        shm_segment_unmap(&offer->segment);
-    return offer->process ? 0 : error;
-}
-
-static void offer_accept(struct shm_link *link, const struct offer *offer, const struct shm_packet *packet)
-{
-    link->segment = offer->segment;
-    link->process = offer->process;
-    link->ring = (struct shm_ring){offer->segment.header, offer->segment.slots, offer->segment.slot_shift};
-    link->number_there = packet->number;
-    link->stamp_out = packet->stamp;
-    link->probe_address = packet->probe_address;
-    /* Whether we may is found out by doing it. */
-    link->attach = link->endpoint->domain->attach && shm_process_is_same(link);
-}
-
-static void offer_return(struct shm_link *link)
-{
-    shm_segment_unmap(&link->segment);
-    shm_process_release(link->process);
-    link->process = NULL;
-    link->reached.memory = NULL;
-}
-
-/* An endpoint that is its own peer calls nobody, so whoever shows what is ours is somebody else. */
-static bool shows_us(const struct shm_endpoint *endpoint, uint64_t incarnation, const uint8_t *identity)
-{
-    return incarnation == endpoint->incarnation || memcmp(identity, endpoint->base->identity, SHM_IDENTITY_SIZE) == 0;
-}
-
-static int identify(const struct shm_segment *segment, struct ofp_peer *peer, char *text, size_t text_size)
-{
-    if (shows_us(shm_endpoint_of(peer->endpoint), segment->incarnation, segment->identity)) {
-        snprintf(text, text_size, "who answered says that it is this endpoint itself");
-        return -ECONNREFUSED;
-    }
-    return shm_identity_is_stated(segment->identity) ? ofp_peer_identified(peer, segment->identity, text, text_size)
-                                                     : 0;
-}
-
-/* Whether it is the one that is meant. */
-static int offer_identify(struct offer *offer, struct ofp_peer *peer, char *text, size_t text_size)
-{
-    int error = identify(&offer->segment, peer, text, text_size);
-
-    if (error) {
-        shm_segment_unmap(&offer->segment);
-        shm_process_release(offer->process);
-    }
-    return error;
 }
 
 static int greet(struct shm_meeting *meeting, enum shm_packet_type type, const struct shm_link *link, bool keep)
@@ -185,8 +104,8 @@ static void answer(struct shm_meeting *meeting, struct shm_received *received, s
     bool keep =
         received->packet.flags & SHM_KEEP || !shm_peer_is_watchable(meeting->endpoint->domain, meeting->watch.fd);
     char text[OFP_TEXT_MAX] = "";
-    struct offer offer;
-    int error = offer_take(&offer, meeting, received, keep, text, sizeof(text));
+    struct shm_offer offer;
+    int error = shm_offer_take(&offer, meeting, received, keep, text, sizeof(text));
 
     /* In favour of this one. */
     if (link)
@@ -211,13 +130,13 @@ static void answer(struct shm_meeting *meeting, struct shm_received *received, s
         return;
     }
     link->state = OFPI_MEET_ACCEPTED;
-    offer_accept(link, &offer, &received->packet);
+    shm_offer_accept(link, &offer, &received->packet);
     OFP_SHM_STEP(before_welcome);
     error = greet(meeting, SHM_WELCOME, link, keep);
     OFP_SHM_STEP(after_welcome);
     if (error) {
         shm_meeting_free(meeting);
-        offer_return(link);
+        shm_offer_return(link);
         call_instead(link);
         return;
     }
@@ -267,7 +186,7 @@ static void called_hello(struct shm_meeting *meeting, struct shm_received *recei
 
     if (received->fd_count)
         shm_segment_identity(received->fds[0], identity);
-    if (shows_us(endpoint, packet->incarnation, identity)) {
+    if (shm_shows_us(endpoint, packet->incarnation, identity)) {
         shm_core->log(OFP_LOG_WARNING, SHM_NAME,
                       "a peer that called is refused: it says that it is this endpoint itself");
         refuse(meeting, SHM_REFUSED, EPROTO);
@@ -386,13 +305,13 @@ static void caller_welcome(struct shm_meeting *meeting, struct shm_received *rec
     struct shm_link *link = meeting->link;
     struct shm_packet ack = shm_packet_of(meeting->endpoint, SHM_ACK);
     char text[OFP_TEXT_MAX] = "";
-    struct offer offer;
+    struct shm_offer offer;
     int error = -ECONNREFUSED;
 
     if (memcmp(&received->packet.address, link->peer->address, sizeof(received->packet.address)) == 0)
-        error = offer_take(&offer, meeting, received, received->packet.flags & SHM_KEEP, text, sizeof(text));
+        error = shm_offer_take(&offer, meeting, received, received->packet.flags & SHM_KEEP, text, sizeof(text));
     if (!error)
-        error = offer_identify(&offer, link->peer, text, sizeof(text));
+        error = shm_offer_identify(&offer, link->peer, text, sizeof(text));
     if (error == -EMFILE || error == -ENFILE || error == -ESRCH) {
         shm_meeting_again(meeting, -error);
         return;
@@ -401,12 +320,12 @@ static void caller_welcome(struct shm_meeting *meeting, struct shm_received *rec
         shm_meeting_failed(meeting, -error, text[0] ? text : NULL);
         return;
     }
-    offer_accept(link, &offer, &received->packet);
+    shm_offer_accept(link, &offer, &received->packet);
     OFP_SHM_STEP(before_ack);
     error = shm_packet_send(meeting, &ack, NULL, 0);
     OFP_SHM_STEP(after_ack);
     if (error) {
-        offer_return(link);
+        shm_offer_return(link);
         shm_meeting_again(meeting, EAGAIN);
         return;
     }
