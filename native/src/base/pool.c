@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/reserve.h"
 #include "ofipy/types.h"
 
 #define CHUNK_OBJECTS 64
@@ -29,6 +30,8 @@ void ofpi_pool_fini(struct ofpi_pool *pool)
         free(pool->chunks[i]);
     free(pool->chunks);
     free(pool->slots);
+    if (pool->backing)
+        ofpi_reserve_release(pool->backing, (uint64_t)pool->chunk_count * CHUNK_OBJECTS);
     memset(pool, 0, sizeof(*pool));
 }
 
@@ -58,6 +61,10 @@ static bool grow(struct ofpi_pool *pool)
     pool->chunks[pool->chunk_count] = calloc(CHUNK_OBJECTS, pool->object_size);
     if (!pool->chunks[pool->chunk_count])
         return false;
+    if (pool->backing && !ofpi_reserve_promise(pool->backing, CHUNK_OBJECTS)) {
+        free(pool->chunks[pool->chunk_count]);
+        return false;
+    }
     pool->chunk_count++;
     for (uint32_t i = CHUNK_OBJECTS; i-- > 0;) {
         pool->slots[first + i] = (struct ofpi_pool_slot){.next_free = pool->free_head};

@@ -2,18 +2,21 @@
 /*
  * Objects of one size with ids that a peer may name. An id is index and generation, so that a stale or invented one
  * is found out; 0 is never an id. Grows by chunks, addresses never move; no allocation once warm. Objects come zeroed.
- * No locking of its own.
+ * No locking of its own. With `backing`, each object has one promised there.
  */
 #ifndef OFPI_POOL_H
 #define OFPI_POOL_H
 
 #include "ofipy/types.h"
 
+struct ofpi_reserve;
+
 struct ofpi_pool {
     size_t object_size;
     uint32_t chunk_count, chunk_capacity, free_head, live;
     char **chunks;
     struct ofpi_pool_slot *slots; /* generation and free link of every object */
+    struct ofpi_reserve *backing; /* NULL: none. Outlives the pool; set before the first object is taken */
 };
 void ofpi_pool_init(struct ofpi_pool *pool, size_t object_size);
 void ofpi_pool_fini(struct ofpi_pool *pool);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/reserve.h"
+
 #define CACHE_LINE 64
 #define FIRST_CHUNK_OBJECTS 32
 #define LARGEST_CHUNK_OBJECTS 2048
@@ -24,6 +26,8 @@ void ofpi_slab_close(struct ofpi_slab *slab)
         next = chunk->next;
         free(chunk);
     }
+    if (slab->backing)
+        ofpi_reserve_release(slab->backing, slab->promised);
     ofpi_slab_open(slab, slab->object_size);
 }
 
@@ -35,6 +39,11 @@ void *ofpi_slab_grow(struct ofpi_slab *slab)
 
     if (!chunk)
         return NULL;
+    if (slab->backing && !ofpi_reserve_promise(slab->backing, slab->chunk_objects)) {
+        free(chunk);
+        return NULL;
+    }
+    slab->promised += slab->chunk_objects;
     chunk->next = slab->chunks;
     slab->chunks = chunk;
     slab->fresh = (char *)(chunk + 1) + slab->object_size;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Objects of one size without ids: taken and given back in a few instructions, memory returned at the end only.
- * The last one given back is the next one taken, while it is in the cache. Objects are not cleared. No locking.
+ * The last one given back is the next one taken, while it is in the cache. Objects are not cleared. No locking. With `backing`,
+ * each object has one promised there.
  */
 #ifndef OFPI_SLAB_H
 #define OFPI_SLAB_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* The address sanitizer shall see a use after an object was given back. */
 #ifdef __has_feature
@@ -25,12 +27,16 @@
 #define ofpi_slab_allow(pointer, size) ((void)(pointer))
 #endif
 
+struct ofpi_reserve;
+
 struct ofpi_slab {
     size_t object_size;             /* a multiple of 8; of 64 where objects shall begin on a cache line */
     struct ofpi_slab_object *given; /* given back */
     char *fresh, *fresh_end;        /* never taken yet, in the newest chunk */
     struct ofpi_slab_chunk *chunks;
-    size_t chunk_objects; /* in the next chunk */
+    size_t chunk_objects;         /* in the next chunk */
+    struct ofpi_reserve *backing; /* NULL: none. Outlives the slab; set before the first object is taken */
+    uint64_t promised;            /* there */
 };
 
 struct ofpi_slab_object {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues. The ring is the fast path; when it is full completions go to a growing list of chunks behind it, so
- * an overrun loses nothing. As long as the list holds anything, new completions go to its end and readers refill the
- * ring from its front: order is kept.
+ * Completion queues. The ring is the fast path; when it is full completions go to a list behind it, so an overrun loses nothing:
+ * each operation has an entry for that in reserve (entries.h). As long as the list holds anything, new completions go to its end,
+ * and readers empty the ring before it: order is kept.
  */
 #include "completion/completion_queue.h"
 
@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/log.h"
 #include "base/param.h"
+#include "completion/entries.h"
 #include "completion/request_slots.h"
 #include "object/domain.h"
 #include "ofipy/ofp.h"
@@ -20,14 +20,6 @@
 #include "progress/progress.h"
 #include "progress/sleeper.h"
 #include "progress/wait.h"
-
-#define CHUNK_ROWS 256
-
-struct spill_chunk {
-    struct ofp_list node;
-    uint32_t first, count;
-    struct ofp_completion rows[CHUNK_ROWS];
-};
 
 int ofp_cq_open(struct ofp_domain *handle, const struct ofp_cq_attr *attr, struct ofp_cq **result)
 {
@@ -46,6 +38,10 @@ int ofp_cq_open(struct ofp_domain *handle, const struct ofp_cq_attr *attr, struc
         cq->size *= 2;
     cq->ring = malloc(cq->size * sizeof(*cq->ring));
     error = cq->ring ? ofpi_domain_enter(domain) : -ENOMEM;
+    if (!error && !ofpi_reserve_promise(&domain->entries, 1)) {
+        ofpi_domain_leave(domain);
+        error = -ENOMEM;
+    }
     if (error) {
         free(cq->ring);
         free(cq);
@@ -82,7 +78,8 @@ int ofp_cq_retire(struct ofp_cq *cq)
     while (ofp_list_pop(&cq->finished))
         ;
     while ((node = ofp_list_pop(&cq->spill)))
-        free(OFP_CONTAINER_OF(node, struct spill_chunk, node));
+        ofpi_reserve_give(&domain->entries, OFP_CONTAINER_OF(node, struct ofpi_entry, node));
+    ofpi_reserve_release(&domain->entries, 1);
     free(cq->ring);
     ofpi_domain_leave(domain);
     return 0;
@@ -106,22 +103,15 @@ int ofp_cq_close(struct ofp_cq *cq)
 
 /* ------------------------------------------------------------------------------------------------ write and read */
 
-static void spill(struct ofp_cq *cq, const struct ofp_completion *completion)
+static struct ofpi_entry *spill(struct ofp_cq *cq, const struct ofp_completion *completion)
 {
-    struct spill_chunk *chunk = OFP_CONTAINER_OF(cq->spill.previous, struct spill_chunk, node);
+    struct ofpi_entry *entry = ofpi_entry_keep(cq->domain, completion);
 
-    if (ofp_list_empty(&cq->spill) || chunk->first + chunk->count == CHUNK_ROWS) {
-        chunk = malloc(sizeof(*chunk));
-        if (!chunk) {
-            ofpi_log(OFP_LOG_ERROR, "core", "completion queue: out of memory, a completion of context %#llx is lost",
-                     (unsigned long long)completion->context);
-            return;
-        }
-        chunk->first = chunk->count = 0;
-        ofp_list_append(&cq->spill, &chunk->node);
-    }
-    chunk->rows[chunk->first + chunk->count++] = *completion;
+    if (!entry)
+        return NULL;
+    ofp_list_append(&cq->spill, &entry->node);
     cq->spilled++;
+    return entry;
 }
 
 void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion)
@@ -134,6 +124,24 @@ void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion)
         cq->count++;
     }
     ofpi_cq_notify(cq);
+}
+
+void ofpi_cq_push_unasked(struct ofp_cq *cq, const struct ofp_completion *completion)
+{
+    struct ofp_completion overflow = {
+        .flags = completion->flags, .source = OFP_PEER_UNKNOWN, .endpoint = completion->endpoint, .error = ENOBUFS};
+
+    if ((cq->count < cq->size && !cq->spilled) || ofpi_reserve_is_whole(&cq->domain->entries)) {
+        ofpi_cq_push(cq, completion);
+        return;
+    }
+    /* Each further one counts in the record of the first, until that is read. */
+    if (!cq->overflow) {
+        cq->overflow = spill(cq, &overflow);
+        ofpi_cq_notify(cq);
+    }
+    if (cq->overflow)
+        cq->overflow->completion.length++;
 }
 
 void ofpi_cq_notify(struct ofp_cq *cq)
@@ -152,14 +160,13 @@ static uint64_t take(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t ma
         cq->count--;
     }
     while (taken < max && cq->spilled) {
-        struct spill_chunk *chunk = OFP_CONTAINER_OF(cq->spill.next, struct spill_chunk, node);
+        struct ofpi_entry *entry = OFP_CONTAINER_OF(ofp_list_pop(&cq->spill), struct ofpi_entry, node);
 
-        rows[taken++] = chunk->rows[chunk->first++];
+        if (entry == cq->overflow)
+            cq->overflow = NULL;
+        rows[taken++] = entry->completion;
         cq->spilled--;
-        if (--chunk->count == 0) {
-            ofp_list_remove(&chunk->node);
-            free(chunk);
-        }
+        ofpi_reserve_give(&cq->domain->entries, entry);
     }
     return taken;
 }

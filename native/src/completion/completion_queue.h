@@ -12,12 +12,13 @@ struct ofp_cq {
     uint32_t uses;               /* endpoints bound to it */
     struct ofp_completion *ring; /* `size` entries, a power of two */
     uint64_t size, head, count;
-    struct ofp_list spill; /* chunks behind the ring, oldest first; completion_queue.c */
+    struct ofp_list spill; /* struct ofpi_entry: behind the ring, oldest first */
     uint64_t spilled;
-    struct ofp_list finished; /* requests with `notify` */
-    bool signalled;           /* ofp_cq_signal, not yet consumed */
-    bool closing;             /* waits end, calls are refused; set for good by retiring */
-    uint32_t waiting;         /* threads in ofp_cq_wait */
+    struct ofpi_entry *overflow; /* of these: counts peers' accesses that there was no memory to tell of; or NULL */
+    struct ofp_list finished;    /* requests with `notify` */
+    bool signalled;              /* ofp_cq_signal, not yet consumed */
+    bool closing;                /* waits end, calls are refused; set for good by retiring */
+    uint32_t waiting;            /* threads in ofp_cq_wait */
     struct ofpi_sleeper sleeper;
 };
 
@@ -34,7 +35,10 @@ static inline int ofpi_cq_enter_as(struct ofp_cq *cq, bool at_once)
 }
 static inline int ofpi_cq_enter(struct ofp_cq *cq) { return ofpi_cq_enter_as(cq, false); }
 
+/* Of an operation of this process. */
 void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion);
+/* Of a peer's access, for which nothing was promised: out of memory, one entry with ENOBUFS counts those that are not told. */
+void ofpi_cq_push_unasked(struct ofp_cq *cq, const struct ofp_completion *completion);
 /* Wake the user of the descriptor, if the queue is armed. */
 void ofpi_cq_notify(struct ofp_cq *cq);
 

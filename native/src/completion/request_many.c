@@ -6,23 +6,16 @@
  */
 #include "completion/request_many.h"
 
-#include <stdlib.h>
-
-#include "base/log.h"
+#include "completion/entries.h"
 #include "completion/request_slots.h"
-
-struct later {
-    struct ofp_list node;
-    struct ofp_completion completion;
-};
 
 static bool is_last(const struct ofp_completion *completion) { return completion->flags & OFP_COMPLETED_MULTI_RECV; }
 
-static struct later *first_later(struct ofp_request *request)
+static struct ofpi_entry *first_later(struct ofp_request *request)
 {
     struct ofp_list *node = ofp_list_pop(&request->later);
 
-    return node ? OFP_CONTAINER_OF(node, struct later, node) : NULL;
+    return node ? OFP_CONTAINER_OF(node, struct ofpi_entry, node) : NULL;
 }
 
 void ofpi_request_many_start(struct ofp_request *request)
@@ -36,13 +29,13 @@ bool ofpi_request_many_over(const struct ofp_request *request)
     const struct ofp_list *newest = request->later.previous;
 
     if (newest != &request->later)
-        return is_last(&OFP_CONTAINER_OF(newest, const struct later, node)->completion);
+        return is_last(&OFP_CONTAINER_OF(newest, const struct ofpi_entry, node)->completion);
     return ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED && is_last(&request->completion);
 }
 
 bool ofpi_request_many_finish(struct ofp_request *request, const struct ofp_completion *completion)
 {
-    struct later *later;
+    struct ofpi_entry *later;
 
     if (request->released) {
         if (is_last(completion))
@@ -51,19 +44,15 @@ bool ofpi_request_many_finish(struct ofp_request *request, const struct ofp_comp
     }
     if (ofp_load_relaxed(&request->state) != OFPI_REQUEST_FINISHED)
         return true;
-    later = malloc(sizeof(*later));
-    if (!later) {
-        ofpi_log(OFP_LOG_ERROR, "core", "multi-receive: out of memory, a completion is lost");
-        return false;
-    }
-    later->completion = *completion;
-    ofp_list_append(&request->later, &later->node);
+    later = ofpi_entry_keep(request->domain, completion);
+    if (later)
+        ofp_list_append(&request->later, &later->node);
     return false;
 }
 
 void ofpi_request_many_taken(struct ofp_request *request)
 {
-    struct later *later = first_later(request);
+    struct ofpi_entry *later = first_later(request);
 
     /* Its place among the queue's finished ones was for the completion that has been taken. */
     if (ofp_list_linked(&request->node))
@@ -71,7 +60,7 @@ void ofpi_request_many_taken(struct ofp_request *request)
     request->notify = false;
     if (later) {
         request->completion = later->completion;
-        free(later);
+        ofpi_reserve_give(&request->domain->entries, later);
     } else if (is_last(&request->completion)) {
         ofpi_request_give(request);
     } else {
@@ -81,23 +70,23 @@ void ofpi_request_many_taken(struct ofp_request *request)
 
 void ofpi_request_many_forget(struct ofp_request *request)
 {
-    struct later *later;
+    struct ofpi_entry *later;
 
     while ((later = first_later(request)))
-        free(later);
+        ofpi_reserve_give(&request->domain->entries, later);
     request->many = false;
 }
 
 void ofpi_request_many_release(struct ofp_request *request)
 {
-    struct later *later;
+    struct ofpi_entry *later;
 
     if (ofpi_request_many_over(request)) {
         ofpi_request_give(request);
         return;
     }
     while ((later = first_later(request)))
-        free(later);
+        ofpi_reserve_give(&request->domain->entries, later);
     if (ofp_list_linked(&request->node))
         ofp_list_remove(&request->node);
     request->notify = false;

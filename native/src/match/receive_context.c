@@ -38,6 +38,8 @@ static int open_parts(struct ofpi_receive_context *context, const struct ofpi_re
     ofpi_lent_open(&context->lent);
     ofpi_slab_open(&context->segments, sizeof(struct ofpi_segments));
     ofpi_slab_open(&context->many, sizeof(struct ofpi_many));
+    context->posted.slab.backing = context->lent.pool.backing = context->many.backing = attr->entries;
+    context->entries = attr->entries;
     context->min_multi_recv = attr->min_multi_recv;
     context->complete = attr->complete;
     return 0;
@@ -133,6 +135,8 @@ int ofpi_message_arrived(struct ofpi_receive_context *context, struct ofp_endpoi
     if (posted->receiver.op_flags & OFP_HOLD)
         return hold(context, endpoint, message, payload, false, posted) ? 0 : -EAGAIN;
     if (__builtin_expect(posted->receiver.op_flags & OFP_MULTI_RECV, 0)) {
+        if (!ofpi_many_promise(context, &posted->receiver))
+            return -EAGAIN;
         piece = ofpi_receive_use(context, posted, message->length);
         ofpi_receive_deliver(context, endpoint, &piece, message, payload);
         return 0;
@@ -159,6 +163,10 @@ int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endp
     lent = ofpi_lent_take(&context->lent, context);
     if (!lent)
         return -ENOBUFS;
+    if (!ofpi_many_promise(context, &posted->receiver)) {
+        ofpi_lent_give(&context->lent, lent);
+        return -ENOBUFS;
+    }
     receiver = ofpi_receive_use(context, posted, message->length);
     ofpi_lent_start(lent, endpoint, message, &receiver);
     return 0;

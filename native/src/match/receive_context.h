@@ -20,6 +20,7 @@
 
 struct ofpi_peer;
 struct ofpi_receive_context;
+struct ofpi_reserve;
 
 struct ofpi_receive_context_attr {
     uint64_t unexpected_limit;   /* bytes that unexpected messages take, payload and all else */
@@ -27,6 +28,7 @@ struct ofpi_receive_context_attr {
     uint64_t min_multi_recv;     /* multi-receive buffers with less room than this are released, bytes */
     /* Where completions go: ofpi_endpoint_complete. It must not call back into the context. */
     void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
+    struct ofpi_reserve *entries; /* where each completion to come is promised; outlives the context */
 };
 
 struct ofpi_receive_context_statistics {

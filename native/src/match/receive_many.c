@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/reserve.h"
 #include "base/slab.h"
 #include "match/posted.h"
 #include "match/receive_matched.h"
@@ -28,8 +29,21 @@ bool ofpi_many_cut(struct ofpi_receiver *whole, uint64_t length, struct ofpi_rec
     return many->open;
 }
 
-void ofpi_many_mend(struct ofpi_receiver *whole, const struct ofpi_receiver *piece)
+bool ofpi_many_promise(struct ofpi_receive_context *context, const struct ofpi_receiver *receiver)
 {
+    return !(receiver->op_flags & OFP_MULTI_RECV) || !context->entries || ofpi_reserve_promise(context->entries, 1);
+}
+
+static void release_promise(struct ofpi_receive_context *context)
+{
+    if (context->entries)
+        ofpi_reserve_release(context->entries, 1);
+}
+
+void ofpi_many_mend(struct ofpi_receive_context *context, struct ofpi_receiver *whole,
+                    const struct ofpi_receiver *piece)
+{
+    release_promise(context);
     whole->memory.iov_base = piece->memory.iov_base;
     whole->memory.iov_len += piece->memory.iov_len;
     whole->many->under_way--;
@@ -66,6 +80,7 @@ void ofpi_many_finish(struct ofpi_receive_context *context, struct ofp_endpoint 
     if (told)
         result.flags |= OFP_COMPLETED_MULTI_RECV;
     ofpi_receive_report(context, endpoint, piece->op_context, piece->op_flags, message, result);
+    release_promise(context);
     if (last)
         release(context, piece, told);
 }
@@ -121,10 +136,12 @@ static int take_kept_messages(struct ofpi_receive_context *context, const struct
             ofpi_many_end(context, whole, 0);
             return 0;
         }
+        if (!ofpi_many_promise(context, whole))
+            return -ENOMEM;
         *open = ofpi_many_cut(whole, kept->length, &piece);
         result = ofpi_receive_take_kept(context, whole->many->endpoint, kept, &piece, NULL);
         if (result) {
-            ofpi_many_mend(whole, &piece);
+            ofpi_many_mend(context, whole, &piece);
             *open = true;
             return result;
         }

@@ -24,10 +24,13 @@ static inline bool ofpi_many_fits(const struct ofpi_receiver *whole, uint64_t le
     return length <= whole->memory.iov_len || whole->memory.iov_base == whole->many->base;
 }
 
+/* Have the completion of one message promised, before it is cut for. False: out of memory. True for any other receive. */
+bool ofpi_many_promise(struct ofpi_receive_context *context, const struct ofpi_receiver *receiver);
 /* Cut the room for a message off the front of `whole`. False: that was the last one, take `whole` off the posted. */
 bool ofpi_many_cut(struct ofpi_receiver *whole, uint64_t length, struct ofpi_receiver *piece);
-/* Take back the cut that was made last. */
-void ofpi_many_mend(struct ofpi_receiver *whole, const struct ofpi_receiver *piece);
+/* Take back the cut that was made last, and the promise. */
+void ofpi_many_mend(struct ofpi_receive_context *context, struct ofpi_receiver *whole,
+                    const struct ofpi_receiver *piece);
 /* The message that `piece` was cut for is over; it is reported, and the buffer released if it was the last. */
 void ofpi_many_finish(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                       const struct ofpi_receiver *piece, const struct ofp_message *message,

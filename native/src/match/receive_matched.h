@@ -14,6 +14,7 @@ struct ofpi_receive_context {
     struct ofpi_slab segments; /* struct ofpi_segments of all receivers */
     struct ofpi_slab many;     /* struct ofpi_many */
     uint64_t min_multi_recv;   /* bytes, of buffers posted from now on */
+    struct ofpi_reserve *entries;
     void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
 };
 

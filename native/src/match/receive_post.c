@@ -163,10 +163,12 @@ static int give_posted(struct ofpi_receive_context *context, struct ofpi_unexpec
 
     if (!(posted->receiver.op_flags & OFP_MULTI_RECV))
         return ofpi_receive_take_kept(context, posted->endpoint, kept, &posted->receiver, posted);
+    if (!ofpi_many_promise(context, &posted->receiver))
+        return -ENOMEM;
     open = ofpi_many_cut(&posted->receiver, kept->length, &piece);
     result = ofpi_receive_take_kept(context, posted->endpoint, kept, &piece, open ? NULL : posted);
     if (result)
-        ofpi_many_mend(&posted->receiver, &piece);
+        ofpi_many_mend(context, &posted->receiver, &piece);
     return result;
 }
 

@@ -60,6 +60,10 @@ int ofpi_message_begin(struct ofpi_receive_context *context, struct ofp_endpoint
     if (!lent)
         return -ENOBUFS;
     if (posted && !(posted->receiver.op_flags & OFP_HOLD)) {
+        if (!ofpi_many_promise(context, &posted->receiver)) {
+            ofpi_lent_give(&context->lent, lent);
+            return -ENOBUFS;
+        }
         receiver = ofpi_receive_use(context, posted, message->length);
         ofpi_lent_set(lent, endpoint, message, &receiver);
     } else if (!begin_kept(context, lent, endpoint, message, room, posted)) {

@@ -77,7 +77,7 @@ void ofpi_remote_event(struct ofp_endpoint *handle, struct ofp_peer *peer, struc
         count_in_region((struct ofpi_region *)region, flags, length);
     if (!(flags & OFP_COMPLETED_REMOTE_CQ_DATA) && !endpoint->remote_events)
         return;
-    ofpi_cq_push(endpoint->rx_cq, &completion);
+    ofpi_cq_push_unasked(endpoint->rx_cq, &completion);
     ofpi_wake(endpoint->domain);
 }
 

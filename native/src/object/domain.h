@@ -13,6 +13,7 @@
 #include "base/lock.h"
 #include "base/pool.h"
 #include "base/reactor.h"
+#include "base/reserve.h"
 #include "base/timer.h"
 #include "object/fork.h"
 #include "object/region.h"
@@ -86,6 +87,8 @@ struct ofpi_domain {
     uint32_t next_endpoint_id;
     uint64_t last_request; /* handle of the newest connection request; passive.c */
     struct ofpi_regions regions;
+    struct ofpi_reserve
+        entries; /* struct ofpi_entry: completions that nobody has read yet; one for each operation under way */
     struct ofpi_pool pendings;
     struct ofpi_pool works; /* deferred.c */
     struct ofp_list due; /* struct ofpi_threshold: of those of `works` whose counter has reached it, not yet started */

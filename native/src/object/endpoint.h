@@ -43,6 +43,7 @@ struct ofpi_endpoint {
     uint32_t selective_completion; /* OFP_SELECTIVE_… */
     bool remote_events;            /* what peers read and write here enters rx_cq, also without data */
     bool closing;                  /* what ends from now on is cancelled; posts that wait for room give up */
+    bool stopped;                  /* posts are looked at: it is closing, or there is no memory for their completions */
     uint32_t waiting_for_room;     /* threads that do */
     bool ending;                   /* type MSG: ofp_shutdown waits until the backlog is empty */
     bool held_back;                /* the last post said that more would follow */

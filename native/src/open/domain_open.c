@@ -13,6 +13,7 @@
 #include "hook/hook_list.h"
 #include "hook/hook_load.h"
 #include "hook/hooked.h"
+#include "completion/entries.h"
 #include "object/domain.h"
 #include "object/fork.h"
 #include "object/region.h"
@@ -70,8 +71,10 @@ static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struc
     ofp_list_init(&domain->passives);
     ofp_list_init(&domain->free_requests);
     ofpi_regions_init(&domain->regions);
+    ofpi_reserve_open(&domain->entries, sizeof(struct ofpi_entry));
     ofpi_pool_init(&domain->pendings, sizeof(struct ofpi_pending));
     ofpi_pool_init(&domain->works, sizeof(struct ofpi_work));
+    domain->pendings.backing = domain->works.backing = &domain->entries;
     ofpi_timers_init(&domain->timers);
     return domain;
 }
@@ -82,6 +85,7 @@ static void domain_free(struct ofpi_domain *domain)
     ofpi_timers_fini(&domain->timers);
     ofpi_pool_fini(&domain->works);
     ofpi_pool_fini(&domain->pendings);
+    ofpi_reserve_close(&domain->entries);
     ofpi_regions_fini(&domain->regions);
     ofpi_hook_list_free(domain->hooks);
     free(domain);

@@ -87,6 +87,7 @@ int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpect
         .announcement_limit = ofpi_param_size("ANNOUNCEMENTS"),
         .min_multi_recv = min_multi_recv ? min_multi_recv : OFP_MIN_MULTI_RECV,
         .complete = ofpi_endpoint_complete,
+        .entries = &endpoint->domain->entries,
     };
 
     endpoint->base.unexpected_limit = context.unexpected_limit;
@@ -243,7 +244,7 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
         ofpi_domain_leave(domain);
         return result;
     }
-    endpoint->closing = true;
+    endpoint->closing = endpoint->stopped = true;
     /* Nobody may come back from a wait for room into what is taken apart below. */
     ofpi_wait_for_leavers(domain, &endpoint->waiting_for_room);
     drain(endpoint, deadline);

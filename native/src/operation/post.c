@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "completion/entries.h"
 #include "object/domain.h"
 #include "object/endpoint.h"
 #include "object/operation.h"
@@ -64,8 +65,12 @@ int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operati
 int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     /* Looked at here: ofp_post enters the domain alone, and deferred work comes by too. */
-    if (__builtin_expect(endpoint->closing, 0))
-        return -ECANCELED;
+    if (__builtin_expect(endpoint->stopped, 0)) {
+        int result = endpoint->closing ? -ECANCELED : ofpi_entries_resume(endpoint->domain);
+
+        if (result)
+            return result;
+    }
     if (__builtin_expect(endpoint->hooks != NULL, 0))
         return endpoint->domain->upper->hooks_post(endpoint, op);
     return start(endpoint, op);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/reserve.h"
+
+#include <stdlib.h>
+
+#define CHUNK_OBJECTS 64
+
+struct reserve_chunk {
+    struct ofp_list node;
+    char objects[];
+};
+
+void ofpi_reserve_open(struct ofpi_reserve *reserve, size_t object_size)
+{
+    *reserve = (struct ofpi_reserve){.object_size = object_size};
+    ofp_list_init(&reserve->free);
+    ofp_list_init(&reserve->chunks);
+}
+
+void ofpi_reserve_close(struct ofpi_reserve *reserve)
+{
+    struct ofp_list *node;
+
+    while ((node = ofp_list_pop(&reserve->chunks)))
+        free(OFP_CONTAINER_OF(node, struct reserve_chunk, node));
+}
+
+static bool grow(struct ofpi_reserve *reserve)
+{
+    struct reserve_chunk *chunk = malloc(sizeof(*chunk) + CHUNK_OBJECTS * reserve->object_size);
+
+    if (!chunk)
+        return false;
+    ofp_list_append(&reserve->chunks, &chunk->node);
+    for (int i = 0; i < CHUNK_OBJECTS; i++)
+        ofpi_reserve_give(reserve, chunk->objects + (size_t)i * reserve->object_size);
+    return true;
+}
+
+bool ofpi_reserve_is_whole(struct ofpi_reserve *reserve)
+{
+    while (reserve->free_count <= reserve->promised)
+        if (!grow(reserve))
+            return false;
+    return true;
+}
+
+bool ofpi_reserve_promise(struct ofpi_reserve *reserve, uint64_t count)
+{
+    reserve->promised += count;
+    if (ofpi_reserve_is_whole(reserve))
+        return true;
+    reserve->promised -= count;
+    return false;
+}
+
+void *ofpi_reserve_take(struct ofpi_reserve *reserve)
+{
+    if (ofp_list_empty(&reserve->free) && !grow(reserve))
+        return NULL;
+    reserve->free_count--;
+    return ofp_list_pop(&reserve->free);
+}
+
+void ofpi_reserve_give(struct ofpi_reserve *reserve, void *object)
+{
+    struct ofp_list *node = object;
+
+    *node = (struct ofp_list){0};
+    ofp_list_prepend(&reserve->free, node);
+    reserve->free_count++;
+}
