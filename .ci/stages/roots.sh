@@ -34,7 +34,8 @@ debian_mirror() { # which this machine uses; nothing on another system, whose mi
     local ID= VERSION_CODENAME=
     source /etc/os-release
     [ "$ID" = debian ] || return 0
-    apt-get indextargets --format '$(SITE)' 'Identifier: Packages' 'Component: main' "Release: $VERSION_CODENAME" | head -n 1
+    # Known before the lists are.
+    apt-get --print-uris update | sed -n "s|^'\(.*\)/dists/$VERSION_CODENAME/InRelease'.*|\1|p" | head -n 1
 }
 
 make_root() { # SUITE: in $work/SUITE, once in a run
