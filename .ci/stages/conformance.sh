@@ -29,9 +29,9 @@ hooked() { # the conformance suite while every hook looks on, two of them of one
     python3 .ci/check_junit.py --name "conformance with hooks" --least 2000 "$work/hooked.xml"
 }
 
-large() { # with a report of what the machine has too little memory for
+large() { # one after the other, with a report of what the machine has too little memory for
     # 5: all of them are left out, since there is too little memory; the report says so.
-    pytest tests/conformance/test_large.py --large || [ $? -eq 5 ]
+    pytest tests/conformance/test_large.py --large -n 0 || [ $? -eq 5 ]
 }
 
 bundled_libfabric() { # the one in the wheel mpich, whatever the machine has

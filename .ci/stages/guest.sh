@@ -56,7 +56,7 @@ rdma_guest() { # NAME SECONDS COMMAND…: pytest over Soft-RoCE
         return 0
     fi
     in_guest --timeout "$seconds" --memory 3000 --modules "$rdma_modules" --share "$work/guest" -- \
-        tests/verbs/soft-roce "$@" -p no:cacheprovider --junit-xml="$work/guest/$name.xml" --durations=5
+        tests/verbs/soft-roce "$@" -n 0 -p no:cacheprovider --junit-xml="$work/guest/$name.xml" --durations=5
 }
 
 guest_rdma() { # behind `guest`; emulated, a test takes seconds: the suite in several boots

