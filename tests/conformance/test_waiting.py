@@ -49,8 +49,8 @@ def patience(monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
 
 def test_the_first_message_waits_for_its_peer(open_endpoint: OpenEndpoint, service: str) -> None:
     ep = open_endpoint()
-    timer, opened = open_later(open_endpoint, service)
     began = time.monotonic()
+    timer, opened = open_later(open_endpoint, service)
     sent = ep.tsend(b"early", insert(ep, service), tag=TAG, complete="delivery")
     sent.wait(timeout=TIMEOUT)
     assert time.monotonic() - began > LATER
@@ -98,8 +98,8 @@ def test_remote_memory_waits_too(target: Target, open_endpoint: OpenEndpoint, se
 
 def test_insert_returns_when_the_peer_answers(open_endpoint: OpenEndpoint, service: str) -> None:
     ep = open_endpoint()
-    timer, opened = open_later(open_endpoint, service)
     began = time.monotonic()
+    timer, opened = open_later(open_endpoint, service)
     peer = insert(ep, service, wait=TIMEOUT)
     assert LATER < time.monotonic() - began < TIMEOUT
     timer.join()
