@@ -71,6 +71,8 @@ _KINDS: dict[int, type[errors.FabricError]] = {
     lib.OFP_ENOKEY: errors.RemoteAccessError,
     lib.OFP_EREMOTE: errors.RemoteAccessError,
     lib.OFP_EPEERLOST: errors.PeerLost,
+    lib.OFP_EPEERLEFT: errors.PeerLost,
+    lib.OFP_EPEERDIED: errors.PeerLost,
     lib.OFP_EFORKED: errors.ForkedError,
     lib.OFP_ETHREAD: errors.ThreadingError,
     lib.OFP_ENOREGION: errors.Closed,
@@ -92,6 +94,9 @@ _REMEDIES: dict[int, str] = {
     lib.OFP_ENOREGION: "register the memory, again if its region was closed",
     lib.OFP_EEXHAUSTED: "close or remove what is no longer used, or open a new domain or address vector",
 }
+
+# How a rank of a job is told to have ended.
+_DEPARTURES: dict[int, str] = {lib.OFP_EPEERLEFT: "left", lib.OFP_EPEERDIED: "died"}
 
 
 def failure(
@@ -135,6 +140,8 @@ def failure(
     )
     if isinstance(error, errors.Truncated):
         error.room = room
+    if isinstance(error, errors.PeerLost):
+        error.reason = _DEPARTURES.get(code)
     return error
 
 

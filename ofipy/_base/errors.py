@@ -225,9 +225,18 @@ class NotConnected(FabricError, ConnectionError):
 
 
 class PeerLost(FabricError, ConnectionResetError):
-    """The peer was there and is gone: its process, its connection, or its address to another one."""
+    """The peer was there and is gone: its process, its connection, or its address to another one.
+
+    `reason` says how the process of a job's rank ended.
+    """
 
     default_errno = codes.ECONNRESET
+
+    reason: str | None = None
+    """``"left"`` or ``"died"`` of a rank of this process's job; None where a connection ended and no more is known."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return *super().__reduce__(), {"reason": self.reason}
 
 
 class Unreachable(FabricError, ConnectionError):

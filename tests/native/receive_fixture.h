@@ -155,7 +155,7 @@ static inline void lose(struct receive_fixture *fixture, uint32_t source, int er
 {
     ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[source], OFPI_EVERY_WAY, error);
     if (gone)
-        ofpi_receive_context_end_directed(fixture->context, source, OFP_EPEERLOST);
+        ofpi_receive_context_end_directed(fixture->context, source, OFP_EPEERLOST, 0);
 }
 
 /* The next completion that was not asked for yet. */

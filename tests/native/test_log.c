@@ -128,9 +128,9 @@ static void test_many_threads_write(void **state)
 
 static void test_error_texts(void **state)
 {
-    static const int own[] = {OFP_ETOOSMALL, OFP_EADDRNOTAVAIL, OFP_ETRUNC,  OFP_ENOKEY,  OFP_EOVERRUN,
-                              OFP_ENORX,     OFP_EPEERLOST,     OFP_EFORKED, OFP_ETHREAD, OFP_EREMOTE,
-                              OFP_ENOREGION, OFP_EEXHAUSTED,    OFP_ETOOLONG};
+    static const int own[] = {OFP_ETOOSMALL, OFP_EADDRNOTAVAIL, OFP_ETRUNC,   OFP_ENOKEY,    OFP_EOVERRUN,
+                              OFP_ENORX,     OFP_EPEERLOST,     OFP_EFORKED,  OFP_ETHREAD,   OFP_EREMOTE,
+                              OFP_ENOREGION, OFP_EEXHAUSTED,    OFP_ETOOLONG, OFP_EPEERLEFT, OFP_EPEERDIED};
 
     (void)state;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {

@@ -313,6 +313,25 @@ uint32_t ofp_av_count(struct ofp_av *av);
 /* Iteration, from *cursor = 0 on: the next index in use; -ENOENT: there is none. Entries may come and go meanwhile. */
 int ofp_av_next(struct ofp_av *av, uint32_t *cursor, uint32_t *index);
 
+/* ----------------------------------------------------------------------------------------------------------- roster */
+
+/*
+ * The ranks of a job, and which of their processes have ended. Endpoints that follow a roster end what names such a rank:
+ * sends and receives with OFP_EPEERLEFT or OFP_EPEERDIED, once what the rank sent before has been received.
+ */
+struct ofp_roster;
+int ofp_roster_open(uint32_t size, struct ofp_roster **roster);
+/* Endpoints that follow it go on without news. */
+void ofp_roster_close(struct ofp_roster *roster);
+/* The process of this rank has ended; only the first word about a rank counts. Any thread, no lock of a domain is taken. */
+int ofp_roster_depart(struct ofp_roster *roster, uint32_t rank, bool died);
+/*
+ * From now on the endpoint hears of departures, those before included. `peers`: indices of its vector, by rank. `waits`: where
+ * a peer's process is gone, receives that name it wait up to a second for the roster to say how it ended; false for an
+ * endpoint by which that is found out.
+ */
+int ofp_roster_follow(struct ofp_roster *roster, struct ofp_endpoint *endpoint, const uint32_t *peers, bool waits);
+
 /* --------------------------------------------------------------------------------------------------------- endpoint */
 
 #define OFP_SELECTIVE_TRANSMIT 1

@@ -31,6 +31,8 @@
 #define OFP_ENOREGION 516     /* no open region of the domain has this id */
 #define OFP_EEXHAUSTED 517    /* the table has given out all its ids */
 #define OFP_ETOOLONG 518      /* the message was longer than OFIPY_BOUNCE_SIZE */
+#define OFP_EPEERLEFT 519     /* the peer's process has left the job, in order */
+#define OFP_EPEERDIED 520     /* the peer's process has left the job by dying */
 
 /* What an operation record asks for. */
 enum ofp_operation_code {

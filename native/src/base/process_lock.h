@@ -20,6 +20,7 @@ enum ofpi_process_lock {
     OFPI_LOCK_TABLES,        /* provider_tables.c */
     OFPI_LOCK_HOOKS,         /* hooks.c */
     OFPI_LOCK_REQUEST_SLOTS, /* request_slots.c; also taken inside a domain's lock */
+    OFPI_LOCK_ROSTERS,       /* roster.c; also taken inside a domain's lock */
     OFPI_LOCK_PARAMS,        /* param.c */
     OFPI_LOCK_REASONS,       /* reason.c */
     OFPI_LOCK_LOG,           /* log.c */

@@ -23,6 +23,10 @@ const char *ofp_strerror(int error)
         return "the peer has no receive buffer";
     case OFP_EPEERLOST:
         return "the peer is gone";
+    case OFP_EPEERLEFT:
+        return "the peer has left the job";
+    case OFP_EPEERDIED:
+        return "the peer, a rank of the job, has died";
     case OFP_EFORKED:
         return "the object belongs to the parent process";
     case OFP_ETHREAD:

@@ -242,7 +242,7 @@ void ofpi_receive_context_end(struct ofpi_receive_context *context, struct ofp_e
         struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
 
         if (posted->endpoint == endpoint)
-            ofpi_receive_fail(context, posted, error);
+            ofpi_receive_fail(context, posted, error, 0);
     }
 }
 
@@ -278,7 +278,8 @@ static void lose_payloads(struct ofpi_receive_context *context, struct ofpi_peer
     }
 }
 
-void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uint32_t source, int error)
+void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uint32_t source, int error,
+                                       int provider_error)
 {
     struct ofp_list *node, *following;
 
@@ -286,7 +287,7 @@ void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uin
         struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
 
         if (ofpi_posted_source(posted) == source)
-            ofpi_receive_fail(context, posted, error);
+            ofpi_receive_fail(context, posted, error, provider_error);
     }
 }
 

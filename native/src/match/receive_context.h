@@ -47,7 +47,8 @@ void ofpi_receive_context_end(struct ofpi_receive_context *context, struct ofp_e
 void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, int error);
 
 /* End every posted receive that names this source with `error`. */
-void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uint32_t source, int error);
+void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uint32_t source, int error,
+                                       int provider_error);
 
 /* See struct ofp_services. */
 int ofpi_message_arrived(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,

@@ -50,7 +50,7 @@ static inline struct ofpi_posted *ofpi_receive_match(struct ofpi_receive_context
 
     while (posted && __builtin_expect(posted->receiver.op_flags & OFP_MULTI_RECV, 0) &&
            !ofpi_many_fits(&posted->receiver, length)) {
-        ofpi_receive_fail(context, posted, 0);
+        ofpi_receive_fail(context, posted, 0, 0);
         posted = ofpi_posted_match(&context->posted, channel, tag, source);
     }
     return posted;

@@ -54,7 +54,7 @@ void ofpi_receive_deliver(struct ofpi_receive_context *context, struct ofp_endpo
     ofpi_receive_finish(context, endpoint, receiver, message, (struct ofpi_receive_result){.error = error});
 }
 
-void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted *posted, int error)
+void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted *posted, int error, int provider_error)
 {
     uint32_t source = ofpi_posted_source(posted);
     struct ofp_message none = {
@@ -68,7 +68,7 @@ void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted 
         ofpi_many_end(context, &posted->receiver, error);
     else
         ofpi_receive_finish(context, posted->endpoint, &posted->receiver, &none,
-                            (struct ofpi_receive_result){.error = error});
+                            (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
     ofpi_posted_give(&context->posted, posted);
 }
 

@@ -37,7 +37,7 @@ void ofpi_receive_finish(struct ofpi_receive_context *context, struct ofp_endpoi
 void ofpi_receive_deliver(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                           struct ofpi_receiver *receiver, const struct ofp_message *message, const void *payload);
 /* End a posted receive that met no message; 0: a multi-receive buffer whose room is used up. */
-void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted *posted, int error);
+void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted *posted, int error, int provider_error);
 /* The receiver for one message, out of a posted receive that was matched and is used up, or has become smaller. */
 struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, struct ofpi_posted *posted,
                                       uint64_t length);

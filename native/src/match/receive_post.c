@@ -147,7 +147,7 @@ int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoin
         struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
 
         if (posted->endpoint == endpoint && ofpi_receiver_is(&posted->receiver, op_context, op_flags)) {
-            ofpi_receive_fail(context, posted, ECANCELED);
+            ofpi_receive_fail(context, posted, ECANCELED, 0);
             return 0;
         }
     }

@@ -10,6 +10,7 @@ struct ofpi_bounce;
 struct ofpi_connection;
 struct ofpi_hooks;
 struct ofpi_peer;
+struct ofpi_follower;
 
 struct ofpi_endpoint {
     struct ofp_endpoint base; /* first: the provider's view */
@@ -52,6 +53,7 @@ struct ofpi_endpoint {
     struct ofp_counter *counters[OFP_COUNTER_CLASSES];
     struct ofp_eq *eq;                  /* may be NULL */
     struct ofpi_connection *connection; /* type MSG, owned; NULL otherwise */
+    struct ofpi_follower *follower;     /* owned; NULL: it follows no roster */
     struct ofp_endpoint_statistics statistics;
 };
 

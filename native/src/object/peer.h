@@ -6,6 +6,13 @@
 #include "base/ids.h"
 #include "object/endpoint.h"
 
+/* How the process of a job's rank ended, as far as anybody has told. */
+enum ofpi_departure {
+    OFPI_STAYS,
+    OFPI_LEFT,
+    OFPI_DIED,
+};
+
 struct ofpi_peer {
     struct ofp_peer base;     /* first: the provider's view */
     struct ofp_list backlog;  /* operations in the order posted, until the transport takes them */
@@ -19,8 +26,14 @@ struct ofpi_peer {
     bool fenced;               /* the head of the backlog waits until nothing is `sending`; `node` is in no list then */
     bool named;                /* a receive has named it, and may be posted still */
     bool gone; /* its process is known dead or replaced, it has not come up since, nor was its address inserted again */
-    bool removed;      /* its address left the vector */
-    void *readdressed; /* owned: base.address, when that is another than the one it was made with */
+    bool removed; /* its address left the vector */
+    /* Of a job's rank; roster.c. */
+    bool member;                  /* a roster tells when its process ends */
+    bool awaits_news;             /* receives that name it end once the roster has told how it ended */
+    enum ofpi_departure departed; /* stays: a rank never comes back */
+    uint32_t rank;                /* valid for a member */
+    struct ofp_timer ending;      /* runs while it is gone, and receives that name it wait before they end */
+    void *readdressed;            /* owned: base.address, when that is another than the one it was made with */
     /* While nobody is there; peer_connect.c. */
     bool expected;            /* its address was inserted, and nobody has been there since: it is asked again */
     bool warned;              /* the log has said who is waited for */

@@ -144,7 +144,7 @@ int ofp_av_remove(struct ofp_av *av, uint32_t index)
             struct ofpi_endpoint *context = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
 
             if (context->av == av)
-                ofpi_receive_context_end_directed(context->receive_context, index, ECANCELED);
+                ofpi_receive_context_end_directed(context->receive_context, index, ECANCELED, 0);
         }
     }
     ofpi_domain_leave(av->domain);

@@ -31,6 +31,7 @@
 #include "peer/connection.h"
 #include "peer/peer_find.h"
 #include "peer/peer_state.h"
+#include "peer/roster.h"
 #include "progress/progress.h"
 #include "progress/wait.h"
 #include "provider/provider_tables.h"
@@ -122,6 +123,7 @@ static void endpoint_release(struct ofpi_endpoint *endpoint)
         ofpi_receive_context_close(endpoint->receive_context);
     endpoint->shared = NULL;
     endpoint->receive_context = NULL;
+    ofpi_follower_free(endpoint);
     ofpi_peers_free(endpoint);
     ofpi_hooks_close(endpoint);
     ofpi_bounce_close(endpoint);

@@ -402,7 +402,7 @@ void ofpi_connection_end_receives(struct ofpi_endpoint *endpoint)
     int error = endpoint->connection->error;
 
     if (endpoint->info.offloads_matching)
-        ofpi_receives_take_back(endpoint, &endpoint->sourceless, error);
+        ofpi_receives_take_back(endpoint, &endpoint->sourceless, error, 0);
     else
         /* In a shared context nothing is posted under this endpoint's name. */
         ofpi_receive_context_end(endpoint->receive_context, &endpoint->base, error);

@@ -17,6 +17,7 @@
 #include "object/domain.h"
 #include "ofipy/ofp.h"
 #include "ofipy/request.h"
+#include "peer/departure.h"
 #include "peer/peer_find.h"
 #include "peer/peer_state.h"
 #include "progress/progress.h"
@@ -37,6 +38,10 @@ void ofpi_peer_connect(struct ofpi_peer *peer)
     if (peer->again.position)
         return;
     ofpi_peer_connecting(&peer->base);
+    if (__builtin_expect(peer->departed != OFPI_STAYS, 0)) {
+        ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, NULL);
+        return;
+    }
     result = peer->base.endpoint->ops->connect(&peer->base, text, sizeof(text));
     if (!result || peer->base.state != OFP_PEER_CONNECTING)
         return;
@@ -66,6 +71,12 @@ static void give_up(struct ofpi_peer *peer, uint64_t now, const char *text)
     const char *remedy = strstr(text, "; ");
     char whole[OFP_TEXT_MAX];
 
+    if (peer->member) {
+        snprintf(whole, sizeof(whole),
+                 "nobody is at the address of rank %u any more; its endpoint or its process has ended", peer->rank);
+        ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, whole);
+        return;
+    }
     if (peer->asked_since != now) {
         snprintf(whole, sizeof(whole), "%.*s, tried for %.0f s (%s)%s", (int)(remedy ? remedy - text : 400), text,
                  seconds(peer->asked_since, now), setting(peer), remedy ? remedy : "");
@@ -98,8 +109,7 @@ static void wait_for(struct ofpi_peer *peer, uint64_t now)
 void ofpi_peer_absent(struct ofp_peer *base, const char *text)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
-    const struct ofpi_domain *domain = endpoint_of(base)->domain;
-    uint64_t now = ofpi_now();
+    uint64_t now = ofpi_now(), patience = ofpi_departure_patience(peer);
 
     if (base->state != OFP_PEER_CONNECTING)
         return;
@@ -108,10 +118,10 @@ void ofpi_peer_absent(struct ofp_peer *base, const char *text)
     if (!peer->asked_since) {
         peer->asked_since = now;
         peer->pause = PAUSE_FIRST;
-        if (peer->ask_until < now + domain->connect_ns)
-            peer->ask_until = now + domain->connect_ns;
+        if (peer->ask_until < now + patience)
+            peer->ask_until = now + patience;
     }
-    if (!peer->expected || now >= peer->ask_until) {
+    if (!patience || now >= peer->ask_until) {
         give_up(peer, now, text);
     } else {
         warn(peer, now, text);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/reason.h"
@@ -21,7 +22,9 @@
 #include "ofipy/ofp.h"
 #include "peer/backlog.h"
 #include "peer/peer_find.h"
+#include "peer/departure.h"
 #include "peer/pending.h"
+#include "progress/progress.h"
 #include "progress/wait.h"
 
 static const char *const state_names[] = {
@@ -161,7 +164,7 @@ static void fail_sends(struct ofp_list *list, int error, int provider_error)
 }
 
 /* Receives that a transport matches end only once it has let go of them. */
-void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error)
+void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error, int provider_error)
 {
     struct ofp_list *node, *following;
 
@@ -169,24 +172,59 @@ void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *li
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
 
         if (endpoint->base.ops->cancel && endpoint->base.ops->cancel(&endpoint->base, pending) == 0)
-            ofpi_transfer_complete(pending, error, 0);
+            ofpi_transfer_complete(pending, error, provider_error);
     }
 }
 
 /* Nothing more comes from it: what waits for that ends, as far as nothing came before. */
 static void end_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 {
-    ofpi_receives_take_back(endpoint, &peer->pendings, OFP_EPEERLOST);
+    struct ofpi_end end = ofpi_departure_end(peer);
+
+    ofpi_timers_stop(&endpoint->domain->timers, &peer->ending);
+    ofpi_receives_take_back(endpoint, &peer->pendings, end.error, end.reason);
     /* In a shared context receives are posted that name it and not through this endpoint. */
     if (endpoint->receive_context && (peer->named || endpoint->shared) && peer->base.index != OFP_PEER_UNKNOWN)
-        ofpi_receive_context_end_directed(endpoint->receive_context, peer->base.index, OFP_EPEERLOST);
+        ofpi_receive_context_end_directed(endpoint->receive_context, peer->base.index, end.error, end.reason);
     peer->named = false;
+}
+
+/* While it is connecting nobody knows. */
+static bool is_gone(const struct ofpi_peer *peer) { return peer->gone && peer->base.state == OFP_PEER_LOST; }
+
+static void ending_expired(struct ofp_timer *timer, uint64_t now)
+{
+    struct ofpi_peer *peer = OFP_CONTAINER_OF(timer, struct ofpi_peer, ending);
+
+    (void)now;
+    if (peer->departed && peer->base.state != OFP_PEER_LOST)
+        ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, NULL);
+    if (is_gone(peer))
+        end_receives(endpoint_of(&peer->base), peer);
+}
+
+/* The same once it is known how the peer ended, and once a transport that matches has had time to match what came before. */
+static void end_receives_in_time(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+{
+    uint64_t pause = ofpi_departure_pause(peer);
+
+    if (!pause) {
+        end_receives(endpoint, peer);
+        return;
+    }
+    if (peer->ending.position)
+        return;
+    peer->ending.expired = ending_expired;
+    peer->ending.deadline = ofpi_now() + pause;
+    if (ofpi_timer_start(endpoint->domain, &peer->ending) != 0)
+        end_receives(endpoint, peer);
 }
 
 void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const char *text)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
     struct ofpi_endpoint *endpoint = endpoint_of(base);
+    struct ofpi_end end = ofpi_departure_end(peer);
     bool was_up = base->state == OFP_PEER_UP;
     int reason = error, why;
 
@@ -198,8 +236,13 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
         error = ECANCELED;
         process_gone = false;
     }
+    if (peer->departed && error != ECANCELED) {
+        error = end.error;
+        process_gone = true;
+        text = NULL;
+    }
     /* What is cancelled ends here, and needs no reason. */
-    why = text && error != ECANCELED ? ofpi_reason_keep(text) : 0;
+    why = error == ECANCELED ? 0 : text ? ofpi_reason_keep(text) : end.reason;
     if (was_up)
         endpoint->statistics.peers_up--;
     endpoint->statistics.peers_lost++;
@@ -209,8 +252,9 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
         /* What is cancelled ends here, not there. */
         if (endpoint->eq && error != ECANCELED)
             ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error, why);
-        ofpi_log(was_up || peer->warned ? OFP_LOG_INFO : OFP_LOG_WARNING, base->endpoint->info->provider,
-                 "endpoint %u lost peer %u: %s", base->endpoint->id, base->index, text ? text : ofp_strerror(error));
+        ofpi_log(was_up || peer->warned || peer->departed ? OFP_LOG_INFO : OFP_LOG_WARNING,
+                 base->endpoint->info->provider, "endpoint %u lost peer %u: %s", base->endpoint->id, base->index,
+                 text ? text : ofp_strerror(error));
     }
     base->endpoint->ops->peer_down(base);
     if (ofp_list_linked(&peer->node))
@@ -226,9 +270,36 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     /* Gone before, and not found again: what was posted while we looked has nothing to wait for either. */
     peer->gone = process_gone || (peer->gone && error != ECANCELED);
     if (peer->gone)
-        end_receives(endpoint, peer);
+        end_receives_in_time(endpoint, peer);
     if (endpoint->connection)
         endpoint->domain->upper->connection_end_receives(endpoint);
+}
+
+/* ------------------------------------------------------------------------------------------------------- departures */
+
+void ofpi_peer_depart(struct ofpi_peer *peer, enum ofpi_departure departed)
+{
+    struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
+
+    if (peer->departed || peer->removed || endpoint->closing)
+        return;
+    peer->departed = departed;
+    switch (peer->base.state) {
+    case OFP_PEER_UNUSED:
+        /* What waits for the next question has its answer. */
+        ofpi_peer_connecting(&peer->base);
+        ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, NULL);
+        break;
+    case OFP_PEER_LOST:
+        peer->gone = true;
+        ofpi_timers_stop(&endpoint->domain->timers, &peer->ending);
+        end_receives_in_time(endpoint, peer);
+        break;
+    default:
+        /* The transport knows when all has been read that came before. One that matches tells of no end. */
+        if (endpoint->info.offloads_matching)
+            end_receives_in_time(endpoint, peer);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------------- ends */
@@ -237,8 +308,9 @@ static void peer_finish(struct ofpi_peer *peer, int error)
 {
     if (peer->base.state == OFP_PEER_UP || peer->base.state == OFP_PEER_CONNECTING)
         ofpi_peer_lost(&peer->base, error, true, "closed here");
+    ofpi_timers_stop(&endpoint_of(&peer->base)->domain->timers, &peer->ending);
     end_questions(peer, error, 0);
-    ofpi_receives_take_back(endpoint_of(&peer->base), &peer->pendings, error);
+    ofpi_receives_take_back(endpoint_of(&peer->base), &peer->pendings, error, 0);
     fail_list(&peer->pendings, error, 0);
     fail_list(&peer->backlog, error, 0);
 }
@@ -253,20 +325,18 @@ void ofpi_peer_expected(struct ofpi_endpoint *endpoint, uint32_t index)
     peer->expected = peer->base.state != OFP_PEER_UP;
 }
 
-/* While it is connecting nobody knows. */
-static bool is_gone(const struct ofpi_peer *peer) { return peer->gone && peer->base.state == OFP_PEER_LOST; }
-
 void ofpi_peer_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 {
     peer->named = true;
     if (__builtin_expect(is_gone(peer), 0))
-        end_receives(endpoint, peer);
+        end_receives_in_time(endpoint, peer);
 }
 
 void ofpi_peer_named_in_shared(struct ofpi_endpoint *context, uint32_t index)
 {
     struct ofp_list *node, *following;
-    bool gone = false;
+    const struct ofpi_peer *gone = NULL;
+    struct ofpi_end end;
 
     OFP_LIST_EACH(node, following, &context->domain->endpoints) {
         const struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
@@ -277,10 +347,14 @@ void ofpi_peer_named_in_shared(struct ofpi_endpoint *context, uint32_t index)
         /* One way to it is open, so it lives, whatever other endpoints have lost. */
         if (peer->base.state == OFP_PEER_UP)
             return;
-        gone |= is_gone(peer);
+        /* What `ending` waits for ends these as well. */
+        if (is_gone(peer) && !peer->ending.position)
+            gone = peer;
     }
-    if (gone)
-        ofpi_receive_context_end_directed(context->receive_context, index, OFP_EPEERLOST);
+    if (!gone)
+        return;
+    end = ofpi_departure_end(gone);
+    ofpi_receive_context_end_directed(context->receive_context, index, end.error, end.reason);
 }
 
 void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
@@ -290,9 +364,9 @@ void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
     if (!peer)
         return;
     if (endpoint->receive_context)
-        ofpi_receive_context_end_directed(endpoint->receive_context, index, ECANCELED);
+        ofpi_receive_context_end_directed(endpoint->receive_context, index, ECANCELED, 0);
     /* Before it is lost, which would end them as that. */
-    ofpi_receives_take_back(endpoint, &peer->pendings, ECANCELED);
+    ofpi_receives_take_back(endpoint, &peer->pendings, ECANCELED, 0);
     peer_finish(peer, ECANCELED);
     end_receives(endpoint, peer);
     /* Messages that came from it may still name the object: it stays, out of the way, until the endpoint closes. */

@@ -14,6 +14,8 @@ void ofpi_peer_up(struct ofp_peer *peer);
 /* Nobody is asked any more whether it is there. */
 void ofpi_peer_forget_questions(struct ofpi_peer *peer);
 void ofpi_peer_lost(struct ofp_peer *peer, int error, bool process_gone, const char *text);
+/* The process of this rank has ended: the peer is gone once the transport has read all that came from it. */
+void ofpi_peer_depart(struct ofpi_peer *peer, enum ofpi_departure departed);
 /* Lose every peer: what is pending ends as cancelled. The objects stay until ofpi_peers_free. */
 void ofpi_peers_close(struct ofpi_endpoint *endpoint);
 /* A receive that names the peer was posted: if it waits, and the peer is gone, it ends. */
@@ -25,6 +27,6 @@ void ofpi_peer_expected(struct ofpi_endpoint *endpoint, uint32_t index);
 /* The entry leaves the address vector: its operations end as cancelled. */
 void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index);
 /* Have the transport let go of these receives, and end those that it does with `error`. */
-void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error);
+void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error, int provider_error);
 
 #endif

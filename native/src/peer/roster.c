@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which processes of a job have ended. Whoever learns of it, in any thread, enters it into the roster and takes no domain's
+ * lock: an eventfd in the domain's reactor has the domain look itself, which suits domains that are bound to a thread as well.
+ */
+#include "peer/roster.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/process_lock.h"
+#include "base/reactor.h"
+#include "object/domain.h"
+#include "object/peer.h"
+#include "ofipy/ofp.h"
+#include "peer/peer_find.h"
+#include "peer/peer_state.h"
+#include "progress/progress.h"
+
+struct departure {
+    uint32_t rank;
+    enum ofpi_departure how;
+};
+
+/* OFPI_LOCK_ROSTERS guards all but `size`. It is taken behind a domain's lock, never before one. */
+struct ofp_roster {
+    uint32_t size;       /* constant */
+    uint32_t references; /* of its handle, and of each follower */
+    struct ofp_list followers;
+    uint32_t count; /* of `departures` */
+    bool *has_departed;
+    struct departure departures[]; /* in the order told, at most one for each rank */
+};
+
+/* One endpoint. Owned by it, guarded by its domain's lock. */
+struct ofpi_follower {
+    struct ofp_roster *roster;
+    struct ofpi_endpoint *endpoint;
+    struct ofp_list node;   /* in roster->followers, guarded by OFPI_LOCK_ROSTERS */
+    struct ofp_watch watch; /* of an eventfd, which the roster writes */
+    uint32_t heard;         /* of roster->departures */
+    uint32_t peers[];       /* by rank */
+};
+
+int ofp_roster_open(uint32_t size, struct ofp_roster **result)
+{
+    struct ofp_roster *roster = calloc(1, sizeof(*roster) + size * (sizeof(roster->departures[0]) + sizeof(bool)));
+
+    if (!roster)
+        return -ENOMEM;
+    ofp_list_init(&roster->followers);
+    roster->size = size;
+    roster->references = 1;
+    roster->has_departed = (bool *)(roster->departures + size);
+    *result = roster;
+    return 0;
+}
+
+void ofp_roster_close(struct ofp_roster *roster)
+{
+    bool last;
+
+    ofpi_process_lock_acquire(OFPI_LOCK_ROSTERS);
+    last = --roster->references == 0;
+    ofpi_process_lock_release(OFPI_LOCK_ROSTERS);
+    if (last)
+        free(roster);
+}
+
+int ofp_roster_depart(struct ofp_roster *roster, uint32_t rank, bool died)
+{
+    static const uint64_t one = 1;
+    struct ofp_list *node, *following;
+
+    if (rank >= roster->size)
+        return -EINVAL;
+    ofpi_process_lock_acquire(OFPI_LOCK_ROSTERS);
+    if (!roster->has_departed[rank]) {
+        roster->has_departed[rank] = true;
+        roster->departures[roster->count++] = (struct departure){.rank = rank, .how = died ? OFPI_DIED : OFPI_LEFT};
+        OFP_LIST_EACH(node, following, &roster->followers) {
+            const struct ofpi_follower *follower = OFP_CONTAINER_OF(node, const struct ofpi_follower, node);
+
+            /* It cannot fail: the number is read long before it is full. */
+            (void)!write(follower->watch.fd, &one, sizeof(one));
+        }
+    }
+    ofpi_process_lock_release(OFPI_LOCK_ROSTERS);
+    return 0;
+}
+
+static bool departure_next(struct ofpi_follower *follower, struct departure *departure)
+{
+    struct ofp_roster *roster = follower->roster;
+    bool found;
+
+    ofpi_process_lock_acquire(OFPI_LOCK_ROSTERS);
+    found = follower->heard < roster->count;
+    if (found)
+        *departure = roster->departures[follower->heard++];
+    ofpi_process_lock_release(OFPI_LOCK_ROSTERS);
+    return found;
+}
+
+static void departures_apply(struct ofpi_follower *follower)
+{
+    struct departure departure;
+
+    while (departure_next(follower, &departure)) {
+        struct ofpi_peer *peer = ofpi_peer_at(follower->endpoint, follower->peers[departure.rank]);
+
+        /* NULL: its address has left the vector. */
+        if (peer)
+            ofpi_peer_depart(peer, departure.how);
+    }
+}
+
+static void roster_was_told(struct ofp_watch *watch, uint32_t events)
+{
+    uint64_t ignored;
+
+    (void)events;
+    (void)!read(watch->fd, &ignored, sizeof(ignored));
+    departures_apply(OFP_CONTAINER_OF(watch, struct ofpi_follower, watch));
+}
+
+static struct ofpi_follower *follower_new(struct ofp_roster *roster, struct ofpi_endpoint *endpoint,
+                                          const uint32_t *peers, int *error)
+{
+    struct ofpi_follower *follower = calloc(1, sizeof(*follower) + roster->size * sizeof(peers[0]));
+
+    *error = -ENOMEM;
+    if (!follower)
+        return NULL;
+    memcpy(follower->peers, peers, roster->size * sizeof(peers[0]));
+    follower->roster = roster;
+    follower->endpoint = endpoint;
+    follower->watch =
+        (struct ofp_watch){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .events = EPOLLIN, .ready = roster_was_told};
+    *error = follower->watch.fd < 0 ? -errno : ofpi_reactor_add(&endpoint->domain->reactor, &follower->watch);
+    if (!*error)
+        return follower;
+    if (follower->watch.fd >= 0)
+        close(follower->watch.fd);
+    free(follower);
+    return NULL;
+}
+
+void ofpi_follower_free(struct ofpi_endpoint *endpoint)
+{
+    struct ofpi_follower *follower = endpoint->follower;
+
+    if (!follower)
+        return;
+    endpoint->follower = NULL;
+    ofpi_process_lock_acquire(OFPI_LOCK_ROSTERS);
+    ofp_list_remove(&follower->node);
+    ofpi_process_lock_release(OFPI_LOCK_ROSTERS);
+    ofpi_reactor_remove(&endpoint->domain->reactor, &follower->watch);
+    close(follower->watch.fd);
+    ofp_roster_close(follower->roster);
+    free(follower);
+}
+
+/* Made now, so that no departure is lost for want of memory later. */
+static int members_make(struct ofpi_endpoint *endpoint, const uint32_t *peers, uint32_t size, bool waits)
+{
+    int error = 0;
+
+    for (uint32_t rank = 0; rank < size && !error; rank++) {
+        struct ofpi_peer *peer = ofpi_peer_get(endpoint, peers[rank], &error);
+
+        if (!peer)
+            break;
+        peer->member = true;
+        peer->awaits_news = waits;
+        peer->rank = rank;
+    }
+    return error;
+}
+
+static int follow(struct ofp_roster *roster, struct ofpi_endpoint *endpoint, const uint32_t *peers, bool waits)
+{
+    struct ofpi_follower *follower;
+    int error = endpoint->av ? members_make(endpoint, peers, roster->size, waits) : -EOPNOTSUPP;
+
+    if (error)
+        return error;
+    follower = follower_new(roster, endpoint, peers, &error);
+    if (!follower)
+        return error;
+    ofpi_follower_free(endpoint);
+    endpoint->follower = follower;
+    ofpi_process_lock_acquire(OFPI_LOCK_ROSTERS);
+    roster->references++;
+    ofp_list_append(&roster->followers, &follower->node);
+    ofpi_process_lock_release(OFPI_LOCK_ROSTERS);
+    departures_apply(follower);
+    return 0;
+}
+
+int ofp_roster_follow(struct ofp_roster *roster, struct ofp_endpoint *handle, const uint32_t *peers, bool waits)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
+    int error = ofpi_endpoint_enter(endpoint);
+
+    if (error)
+        return error;
+    error = follow(roster, endpoint->behind, peers, waits);
+    ofpi_domain_leave(endpoint->domain);
+    return error;
+}
