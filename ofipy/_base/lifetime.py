@@ -26,7 +26,7 @@ from typing import Any, Self
 from ofipy._base.binding import drain_log
 from ofipy._base.errors import Canceled, Closed, FabricError, ForkedError, InvalidArgument
 
-__all__ = ["CLOSE_TIMEOUT", "Handle", "Opening", "ProcessBound", "Resource"]
+__all__ = ["CLOSE_TIMEOUT", "Handle", "Opening", "ProcessBound", "Resource", "call_before_exit_close"]
 
 # Seconds that closing an endpoint may take to finish what the transport has begun.
 CLOSE_TIMEOUT = 2.0
@@ -259,6 +259,13 @@ class Handle:
 
 
 _exit_is_watched = False
+_before_close: list[Callable[[], None]] = []
+
+
+def call_before_exit_close(function: Callable[[], None]) -> None:
+    """Have a function called at the end of the interpreter, before what is open is closed; the newest first."""
+    _watch_exit()
+    _before_close.append(function)
 
 
 def _watch_exit() -> None:
@@ -269,6 +276,8 @@ def _watch_exit() -> None:
 
 
 def _close_all() -> None:
+    while _before_close:
+        _before_close.pop()()
     if threading.active_count() > 1:
         # Daemon threads may be on their way into a call, with the pointers that would be freed here. What they leave
         # behind has no name anywhere: it goes with the process.

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``ofipy.job()``: one job for a process, joined at the first call."""
 
-import atexit
 import os
 import sys
 from collections.abc import Iterable
 from typing import Any
 
 from ofipy._base.errors import FabricError, InvalidArgument
+from ofipy._base.lifetime import call_before_exit_close
 from ofipy._base.process_lock import ProcessLock
 from ofipy.jobs import addresses as listed
 from ofipy.jobs import mpi
@@ -94,18 +94,9 @@ def _join_found(deadline: Deadline) -> Member:
 
 def _member(found: Found | None, deadline: Deadline) -> Member:
     member = Member(found, deadline)
-    # Before endpoints are closed, since what was registered last is called first.
-    atexit.register(_leave, member)
+    # An exception that nobody caught is all that can be known of how a process ends.
+    call_before_exit_close(lambda: member.leave(died=hasattr(sys, "last_value")))
     return member
-
-
-def _leave(member: Member) -> None:
-    """Leave at the end of the interpreter.
-
-    After an exception that nobody caught the launcher is not told goodbye: so it knows, and ends the others.
-    """
-    if not hasattr(sys, "last_value"):
-        member.close()
 
 
 def _say_why_no_other(error: FabricError, looked: Search) -> None:

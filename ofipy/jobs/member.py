@@ -4,21 +4,29 @@
 import math
 import os
 import socket
+import struct
 import time
+from collections.abc import Sequence
 
 from ofipy._base import config
 from ofipy._base.errors import Closed, ForkedError
 from ofipy._discovery import providers
 from ofipy._discovery.address import host_id
+from ofipy._discovery.av import Peer
+from ofipy._objects.endpoint import Endpoint
+from ofipy._objects.fabric import Domain
 from ofipy._objects.open import open as open_endpoint
 from ofipy.jobs import keys
 from ofipy.jobs.dissemination import partners
 from ofipy.jobs.exchange import Exchange
+from ofipy.jobs.farewell import Farewell
 from ofipy.jobs.launcher import Deadline, Found, Launcher
+from ofipy.jobs.roster import Roster
 
 __all__ = ["Member", "configured_timeout"]
 
 _KEY = "0"  # names of values are ranks: rank 0 puts the key
+_INTRODUCTION = struct.Struct("<16sH")  # id of the host, bytes of the address behind it
 
 
 def configured_timeout() -> float:
@@ -52,6 +60,8 @@ class Member:
         self._launcher: Launcher | None = None
         self._key: keys.KeyFile | None = None
         self._exchange: Exchange | None = None
+        self._farewell: Farewell | None = None
+        self._roster: Roster | None = None
         self.closed = False
         self.key_since = -math.inf
         """Endpoints of domains opened before have no key; this early where they had one already."""
@@ -60,6 +70,8 @@ class Member:
         try:
             self._join(found, deadline)
         except BaseException:
+            if self._farewell is not None:
+                self._farewell.close()
             self.close()
             raise
 
@@ -78,8 +90,20 @@ class Member:
         if known is None:
             self._keep(key)
         self._exchange = self._open_exchange(launcher, deadline)
-        blocks = self.gather(host_id() + launcher.host.encode(), deadline)
-        self.hosts = [_host(block) for block in blocks]
+        self._introduce(launcher.host, deadline)
+
+    def _introduce(self, host: str, deadline: Deadline) -> None:
+        """Tell the others on which host this process is, and where it hears who leaves the job."""
+        address = b""
+        if self.size > 1:
+            self._roster = Roster(self.size)
+            self._farewell = Farewell(self.rank, self.size, self._roster)
+            address = self._farewell.address
+        block = _INTRODUCTION.pack(host_id(), len(address)) + address + host.encode()
+        introductions = [_read(block) for block in self.gather(block, deadline)]
+        self.hosts = [(number, name) for number, name, _ in introductions]
+        if self._farewell is not None:
+            self._farewell.begin([address for _, _, address in introductions])
 
     def _keep(self, key: bytes) -> None:
         self._key = keys.KeyFile(key)
@@ -112,6 +136,18 @@ class Member:
             )
         return [block] if self._exchange is None else self._exchange.gather(block, deadline)
 
+    def follow(self, endpoint: Endpoint[Domain], peers: Sequence[Peer]) -> None:
+        """Have an endpoint know which of its peers, given by rank, have left the job."""
+        if self._roster is not None:
+            self._roster.follow(endpoint, peers)
+
+    def leave(self, *, died: bool) -> None:
+        """The process's last act: tell the others. The launcher is not told of a death, so it ends the job."""
+        if not died:
+            self.close()
+        if self._farewell is not None:
+            self._farewell.leave(died=died)
+
     def close(self) -> None:
         """Leave the job; in a forked child nothing happens."""
         if self.closed or self._process != os.getpid():
@@ -122,7 +158,11 @@ class Member:
                 part.close()
 
 
-def _host(block: bytes) -> tuple[bytes, str]:
-    """What tells a host from others, and its name; where it has no id, the name is what tells."""
-    number, name = block[:16], block[16:].decode()
-    return (number if any(number) else name.encode()), name
+def _read(block: bytes) -> tuple[bytes, str, bytes]:
+    """What tells a process's host from others, the host's name, and the process's address.
+
+    Where a host has no id, its name is what tells.
+    """
+    number, length = _INTRODUCTION.unpack_from(block)
+    address, name = block[_INTRODUCTION.size :][:length], block[_INTRODUCTION.size + length :].decode()
+    return (number if any(number) else name.encode()), name, address
