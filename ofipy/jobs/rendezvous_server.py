@@ -7,6 +7,7 @@ answers to a fence go out together, when all are here.
 
 import logging
 import threading
+from collections import deque
 from typing import Any
 
 from ofipy._base.errors import Canceled, Closed, FabricError, TimedOut
@@ -20,6 +21,8 @@ from ofipy.jobs.launcher import Deadline
 __all__ = ["Server"]
 
 _log = logging.getLogger("ofipy.job")
+
+_ROOM_SECONDS = 0.05  # until an answer that found the transmit queue full is tried again
 
 
 class Server:
@@ -47,6 +50,7 @@ class Server:
         self._arrived: dict[int, dict[str, Any]] = {}  # in this fence, by rank
         self._over: str | None = None  # why nobody is let in any more
         self._answers: list[Request] = []
+        self._unsent: deque[tuple[Peer, bytes]] = deque()  # answers that the transmit queue had no room for
         self._stopping = False
         self._room = bytearray(MESSAGE_MAX)
         self._receive = endpoint.trecv_into(self._room, tag=ASK_TAG)
@@ -64,20 +68,33 @@ class Server:
     def _serve(self) -> None:
         while not self._stopping:
             try:
-                waiting = self._over is None and (len(self._members) < self._size or self._arrived)
-                self._receive.wait(timeout=self._deadline.left() if waiting else None)
+                self._send_answers()
+                if not self._wait():
+                    continue
                 source, blob = self._receive.source, bytes(self._room[: self._receive.length])
                 self._receive = self.endpoint.trecv_into(self._room, tag=ASK_TAG)
                 if source is not None:
                     self._hear(source, blob)
-            except TimedOut:
-                self._give_up()
             except (Canceled, Closed):
                 return
             except FabricError as error:  # of one process: a message too long, an answer that cannot be sent
                 _log.info("rendezvous: %s", error)
                 if self._receive.done:
                     self._receive = self.endpoint.trecv_into(self._room, tag=ASK_TAG)
+
+    def _wait(self) -> bool:
+        """Until a message has come; False: there is something else to do first."""
+        missing = self._over is None and (len(self._members) < self._size or bool(self._arrived))
+        try:
+            if self._unsent:
+                self._receive.wait(timeout=_ROOM_SECONDS)
+            else:
+                self._receive.wait(timeout=self._deadline.left() if missing else None)
+        except TimedOut:
+            if missing and self._deadline.passed():
+                self._give_up()
+            return False
+        return True
 
     def _hear(self, source: Peer, blob: bytes) -> None:
         message = self._run.read(blob)
@@ -142,9 +159,22 @@ class Server:
         self._answer(peer, self._run.write(Kind.REFUSED, nonce, {"why": why, "text": text}))
 
     def _answer(self, peer: Peer, blob: bytes) -> None:
-        # Nobody waits here for one that takes nothing; what is over is let go at the next answer.
+        self._unsent.append((peer, blob))
+
+    def _send_answers(self) -> None:
+        """As many as there is room for: nobody waits here for a process that takes nothing."""
         self._answers = [each for each in self._answers if not each.done]
-        self._answers.append(self.endpoint.tsend(blob, peer, tag=ANSWER_TAG, room_timeout=1))
+        while self._unsent:
+            peer, blob = self._unsent[0]
+            try:
+                answer = self.endpoint.tsend(blob, peer, tag=ANSWER_TAG, room_timeout=0)
+            except TimedOut:
+                return
+            except FabricError as error:  # of one process
+                _log.info("rendezvous: %s", error)
+            else:
+                self._answers.append(answer)
+            self._unsent.popleft()
 
 
 def _rank(message: Message) -> int:

@@ -136,6 +136,23 @@ def test_who_does_not_come_is_named(join: Join) -> None:
         join(3, 4)
 
 
+def test_a_full_transmit_queue_is_not_the_end_of_the_job(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = join(0)
+    server, full = first._server.endpoint, [True] * 3
+    send = ofipy.Endpoint.tsend
+
+    def tsend(self: Any, *arguments: Any, **named: Any) -> Any:
+        if self is server and full:
+            full.pop()
+            raise ofipy.TimedOut("no room in the transmit queue")
+        return send(self, *arguments, **named)
+
+    monkeypatch.setattr(ofipy.Endpoint, "tsend", tsend)
+    members = [first, join(1)]
+    assert not full
+    assert fence_all(members)[1] == {"0": b"of 0", "1": b"of 1"}
+
+
 def test_nobody_serves(join: Join) -> None:
     started = time.monotonic()
     with pytest.raises(
