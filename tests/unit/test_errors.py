@@ -105,6 +105,8 @@ def test_pickle(kind: type[ofipy.FabricError]) -> None:
         (lib.OFP_ETRUNC, ofipy.Truncated),
         (lib.OFP_ETOOLONG, ofipy.Truncated),
         (lib.OFP_EPEERLOST, ofipy.PeerLost),
+        (lib.OFP_EPEERLEFT, ofipy.PeerLost),
+        (lib.OFP_EPEERDIED, ofipy.PeerLost),
         (lib.OFP_EFORKED, ofipy.ForkedError),
         (lib.OFP_ETHREAD, ofipy.ThreadingError),
         (lib.OFP_EADDRNOTAVAIL, ofipy.UnknownPeer),
@@ -120,6 +122,16 @@ def test_codes(code: int, kind: type[ofipy.FabricError]) -> None:
         assert error.errno == code
         assert error.message
         assert "Unknown error" not in error.message
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"), [(lib.OFP_EPEERLEFT, "left"), (lib.OFP_EPEERDIED, "died"), (lib.OFP_EPEERLOST, None)]
+)
+def test_how_a_rank_ended(code: int, reason: str | None) -> None:
+    error = failure(code)
+    assert isinstance(error, ofipy.PeerLost)
+    assert error.reason == reason
+    assert pickle.loads(pickle.dumps(error)).reason == reason
 
 
 def test_check() -> None:
