@@ -17,7 +17,11 @@ from ofipy.pingpong.sizes import default_iterations
 if TYPE_CHECKING:
     from fabtests.base.program import Program
 
-__all__ = ["COMMON", "Options", "attach_values", "make_options"]
+    Number = click.ParamType[int]
+else:
+    Number = click.ParamType  # not generic in the oldest click that pyproject.toml allows
+
+__all__ = ["COMMON", "Number", "Options", "attach_values", "make_options"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,7 +78,7 @@ def attach_values(argument: str) -> str:
     return f"{argument}={OOB_PORT}" if argument in ("-b", "-E") else argument
 
 
-class Port(click.ParamType[int]):
+class Port(Number):
     """A port, with the ``=`` that libfabric's programs want before it."""
 
     name = "port"

@@ -9,6 +9,7 @@ from typing import Any
 
 import rich_click as click
 
+from fabtests.base.options import Number
 from fabtests.perf.channel import PORT
 from fabtests.perf.kinds import Kind
 from fabtests.perf.plan import LONGEST_MESSAGE, MOST_ITERATIONS, MOST_PROCESSES, MOST_QPS, Plan
@@ -37,7 +38,7 @@ class Output:
     least_rate: float | None
 
 
-class Bytes(click.ParamType[int]):
+class Bytes(Number):
     """A size, with K or M behind it for the units of 1024."""
 
     name = "bytes"
