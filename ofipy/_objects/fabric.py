@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fabric and domain: a network, and the use of one device on it."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os
@@ -85,7 +83,7 @@ class Fabric(Resource):
         *,
         threading: Threading | Literal["safe", "completion", "domain"] = "safe",
         progress: Progress | Literal["manual", "auto"] = "manual",
-    ) -> Domain:
+    ) -> "Domain":
         """Open a domain.
 
         Parameters
@@ -169,7 +167,7 @@ class Domain(Resource):
         """Name of the provider."""
         return self._fabric.info.provider
 
-    def cq(self, *, size: int | None = None, format: str = "tagged") -> CompletionQueue[Domain]:
+    def cq(self, *, size: int | None = None, format: str = "tagged") -> "CompletionQueue[Domain]":
         """Open a completion queue.
 
         Parameters
@@ -186,7 +184,7 @@ class Domain(Resource):
         limit("size", size, of="completions")
         return CompletionQueue(self, size=size)
 
-    def av(self, *, auto_insert: bool = True) -> AddressVector[Domain]:
+    def av(self, *, auto_insert: bool = True) -> "AddressVector[Domain]":
         """Open an address vector.
 
         Parameters
@@ -196,7 +194,7 @@ class Domain(Resource):
         """
         return AddressVector(self, auto_insert=auto_insert)
 
-    def event_queue(self, *, size: int | None = None) -> EventQueue[Domain]:
+    def event_queue(self, *, size: int | None = None) -> "EventQueue[Domain]":
         """Open an event queue.
 
         Parameters
@@ -207,7 +205,7 @@ class Domain(Resource):
         """
         return EventQueue(self, size=size)
 
-    def counter(self, *, events: Literal["completions", "bytes"] = "completions") -> Counter[Domain]:
+    def counter(self, *, events: Literal["completions", "bytes"] = "completions") -> "Counter[Domain]":
         """Open a counter.
 
         Parameters
@@ -220,11 +218,11 @@ class Domain(Resource):
     def receive_context(
         self,
         *,
-        cq: CompletionQueue | None = None,
-        av: AddressVector | None = None,
+        cq: "CompletionQueue | None" = None,
+        av: "AddressVector | None" = None,
         unexpected_size: int | None = None,
         min_multi_recv: int | None = None,
-    ) -> ReceiveContext[Domain]:
+    ) -> "ReceiveContext[Domain]":
         """Open a receive context for several endpoints: ``domain.endpoint(rx=context)``.
 
         Parameters
@@ -249,8 +247,8 @@ class Domain(Resource):
         )
 
     def endpoint(
-        self, *, request: ConnectionRequest | None = None, **options: Unpack[EndpointOptions]
-    ) -> Endpoint[Domain]:
+        self, *, request: "ConnectionRequest | None" = None, **options: Unpack[EndpointOptions]
+    ) -> "Endpoint[Domain]":
         """Make an endpoint; :meth:`Endpoint.enable` opens it. Options as of :class:`Endpoint`."""
         refuse_unknown(Domain.endpoint, options, EndpointOptions)
         return Endpoint(self, request=request, **options)
@@ -259,9 +257,9 @@ class Domain(Resource):
         self,
         *,
         service: int | str | None = None,
-        eq: EventQueue | None = None,
+        eq: "EventQueue | None" = None,
         backlog: int | None = None,
-    ) -> PassiveEndpoint[Domain]:
+    ) -> "PassiveEndpoint[Domain]":
         """Open a listener for endpoints of type ``msg``; :meth:`PassiveEndpoint.listen` lets requests in.
 
         Parameters
@@ -280,11 +278,11 @@ class Domain(Resource):
 
     def register(
         self,
-        buffer: Memory,
+        buffer: "Memory",
         *,
         access: Access | str | Iterable[Access | str] = Access.LOCAL,
         key: int | None = None,
-        counters: Mapping[RegionClass, Counter] | None = None,
+        counters: "Mapping[RegionClass, Counter] | None" = None,
     ) -> Region:
         """Register memory of the program.
 
@@ -318,11 +316,11 @@ class Domain(Resource):
     def empty(
         self,
         shape: int | tuple[int, ...],
-        dtype: npt.DTypeLike = np.uint8,
+        dtype: "npt.DTypeLike" = np.uint8,
         *,
         access: Access | str | Iterable[Access | str] = Access.LOCAL,
-        counters: Mapping[RegionClass, Counter] | None = None,
-    ) -> npt.NDArray[Any]:
+        counters: "Mapping[RegionClass, Counter] | None" = None,
+    ) -> "npt.NDArray[Any]":
         """Allocate an array in memory that the provider moves best; it starts as zeros.
 
         The memory stays until the last view of the array is gone, also when the domain is closed before.
@@ -361,7 +359,7 @@ class Domain(Resource):
         )
         return np.frombuffer(memory, dtype=kind, count=count).reshape(dimensions)
 
-    def region(self, array: npt.NDArray[Any]) -> Region:
+    def region(self, array: "npt.NDArray[Any]") -> Region:
         """The region of an array of :meth:`empty`, or of a contiguous part of one.
 
         Raises
@@ -394,7 +392,7 @@ class Domain(Resource):
     def atomic_valid(
         self,
         op: AtomicOp | str,
-        dtype: Datatype | npt.DTypeLike,
+        dtype: "Datatype | npt.DTypeLike",
         *,
         kind: AtomicKind = "base",
         device: bool = False,
@@ -437,7 +435,7 @@ class Domain(Resource):
         check(result, operation="atomic_valid", provider=self.provider)
         return int(count[0])
 
-    def operations(self, count: int) -> np.ndarray[Any, np.dtype[np.void]]:
+    def operations(self, count: int) -> "np.ndarray[Any, np.dtype[np.void]]":
         """Make an array of `count` operation records in C memory, all zero, of dtype OPERATION_DTYPE."""
         return operations(count)
 

@@ -21,7 +21,7 @@ def received(ep: ofipy.Endpoint, me: ofipy.Peer) -> ofipy.Message:
     request = ep.trecv_into(into, tag=3)
     request.wait(timeout=TIMEOUT)
     out.wait(timeout=TIMEOUT)
-    return ofipy.Message(into, request.source, request.tag, request.length, request.data)
+    return ofipy.Message(into, request.source, request.tag, request.length, request.remote_data)
 
 
 def test_a_peer_is_refused_and_its_address_travels(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
