@@ -197,6 +197,13 @@ int link_endpoint_drain(struct ofp_endpoint *outer)
     return result;
 }
 
+uint64_t link_peer_unsent(const struct ofp_peer *outer)
+{
+    const struct link_way *way = link_peer_of(outer)->taken;
+
+    return way && way->base.endpoint->ops->unsent ? way->base.endpoint->ops->unsent(&way->base) : 0;
+}
+
 void link_endpoint_close(struct ofp_endpoint *outer, uint64_t deadline)
 {
     struct link_endpoint *endpoint = link_endpoint_of(outer);

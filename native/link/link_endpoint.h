@@ -7,6 +7,7 @@
 
 int link_endpoint_open(struct ofp_endpoint *outer, const char *service, char *text, size_t text_size);
 int link_endpoint_drain(struct ofp_endpoint *outer);
+uint64_t link_peer_unsent(const struct ofp_peer *outer);
 void link_endpoint_close(struct ofp_endpoint *outer, uint64_t deadline);
 int link_endpoint_name(struct ofp_endpoint *outer, void *address, size_t *length);
 int link_post(struct ofp_endpoint *outer, struct ofp_peer *peer, const struct ofp_transfer *transfer);

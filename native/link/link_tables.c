@@ -26,6 +26,7 @@ static const struct ofp_endpoint_ops common_ops = {
     .peer_size = sizeof(struct link_peer),
     .open = link_endpoint_open,
     .drain = link_endpoint_drain,
+    .unsent = link_peer_unsent,
     .close = link_endpoint_close,
     .name = link_endpoint_name,
     .connect = link_peer_connect,

@@ -365,6 +365,36 @@ int ofp_endpoint_open(struct ofp_domain *domain, const struct ofp_endpoint_attr 
 int ofp_endpoint_close(struct ofp_endpoint *endpoint, int64_t timeout);
 int ofp_endpoint_retire(struct ofp_endpoint *endpoint, int64_t timeout);
 void ofp_endpoint_free(struct ofp_endpoint *endpoint);
+
+/*
+ * Linger: before an endpoint is closed, let what was posted leave. An operation has left when a live peer that keeps its endpoint
+ * open receives it without this process. The caller makes progress, calls ofp_endpoint_linger until it answers 0 or time is over,
+ * then ofp_endpoint_drain likewise, then ofp_endpoint_retire, which ends the rest as ECANCELED, then ofp_endpoint_unsent. Several
+ * endpoints do so side by side. docs/explanation/linger.md
+ */
+/*
+ * Operations are refused with ECANCELED from now on. 1: sends, writes or atomics to peers that are up or connecting are here
+ * still, or deferred ones that are due; 0: none is.
+ */
+int ofp_endpoint_linger(struct ofp_endpoint *endpoint);
+/* Empty the transport's own queues and take leave of the peers. 1: not done yet; 0: done. */
+int ofp_endpoint_drain(struct ofp_endpoint *endpoint);
+
+/* Sends, writes and atomics that have not left. */
+struct ofp_unsent {
+    uint64_t count;
+    uint64_t operations; /* a bit 1 << enum ofp_operation_code for each kind among them */
+    uint64_t
+        peers; /* that ofp_endpoint_unsent_peer names; of an endpoint that is not retired those of failed operations */
+};
+/*
+ * Those that failed since ofp_endpoint_linger, and those that are here now; after ofp_endpoint_retire all that it ended. -ENOLCK:
+ * another thread is in the domain; this call never waits.
+ */
+int ofp_endpoint_unsent(struct ofp_endpoint *endpoint, struct ofp_unsent *unsent);
+/* Address of a peer of theirs, from number 0 on; *length in: room, out: size. After ofp_endpoint_retire. */
+int ofp_endpoint_unsent_peer(const struct ofp_endpoint *endpoint, uint64_t number, void *address, size_t *length);
+
 int ofp_endpoint_address(struct ofp_endpoint *endpoint, void *address, size_t *length);
 /* The addresses beside that one where it is reached as well, from number 0 on. -ENOENT: there are no more. */
 int ofp_endpoint_address_also(struct ofp_endpoint *endpoint, uint32_t number, void *address, size_t *length);

@@ -212,6 +212,11 @@ struct ofp_endpoint_ops {
      * it: peer->address is that one now.
      */
     void (*peer_readdressed)(struct ofp_peer *peer);
+    /*
+     * Optional; default: none. Of the operations to this peer that were completed, how many are in a queue of the provider's own
+     * still, or in a socket that closing it would reset. Asked before `close`, if `drain` could not end in time.
+     */
+    uint64_t (*unsent)(const struct ofp_peer *peer);
 };
 
 /*

@@ -58,6 +58,8 @@ static const struct ofp_param core_params[] = {
      0, 0},
     {"CONNECT_TIMEOUT", OFP_PARAM_INT, "10",
      "Seconds for which a peer that is not there yet is asked, and until one must have answered", 1, DAY_S},
+    {"LINGER", OFP_PARAM_INT, "10",
+     "Seconds for which closing lets leave what was posted; 0: drop it at once, and say nothing", 0, DAY_S},
     {"SPIN_TIME", OFP_PARAM_INT, "20", "Microseconds that a wait polls before it sleeps; 0: sleep at once", 0,
      SECOND_US},
     {"TX_QUEUE", OFP_PARAM_SIZE, "4096", "Operations in flight before a post is told to try again", 1, OFP_COUNT_MAX},

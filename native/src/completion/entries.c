@@ -11,7 +11,7 @@ static void stop_each(const struct ofp_list *endpoints, bool stop)
     for (const struct ofp_list *node = endpoints->next; node != endpoints; node = node->next) {
         struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
 
-        endpoint->stopped = stop || endpoint->closing;
+        endpoint->stopped = stop || endpoint->refuses;
     }
 }
 

@@ -12,6 +12,14 @@ struct ofpi_hooks;
 struct ofpi_peer;
 struct ofpi_follower;
 
+/* What an endpoint that takes no more posts could not send; peer/unsent.h. */
+struct ofpi_unsent {
+    uint64_t count;
+    uint64_t operations;            /* a bit 1 << enum ofp_operation_code for each kind among them */
+    struct ofpi_unsent_peer *peers; /* owned */
+    uint32_t peer_count, peer_capacity;
+};
+
 struct ofpi_endpoint {
     struct ofp_endpoint base; /* first: the provider's view */
     struct ofp_info info;     /* base.info */
@@ -43,18 +51,21 @@ struct ofpi_endpoint {
     uint64_t backlog_count;
     uint32_t selective_completion; /* OFP_SELECTIVE_… */
     bool remote_events;            /* what peers read and write here enters rx_cq, also without data */
-    bool closing;                  /* what ends from now on is cancelled; posts that wait for room give up */
-    bool stopped;                  /* posts are looked at: it is closing, or there is no memory for their completions */
-    uint32_t waiting_for_room;     /* threads that do */
-    bool ending;                   /* type MSG: ofp_shutdown waits until the backlog is empty */
-    bool held_back;                /* the last post said that more would follow */
-    bool work_is_stuck;            /* due work waits for room in the transmit queue; valid within ofpi_works_start */
-    bool counted;                  /* one of `counters` is there; counter.c */
+    bool refuses;  /* no operation is taken any more, and those that wait for room give up: it lingers, or it closes */
+    bool closing;  /* what ends from now on is cancelled; `refuses` is set too */
+    bool draining; /* closing, and ofp_endpoint_retire is still to be called */
+    bool stopped;  /* posts are looked at: it refuses them, or there is no memory for their completions */
+    uint32_t waiting_for_room; /* threads that wait for room in the transmit queue */
+    bool ending;               /* type MSG: ofp_shutdown waits until the backlog is empty */
+    bool held_back;            /* the last post said that more would follow */
+    bool work_is_stuck;        /* due work waits for room in the transmit queue; valid within ofpi_works_start */
+    bool counted;              /* one of `counters` is there; counter.c */
     struct ofp_counter *counters[OFP_COUNTER_CLASSES];
     struct ofp_eq *eq;                  /* may be NULL */
     struct ofpi_connection *connection; /* type MSG, owned; NULL otherwise */
     struct ofpi_follower *follower;     /* owned; NULL: it follows no roster */
     struct ofp_endpoint_statistics statistics;
+    struct ofpi_unsent unsent; /* freed with the endpoint: it is read after retiring */
 };
 
 /* As ofpi_domain_enter; -ECANCELED also when the endpoint is closing. */

@@ -27,6 +27,7 @@ struct ofpi_peer {
     bool named;                /* a receive has named it, and may be posted still */
     bool gone; /* its process is known dead or replaced, it has not come up since, nor was its address inserted again */
     bool removed; /* its address left the vector */
+    bool unsent;  /* endpoint->unsent names it */
     /* Of a job's rank; roster.c. */
     bool member;                  /* a roster tells when its process ends */
     bool awaits_news;             /* receives that name it end once the roster has told how it ended */

@@ -60,5 +60,5 @@ void ofpi_alias_retire(struct ofpi_endpoint *alias)
 {
     alias->behind->aliases--;
     alias->behind = alias;
-    alias->closing = alias->stopped = true;
+    alias->refuses = alias->closing = alias->stopped = true;
 }

@@ -32,6 +32,7 @@
 #include "peer/peer_find.h"
 #include "peer/peer_state.h"
 #include "peer/roster.h"
+#include "peer/unsent.h"
 #include "progress/progress.h"
 #include "progress/wait.h"
 #include "provider/provider_tables.h"
@@ -220,9 +221,13 @@ static void drain(struct ofpi_endpoint *endpoint, uint64_t deadline)
 
     if (!endpoint->base.ops->drain)
         return;
-    while (endpoint->base.ops->drain(&endpoint->base) == -EAGAIN && ofpi_now() < deadline) {
+    while (endpoint->base.ops->drain(&endpoint->base) == -EAGAIN) {
         struct pollfd entry = {.fd = domain->reactor.epoll_fd, .events = POLLIN};
 
+        if (ofpi_now() >= deadline) {
+            ofpi_unsent_note_transport(endpoint);
+            return;
+        }
         ofpi_progress(domain, true);
         ofpi_domain_leave(domain);
         poll(&entry, 1, 1);
@@ -235,10 +240,14 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofpi_domain *domain = endpoint->domain;
     uint64_t deadline = timeout < 0 ? UINT64_MAX : ofpi_now() + (uint64_t)timeout;
-    int result = ofpi_endpoint_enter(endpoint);
+    int result = ofpi_domain_enter(domain);
 
     if (result)
         return result;
+    if (endpoint->closing && !endpoint->draining) {
+        ofpi_domain_refuse(domain);
+        return -ECANCELED;
+    }
     if (ofpi_endpoint_is_alias(endpoint) || endpoint->aliases) {
         result = endpoint->aliases ? -EBUSY : 0;
         if (!result)
@@ -246,7 +255,8 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
         ofpi_domain_leave(domain);
         return result;
     }
-    endpoint->closing = endpoint->stopped = true;
+    endpoint->refuses = endpoint->closing = endpoint->stopped = true;
+    endpoint->draining = false;
     /* Nobody may come back from a wait for room into what is taken apart below. */
     ofpi_wait_for_leavers(domain, &endpoint->waiting_for_room);
     drain(endpoint, deadline);
@@ -276,8 +286,10 @@ void ofp_endpoint_free(struct ofp_endpoint *handle)
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
 
     /* Apart from the end: threads on their way in still look here whether it is closing. */
-    if (endpoint->closing)
-        free(endpoint);
+    if (!endpoint->closing)
+        return;
+    free(endpoint->unsent.peers);
+    free(endpoint);
 }
 
 int ofp_endpoint_close(struct ofp_endpoint *endpoint, int64_t timeout)

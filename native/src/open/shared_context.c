@@ -104,7 +104,7 @@ int ofp_receive_context_retire(struct ofp_endpoint *handle)
         ofpi_domain_leave(domain);
         return -EBUSY;
     }
-    context->closing = true;
+    context->refuses = context->closing = context->stopped = true;
     ofp_list_remove(&context->node);
     domain->endpoint_count--;
     ofpi_receive_context_drain(context->receive_context, handle, ECANCELED);

@@ -18,6 +18,7 @@
 #include "operation/post.h"
 #include "operation/resolve.h"
 #include "peer/pending.h"
+#include "peer/unsent.h"
 #include "progress/flush.h"
 #include "progress/progress.h"
 
@@ -75,12 +76,35 @@ static void work_end(struct ofpi_domain *domain, struct ofpi_work *work, int err
 
 static bool has_begun(const struct ofpi_work *work) { return !ofp_list_linked(&work->threshold.node); }
 
+/* The next of an endpoint's operations that are due, behind `node`. NULL: there is no more. */
+static const struct ofpi_work *next_due(const struct ofpi_endpoint *endpoint, const struct ofp_list *node)
+{
+    const struct ofp_list *due = &endpoint->domain->due;
+
+    for (node = node->next; node != due; node = node->next) {
+        const struct ofpi_work *work = OFP_CONTAINER_OF(node, const struct ofpi_work, threshold.node);
+
+        if (work->endpoint == endpoint && work->kind == OFP_WORK_OPERATION)
+            return work;
+    }
+    return NULL;
+}
+
+void ofpi_works_count_due(const struct ofpi_endpoint *endpoint, struct ofpi_unsent *unsent)
+{
+    const struct ofpi_work *work = next_due(endpoint, &endpoint->domain->due);
+
+    for (; work; work = next_due(endpoint, &work->threshold.node))
+        ofpi_unsent_count(unsent, &work->operation);
+}
+
 void ofpi_works_leave_endpoint(struct ofpi_endpoint *endpoint)
 {
     struct ofpi_domain *domain = endpoint->domain;
     struct ofpi_work *work;
     uint32_t cursor = 0;
 
+    ofpi_works_count_due(endpoint, &endpoint->unsent);
     while ((work = ofpi_pool_next(&domain->works, &cursor)))
         if (work->endpoint == endpoint && !has_begun(work))
             work_end(domain, work, ECANCELED);
@@ -176,7 +200,7 @@ static int work_start(struct ofpi_domain *domain, struct ofpi_work *work)
         return 0;
     }
     op = own_record(work);
-    result = ofpi_endpoint_post(work->endpoint, &op);
+    result = ofpi_endpoint_post_due(work->endpoint, &op);
     if (result && result != -EAGAIN)
         work_end(domain, work, -result);
     return result == -EAGAIN ? result : 0;

@@ -27,6 +27,8 @@ struct ofpi_work {
 
 /* Start what is due, never from within a provider's callback; returns how many. */
 int ofpi_works_start(struct ofpi_domain *domain);
+/* Those operations of an endpoint whose threshold is reached and that have not begun. */
+void ofpi_works_count_due(const struct ofpi_endpoint *endpoint, struct ofpi_unsent *unsent);
 /* What has not begun ends as cancelled: an endpoint's, or what needs a counter. */
 void ofpi_works_leave_endpoint(struct ofpi_endpoint *endpoint);
 void ofpi_works_leave_counter(struct ofp_counter *counter);

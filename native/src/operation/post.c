@@ -62,18 +62,33 @@ static inline __attribute__((always_inline)) int start(struct ofpi_endpoint *end
 
 int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op) { return start(endpoint, op); }
 
+static inline __attribute__((always_inline)) int start_or_ask_hooks(struct ofpi_endpoint *endpoint,
+                                                                    const struct ofp_operation *op)
+{
+    if (__builtin_expect(endpoint->hooks != NULL, 0))
+        return endpoint->domain->upper->hooks_post(endpoint, op);
+    return start(endpoint, op);
+}
+
 int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
-    /* Looked at here: ofp_post enters the domain alone, and deferred work comes by too. */
+    /* Here, since ofp_post enters the domain alone. */
     if (__builtin_expect(endpoint->stopped, 0)) {
-        int result = endpoint->closing ? -ECANCELED : ofpi_entries_resume(endpoint->domain);
+        int result = endpoint->refuses ? -ECANCELED : ofpi_entries_resume(endpoint->domain);
 
         if (result)
             return result;
     }
-    if (__builtin_expect(endpoint->hooks != NULL, 0))
-        return endpoint->domain->upper->hooks_post(endpoint, op);
-    return start(endpoint, op);
+    return start_or_ask_hooks(endpoint, op);
+}
+
+int ofpi_endpoint_post_due(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    int result = 0;
+
+    if (endpoint->stopped)
+        result = endpoint->closing ? -ECANCELED : ofpi_entries_resume(endpoint->domain);
+    return result ? result : start_or_ask_hooks(endpoint, op);
 }
 
 int64_t ofp_post(struct ofp_endpoint *base, const struct ofp_operation *operations, uint64_t count)

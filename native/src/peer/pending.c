@@ -18,6 +18,7 @@
 #include "ofipy/ofp.h"
 #include "peer/backlog.h"
 #include "peer/bounce.h"
+#include "peer/unsent.h"
 
 /*
  * The payload of an inject belongs to the caller again when its post returns. Of one that is too long for the transport's
@@ -315,10 +316,14 @@ void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_er
     struct ofpi_pending *pending = (struct ofpi_pending *)base;
 
     OFPI_CHECK(ofpi_domain_is_held(pending->endpoint->domain) && error >= 0);
-    /* Cancelled for the core, not for its owner: it is posted again, and meets the message that was given back. */
-    if (__builtin_expect(pending->recalled, 0) && error == ECANCELED && !pending->endpoint->closing) {
-        pending->endpoint->domain->upper->receive_recalled(pending);
-        return;
+    if (__builtin_expect(error != 0, 0)) {
+        /* Cancelled for the core, not for its owner: it is posted again, and meets the message that was given back. */
+        if (pending->recalled && error == ECANCELED && !pending->endpoint->closing) {
+            pending->endpoint->domain->upper->receive_recalled(pending);
+            return;
+        }
+        if (pending->endpoint->refuses)
+            ofpi_unsent_note(pending->endpoint, pending->peer, &base->operation);
     }
     ofpi_transfer_end(pending->endpoint, &base->transfer, error, provider_error);
     ofpi_pending_free(pending);

@@ -25,7 +25,7 @@ static bool has_room(const void *argument)
     const struct ofpi_endpoint *endpoint = argument;
 
     /* Closing an endpoint waits until nobody waits for room in it. */
-    return endpoint->in_flight < endpoint->tx_size || endpoint->closing;
+    return endpoint->in_flight < endpoint->tx_size || endpoint->refuses;
 }
 
 static int post_with_room(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, int64_t timeout)
@@ -40,7 +40,7 @@ static int post_with_room(struct ofpi_endpoint *endpoint, const struct ofp_opera
         endpoint->waiting_for_room--;
         if (result <= 0)
             return result ? result : -EAGAIN;
-        if (endpoint->closing)
+        if (endpoint->refuses)
             return -ECANCELED;
         result = ofpi_endpoint_post(endpoint, op);
     }

@@ -208,6 +208,18 @@ int tcp_endpoint_drain(struct ofp_endpoint *base)
     return left ? 0 : -EAGAIN;
 }
 
+uint64_t tcp_peer_unsent(const struct ofp_peer *peer)
+{
+    const struct tcp_connection *connection = tcp_peer_of(peer)->connection;
+    uint64_t count = connection ? tcp_queue_completed(connection) : 0;
+
+    /* Nobody knows how many operations the bytes are that the kernel still has; they are one at least. */
+    if (connection && ofp_list_empty(&connection->out) && connection->state == TCP_UP && !connection->hangup &&
+        connection->stream.ops->pending(&connection->stream) != 0)
+        count++;
+    return count;
+}
+
 void tcp_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);

@@ -26,7 +26,7 @@ static struct tcp_item *chunk_take(struct tcp_domain *domain)
     domain->chunk_count -= node != NULL;
     if (chunk) {
         chunk->kind = TCP_ITEM_BYTES;
-        chunk->begin = chunk->end = 0;
+        chunk->begin = chunk->end = chunk->completed = 0;
     }
     return chunk;
 }
@@ -69,6 +69,18 @@ void tcp_queue_drop(struct tcp_connection *connection)
 {
     while (!ofp_list_empty(&connection->out))
         item_free(connection, OFP_CONTAINER_OF(connection->out.next, struct tcp_item, node));
+}
+
+uint64_t tcp_queue_completed(const struct tcp_connection *connection)
+{
+    uint64_t count = 0;
+
+    for (const struct ofp_list *node = connection->out.next; node != &connection->out; node = node->next) {
+        const struct tcp_item *item = OFP_CONTAINER_OF(node, const struct tcp_item, node);
+
+        count += item->kind == TCP_ITEM_BYTES ? item->completed : 0;
+    }
+    return count;
 }
 
 bool tcp_queue_is_own(const struct tcp_connection *connection)

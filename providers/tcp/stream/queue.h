@@ -10,6 +10,7 @@ struct tcp_item {
     struct ofp_list node;
     enum tcp_item_kind kind;
     uint32_t begin, end; /* bytes: what is left of them */
+    uint32_t completed;  /* bytes: operations that end in them and were completed when they were copied */
     uint64_t offset;     /* the others: bytes that are written */
     union {
         struct ofp_pending *pending;   /* finished when they are */
@@ -27,6 +28,13 @@ bool tcp_queue_accesses(struct tcp_connection *connection, struct tcp_accesses *
 /* Write as much as the socket takes. */
 void tcp_queue_flush(struct tcp_connection *connection);
 void tcp_queue_drop(struct tcp_connection *connection);
+/* Operations that were completed and whose bytes are still queued. */
+uint64_t tcp_queue_completed(const struct tcp_connection *connection);
+/* Note that the bytes at the end of the queue are all of an operation that is completed now. */
+static inline void tcp_queue_note_completed(struct tcp_connection *connection)
+{
+    OFP_CONTAINER_OF(connection->out.previous, struct tcp_item, node)->completed++;
+}
 /* Whether what is queued can leave after its operations have ended. */
 bool tcp_queue_is_own(const struct tcp_connection *connection);
 /* The peer reads so little of what it asks for that it may not ask for more. */

@@ -102,6 +102,8 @@ static __attribute__((noinline)) int queue_rest(struct tcp_connection *connectio
         good = tcp_queue_transfer(connection, pending, offset);
     if (!good)
         goto doomed;
+    if (copy && !(pending && tcp_pending_of(pending)->unacked))
+        tcp_queue_note_completed(connection);
     if (copy && held && !tcp_pending_of(pending)->unacked)
         ofp_list_append(&connection->held, &tcp_pending_of(pending)->node);
     else if (copy && pending)
