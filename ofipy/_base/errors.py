@@ -26,6 +26,7 @@ __all__ = [
     "NoMemory",
     "NoMessage",
     "NotConnected",
+    "NotSent",
     "NotSupported",
     "PeerLost",
     "ProviderUnavailable",
@@ -237,6 +238,26 @@ class PeerLost(FabricError, ConnectionResetError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return *super().__reduce__(), {"reason": self.reason}
+
+
+class NotSent(FabricError):
+    """An endpoint was closed before everything that was posted had left; whoever waits for requests does not meet it.
+
+    Sends, injects, writes and atomics count. Everything is closed all the same.
+    """
+
+    default_errno = codes.ECOMM
+
+    count: int = 0
+    """Operations that had not left."""
+    operations: tuple[str, ...] = ()
+    """What they were, each once, such as ``tsend``."""
+    peers: tuple[str, ...] = ()
+    """Addresses of the peers that they were for, as URIs, each once."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = ("count", "operations", "peers")
+        return *super().__reduce__(), {name: getattr(self, name) for name in names}
 
 
 class Unreachable(FabricError, ConnectionError):

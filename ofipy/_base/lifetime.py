@@ -8,29 +8,29 @@ children's handles strongly; an object holds its own handle and its parent objec
 weakly, only to tell it that it is closed.
 
 Closing may take seconds, when a peer takes nothing. So each tree, that of a fabric, has a lock of its own, and a
-finaliser never waits for one: it runs in any thread, inside whatever that does.
+finaliser never waits for one: it runs in any thread, inside whatever that does. Before a program's own close takes that
+lock it lingers (:class:`Parting`), so that what was posted leaves.
 """
 
-import atexit
 import os
 import sys
 import threading
+import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
-from ofipy._base.binding import drain_log
-from ofipy._base.errors import Canceled, Closed, FabricError, ForkedError, InvalidArgument
+from ofipy._base import ending
+from ofipy._base.binding import drain_log, logger
+from ofipy._base.errors import Canceled, Closed, FabricError, ForkedError, InvalidArgument, NotSent
+from ofipy._base.linger import CLOSE_TIMEOUT, Departure, Parting, warn_not_sent
+from ofipy._base.opening import Opening
 
 __all__ = ["CLOSE_TIMEOUT", "Handle", "Opening", "ProcessBound", "Resource", "call_before_exit_close"]
-
-# Seconds that closing an endpoint may take to finish what the transport has begun.
-CLOSE_TIMEOUT = 2.0
-
 
 _roots: "dict[int, Handle]" = {}  # open handles without a parent, in the order opened
 
@@ -77,36 +77,6 @@ class _Closing(threading.local):
 _closing = _Closing()
 
 
-class Opening:
-    """The time between a C object's opening and its :class:`Handle`: Ctrl-C in between leaves nothing that nobody owns.
-
-    Parameters
-    ----------
-    find : callable
-        What C has opened, or something false before it has.
-    close : callable
-        Called with that when an exception comes up before a handle owns it.
-    """
-
-    __slots__ = ("close", "find", "owned")
-
-    def __init__(self, find: Callable[[], Any], close: Callable[[Any], object]) -> None:
-        self.find = find
-        self.close = close
-        self.owned = False  # set right behind what makes the handle known, with no call in between
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None and not self.owned:
-            opened = self.find()
-            if opened:
-                self.close(opened)
-
-
 class Handle:
     """A C object that has to be closed once, after its children.
 
@@ -124,12 +94,17 @@ class Handle:
         Close it after those of its parent's children that are not so, since they use it.
     opening : Opening, optional
         Told when this owns the object.
+    departure : Departure, optional
+        Of an endpoint, which lingers.
+    progress : callable, optional
+        Of a domain: called with the pointer, it moves messages; positive: something happened.
     """
 
     __slots__ = (
         "__weakref__",
         "children",
         "close_pointer",
+        "departure",
         "interrupted",
         "kind",
         "last",
@@ -137,6 +112,7 @@ class Handle:
         "parents",
         "pid",
         "pointer",
+        "progress",
         "shell",
         "tree",
     )
@@ -150,8 +126,12 @@ class Handle:
         *,
         last: bool = False,
         opening: Opening | None = None,
+        departure: Departure | None = None,
+        progress: Callable[[Any], int] | None = None,
     ) -> None:
         self.pointer = pointer
+        self.departure = departure
+        self.progress = progress
         # Other threads may be on their way into a call with the pointer when it is closed. They hold the object that
         # holds this, and the memory that C needs to say that it is closed goes with it.
         self.shell = pointer
@@ -172,7 +152,7 @@ class Handle:
         for parent in parents[1:]:
             parent.children[number] = self
         if not parents:
-            _watch_exit()
+            ending.watch(_close_all)
             _roots[id(self)] = self
 
     @property
@@ -211,9 +191,20 @@ class Handle:
         tree.close_late()
 
     def close_soon(self) -> None:
-        """Close it without waiting for other threads: one that closes something in the tree does it, else this one."""
+        """Close it without waiting, for finalisers: whoever closes something of the tree does it, else this thread."""
+        for departure in self.departures():
+            departure.patience = 0.0
         self.tree.late.append(self)
         self.tree.close_late()
+
+    def departures(self) -> list[Departure]:
+        """Those of the open endpoints that close with it, each once; none of a forked child's parent."""
+        if self.pointer is None or self.is_forked:
+            return []
+        found = {} if self.departure is None else {id(self.departure): self.departure}
+        for child in list(self.children.values()):
+            found |= {id(each): each for each in child.departures()}
+        return list(found.values())
 
     def _close(self) -> None:
         # Held until the end: an owner that goes in the middle would close this a second time.
@@ -258,30 +249,63 @@ class Handle:
         _roots.pop(id(self), None)
 
 
-_exit_is_watched = False
-_before_close: list[Callable[[], None]] = []
+def _part(handles: list[Handle], linger: float | None, *, holds_up: bool = True) -> Parting:
+    return Parting(handles, linger, _progress_all, holds_up=holds_up)
+
+
+def _progress_all() -> bool:
+    """Move messages in every domain of the process that this thread may enter; whether anything happened."""
+    moved = False
+    for root in list(_roots.values()):
+        for handle in list(root.children.values()):
+            pointer = handle.pointer  # once: another thread may close it between two looks
+            if handle.progress is not None and pointer is not None and not handle.is_forked:
+                moved |= handle.progress(pointer) > 0
+    return moved
+
+
+# ------------------------------------------------------------------------------------------ the interpreter's end
+
+_ended = 0  # the process whose objects were closed at its end
+_before_exit_close: list[Callable[[], None]] = []
 
 
 def call_before_exit_close(function: Callable[[], None]) -> None:
-    """Have a function called at the end of the interpreter, before what is open is closed; the newest first."""
-    _watch_exit()
-    _before_close.append(function)
+    """Have a function called at the interpreter's end: what was posted has left, and nothing is closed yet.
 
-
-def _watch_exit() -> None:
-    global _exit_is_watched
-    if not _exit_is_watched:
-        atexit.register(_close_all)
-        _exit_is_watched = True
+    The newest is called first. What one raises is logged.
+    """
+    _before_exit_close.append(function)
 
 
 def _close_all() -> None:
-    while _before_close:
-        _before_close.pop()()
-    if threading.active_count() > 1:
-        # Daemon threads may be on their way into a call, with the pointers that would be freed here. What they leave
-        # behind has no name anywhere: it goes with the process.
+    """Let leave what was posted, call who wants to be called, close everything."""
+    global _ended
+    if _ended == os.getpid():
         return
+    _ended = os.getpid()
+    parting = _part([each for each in reversed(list(_roots.values())) if not each.is_forked], None)
+    interrupted: BaseException | None = None
+    try:
+        for pause in parting.rounds():
+            time.sleep(pause)
+    except KeyboardInterrupt as error:
+        interrupted = error
+    for function in reversed(_before_exit_close):
+        try:
+            function()
+        except Exception:
+            logger().exception("%r failed at the interpreter's end", function)
+    # Daemon threads may be on their way into a call, with the pointers that would be freed here. What they leave behind
+    # has no name anywhere: it goes with the process.
+    if not ending.other_threads_run():
+        _close_roots()
+    parting.warn()
+    if interrupted is not None:
+        raise interrupted
+
+
+def _close_roots() -> None:
     for handle in reversed(list(_roots.values())):
         try:
             handle.close()
@@ -304,6 +328,28 @@ class ProcessBound:
             operation="pickle",
             remedy=self._instead,
         )
+
+
+@contextmanager
+def _telling(on_its_way: BaseException | None) -> Iterator[None]:
+    """Around the close at the end of a block: an exception on its way out of the block goes on in place of another."""
+    try:
+        yield
+    except NotSent as error:
+        if on_its_way is None:
+            raise
+        warn_not_sent(error)
+    except FabricError:
+        if on_its_way is None:
+            raise
+        # The exception on its way is the cause worth seeing.
+
+
+def _unsent_below(handle: Handle) -> str:
+    """For the warning of a finaliser: how much is lost by it."""
+    records = [each.unsent() for each in handle.departures()]
+    count = sum(record.count for record in records if record is not None)
+    return f": {count} operation{'s' if count != 1 else ''} had not left" if count else ""
 
 
 class Resource(ProcessBound):
@@ -330,17 +376,66 @@ class Resource(ProcessBound):
         """Whether :meth:`close` was called, or a parent closed."""
         return not self._core.is_open
 
-    def close(self) -> None:
+    def _handles(self) -> list[Handle]:
+        """What :meth:`close` closes, in this order."""
+        return [self._core]
+
+    def close(self, *, linger: float | None = None) -> None:
         """Close it, and before it what was opened from it, newest first. A second call does nothing.
 
-        Operations in flight end as cancelled. In a forked child nothing happens: the object is the parent's.
+        Sends, injects, writes and atomics that were posted leave first, to peers that are up or connecting. What has
+        not left in time ends as cancelled, as do receives. In a thread with a running event loop nothing is waited
+        for: use :meth:`aclose`. In a forked child nothing happens: the object is the parent's.
+
+        Parameters
+        ----------
+        linger : float, optional
+            Seconds that it may take, for all endpoints together; 0: drop at once what has not left, and say nothing.
+            Default: ``OFIPY_LINGER``, 10.
 
         Raises
         ------
+        NotSent
+            After everything was closed: what was posted and had not left.
+        InvalidArgument
+            When `linger` is negative or not a number.
         FabricError
             When C refuses, such as :class:`~ofipy.ThreadingError` from a thread that is not the domain's.
         """
-        self._core.close()
+        parting = _part(self._handles(), linger)
+        try:
+            for pause in parting.rounds():
+                time.sleep(pause)
+        except BaseException:
+            # Ctrl-C ends the wait.
+            parting.give_up()
+            raise
+        parting.finish()
+        drain_log()
+
+    async def aclose(self, *, linger: float | None = None) -> None:
+        """Close it as :meth:`close` does, without holding up the event loop. Cancelling this ends the wait.
+
+        Parameters
+        ----------
+        linger : float, optional
+            Seconds, as of :meth:`close`.
+
+        Raises
+        ------
+        NotSent, InvalidArgument, FabricError
+            As :meth:`close`.
+        """
+        import asyncio
+
+        parting = _part(self._handles(), linger, holds_up=False)
+        try:
+            for pause in parting.rounds():
+                await asyncio.sleep(pause)
+        except BaseException:
+            parting.give_up()
+            raise
+        parting.finish()
         drain_log()
 
     def _pointer(self, operation: str) -> Any:
@@ -369,12 +464,17 @@ class Resource(ProcessBound):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
+        with _telling(error):
             self.close()
-        except FabricError:
-            if error is None:
-                raise
-            # The exception on its way is the cause worth seeing.
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _telling(error):
+            await self.aclose()
 
     def __del__(self) -> None:
         core: Handle | None = getattr(self, "_core", None)
@@ -385,7 +485,10 @@ class Resource(ProcessBound):
             try:
                 if self._warns:
                     warnings.warn(
-                        f"unclosed {core.kind} {self!r}", ResourceWarning, source=self, stacklevel=2
+                        f"unclosed {core.kind} {self!r}{_unsent_below(core)}",
+                        ResourceWarning,
+                        source=self,
+                        stacklevel=2,
                     )
             finally:
                 core.close_soon()

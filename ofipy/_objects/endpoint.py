@@ -12,7 +12,8 @@ import numpy as np
 from ofipy._base.binding import Text, check, drain_log, ffi, lib
 from ofipy._base.errors import InvalidArgument, NotSupported
 from ofipy._base.flags import Access, Flag, complete_flags, parse_flags
-from ofipy._base.lifetime import CLOSE_TIMEOUT, Handle, Opening, Resource
+from ofipy._base.lifetime import Handle, Opening, Resource
+from ofipy._base.linger import Departure
 from ofipy._completion.counter import Counter, CounterClass, RegionClass
 from ofipy._completion.cq import CompletionQueue
 from ofipy._completion.eq import EventQueue
@@ -214,13 +215,18 @@ class Endpoint(Child[P]):
             if opened == -codes.ENOENT and attributes.request is not None:
                 raise connection.answered("enable", provider)
             check(opened, text=text, operation="open an endpoint", provider=provider)
-
-            def close(pointer: Any) -> None:
-                result = lib.ofp_endpoint_retire(pointer, int(CLOSE_TIMEOUT * 1e9))
-                check(result, operation="close an endpoint", provider=provider)
-
             self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
-            self._own(Handle(self._handle, close, attributes.parents(), "endpoint", opening=opening))
+            departure = Departure(self._handle, provider, lambda raw: str(Address.named(provider, raw)))
+            self._own(
+                Handle(
+                    self._handle,
+                    departure.close,
+                    attributes.parents(),
+                    "endpoint",
+                    opening=opening,
+                    departure=departure,
+                )
+            )
         self._poster = make_poster(self._handle, domain, self._peers.vector)
         number = lib.ofp_endpoint_id(self._handle)
         attributes.cq._endpoints[number] = attributes.send_cq._endpoints[number] = self
@@ -381,16 +387,10 @@ class Endpoint(Child[P]):
         """Whether it was closed, itself or with a parent."""
         return self._is_enabled and not self._core.is_open
 
-    def close(self) -> None:
-        """Close it; operations in flight end as cancelled. A second call does nothing.
-
-        An endpoint of :func:`ofipy.open` closes its queue, address vector, domain and fabric too. In a forked
-        child nothing happens: the endpoint is the parent's.
-        """
-        if self._is_enabled:
-            super().close()
-        if self._owned is not None:
-            self._owned.close()
+    def _handles(self) -> list[Handle]:
+        # An endpoint of ofipy.open() closes its queue, address vector, domain and fabric too.
+        own = [self._core] if self._is_enabled else []
+        return own + (self._owned._handles() if self._owned is not None else [])
 
     def _closed(self) -> None:
         self._handle = None
@@ -421,7 +421,7 @@ class EndpointAlias(Endpoint[P]):
 
     A record's own completion level wins over the default of either. In all else it is the endpoint: its queue, peers,
     memory, address and statistics, and options other than ``tx_flags`` and ``rx_flags``. It ends with the endpoint, or
-    before it.
+    before it; closing it leaves the endpoint, and what was started through it, as they are.
     """
 
     __slots__ = ("_endpoint",)
@@ -482,10 +482,6 @@ class EndpointAlias(Endpoint[P]):
         """As :meth:`Endpoint.post`, with the flags of the alias."""
         self._pointer("post")
         return super().post(operations, after=after)
-
-    def close(self) -> None:
-        """Close the alias, not its endpoint; what was started through it goes on. A second call does nothing."""
-        Resource.close(self)
 
     def _closed(self) -> None:
         self._handle = None

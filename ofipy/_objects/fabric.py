@@ -150,7 +150,16 @@ class Domain(Resource):
             found = from_record(lib.ofp_domain_info(pointer)[0])
             self._info = info if found._record == info._record else found
             self._memory = DomainMemory(pointer, info.provider)
-            self._own(Handle(pointer, self._memory.close_domain, (fabric._core,), "domain", opening=opening))
+            self._own(
+                Handle(
+                    pointer,
+                    self._memory.close_domain,
+                    (fabric._core,),
+                    "domain",
+                    opening=opening,
+                    progress=lib.ofp_domain_progress,
+                )
+            )
 
     @property
     def fabric(self) -> Fabric:

@@ -288,14 +288,9 @@ class PassiveEndpoint(Child[Q]):
         while True:
             yield await self.next()
 
-    def close(self) -> None:
-        """Close it: unanswered requests end refused, connections stay. A second call does nothing.
-
-        A listener of :func:`ofipy.listen` closes its domain and fabric too, and with them the connections.
-        """
-        super().close()
-        if self._owned is not None:
-            self._owned.close()
+    def _handles(self) -> list[Handle]:
+        # A listener of ofipy.listen() closes its domain and fabric too, and with them the connections.
+        return super()._handles() + (self._owned._handles() if self._owned is not None else [])
 
     def _closed(self) -> None:
         if self._has_own_queue:
