@@ -377,7 +377,7 @@ def open_endpoint(
     ways = ways_between_hosts(target, made)
     request.config.stash[_tally].went(target, ways)
     for endpoint in made:
-        endpoint.fabric.close()
+        endpoint.fabric.close(linger=0)
 
 
 @pytest.fixture

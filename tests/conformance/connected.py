@@ -41,7 +41,7 @@ def open_domain(target: Target, keep_endpoints: list[ofipy.Endpoint]) -> Iterato
 
     yield make
     for domain in made:
-        domain.fabric.close()
+        domain.fabric.close(linger=0)
 
 
 @pytest.fixture

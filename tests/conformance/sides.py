@@ -104,7 +104,7 @@ class Target:
         try:
             return fabric.domain(threading=threading, progress=progress)
         except BaseException:
-            fabric.close()
+            fabric.close(linger=0)
             raise
 
     def open(self, *, threading: Any = "safe", progress: Any = "manual", **options: Any) -> ofipy.Endpoint:
@@ -113,7 +113,7 @@ class Target:
         try:
             return domain.endpoint(**options).enable()
         except BaseException:
-            domain.fabric.close()
+            domain.fabric.close(linger=0)
             raise
 
     def listen(self, *, threading: Any = "safe", progress: Any = "manual") -> ofipy.PassiveEndpoint:
@@ -123,7 +123,7 @@ class Target:
             listener = domain.passive_endpoint()
             listener.listen()
         except BaseException:
-            domain.fabric.close()
+            domain.fabric.close(linger=0)
             raise
         return listener
 
@@ -244,7 +244,7 @@ class Threads(Sides):
                     thread.join(0.01)
         finally:
             for endpoint in endpoints:
-                endpoint.fabric.close()
+                endpoint.fabric.close(linger=0)
         if failures:
             raise SideFailed("\n".join(failures))
         return results[0], results[1]
@@ -449,7 +449,7 @@ def _serve(connection: Connection) -> None:
                 assert endpoint is not None
                 assert target is not None
                 ways = ways_between_hosts(target, [endpoint])
-                endpoint.fabric.close()
+                endpoint.fabric.close(linger=0)
                 side = endpoint = None
                 seen = lib.ofp_hooks_operations()
                 result, told = (seen - told, ways), seen
