@@ -5,9 +5,10 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 
-__all__ = ["other_threads_run", "watch"]
+__all__ = ["other_threads_run", "sleep_through", "watch"]
 
 _watched = 0  # the process whose end is watched
 _LAST_THREAD = "ofipy-exit"
@@ -49,3 +50,13 @@ def _end_child(close_all: Callable[[], None]) -> None:
         close_all()
 
     threading.Thread(target=close_after_others, name=_LAST_THREAD).start()
+
+
+def sleep_through(pauses: Iterator[float]) -> KeyboardInterrupt | None:
+    """Sleep; Ctrl-C, which is returned, ends it."""
+    try:
+        for pause in pauses:
+            time.sleep(pause)
+    except KeyboardInterrupt as error:
+        return error
+    return None

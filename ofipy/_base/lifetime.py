@@ -285,17 +285,14 @@ def _close_all() -> None:
         return
     _ended = os.getpid()
     parting = _part([each for each in reversed(list(_roots.values())) if not each.is_forked], None)
-    interrupted: BaseException | None = None
-    try:
-        for pause in parting.rounds():
-            time.sleep(pause)
-    except KeyboardInterrupt as error:
-        interrupted = error
+    interrupted = ending.sleep_through(parting.rounds(only_wait=True))
     for function in reversed(_before_exit_close):
         try:
             function()
         except Exception:
             logger().exception("%r failed at the interpreter's end", function)
+    if interrupted is None:
+        interrupted = ending.sleep_through(parting.rounds())
     # Daemon threads may be on their way into a call, with the pointers that would be freed here. What they leave behind
     # has no name anywhere: it goes with the process.
     if not ending.other_threads_run():

@@ -2,8 +2,8 @@
 """Linger: what was posted leaves before its endpoint closes, and what did not leave is told once.
 
 C says whether an endpoint still has something that is to leave, and ends the rest. This module says for how long
-several endpoints are asked, side by side under one deadline. It never sleeps: :func:`rounds` yields the pauses, and who
-closes sleeps through them or awaits them.
+several endpoints are asked, side by side under one deadline. It never sleeps: :meth:`Parting.rounds` yields pauses, and
+who closes sleeps through them or awaits them. See docs/explanation/linger.md.
 """
 
 import sys
@@ -17,7 +17,7 @@ from ofipy._base import config
 from ofipy._base.binding import check, ffi, lib, logger, nanoseconds
 from ofipy._base.errors import FabricError, NotSent
 
-__all__ = ["CLOSE_TIMEOUT", "Departure", "Parting", "rounds", "warn_not_sent"]
+__all__ = ["CLOSE_TIMEOUT", "Departure", "Parting", "warn_not_sent"]
 
 # Seconds that closing an endpoint without linger may take to finish what the transport has begun.
 CLOSE_TIMEOUT = 2.0
@@ -61,10 +61,14 @@ class Departure:
         self.patience = CLOSE_TIMEOUT
         """Seconds that :meth:`close` may take."""
 
+    def waits(self) -> bool:
+        """Whether any operation that was posted is still to leave."""
+        # An error says that it is closed, or another thread's: there is nothing to wait for here.
+        return bool(lib.ofp_endpoint_linger(self._pointer, 0) > 0)
+
     def lingers(self) -> bool:
         """Refuse new operations; whether any that was posted is still to leave."""
-        # An error says that it is closed, or another thread's: there is nothing to wait for here.
-        return bool(lib.ofp_endpoint_linger(self._pointer) > 0)
+        return bool(lib.ofp_endpoint_linger(self._pointer, 1) > 0)
 
     def drains(self) -> bool:
         """Let the transport's queues run empty; whether they have not yet."""
@@ -116,27 +120,14 @@ def loop_runs_here() -> bool:
     return True
 
 
-def rounds(departures: list[Departure], seconds: float, progress: Callable[[], bool]) -> Iterator[float]:
-    """Look whether everything has left, again and again; yields how long to sleep until the next look.
-
-    Parameters
-    ----------
-    departures : list of Departure
-        The endpoints that are to close.
-    seconds : float
-        For how long at most.
-    progress : callable
-        Moves the messages of the whole process, since peers may be in it; whether anything happened.
-    """
-    deadline = time.monotonic() + seconds
-    operations_end = deadline - min(_FAREWELL, seconds / 10)
-    for stays, end in ((Departure.lingers, operations_end), (Departure.drains, deadline)):
-        waiting, pause = departures, 0.0
-        while (waiting := [each for each in waiting if stays(each)]) and time.monotonic() < end:
-            pause = 0.0 if progress() else min(max(2 * pause, _PAUSE_FIRST), _PAUSE_LONGEST)
-            yield pause
-    for each in departures:
-        each.patience = max(0.0, deadline - time.monotonic())
+def _rounds(
+    departures: list[Departure], stays: Callable[[Departure], bool], end: float, progress: Callable[[], bool]
+) -> Iterator[float]:
+    """Look until nothing stays, or until `end`; yields how long to sleep until the next look."""
+    waiting, pause = departures, 0.0
+    while (waiting := [each for each in waiting if stays(each)]) and time.monotonic() < end:
+        pause = 0.0 if progress() else min(max(2 * pause, _PAUSE_FIRST), _PAUSE_LONGEST)
+        yield pause
 
 
 def unsent_of(departures: Iterable[Departure]) -> NotSent | None:
@@ -201,7 +192,7 @@ class Parting:
     linger : float or None
         Seconds; None: what ``OFIPY_LINGER`` says.
     progress : callable
-        As of :func:`rounds`.
+        Moves the messages of the whole process, since peers may be in it; whether anything happened.
     holds_up : bool
         The rounds block the calling thread, so where an event loop runs in it there are none.
 
@@ -211,7 +202,7 @@ class Parting:
         When `linger` is negative or not a number.
     """
 
-    __slots__ = ("_advice", "_departures", "_handles", "_progress", "_seconds")
+    __slots__ = ("_advice", "_deadline", "_departures", "_handles", "_progress", "_seconds")
 
     def __init__(
         self,
@@ -224,6 +215,7 @@ class Parting:
         self._handles = handles
         self._progress = progress
         self._seconds = patience(linger)
+        self._deadline = time.monotonic() + self._seconds
         self._departures = list(
             {id(each): each for handle in handles for each in handle.departures()}.values()
         )
@@ -231,10 +223,26 @@ class Parting:
         if holds_up and self._seconds and self._departures and loop_runs_here():
             self._advice = "close() does not linger where an event loop runs: await aclose()"
 
-    def rounds(self) -> Iterator[float]:
-        """Pauses to be slept through before :meth:`close`."""
-        if self._seconds and self._departures and self._advice is None:
-            yield from rounds(self._departures, self._seconds, self._progress)
+    def rounds(self, *, only_wait: bool = False) -> Iterator[float]:
+        """Pauses to be slept through before :meth:`close`.
+
+        Parameters
+        ----------
+        only_wait : bool
+            Let leave what is posted, and nothing else: the endpoints can be used afterwards.
+        """
+        if not self._seconds or not self._departures or self._advice is not None:
+            return
+        farewell = min(_FAREWELL, self._seconds / 10)
+        end = self._deadline - farewell
+        if only_wait:
+            yield from _rounds(self._departures, Departure.waits, end, self._progress)
+            return
+        yield from _rounds(self._departures, Departure.lingers, end, self._progress)
+        deadline = max(self._deadline, time.monotonic() + farewell)
+        yield from _rounds(self._departures, Departure.drains, deadline, self._progress)
+        for each in self._departures:
+            each.patience = max(0.0, deadline - time.monotonic())
 
     def close(self) -> None:
         """Close the handles."""

@@ -373,10 +373,10 @@ void ofp_endpoint_free(struct ofp_endpoint *endpoint);
  * endpoints do so side by side. docs/explanation/linger.md
  */
 /*
- * Operations are refused with ECANCELED from now on. 1: sends, writes or atomics to peers that are up or connecting are here
+ * `refuse`: operations are refused with ECANCELED from now on. 1: sends, writes or atomics to peers that are up or connecting are here
  * still, or deferred ones that are due; 0: none is.
  */
-int ofp_endpoint_linger(struct ofp_endpoint *endpoint);
+int ofp_endpoint_linger(struct ofp_endpoint *endpoint, uint32_t refuse);
 /* Empty the transport's own queues and take leave of the peers. 1: not done yet; 0: done. */
 int ofp_endpoint_drain(struct ofp_endpoint *endpoint);
 

@@ -12,7 +12,7 @@ struct ofpi_hooks;
 struct ofpi_peer;
 struct ofpi_follower;
 
-/* What an endpoint that takes no more posts could not send; peer/unsent.h. */
+/* What an endpoint that lingers or closes could not send; peer/unsent.h. */
 struct ofpi_unsent {
     uint64_t count;
     uint64_t operations;            /* a bit 1 << enum ofp_operation_code for each kind among them */
@@ -51,6 +51,7 @@ struct ofpi_endpoint {
     uint64_t backlog_count;
     uint32_t selective_completion; /* OFP_SELECTIVE_… */
     bool remote_events;            /* what peers read and write here enters rx_cq, also without data */
+    bool lingers;                  /* of operations that fail from now on `unsent` tells */
     bool refuses;  /* no operation is taken any more, and those that wait for room give up: it lingers, or it closes */
     bool closing;  /* what ends from now on is cancelled; `refuses` is set too */
     bool draining; /* closing, and ofp_endpoint_retire is still to be called */

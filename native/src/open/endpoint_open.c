@@ -255,7 +255,7 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
         ofpi_domain_leave(domain);
         return result;
     }
-    endpoint->refuses = endpoint->closing = endpoint->stopped = true;
+    endpoint->lingers = endpoint->refuses = endpoint->closing = endpoint->stopped = true;
     endpoint->draining = false;
     /* Nobody may come back from a wait for room into what is taken apart below. */
     ofpi_wait_for_leavers(domain, &endpoint->waiting_for_room);

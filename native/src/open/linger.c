@@ -23,7 +23,7 @@ static int enter_unretired(struct ofpi_endpoint *endpoint)
     return result;
 }
 
-int ofp_endpoint_linger(struct ofp_endpoint *handle)
+int ofp_endpoint_linger(struct ofp_endpoint *handle, uint32_t refuse)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofpi_unsent waiting = {0};
@@ -31,7 +31,8 @@ int ofp_endpoint_linger(struct ofp_endpoint *handle)
 
     if (result)
         return result;
-    if (!endpoint->refuses) {
+    endpoint->lingers = true;
+    if (refuse && !endpoint->refuses) {
         endpoint->refuses = endpoint->stopped = true;
         /* Threads that wait for room give up. */
         if (endpoint->waiting_for_room)

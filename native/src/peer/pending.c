@@ -322,7 +322,7 @@ void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_er
             pending->endpoint->domain->upper->receive_recalled(pending);
             return;
         }
-        if (pending->endpoint->refuses)
+        if (pending->endpoint->lingers)
             ofpi_unsent_note(pending->endpoint, pending->peer, &base->operation);
     }
     ofpi_transfer_end(pending->endpoint, &base->transfer, error, provider_error);

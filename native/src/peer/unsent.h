@@ -15,7 +15,7 @@ struct ofpi_unsent_peer {
 
 /* Count an operation, if it is of the kind that is to reach a peer. */
 bool ofpi_unsent_count(struct ofpi_unsent *unsent, const struct ofp_operation *op);
-/* An operation of an endpoint that refuses new ones has failed, or was cancelled. `peer` may be NULL. */
+/* An operation of an endpoint that lingers has failed, or was cancelled. `peer` may be NULL. */
 void ofpi_unsent_note(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, const struct ofp_operation *op);
 /* Note what the transport completed and still has in queues of its own. */
 void ofpi_unsent_note_transport(struct ofpi_endpoint *endpoint);
