@@ -34,7 +34,8 @@ def run() -> Run:
     def run(program: str, *arguments: object, timeout: float) -> str:
         here = Path(__file__).parent
         command = [sys.executable, "-X", "faulthandler", str(here / program), *map(str, arguments)]
-        environment = {"OFIPY_TCP_INTERFACE": "lo"} | os.environ
+        # What these programs leave behind is to be dropped at once.
+        environment = {"OFIPY_TCP_INTERFACE": "lo", "OFIPY_LINGER": "0"} | os.environ
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
         ) as process:

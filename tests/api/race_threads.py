@@ -160,8 +160,8 @@ def close(stage: Stage) -> None:
         assert isinstance(result, ofipy.Canceled | ofipy.Closed), repr(result)
 
 
-@scenario("close-send")
-def close_send(stage: Stage) -> None:
+def close_while_sending(stage: Stage, linger: float) -> tuple[list[int], list[int]]:
+    """Numbers of the messages that were posted to an endpoint while it closed, and of those that came."""
     domain = open_domain(stage.target)
     endpoint = domain.endpoint().enable()
     peer = endpoint.insert(stage.ep.address)
@@ -175,8 +175,8 @@ def close_send(stage: Stage) -> None:
                 return place
         return len(numbers)
 
-    sent, closed = together(sends, lambda: (stage.pause(), domain.fabric.close())[1])
-    assert closed is None
+    sent, closed = together(sends, lambda: (stage.pause(), domain.fabric.close(linger=linger))[1])
+    assert closed is None, repr(closed)
     assert isinstance(sent, int)
     stage.send(last := stage.new(), SIZE)
     came = [0]
@@ -185,10 +185,23 @@ def close_send(stage: Stage) -> None:
             data = stage.ep.trecv(tag=TAG).wait(timeout=PATIENCE).data
         except ofipy.PeerLost:
             # Of a message that was announced, and whose sender closed before it was fetched.
+            assert not linger
             continue
         came.append(number_of(data))
         assert came[-2] < came[-1]
         assert came[-1] in numbers[:sent] or came[-1] == last
+    return numbers[:sent], came[1:-1]
+
+
+@scenario("close-send")
+def close_send(stage: Stage) -> None:
+    close_while_sending(stage, 0)
+
+
+@scenario("close-send-linger")
+def close_send_that_lingers(stage: Stage) -> None:
+    posted, came = close_while_sending(stage, PATIENCE)
+    assert came == posted
 
 
 @scenario("close-read", needs="rma")

@@ -174,7 +174,7 @@ def test_closing_with_all_of_it_under_way(open_endpoint: OpenEndpoint, hooks: Ho
     peer = first.insert(second.address)
     requests: list[ofipy.Request] = [first.tsend(payload(number), peer, tag=number) for number in range(50)]
     requests += [first.trecv_into(bytearray(8), peer, tag=number) for number in range(50)]
-    first.fabric.close()
+    first.fabric.close(linger=0)
     for request in requests:
         assert request.test()
         error = request.exception()

@@ -103,7 +103,7 @@ def test_closing_ends_what_is_held(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
         ep.tsend(b"first", me, tag=1, complete="match"),
         ep.tsend(b"fenced", me, tag=2, flags="fence"),
     ]
-    ep.close()
+    ep.close(linger=0)
     for request in requests:
         with pytest.raises(ofipy.Canceled):
             request.wait(timeout=TIMEOUT)

@@ -48,7 +48,7 @@ def test_close_cancels_what_is_in_flight(open_endpoint: OpenEndpoint) -> None:
     send = ep.tsend(np.zeros(1 << 20, np.uint8), me, tag=2, complete="match")
     ep.post_trecv(region, me, tag=3, context=77)
     cq = ep.cq
-    ep.close()
+    ep.close(linger=0)
     for request in (receive, send):
         assert isinstance(request.exception(), ofipy.Canceled)
         with pytest.raises(ofipy.Canceled):
@@ -87,7 +87,7 @@ def test_close_ends_waits_of_other_threads(open_endpoint: OpenEndpoint, close: s
     for thread in threads:
         thread.start()
     until_asleep(threads)
-    {"endpoint": ep, "queue": ep.cq, "all": ep.fabric}[close].close()
+    {"endpoint": ep, "queue": ep.cq, "all": ep.fabric}[close].close(linger=0)
     for thread in threads:
         thread.join(TIMEOUT)
     assert not any(thread.is_alive() for thread in threads)

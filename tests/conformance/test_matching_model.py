@@ -315,8 +315,8 @@ class Matching(RuleBasedStateMachine):
                 got = self.receiver.trecv_into(room, peer, ignore=2**64 - 1).wait(timeout=TIMEOUT)
                 assert bytes(room[: got.length]) == message.payload
         finally:
-            self.first.fabric.close()
-            self.receiver.fabric.close()
+            self.first.fabric.close(linger=0)
+            self.receiver.fabric.close(linger=0)
 
 
 def run(target: Target, examples: int, **options: object) -> None:

@@ -292,7 +292,7 @@ def test_closing_does_not_wait(
     waiting = ep.tsend(b"never", peer, tag=TAG)
     time.sleep(0.05)
     if ends == "close":
-        ep.fabric.close()
+        ep.fabric.close(linger=0)
     else:
         ep.av.remove(peer)
     with pytest.raises(ofipy.Canceled):
