@@ -197,6 +197,13 @@ def test_configuration_guide(tmp_path: Path) -> None:
     assert run_program(program, tmp_path, settings) == output
 
 
+def test_closing_guide(tmp_path: Path) -> None:
+    found = programs("docs/how-to/close-without-loss.md")
+    assert len(found) == 2
+    for program, output in found:
+        assert run_program(program, tmp_path, {}) == output
+
+
 def test_debugging_guide_names_every_exception() -> None:
     rows = re.findall(r"^\| (`\w.*?) \|", (ROOT / "docs/how-to/debug.md").read_text(), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}

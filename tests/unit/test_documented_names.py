@@ -45,7 +45,7 @@ RECEIVERS: dict[str, tuple[type, ...]] = {
     "endpoint": (ofipy.Endpoint,),
     "ep": (ofipy.Endpoint,),
     "eq": (ofipy.EventQueue,),
-    "error": (ofipy.FabricError, ofipy.ConnectionRefused, ofipy.Truncated),
+    "error": (ofipy.FabricError, ofipy.ConnectionRefused, ofipy.NotSent, ofipy.Truncated),
     "event": (ofipy.Event,),
     "events": (ofipy.EventQueue,),
     "fabric": (ofipy.Fabric,),
