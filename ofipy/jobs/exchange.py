@@ -72,4 +72,4 @@ class Exchange:
 
     def close(self) -> None:
         """Close the endpoint."""
-        self._endpoint.close()
+        self._endpoint.close(linger=0)

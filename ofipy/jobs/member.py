@@ -117,7 +117,7 @@ class Member:
             peers = {rank: endpoint.insert(blobs[name]) for name, rank in wanted.items()}
             return Exchange(endpoint, self.rank, self.size, peers)
         except BaseException:
-            endpoint.close()
+            endpoint.close(linger=0)
             raise
 
     def gather(self, block: bytes, deadline: Deadline) -> list[bytes]:

@@ -247,7 +247,7 @@ class Rendezvous:
             raise deadline.missed("rank 0 did not answer") from None
         got = self._check(answer).body["values"]
         if self._fences == FENCES:
-            self._endpoint.close()
+            self._endpoint.close(linger=0)
         return {name: bytes.fromhex(value) for name, value in got.items()}
 
     def _ask(
@@ -293,7 +293,7 @@ class Rendezvous:
 
     def close(self) -> None:
         """Take leave; rank 0 serves no longer."""
-        self._endpoint.close()
+        self._endpoint.close(linger=0)
         if self._server is not None:
             self._server.close()
             self._server = None

@@ -63,7 +63,7 @@ class Server:
         while self._thread.is_alive():
             self._receive.cancel()  # which may have become another one just now
             self._thread.join(0.05)
-        self.endpoint.close()
+        self.endpoint.close(linger=0)
 
     def _serve(self) -> None:
         while not self._stopping:
