@@ -51,7 +51,7 @@ int ofp_endpoint_drain(struct ofp_endpoint *handle)
 
     if (result)
         return result;
-    endpoint->refuses = endpoint->stopped = endpoint->closing = endpoint->draining = true;
+    endpoint->lingers = endpoint->refuses = endpoint->stopped = endpoint->closing = endpoint->draining = true;
     if (endpoint->base.ops->drain)
         result = endpoint->base.ops->drain(handle) == -EAGAIN;
     ofpi_domain_leave(endpoint->domain);
