@@ -267,15 +267,16 @@ def _progress_all() -> bool:
 # ------------------------------------------------------------------------------------------ the interpreter's end
 
 _ended = 0  # the process whose objects were closed at its end
-_before_exit_close: list[Callable[[], None]] = []
+_before_exit_close: list[tuple[int, Callable[[], None]]] = []  # with the process that each is to be called in
 
 
 def call_before_exit_close(function: Callable[[], None]) -> None:
     """Have a function called at the interpreter's end: what was posted has left, and nothing is closed yet.
 
-    The newest is called first. What one raises is logged.
+    The newest is called first. What one raises is logged. A forked child does not call those of its parent.
     """
-    _before_exit_close.append(function)
+    ending.watch(_close_all)
+    _before_exit_close.append((os.getpid(), function))
 
 
 def _close_all() -> None:
@@ -286,9 +287,10 @@ def _close_all() -> None:
     _ended = os.getpid()
     parting = _part([each for each in reversed(list(_roots.values())) if not each.is_forked], None)
     interrupted = ending.sleep_through(parting.rounds(only_wait=True))
-    for function in reversed(_before_exit_close):
+    for pid, function in reversed(_before_exit_close):
         try:
-            function()
+            if pid == _ended:
+                function()
         except Exception:
             logger().exception("%r failed at the interpreter's end", function)
     if interrupted is None:
