@@ -286,7 +286,7 @@ def test_closing_does_not_wait(
     open_endpoint: OpenEndpoint, service: str, monkeypatch: pytest.MonkeyPatch, ends: str
 ) -> None:
     patience(monkeypatch, FOR_EVER)
-    monkeypatch.setattr("ofipy._objects.endpoint.CLOSE_TIMEOUT", FOR_EVER)
+    monkeypatch.setattr("ofipy._base.linger.CLOSE_TIMEOUT", FOR_EVER)
     ep = open_endpoint()
     peer = insert(ep, service)
     waiting = ep.tsend(b"never", peer, tag=TAG)
