@@ -54,18 +54,6 @@ int notices_ask(struct notices *notices, struct request *request)
     }
 }
 
-/* Those that it could be meant for. 0, or RAISED. */
-static int settle_all(struct notices *notices)
-{
-    PyObject *requests = PyDict_Values(notices->requests);
-    int result = requests ? 0 : RAISED;
-
-    for (Py_ssize_t i = 0; result != RAISED && i < PyList_Size(requests); i++)
-        result = request_settle((struct request *)PyList_GetItem(requests, i), 0);
-    Py_XDECREF(requests);
-    return result == RAISED ? RAISED : 0;
-}
-
 /* One that the queue has told of. 0, or RAISED. */
 static int tell_of(struct notices *notices, ofp_request_t handle)
 {
@@ -75,8 +63,7 @@ static int tell_of(struct notices *notices, ofp_request_t handle)
 
     Py_XDECREF(key);
     if (!found)
-        /* Dropped, and with it a message that another one may want. */
-        return PyErr_Occurred() ? RAISED : settle_all(notices);
+        return PyErr_Occurred() ? RAISED : 0;
     Py_INCREF(found);
     result = request_settle((struct request *)found, 0);
     /* Its message is on the way into memory. */

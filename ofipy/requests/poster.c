@@ -111,21 +111,6 @@ static PyObject *completed(struct poster *poster, struct request *request, PyObj
     return hooks.COMPLETED;
 }
 
-/* A message that another receive gave back comes before those that the core has, also one that is still on its way. */
-static bool give_back(struct request *request, struct poster *poster, PyObject *endpoint,
-                      const struct ofp_operation *op)
-{
-    struct hold nothing = {0};
-
-    bool found;
-
-    request_begin(request, poster, endpoint, 0, op, &nothing);
-    request->kind = MESSAGE;
-    found = orphans_find_message(poster, request);
-    request->over = found && !request->handle;
-    return found;
-}
-
 PyObject *poster_post(struct poster *poster, PyObject *endpoint, PyObject *type, const struct ofp_operation *op,
                       int64_t timeout, enum kind kind, struct hold *hold)
 {
@@ -133,8 +118,6 @@ PyObject *poster_post(struct poster *poster, PyObject *endpoint, PyObject *type,
     struct request *request = take_spare(poster, type);
     ofp_request_t handle = UNPOSTED;
 
-    if (request && kind == MESSAGE && poster->orphans && give_back(request, poster, endpoint, op))
-        return (PyObject *)request;
     if (request)
         handle = start(poster, op, timeout);
     if (handle > 0) {

@@ -24,8 +24,6 @@ void request_begin(struct request *request, struct poster *poster, PyObject *end
     request->handle = handle;
     request->op = op->op;
     request->peer = op->peer;
-    request->tag = op->tag;
-    request->ignore = op->ignore;
     request->room = op->length;
     request->hold = *hold;
 }
@@ -59,53 +57,23 @@ static void tell(struct request *request)
     PyErr_Restore(kind, error, trace);
 }
 
-static int finish(struct request *request)
+int request_finish(struct request *request)
 {
     request->over = 1;
-    if (request->kind != PREPARED) {
+    /* A message that it received is the core's still, in this memory, until the program has it. */
+    if (request->kind != PREPARED && !(request->claimed && !request->completion.error)) {
         request->handle = 0;
-        /* What was received into memory of the library's own is the result. */
-        if (!request->claimed)
-            hold_release(&request->hold);
+        request->claimed = 0;
+        hold_release(&request->hold);
     }
     tell(request);
     return SETTLED;
 }
 
-static int finish_with(struct request *request, int error)
+int request_end(struct request *request, int error)
 {
     request->completion.error = error;
-    return finish(request);
-}
-
-/* The core holds a message for it: have it received into memory of its size. */
-static int claim(struct request *request)
-{
-    uint64_t length = request->completion.length;
-    PyObject *payload;
-    int result;
-
-    /* Another thread is at it. */
-    if (request->claimed)
-        return NOT_YET;
-    payload = length <= PY_SSIZE_T_MAX ? PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)length) : NULL;
-    if (!payload) {
-        PyErr_Clear();
-        request->too_large = 1;
-        core.ofp_request_discard(request->handle);
-        return finish_with(request, ENOMEM);
-    }
-    request->hold.keep = payload;
-    /* While the interpreter's lock is still held: no second thread claims it then. */
-    request->claimed = 1;
-    request->number = ((struct poster *)request->poster)->claims++;
-    Py_BEGIN_ALLOW_THREADS result = core.ofp_request_claim(request->handle, OFP_REGION_PROCESS,
-                                                           (uint64_t)(uintptr_t)PyByteArray_AsString(payload), length);
-    Py_END_ALLOW_THREADS if (!result) return NOT_YET;
-    request->claimed = 0;
-    hold_release(&request->hold);
-    core.ofp_request_abandon(request->handle, true);
-    return finish_with(request, -result);
+    return request_finish(request);
 }
 
 static int keep_row(struct request *request, const struct ofp_completion *completion)
@@ -121,7 +89,7 @@ static int keep_row(struct request *request, const struct ofp_completion *comple
     if (result != 0)
         return RAISED;
     if (completion->flags & OFP_COMPLETED_MULTI_RECV)
-        return finish(request);
+        return request_finish(request);
     tell(request);
     return SETTLED;
 }
@@ -143,18 +111,18 @@ static int note(struct request *request, int result, const struct ofp_completion
         if (request->kind == MANY)
             return keep_row(request, row);
         if (request->kind == MESSAGE && request->completion.flags & OFP_COMPLETED_CLAIM && !request->completion.error)
-            return claim(request);
-        return finish(request);
+            return request_claim(request);
+        return request_finish(request);
     case 0:
     case -EINTR:
         return NOT_YET;
     case -ESTALE:
         /* Another thread took it, into the same place. */
-        return finish(request);
+        return request_finish(request);
     case -ECANCELED:
     case -OFP_EFORKED:
         request->gone = 1;
-        return finish_with(request, -result);
+        return request_end(request, -result);
     default:
         return raise_code(request, result);
     }
@@ -186,18 +154,10 @@ int request_settle(struct request *request, int64_t timeout)
 
     if (result != NOT_YET)
         return result;
-    if (__builtin_expect(request->kind == MESSAGE && !request->claimed && ((struct poster *)request->poster)->orphans,
-                         0) &&
-        orphans_find_message((struct poster *)request->poster, request))
-        return finish(request);
     /* Another thread may settle it meanwhile: `over` tells. */
     Py_BEGIN_ALLOW_THREADS result = core.ofp_request_take(handle, timeout, into);
     Py_END_ALLOW_THREADS if (request->kind != PREPARED && request->over) return SETTLED;
-    result = note(request, result, &row);
-    /* A message that was there is in memory already. */
-    if (result == NOT_YET && request->claimed && timeout != 0)
-        return request_settle(request, 0);
-    return result;
+    return note(request, result, &row);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- methods */
@@ -325,26 +285,15 @@ static PyObject *request_cancel(PyObject *self, PyObject *Py_UNUSED(ignored))
     return PyLong_FromLong(result);
 }
 
-PyDoc_STRVAR(unclaim_doc, "Give back the message that it holds; True: it is over, as cancelled.");
-static PyObject *request_unclaim(PyObject *self, PyObject *Py_UNUSED(ignored))
-{
-    struct request *request = (struct request *)self;
-
-    if (!request->handle || request->claimed || core.ofp_request_unclaim(request->handle) != 0)
-        Py_RETURN_FALSE;
-    finish_with(request, ECANCELED);
-    Py_RETURN_TRUE;
-}
-
 PyDoc_STRVAR(leave_doc,
-             "End as cancelled, whatever the operation still does; a message on its way goes to the next receive.");
+             "End as cancelled, whatever the operation still does; a message that it holds goes to the next receive.");
 static PyObject *request_leave(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     struct request *request = (struct request *)self;
 
     if (request_is_needed(request)) {
         orphan_leave((struct poster *)request->poster, request);
-        finish_with(request, ECANCELED);
+        request_end(request, ECANCELED);
     }
     Py_RETURN_NONE;
 }
@@ -434,7 +383,6 @@ static PyMemberDef request_members[] = {
     FIELD("_fetched", T_OBJECT, fetched, 0),
     FIELD("_over", T_BOOL, over, 0),
     FIELD("_awaiting", T_INT, awaiting, 0),
-    FIELD("_kept", T_BOOL, kept, 0),
     FIELD("_claimed", T_BOOL, claimed, READONLY),
     FIELD("_too_large", T_BOOL, too_large, READONLY),
     FIELD("_gone", T_BOOL, gone, 0),
@@ -454,6 +402,8 @@ static PyGetSetDef request_attributes[] = {
     {"_finished", request_finished, NULL, "Whether the core, or this, has its result; looks only.", NULL},
     {"_has_data", request_has_data, NULL, "Whether remote CQ data came with the message.", NULL},
     {"_rows", request_rows, NULL, "How many rows of a multi-receive buffer wait to be looked at.", NULL},
+    {"_kept", request_kept, request_set_kept, "Whether the program has what the posting call, or the wait, returned.",
+     NULL},
     {"_keep", request_keep, NULL, "What keeps its memory.", NULL},
     {"_next_message", request_message, NULL, "The next row of a multi-receive buffer.", NULL},
     {0},
@@ -471,7 +421,7 @@ static PyMethodDef request_methods[] = {
      "_attempt(nanoseconds): wait once, at most a second; whether it has finished."},
     {"_await", request_await, METH_O, "_await(seconds or None): whether it has finished within the time."},
     {"_cancel", request_cancel, METH_NOARGS, "Ask the core to cancel: its answer."},
-    {"_unclaim", request_unclaim, METH_NOARGS, unclaim_doc},
+    {"_unclaim", request_unclaim, METH_NOARGS, request_unclaim_doc},
     {"_leave", request_leave, METH_NOARGS, leave_doc},
     {"_watch", request_watch, METH_O, watch_doc},
     {"_news", request_news, METH_NOARGS, "To be awaited: ends when there is news."},

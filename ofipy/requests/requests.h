@@ -6,7 +6,7 @@
  * exception comes up between two instructions of Python, and calls of a tenth of a microsecond should not let go of the
  * interpreter's lock. So they are made here: a Request exists before its operation is posted, the completion is written
  * into it by the core, and when it is dropped its operation is taken back, or its memory is left to a list (orphan.c) until
- * the operation has ended. All else is Python and cffi.
+ * the core is done with it. All else is Python and cffi.
  *
  * Everything here is guarded by the interpreter's lock, except that calls of the core run without it where they may wait or
  * copy much; what such a call writes to (the completion) is read only after the call, or after one that saw its end.
@@ -30,7 +30,8 @@
     X(int, ofp_request_take_finished, (ofp_request_t, struct ofp_completion *))                                        \
     X(int, ofp_request_take_at_once, (ofp_request_t, struct ofp_completion *))                                         \
     X(int, ofp_request_cancel, (ofp_request_t))                                                                        \
-    X(int, ofp_request_claim, (ofp_request_t, uint32_t, uint64_t, uint64_t))                                           \
+    X(int, ofp_request_claim, (ofp_request_t, uint32_t, uint64_t, uint64_t, struct ofp_completion *))                  \
+    X(int, ofp_request_accept, (ofp_request_t, bool))                                                                  \
     X(int, ofp_request_discard, (ofp_request_t))                                                                       \
     X(int, ofp_request_unclaim, (ofp_request_t))                                                                       \
     X(int, ofp_request_notify, (ofp_request_t, bool))                                                                  \
@@ -94,11 +95,6 @@ struct orphan {
     ofp_request_t handle;
     struct hold hold;
     bool cancel;
-    /* A message on its way into memory, for the next receive that it matches. */
-    bool is_message;
-    struct ofp_completion completion; /* of a message: whole with handle 0, before that what it will be */
-    uint64_t number;                  /* of a message, in the order in which they were taken hold of */
-    uint16_t op;
 };
 
 /* One for each endpoint, alias and shared receive context. */
@@ -118,7 +114,6 @@ struct poster {
     PyObject *spare;                       /* a Request of type hooks.Request for the next post; NULL: none */
     struct orphan *orphans, **orphans_end; /* owned, in the order in which they are looked at */
     uint64_t orphan_count;                 /* now */
-    uint64_t claims;                       /* messages that were taken hold of */
     PyObject *heir;                        /* poster: who looks after its orphans once it is closed; NULL: itself */
 };
 
@@ -130,19 +125,17 @@ struct request {
     PyObject *fetched;    /* array of the old values, what wait() returns; NULL: the operation has none */
     PyObject *rows;       /* MANY: list of bytes, completions that were taken and not looked at yet */
     struct hold hold;     /* of its memory, while the operation runs */
-    ofp_request_t handle; /* 0: it is over */
+    ofp_request_t handle; /* 0: it is over, and owns nothing of the core's */
     struct ofp_completion completion;
-    uint64_t tag, ignore; /* MESSAGE: what it takes */
-    uint64_t number;      /* MESSAGE: of the poster's claims, once it holds one */
-    uint64_t room;        /* bytes, of a receive */
+    uint64_t room; /* bytes, of a receive */
     uint32_t peer;
     uint16_t op;
     int awaiting; /* waiters */
     char kind;    /* enum kind */
     char over;    /* `completion` is the result */
     char kept; /* the posting method was left with it, so that dropping it leaves a receive posted; MESSAGE: the program
-                       has the message, so that dropping it gives nothing back */
-    char claimed;   /* MESSAGE: on its way into hold.keep */
+                     has the message, so that dropping it gives nothing back */
+    char claimed;   /* MESSAGE: it holds the message, which is on its way into hold.keep, or there */
     char too_large; /* MESSAGE: there was no memory for it, and it was dropped */
     char gone;      /* its domain was closed, or its process forked, before the result was taken */
 };
@@ -197,10 +190,7 @@ struct waiter {
 };
 
 /* Whether there is something to end or to give back. */
-static inline bool request_is_needed(const struct request *request)
-{
-    return request->poster && (request->handle || (request->kind == MESSAGE && request->claimed && !request->kept));
-}
+static inline bool request_is_needed(const struct request *request) { return request->poster && request->handle; }
 
 extern PyTypeObject *request_type, *poster_type, *waiter_type, *poller_type, *notices_type;
 PyObject *make_request_type(PyObject *module);
@@ -237,8 +227,18 @@ PyObject *poster_atomic(PyObject *self, PyObject *const *arguments, Py_ssize_t c
 int request_settle(struct request *request, int64_t timeout);
 /* The same of what has finished already; never waits. */
 int request_settle_finished(struct request *request);
+/* It is over: SETTLED, always. An error of the completion leaves it nothing of the core's. */
+int request_finish(struct request *request);
+int request_end(struct request *request, int error);
 /* What waiting for a request that is over returns, or raises. */
 PyObject *request_outcome(struct request *request);
+
+/* claim.c: have the message that the core holds for it received into memory of its size. */
+int request_claim(struct request *request);
+extern const char request_unclaim_doc[];
+PyObject *request_unclaim(PyObject *self, PyObject *ignored);
+PyObject *request_kept(PyObject *self, void *closure);
+int request_set_kept(PyObject *self, PyObject *value, void *closure);
 
 /* waiter.c */
 PyObject *request_wait_for(PyObject *request);
@@ -276,8 +276,6 @@ PyObject *requests_start_some(PyObject *module, PyObject *arguments);
 void orphan_leave(struct poster *poster, struct request *request);
 /* Let go of what has ended meanwhile: of all, or of the next few. */
 void orphans_sweep(struct poster *poster, bool all);
-/* A message that was given back and fits goes into the request: true. */
-bool orphans_find_message(struct poster *poster, struct request *request);
 void orphans_inherit(struct poster *poster, struct poster *heir);
 void orphans_free(struct poster *poster);
 

@@ -99,9 +99,7 @@ static void leave(struct waiter *waiter)
 static int look(struct waiter *waiter)
 {
     struct request *request = waiter->request;
-    bool left = request->kind == MESSAGE && request->poster && ((struct poster *)request->poster)->orphans;
-    /* A message that another receive has left is not the core's to tell of. */
-    int result = left ? request_settle(request, 0) : request_settle_finished(request);
+    int result = request_settle_finished(request);
 
     if (result != NOT_YET)
         return result;

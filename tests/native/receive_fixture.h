@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "match/receive_claim.h"
 #include "match/receive_context.h"
 #include "match/receive_matched.h"
 #include "match/receive_post.h"
@@ -32,6 +33,7 @@ struct recorded {
 };
 
 struct receive_fixture {
+    struct ofpi_domain domain; /* its timers alone */
     struct ofpi_receive_context *context;
     struct ofpi_endpoint endpoints[2];
     struct ofp_endpoint_ops ops;
@@ -64,6 +66,11 @@ static inline void record_start(struct ofp_endpoint *endpoint, struct ofp_receiv
     fixture->started[fixture->started_count++] = receive;
 }
 
+static inline int start_timer(struct ofpi_domain *domain, struct ofp_timer *timer)
+{
+    return ofpi_timers_start(&domain->timers, timer);
+}
+
 static inline void receive_fixture_open(struct receive_fixture *fixture, uint64_t unexpected_limit,
                                         uint64_t announcement_limit)
 {
@@ -72,9 +79,12 @@ static inline void receive_fixture_open(struct receive_fixture *fixture, uint64_
         .announcement_limit = announcement_limit,
         .min_multi_recv = MIN_MULTI_RECV,
         .complete = record_completion,
+        .domain = &fixture->domain,
+        .start_timer = start_timer,
     };
 
     memset(fixture, 0, sizeof(*fixture));
+    ofpi_timers_init(&fixture->domain.timers);
     fixture->ops.receive_start = record_start;
     assert_int_equal(ofpi_receive_context_open(&attr, &fixture->context), 0);
     for (uint32_t i = 0; i < 2; i++) {
@@ -87,6 +97,12 @@ static inline void receive_fixture_open(struct receive_fixture *fixture, uint64_
         ofp_list_init(&fixture->peers[i].announced);
         ofp_list_init(&fixture->peers[i].receives);
     }
+}
+
+static inline void receive_fixture_close(struct receive_fixture *fixture)
+{
+    ofpi_receive_context_close(fixture->context);
+    ofpi_timers_fini(&fixture->domain.timers);
 }
 
 static inline struct ofp_endpoint *endpoint_of(struct receive_fixture *fixture) { return &fixture->endpoints[0].base; }

@@ -31,13 +31,22 @@ struct model_message {
     bool announced, lost;
     uint64_t context; /* set aside: under which context and request bit */
     bool request;
-    uint64_t offset; /* met a multi-receive buffer: where its room begins */
+    uint64_t aside; /* the how manieth that was set aside */
+    /* Of one that a request holds, or has given back: */
+    bool moving;                  /* its payload is on its way into its memory */
+    struct model_receive *claim;  /* is to get it when it has come; NULL: nobody yet */
+    bool received;                /* its request has got it, and not accepted it */
+    struct model_receive *lender; /* whose memory it has; NULL: its own */
+    bool lender_holds;            /* that is the request which holds it */
+    uint64_t offset;              /* met a multi-receive buffer: where its room begins */
 };
 
 struct model_lent {
     struct model_receive *receive; /* NULL: dropped */
     struct model_message message;
     struct ofp_receive *real;
+    bool kept; /* it fills the memory of a kept message, which is in its list still, unless: */
+    bool detached;
 };
 
 static struct receive_fixture fixture;
@@ -46,7 +55,9 @@ static struct model_receive *posted[DEPTH];
 static struct model_message waiting[DEPTH], set_aside[DEPTH];
 static struct model_lent lent[DEPTH];
 static uint32_t posted_count, waiting_count, set_aside_count, lent_count;
-static uint64_t arrivals, kept_bytes, kept_memory, kept_announced;
+static uint32_t detached_count; /* kept messages in no list, which are filled still */
+static uint64_t arrivals, asides, kept_bytes, kept_memory, kept_announced;
+static bool fetch_is_due;
 static bool throttled;
 static uint64_t random_state;
 
@@ -196,12 +207,25 @@ static void expect_lent(struct model_receive *receive, const struct model_messag
     assert_int_equal(real->message.provider_data[0], message->arrival);
     assert_int_equal(real->length, length < room ? length : room);
     assert_true(lent_count < DEPTH);
-    lent[lent_count++] = (struct model_lent){receive, *message, real};
+    lent[lent_count++] = (struct model_lent){.receive = receive, .message = *message, .real = real};
 }
 
 static uint64_t memory_of(const struct model_message *message)
 {
-    return ENTRY + (message->message.length > SHORT ? message->message.length : 0);
+    return ENTRY + (message->message.length > SHORT && !message->lender ? message->message.length : 0);
+}
+
+static bool has_room(const struct model_message *message, bool wanted)
+{
+    if (message->announced)
+        return wanted || kept_announced < ANNOUNCEMENT_LIMIT;
+    if (wanted && message->message.length <= SHORT)
+        return true;
+    if (kept_memory + memory_of(message) <= MEMORY_LIMIT)
+        return true;
+    if (kept_memory >= MEMORY_LIMIT / 2)
+        throttled = true;
+    return false;
 }
 
 static void account(const struct model_message *message, int sign)
@@ -226,12 +250,45 @@ static void put_aside(const struct posting *posting, struct model_message messag
 
     message.context = posting->context;
     message.request = posting->flags & OFPI_REQUEST;
+    message.aside = asides++;
     /* Claims under one context are found in the order of arrival. */
     while (place > 0 && set_aside[place - 1].arrival > message.arrival) {
         set_aside[place] = set_aside[place - 1];
         place--;
     }
     set_aside[place] = message;
+}
+
+/* A kept message is gone; the request that lent its memory, and gave the message back, is told. */
+static void free_kept(const struct model_message *message)
+{
+    account(message, -1);
+    if (!message->lender)
+        return;
+    message->lender->posting.flags |= OFP_PEEK;
+    expect_end(message->lender, message, ECANCELED);
+}
+
+static struct model_lent *lent_of(const struct model_message *message)
+{
+    struct model_lent *found = NULL;
+
+    for (uint32_t i = 0; i < lent_count; i++)
+        if (lent[i].kept && lent[i].message.arrival == message->arrival)
+            found = &lent[i];
+    assert_non_null(found);
+    return found;
+}
+
+/* A message that is filled has left its list: for a receive, or to be dropped (NULL). */
+static void detach(struct model_receive *receive, const struct model_message *message)
+{
+    struct model_lent *filling = lent_of(message);
+
+    filling->receive = receive;
+    filling->message = *message;
+    filling->detached = true;
+    detached_count++;
 }
 
 static void hand_over(struct model_receive *receive, const struct model_message *message)
@@ -246,17 +303,50 @@ static void hand_over(struct model_receive *receive, const struct model_message 
 static void meet(struct model_receive *receive, struct model_message message)
 {
     if (receive->posting.flags & OFP_HOLD) {
+        fetch_is_due |= message.announced;
         expect_completion(&receive->posting, &message.message, OFP_COMPLETED_CLAIM, 0);
         put_aside(&receive->posting, message);
         free(receive);
         return;
     }
-    account(&message, -1);
-    if (message.lost) {
-        expect_end(receive, &message, OFP_EPEERLOST);
+    if (message.moving) {
+        detach(receive, &message);
+    } else if (message.announced && !message.lost) {
+        account(&message, -1);
+        expect_lent(receive, &message);
     } else {
-        hand_over(receive, &message);
+        if (message.lost)
+            expect_end(receive, &message, OFP_EPEERLOST);
+        else
+            expect_delivery(receive, &message);
+        free_kept(&message);
     }
+}
+
+/* -------------------------------------------------------------------------------------------------- finding */
+
+static int find_waiting(const struct posting *posting)
+{
+    for (uint32_t i = 0; i < waiting_count; i++)
+        if (matches(posting, &waiting[i].message))
+            return (int)i;
+    return -1;
+}
+
+static int find_posted(const struct model_message *message)
+{
+    for (uint32_t i = 0; i < posted_count; i++)
+        if (matches(&posted[i]->posting, &message->message) && fits(posted[i], message))
+            return (int)i;
+    return -1;
+}
+
+static struct model_receive *take_posted(uint32_t place)
+{
+    struct model_receive *receive = posted[place];
+
+    LIST_REMOVE(posted, posted_count, place);
+    return receive;
 }
 
 #endif

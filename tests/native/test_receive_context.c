@@ -19,7 +19,7 @@ static int teardown(void **state)
 {
     struct receive_fixture *fixture = *state;
 
-    ofpi_receive_context_close(fixture->context);
+    receive_fixture_close(fixture);
     free(fixture);
     return 0;
 }
@@ -242,7 +242,7 @@ static void test_bound_on_memory(void **state)
     char payload[LIMIT], memory[600];
 
     fill(payload, sizeof(payload));
-    ofpi_receive_context_close(fixture->context);
+    receive_fixture_close(fixture);
     receive_fixture_open(fixture, LIMIT, 4);
     /* Too long by itself: refused, and no reason to throttle. */
     assert_int_equal(arrive(fixture, 1, 1, payload, LIMIT - ENTRY + 1), -EAGAIN);
@@ -280,7 +280,7 @@ static void test_every_message_counts(void **state)
     struct receive_fixture *fixture = *state;
     uint64_t kept = 0, announced = 0;
 
-    ofpi_receive_context_close(fixture->context);
+    receive_fixture_close(fixture);
     receive_fixture_open(fixture, 100 * ENTRY, 50);
     while (arrive(fixture, 1, kept % 2, "x", 1) == 0)
         kept++;
@@ -391,7 +391,7 @@ static void test_losing_a_peer_costs_by_its_own_messages(void **state)
     enum { OTHERS = 100000 };
     uint64_t alone, among_others;
 
-    ofpi_receive_context_close(fixture->context);
+    receive_fixture_close(fixture);
     receive_fixture_open(fixture, UINT64_MAX, UINT64_MAX);
     alone = time_of_a_loss(fixture);
     for (uint64_t tag = 0; tag < OTHERS; tag++)

@@ -17,7 +17,7 @@ static int teardown(void **state)
 {
     struct receive_fixture *fixture = *state;
 
-    ofpi_receive_context_close(fixture->context);
+    receive_fixture_close(fixture);
     return 0;
 }
 

@@ -4,10 +4,19 @@
  * the completions, lent receives, memory and statistics of the two must be the same. OFIPY_TEST_SEED and
  * OFIPY_TEST_STEPS repeat or lengthen a run.
  */
-#include "receive_model.h"
+#include "receive_claim_model.h"
 
 #include <stdio.h>
 #include <time.h>
+
+/* A request holds one message: its context is its own. */
+static void give_own_context(struct model_receive *receive)
+{
+    static uint64_t requests = 1000;
+
+    if (receive->posting.flags & OFPI_REQUEST)
+        receive->posting.context = requests++;
+}
 
 static struct model_receive *random_receive(void)
 {
@@ -31,30 +40,6 @@ static struct model_receive *random_receive(void)
         receive->posting.ignore = UINT64_MAX;
     else if (kind < 4)
         receive->posting.ignore = draw(MASKS);
-    return receive;
-}
-
-static int find_waiting(const struct posting *posting)
-{
-    for (uint32_t i = 0; i < waiting_count; i++)
-        if (matches(posting, &waiting[i].message))
-            return (int)i;
-    return -1;
-}
-
-static int find_posted(const struct model_message *message)
-{
-    for (uint32_t i = 0; i < posted_count; i++)
-        if (matches(&posted[i]->posting, &message->message) && fits(posted[i], message))
-            return (int)i;
-    return -1;
-}
-
-static struct model_receive *take_posted(uint32_t place)
-{
-    struct model_receive *receive = posted[place];
-
-    LIST_REMOVE(posted, posted_count, place);
     return receive;
 }
 
@@ -131,6 +116,8 @@ static void step_receive(uint64_t more_flags)
         return;
     }
     receive->posting.flags |= more_flags;
+    if (more_flags & OFP_HOLD)
+        give_own_context(receive);
     place = find_waiting(&receive->posting);
     assert_int_equal(post(&fixture, receive->posting), 0);
     if (place < 0) {
@@ -143,7 +130,11 @@ static void step_receive(uint64_t more_flags)
 
 static void drop_message(const struct model_message *message)
 {
-    account(message, -1);
+    if (message->moving) {
+        detach(NULL, message);
+        return;
+    }
+    free_kept(message);
     if (message->announced && !message->lost)
         expect_lent(NULL, message);
 }
@@ -155,6 +146,8 @@ static void step_peek(uint64_t more_flags)
     int place;
 
     receive->posting.flags |= OFP_PEEK | more_flags;
+    if (more_flags & OFP_CLAIM)
+        give_own_context(receive);
     place = find_waiting(&receive->posting);
     assert_int_equal(post(&fixture, receive->posting), 0);
     if (place < 0) {
@@ -172,14 +165,6 @@ static void step_peek(uint64_t more_flags)
     free(receive);
 }
 
-static int find_set_aside(uint64_t context, bool request)
-{
-    for (uint32_t i = 0; i < set_aside_count; i++)
-        if (set_aside[i].context == context && set_aside[i].request == request)
-            return (int)i;
-    return -1;
-}
-
 static void step_claim(uint64_t more_flags)
 {
     struct model_receive *receive = random_receive();
@@ -193,6 +178,10 @@ static void step_claim(uint64_t more_flags)
     }
     receive->posting.flags |= OFP_CLAIM | more_flags;
     place = find_set_aside(receive->posting.context, receive->posting.flags & OFPI_REQUEST);
+    if (place >= 0 && is_claimed(&set_aside[place])) {
+        free(receive);
+        return;
+    }
     result = post(&fixture, receive->posting);
     if (place < 0) {
         assert_int_equal(result, -ENOENT);
@@ -201,6 +190,10 @@ static void step_claim(uint64_t more_flags)
     }
     assert_int_equal(result, 0);
     message = set_aside[place];
+    if (!more_flags && message.request && !message.lost && message.message.length <= receive->posting.length) {
+        expect_claim(receive, &set_aside[place]);
+        return;
+    }
     LIST_REMOVE(set_aside, set_aside_count, (uint32_t)place);
     if (!more_flags) {
         meet(receive, message);
@@ -231,13 +224,14 @@ static void step_unclaim(void)
     if (place < 0)
         place = find_set_aside(context, false);
     result = ofpi_receive_unclaim(fixture.context, endpoint_of(&fixture), context, NULL);
-    assert_int_equal(result, place < 0 ? -ENOENT : 0);
+    assert_int_equal(result, place < 0 ? -ENOENT : set_aside[place].lender_holds);
     if (place < 0)
         return;
     message = set_aside[place];
     LIST_REMOVE(set_aside, set_aside_count, (uint32_t)place);
+    forget_claim(&message);
     if (message.lost) {
-        account(&message, -1);
+        free_kept(&message);
         return;
     }
     place = settle_posted(&message);
@@ -263,19 +257,6 @@ static struct model_message random_message(void)
     return message;
 }
 
-static bool model_has_room(const struct model_message *message, bool wanted)
-{
-    if (message->announced)
-        return wanted || kept_announced < ANNOUNCEMENT_LIMIT;
-    if (wanted && message->message.length <= SHORT)
-        return true;
-    if (kept_memory + memory_of(message) <= MEMORY_LIMIT)
-        return true;
-    if (kept_memory >= MEMORY_LIMIT / 2)
-        throttled = true;
-    return false;
-}
-
 static void step_message(void)
 {
     struct model_message message = random_message();
@@ -285,7 +266,7 @@ static void step_message(void)
 
     if (waiting_count == DEPTH || set_aside_count == DEPTH)
         return;
-    room = (place >= 0 && !hold) || model_has_room(&message, hold);
+    room = (place >= 0 && !hold) || has_room(&message, hold);
     payload_of(&message, payload);
     result = message.announced
                  ? ofpi_message_announced(fixture.context, endpoint_of(&fixture), &message.message)
@@ -356,7 +337,9 @@ static void step_move(void)
     ofpi_receive_write(moved.real, half, bytes + half, moved.message.message.length - half);
     ofpi_receive_write(moved.real, 0, bytes, half);
     ofpi_receive_complete(moved.real, 0, 0);
-    if (moved.receive)
+    if (moved.kept)
+        expect_moved(&moved);
+    else if (moved.receive)
         expect_delivery(moved.receive, &moved.message);
 }
 
@@ -371,7 +354,9 @@ static void step_peer_lost(void)
             i++;
             continue;
         }
-        if (lent[i].receive)
+        if (lent[i].kept)
+            expect_broken(&lent[i], OFP_EPEERLOST);
+        else if (lent[i].receive)
             expect_end(lent[i].receive, &lent[i].message, OFP_EPEERLOST);
         LIST_REMOVE(lent, lent_count, i);
     }
@@ -399,9 +384,12 @@ static void step_drain(void)
     while (posted_count)
         end_posted(0, ECANCELED);
     for (uint32_t i = 0; i < lent_count; i++)
-        if (lent[i].receive)
+        if (lent[i].kept)
+            expect_broken(&lent[i], ECANCELED);
+        else if (lent[i].receive)
             expect_end(lent[i].receive, &lent[i].message, ECANCELED);
-    lent_count = waiting_count = set_aside_count = 0;
+    lent_count = 0;
+    expect_dropped();
     kept_bytes = kept_memory = kept_announced = 0;
     throttled = false;
 }
@@ -410,9 +398,9 @@ static void random_posting(void)
 {
     uint64_t kind = draw(6);
 
-    if (kind == 0)
+    if (kind < 2)
         step_receive(OFP_HOLD | OFP_CLAIM);
-    else if (kind == 1)
+    else if (kind == 2)
         step_receive_many();
     else
         step_receive(0);
@@ -423,21 +411,25 @@ static void step(bool lean)
 {
     uint64_t choice = draw(100);
 
-    if (choice < 70) {
+    if (choice < 64) {
         if ((draw(100) < 60) == lean)
             step_message();
         else
             random_posting();
-    } else if (choice < 77) {
+    } else if (choice < 71) {
         static const uint64_t peeks[4] = {0, OFP_CLAIM, OFP_CLAIM, OFP_DISCARD};
 
         step_peek(peeks[draw(4)]);
-    } else if (choice < 84) {
+    } else if (choice < 81) {
         step_claim(draw(4) ? 0 : OFP_DISCARD);
-    } else if (choice < 87) {
+    } else if (choice < 86) {
         step_unclaim();
-    } else if (choice < 92) {
+    } else if (choice < 90) {
         step_cancel();
+    } else if (choice < 92) {
+        step_accept();
+    } else if (choice < 93) {
+        step_fetch();
     } else {
         step_move();
     }
@@ -451,7 +443,7 @@ static void compare_statistics(void)
     fixture.completion_count = fixture.completion_next = 0;
     fixture.started_count = fixture.started_next = 0;
     assert_int_equal(statistics.posted_receives, posted_count);
-    assert_int_equal(statistics.unexpected_messages, waiting_count + set_aside_count);
+    assert_int_equal(statistics.unexpected_messages, waiting_count + set_aside_count + detached_count);
     assert_int_equal(statistics.unexpected_bytes, kept_bytes);
     assert_int_equal(ofpi_announce_only(fixture.context), throttled);
 }
@@ -487,7 +479,7 @@ static void test_random_operations_agree_with_the_model(void **state)
     searches = statistics_of(&fixture).linear_searches;
     assert_true(searches > 0);
     step_drain();
-    ofpi_receive_context_close(fixture.context);
+    receive_fixture_close(&fixture);
 }
 
 int main(void)

@@ -21,7 +21,7 @@ static int teardown(void **state)
     struct receive_fixture *fixture = *state;
 
     assert_quiet(fixture);
-    ofpi_receive_context_close(fixture->context);
+    receive_fixture_close(fixture);
     free(fixture);
     return 0;
 }

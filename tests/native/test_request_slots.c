@@ -36,7 +36,8 @@ static void expect_stale(ofp_request_t request)
     assert_int_equal(ofp_request_wait(request, -1), -ESTALE);
     assert_int_equal(ofp_request_take(request, -1, &completion), -ESTALE);
     assert_int_equal(ofp_request_take_finished(request, &completion), -ESTALE);
-    assert_int_equal(ofp_request_claim(request, OFP_REGION_PROCESS, 0, 0), -ESTALE);
+    assert_int_equal(ofp_request_claim(request, OFP_REGION_PROCESS, 0, 0, &completion), -ESTALE);
+    assert_int_equal(ofp_request_accept(request, false), -ESTALE);
     assert_int_equal(ofp_request_unclaim(request), -ESTALE);
     assert_int_equal(ofp_request_discard(request), -ESTALE);
     assert_int_equal(ofp_request_cancel(request), -ENOENT);

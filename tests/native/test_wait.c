@@ -385,6 +385,7 @@ static void test_unknown_size_is_set_aside_and_claimed(void **state)
 {
     char out[300], in[300];
     struct ofp_operation hold = tagged(OFP_TRECV, OFP_PEER_ANY, 8, NULL, 0, 0);
+    struct ofp_completion completion;
     ofp_request_t request, other;
 
     (void)state;
@@ -401,10 +402,11 @@ static void test_unknown_size_is_set_aside_and_claimed(void **state)
     /* Back in its place: another receive of unknown size finds it. */
     other = request_start(b.endpoint, &hold);
     assert_int_equal(wait_request(other), 1);
-    assert_int_equal(ofp_request_claim(other, OFP_REGION_PROCESS, (uint64_t)(uintptr_t)in, sizeof(in)), 0);
-    assert_int_equal(wait_request(other), 1);
+    assert_int_equal(ofp_request_claim(other, OFP_REGION_PROCESS, (uint64_t)(uintptr_t)in, sizeof(in), &completion), 1);
+    assert_int_equal(completion.length, sizeof(out));
     assert_memory_equal(in, out, sizeof(out));
-    ofp_request_abandon(other, false);
+    assert_int_equal(ofp_request_accept(other, false), 0);
+    assert_int_equal(ofp_request_finished(other), -ESTALE);
 }
 
 /* The helper of b answers while no thread of the application calls into b. */

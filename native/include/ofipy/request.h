@@ -46,7 +46,7 @@ int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, i
  * Wait as ofp_request_wait, copy the completion and give the slot back, with one call: 1 when it was taken; `completion`
  * is written before another thread can find the request stale. 0, -EINTR, -EINVAL: the request stays as it is.
  *
- * A prepared operation, and one that set a message aside (OFP_COMPLETED_CLAIM), keeps its slot; so does one of a
+ * A prepared operation, and one that holds a message (OFP_COMPLETED_CLAIM, or claimed), keeps its slot; so does one of a
  * multi-receive buffer before its last completion (OFP_COMPLETED_MULTI_RECV): it runs on, or has finished again when the
  * next completion is there already.
  */
@@ -85,15 +85,20 @@ int ofp_cq_spin(struct ofp_cq *const *queues, uint32_t count, uint64_t duration)
  */
 int ofp_request_cancel(ofp_request_t request);
 /*
- * A finished OFP_HOLD receive set a message aside. `claim` receives it into memory (completion as of a receive, in the same
- * request, which is running again); `discard` drops it; `unclaim` puts it back to where it was in the order of arrival, or
- * gives it to the oldest matching posted receive. After the last two the request is stale.
+ * A finished OFP_HOLD receive set a message aside. `claim` receives it into memory: 1: the completion, as of a receive, is in
+ * `completion`, as of ofp_request_take; 0: the same request is running again, and ends with it. A message that was received
+ * without an error is still the request's: `accept` says that the program has it. `discard` drops a message that was not
+ * claimed; `unclaim` puts it back to where it was in the order of arrival, or gives it to the oldest matching posted receive.
+ * After each of the last three the request is stale. accept: -ENOLCK: `at_once`, and somebody else holds the domain.
  */
-int ofp_request_claim(ofp_request_t request, uint32_t region, uint64_t offset, uint64_t length);
+int ofp_request_claim(ofp_request_t request, uint32_t region, uint64_t offset, uint64_t length,
+                      struct ofp_completion *completion);
+int ofp_request_accept(ofp_request_t request, bool at_once);
 int ofp_request_discard(ofp_request_t request);
 int ofp_request_unclaim(ofp_request_t request);
 /*
- * The caller's interest ends; a message that was set aside goes back. `cancel`: also that in the operation, as far as it
+ * The caller's interest ends; a message that it holds, claimed or not, goes back. Its payload may stay in the memory of the
+ * claim, which is in use then until the message is gone. `cancel`: also that in the operation, as far as it
  * can be taken back; a multi-receive buffer always is. Never waits. 0: it is over, and so is the use of its memory. 1: it
  * runs on, and the handle is stale when it has finished. -OFP_ETHREAD: not from this thread; try again from the domain's.
  */

@@ -89,7 +89,7 @@ static void end_use(struct ofp_request *request)
         ofpi_request_many_forget(request);
     free(request->prepared);
     request->prepared = NULL;
-    request->notify = request->released = false;
+    request->notify = request->released = request->claimed = false;
     ofp_store_relaxed(&request->state, OFPI_REQUEST_IDLE);
     ofp_store_release(&request->generation, (generation + 1) % GENERATIONS);
 }

@@ -26,7 +26,8 @@ struct ofp_request {
     struct ofpi_peer *awaited;
     uint64_t patient_until;
     bool notify, released;
-    bool many; /* of a multi-receive buffer: FINISHED means that a completion is there, maybe not the last */
+    bool claimed; /* it has claimed the message that it holds: match/receive_claim.h */
+    bool many;    /* of a multi-receive buffer: FINISHED means that a completion is there, maybe not the last */
     struct ofp_list later; /* completions behind the first; request_many.c. Zero unless `many` */
 };
 
@@ -37,6 +38,13 @@ static inline ofp_request_t ofpi_request_handle(const struct ofp_request *reques
 static inline bool ofpi_request_is_finished(const struct ofp_request *request)
 {
     return ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED;
+}
+
+/* It has finished, and a message is set aside for it: to be claimed, or received and to be accepted. */
+static inline bool ofpi_request_holds_message(const struct ofp_request *request)
+{
+    return ofpi_request_is_finished(request) &&
+           (request->completion.flags & OFP_COMPLETED_CLAIM || (request->claimed && !request->completion.error));
 }
 
 /* A running request; NULL: out of memory. Given back when it is both finished and released. */

@@ -11,6 +11,8 @@
 #include "base/slab.h"
 #include "match/lent.h"
 #include "match/posted.h"
+#include "match/receive_claim.h"
+#include "match/receive_fetch.h"
 #include "match/receive_many.h"
 #include "match/receive_matched.h"
 #include "match/receive_stream.h"
@@ -18,6 +20,7 @@
 #include "match/unexpected.h"
 #include "object/endpoint.h"
 #include "object/peer.h"
+#include "ofipy/iov.h"
 
 static int open_parts(struct ofpi_receive_context *context, const struct ofpi_receive_context_attr *attr)
 {
@@ -42,6 +45,7 @@ static int open_parts(struct ofpi_receive_context *context, const struct ofpi_re
     context->entries = attr->entries;
     context->min_multi_recv = attr->min_multi_recv;
     context->complete = attr->complete;
+    ofpi_receive_fetch_open(context, attr->domain, attr->start_timer);
     return 0;
 }
 
@@ -60,6 +64,7 @@ int ofpi_receive_context_open(const struct ofpi_receive_context_attr *attr, stru
 
 void ofpi_receive_context_close(struct ofpi_receive_context *context)
 {
+    ofpi_receive_fetch_close(context);
     ofpi_posted_close(&context->posted);
     ofpi_unexpected_close(&context->unexpected);
     ofpi_lent_close(&context->lent);
@@ -119,7 +124,7 @@ static bool hold(struct ofpi_receive_context *context, struct ofp_endpoint *endp
 
     if (!kept)
         return false;
-    ofpi_receive_hold(context, endpoint, message, kept, posted);
+    ofpi_receive_hold(context, message, kept, posted);
     return true;
 }
 
@@ -181,8 +186,8 @@ void ofpi_receive_write(struct ofp_receive *receive, uint64_t offset, const void
     if (__builtin_expect(lent->kept != NULL, 0)) {
         /* Only up to the length that was announced, whatever the peer sends. */
         if (offset < lent->memory.iov_len)
-            memcpy((char *)lent->memory.iov_base + offset, data,
-                   length < lent->memory.iov_len - offset ? length : lent->memory.iov_len - offset);
+            ofp_memory_copy((char *)lent->memory.iov_base + offset, data,
+                            length < lent->memory.iov_len - offset ? length : lent->memory.iov_len - offset);
     } else if (!lent->dropped) {
         ofpi_receiver_write(&lent->receiver, offset, data, length);
     }
@@ -215,12 +220,6 @@ void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_
 
 /* ------------------------------------------------------------------------------------ end of an endpoint or a peer */
 
-static void drop_kept(struct ofpi_receive_context *context, struct ofpi_unexpected *kept)
-{
-    ofpi_unexpected_detach(&context->unexpected, kept);
-    ofpi_unexpected_free(&context->unexpected, kept);
-}
-
 static void drain_messages(struct ofpi_receive_context *context, struct ofp_list *messages,
                            const struct ofp_endpoint *endpoint)
 {
@@ -230,7 +229,7 @@ static void drain_messages(struct ofpi_receive_context *context, struct ofp_list
         struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
 
         if (kept->endpoint == endpoint)
-            drop_kept(context, kept);
+            ofpi_receive_drop(context, kept);
     }
 }
 
@@ -274,7 +273,7 @@ static void lose_payloads(struct ofpi_receive_context *context, struct ofpi_peer
         if (kept->set_aside)
             ofpi_unexpected_lose(kept, error);
         else
-            drop_kept(context, kept);
+            ofpi_receive_drop(context, kept);
     }
 }
 

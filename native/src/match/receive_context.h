@@ -18,6 +18,7 @@
 
 #include "ofipy/provider.h"
 
+struct ofpi_domain;
 struct ofpi_peer;
 struct ofpi_receive_context;
 struct ofpi_reserve;
@@ -29,6 +30,8 @@ struct ofpi_receive_context_attr {
     /* Where completions go: ofpi_endpoint_complete. It must not call back into the context. */
     void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
     struct ofpi_reserve *entries; /* where each completion to come is promised; outlives the context */
+    struct ofpi_domain *domain;
+    int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer); /* of the domain: ofpi_timer_start */
 };
 
 struct ofpi_receive_context_statistics {

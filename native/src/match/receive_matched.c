@@ -5,6 +5,7 @@
 
 #include "match/lent.h"
 #include "match/posted.h"
+#include "match/receive_fetch.h"
 #include "match/receive_many.h"
 #include "match/receiver.h"
 #include "match/unexpected.h"
@@ -90,8 +91,43 @@ static void set_aside(struct ofpi_receive_context *context, struct ofp_endpoint 
                       struct ofpi_receiver *receiver, const struct ofp_message *message)
 {
     ofpi_unexpected_set_aside(&context->unexpected, kept, poster, receiver->op_context, receiver->op_flags);
+    if (kept->announced)
+        ofpi_receive_fetch_soon(context);
     ofpi_receive_finish(context, kept->endpoint, receiver, message,
                         (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
+}
+
+void ofpi_receive_fill(struct ofpi_lent *lent, struct ofpi_unexpected *kept, struct ofp_endpoint *endpoint,
+                       const struct ofp_message *message)
+{
+    static struct ofp_region *const unregistered[1];
+
+    kept->filling = lent;
+    lent->kept = kept;
+    lent->memory = (struct iovec){ofpi_unexpected_payload(kept), message->length};
+    ofpi_lent_meet(lent, endpoint, message);
+    lent->base.length = message->length;
+    lent->base.iov = &lent->memory;
+    lent->base.iov_count = 1;
+    lent->base.regions = kept->lent ? ofpi_receiver_regions(&kept->payload.lender) : unregistered;
+}
+
+void ofpi_receive_free(struct ofpi_receive_context *context, struct ofpi_unexpected *kept)
+{
+    struct ofp_endpoint *endpoint = kept->endpoint;
+    struct ofpi_receiver lender;
+    struct ofp_message message;
+
+    if (__builtin_expect(!kept->lent, 1)) {
+        ofpi_unexpected_free(&context->unexpected, kept);
+        return;
+    }
+    lender = kept->payload.lender;
+    message = ofpi_unexpected_message(kept);
+    ofpi_unexpected_free(&context->unexpected, kept);
+    /* A request that was abandoned, to which nothing was transferred. */
+    lender.op_flags |= OFP_PEEK;
+    ofpi_receive_finish(context, endpoint, &lender, &message, (struct ofpi_receive_result){.error = ECANCELED});
 }
 
 int ofpi_receive_take_kept(struct ofpi_receive_context *context, struct ofp_endpoint *poster,
@@ -129,20 +165,17 @@ int ofpi_receive_take_kept(struct ofpi_receive_context *context, struct ofp_endp
         ofpi_receive_finish(context, endpoint, &taken, &message, (struct ofpi_receive_result){.error = kept->error});
     else if (!lent)
         ofpi_receive_deliver(context, endpoint, &taken, &message, ofpi_unexpected_payload(kept));
-    ofpi_unexpected_free(&context->unexpected, kept);
+    ofpi_receive_free(context, kept);
     /* The provider may call back into the context from within: nothing is touched afterwards. */
     if (lent)
         ofpi_lent_start(lent, endpoint, &message, &taken);
     return 0;
 }
 
-void ofpi_receive_hold(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                       const struct ofp_message *message, struct ofpi_unexpected *kept, struct ofpi_posted *posted)
+void ofpi_receive_hold(struct ofpi_receive_context *context, const struct ofp_message *message,
+                       struct ofpi_unexpected *kept, struct ofpi_posted *posted)
 {
     ofpi_posted_remove(&context->posted, posted);
-    ofpi_unexpected_set_aside(&context->unexpected, kept, posted->endpoint, posted->receiver.op_context,
-                              posted->receiver.op_flags);
-    ofpi_receive_finish(context, endpoint, &posted->receiver, message,
-                        (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
+    set_aside(context, posted->endpoint, kept, &posted->receiver, message);
     ofpi_posted_give(&context->posted, posted);
 }

@@ -15,6 +15,9 @@ struct ofpi_receive_context {
     struct ofpi_slab many;     /* struct ofpi_many */
     uint64_t min_multi_recv;   /* bytes, of buffers posted from now on */
     struct ofpi_reserve *entries;
+    struct ofpi_domain *domain;
+    struct ofp_timer fetch; /* runs while a request holds an announced message; receive_fetch.c */
+    int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer);
     void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
 };
 
@@ -45,13 +48,18 @@ struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, stru
  * A posted receive with OFP_HOLD has met `kept`, which is neither waiting nor set aside: it is set aside for it, and the
  * receive completes.
  */
-void ofpi_receive_hold(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                       const struct ofp_message *message, struct ofpi_unexpected *kept, struct ofpi_posted *posted);
+void ofpi_receive_hold(struct ofpi_receive_context *context, const struct ofp_message *message,
+                       struct ofpi_unexpected *kept, struct ofpi_posted *posted);
 /* Whether a stream still fills a kept message; who takes one off the lists hands it to its `filling`. */
 static inline bool ofpi_unexpected_is_filling(const struct ofpi_unexpected *kept)
 {
     return !kept->announced && kept->filling;
 }
+/* The payload of a kept message, which has its memory, follows: `lent` moves it there. */
+void ofpi_receive_fill(struct ofpi_lent *lent, struct ofpi_unexpected *kept, struct ofp_endpoint *endpoint,
+                       const struct ofp_message *message);
+/* Free a kept message that is neither waiting nor set aside; whoever lent its memory is told that it is free. */
+void ofpi_receive_free(struct ofpi_receive_context *context, struct ofpi_unexpected *kept);
 /*
  * Give a kept message, waiting or set aside, to a receiver, which is used up; `poster`: the endpoint whose receiver it is;
  * `posted`: the posted receive whose it is, or NULL. -ENOMEM: nothing has changed. The provider may be called.

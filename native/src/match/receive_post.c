@@ -6,6 +6,7 @@
 
 #include "match/lent.h"
 #include "match/posted.h"
+#include "match/receive_claim.h"
 #include "match/receive_many.h"
 #include "match/receive_matched.h"
 #include "match/receiver.h"
@@ -47,7 +48,7 @@ static void drop(struct ofpi_receive_context *context, struct ofpi_unexpected *k
         kept->filling->dropped = true;
         return;
     }
-    ofpi_unexpected_free(&context->unexpected, kept);
+    ofpi_receive_free(context, kept);
     if (lent)
         ofpi_lent_start(lent, endpoint, &message, NULL);
 }
@@ -110,7 +111,10 @@ static int claim(struct ofpi_receive_context *context, struct ofp_endpoint *endp
     result = ofpi_receiver_capture(&receiver, &context->segments, transfer);
     if (result)
         return result;
-    result = ofpi_receive_take_kept(context, endpoint, kept, &receiver, NULL);
+    if (op->flags & OFPI_REQUEST)
+        result = ofpi_receive_claim(context, endpoint, kept, &receiver);
+    else
+        result = ofpi_receive_take_kept(context, endpoint, kept, &receiver, NULL);
     if (result)
         ofpi_receiver_release(&receiver, &context->segments);
     return result;
@@ -172,37 +176,37 @@ static int give_posted(struct ofpi_receive_context *context, struct ofpi_unexpec
     return result;
 }
 
-int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
-                         struct ofpi_unexpected **waiting)
+int ofpi_receive_return(struct ofpi_receive_context *context, struct ofpi_unexpected *kept,
+                        struct ofpi_unexpected **waiting)
 {
-    struct ofpi_unexpected_messages *unexpected = &context->unexpected;
-    struct ofpi_unexpected *kept = ofpi_unexpected_find_set_aside(unexpected, endpoint, op_context, OFPI_REQUEST);
-    uint64_t bits = kept ? OFPI_REQUEST : 0;
     struct ofpi_posted *posted;
     int result;
 
-    /* Requests are unclaimed by their address; a plain context of the same value only counts where no request has it.
-     */
-    if (!kept)
-        kept = ofpi_unexpected_find_set_aside(unexpected, endpoint, op_context, 0);
-    if (!kept)
-        return -ENOENT;
     /* Its payload was lost with its sender: there is nothing that another receive could get. */
     if (kept->error) {
-        ofpi_unexpected_detach(unexpected, kept);
-        ofpi_unexpected_free(unexpected, kept);
+        ofpi_unexpected_detach(&context->unexpected, kept);
+        ofpi_receive_free(context, kept);
         return 0;
     }
     /* Receives that were posted while it was set aside could not see it. */
     posted = ofpi_receive_match(context, kept->channel, kept->tag, kept->source, kept->length);
     if (posted)
         return give_posted(context, kept, posted);
-    ofpi_unexpected_detach(unexpected, kept);
-    result = ofpi_unexpected_wait(unexpected, kept);
-    /* Without memory it stays set aside, for the same owner. */
-    if (result)
-        ofpi_unexpected_set_aside(unexpected, kept, endpoint, op_context, bits);
-    else if (waiting)
+    result = ofpi_unexpected_wait_again(&context->unexpected, kept);
+    if (!result && waiting)
         *waiting = kept;
     return result;
+}
+
+int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
+                         struct ofpi_unexpected **waiting)
+{
+    struct ofpi_unexpected *kept =
+        ofpi_unexpected_find_set_aside(&context->unexpected, endpoint, op_context, OFPI_REQUEST);
+
+    if (kept)
+        return ofpi_receive_give_back(context, kept, op_context, waiting);
+    /* Requests are unclaimed by their address; a plain context of the same value only counts where no request has it. */
+    kept = ofpi_unexpected_find_set_aside(&context->unexpected, endpoint, op_context, 0);
+    return kept ? ofpi_receive_return(context, kept, waiting) : -ENOENT;
 }

@@ -17,7 +17,8 @@ struct ofpi_unexpected;
  *   PEEK | CLAIM          the same, and the message is set aside under op->context;
  *   PEEK | DISCARD        the same, and the message is dropped;
  *   HOLD | CLAIM          as PEEK | CLAIM, but stays posted (in its place in the order) until a message matches;
- *   CLAIM                 receive the message set aside under op->context, -ENOENT when there is none;
+ *   CLAIM                 receive the message set aside under op->context, -ENOENT when there is none; of a request it stays
+ *                         set aside: receive_claim.h;
  *   CLAIM | DISCARD       drop it (completes).
  * A request-tier operation is told by OFPI_REQUEST in op->flags. Returns 0, -ENOMEM, -ENOENT, -EINVAL.
  */
@@ -31,9 +32,14 @@ int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoin
                         uint64_t op_flags);
 /*
  * Put a message set aside under this context back: to the oldest posted receive that matches, else in its old place, where
- * *waiting becomes it, unless `waiting` is NULL.
+ * *waiting becomes it, unless `waiting` is NULL. 1: the request's claim has lent its memory, and ends with ECANCELED when the
+ * message is gone, which may be within this call; 0: nothing more is told of the operation. -ENOENT, -ENOMEM: nothing has
+ * changed.
  */
 int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
                          struct ofpi_unexpected **waiting);
+/* Put back a message that is set aside, whose claim is no more; as ofpi_receive_unclaim. */
+int ofpi_receive_return(struct ofpi_receive_context *context, struct ofpi_unexpected *kept,
+                        struct ofpi_unexpected **waiting);
 
 #endif

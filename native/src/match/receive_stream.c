@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "match/lent.h"
+#include "match/receive_claim.h"
 #include "match/receive_many.h"
 #include "match/receive_matched.h"
 #include "match/unexpected.h"
@@ -23,7 +24,7 @@ static struct ofpi_unexpected *keep_place(struct ofpi_receive_context *context, 
     if (!kept)
         return NULL;
     if (holder) {
-        ofpi_receive_hold(context, endpoint, message, kept, holder);
+        ofpi_receive_hold(context, message, kept, holder);
     } else if (ofpi_unexpected_wait(&context->unexpected, kept) != 0) {
         ofpi_unexpected_free(&context->unexpected, kept);
         return NULL;
@@ -38,13 +39,7 @@ static bool begin_kept(struct ofpi_receive_context *context, struct ofpi_lent *l
 
     if (!kept)
         return false;
-    kept->filling = lent;
-    lent->kept = kept;
-    lent->memory = (struct iovec){ofpi_unexpected_payload(kept), message->length};
-    ofpi_lent_meet(lent, endpoint, message);
-    lent->base.length = message->length;
-    lent->base.iov = &lent->memory;
-    lent->base.iov_count = 1;
+    ofpi_receive_fill(lent, kept, endpoint, message);
     return true;
 }
 
@@ -85,7 +80,7 @@ static void end_unmatched(struct ofpi_receive_context *context, struct ofpi_unex
         return;
     }
     ofpi_unexpected_detach(&context->unexpected, kept);
-    ofpi_unexpected_free(&context->unexpected, kept);
+    ofpi_receive_free(context, kept);
 }
 
 void ofpi_stream_complete(struct ofpi_receive_context *context, struct ofpi_lent *lent, int error, int provider_error)
@@ -96,11 +91,15 @@ void ofpi_stream_complete(struct ofpi_receive_context *context, struct ofpi_lent
         end_unmatched(context, kept, error);
         return;
     }
+    if (kept->set_aside) {
+        ofpi_receive_end_claim(context, lent, error, provider_error);
+        return;
+    }
     if (!lent->dropped && error)
         ofpi_receive_finish(context, lent->endpoint, &lent->receiver, &lent->base.message,
                             (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
     else if (!lent->dropped)
         ofpi_receive_deliver(context, lent->endpoint, &lent->receiver, &lent->base.message,
                              ofpi_unexpected_payload(kept));
-    ofpi_unexpected_free(&context->unexpected, kept);
+    ofpi_receive_free(context, kept);
 }

@@ -33,7 +33,7 @@ int ofpi_unexpected_open(struct ofpi_unexpected_messages *unexpected, const uint
 
 static void free_payload(struct ofpi_unexpected *message)
 {
-    if (!message->announced && message->length > OFPI_SHORT_PAYLOAD)
+    if (!message->announced && !message->lent && message->length > OFPI_SHORT_PAYLOAD)
         free(message->payload.memory);
 }
 
@@ -59,12 +59,12 @@ void ofpi_unexpected_close(struct ofpi_unexpected_messages *unexpected)
 /* ---------------------------------------------------------------------------------------------- keeping and bounds */
 
 /*
- * Of a message that is here. What masks cost beyond the inline nodes is not counted: it is the receiver's own choice, and
- * bounded by OFPI_UNEXPECTED_CLASSES.
+ * Of a message that is here; lent memory is the program's. What masks cost beyond the inline nodes is not counted: it is the
+ * receiver's own choice, and bounded by OFPI_UNEXPECTED_CLASSES.
  */
 static uint64_t memory_of(const struct ofpi_unexpected *message)
 {
-    return sizeof(*message) + (message->length > OFPI_SHORT_PAYLOAD ? message->length : 0);
+    return sizeof(*message) + (message->length > OFPI_SHORT_PAYLOAD && !message->lent ? message->length : 0);
 }
 
 static bool has_room(struct ofpi_unexpected_messages *unexpected, const struct ofpi_unexpected *message, bool wanted)
@@ -118,7 +118,7 @@ static struct ofpi_unexpected *kept_new(struct ofpi_unexpected_messages *unexpec
     kept->peer = announced ? message->peer : NULL;
     kept->extra = NULL;
     kept->extra_count = 0;
-    kept->counted = false;
+    kept->set_aside = kept->lent = kept->counted = false;
     kept->error = 0;
     if (announced) {
         memcpy(kept->payload.provider_data, message->provider_data, sizeof(kept->payload.provider_data));
@@ -128,22 +128,45 @@ static struct ofpi_unexpected *kept_new(struct ofpi_unexpected_messages *unexpec
     return kept;
 }
 
-static struct ofpi_unexpected *enter(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *kept)
+/* What is kept now is counted; leave() is the opposite. */
+static void count(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *kept)
 {
-    kept->first.sequence = unexpected->next_sequence++;
     unexpected->messages++;
     unexpected->announced += kept->announced || kept->counted;
     if (kept->announced) {
         if (kept->peer)
             ofp_list_append(&((struct ofpi_peer *)kept->peer)->announced, &kept->payload.of_peer);
-        return kept;
+        return;
     }
     unexpected->bytes += kept->length;
     if (kept->counted)
-        return kept;
+        return;
     unexpected->memory += memory_of(kept);
     if (unexpected->memory >= unexpected->memory_limit)
         unexpected->announce_only = true;
+}
+
+static void leave(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+{
+    unexpected->messages--;
+    unexpected->announced -= message->announced || message->counted;
+    if (message->announced) {
+        if (message->peer)
+            ofp_list_remove(&message->payload.of_peer);
+        return;
+    }
+    unexpected->bytes -= message->length;
+    if (message->counted)
+        return;
+    unexpected->memory -= memory_of(message);
+    if (unexpected->memory < unexpected->memory_limit / 2)
+        unexpected->announce_only = false;
+}
+
+static struct ofpi_unexpected *enter(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *kept)
+{
+    kept->first.sequence = unexpected->next_sequence++;
+    count(unexpected, kept);
     return kept;
 }
 
@@ -178,29 +201,46 @@ struct ofpi_unexpected *ofpi_unexpected_keep_place(struct ofpi_unexpected_messag
     return enter(unexpected, kept);
 }
 
+/* Whether it has room as one that is here. */
+static bool has_room_here(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+{
+    bool result;
+
+    message->announced = false;
+    result = has_room(unexpected, message, true);
+    message->announced = true;
+    return result;
+}
+
+int ofpi_unexpected_make_place(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
+                               const struct ofpi_receiver *lender)
+{
+    bool is_long = message->length > OFPI_SHORT_PAYLOAD;
+    void *memory = NULL;
+
+    OFPI_CHECK(message->announced && !message->error && (is_long || !lender));
+    if (!lender && !has_room_here(unexpected, message))
+        return -ENOBUFS;
+    if (is_long && !lender && !(memory = malloc(message->length)))
+        return -ENOMEM;
+    leave(unexpected, message);
+    message->announced = false;
+    message->filling = NULL;
+    message->lent = lender != NULL;
+    if (lender)
+        message->payload.lender = *lender;
+    if (is_long)
+        message->payload.memory = lender ? lender->memory.iov_base : memory;
+    count(unexpected, message);
+    return 0;
+}
+
 void ofpi_unexpected_lose(struct ofpi_unexpected *message, int error)
 {
     OFPI_CHECK(message->announced && message->peer && !message->error);
     ofp_list_remove(&message->payload.of_peer);
     message->peer = NULL;
     message->error = error;
-}
-
-static void leave(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
-{
-    unexpected->messages--;
-    unexpected->announced -= message->announced || message->counted;
-    if (message->announced) {
-        if (message->peer)
-            ofp_list_remove(&message->payload.of_peer);
-        return;
-    }
-    unexpected->bytes -= message->length;
-    if (message->counted)
-        return;
-    unexpected->memory -= memory_of(message);
-    if (unexpected->memory < unexpected->memory_limit / 2)
-        unexpected->announce_only = false;
 }
 
 void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)

@@ -5,12 +5,14 @@
  *
  * A kept message is either waiting (in the order and in every index, to be found by any receive) or set aside (found
  * under the context value of the operation that claimed it, and by nothing else). Its payload is here, or on its way into
- * the memory for it (filling, receive_stream.c), or still with the sender (announced), or lost together with the sender.
+ * the memory for it (filling: receive_stream.c, receive_fetch.c), or still with the sender (announced), or lost together
+ * with the sender. The memory is the message's own, or lent by the request that received it and gave it back.
  */
 #ifndef OFPI_UNEXPECTED_H
 #define OFPI_UNEXPECTED_H
 
 #include "base/slab.h"
+#include "match/receiver.h"
 #include "match/selector.h"
 
 /* Payload up to this lies in the message itself. */
@@ -33,6 +35,7 @@ struct ofpi_unexpected {
     uint8_t channel;
     uint8_t way; /* announced: message.spare[OFP_SPARE_WAY] */
     bool has_data : 1, announced : 1, set_aside : 1;
+    bool lent : 1;                 /* its memory is payload.lender's */
     struct ofpi_match_node second; /* in the index of class 1 */
     struct ofpi_extra_node *extra; /* as many as extra_count, also while set aside */
     struct ofp_list order;         /* in ofpi_unexpected_messages.order or .set_aside */
@@ -47,8 +50,11 @@ struct ofpi_unexpected {
     int32_t error; /* announced: why the payload is lost; 0: it is not */
     union {
         char bytes[OFPI_SHORT_PAYLOAD];
-        void *memory; /* longer payload */
-        struct {      /* announced */
+        struct { /* longer payload */
+            void *memory;
+            struct ofpi_receiver lender; /* lent: the claim of a request, whose memory it is */
+        };
+        struct { /* announced */
             uint64_t provider_data[6];
             struct ofp_list of_peer; /* in ofpi_peer.announced; zero without a peer */
         };
@@ -100,16 +106,27 @@ struct ofpi_unexpected *ofpi_unexpected_keep(struct ofpi_unexpected_messages *un
 struct ofpi_unexpected *ofpi_unexpected_keep_place(struct ofpi_unexpected_messages *unexpected,
                                                    struct ofp_endpoint *endpoint, const struct ofp_message *message,
                                                    enum ofp_room room, bool wanted);
+/*
+ * An announced message is here from now on, and its payload follows: into the memory of `lender`, which moves into it, or of
+ * its own, within the bound (NULL). Short ones have room inside, and no lender. -ENOBUFS: beyond the bound; -ENOMEM: nothing
+ * has changed.
+ */
+int ofpi_unexpected_make_place(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
+                               const struct ofpi_receiver *lender);
 /* Into its place in the order of arrival. -ENOMEM: nothing has changed. */
 int ofpi_unexpected_wait(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
+/* The same from set aside. */
+int ofpi_unexpected_wait_again(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
 /* Under the innermost owner of an operation of the endpoint. */
 void ofpi_unexpected_set_aside(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
                                const struct ofp_endpoint *endpoint, uint64_t op_context, uint64_t op_flags);
+/* Whether it is set aside for a request. */
+bool ofpi_unexpected_is_of_request(const struct ofpi_unexpected *message);
 /* From waiting or set aside back to neither. */
 void ofpi_unexpected_detach(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
 /* Its sender is gone, and the payload of an announced message with it: whoever receives it is told so. */
 void ofpi_unexpected_lose(struct ofpi_unexpected *message, int error);
-/* Free a message that is neither. */
+/* Free a message that is neither; a lender is the caller's affair. */
 void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
 
 /* The waiting message that arrived first among those that match, or NULL. It stays where it is. */

@@ -168,16 +168,31 @@ static void insert_in_order(struct ofp_list *order, struct ofpi_unexpected *mess
     ofp_list_insert_after(position, &message->order);
 }
 
+static void wait_in_place(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+{
+    insert_in_order(&unexpected->order, message);
+    insert_everywhere(unexpected, message);
+    unexpected->waiting++;
+}
+
 int ofpi_unexpected_wait(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
     int result = reserve_nodes(unexpected, message, unexpected->class_count);
 
+    if (!result)
+        wait_in_place(unexpected, message);
+    return result;
+}
+
+int ofpi_unexpected_wait_again(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+{
+    /* What may fail comes first. */
+    int result = reserve_nodes(unexpected, message, unexpected->class_count);
+
     if (result)
         return result;
-    message->set_aside = false;
-    insert_in_order(&unexpected->order, message);
-    insert_everywhere(unexpected, message);
-    unexpected->waiting++;
+    ofpi_unexpected_detach(unexpected, message);
+    wait_in_place(unexpected, message);
     return 0;
 }
 
@@ -186,6 +201,12 @@ static struct ofpi_match_key set_aside_key(const struct ofp_endpoint *endpoint, 
     uint64_t bits, context = ofpi_owner_innermost(op_context, op_flags, &bits);
 
     return (struct ofpi_match_key){context, ofpi_match_origin(bits == OFPI_REQUEST, endpoint->id)};
+}
+
+bool ofpi_unexpected_is_of_request(const struct ofpi_unexpected *message)
+{
+    /* As set_aside_key has written it. */
+    return message->set_aside && message->first.key.origin >> 32;
 }
 
 void ofpi_unexpected_set_aside(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
@@ -209,6 +230,7 @@ void ofpi_unexpected_detach(struct ofpi_unexpected_messages *unexpected, struct 
 {
     ofp_list_remove(&message->order);
     if (message->set_aside) {
+        message->set_aside = false;
         ofpi_match_index_remove(&unexpected->set_aside_index, &message->first);
         return;
     }

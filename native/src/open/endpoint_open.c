@@ -90,6 +90,8 @@ int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpect
         .min_multi_recv = min_multi_recv ? min_multi_recv : OFP_MIN_MULTI_RECV,
         .complete = ofpi_endpoint_complete,
         .entries = &endpoint->domain->entries,
+        .domain = endpoint->domain,
+        .start_timer = ofpi_timer_start,
     };
 
     endpoint->base.unexpected_limit = context.unexpected_limit;

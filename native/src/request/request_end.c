@@ -6,6 +6,7 @@
 
 #include "completion/request_many.h"
 #include "completion/request_slots.h"
+#include "match/receive_claim.h"
 #include "match/receive_post.h"
 #include "object/owner.h"
 #include "ofipy/request.h"
@@ -17,9 +18,10 @@
 #include "progress/progress.h"
 #include "request/request_wait.h"
 
-static bool holds_message(const struct ofp_request *request)
+/* It holds a message that it has not claimed. */
+static bool may_claim(const struct ofp_request *request)
 {
-    return ofpi_request_is_finished(request) && request->completion.flags & OFP_COMPLETED_CLAIM;
+    return ofpi_request_holds_message(request) && !request->claimed;
 }
 
 /* 0, -ENOENT: too late, or -EINPROGRESS: the transport tells by the completion. */
@@ -81,26 +83,59 @@ static int claim(struct ofp_request *request, uint64_t flags, const struct ofp_s
                                .region = memory->region};
     int result;
 
-    if (!holds_message(request))
+    if (!may_claim(request))
         return -EINVAL;
     /* Before the post, which may finish it. */
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
+    request->claimed = !(flags & OFP_DISCARD);
     result = ofpi_endpoint_post(request->endpoint, &op);
-    if (result)
+    if (result) {
+        request->claimed = false;
         ofp_store_release(&request->state, OFPI_REQUEST_FINISHED);
+    }
     return result;
 }
 
-int ofp_request_claim(ofp_request_t handle, uint32_t region, uint64_t offset, uint64_t length)
+int ofp_request_claim(ofp_request_t handle, uint32_t region, uint64_t offset, uint64_t length,
+                      struct ofp_completion *completion)
 {
     const struct ofp_segment memory = {.offset = offset, .length = length, .region = region};
     struct ofp_request *request;
+    struct ofpi_domain *domain;
     int result = ofpi_request_enter(handle, &request);
 
     if (result)
         return result;
+    domain = request->domain;
     result = claim(request, 0, &memory);
-    ofpi_domain_leave(request->domain);
+    if (!result && ofpi_request_is_finished(request)) {
+        ofpi_request_take_completion(request, completion);
+        result = 1;
+    }
+    ofpi_domain_leave(domain);
+    return result;
+}
+
+int ofp_request_accept(ofp_request_t handle, bool at_once)
+{
+    struct ofp_request *request;
+    struct ofpi_domain *domain;
+    int result = ofpi_request_enter_as(handle, at_once, &request);
+
+    if (result)
+        return result;
+    domain = request->domain;
+    if (request->claimed && ofpi_request_holds_message(request)) {
+        struct ofpi_endpoint *endpoint = request->endpoint;
+
+        /* NULL: the endpoint was closed, and the message went with it. */
+        if (endpoint->receive_context)
+            ofpi_receive_accept(endpoint->receive_context, &endpoint->base, (uint64_t)(uintptr_t)request);
+        ofpi_request_give(request);
+    } else {
+        result = -EINVAL;
+    }
+    ofpi_domain_leave(domain);
     return result;
 }
 
@@ -121,19 +156,31 @@ int ofp_request_discard(ofp_request_t handle)
     return result;
 }
 
-static int unclaim(struct ofp_request *request)
+/*
+ * The message goes back, claimed or not, and with it the caller's interest. 0: the request is given back, 1: once nobody uses
+ * its memory any more, which may be by now. Negative: nothing has changed.
+ */
+static int give_back(struct ofp_request *request)
 {
     struct ofpi_endpoint *endpoint = request->endpoint;
     struct ofpi_unexpected *waiting = NULL;
+    uint32_t state = ofp_load_relaxed(&request->state);
     int result;
 
-    if (!holds_message(request) || endpoint->closing || !endpoint->receive_context)
+    if (!endpoint->receive_context)
         return -EINVAL;
+    /* Its memory may be the message's, and that gone to another receive within this call. */
+    request->released = true;
+    ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
     result = ofpi_receive_unclaim(endpoint->receive_context, &endpoint->base, (uint64_t)(uintptr_t)request, &waiting);
     if (waiting)
         ofpi_offloaded_returned(&endpoint->base, waiting);
     if (!result)
         ofpi_request_give(request);
+    if (result < 0) {
+        request->released = false;
+        ofp_store_release(&request->state, state);
+    }
     return result;
 }
 
@@ -146,23 +193,35 @@ int ofp_request_unclaim(ofp_request_t handle)
     if (result)
         return result;
     domain = request->domain;
-    result = unclaim(request);
+    result = may_claim(request) ? give_back(request) : -EINVAL;
     ofpi_domain_leave(domain);
     return result;
+}
+
+/* Whether nothing more is to be done: a message is not lost with who took hold of it, but goes back to its place. */
+static bool is_given_back(struct ofp_request *request)
+{
+    int result = request->claimed || ofpi_request_holds_message(request) ? give_back(request) : -ENOENT;
+
+    if (result != -ENOMEM)
+        return result >= 0;
+    /* It keeps the message, and its slot, until the domain closes: a request that came after it would find the message. */
+    request->released = true;
+    ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
+    return true;
 }
 
 void ofpi_request_end_released(struct ofp_request *request)
 {
     /* It was asked back, and a message was set aside for it all the same. */
-    if (!holds_message(request) || unclaim(request) != 0)
+    if (!ofpi_request_holds_message(request) || !is_given_back(request))
         ofpi_request_give(request);
 }
 
 static int abandon(struct ofp_request *request, ofp_request_t handle, bool take_back)
 {
-    /* A message is not lost with who took hold of it: it goes back to its place. */
-    if (holds_message(request) && unclaim(request) == 0)
-        return 0;
+    if (is_given_back(request))
+        return ofpi_request_handle(request) == handle;
     /* To wait for a peer is all that a request of ofp_reach_request does. */
     if (take_back || request->many || request->awaited)
         cancel(request);

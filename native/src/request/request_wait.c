@@ -79,13 +79,13 @@ int ofp_request_wait(ofp_request_t handle, int64_t timeout)
     return result;
 }
 
-static void take(struct ofp_request *request, struct ofp_completion *completion)
+void ofpi_request_take_completion(struct ofp_request *request, struct ofp_completion *completion)
 {
     *completion = request->completion;
     if (__builtin_expect(request->many, 0))
         ofpi_request_many_taken(request);
-    /* One that holds a message goes on: it is to be claimed, dropped or given back. */
-    else if (!request->prepared && !(completion->flags & OFP_COMPLETED_CLAIM))
+    /* One that holds a message goes on: it is to be claimed, accepted, dropped or given back. */
+    else if (!request->prepared && !ofpi_request_holds_message(request))
         ofpi_request_give(request);
 }
 
@@ -100,7 +100,7 @@ int ofp_request_take(ofp_request_t handle, int64_t timeout, struct ofp_completio
     domain = request->domain;
     result = wait_for(request, handle, timeout);
     if (result == 1)
-        take(request, completion);
+        ofpi_request_take_completion(request, completion);
     ofpi_domain_leave(domain);
     return result;
 }
@@ -122,7 +122,7 @@ static inline int take_now(struct ofp_request *request, ofp_request_t handle, bo
     else if (ofpi_request_is_finished(request))
         result = 1;
     if (result == 1)
-        take(request, completion);
+        ofpi_request_take_completion(request, completion);
     ofpi_domain_leave(domain);
     return result;
 }
