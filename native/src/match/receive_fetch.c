@@ -62,7 +62,9 @@ void ofpi_receive_fetch_open(struct ofpi_receive_context *context, struct ofpi_d
 
 void ofpi_receive_fetch_close(struct ofpi_receive_context *context)
 {
-    ofpi_timers_stop(&context->domain->timers, &context->fetch);
+    /* Loops that measure matching have no domain, and no request. */
+    if (context->fetch.position)
+        ofpi_timers_stop(&context->domain->timers, &context->fetch);
 }
 
 void ofpi_receive_fetch_soon(struct ofpi_receive_context *context)
