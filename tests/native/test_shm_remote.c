@@ -241,12 +241,55 @@ static void test_more_regions_than_entries(void **state)
     run_processes(2, many_process, NULL);
 }
 
+/* As many pieces as there may be on both sides, when a read has to prove as well that the peer's pid is still its own. */
+static void most_pieces_process(struct shared *shared, uint32_t rank)
+{
+    static uint8_t plain[SIZE], in[SIZE], expected[SIZE];
+    struct ofp_remote_segment there[OFP_SEGMENT_LIMIT];
+    struct ofp_segment here[OFP_SEGMENT_LIMIT];
+    struct ofp_operation op;
+    struct side side;
+    uint32_t id;
+
+    side_open(&side, shared, rank);
+    fill(plain, SIZE, rank == OWNER ? 5 : 6);
+    id = register_key(&side, plain, SIZE, BOTH_WAYS, PLAIN);
+    meet_all(shared, 0);
+    if (rank == VISITOR) {
+        uint32_t peer = insert_rank(&side, shared, OWNER);
+
+        finish_one(&side, remote(OFP_READ, peer, in, 1, PLAIN, 1));
+        fill(expected, SIZE, 5);
+        op = remote(OFP_READ, peer, NULL, 7 * OFP_SEGMENT_LIMIT, 0, 1);
+        op.segment_count = op.remote_segment_count = OFP_SEGMENT_LIMIT;
+        op.segments = (uint64_t)(uintptr_t)here;
+        op.remote_segments = (uint64_t)(uintptr_t)there;
+        for (uint32_t i = 0; i < OFP_SEGMENT_LIMIT; i++) {
+            here[i] = (struct ofp_segment){(uint64_t)(uintptr_t)&in[100 * i], 7, 0, 0};
+            there[i] = (struct ofp_remote_segment){50 * i, 7, PLAIN};
+        }
+        link_to(&side, peer)->process->verified_at = 0;
+        finish_one(&side, op);
+        for (uint32_t i = 0; i < OFP_SEGMENT_LIMIT; i++)
+            CHECK(memcmp(&in[100 * i], &expected[50 * i], 7) == 0);
+    }
+    meet_all_busy(&side, shared, 1);
+    side_close_with(&side, &id, 1);
+}
+
+static void test_most_pieces(void **state)
+{
+    (void)state;
+    run_processes(2, most_pieces_process, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_way),
         cmocka_unit_test(test_direct_needs_nobody_there),
         cmocka_unit_test(test_more_regions_than_entries),
+        cmocka_unit_test(test_most_pieces),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,10 @@ enum shm_attach {
     SHM_ATTACH_FAULT      /* memory, here or there, is not there */
 };
 
-/* `length` bytes between two lists of pieces of that sum; both have room for one entry more. */
+/* Room of both lists that shm_attach_read is given: it adds an entry of its own, which proves whose memory it reads. */
+#define SHM_ATTACH_ROOM (OFP_SEGMENT_LIMIT + 1)
+
+/* `length` bytes between two lists of pieces of that sum. */
 enum shm_attach shm_attach_read(const struct shm_link *link, struct iovec *local, uint32_t local_count,
                                 struct iovec *remote, uint32_t remote_count, uint64_t length);
 enum shm_attach shm_attach_write(const struct shm_link *link, const struct iovec *local, uint32_t local_count,

@@ -85,7 +85,7 @@ static enum progress read_remote(const struct shm_link *link, struct iovec *loca
 
 static enum progress attach_piece(struct shm_pull *pull, uint64_t length)
 {
-    struct iovec local[OFP_SEGMENT_LIMIT], remote[OFP_SEGMENT_LIMIT];
+    struct iovec local[SHM_ATTACH_ROOM], remote[SHM_ATTACH_ROOM];
     uint32_t local_count, remote_count;
 
     local_count =

@@ -118,7 +118,7 @@ static void copy(struct iovec *to, struct iovec *from, uint64_t length, bool out
 static enum shm_attach move(struct shm_link *link, const struct ofp_transfer *transfer, const struct place *place,
                             uint64_t offset, uint64_t length)
 {
-    struct iovec local[OFP_SEGMENT_LIMIT], remote[OFP_SEGMENT_LIMIT];
+    struct iovec local[SHM_ATTACH_ROOM], remote[SHM_ATTACH_ROOM];
     uint32_t local_count = ofp_iov_cut(local, OFP_SEGMENT_LIMIT, transfer->iov, transfer->iov_count, offset, length);
     uint32_t remote_count =
         ofp_iov_cut(remote, OFP_SEGMENT_LIMIT, place->pieces, transfer->remote_count, offset, length);
