@@ -20,7 +20,6 @@ from ofipy._memory.remote import REMOTE, RemoteRegion, region_ways
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ofipy.typing import Memory
 
 __all__ = ["Region", "check_rights", "own_region", "register"]
 
@@ -195,7 +194,7 @@ class Region(ProcessBound):
 
 def register(
     domain: Domain,
-    buffer: Memory,
+    buffer: Any,
     rights: Access,
     key: int | None,
     counted: dict[str, Any],

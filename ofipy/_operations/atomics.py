@@ -3,9 +3,8 @@
 
 Each element is read and replaced in one step, as all other atomic operations of endpoints see it; the peer's own plain
 loads and stores are not part of that. Over shared memory the peer takes no part where its memory is of
-``domain.empty``; otherwise its process carries them out, so it has to make progress (``progress="auto"``, as
-:func:`ofipy.open` chooses it, always does). :meth:`Domain.atomic_valid` says which there are. The dtype of the value
-says what the remote memory holds.
+``domain.empty``; otherwise its process carries them out, so it has to make progress (``progress="auto"``, the default
+of :func:`ofipy.open`). :meth:`Domain.atomic_valid` says which there are. The dtype of the value is that of the memory.
 
 Memory that its owner has registered with ``access="device_atomic"`` is different: the owner's device carries them out,
 its process need not run, and there are no more of them than the device has (``atomic_valid(…, device=True)``).
