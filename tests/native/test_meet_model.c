@@ -327,10 +327,8 @@ static const struct transport shm = {.winner = {OFPI_MEET_SMALLER_WINS, OFPI_MEE
                                      .persists = true};
 
 /* native/rdm: what came by a connection that broke without a word is read as well, and one may break while it is read. */
-static const struct transport rdm = {.winner = {OFPI_MEET_LARGER_WINS, OFPI_MEET_LARGER_WINS},
-                                     .confirms = true,
-                                     .drains = true,
-                                     .probes = true};
+static const struct transport rdm = {
+    .winner = {OFPI_MEET_LARGER_WINS, OFPI_MEET_LARGER_WINS}, .confirms = true, .drains = true, .probes = true};
 
 static void expect_good(struct faults faults)
 {
