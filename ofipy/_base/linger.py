@@ -45,16 +45,20 @@ class Departure:
     ----------
     pointer
         What C calls the endpoint.
+    domain
+        What C calls its domain. Kept: C looks at the domain of an endpoint that is closed, too, and at the
+        interpreter's end nobody else may keep that memory.
     provider : str
         Its name.
     name_peer : callable
         Makes a URI of a peer's raw address.
     """
 
-    __slots__ = ("_name_peer", "_pointer", "_told", "patience", "provider")
+    __slots__ = ("_domain", "_name_peer", "_pointer", "_told", "patience", "provider")
 
-    def __init__(self, pointer: Any, provider: str, name_peer: Callable[[bytes], str]) -> None:
+    def __init__(self, pointer: Any, domain: Any, provider: str, name_peer: Callable[[bytes], str]) -> None:
         self._pointer = pointer
+        self._domain = domain
         self._name_peer = name_peer
         self._told = False
         self.provider = provider

@@ -211,12 +211,15 @@ class Endpoint(Child[P]):
         record, _name = attributes.record()
         result, text = ffi.new("struct ofp_endpoint **"), Text()
         with Opening(lambda: result[0], lambda pointer: lib.ofp_endpoint_retire(pointer, 0)) as opening:
-            opened = lib.ofp_endpoint_open(domain._pointer("enable"), record, result, text.pointer, text.size)
+            owner = domain._pointer("enable")
+            opened = lib.ofp_endpoint_open(owner, record, result, text.pointer, text.size)
             if opened == -codes.ENOENT and attributes.request is not None:
                 raise connection.answered("enable", provider)
             check(opened, text=text, operation="open an endpoint", provider=provider)
             self._handle = ffi.gc(result[0], lib.ofp_endpoint_free)
-            departure = Departure(self._handle, provider, lambda raw: str(Address.named(provider, raw)))
+            departure = Departure(
+                self._handle, owner, provider, lambda raw: str(Address.named(provider, raw))
+            )
             self._own(
                 Handle(
                     self._handle,
