@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The short way to an endpoint, and to a listener."""
 
+import errno as codes
+import os
 import sys
 from collections.abc import Iterable
 from typing import Literal, Unpack
 
-from ofipy._base.binding import logger
+from ofipy._base.binding import failure, logger
 from ofipy._base.errors import FabricError, ProviderUnavailable
 from ofipy._base.flags import Cap, EndpointType, Progress, Threading
 from ofipy._discovery.info import LEFT_OUT, Info, at_node, configured_providers, getinfo
@@ -152,6 +154,11 @@ def _choose(
     infos = _first_that_fit(provider, ep_type, wanted)
     if not infos:
         report = getinfo(provider=provider, ep_type=ep_type, caps=wanted, explain=True)
+        short = next(
+            (each.reason for each in report if os.strerror(codes.EMFILE) in (each.reason or "")), None
+        )
+        if short is not None:  # a provider that could not look around may fit all the same
+            raise failure(codes.EMFILE, text=short, operation=operation)
         asked = (each for each in report if each.reason and each.reason != LEFT_OUT)
         reasons = "; ".join(f"{each.provider}: {each.reason}" for each in asked)
         raise ProviderUnavailable(
