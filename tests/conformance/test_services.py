@@ -74,7 +74,7 @@ def test_what_is_no_port_of_a_peer(open_endpoint: Callable[..., ofipy.Endpoint],
         ):
             endpoint.insert(f"{host}:{wrong}")
         with pytest.raises(ofipy.InvalidArgument, match=f"service {wrong}: "):
-            endpoint.insert(f"{endpoint.domain.provider}://{host}:{wrong}")
+            endpoint.insert(f"{str(endpoint.address).partition('://')[0]}://{host}:{wrong}")
 
 
 @pytest.mark.needs("connections")

@@ -276,6 +276,12 @@ int ofp_provider_getinfo_as(struct ofp_provider *provider, const char *name, str
     return finish_infos(provider, infos, provider->getinfo_as(name, infos, max, text, text_size), text, text_size);
 }
 
+/* Addresses of a foreign library that are texts of its own: their last part may look like a port and be none. */
+static bool has_foreign_names(const struct ofp_info *info)
+{
+    return info && info->offloads_matching && info->address_format == OFP_ADDRESS_OPAQUE;
+}
+
 int ofp_provider_resolve(struct ofp_provider *provider, const struct ofp_info *info, const char *node,
                          const char *service, void *address, size_t *length, char *text, size_t text_size)
 {
@@ -284,8 +290,9 @@ int ofp_provider_resolve(struct ofp_provider *provider, const struct ofp_info *i
 
     text[0] = 0;
     error = ofpi_service_find(&found, service, text, text_size);
-    if (error)
+    if (error && !has_foreign_names(info))
         return error;
+    text[0] = 0;
     return provider->resolve(info, node, found.text, address, length, text, text_size);
 }
 
