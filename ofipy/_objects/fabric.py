@@ -3,7 +3,6 @@
 
 import errno
 import math
-import os
 import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
@@ -18,6 +17,7 @@ from ofipy._base.flags import Access, Progress, Threading, parse_enum, parse_fla
 from ofipy._base.key_file import Proof
 from ofipy._base.lifetime import Handle, Opening, Resource
 from ofipy._base.limits import limit, whole_number
+from ofipy._base.spelling import warn_of_misspelt
 from ofipy._completion.counter import Counter, RegionClass, region_counters
 from ofipy._completion.cq import CompletionQueue
 from ofipy._completion.eq import EventQueue
@@ -110,14 +110,6 @@ class Fabric(Resource):
         return f"<Fabric {self._info.fabric} of {self._info.provider}>"
 
 
-def _warn_of_misspelt_settings() -> None:
-    if any(name.startswith("OFIPY_") for name in os.environ):
-        # Only a program with settings pays for the import.
-        from ofipy._base.spelling import warn_of_misspelt
-
-        warn_of_misspelt(providers.not_loaded)
-
-
 class Domain(Resource):
     """The use of one device, made by :meth:`Fabric.domain`; endpoints, queues and memory belong to it."""
 
@@ -129,7 +121,7 @@ class Domain(Resource):
         provider = providers.load(info.provider)
         config.check_environment()
         self._proof = Proof(info.provider)
-        _warn_of_misspelt_settings()
+        warn_of_misspelt(providers.not_loaded)
         record = ffi.new("struct ofp_info *")
         ffi.buffer(record)[:] = info._record
         hooks = ffi.new("char[]", fabric._hooks.encode())
