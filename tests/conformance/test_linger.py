@@ -26,6 +26,9 @@ pytestmark = [pytest.mark.needs("directed_recv")]
 
 def stuck_send(ep: ofipy.Endpoint, other: ofipy.Endpoint) -> ofipy.Peer:
     """Post what does not leave, since nobody receives it, to a peer that is up."""
+    if ep.provider.startswith("ofi:"):
+        # And closing an endpoint of libfabric's tcp in the middle of such a message ends in a second free() of it.
+        pytest.skip("libfabric keeps messages of any size that nobody receives, so each one leaves")
     peer = ep.insert(other.address)
     receive = other.trecv_into(bytearray(1), tag=1)
     ep.tsend(b"x", peer, tag=1).wait(timeout=TIMEOUT)

@@ -86,6 +86,7 @@ class World:
             "Endpoint": ep,
             "EndpointAlias": self.alias,
             "EventQueue": domain.event_queue(),
+            "Fabric": domain.fabric,
             "Job": ofipy.job(),
             "MessageRequest": ep.trecv(tag=1),
             "MultiReceive": ep.trecv_many(bytearray(SIZE), tag=1),

@@ -13,6 +13,8 @@ STOREYS = ("_base", "_discovery", "_memory", "_completion", "_operations", "_obj
 
 def storey(module: str) -> int:
     """How high a module of ofipy is; what is public, and the command line, is above all storeys."""
+    if module == "ofipy.typing":  # of the memory that operations take
+        return STOREYS.index("_memory")
     folder = module.split(".")[1] if "." in module else ""
     return STOREYS.index(folder) if folder in STOREYS else len(STOREYS)
 

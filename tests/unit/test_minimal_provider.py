@@ -53,6 +53,7 @@ with ofipy.open(provider="loopback") as ep:
             sys.exit("an endpoint reached another")
     # What was never received ends with its endpoint.
     long = ep.tsend(bytes(1000), me, tag=1)
+    ep.close(linger=0)
 try:
     long.wait(timeout=30)
 except ofipy.FabricError:
