@@ -34,7 +34,8 @@ void ofpi_slab_close(struct ofpi_slab *slab)
 /* A new chunk, and the first object of it. */
 void *ofpi_slab_grow(struct ofpi_slab *slab)
 {
-    size_t size = slab->chunk_objects * slab->object_size; /* a multiple of the cache line: 32 objects of 8 n bytes */
+    size_t size =
+        (size_t)slab->chunk_objects * slab->object_size; /* a multiple of the cache line: 32 objects of 8 n bytes */
     struct ofpi_slab_chunk *chunk = aligned_alloc(CACHE_LINE, sizeof(*chunk) + size);
 
     if (!chunk)

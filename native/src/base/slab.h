@@ -34,9 +34,9 @@ struct ofpi_slab {
     struct ofpi_slab_object *given; /* given back */
     char *fresh, *fresh_end;        /* never taken yet, in the newest chunk */
     struct ofpi_slab_chunk *chunks;
-    size_t chunk_objects;         /* in the next chunk */
     struct ofpi_reserve *backing; /* NULL: none. Outlives the slab; set before the first object is taken */
-    uint64_t promised;            /* there */
+    uint32_t chunk_objects;       /* in the next chunk */
+    uint32_t promised;            /* objects of all chunks, in `backing` */
 };
 
 struct ofpi_slab_object {

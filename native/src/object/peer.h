@@ -13,6 +13,15 @@ enum ofpi_departure {
     OFPI_DIED,
 };
 
+/* A rank of a job, whose roster tells when its process ends; roster.c. */
+struct ofpi_member {
+    struct ofpi_peer *peer;
+    uint32_t rank;
+    bool awaits_news;             /* receives that name it end once the roster has told how it ended */
+    enum ofpi_departure departed; /* stays: a rank never comes back */
+    struct ofp_timer ending;      /* runs while the peer is gone, and receives that name it wait before they end */
+};
+
 struct ofpi_peer {
     struct ofp_peer base;     /* first: the provider's view */
     struct ofp_list backlog;  /* operations in the order posted, until the transport takes them */
@@ -28,17 +37,13 @@ struct ofpi_peer {
     bool gone; /* its process is known dead or replaced, it has not come up since, nor was its address inserted again */
     bool removed; /* its address left the vector */
     bool unsent;  /* endpoint->unsent names it */
-    /* Of a job's rank; roster.c. */
-    bool member;                  /* a roster tells when its process ends */
-    bool awaits_news;             /* receives that name it end once the roster has told how it ended */
-    enum ofpi_departure departed; /* stays: a rank never comes back */
-    uint32_t rank;                /* valid for a member */
-    struct ofp_timer ending;      /* runs while it is gone, and receives that name it wait before they end */
-    void *readdressed;            /* owned: base.address, when that is another than the one it was made with */
     /* While nobody is there; peer_connect.c. */
-    bool expected;            /* its address was inserted, and nobody has been there since: it is asked again */
-    bool warned;              /* the log has said who is waited for */
-    bool lengthened;          /* a request of ofp_reach_request waits longer than OFIPY_CONNECT_TIMEOUT, or has */
+    bool expected;              /* its address was inserted, and nobody has been there since: it is asked again */
+    bool warned;                /* the log has said who is waited for */
+    bool lengthened;            /* a request of ofp_reach_request waits longer than OFIPY_CONNECT_TIMEOUT, or has */
+    struct ofpi_member *member; /* owned; NULL: no rank of a job */
+    void *readdressed;          /* owned: base.address, when that is another than the one it was made with */
+    /* While nobody is there. */
     struct ofp_timer again;   /* runs between two questions; the state is UNUSED then */
     uint64_t pause;           /* the next one */
     uint64_t asked_since;     /* the first question that nobody answered; 0: none since it was up or lost */
@@ -46,6 +51,10 @@ struct ofpi_peer {
     struct ofp_list awaiting; /* requests of ofp_reach_request, by their node */
 };
 
+static inline enum ofpi_departure ofpi_peer_departure(const struct ofpi_peer *peer)
+{
+    return peer->member ? peer->member->departed : OFPI_STAYS;
+}
 /* Of a peer's private part the transport's, which the hooks' follows. */
 static inline size_t ofpi_peer_private_size(const struct ofp_endpoint *endpoint)
 {

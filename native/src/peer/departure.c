@@ -11,21 +11,22 @@
 
 struct ofpi_end ofpi_departure_end(const struct ofpi_peer *peer)
 {
+    bool left = ofpi_peer_departure(peer) == OFPI_LEFT;
     char text[OFP_TEXT_MAX];
 
-    if (!peer->departed)
+    if (!ofpi_peer_departure(peer))
         return (struct ofpi_end){.error = OFP_EPEERLOST};
-    snprintf(text, sizeof(text),
-             peer->departed == OFPI_LEFT ? "rank %u has left the job" : "rank %u of the job has died", peer->rank);
-    return (struct ofpi_end){.error = peer->departed == OFPI_LEFT ? OFP_EPEERLEFT : OFP_EPEERDIED,
-                             .reason = ofpi_reason_keep(text)};
+    snprintf(text, sizeof(text), left ? "rank %u has left the job" : "rank %u of the job has died", peer->member->rank);
+    return (struct ofpi_end){.error = left ? OFP_EPEERLEFT : OFP_EPEERDIED, .reason = ofpi_reason_keep(text)};
 }
 
 uint64_t ofpi_departure_pause(const struct ofpi_peer *peer)
 {
-    if (peer->awaits_news && !peer->departed)
+    const struct ofpi_endpoint *endpoint = (const struct ofpi_endpoint *)peer->base.endpoint;
+
+    if (peer->member && peer->member->awaits_news && !peer->member->departed)
         return NEWS_NS;
-    return peer->departed && ((struct ofpi_endpoint *)peer->base.endpoint)->info.offloads_matching ? MATCHING_NS : 0;
+    return ofpi_peer_departure(peer) && endpoint->info.offloads_matching ? MATCHING_NS : 0;
 }
 
 uint64_t ofpi_departure_patience(const struct ofpi_peer *peer)

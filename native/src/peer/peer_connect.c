@@ -38,7 +38,7 @@ void ofpi_peer_connect(struct ofpi_peer *peer)
     if (peer->again.position)
         return;
     ofpi_peer_connecting(&peer->base);
-    if (__builtin_expect(peer->departed != OFPI_STAYS, 0)) {
+    if (__builtin_expect(ofpi_peer_departure(peer) != OFPI_STAYS, 0)) {
         ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, NULL);
         return;
     }
@@ -73,7 +73,8 @@ static void give_up(struct ofpi_peer *peer, uint64_t now, const char *text)
 
     if (peer->member) {
         snprintf(whole, sizeof(whole),
-                 "nobody is at the address of rank %u any more; its endpoint or its process has ended", peer->rank);
+                 "nobody is at the address of rank %u any more; its endpoint or its process has ended",
+                 peer->member->rank);
         ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, whole);
         return;
     }

@@ -57,8 +57,10 @@ static void peer_free(struct ofpi_peer *peer)
     OFPI_CHECK(!peer || (ofp_list_empty(&peer->backlog) && ofp_list_empty(&peer->pendings)));
     if (peer && peer->base.endpoint->ops->peer_close)
         peer->base.endpoint->ops->peer_close(&peer->base);
-    if (peer)
+    if (peer) {
+        free(peer->member);
         free(peer->readdressed);
+    }
     free(peer);
 }
 

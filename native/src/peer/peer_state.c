@@ -176,12 +176,18 @@ void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *li
     }
 }
 
+static void stop_ending(struct ofpi_peer *peer)
+{
+    if (peer->member)
+        ofpi_timers_stop(&endpoint_of(&peer->base)->domain->timers, &peer->member->ending);
+}
+
 /* Nothing more comes from it: what waits for that ends, as far as nothing came before. */
 static void end_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 {
     struct ofpi_end end = ofpi_departure_end(peer);
 
-    ofpi_timers_stop(&endpoint->domain->timers, &peer->ending);
+    stop_ending(peer);
     ofpi_receives_take_back(endpoint, &peer->pendings, end.error, end.reason);
     /* In a shared context receives are posted that name it and not through this endpoint. */
     if (endpoint->receive_context && (peer->named || endpoint->shared) && peer->base.index != OFP_PEER_UNKNOWN)
@@ -194,10 +200,10 @@ static bool is_gone(const struct ofpi_peer *peer) { return peer->gone && peer->b
 
 static void ending_expired(struct ofp_timer *timer, uint64_t now)
 {
-    struct ofpi_peer *peer = OFP_CONTAINER_OF(timer, struct ofpi_peer, ending);
+    struct ofpi_peer *peer = OFP_CONTAINER_OF(timer, struct ofpi_member, ending)->peer;
 
     (void)now;
-    if (peer->departed && peer->base.state != OFP_PEER_LOST)
+    if (ofpi_peer_departure(peer) && peer->base.state != OFP_PEER_LOST)
         ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, NULL);
     if (is_gone(peer))
         end_receives(endpoint_of(&peer->base), peer);
@@ -207,16 +213,18 @@ static void ending_expired(struct ofp_timer *timer, uint64_t now)
 static void end_receives_in_time(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 {
     uint64_t pause = ofpi_departure_pause(peer);
+    struct ofp_timer *ending;
 
     if (!pause) {
         end_receives(endpoint, peer);
         return;
     }
-    if (peer->ending.position)
+    ending = &peer->member->ending;
+    if (ending->position)
         return;
-    peer->ending.expired = ending_expired;
-    peer->ending.deadline = ofpi_now() + pause;
-    if (ofpi_timer_start(endpoint->domain, &peer->ending) != 0)
+    ending->expired = ending_expired;
+    ending->deadline = ofpi_now() + pause;
+    if (ofpi_timer_start(endpoint->domain, ending) != 0)
         end_receives(endpoint, peer);
 }
 
@@ -236,7 +244,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
         error = ECANCELED;
         process_gone = false;
     }
-    if (peer->departed && error != ECANCELED) {
+    if (ofpi_peer_departure(peer) && error != ECANCELED) {
         error = end.error;
         process_gone = true;
         text = NULL;
@@ -252,7 +260,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
         /* What is cancelled ends here, not there. */
         if (endpoint->eq && error != ECANCELED)
             ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error, why);
-        ofpi_log(was_up || peer->warned || peer->departed ? OFP_LOG_INFO : OFP_LOG_WARNING,
+        ofpi_log(was_up || peer->warned || ofpi_peer_departure(peer) ? OFP_LOG_INFO : OFP_LOG_WARNING,
                  base->endpoint->info->provider, "endpoint %u lost peer %u: %s", base->endpoint->id, base->index,
                  text ? text : ofp_strerror(error));
     }
@@ -281,9 +289,9 @@ void ofpi_peer_depart(struct ofpi_peer *peer, enum ofpi_departure departed)
 {
     struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
 
-    if (peer->departed || peer->removed || endpoint->closing)
+    if (!peer->member || peer->member->departed || peer->removed || endpoint->closing)
         return;
-    peer->departed = departed;
+    peer->member->departed = departed;
     switch (peer->base.state) {
     case OFP_PEER_UNUSED:
         /* What waits for the next question has its answer. */
@@ -292,7 +300,7 @@ void ofpi_peer_depart(struct ofpi_peer *peer, enum ofpi_departure departed)
         break;
     case OFP_PEER_LOST:
         peer->gone = true;
-        ofpi_timers_stop(&endpoint->domain->timers, &peer->ending);
+        stop_ending(peer);
         end_receives_in_time(endpoint, peer);
         break;
     default:
@@ -308,7 +316,7 @@ static void peer_finish(struct ofpi_peer *peer, int error)
 {
     if (peer->base.state == OFP_PEER_UP || peer->base.state == OFP_PEER_CONNECTING)
         ofpi_peer_lost(&peer->base, error, true, "closed here");
-    ofpi_timers_stop(&endpoint_of(&peer->base)->domain->timers, &peer->ending);
+    stop_ending(peer);
     end_questions(peer, error, 0);
     ofpi_receives_take_back(endpoint_of(&peer->base), &peer->pendings, error, 0);
     fail_list(&peer->pendings, error, 0);
@@ -348,7 +356,7 @@ void ofpi_peer_named_in_shared(struct ofpi_endpoint *context, uint32_t index)
         if (peer->base.state == OFP_PEER_UP)
             return;
         /* What `ending` waits for ends these as well. */
-        if (is_gone(peer) && !peer->ending.position)
+        if (is_gone(peer) && !(peer->member && peer->member->ending.position))
             gone = peer;
     }
     if (!gone)

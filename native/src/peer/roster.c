@@ -176,9 +176,11 @@ static int members_make(struct ofpi_endpoint *endpoint, const uint32_t *peers, u
 
         if (!peer)
             break;
-        peer->member = true;
-        peer->awaits_news = waits;
-        peer->rank = rank;
+        if (!peer->member && !(peer->member = calloc(1, sizeof(*peer->member))))
+            return -ENOMEM;
+        peer->member->peer = peer;
+        peer->member->awaits_news = waits;
+        peer->member->rank = rank;
     }
     return error;
 }
