@@ -36,7 +36,7 @@ from ofipy._operations.refused import check_defaults
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ofipy.typing import Memory
+    from ofipy._memory.accepted import Memory
 
 __all__ = ["Endpoint", "EndpointAlias"]
 

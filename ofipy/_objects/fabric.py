@@ -37,7 +37,7 @@ from ofipy._operations import deferred
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ofipy.typing import Memory
+    from ofipy._memory.accepted import Memory
 
 __all__ = ["Domain", "Fabric"]
 

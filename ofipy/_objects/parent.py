@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import TypeVar
 
-    from ofipy.typing import Memory
+    from ofipy._memory.accepted import Memory
 
     P = TypeVar("P", bound=Parent, default=Any)  # as D of the storeys below
 else:

@@ -31,7 +31,7 @@ from ofipy._operations.initiator import Initiator, addressee, prepare, start
 from ofipy._requests import MESSAGE, PLAIN
 
 if TYPE_CHECKING:
-    from ofipy.typing import Memory
+    from ofipy._memory.accepted import Memory
 
 __all__ = [
     "messages",

@@ -24,7 +24,7 @@ from ofipy._requests import MANY, RequestBase
 
 if TYPE_CHECKING:
     from ofipy._discovery.av import Peer
-    from ofipy.typing import Memory
+    from ofipy._memory.accepted import Memory
 
 __all__ = ["MessageView", "MultiReceive", "recv_many", "trecv_many"]
 

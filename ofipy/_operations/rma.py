@@ -27,7 +27,7 @@ from ofipy._operations.initiator import Initiator, post_record, prepare, start
 from ofipy._requests import PLAIN
 
 if TYPE_CHECKING:
-    from ofipy.typing import Memory
+    from ofipy._memory.accepted import Memory
 
 __all__ = [
     "Remote",
