@@ -71,30 +71,38 @@ def build_table(rows: Sequence[Row]) -> Table:
 
 
 def build_long_table(rows: Sequence[Row]) -> Table:
-    """The table of one case for a narrow terminal: a line for each contender."""
+    """The table of one case for a narrow terminal: a line for each contender, below a line with mode and size."""
     case = rows[0].case
-    table = Table(title=f"{case.name} ({show_units(rows)})", title_justify="left")
-    table.add_column("mode", no_wrap=True)
-    table.add_column(case.size_key, justify="right", no_wrap=True)
-    table.add_column("who", no_wrap=True)
-    for heading in ("value", "p99", "×"):
+    results: list[PeerResult | Row] = [*rows, *(peer for row in rows for peer in row.peers.values())]
+    facts = list(dict.fromkeys(key for result in results for key in result.facts))
+    has_tail = any(summary_of(result).p99 is not None for result in results)
+    table = Table(title=f"{case.name} ({show_units(rows)})", title_justify="left", box=None, pad_edge=False)
+    table.add_column(f"mode, {case.size_key}", no_wrap=True)
+    for heading in ("value", *facts, *(["p99"] if has_tail else []), "×"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("bar", min_width=WRAPPED_WIDTH)
     for row in rows:
         bars: dict[str, str] = {}
         for bar, met in row.bars():
             bars[bar.peer] = ", ".join(filter(None, [bars.get(bar.peer), show_verdict(bar, met)]))
-        own = show_summary(row.own) + show_facts(row.facts), show_number(row.own.p99)
-        table.add_row(show_mode(row), show_size(row), "ofipy", *own, "", bars.get("", ""))
-        for name, peer in row.peers.items():
-            numbers = (
-                show_summary(peer.summary) + show_facts(peer.facts),
-                show_number(peer.summary.p99),
-                show_ratio(peer),
+        table.add_row(f"{show_mode(row)}, {show_size(row)}")
+        beside: list[tuple[str, PeerResult | Row]] = [("ofipy", row), *row.peers.items()]
+        for name, result in beside:
+            summary = summary_of(result)
+            table.add_row(
+                f"  {name}",
+                show_summary(summary),
+                *(str(result.facts.get(key, "-")) for key in facts),
+                *([show_number(summary.p99)] if has_tail else []),
+                show_ratio(result) if isinstance(result, PeerResult) else "",
+                bars.get("" if result is row else name, ""),
             )
-            table.add_row("", "", name, *numbers, bars.get(name, ""))
-        table.add_section()
     return table
+
+
+def summary_of(result: PeerResult | Row) -> Summary:
+    """The figures of ofipy in a row, or of a peer beside it."""
+    return result.own if isinstance(result, Row) else result.summary
 
 
 def show_units(rows: Sequence[Row]) -> str:

@@ -2,6 +2,8 @@
 """The arithmetic and the documents of ``fabtests compare``, over contenders that answer from a table."""
 
 import io
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,6 +211,28 @@ def test_a_table_that_does_not_fit_has_a_line_for_each_contender(width: int) -> 
     assert sum("7.5" in line for line in lines) == (1 if width == 400 else len(names))
     assert "…" not in text.getvalue()
     assert any("multiprocessing" in line for line in lines)
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("page", ["docs/how-to/benchmark.md", "fabtests/README.md"])
+def test_the_tables_of_the_pages_list_every_case_and_its_modes(page: str) -> None:
+    listed: dict[str, set[str]] = {}
+    name = ""
+    table = re.search(r"\n\| `?(?:--)?case`? \|.*?\n\n", (ROOT / page).read_text(), re.DOTALL)
+    assert table
+    column = 2 if "question" in table[0] else 1
+    for line in table[0].strip().splitlines()[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        name = cells[0].strip("`") or name
+        listed.setdefault(name, set()).update(
+            mode for words in re.findall(r"`([^`]+)`", cells[column]) for mode in words.split()
+        )
+    assert listed.keys() == CASES.keys()
+    for name, words in listed.items():
+        modes = {line.mode for group in CASES[name].groups() for line in group}
+        assert words <= modes | {"shm-latency", "-rewritten"}, name
 
 
 def test_every_promised_case_and_mode_is_there() -> None:
