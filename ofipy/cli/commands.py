@@ -67,7 +67,10 @@ def info(
 @ofipy_command.command()
 @click.argument("host", required=False)
 @click.option(
-    "-p", "--provider", metavar="NAME", help="Only this provider; default: every one that is available."
+    "-p",
+    "--provider",
+    metavar="NAME",
+    help="Only this provider; default: every one of ofipy's own that is available, none of an installed libfabric.",
 )
 @click.option("--listen", is_flag=True, help="Be the server, for one client.")
 @click.option("--port", metavar="PORT", default="9228", show_default=True, help="Port or name of the server.")

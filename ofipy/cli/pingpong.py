@@ -59,7 +59,7 @@ def run(
 
 
 def run_local(plan: Plan, *, provider: str | None, as_json: bool) -> None:
-    """Both sides here, over the provider chosen or over every one that is available.
+    """Both sides here, over the provider chosen or over every one of ofipy's own that is available.
 
     Raises
     ------
@@ -68,10 +68,18 @@ def run_local(plan: Plan, *, provider: str | None, as_json: bool) -> None:
     """
     chosen = configured_providers(provider)
     infos = [] if chosen else ofipy.getinfo(ep_type="rdm", caps=["tagged", "local_comm"])
+    available = list(dict.fromkeys(info.provider for info in infos))
     # Of libfabric's many providers only those that are asked for: some take minutes on one machine.
-    names = chosen or list(dict.fromkeys(info.provider for info in infos if ":" not in info.provider))
+    left_out = [name for name in available if ":" in name]
+    names = chosen or [name for name in available if name not in left_out]
     if not names:
         raise CommandError("no provider is available: `ofipy info` says why", code=ExitCode.NO_PROVIDER)
+    if left_out and not as_json:
+        status_console().print(
+            f"Left out, since some take minutes: {', '.join(left_out)}; one runs with -p '{left_out[0]}'",
+            markup=False,
+            soft_wrap=True,
+        )
     documents, tables, failures = [], [], []
     cores = pick_cores()
     for name in names:

@@ -2,13 +2,14 @@
 """What the commands print: foreign text as it is, and no word cut off on a narrow terminal."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 import ofipy
 from ofipy.cli import atomics, info, pingpong
 from ofipy.cli.support import data_console, status_console
-from ofipy.pingpong.plan import Measurement
+from ofipy.pingpong.plan import Measurement, Plan
 
 FOREIGN = "[/red] not [bold]here[/], see :smile: [link=x] [/"
 
@@ -49,6 +50,22 @@ def test_consoles_take_brackets_as_they_are(
 def test_progress_takes_brackets_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     row = measured(8)
     assert pingpong.collect([row], "[/x]") == [row]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_pingpong_names_the_providers_that_it_leaves_out(
+    as_json: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shm, *_) = ofipy.getinfo(provider="shm")
+    infos = [replace(shm, provider=name) for name in ("shm", "ofi:net", "ofi:udp;ofi_rxd", "ofi:net")]
+    monkeypatch.setattr(ofipy, "getinfo", lambda **wanted: infos)
+    monkeypatch.setattr(pingpong, "configured_providers", lambda provider: ())
+    monkeypatch.setattr(pingpong, "measure_local", lambda *plan, **where: [measured(8)])
+    pingpong.run_local(Plan(sizes=(8,), iterations=1, samples=1), provider=None, as_json=as_json)
+    printed = capsys.readouterr()
+    line = "Left out, since some take minutes: ofi:net, ofi:udp;ofi_rxd; one runs with -p 'ofi:net'"
+    assert (line in printed.err.splitlines()) is not as_json
+    assert "ofi:" not in printed.out
 
 
 def show_providers() -> None:
