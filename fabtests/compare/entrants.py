@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fabtests.base.extras import remedy_for_extra
 from fabtests.compare.crowd import SENDERS
 
 __all__ = [
@@ -45,7 +46,7 @@ ALONE = {
     STARTER: "fabtests.compare.starter:Starter",
     THREADED: "fabtests.compare.threaded:Threaded",
 }
-INSTALL = "pip install ofipy[bench]"
+INSTALL = remedy_for_extra("bench")
 PEERS = "fabtests.compare.peers"
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Registrations that a cache drops: not here."""
+"""Registrations that a cache drops when memory is unmapped: not here."""
 
 from fabtests.base.absent import absent
 
 PROGRAM = absent(
     "Registrations that a cache drops.",
-    "capability mr_cache: ofipy registers what it is told to, and keeps none",
+    "capability mr_cache: verbs keeps up to 1,024 registrations, but each with its array and none by address",
 )

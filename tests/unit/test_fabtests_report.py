@@ -145,7 +145,7 @@ class TestOutput:
 
     def test_a_missing_library_is_named_with_the_remedy(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-        with pytest.raises(CommandError, match=r"plotext is not installed.*ofipy\[report\]"):
+        with pytest.raises(CommandError, match=r"plotext is not installed.*\[report\]. in a checkout"):
             Output(plot=True)
 
     def test_against_returns_the_changes_and_prints_them(

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from fabtests.base.extras import remedy_for_extra
 from fabtests.compare.report.against import Change, compare_documents
 from fabtests.compare.report.charts import charts_of
 from fabtests.compare.tables import UNITS, show_number
@@ -18,8 +19,6 @@ from ofipy.cli.support import CommandError, ExitCode, data_console, status_conso
 from ofipy.cli.tables import print_table
 
 __all__ = ["Output"]
-
-INSTALL = "pip install ofipy[report]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,8 @@ class Output:
         for name, wanted in needed.items():
             if wanted and importlib.util.find_spec(name) is None:
                 raise CommandError(
-                    f"{name} is not installed, which this needs: {INSTALL}", code=ExitCode.USAGE
+                    f"{name} is not installed, which this needs: {remedy_for_extra('report')}",
+                    code=ExitCode.USAGE,
                 )
         if self.against is not None:
             self._read_earlier(self.against)
