@@ -412,7 +412,6 @@ FOREIGN: set[tuple[str, str]] = {
     # Entries of a provider's tables in C.
     *((page, name) for page in (SEAMS, LIBFABRIC) for name in ("domain.open", "endpoint.open")),
     # Not there yet, and said to be needed.
-    (SEAMS, "ofp_packet_ops"),
     (LAYERS, "ofp_collective"),
     (RDM, "native/rdm/session"),
     # libfabric's.
