@@ -4,7 +4,7 @@
  * closes, so that it does not change what it looks at.
  *
  * Messages of one pair of endpoints do not overtake, so the nth that one sends is the nth that arrives at the other: both count,
- * and both name the arrow by the two addresses and n. Each time a connection that was up is lost both begin again.
+ * and both name the arrow by the two endpoints and n. Each time a connection that was up is lost both begin again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,8 @@
 /* The other end of messages. Lives as long as the endpoint, while the bytes of a peer are zeroed when it connects again. */
 struct pair {
     struct pair *next;
-    uint64_t peer; /* hash of its address */
+    uint64_t address; /* hash of the peer's; finds the pair again */
+    uint64_t peer;    /* hash of what its own process calls the endpoint too; 0: not known, and so without arrows */
     uint64_t sent, arrived;
     uint32_t connections; /* that were up and are lost; both ends know of the same number */
     uint32_t losses;      /* of any kind: which operations `sent` has counted */
@@ -34,7 +35,7 @@ struct endpoint {
     struct trace_file *file; /* NULL: the log only */
     struct trace_events events;
     uint64_t limit, beyond;
-    uint64_t own; /* hash of the endpoint's address, known once a peer is up */
+    uint64_t own; /* the endpoint's, as `peer` of the pair at the other end; known once a peer is up */
     struct pair *pairs;
 };
 
@@ -80,13 +81,13 @@ static struct pair *pair_of(struct ofp_hook_endpoint *hook, const struct ofp_pee
         return peer->pair;
     address = hash(HASH_START, base->address, base->address_length);
     for (struct pair *pair = endpoint->pairs; pair && !peer->pair; pair = pair->next)
-        if (pair->peer == address)
+        if (pair->address == address)
             peer->pair = pair;
     if (peer->pair)
         return peer->pair;
     peer->pair = calloc(1, sizeof(*peer->pair));
     if (peer->pair) {
-        peer->pair->peer = address;
+        peer->pair->address = address;
         peer->pair->next = endpoint->pairs;
         endpoint->pairs = peer->pair;
     }
@@ -98,6 +99,8 @@ static uint64_t flow(uint64_t sender, uint64_t receiver, const struct pair *pair
     const uint64_t parts[] = {sender, receiver, pair->connections, place};
     uint64_t result = hash(HASH_START, parts, sizeof(parts));
 
+    if (!sender || !receiver)
+        return 0;
     return result ? result : 1;
 }
 
@@ -141,13 +144,23 @@ static uint64_t flow_of_arrival(struct ofp_hook_endpoint *hook, const struct ofp
     return pair ? flow(pair->peer, endpoint->own, pair, pair->arrived++) : 0;
 }
 
-static void learn_own_address(const struct ofp_hook_endpoint *hook)
+/* By addresses, or by identities where the two ends may know an endpoint by different addresses. */
+static void learn_names(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer, struct pair *pair)
 {
+    const struct ofp_endpoint *base = hook->endpoint;
     struct endpoint *endpoint = hook->private;
     char address[OFP_ADDRESS_MAX];
     size_t length = sizeof(address);
 
-    if (hook->endpoint->ops->name(hook->endpoint, address, &length) == 0)
+    if (base->ops->peer_identity) {
+        const uint8_t *identity = base->ops->peer_identity(peer);
+
+        pair->peer = identity ? hash(HASH_START, identity, OFP_IDENTITY_SIZE) : 0;
+        endpoint->own = hash(HASH_START, base->identity, OFP_IDENTITY_SIZE);
+        return;
+    }
+    pair->peer = pair->address;
+    if (base->ops->name(hook->endpoint, address, &length) == 0)
         endpoint->own = hash(HASH_START, address, length);
 }
 
@@ -255,8 +268,8 @@ static void trace_peer_changed(struct ofp_hook_endpoint *hook, struct ofp_peer *
 {
     struct pair *pair = pair_of(hook, peer);
 
-    if (peer->state == OFP_PEER_UP)
-        learn_own_address(hook);
+    if (pair && peer->state == OFP_PEER_UP)
+        learn_names(hook, peer, pair);
     if (pair && peer->state == OFP_PEER_LOST) {
         pair->connections += before == OFP_PEER_UP;
         pair->losses++;

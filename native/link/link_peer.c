@@ -219,6 +219,13 @@ struct ofp_peer *link_peer_calls(struct ofp_endpoint *inner, const uint8_t *iden
     return &way->base;
 }
 
+const uint8_t *link_peer_identity(const struct ofp_peer *outer)
+{
+    const struct link_peer *peer = link_peer_of(outer);
+
+    return link_is_zero(peer->identity, OFP_IDENTITY_SIZE) ? NULL : peer->identity;
+}
+
 int link_peer_answers(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size)
 {
     struct ofp_peer *outer = link_way_of(inner)->outer, *same;

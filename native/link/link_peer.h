@@ -9,6 +9,7 @@
 int link_peer_open(struct ofp_peer *outer);
 void link_peer_close(struct ofp_peer *outer);
 void link_peer_readdressed(struct ofp_peer *outer);
+const uint8_t *link_peer_identity(const struct ofp_peer *outer);
 int link_peer_connect(struct ofp_peer *outer, char *text, size_t text_size);
 void link_peer_down(struct ofp_peer *outer);
 

@@ -43,6 +43,7 @@ static const struct ofp_endpoint_ops common_ops = {
     .disarm = link_disarm,
     .peers_persist = true,
     .peer_readdressed = link_peer_readdressed,
+    .peer_identity = link_peer_identity,
 };
 
 static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)

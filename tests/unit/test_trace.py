@@ -17,7 +17,7 @@ import ofipy
 
 TIMEOUT = 20
 MESSAGES = 6
-PROVIDERS = ["shm", "tcp"]
+PROVIDERS = ["shm", "tcp", "link", "link:shm+tcp"]
 
 # What each kind of event has besides ph, pid and tid.
 FIELDS = {

@@ -217,6 +217,12 @@ struct ofp_endpoint_ops {
      * still, or in a socket that closing it would reset. Asked before `close`, if `drain` could not end in time.
      */
     uint64_t (*unsent)(const struct ofp_peer *peer);
+    /*
+     * Optional; default: the address that a peer was inserted by equals its endpoint's `name`. Where one endpoint has several
+     * addresses: the OFP_IDENTITY_SIZE bytes that its endpoint has as `identity`, valid until the engine is asked for progress
+     * again. Known from `peer_up` on; NULL before that, and where the peer does not state it.
+     */
+    const uint8_t *(*peer_identity)(const struct ofp_peer *peer);
 };
 
 /*
