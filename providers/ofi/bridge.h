@@ -54,6 +54,7 @@ struct bridge_domain {
     bool misreads_atomics;        /* a fetching read brings nothing; remote.c */
     bool confuses_sources;        /* receives for one source and for any must not be posted together; domain.c */
     uint64_t levels;              /* completion levels that there are, LF_…_COMPLETE */
+    bool completes_early;         /* what is complete is lost if its endpoint closes; domain.c */
     bool untagged;                /* and so are its completion queues */
     bool events_tell_all;         /* the descriptor of `events` tells of arrivals too; domain.c */
     bool data_takes_receives;     /* that of a write takes a posted one */

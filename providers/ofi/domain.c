@@ -65,6 +65,15 @@ static bool peeks(const struct bridge_domain *domain)
 }
 
 /*
+ * sockets (seen with 1.17 and 2.5) calls a send complete as soon as its own buffer has it, and drops that buffer when the endpoint
+ * closes. A program that answers and ends would answer nobody. With FI_TRANSMIT_COMPLETE the peer's endpoint has it.
+ */
+static bool completes_early(const struct bridge_domain *domain)
+{
+    return strcmp(domain->info->fabric_attr->prov_name, "sockets") == 0 && domain->levels & LF_TRANSMIT_COMPLETE;
+}
+
+/*
  * A descriptor of each endpoint's queue beside that of the domain's events would make a path of its own from every socket to who
  * sleeps, and the kernel allows ten (epoll_ctl: EINVAL). tcp needs none since it became one with net: its events stand for all.
  */
@@ -183,6 +192,7 @@ int bridge_domain_open(struct ofp_domain *domain, char *text, size_t text_size)
     /* A datagram's completion says that the system has taken it, and nothing ever says more. */
     self->levels = domain->info->ep_types == OFP_EP_DGRAM ? LF_TRANSMIT_COMPLETE
                                                           : bridge_completion_levels(self->library, domain->info);
+    self->completes_early = completes_early(self);
     /* Only now some of the info shows; nobody else has seen this copy of it yet. */
     domain->info->wait_fd = domain->info->wait_fd && has_descriptor(self);
     domain->info->provider_data[1] = (uintptr_t)self;

@@ -182,6 +182,14 @@ static bool leave_out_empty(struct ofp_transfer *transfer, struct iovec *iov, st
     return true;
 }
 
+/* The level that a send needs for its completion to mean that it leaves. */
+static uint64_t level_added(const struct ofp_endpoint *endpoint, const struct ofp_operation *op)
+{
+    if (!bridge_domain_of(endpoint->domain)->completes_early || is_receive(op->op) || is_remote(op->op))
+        return 0;
+    return flags_of(op->flags) & LEVELS ? 0 : LF_TRANSMIT_COMPLETE;
+}
+
 static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer,
                  struct bridge_block *block)
 {
@@ -190,7 +198,7 @@ static int start(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const str
     struct bridge_call call = {.ep = self->ep, .address = address_of(peer), .context = block};
     bool has_data = peer && bridge_sends_data(self, peer, transfer->op, &call.data);
     uint64_t flags = flags_of(transfer->op->flags) | (has_data ? LF_REMOTE_CQ_DATA : 0) |
-                     (injects(self, peer, transfer) ? LF_INJECT : 0);
+                     (injects(self, peer, transfer) ? LF_INJECT : 0) | level_added(endpoint, transfer->op);
     struct ofp_transfer copied = *transfer;
     struct ofp_region *regions[OFP_SEGMENT_LIMIT];
     struct iovec copy, pieces[OFP_SEGMENT_LIMIT];
@@ -392,7 +400,8 @@ int bridge_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     }
     if (flags_of(transfer->op->flags) & LEVELS & ~bridge_domain_of(endpoint->domain)->levels)
         return -EOPNOTSUPP;
-    if (!is_receive(op) && !is_remote(op) && !self->connects && injectable(self, peer, transfer))
+    if (!is_receive(op) && !is_remote(op) && !self->connects && injectable(self, peer, transfer) &&
+        !bridge_domain_of(endpoint->domain)->completes_early)
         return inject(self, peer, transfer);
     return post(endpoint, peer, transfer);
 }
