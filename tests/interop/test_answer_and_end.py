@@ -15,7 +15,7 @@ import sys
 import ofipy
 
 with ofipy.open(provider=sys.argv[1]) as ep:
-    print(bytes(ep.address).hex(), flush=True)
+    print(ep.address, flush=True)
     message = ep.trecv(tag=7).wait(timeout=30)
     ep.tsend(message.data + b" pong", message.source, tag=8).wait(timeout=30)
 """
@@ -28,7 +28,9 @@ def offered(name: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("provider", ["ofi:sockets", "ofi:net", "ofi:tcp;ofi_rxm", "ofi:udp;ofi_rxd"])
+@pytest.mark.parametrize(
+    "provider", ["ofi:shm", "ofi:sockets", "ofi:net", "ofi:tcp;ofi_rxm", "ofi:udp;ofi_rxd"]
+)
 @pytest.mark.parametrize("size", [4, 100_000])
 def test_the_answer_arrives(provider: str, size: int) -> None:
     if not offered(provider):
@@ -39,7 +41,7 @@ def test_the_answer_arrives(provider: str, size: int) -> None:
         ofipy.open(provider=provider) as ep,
     ):
         assert server.stdout is not None
-        peer = ep.insert(bytes.fromhex(server.stdout.readline()))
+        peer = ep.insert(server.stdout.readline().strip())
         ep.tsend(bytes(size), peer, tag=7).wait(timeout=TIMEOUT)
         assert ep.trecv(tag=8).wait(timeout=TIMEOUT).data == bytes(size) + b" pong"
         assert server.wait(TIMEOUT) == 0
