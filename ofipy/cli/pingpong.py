@@ -67,11 +67,11 @@ def run_local(plan: Plan, *, provider: str | None, as_json: bool) -> None:
         When there is none, or when any of them failed; the others' tables are printed first.
     """
     chosen = configured_providers(provider)
-    infos = [] if chosen else ofipy.getinfo(ep_type="rdm", caps=["tagged", "local_comm"])
-    available = list(dict.fromkeys(info.provider for info in infos))
+    infos = [] if chosen else ofipy.getinfo(ep_type="rdm", caps="tagged")
     # Of libfabric's many providers only those that are asked for: some take minutes on one machine.
-    left_out = [name for name in available if ":" in name]
-    names = chosen or [name for name in available if name not in left_out]
+    left_out = list(dict.fromkeys(info.provider for info in infos if ":" in info.provider))
+    own = [info for info in infos if info.caps & ofipy.Cap.LOCAL_COMM and info.provider not in left_out]
+    names = chosen or list(dict.fromkeys(info.provider for info in own))
     if not names:
         raise CommandError("no provider is available: `ofipy info` says why", code=ExitCode.NO_PROVIDER)
     if left_out and not as_json:
