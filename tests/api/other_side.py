@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The process that takes the fuzzer's steps, seen from the one that draws them."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -48,6 +49,8 @@ class Side:
                 [sys.executable, str(program), str(there.fileno()), *self._targets],
                 pass_fds=[there.fileno()],
                 stdin=subprocess.DEVNULL,
+                # What was posted to nobody who receives it is dropped soon: the steps are drawn, not meant.
+                env={"OFIPY_LINGER": "1"} | os.environ,
                 stderr=self._said,
             )
         self._connection = Connection(here.detach())

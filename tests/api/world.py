@@ -14,6 +14,7 @@ import random
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -356,11 +357,12 @@ class World:
                 try:
                     what.close()
                 except ofipy.FabricError as error:
-                    if not isinstance(error, ofipy.Busy | ofipy.Closed):
+                    if not isinstance(error, ofipy.Busy | ofipy.Closed | ofipy.NotSent):
                         raise
         for what in remaining:
             if isinstance(what, ofipy.Domain):
-                what.fabric.close()
+                with suppress(ofipy.NotSent):
+                    what.fabric.close()
         for what in remaining:
             if isinstance(what, Operation) and what.buffer is not None:
                 what.buffer.check()

@@ -65,14 +65,11 @@ if __name__ == "__main__":
 IN_A_CHILD_WITH_A_THREAD = """
 import multiprocessing
 def later():
-    go.wait()
+    threading.main_thread().join()  # until the child waits for its threads
     ep.tsend(b"y", ep.insert(bytes.fromhex(sys.argv[1])), tag=2).wait(timeout=20)
 def work(*arguments):
-    global go
     send(*arguments)
-    go = threading.Event()
     threading.Thread(target=later).start()
-    multiprocessing.util.Finalize(None, go.set, exitpriority=-200)
 child = multiprocessing.get_context("fork").Process(target=work, args=sys.argv[1:3])
 child.start()
 child.join()
