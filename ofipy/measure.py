@@ -39,6 +39,8 @@ def pingpong(
     receive: Any,
     iterations: int,
     tag: int | None = 0,
+    receive_tag: int | None = None,
+    tag_step: int = 0,
     complete: str | None = None,
     nanoseconds: npt.NDArray[np.int64] | None = None,
 ) -> float:
@@ -58,6 +60,10 @@ def pingpong(
         Round trips.
     tag : int, optional
         Of every message; None: the messages have none.
+    receive_tag : int, optional
+        Of every message that comes. Default: `tag`.
+    tag_step : int
+        What both tags grow by with each message.
     complete : str, optional
         When a send is over, as of :meth:`Endpoint.send`. Default: when its buffer is free, by injection where the
         message is short enough.
@@ -86,9 +92,19 @@ def pingpong(
         "iterations": _count("iterations", iterations, "pingpong"),
         "nanoseconds": _times(nanoseconds, iterations, "pingpong"),
         "untagged": tag is None,
+        "tag_step": whole_number("tag_step", tag_step, 0, UINT64_MAX, operation="pingpong"),
+        "tag_ahead": _tag_ahead(tag or 0, receive_tag),
         "flags": complete_flags(complete),
     }
     return _run(lib.ofp_measure_pingpong, "pingpong", endpoint, peer, first, tag or 0, attributes)
+
+
+def _tag_ahead(tag: int, receive_tag: int | None) -> int:
+    """How much higher the tags are of messages that come; tags are 64 bits and wrap."""
+    if receive_tag is None:
+        return 0
+    received = whole_number("receive_tag", receive_tag, 0, UINT64_MAX, operation="pingpong")
+    return (received - tag) % (UINT64_MAX + 1)
 
 
 def stream(

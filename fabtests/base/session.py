@@ -22,7 +22,7 @@ from fabtests.base.program import Failed, Program
 from fabtests.base.waiting import WAYS
 from fabtests.base.where import cores_of, host_of, towards
 
-__all__ = ["READY", "Session"]
+__all__ = ["LIMIT", "READY", "Session"]
 
 Bytes = npt.NDArray[np.uint8]
 

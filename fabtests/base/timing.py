@@ -7,12 +7,16 @@ from time import perf_counter_ns
 import numpy as np
 import numpy.typing as npt
 
+import ofipy
 from fabtests.base.pattern import check, pattern
-from fabtests.base.session import Session
+from fabtests.base.session import LIMIT, Session
+from ofipy.cli.support import deadline
 
 __all__ = ["Clock", "bandwidth", "every_size", "pingpong"]
 
 Bytes = npt.NDArray[np.uint8]
+
+SLOWEST = 1000.0  # round trips a second, below which a loop in C is given up where the user names no time
 
 
 class Clock:
@@ -51,6 +55,9 @@ def pingpong(session: Session, size: int) -> None:
         session.sync()
     if options.verify:
         outgoing[:] = pattern(size)
+    if _may_loop_in_c(session):
+        _pingpong_in_c(session, outgoing, count)
+        return
     turn = _late_turn if session.late_receives else _turn
     for number in range(count + options.warmup):
         if number >= options.warmup:
@@ -61,13 +68,54 @@ def pingpong(session: Session, size: int) -> None:
     session.report.add(size, count, clock.seconds(), transfers=2, singles=singles)
 
 
-def _turn(session: Session, outgoing: Bytes, verify: bool) -> None:
+def _may_loop_in_c(session: Session) -> bool:
+    """Whether nothing has to be done between two messages but what the loop in C does.
+
+    One turn at least is made before: it takes the receive that is posted ahead.
+    """
+    options = session.options
+    plain = not (options.verify or session.late_receives or options.delivery or options.inject is not None)
+    reliable = options.ep_type != "dgram"  # the loop in C waits for a lost datagram for ever
+    waits = options.wait == "sread" and options.completion == "queue"
+    return plain and reliable and waits and options.warmup > 0
+
+
+def _pingpong_in_c(session: Session, outgoing: Bytes, count: int) -> None:
+    """The warm-up here, and what is timed in C, as in the C programs: operations are prepared once."""
+    for left in reversed(range(session.options.warmup)):
+        _turn(session, outgoing, verify=False, last=left == 0)
+    nanoseconds = np.zeros(count, np.int64)
+    tagged = session.program.tagged
+    # With --timeout a clock runs already.
+    with deadline(None if session.options.timeout else max(LIMIT, count / SLOWEST)):
+        seconds = ofipy.measure.pingpong(
+            session.endpoint,
+            session.peer,
+            first=session.client,
+            send=outgoing,
+            receive=session.buffer(outgoing.size),
+            iterations=count,
+            tag=session.sent if tagged else None,
+            receive_tag=session.received if tagged else None,
+            tag_step=1,
+            nanoseconds=nanoseconds,
+        )
+    session.sent += count
+    session.received += count
+    session.post()
+    singles = nanoseconds / 2 if session.client else None
+    session.report.add(outgoing.size, count, seconds, transfers=2, singles=singles)
+
+
+def _turn(session: Session, outgoing: Bytes, verify: bool, *, last: bool = False) -> None:
+    """One message each way; behind the last one no receive is posted ahead."""
     if session.client:
         session.send(outgoing)
     incoming = session.take()
     if verify:
         _check(session, incoming, outgoing.size)
-    session.post()
+    if not last:
+        session.post()
     if not session.client:
         session.send(outgoing)
 

@@ -79,7 +79,7 @@ struct ofp_operation ofpi_measure_recv(const struct ofp_measure_attr *attr, uint
     struct ofp_operation op = incoming(attr, length);
 
     op.op = attr->untagged ? OFP_RECV : OFP_TRECV;
-    op.tag = attr->tag;
+    op.tag = attr->tag + attr->tag_ahead;
     return op;
 }
 

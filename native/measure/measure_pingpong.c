@@ -22,11 +22,23 @@ static int wait_receive(struct pingpong *loop)
     return result;
 }
 
-static int send(struct pingpong *loop)
+static int post_send(struct pingpong *loop)
 {
+    int result;
+
     if (!(loop->send.flags & OFP_INJECT))
         loop->sends_open++;
-    return ofpi_measure_post(loop->attr->endpoint, &loop->send, 1);
+    result = ofpi_measure_post(loop->attr->endpoint, &loop->send, 1);
+    loop->send.tag += loop->attr->tag_step;
+    return result;
+}
+
+static int post_receive(struct pingpong *loop)
+{
+    int result = ofpi_measure_post(loop->attr->endpoint, &loop->receive, 1);
+
+    loop->receive.tag += loop->attr->tag_step;
+    return result;
 }
 
 /*
@@ -38,9 +50,9 @@ static int exchange(struct pingpong *loop, uint64_t left)
     int result = wait_receive(loop);
 
     if (!result && (left > 1 || !loop->attr->first))
-        result = send(loop);
+        result = post_send(loop);
     if (!result && left > AHEAD)
-        result = ofpi_measure_post(loop->attr->endpoint, &loop->receive, 1);
+        result = post_receive(loop);
     return result;
 }
 
@@ -49,7 +61,7 @@ static int begin(struct pingpong *loop)
     int result = 0;
 
     for (uint64_t i = 0; i < AHEAD && i < loop->attr->iterations && !result; i++)
-        result = ofpi_measure_post(loop->attr->endpoint, &loop->receive, 1);
+        result = post_receive(loop);
     return result;
 }
 
@@ -62,7 +74,7 @@ int64_t ofp_measure_pingpong(const struct ofp_measure_attr *attr)
 
     started = last = ofpi_now();
     if (attr->first && attr->iterations && !result)
-        result = send(&loop);
+        result = post_send(&loop);
     for (uint64_t i = 0; i < attr->iterations && !result; i++) {
         result = exchange(&loop, attr->iterations - i);
         if (attr->nanoseconds) {

@@ -38,6 +38,28 @@ def both(run: Callable[[bool], float]) -> None:
     assert min(seconds) > 0
 
 
+def test_tags_of_a_ping_pong_advance_and_wrap(sides: Sides) -> None:
+    """Each side plays against plain calls of the other, which know which tag comes next."""
+    rounds, highest = 5, 2**64 - 1
+    (endpoint, peer), (other, other_peer) = sides
+
+    def answer() -> None:
+        room = bytearray(8)
+        for number in range(rounds):
+            other.trecv_into(room, other_peer, tag=(highest - 1 + 3 * number) % 2**64).wait(timeout=20)
+            other.tsend(room, other_peer, tag=7 + 3 * number).wait(timeout=20)
+
+    with ThreadPoolExecutor() as pool:
+        answering = pool.submit(answer)
+        seconds = ofipy.measure.pingpong(
+            endpoint, peer, first=True, send=bytes(8), receive=bytearray(8), iterations=rounds,
+            tag=highest - 1, receive_tag=7, tag_step=3,
+        )  # fmt: skip
+        answering.result(timeout=60)
+    assert seconds > 0
+    assert endpoint.probe(tag=0, ignore=highest) is other.probe(tag=0, ignore=highest) is None
+
+
 @pytest.mark.parametrize("size", [0, 8, 100_000])
 def test_a_ping_pong_goes_both_ways(sides: Sides, size: int) -> None:
     out = [np.full(size, value, dtype=np.uint8) for value in (1, 2)]

@@ -11,6 +11,8 @@ struct ofp_measure_attr {
     uint32_t peer;
     bool first; /* this side sends first */
     uint64_t tag;
+    /* ofp_measure_pingpong: added to the tag with each message, and by how much tags that come are higher at the start. */
+    uint64_t tag_step, tag_ahead;
     void *send_buffer;
     void *receive_buffer;
     uint64_t length; /* bytes of a message */
