@@ -86,6 +86,9 @@ def pingpong(
             f"buffers of {outgoing['length']} and {incoming['length']} bytes; as many of each are meant",
             operation="pingpong",
         )
+    tag_ahead = 0
+    if receive_tag is not None:
+        tag_ahead = whole_number("receive_tag", receive_tag, 0, UINT64_MAX, operation="pingpong") - (tag or 0)
     attributes = {
         **outgoing,
         **incoming,
@@ -93,18 +96,10 @@ def pingpong(
         "nanoseconds": _times(nanoseconds, iterations, "pingpong"),
         "untagged": tag is None,
         "tag_step": whole_number("tag_step", tag_step, 0, UINT64_MAX, operation="pingpong"),
-        "tag_ahead": _tag_ahead(tag or 0, receive_tag),
+        "tag_ahead": tag_ahead % 2**64,
         "flags": complete_flags(complete),
     }
     return _run(lib.ofp_measure_pingpong, "pingpong", endpoint, peer, first, tag or 0, attributes)
-
-
-def _tag_ahead(tag: int, receive_tag: int | None) -> int:
-    """How much higher the tags are of messages that come; tags are 64 bits and wrap."""
-    if receive_tag is None:
-        return 0
-    received = whole_number("receive_tag", receive_tag, 0, UINT64_MAX, operation="pingpong")
-    return (received - tag) % (UINT64_MAX + 1)
 
 
 def stream(
@@ -144,7 +139,7 @@ def stream(
     float
         Seconds.
     """
-    memory = _readable(buffer) if first else _writable(buffer)
+    memory = _view(buffer, writable=not first)
     attributes = {
         "send_buffer" if first else "receive_buffer": memory,
         "length": len(memory),
@@ -367,7 +362,7 @@ def socket_pingpong(
     FabricError
         When the connection breaks.
     """
-    outgoing, incoming = _readable(send), _writable(receive)
+    outgoing, incoming = _view(send), _view(receive, writable=True)
     if len(outgoing) != len(incoming):
         raise InvalidArgument(
             f"buffers of {len(outgoing)} and {len(incoming)} bytes; as many of each are meant",
@@ -412,7 +407,7 @@ def socket_stream(connection: socket.socket, *, first: bool, buffer: Any, messag
     FabricError
         When the connection breaks.
     """
-    memory = _readable(buffer) if first else _writable(buffer)
+    memory = _view(buffer, writable=not first)
     attributes = {
         "fd": connection.fileno(),
         "first": first,
@@ -424,23 +419,18 @@ def socket_stream(connection: socket.socket, *, first: bool, buffer: Any, messag
     return check(elapsed, operation="socket_stream") / 1e9
 
 
-def _readable(buffer: Any) -> Any:
+def _view(buffer: Any, *, writable: bool = False) -> Any:
     refuse_objects(buffer)
-    return ffi.from_buffer("char[]", buffer)
-
-
-def _writable(buffer: Any) -> Any:
-    refuse_objects(buffer)
-    return ffi.from_buffer("char[]", buffer, require_writable=True)
+    return ffi.from_buffer("char[]", buffer, require_writable=writable)
 
 
 def _place(endpoint: Endpoint, role: str, memory: Any, *, writable: bool = False) -> dict[str, Any]:
     """What the loops are told of a buffer, or of a region, whose `role` is "send" or "receive"."""
     if not isinstance(memory, Region):
-        view = _writable(memory) if writable else _readable(memory)
+        view = _view(memory, writable=writable)
         return {f"{role}_buffer": view, "length": len(view)}
     region = own_region(memory, endpoint.domain, "measure")
-    view = _writable(region.array) if writable else _readable(region.array)
+    view = _view(region.array, writable=writable)
     return {
         f"{role}_buffer": view,
         f"{role}_region": region.id,
