@@ -85,23 +85,33 @@ static void window_open(struct window *window, struct shared *shared, struct sid
     CHECK_EQUAL(row.error, 0);
 }
 
+/* Until nothing is owed although the window was never drained. */
+static struct shm_link *window_change(struct window *window)
+{
+    struct shm_link *link;
+    uint32_t rounds = 0;
+
+    window->key[0] = window->key[1] = MAPPED;
+    window_post(window, HALF_WINDOW);
+    link = link_to(window->visitor, window->peer);
+    CHECK(link->unanswered);
+    while (link->unanswered && ++rounds < MOST_ROUNDS)
+        window_turn(window);
+    CHECK(rounds < MOST_ROUNDS);
+    return link;
+}
+
 static void change_process(struct shared *shared, uint32_t rank)
 {
     static struct window window;
     struct side sides[2];
     struct shm_link *link;
-    uint32_t id, rounds = 0;
+    uint32_t id;
 
     (void)rank;
     window_open(&window, shared, sides);
     allocate_key(&sides[OWNER], SIZE, MAPPED, &id);
-    window.key[0] = window.key[1] = MAPPED;
-    window_post(&window, HALF_WINDOW);
-    link = link_to(&sides[VISITOR], window.peer);
-    CHECK(link->unanswered);
-    while (link->unanswered && ++rounds < MOST_ROUNDS)
-        window_turn(&window);
-    CHECK(rounds < MOST_ROUNDS);
+    link = window_change(&window);
     /* From here on nobody is asked: an operation ends within its post. */
     window_drain(&window);
     window_post(&window, 2 * HALF_WINDOW);
@@ -149,11 +159,47 @@ static void test_mixed_window_does_not_wait(void **state)
     unsetenv("OFIPY_SHM_ATTACH");
 }
 
+/* The run of reachable operations that led to the change is over with it: later operations begin a new one. */
+static void changed_process(struct shared *shared, uint32_t rank)
+{
+    static struct window window;
+    static uint8_t plain[SIZE];
+    static uint64_t value = 1;
+    struct side sides[2];
+    struct shm_link *link;
+    uint32_t ids[2];
+
+    (void)rank;
+    window_open(&window, shared, sides);
+    allocate_key(&sides[OWNER], SIZE, MAPPED, &ids[0]);
+    ids[1] = register_key(&sides[OWNER], plain, SIZE, BOTH_WAYS, PLAIN);
+    link = window_change(&window);
+    window_drain(&window);
+    for (uint32_t i = 0; i < 20; i++) {
+        post(&sides[VISITOR], remote(OFP_WRITE, window.peer, &value, 8, PLAIN, 0));
+        post(&sides[VISITOR], remote(OFP_WRITE, window.peer, &value, 8, MAPPED, 0));
+        window.posted += 2;
+        CHECK_EQUAL(link->unanswered, 2);
+        window_drain(&window);
+    }
+    side_close(&sides[VISITOR]);
+    side_close_with(&sides[OWNER], ids, 2);
+}
+
+static void test_mix_after_change_does_not_wait(void **state)
+{
+    (void)state;
+    setenv("OFIPY_SHM_ATTACH", "no", 1);
+    run_processes(1, changed_process, NULL);
+    unsetenv("OFIPY_SHM_ATTACH");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_window_becomes_direct),
         cmocka_unit_test(test_mixed_window_does_not_wait),
+        cmocka_unit_test(test_mix_after_change_does_not_wait),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

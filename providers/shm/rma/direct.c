@@ -319,7 +319,11 @@ int shm_post_remote(struct ofp_endpoint *base, struct shm_link *link, const stru
     if (link->unanswered)
         return post_behind_asked(base, link, transfer);
     result = post_direct(base, link, transfer);
-    return result == NOT_DIRECT ? shm_request_post(base, link, transfer) : result;
+    if (result != NOT_DIRECT)
+        return result;
+    /* The run before this one is over: it has brought its change. */
+    link->reachable = 0;
+    return shm_request_post(base, link, transfer);
 }
 
 /* ------------------------------------------------------------------------------------- what has not left whole */
