@@ -167,11 +167,58 @@ static void test_fork_beside_threads_that_open_and_close(void **state)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
 
+/* --------------------------------------------------------------------------------------------------- registering twice */
+
+enum { NEW_LOCKS = 32 };
+
+static pthread_mutex_t new_locks[NEW_LOCKS];
+static _Atomic uint32_t arrivals;
+
+/* The threads come to each lock within a few instructions of each other. */
+static void *register_new_locks(void *unused)
+{
+    for (uint32_t i = 0; i < NEW_LOCKS; i++) {
+        ofp_fetch_add(&arrivals, 1);
+        while (ofp_load_relaxed(&arrivals) < (i + 1) * THREADS)
+            ;
+        ofpi_process_lock_register(&new_locks[i]);
+    }
+    return unused;
+}
+
+static unsigned times_listed(const pthread_mutex_t *lock)
+{
+    const pthread_mutex_t *listed;
+    unsigned times = 0;
+
+    for (unsigned place = 0; (listed = ofpi_process_lock_at(place)); place++)
+        times += listed == lock;
+    return times;
+}
+
+/* As threads do that load a hook at the same time. A lock that were listed twice would have fork wait for itself. */
+static void test_threads_register_a_lock_once(void **state)
+{
+    pthread_t threads[THREADS];
+
+    (void)state;
+    for (int i = 0; i < NEW_LOCKS; i++)
+        pthread_mutex_init(&new_locks[i], NULL);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, register_new_locks, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < NEW_LOCKS; i++)
+        assert_int_equal(times_listed(&new_locks[i]), 1);
+    fork_and_use();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fork_waits_for_each_lock),
         cmocka_unit_test(test_fork_beside_threads_that_open_and_close),
+        cmocka_unit_test(test_threads_register_a_lock_once),
     };
 
     sem_init(&taken, 0, 0);

@@ -12,9 +12,8 @@ static pthread_mutex_t own[OFPI_LOCK_COUNT] = {
     [0 ... OFPI_LOCK_COUNT - 1] = PTHREAD_MUTEX_INITIALIZER,
 };
 
-/* Only appended to: a place is claimed by its number, then filled in. */
+/* Only appended to: a place is taken by writing the lock into it. */
 static _Atomic(pthread_mutex_t *) registered[REGISTERED_MAX];
-static _Atomic uint32_t registered_count;
 
 /* What the fork under way holds; guarded by the first of the own locks. */
 static pthread_mutex_t *held[OFPI_LOCK_COUNT + REGISTERED_MAX];
@@ -26,23 +25,20 @@ void ofpi_process_lock_release(enum ofpi_process_lock which) { pthread_mutex_unl
 
 static pthread_mutex_t *registered_at(unsigned place)
 {
-    /* Pairs with the store-release below: whoever finds a lock finds it initialised. */
+    /* Pairs with the release below: whoever finds a lock finds it initialised. */
     return place < REGISTERED_MAX ? ofp_load_acquire(&registered[place]) : NULL;
 }
 
 void ofpi_process_lock_register(pthread_mutex_t *lock)
 {
-    uint32_t place;
+    for (unsigned place = 0; place < REGISTERED_MAX; place++) {
+        pthread_mutex_t *found = NULL;
 
-    /* An entry function may be called again. */
-    for (place = 0; registered_at(place); place++)
-        if (registered_at(place) == lock)
+        /* An entry function may be called again, and by several threads at a time: fork takes a lock once. */
+        if (ofp_replace(&registered[place], &found, lock) || found == lock)
             return;
-    place = ofp_fetch_add(&registered_count, 1);
-    if (place < REGISTERED_MAX)
-        ofp_store_release(&registered[place], lock);
-    else
-        ofpi_log(OFP_LOG_ERROR, "core", "%d locks are held across fork, and no more: a child may hang", REGISTERED_MAX);
+    }
+    ofpi_log(OFP_LOG_ERROR, "core", "%d locks are held across fork, and no more: a child may hang", REGISTERED_MAX);
 }
 
 pthread_mutex_t *ofpi_process_lock_at(unsigned place)
