@@ -55,25 +55,27 @@ class ProcessLock:
 
 
 class _Fork(threading.local):
-    """What this thread holds for the fork that it is within."""
+    """What this thread holds for the forks that it is within, the innermost last: a signal's handler may fork, too."""
 
     def __init__(self) -> None:
-        self.held: list[ProcessLock] = []
+        self.held: list[list[ProcessLock]] = []
 
 
 _fork = _Fork()
 
 
 def _hold() -> None:
-    _fork.held = [
-        each for each in reversed(ProcessLock.every) if each._held and each._lock.acquire(timeout=_PATIENCE)
-    ]
+    held: list[ProcessLock] = []
+    # First, since a signal's handler may raise out of the wait: what is held by then is released with the rest.
+    _fork.held.append(held)
+    for each in reversed(ProcessLock.every):
+        if each._held and each._lock.acquire(timeout=_PATIENCE):
+            held.append(each)
 
 
 def _release() -> None:
-    for each in _fork.held:
+    for each in _fork.held.pop():
         each._lock.release()
-    _fork.held = []
 
 
 def _renew() -> None:

@@ -100,9 +100,9 @@ print("results", set(results))
 """
 
 
-def run(program: str, *arguments: str) -> str:
+def run(program: str, *arguments: str, before: str = "") -> str:
     ran = subprocess.run(
-        [sys.executable, "-P", "-c", PROGRAM + program, *arguments],
+        [sys.executable, "-P", "-c", before + PROGRAM + program, *arguments],
         capture_output=True,
         text=True,
         timeout=600,
@@ -138,6 +138,82 @@ WITHIN = re.compile(rf"^static (?:_\w+\(\w+\) )?struct [^;{{]*\{{[^}}]*{KIND} [^
 THE_LIST = "native/src/base/process_lock.c"
 # Freed in the child, by a function that native/src/object/fork.c calls.
 FREED = {"stripes": "ofpi_atomic_forked"}
+
+
+FREE_AFTERWARDS = """
+def free():
+    busy = []
+    def look():
+        for lock in ProcessLock.every:
+            if lock._lock.acquire(blocking=False):
+                lock._lock.release()
+            else:
+                busy.append(lock.name)
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    return busy
+
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(len(free()))
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status)
+"""
+
+NESTED = """
+import os, signal
+
+def signalled():
+    if signal.getsignal(signal.SIGUSR1) is handle:
+        signal.raise_signal(signal.SIGUSR1)
+
+def handle(number, frame):
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    print("within", flush=True)
+
+# Registered before ofipy's, so it runs after it: the signal comes while the locks are held.
+os.register_at_fork(before=signalled)
+"""
+
+INTERRUPTED = """
+def handle(number, frame):
+    raise KeyboardInterrupt
+
+class Interrupted:
+    # A lock for which a fork waits when the signal comes.
+    def __init__(self, lock):
+        self.lock = lock
+    def acquire(self, **limits):
+        signal.raise_signal(signal.SIGUSR1)
+        raise AssertionError("not interrupted")
+    def __getattr__(self, name):
+        return getattr(self.lock, name)
+
+signal.signal(signal.SIGUSR1, handle)
+sys.unraisablehook = lambda told: print(told.exc_type.__name__)
+held = [lock for lock in ProcessLock.every if lock._held]
+assert len(held) > 1
+first, real = held[0], held[0]._lock  # the last that a fork takes
+first._lock = Interrupted(real)
+code = fork()
+first._lock = real
+print(code, free())
+"""
+
+
+def test_a_fork_of_a_handler_within_a_fork_leaves_no_lock_held() -> None:
+    program = FREE_AFTERWARDS + "signal.signal(signal.SIGUSR1, handle)\nprint(fork(), free())"
+    assert run(program, "none", before=NESTED) == "within\n0 []\n"
+
+
+def test_a_signal_that_interrupts_a_fork_leaves_no_lock_held() -> None:
+    assert run(FREE_AFTERWARDS + INTERRUPTED, "none").split() == ["KeyboardInterrupt", "0", "[]"]
 
 
 def locks_in_c(source: str) -> Iterator[str]:
