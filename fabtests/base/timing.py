@@ -16,6 +16,7 @@ __all__ = ["Clock", "bandwidth", "every_size", "pingpong"]
 
 Bytes = npt.NDArray[np.uint8]
 
+SLICE = 1024  # round trips of one call into C; Ctrl-C and time-outs are seen between two
 SLOWEST = 1000.0  # round trips a second, below which a loop in C is given up where the user names no time
 
 
@@ -85,23 +86,25 @@ def _pingpong_in_c(session: Session, outgoing: Bytes, count: int) -> None:
     for left in reversed(range(session.options.warmup)):
         _turn(session, outgoing, verify=False, last=left == 0)
     nanoseconds = np.zeros(count, np.int64)
-    tagged = session.program.tagged
+    receive, tagged, seconds = session.buffer(outgoing.size), session.program.tagged, 0.0
     # With --timeout a clock runs already.
     with deadline(None if session.options.timeout else max(LIMIT, count / SLOWEST)):
-        seconds = ofipy.measure.pingpong(
-            session.endpoint,
-            session.peer,
-            first=session.client,
-            send=outgoing,
-            receive=session.buffer(outgoing.size),
-            iterations=count,
-            tag=session.sent if tagged else None,
-            receive_tag=session.received if tagged else None,
-            tag_step=1,
-            nanoseconds=nanoseconds,
-        )
-    session.sent += count
-    session.received += count
+        for begin in range(0, count, SLICE):
+            times = nanoseconds[begin : begin + SLICE]
+            seconds += ofipy.measure.pingpong(
+                session.endpoint,
+                session.peer,
+                first=session.client,
+                send=outgoing,
+                receive=receive,
+                iterations=len(times),
+                tag=session.sent if tagged else None,
+                receive_tag=session.received if tagged else None,
+                tag_step=1,
+                nanoseconds=times,
+            )
+            session.sent += len(times)
+            session.received += len(times)
     session.post()
     singles = nanoseconds / 2 if session.client else None
     session.report.add(outgoing.size, count, seconds, transfers=2, singles=singles)
