@@ -276,10 +276,10 @@ int ofp_provider_getinfo_as(struct ofp_provider *provider, const char *name, str
     return finish_infos(provider, infos, provider->getinfo_as(name, infos, max, text, text_size), text, text_size);
 }
 
-/* Addresses of a foreign library that are texts of its own: their last part may look like a port and be none. */
-static bool has_foreign_names(const struct ofp_info *info)
+/* The address is a text of a foreign library, in several parts: its last part may look like a port and be none. */
+static bool is_foreign_name(const struct ofp_info *info, const char *node)
 {
-    return info && info->offloads_matching && info->address_format == OFP_ADDRESS_OPAQUE;
+    return info && info->offloads_matching && info->address_format == OFP_ADDRESS_OPAQUE && node && strchr(node, ':');
 }
 
 int ofp_provider_resolve(struct ofp_provider *provider, const struct ofp_info *info, const char *node,
@@ -290,7 +290,7 @@ int ofp_provider_resolve(struct ofp_provider *provider, const struct ofp_info *i
 
     text[0] = 0;
     error = ofpi_service_find(&found, service, text, text_size);
-    if (error && !has_foreign_names(info))
+    if (error && !is_foreign_name(info, node))
         return error;
     text[0] = 0;
     return provider->resolve(info, node, found.text, address, length, text, text_size);
