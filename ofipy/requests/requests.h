@@ -227,7 +227,7 @@ PyObject *poster_atomic(PyObject *self, PyObject *const *arguments, Py_ssize_t c
 int request_settle(struct request *request, int64_t timeout);
 /* The same of what has finished already; never waits. */
 int request_settle_finished(struct request *request);
-/* It is over: SETTLED, always. An error of the completion leaves it nothing of the core's. */
+/* Mark the request over; returns SETTLED. After an error it holds nothing of the core's. */
 int request_finish(struct request *request);
 int request_end(struct request *request, int error);
 /* What waiting for a request that is over returns, or raises. */

@@ -31,7 +31,7 @@ static void arrived(struct ofpi_channel *channel, struct ofpi_path *base, struct
         ofpi_rdm_post_again((struct ofpi_rdm_endpoint *)channel, packet);
         return;
     }
-    /* Who sends knows that we accepted, whatever the device tells of that later. */
+    /* A peer that sends knows that we accepted, whatever the device reports of that later. */
     if (path->state != OFPI_RDM_UP)
         ofpi_rdm_confirmed(base);
     if (path->state == OFPI_RDM_UP || ofpi_rdm_is_known(path))
@@ -135,7 +135,7 @@ static void free_packets(struct ofpi_rdm_endpoint *endpoint)
 }
 
 /* A random number other than 0. */
-static bool draw(uint64_t *number)
+static bool draw_number(uint64_t *number)
 {
     bool drawn = getrandom(number, sizeof(*number), 0) == sizeof(*number);
 
@@ -159,7 +159,7 @@ int ofpi_rdm_open(struct ofp_endpoint *base, const struct ofpi_rdm_attr *attr, c
     ofp_list_init(&endpoint->free);
     ofp_list_init(&endpoint->paths);
     ofp_list_init(&endpoint->working);
-    if (!draw(&endpoint->incarnation) || !draw(&endpoint->own_request))
+    if (!draw_number(&endpoint->incarnation) || !draw_number(&endpoint->own_request))
         return -EIO;
     result = make_packets(endpoint);
     if (!result) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an endpoint says of itself when it asks for a path or accepts one, and whether what a peer says can be true. */
+/* The hello that asks for a path or accepts one: writing ours, and refusing a peer's that cannot be true. */
 #ifndef OFPI_RDM_HELLO_H
 #define OFPI_RDM_HELLO_H
 

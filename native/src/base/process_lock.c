@@ -15,7 +15,7 @@ static pthread_mutex_t own[OFPI_LOCK_COUNT] = {
 /* Only appended to: a place is taken by writing the lock into it. */
 static _Atomic(pthread_mutex_t *) registered[REGISTERED_MAX];
 
-/* What the fork under way holds; guarded by the first of the own locks. */
+/* Locks that the fork under way holds; guarded by the first of the own locks. */
 static pthread_mutex_t *held[OFPI_LOCK_COUNT + REGISTERED_MAX];
 static unsigned held_count;
 
@@ -56,7 +56,7 @@ pthread_mutex_t *ofpi_process_lock_at(unsigned place)
 
 /* -------------------------------------------------------------------------------------------------------------- fork */
 
-static void hold(pthread_mutex_t *lock)
+static void hold_lock(pthread_mutex_t *lock)
 {
     pthread_mutex_lock(lock);
     held[held_count++] = lock;
@@ -69,9 +69,9 @@ static void hold_all(void)
     held_count = 0;
     /* A lock that is registered meanwhile was not used yet. */
     for (unsigned place = 0; registered_at(place); place++)
-        hold(registered_at(place));
+        hold_lock(registered_at(place));
     for (unsigned which = 1; which < OFPI_LOCK_COUNT; which++)
-        hold(&own[which]);
+        hold_lock(&own[which]);
 }
 
 static void release_all(void)

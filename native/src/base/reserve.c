@@ -25,7 +25,7 @@ void ofpi_reserve_close(struct ofpi_reserve *reserve)
         free(OFP_CONTAINER_OF(node, struct reserve_chunk, node));
 }
 
-static bool grow(struct ofpi_reserve *reserve)
+static bool add_chunk(struct ofpi_reserve *reserve)
 {
     struct reserve_chunk *chunk = malloc(sizeof(*chunk) + CHUNK_OBJECTS * reserve->object_size);
 
@@ -40,7 +40,7 @@ static bool grow(struct ofpi_reserve *reserve)
 bool ofpi_reserve_is_whole(struct ofpi_reserve *reserve)
 {
     while (reserve->free_count <= reserve->promised)
-        if (!grow(reserve))
+        if (!add_chunk(reserve))
             return false;
     return true;
 }
@@ -56,7 +56,7 @@ bool ofpi_reserve_promise(struct ofpi_reserve *reserve, uint64_t count)
 
 void *ofpi_reserve_take(struct ofpi_reserve *reserve)
 {
-    if (ofp_list_empty(&reserve->free) && !grow(reserve))
+    if (ofp_list_empty(&reserve->free) && !add_chunk(reserve))
         return NULL;
     reserve->free_count--;
     return ofp_list_pop(&reserve->free);

@@ -21,7 +21,7 @@ struct ofpi_reserve {
 /* `object_size`: a multiple of 8; an object begins with a struct ofp_list. */
 void ofpi_reserve_open(struct ofpi_reserve *reserve, size_t object_size);
 void ofpi_reserve_close(struct ofpi_reserve *reserve);
-/* So many more may be taken, each once, until they are released. False: out of memory, and nothing is promised. */
+/* Promise `count` more objects: each can be taken once, until it is released. False: out of memory, nothing is promised. */
 bool ofpi_reserve_promise(struct ofpi_reserve *reserve, uint64_t count);
 static inline void ofpi_reserve_release(struct ofpi_reserve *reserve, uint64_t count) { reserve->promised -= count; }
 /* Whether enough are free for what is promised and one more; out of memory, only what is promised can be kept. */

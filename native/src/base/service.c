@@ -44,7 +44,7 @@ static unsigned port_of(const char *name)
     return OFPI_SERVICE_PORT_LOW + hash % (OFPI_SERVICE_PORT_HIGH - OFPI_SERVICE_PORT_LOW + 1);
 }
 
-static void take(struct ofpi_service *service, const char *written)
+static void parse_service(struct ofpi_service *service, const char *written)
 {
     service->written = service->text = written;
     service->port[0] = 0;
@@ -54,12 +54,12 @@ static void take(struct ofpi_service *service, const char *written)
     service->text = service->port;
 }
 
-/* What can only be meant as a number: names begin with letters. */
+/* Whether a text can only be a number: names begin with letters. */
 static bool is_number(const char *written) { return strspn(written + strspn(written, "+-"), DIGITS) > 0; }
 
 int ofpi_service_find(struct ofpi_service *service, const char *written, char *text, size_t text_size)
 {
-    take(service, written);
+    parse_service(service, written);
     if (!written || !is_number(written) || (is_port(written) && atoi(written) > 0))
         return 0;
     snprintf(text, text_size, "service %.80s: the port of a peer is a number, 1 to %d", written, UINT16_MAX);
@@ -68,7 +68,7 @@ int ofpi_service_find(struct ofpi_service *service, const char *written, char *t
 
 int ofpi_service_choose(struct ofpi_service *service, const char *written, char *text, size_t text_size)
 {
-    take(service, written);
+    parse_service(service, written);
     if (!written || service->port[0] || is_port(written))
         return 0;
     snprintf(text, text_size,

@@ -103,7 +103,7 @@ int ofp_cq_close(struct ofp_cq *cq)
 
 /* ------------------------------------------------------------------------------------------------ write and read */
 
-static struct ofpi_entry *spill(struct ofp_cq *cq, const struct ofp_completion *completion)
+static struct ofpi_entry *spill_completion(struct ofp_cq *cq, const struct ofp_completion *completion)
 {
     struct ofpi_entry *entry = ofpi_entry_keep(cq->domain, completion);
 
@@ -118,7 +118,7 @@ void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion)
 {
     OFPI_CHECK(ofpi_domain_is_held(cq->domain) && !cq->closing && cq->count <= cq->size);
     if (__builtin_expect(cq->count == cq->size || cq->spilled, 0)) {
-        spill(cq, completion);
+        spill_completion(cq, completion);
     } else {
         cq->ring[(cq->head + cq->count) & (cq->size - 1)] = *completion;
         cq->count++;
@@ -137,7 +137,7 @@ void ofpi_cq_push_unasked(struct ofp_cq *cq, const struct ofp_completion *comple
     }
     /* Each further one counts in the record of the first, until that is read. */
     if (!cq->overflow) {
-        cq->overflow = spill(cq, &overflow);
+        cq->overflow = spill_completion(cq, &overflow);
         ofpi_cq_notify(cq);
     }
     if (cq->overflow)

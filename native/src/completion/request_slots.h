@@ -40,7 +40,7 @@ static inline bool ofpi_request_is_finished(const struct ofp_request *request)
     return ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED;
 }
 
-/* It has finished, and a message is set aside for it: to be claimed, or received and to be accepted. */
+/* Finished; the message set aside for the request waits to be claimed, or was received and waits to be accepted. */
 static inline bool ofpi_request_holds_message(const struct ofp_request *request)
 {
     return ofpi_request_is_finished(request) &&

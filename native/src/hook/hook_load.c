@@ -55,7 +55,7 @@ int ofp_hook_load(const char *path, char *text, size_t text_size)
         dlclose(object);
         return -EINVAL;
     }
-    /* What it has registered stays in use, whatever it answers. */
+    /* The entry function may have registered locks: keep the library loaded, even if it failed. */
     return ofpi_hook_register(entry, text, text_size);
 }
 

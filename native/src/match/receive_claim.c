@@ -10,7 +10,7 @@
 #include "match/unexpected.h"
 
 /* Whether the memory of the message is this claim's. */
-static bool lends(const struct ofpi_unexpected *kept, uint64_t op_context)
+static bool claim_lends_memory(const struct ofpi_unexpected *kept, uint64_t op_context)
 {
     return kept->lent && kept->payload.lender.op_context == op_context;
 }
@@ -40,13 +40,13 @@ void ofpi_receive_end_claim(struct ofpi_receive_context *context, struct ofpi_le
     struct ofpi_unexpected *kept = lent->kept;
     struct ofpi_receiver *receiver = &lent->receiver;
     struct ofp_message *message = &lent->base.message;
-    bool in_place = lends(kept, receiver->op_context);
+    bool in_place = claim_lends_memory(kept, receiver->op_context);
 
     kept->filling = NULL;
     lent->matched = false;
     if (error) {
         ofpi_unexpected_detach(&context->unexpected, kept);
-        /* Who lent the memory is told of the error instead. */
+        /* The request that lent the memory gets the error. */
         if (in_place)
             ofpi_unexpected_free(&context->unexpected, kept);
         else
@@ -64,7 +64,7 @@ void ofpi_receive_end_claim(struct ofpi_receive_context *context, struct ofpi_le
 void ofpi_receive_drop(struct ofpi_receive_context *context, struct ofpi_unexpected *kept)
 {
     /* The claim of the request that holds it has ended, and told so. */
-    bool is_received = kept->set_aside && lends(kept, kept->first.key.tag);
+    bool is_received = kept->set_aside && claim_lends_memory(kept, kept->first.key.tag);
     struct ofpi_receiver lender;
 
     ofpi_unexpected_detach(&context->unexpected, kept);
@@ -91,7 +91,7 @@ int ofpi_receive_give_back(struct ofpi_receive_context *context, struct ofpi_une
 {
     struct ofpi_lent *lent = ofpi_unexpected_is_filling(kept) && kept->filling->matched ? kept->filling : NULL;
     struct ofpi_receiver receiver = {0};
-    bool is_lent = lends(kept, op_context);
+    bool is_lent = claim_lends_memory(kept, op_context);
     int result;
 
     if (lent) {
@@ -104,7 +104,7 @@ int ofpi_receive_give_back(struct ofpi_receive_context *context, struct ofpi_une
             lent->matched = true;
         return result;
     }
-    /* What it was to be copied into is free. */
+    /* The claim's own memory is not used: release it. */
     if (lent && !is_lent)
         ofpi_receiver_release(&receiver, &context->segments);
     return is_lent;

@@ -9,7 +9,7 @@
 #include "match/unexpected.h"
 #include "object/domain.h"
 
-/* So long (ns) a message is left to the thread that waits for it, which receives it into its own memory without a copy. */
+/* Nanoseconds that a message is left to a waiting thread, which receives it into its own memory without a copy. */
 #define FETCH_DELAY 1000000
 
 int ofpi_receive_fetch(struct ofpi_receive_context *context, struct ofpi_unexpected *kept,

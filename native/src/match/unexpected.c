@@ -128,8 +128,8 @@ static struct ofpi_unexpected *kept_new(struct ofpi_unexpected_messages *unexpec
     return kept;
 }
 
-/* What is kept now is counted; leave() is the opposite. */
-static void count(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *kept)
+/* Enter a message into the counts and bounds; uncount_kept() takes it out. */
+static void count_kept(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *kept)
 {
     unexpected->messages++;
     unexpected->announced += kept->announced || kept->counted;
@@ -146,7 +146,7 @@ static void count(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexp
         unexpected->announce_only = true;
 }
 
-static void leave(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+static void uncount_kept(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
     unexpected->messages--;
     unexpected->announced -= message->announced || message->counted;
@@ -163,10 +163,10 @@ static void leave(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexp
         unexpected->announce_only = false;
 }
 
-static struct ofpi_unexpected *enter(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *kept)
+static struct ofpi_unexpected *enter_kept(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *kept)
 {
     kept->first.sequence = unexpected->next_sequence++;
-    count(unexpected, kept);
+    count_kept(unexpected, kept);
     return kept;
 }
 
@@ -182,7 +182,7 @@ struct ofpi_unexpected *ofpi_unexpected_keep(struct ofpi_unexpected_messages *un
         ofpi_slab_give(&unexpected->slab, kept);
         return NULL;
     }
-    return enter(unexpected, kept);
+    return enter_kept(unexpected, kept);
 }
 
 struct ofpi_unexpected *ofpi_unexpected_keep_place(struct ofpi_unexpected_messages *unexpected,
@@ -198,7 +198,7 @@ struct ofpi_unexpected *ofpi_unexpected_keep_place(struct ofpi_unexpected_messag
         ofpi_slab_give(&unexpected->slab, kept);
         return NULL;
     }
-    return enter(unexpected, kept);
+    return enter_kept(unexpected, kept);
 }
 
 /* Whether it has room as one that is here. */
@@ -223,7 +223,7 @@ int ofpi_unexpected_make_place(struct ofpi_unexpected_messages *unexpected, stru
         return -ENOBUFS;
     if (is_long && !lender && !(memory = malloc(message->length)))
         return -ENOMEM;
-    leave(unexpected, message);
+    uncount_kept(unexpected, message);
     message->announced = false;
     message->filling = NULL;
     message->lent = lender != NULL;
@@ -231,7 +231,7 @@ int ofpi_unexpected_make_place(struct ofpi_unexpected_messages *unexpected, stru
         message->payload.lender = *lender;
     if (is_long)
         message->payload.memory = lender ? lender->memory.iov_base : memory;
-    count(unexpected, message);
+    count_kept(unexpected, message);
     return 0;
 }
 
@@ -247,7 +247,7 @@ void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct of
 {
     struct ofpi_extra_node *extra = message->extra, *next;
 
-    leave(unexpected, message);
+    uncount_kept(unexpected, message);
     free_payload(message);
     for (; extra; extra = next) {
         next = extra->next;

@@ -12,7 +12,7 @@ struct ofpi_hooks;
 struct ofpi_peer;
 struct ofpi_follower;
 
-/* What an endpoint that lingers or closes could not send; peer/unsent.h. */
+/* Operations that an endpoint could not send before it closed; peer/unsent.h. */
 struct ofpi_unsent {
     uint64_t count;
     uint64_t operations;            /* a bit 1 << enum ofp_operation_code for each kind among them */

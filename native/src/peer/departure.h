@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a peer that is a rank of a job ends with. The domain's lock is held. */
+/* Errors of peers that are ranks of a job. The domain's lock is held. */
 #ifndef OFPI_DEPARTURE_H
 #define OFPI_DEPARTURE_H
 

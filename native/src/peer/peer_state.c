@@ -294,7 +294,7 @@ void ofpi_peer_depart(struct ofpi_peer *peer, enum ofpi_departure departed)
     peer->member->departed = departed;
     switch (peer->base.state) {
     case OFP_PEER_UNUSED:
-        /* What waits for the next question has its answer. */
+        /* Operations that wait for the next connection attempt end now. */
         ofpi_peer_connecting(&peer->base);
         ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, NULL);
         break;
@@ -355,7 +355,7 @@ void ofpi_peer_named_in_shared(struct ofpi_endpoint *context, uint32_t index)
         /* One way to it is open, so it lives, whatever other endpoints have lost. */
         if (peer->base.state == OFP_PEER_UP)
             return;
-        /* What `ending` waits for ends these as well. */
+        /* The timer `ending` ends these receives as well. */
         if (is_gone(peer) && !(peer->member && peer->member->ending.position))
             gone = peer;
     }

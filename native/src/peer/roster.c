@@ -85,7 +85,7 @@ int ofp_roster_depart(struct ofp_roster *roster, uint32_t rank, bool died)
         OFP_LIST_EACH(node, following, &roster->followers) {
             const struct ofpi_follower *follower = OFP_CONTAINER_OF(node, const struct ofpi_follower, node);
 
-            /* It cannot fail: the number is read long before it is full. */
+            /* Cannot fail: the eventfd's number is read long before it is full. */
             (void)!write(follower->watch.fd, &one, sizeof(one));
         }
     }
@@ -185,7 +185,7 @@ static int members_make(struct ofpi_endpoint *endpoint, const uint32_t *peers, u
     return error;
 }
 
-static int follow(struct ofp_roster *roster, struct ofpi_endpoint *endpoint, const uint32_t *peers, bool waits)
+static int follow_roster(struct ofp_roster *roster, struct ofpi_endpoint *endpoint, const uint32_t *peers, bool waits)
 {
     struct ofpi_follower *follower;
     int error = endpoint->av ? members_make(endpoint, peers, roster->size, waits) : -EOPNOTSUPP;
@@ -212,7 +212,7 @@ int ofp_roster_follow(struct ofp_roster *roster, struct ofp_endpoint *handle, co
 
     if (error)
         return error;
-    error = follow(roster, endpoint->behind, peers, waits);
+    error = follow_roster(roster, endpoint->behind, peers, waits);
     ofpi_domain_leave(endpoint->domain);
     return error;
 }

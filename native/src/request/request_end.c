@@ -18,7 +18,7 @@
 #include "progress/progress.h"
 #include "request/request_wait.h"
 
-/* It holds a message that it has not claimed. */
+/* The request holds a message that it has not claimed. */
 static bool may_claim(const struct ofp_request *request)
 {
     return ofpi_request_holds_message(request) && !request->claimed;
@@ -205,7 +205,7 @@ static bool is_given_back(struct ofp_request *request)
 
     if (result != -ENOMEM)
         return result >= 0;
-    /* It keeps the message, and its slot, until the domain closes: a request that came after it would find the message. */
+    /* The request keeps its slot and the message until the domain closes: a later request in that slot would find the message. */
     request->released = true;
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
     return true;

@@ -61,7 +61,7 @@ bool shm_shows_us(const struct shm_endpoint *endpoint, uint64_t incarnation, con
     return incarnation == endpoint->incarnation || memcmp(identity, endpoint->base->identity, SHM_IDENTITY_SIZE) == 0;
 }
 
-static int identify(const struct shm_segment *segment, struct ofp_peer *peer, char *text, size_t text_size)
+static int identify_peer(const struct shm_segment *segment, struct ofp_peer *peer, char *text, size_t text_size)
 {
     if (shm_shows_us(shm_endpoint_of(peer->endpoint), segment->incarnation, segment->identity)) {
         snprintf(text, text_size, "who answered says that it is this endpoint itself");
@@ -73,7 +73,7 @@ static int identify(const struct shm_segment *segment, struct ofp_peer *peer, ch
 
 int shm_offer_identify(struct shm_offer *offer, struct ofp_peer *peer, char *text, size_t text_size)
 {
-    int error = identify(&offer->segment, peer, text, text_size);
+    int error = identify_peer(&offer->segment, peer, text, text_size);
 
     if (error) {
         shm_segment_unmap(&offer->segment);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the other side of a meeting sends of itself: its segment and its domain, until they are a link's. */
+/* An offer: the segment and domain that the other side of a meeting sends, until a link takes them. */
 #ifndef SHM_OFFER_H
 #define SHM_OFFER_H
 
@@ -15,7 +15,7 @@ int shm_offer_take(struct shm_offer *offer, struct shm_meeting *meeting, struct 
                    char *text, size_t text_size);
 /* 0, or -ECONNREFUSED with a text: it is not the peer that is meant, and holds nothing any more. */
 int shm_offer_identify(struct shm_offer *offer, struct ofp_peer *peer, char *text, size_t text_size);
-/* It is the link's from now on; and no longer. */
+/* Give the segment to the link; take it back. */
 void shm_offer_accept(struct shm_link *link, const struct shm_offer *offer, const struct shm_packet *packet);
 void shm_offer_return(struct shm_link *link);
 /* An endpoint that is its own peer calls nobody, so whoever shows what is ours is somebody else. */

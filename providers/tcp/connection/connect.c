@@ -282,7 +282,7 @@ void tcp_connect_later(struct tcp_connection *connection)
     go_on(connection, OFPI_MEET_LATER);
 }
 
-static int identify(const struct tcp_connection *connection, char *text, size_t text_size)
+static int identify_peer(const struct tcp_connection *connection, char *text, size_t text_size)
 {
     const uint8_t *identity = connection->meeting->identity;
 
@@ -302,7 +302,7 @@ static bool is_meant(struct tcp_connection *connection)
     int error = 0;
 
     if (connection->connector && meeting->identified)
-        error = identify(connection, text, sizeof(text));
+        error = identify_peer(connection, text, sizeof(text));
     if (error && meeting->race && tcp_race_was_wrong(meeting->race)) {
         start_over(connection);
         tcp_connection_hang_up(connection);

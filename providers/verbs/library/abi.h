@@ -216,7 +216,7 @@ struct ibv_port_attr {
 };
 struct _compat_ibv_port_attr;
 
-/* What a device's driver does by itself. */
+/* Operations that a device's driver provides. */
 struct ibv_context_ops {
     void *unused_first[11];
     int (*poll_cq)(struct ibv_cq *cq, int most, struct ibv_wc *completions);
