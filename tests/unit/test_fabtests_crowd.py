@@ -20,25 +20,50 @@ from fabtests.compare.statistics import Summary
 ABSENT = 7
 
 
-class Room(Crowd):
-    """A crowd in one process, over a queue; one of them is slow to say anything that counts."""
+class Room:
+    """What the sides of a crowd in one process share: a queue for each sender, and a clock that counts turns.
 
-    def __init__(self, first: bool, words: "queue.Queue[Words]") -> None:
-        super().__init__(first)
-        self._words = words
+    The receiver takes one window of each sender in a turn, however the scheduler treats their threads.
+    """
+
+    def __init__(self) -> None:
+        self.windows: list[queue.Queue[Words]] = [queue.Queue(1) for _ in range(SENDERS)]
+        self.turns = 0
+
+    def clock(self) -> float:
+        return self.turns / 64  # exact in binary
+
+    def take_turns(self) -> Iterator[Words]:
+        sending = set(range(SENDERS))
+        while sending:
+            for number in sorted(sending):
+                if number == ABSENT and self.windows[number].empty():
+                    continue
+                words = self.windows[number].get(timeout=60)
+                if words[0] == SENDERS:
+                    sending.remove(number)
+                yield words
+            self.turns += 1
+
+
+class Guest(Crowd):
+    """One side of the crowd; one of the senders is slow to say anything that counts."""
+
+    def __init__(self, room: Room, number: int | None = None) -> None:
+        super().__init__(number is None)
+        self._room, self._number = room, number or 0
 
     def send(self, words: Words) -> None:
         if words[0] == ABSENT:
             threading.Event().wait(0.01)
         else:
-            self._words.put(words.copy())
+            self.send_last(words)
 
     def send_last(self, words: Words) -> None:
-        self._words.put(words.copy())
+        self._room.windows[self._number].put(words.copy(), timeout=60)
 
     def receive(self) -> Iterator[Words]:
-        while True:
-            yield self._words.get(timeout=20)
+        return self._room.take_turns()
 
     def version(self) -> str:
         return "1"
@@ -54,22 +79,23 @@ class Room(Crowd):
 
 
 def test_the_messages_of_each_are_counted_while_all_send(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crowd, "SECONDS", 0.2)
-    monkeypatch.setattr(crowd, "MARGIN", 0.1)
-    words: queue.Queue[Words] = queue.Queue(4)
+    room = Room()
+    monkeypatch.setattr(crowd, "monotonic", room.clock)
+    monkeypatch.setattr(crowd, "SECONDS", 0.25)
+    monkeypatch.setattr(crowd, "MARGIN", 0.125)
     senders = [
-        threading.Thread(target=Room(False, words).fan_in, args=(number,)) for number in range(SENDERS)
+        threading.Thread(target=Guest(room, number).fan_in, args=(number,)) for number in range(SENDERS)
     ]
     for sender in senders:
         sender.start()
-    counts, seconds = Room(True, words).fan_in(0)
+    counts, seconds = Guest(room).fan_in(0)
     for sender in senders:
         sender.join(20)
-    assert words.empty()
-    assert len(counts) == SENDERS
-    assert seconds >= 0.2
-    assert np.flatnonzero(counts == 0).tolist() == [ABSENT]
-    assert (counts % WINDOW == 0).all()
+    assert all(windows.empty() for windows in room.windows)
+    assert seconds == 0.25
+    expected = np.full(SENDERS, 16 * WINDOW)
+    expected[ABSENT] = 0
+    assert counts.tolist() == expected.tolist()
 
 
 def test_the_index_of_jain() -> None:
