@@ -22,7 +22,8 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._end = time.monotonic() + seconds
+        self.end = time.monotonic() + seconds
+        """On the clock of ``time.monotonic()``."""
 
     @classmethod
     def of(cls, timeout: float | None) -> Self:
@@ -38,11 +39,11 @@ class Deadline:
 
     def left(self) -> float:
         """Seconds until then, never below 0."""
-        return max(self._end - time.monotonic(), 0.0)
+        return max(self.end - time.monotonic(), 0.0)
 
     def passed(self) -> bool:
         """Whether it is over."""
-        return time.monotonic() >= self._end
+        return time.monotonic() >= self.end
 
     def missed(self, what: str, remedy: str | None = None) -> TimedOut:
         """The error of whoever waited in vain."""

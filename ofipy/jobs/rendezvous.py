@@ -4,7 +4,6 @@
 import logging
 import secrets
 import socket
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from ofipy.jobs.greeting import ANSWER_TAG, ASK_TAG, Kind, Message, Run, Why, re
 from ofipy.jobs.keys import configured
 from ofipy.jobs.launcher import FENCES, Deadline, Environment, Found
 from ofipy.jobs.rendezvous_server import Server
+from ofipy.jobs.search import Search
 
 __all__ = ["Meeting", "Rendezvous", "found", "ports"]
 
@@ -198,22 +198,13 @@ class Rendezvous:
 
     def _find(self, deadline: Deadline) -> Peer:
         """The server, which may come later than this process, or be behind those of other jobs."""
-        pause, reasons = 0.02, dict[int, FabricError]()
-        while not deadline.passed():
-            for port in self._meeting.ports:
-                try:
-                    peer = self._endpoint.insert(f"{self._host}:{port}")
-                    answer = self._greet(peer, deadline)
-                except FabricError as error:
-                    reasons[port] = error
-                    continue
-                reasons.pop(port, None)
-                if answer not in (None, Why.RUN):
-                    self._check(answer)
-                    return peer
-            time.sleep(min(pause, deadline.left()))
-            pause = min(pause * 1.5, 0.5)
-        raise self._not_found(list(reasons.values()), deadline)
+        search = Search(self._endpoint, self._run, self._host, self._meeting.ports)
+        greeting = self._run.write(Kind.GREETING, self._nonce, self._greeting())
+        found = search.server(greeting, self._nonce, deadline)
+        if found is None:
+            raise self._not_found(search.errors(), deadline)
+        self._check(found[1])
+        return found[0]
 
     def _not_found(self, reasons: list[FabricError], deadline: Deadline) -> FabricError:
         telling = [each for each in reasons if not isinstance(each, ConnectionRefused | TimedOut)] or reasons
@@ -228,8 +219,10 @@ class Rendezvous:
         return deadline.missed(f"rank 0 was not found at {where}{said}")
 
     def _greet(self, peer: Peer, deadline: Deadline) -> Message | Why | None:
-        body = {"rank": self.rank, "size": self.size}
-        return self._ask(peer, Kind.GREETING, body, min(_ANSWER_SECONDS, deadline.left()))
+        return self._ask(peer, Kind.GREETING, self._greeting(), min(_ANSWER_SECONDS, deadline.left()))
+
+    def _greeting(self) -> dict[str, object]:
+        return {"rank": self.rank, "size": self.size}
 
     def fence(
         self, values: Mapping[str, bytes], wanted: Iterable[str], deadline: Deadline

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 import uuid
@@ -17,7 +18,8 @@ from ofipy.jobs.greeting import ASK_TAG, MESSAGE_MAX, Kind, Message, Run, Why, r
 from ofipy.jobs.launcher import Deadline
 from ofipy.jobs.rendezvous import Meeting, Rendezvous
 
-FIRST = 29801
+# Tests that run side by side look for their servers at ports of their own.
+FIRST = 29801 + 20 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 KEY = b"k" * 32
 Join = Callable[..., Rendezvous]
 
@@ -81,6 +83,28 @@ def test_the_server_may_come_last(join: Join, key: bytes | None, caplog: pytest.
     said = "".join(record.getMessage() for record in caplog.records if record.levelno > 20)
     assert "lost peer" not in said
     assert "waits for peer" not in said
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_ports_where_nobody_listens_do_not_hold_up_the_search(join: Join, key: bytes | None) -> None:
+    ports = range(FIRST, FIRST + 16)
+    members = [join(0, key=key, ports=ports[-1:])]
+    # A greeting to a port without a server has no end of its own: 15 of them, one after the other, take all the time.
+    members.append(join(1, key=key, seconds=10))
+    assert fence_all(members)[1] == {"0": b"of 0", "1": b"of 1"}
+
+
+def test_a_job_that_ends_leaves_its_port_to_another(join: Join) -> None:
+    other = join(0, run="another job")
+    with ThreadPoolExecutor(1) as pool:
+        early = pool.submit(join, 1)
+        waited = other._server
+        assert waited is not None
+        while len(waited.endpoint.av) < 2:  # rank 0 of that job, and rank 1 of ours
+            time.sleep(0.01)
+        other.close()
+        members = [join(0, ports=range(FIRST, FIRST + 1)), early.result()]
+    assert fence_all(members)[0]["1"] == b"of 1"
 
 
 def test_a_late_welcome_is_no_answer_to_a_fence(join: Join) -> None:
@@ -163,7 +187,7 @@ def test_nobody_serves(join: Join) -> None:
 
 
 def test_all_ports_are_taken(join: Join) -> None:
-    only = range(FIRST + 50, FIRST + 51)
+    only = range(FIRST + 16, FIRST + 17)
     join(0, run="another job", ports=only)
     with pytest.raises(ofipy.AddressInUse, match="OFIPY_JOB_PORT"):
         join(0, ports=only)
