@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two endpoints of a provider meet and exchange a little of everything, again and again: the first time the first allocation
- * fails, then the second, until there are no more to fail; then the same with all that follow failing too. Each time all may end with an error, or come through; nothing
- * may crash, leak, or hold up the closing of what was opened. The linker leads the allocations of core and provider here.
+ * Two endpoints of a provider meet and exchange a little of everything, again and again: the first time the first
+ * allocation fails, then the second, until there are no more to fail; then the same with all that follow failing too.
+ * Each time all may end with an error, or come through; nothing may crash, leak, or hold up the closing of what was
+ * opened. The linker leads the allocations of core and provider here.
  */
 #ifndef NO_MEMORY_H
 #define NO_MEMORY_H

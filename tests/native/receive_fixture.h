@@ -105,6 +105,25 @@ static inline void receive_fixture_close(struct receive_fixture *fixture)
     ofpi_timers_fini(&fixture->domain.timers);
 }
 
+/* For each test a fixture of its own in allocated memory, so that the address sanitizer watches its ends. */
+static inline int receive_fixture_set_up(void **state, uint64_t unexpected_limit, uint64_t announcement_limit)
+{
+    struct receive_fixture *fixture = malloc(sizeof(*fixture));
+
+    if (!fixture)
+        return -1;
+    receive_fixture_open(fixture, unexpected_limit, announcement_limit);
+    *state = fixture;
+    return 0;
+}
+
+static inline int receive_fixture_tear_down(void **state)
+{
+    receive_fixture_close(*state);
+    free(*state);
+    return 0;
+}
+
 static inline struct ofp_endpoint *endpoint_of(struct receive_fixture *fixture) { return &fixture->endpoints[0].base; }
 
 /* One receive-like operation with one segment. */

@@ -16,25 +16,14 @@ const char *__tsan_default_options(void) { return "allocator_may_return_null=1";
 /* Requests, by the contexts of their operations. */
 enum { FIRST = 1, SECOND, PLAIN };
 
-static int setup(void **state)
-{
-    struct receive_fixture *fixture = malloc(sizeof(*fixture));
-
-    if (!fixture)
-        return -1;
-    receive_fixture_open(fixture, LIMIT, 4);
-    *state = fixture;
-    return 0;
-}
+static int setup(void **state) { return receive_fixture_set_up(state, LIMIT, 4); }
 
 static int teardown(void **state)
 {
     struct receive_fixture *fixture = *state;
 
     assert_quiet(fixture);
-    receive_fixture_close(fixture);
-    free(fixture);
-    return 0;
+    return receive_fixture_tear_down(state);
 }
 
 static void assert_keeps(struct receive_fixture *fixture, uint64_t messages, uint64_t bytes)

@@ -4,25 +4,7 @@
 
 #include <time.h>
 
-static int setup(void **state)
-{
-    struct receive_fixture *fixture = malloc(sizeof(*fixture));
-
-    if (!fixture)
-        return -1;
-    receive_fixture_open(fixture, 1 << 20, 1000);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct receive_fixture *fixture = *state;
-
-    receive_fixture_close(fixture);
-    free(fixture);
-    return 0;
-}
+static int setup(void **state) { return receive_fixture_set_up(state, 1 << 20, 1000); }
 
 static void fill(char *memory, size_t length)
 {
@@ -455,7 +437,7 @@ static void test_close_frees_what_is_left(void **state)
 
 int main(void)
 {
-#define CONTEXT_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define CONTEXT_TEST(function) cmocka_unit_test_setup_teardown(function, setup, receive_fixture_tear_down)
     const struct CMUnitTest tests[] = {
         CONTEXT_TEST(test_unexpected_payloads_of_every_storage),
         CONTEXT_TEST(test_truncation),

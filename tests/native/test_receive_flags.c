@@ -2,25 +2,7 @@
 /* Peek, claim, discard, hold, and putting back. */
 #include "receive_fixture.h"
 
-static int setup(void **state)
-{
-    struct receive_fixture *fixture = malloc(sizeof(*fixture));
-
-    if (!fixture)
-        return -1;
-    receive_fixture_open(fixture, 1000 + 4 * 256, 4);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct receive_fixture *fixture = *state;
-
-    receive_fixture_close(fixture);
-    free(fixture);
-    return 0;
-}
+static int setup(void **state) { return receive_fixture_set_up(state, 1000 + 4 * 256, 4); }
 
 static int act(struct receive_fixture *fixture, uint64_t flags, uint64_t tag, uint64_t context)
 {
@@ -346,7 +328,7 @@ static void test_claimed_message_whose_sender_is_gone(void **state)
 
 int main(void)
 {
-#define FLAG_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define FLAG_TEST(function) cmocka_unit_test_setup_teardown(function, setup, receive_fixture_tear_down)
     const struct CMUnitTest tests[] = {
         FLAG_TEST(test_combinations_without_a_meaning),
         FLAG_TEST(test_peek),

@@ -4,22 +4,7 @@
 
 #define ROOM 100
 
-static int setup(void **state)
-{
-    static struct receive_fixture fixture;
-
-    receive_fixture_open(&fixture, 1000, 16);
-    *state = &fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct receive_fixture *fixture = *state;
-
-    receive_fixture_close(fixture);
-    return 0;
-}
+static int setup(void **state) { return receive_fixture_set_up(state, 1000, 16); }
 
 static int post_many(struct receive_fixture *fixture, uint64_t context, uint64_t tag, char *memory)
 {
@@ -244,16 +229,22 @@ static void test_one_piece_of_memory_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_messages_are_packed_until_little_room_is_left, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_message_that_does_not_fit_goes_to_the_next_receive, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_message_longer_than_the_whole_buffer_is_truncated, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kept_messages_go_in_first, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_arrives_while_kept_messages_go_in_stays_behind_them, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_announced_messages_are_under_way_side_by_side, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_cancel_releases_it_when_nothing_is_under_way, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_end_of_the_endpoint_releases_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_lost_message_leaves_the_buffer_posted, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_one_piece_of_memory_only, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_messages_are_packed_until_little_room_is_left, setup,
+                                        receive_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_message_that_does_not_fit_goes_to_the_next_receive, setup,
+                                        receive_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_message_longer_than_the_whole_buffer_is_truncated, setup,
+                                        receive_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_kept_messages_go_in_first, setup, receive_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_what_arrives_while_kept_messages_go_in_stays_behind_them, setup,
+                                        receive_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_announced_messages_are_under_way_side_by_side, setup,
+                                        receive_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_cancel_releases_it_when_nothing_is_under_way, setup,
+                                        receive_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_the_end_of_the_endpoint_releases_it, setup, receive_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_lost_message_leaves_the_buffer_posted, setup, receive_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_one_piece_of_memory_only, setup, receive_fixture_tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,25 +2,7 @@
 /* Which receive a message meets, and which message a receive. */
 #include "receive_fixture.h"
 
-static int setup(void **state)
-{
-    struct receive_fixture *fixture = malloc(sizeof(*fixture));
-
-    if (!fixture)
-        return -1;
-    receive_fixture_open(fixture, 1 << 20, 1000);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct receive_fixture *fixture = *state;
-
-    receive_fixture_close(fixture);
-    free(fixture);
-    return 0;
-}
+static int setup(void **state) { return receive_fixture_set_up(state, 1 << 20, 1000); }
 
 static void test_expected_message_fills_every_field(void **state)
 {
@@ -225,7 +207,7 @@ static void test_many_masks_of_posted_receives(void **state)
 
 int main(void)
 {
-#define MATCH_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define MATCH_TEST(function) cmocka_unit_test_setup_teardown(function, setup, receive_fixture_tear_down)
     const struct CMUnitTest tests[] = {
         MATCH_TEST(test_expected_message_fills_every_field),
         MATCH_TEST(test_channels_are_apart_and_messages_have_no_tag),

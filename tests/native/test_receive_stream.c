@@ -5,25 +5,14 @@
 
 #define LIMIT 1000
 
-static int setup(void **state)
-{
-    struct receive_fixture *fixture = malloc(sizeof(*fixture));
-
-    if (!fixture)
-        return -1;
-    receive_fixture_open(fixture, LIMIT, 4);
-    *state = fixture;
-    return 0;
-}
+static int setup(void **state) { return receive_fixture_set_up(state, LIMIT, 4); }
 
 static int teardown(void **state)
 {
     struct receive_fixture *fixture = *state;
 
     assert_quiet(fixture);
-    receive_fixture_close(fixture);
-    free(fixture);
-    return 0;
+    return receive_fixture_tear_down(state);
 }
 
 static struct ofp_receive *begin(struct receive_fixture *fixture, uint64_t tag, uint64_t length)
