@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hostile_pickle import HostilePickle, unpickled
 from sides import Side, Sides, Target
 
 import ofipy
@@ -193,20 +194,6 @@ def test_with_a_key_only_who_proves_it(
         receive.wait(timeout=TIMEOUT)
 
 
-unpickled: list[str] = []
-
-
-def run_by_pickle() -> None:
-    unpickled.append("code of the sender")
-
-
-class Runs:
-    """An object whose pickle runs what its sender likes."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return run_by_pickle, ()
-
-
 @pytest.fixture
 def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes], None]]:
     """Set a key, from then on."""
@@ -247,7 +234,7 @@ def test_an_endpoint_that_is_older_than_the_key_takes_no_object(
         return ep.recv_obj()
 
     assert receive("without a key").wait(timeout=TIMEOUT) == "without a key"
-    request = receive(Runs())
+    request = receive(HostilePickle())
     key(b"a")
     if target.provider == "shm":  # whose peers are processes of the same user
         request.wait(timeout=TIMEOUT)
@@ -275,7 +262,7 @@ def test_a_key_that_was_exchanged_is_not_the_one_that_peers_have_proven(
     (tmp_path / b"a".hex()).rename(tmp_path / "kept")
     assert ep.trecv_obj(tag=1).wait(timeout=TIMEOUT) == "proven"  # its file is gone, and no other key is set
     key(b"b")
-    ep.tsend_obj(Runs(), peer, tag=1)
+    ep.tsend_obj(HostilePickle(), peer, tag=1)
     with pytest.raises(ofipy.AccessDenied, match="another key is set"):
         ep.trecv_obj(tag=1).wait(timeout=TIMEOUT)
     assert unpickled == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.append(str(Path(__file__).parent.parent / "conformance"))  # any_object
+sys.path.append(str(Path(__file__).parent.parent / "conformance"))  # any_object, hostile_pickle
 
 pytest.importorskip("distributed", reason="could not import 'distributed'")
 

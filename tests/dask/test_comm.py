@@ -21,6 +21,7 @@ from distributed.comm import (
 )
 from distributed.comm.registry import backends
 from distributed.protocol import Serialize, Serialized, deserialize, to_serialize
+from hostile_pickle import HostilePickle, unpickled
 
 from ofipy._base.errors import AccessDenied
 from ofipy.dask import wire
@@ -265,20 +266,6 @@ def test_host_of_an_address() -> None:
 # ------------------------------------------------------------------------------------------------------------- a key
 
 
-unpickled: list[str] = []
-
-
-def run_by_pickle() -> None:
-    unpickled.append("code of the sender")
-
-
-class Runs:
-    """An object whose pickle runs what its sender likes."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return run_by_pickle, ()
-
-
 def test_a_connection_that_is_older_than_the_key_reads_nothing(
     provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,7 +275,7 @@ def test_a_connection_that_is_older_than_the_key_reads_nothing(
         async with pair() as (here, there, _):
             await here.write("without a key")
             assert await there.read() == "without a key"
-            await here.write({"x": to_serialize(Runs())})
+            await here.write({"x": to_serialize(HostilePickle())})
             key = tmp_path / "key"
             key.write_bytes(bytes(32))
             key.chmod(0o600)
