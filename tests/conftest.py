@@ -4,6 +4,7 @@
 import gc
 import os
 import random
+import signal
 from collections.abc import Generator
 from pathlib import Path
 
@@ -11,6 +12,10 @@ import pytest
 
 # Without it `python -m ofipy` in a checkout would find the source tree, where nothing is built.
 os.environ["PYTHONSAFEPATH"] = "1"
+
+# A shell starts what runs in the background with SIGINT ignored, and many tests interrupt themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Suites whose tests run beside each other: none needs the machine, or a name on it, for itself.
 SIDE_BY_SIDE = frozenset(Path(__file__).with_name(name) for name in ("unit", "conformance", "jobs"))
