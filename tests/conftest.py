@@ -9,9 +9,14 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Without it `python -m ofipy` in a checkout would find the source tree, where nothing is built.
 os.environ["PYTHONSAFEPATH"] = "1"
+
+# Hypothesis would judge each example, and how fast they are drawn, by the clock of a machine that may be busy.
+settings.register_profile("ofipy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ofipy")
 
 # A shell starts what runs in the background with SIGINT ignored, and many tests interrupt themselves.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -40,7 +40,6 @@ def test_any_use_ends_well(pytestconfig: pytest.Config, side: Side) -> None:
     settings = hypothesis.settings(
         max_examples=BATCH,
         stateful_step_count=40,
-        deadline=None,
         suppress_health_check=list(hypothesis.HealthCheck),
         print_blob=True,
     )

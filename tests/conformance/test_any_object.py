@@ -19,7 +19,7 @@ pytestmark = pytest.mark.connected
 
 TIMEOUT = 30
 SETTINGS = settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 

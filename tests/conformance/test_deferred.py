@@ -178,7 +178,7 @@ def domain(target: Target) -> Any:
 
 
 @given(steps=STEPS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_thresholds_as_the_model_says(domain: ofipy.Domain, steps: list[tuple[str, int, int]]) -> None:
     with domain.counter() as trigger, domain.counter() as target:
         value = expected = 0

@@ -326,7 +326,6 @@ def run(target: Target, examples: int, **options: object) -> None:
         settings=settings(
             max_examples=examples,
             stateful_step_count=40,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
             database=None,
         ),

@@ -194,7 +194,6 @@ def play(side: Side, listed: list[tuple[Any, ...]], remote_too: bool) -> tuple[b
 # A failure ends both processes, so that looking for a smaller one would take minutes.
 SETTINGS = settings(
     max_examples=40,
-    deadline=None,
     database=None,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -94,7 +94,7 @@ def test_against_a_model(open_endpoint: Callable[..., ofipy.Endpoint], kind: str
     region = peer.domain.region(memory) if kind == "domain" else peer.register(memory, access=BOTH)
     other = ep.insert(peer.address)
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=40, suppress_health_check=list(HealthCheck))
     @given(st.lists(steps(), max_size=30))
     def check(sequence: list[Step]) -> None:
         memory[:] = 0

@@ -25,7 +25,9 @@ def test_comes_out_as_it_went_in() -> None:
             return await asyncio.wait_for(there.read(), 30)
 
         @given(value=objects())
-        @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+        @settings(
+            max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+        )
         def check(value: Any) -> None:
             got = runner.run(exchange(value))["value"]
             assert same(got, value), f"{value!r} came out as {got!r}"

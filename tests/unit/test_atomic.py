@@ -145,7 +145,7 @@ def assert_same(found: Any, wanted: Any) -> None:
 
 
 @pytest.mark.parametrize("datatype", list(Datatype), ids=lambda each: each.name.lower())
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@settings(max_examples=25, derandomize=True, database=None)
 @given(data=st.data())
 def test_random_vectors(executor: Any, datatype: Datatype, data: st.DataObject) -> None:
     ffi, library = executor

@@ -192,7 +192,7 @@ def headers(draw: st.DrawFn, ops: st.SearchStrategy[int] = OPS) -> Header:
 # ---------------------------------------------------------------------------------------------- data messages
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(header=headers(), order=ORDERS, identifier=BYTE, count=BYTE)
 def test_a_header_there_and_back(
     codec: Codec, header: Header, order: str, identifier: int, count: int
@@ -207,7 +207,7 @@ def test_a_header_there_and_back(
     assert stock == (header if header.op < HELLO else "an unknown operation")
 
 
-@settings(deadline=None, max_examples=600)
+@settings(max_examples=600)
 @given(header=headers(), order=ORDERS, extended=st.booleans(), data=st.data())
 def test_changed_bytes_are_judged_as_the_model_judges(
     codec: Codec, header: Header, order: str, extended: bool, data: st.DataObject
@@ -227,7 +227,7 @@ def test_changed_bytes_are_judged_as_the_model_judges(
         assert (None if isinstance(got, str) else got) == decode(exact, order, extended=extended)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(raw=st.binary(min_size=120, max_size=120), op=st.integers(0, 19), order=ORDERS)
 def test_noise_is_judged_as_the_model_judges(codec: Codec, raw: bytes, op: int, order: str) -> None:
     for length in range(16, 121, 8):
@@ -237,7 +237,6 @@ def test_noise_is_judged_as_the_model_judges(codec: Codec, raw: bytes, op: int, 
         assert (None if isinstance(got, str) else got) == decode(exact, order, extended=True)
 
 
-@settings(deadline=None)
 @given(header=headers(), order=ORDERS, data=st.data())
 def test_a_header_of_another_length_is_refused(
     codec: Codec, header: Header, order: str, data: st.DataObject
@@ -252,7 +251,6 @@ def test_a_header_of_another_length_is_refused(
     assert codec.length(bytes([*raw[:6], size, *raw[7:16]])) == 0
 
 
-@settings(deadline=None)
 @given(header=headers(), order=ORDERS, total=st.one_of(st.integers(0, 119), st.integers(2**63, 2**64 - 1)))
 def test_an_impossible_size_is_refused(codec: Codec, header: Header, order: str, total: int) -> None:
     raw = encode(header, order)
@@ -261,21 +259,18 @@ def test_an_impossible_size_is_refused(codec: Codec, header: Header, order: str,
     assert codec.decode(raw, swapped=order != NATIVE) == "an impossible size"
 
 
-@settings(deadline=None)
 @given(header=headers(), op=st.integers(INTERNAL + 1, 255))
 def test_an_unknown_operation_is_refused(codec: Codec, header: Header, op: int) -> None:
     raw = encode(header)
     assert codec.decode(bytes([raw[0], op, *raw[2:]]), swapped=NATIVE != "<") == "an unknown operation"
 
 
-@settings(deadline=None)
 @given(header=headers(st.just(ANNOUNCE)), channel=st.integers(CHANNELS, 255))
 def test_an_announcement_on_an_unknown_channel_is_refused(codec: Codec, header: Header, channel: int) -> None:
     raw = encode(replace(header, op_data=channel))
     assert codec.decode(raw, swapped=NATIVE != "<") == "an announcement on an unknown channel"
 
 
-@settings(deadline=None)
 @given(
     header=headers(st.sampled_from(sorted({READ, RTS, CTS, GOODBYE, *WORDS} - WITH_PAYLOAD))),
     more=st.integers(1, 99),
@@ -287,7 +282,6 @@ def test_payload_where_there_is_none_is_refused(codec: Codec, header: Header, mo
     assert codec.decode(raw, swapped=NATIVE != "<") == "payload where there is none"
 
 
-@settings(deadline=None)
 @given(
     header=headers(st.sampled_from(sorted(WITH_REMOTE))),
     count=st.sampled_from([0, 5, 6, 255]),
@@ -318,7 +312,6 @@ def test_remote_segments_that_cannot_be(
     )
 
 
-@settings(deadline=None)
 @given(header=headers(st.sampled_from(sorted(WITH_LENGTH))), length=st.integers(2**63, 2**64 - 1))
 def test_an_announcement_of_an_impossible_length(codec: Codec, header: Header, length: int) -> None:
     assert (
@@ -355,7 +348,6 @@ def control_of(codec: Codec, raw: bytes) -> tuple[int, Any]:
     return int(codec.c.tcp_control_decode(codec.at_the_end(raw), control)), control
 
 
-@settings(deadline=None)
 @given(
     type_=st.sampled_from([CONNREQ, CONNRESP, NACK]), private=st.integers(0, 256), offer=NUMBER, bits=NUMBER
 )
@@ -376,7 +368,6 @@ def test_a_control_message_there_and_back(
     assert control.swapped == (type_ == NACK)
 
 
-@settings(deadline=None)
 @given(
     raw=st.binary(min_size=32, max_size=32),
     version=st.one_of(st.just(3), BYTE),
@@ -394,7 +385,6 @@ def test_control_messages_that_cannot_be(
         assert control.swapped == (raw[24:] != struct.pack("=Q", 1))
 
 
-@settings(deadline=None)
 @given(version=BYTE, features=BYTE, port=st.integers(0, 0xFFFF), pid=st.integers(0, 2**32 - 1))
 def test_the_data_of_a_datagram_endpoint(
     codec: Codec, version: int, features: int, port: int, pid: int
@@ -409,7 +399,6 @@ def test_the_data_of_a_datagram_endpoint(
     assert (again.version, again.features, again.port, again.pid) == (version, features, port, pid)
 
 
-@settings(deadline=None)
 @given(version=BYTE, changed=st.integers(0, 7), value=BYTE)
 def test_what_counts_as_an_offer_of_the_extension(
     codec: Codec, version: int, changed: int, value: int
