@@ -52,6 +52,7 @@ class EndpointAttributes:
         "cq",
         "domain",
         "eq",
+        "listener_service",
         "numbers",
         "request",
         "rx",
@@ -112,6 +113,7 @@ class EndpointAttributes:
             "remote_events": remote_events,
         }
         self.service = service_text(service, "endpoint") if service is not None else None
+        self.listener_service: str | None = None  # in its place: that of a listener that is closed
         self.counters = dict(counters or {})
         # Only to refuse a wrong one where it is named, and not first in enable().
         counter_array(domain, self.counters)
@@ -138,12 +140,13 @@ class EndpointAttributes:
 
     def record(self) -> tuple[Any, Any]:
         """C's form of them, and what that points to."""
-        name = ffi.new("char[]", self.service.encode()) if self.service is not None else ffi.NULL
+        service, listener_service = _text(self.service), _text(self.listener_service)
         record = ffi.new(
             "struct ofp_endpoint_attr *",
             {
                 **self.numbers,
-                "service": name,
+                "service": service,
+                "listener_service": listener_service,
                 "eq": _pointer(self.eq),
                 "counters": counter_array(self.domain, self.counters),
                 "av": _pointer(self.av),
@@ -153,12 +156,16 @@ class EndpointAttributes:
                 "rx_context": _pointer(self.rx),
             },
         )
-        return record, name
+        return record, (service, listener_service)
 
     def parents(self) -> tuple[Handle, ...]:
         """What closes the endpoint before itself, the domain first."""
         bound = (self.domain, self.cq, self.send_cq, *self.counters.values(), self.eq, self.av, self.rx)
         return tuple(dict.fromkeys(each._core for each in bound if each is not None))
+
+
+def _text(text: str | None) -> Any:
+    return ffi.NULL if text is None else ffi.new("char[]", text.encode())
 
 
 def _pointer(thing: Any) -> Any:

@@ -208,7 +208,7 @@ class Endpoint(Child[P]):
             return self
         domain, provider, attributes = self._domain, self._domain.provider, self._attributes
         attributes.check_traces()
-        record, _name = attributes.record()
+        record, _texts = attributes.record()
         result, text = ffi.new("struct ofp_endpoint **"), Text()
         with Opening(lambda: result[0], lambda pointer: lib.ofp_endpoint_retire(pointer, 0)) as opening:
             owner = domain._pointer("enable")

@@ -15,7 +15,7 @@ from ofipy._completion.eq import EventQueue
 from ofipy._discovery.av import AddressVector
 from ofipy._objects.receive_context import ReceiveContext
 
-__all__ = ["EndpointOptions", "OpenOptions", "refuse_unknown"]
+__all__ = ["ConnectOptions", "EndpointOptions", "OpenOptions", "refuse_unknown"]
 
 
 class OpenOptions(TypedDict, total=False):
@@ -31,16 +31,21 @@ class OpenOptions(TypedDict, total=False):
     remote_events: bool
 
 
-class EndpointOptions(OpenOptions, total=False):
-    """What :meth:`Domain.endpoint` and :meth:`ConnectionRequest.accept` hand on."""
+class ConnectOptions(OpenOptions, total=False):
+    """What :meth:`PassiveEndpoint.connect` hands on; the endpoint has the listener's service."""
 
     cq: "CompletionQueue | None"
     av: "AddressVector | None"
     rx: "ReceiveContext | None"
     send_cq: "CompletionQueue | None"
-    service: int | str | None
     eq: "EventQueue | None"
     counters: "Mapping[CounterClass, Counter] | None"
+
+
+class EndpointOptions(ConnectOptions, total=False):
+    """What :meth:`Domain.endpoint` and :meth:`ConnectionRequest.accept` hand on."""
+
+    service: int | str | None
 
 
 def refuse_unknown(function: Callable[..., Any], options: Mapping[str, Any], kind: type) -> None:

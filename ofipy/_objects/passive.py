@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from ofipy._base.binding import Text, check, failure, ffi, lib
 from ofipy._base.contents import plain_bytes
-from ofipy._base.errors import FabricError, InvalidArgument
+from ofipy._base.errors import FabricError, InvalidArgument, NotSupported
 from ofipy._base.lifetime import Handle, Opening, ProcessBound, Resource
 from ofipy._base.limits import limit, service_text
 from ofipy._base.owner import check_owner
 from ofipy._completion.eq import Event, EventKind, EventQueue
-from ofipy._discovery.address import Address, host_id, read_name
+from ofipy._discovery.address import Address, host_id, read_name, resolve, split_host_port
 from ofipy._discovery.domain import Child
 from ofipy._discovery.info import Info
 from ofipy._objects.endpoint import Endpoint
-from ofipy._objects.keywords import EndpointOptions, refuse_unknown
+from ofipy._objects.keywords import ConnectOptions, EndpointOptions, refuse_unknown
 from ofipy._objects.parent import Parent
 from ofipy._operations.connection import answered
 
@@ -39,6 +39,27 @@ else:
     from typing import TypeVar
 
     Q = TypeVar("Q")
+
+
+def _private_data(data: bytes, info: Info, operation: str) -> bytes:
+    """What the other side is told, refused when it is too long."""
+    said = plain_bytes(data, operation)
+    if len(said) > info.max_private_data:
+        text = f"{len(said)} bytes of private data; {info.max_private_data} at most"
+        raise failure(codes.EMSGSIZE, text=text, operation=operation, provider=info.provider)
+    return said
+
+
+def _check_address(endpoint: Endpoint, listened: Address) -> None:
+    """Refuse an endpoint that is not where the listener was."""
+    provider, address = endpoint.provider, endpoint.address
+    if address.raw(provider) != listened.raw(provider):
+        raise NotSupported(
+            f"{provider} opens the endpoint at {address}; the listener was at {listened}",
+            operation="connect",
+            provider=provider,
+            remedy="connect from domain.endpoint(), where the address does not matter",
+        )
 
 
 class ConnectionRequest(ProcessBound):
@@ -97,10 +118,7 @@ class ConnectionRequest(ProcessBound):
             When `data` is too long; the request stays.
         """
         refuse_unknown(ConnectionRequest.accept, options, EndpointOptions)
-        said = plain_bytes(data, "accept")
-        if len(said) > self.info.max_private_data:
-            text = f"{len(said)} bytes of private data; {self.info.max_private_data} at most"
-            raise failure(codes.EMSGSIZE, text=text, operation="accept", provider=self.info.provider)
+        said = _private_data(data, self.info, "accept")
         endpoint: Endpoint = self._listener.domain.endpoint(request=self, **options)
         try:
             endpoint.enable().accept(data=said)
@@ -291,6 +309,61 @@ class PassiveEndpoint(Child[Q]):
     def _handles(self) -> list[Handle]:
         # A listener of ofipy.listen() closes its domain and fabric too, and with them the connections.
         return super()._handles() + (self._owned._handles() if self._owned is not None else [])
+
+    def connect(
+        self, address: Address | bytes | str, *, data: bytes = b"", **options: Unpack[ConnectOptions]
+    ) -> Endpoint:
+        """Stop listening, and ask another listener for a connection, as the endpoint at this address.
+
+        The listener is closed: requests that nobody answered are refused. Then an endpoint is opened at its address.
+        The outcome comes as an event of kind ``CONNECTED`` to the event queue `eq`, if one is given; sends wait for it,
+        and fail when the other side refuses.
+
+        Parameters
+        ----------
+        address : Address, bytes or str
+            Of the other listener, as of :meth:`Endpoint.connect`.
+        data : bytes
+            What the other listener is told with the request, up to ``info.max_private_data`` bytes.
+        **options
+            As of :class:`Endpoint`; its service is the listener's.
+
+        Returns
+        -------
+        Endpoint
+            Enabled, at the address that the listener had. Connections that the listener accepted stay. Of a listener
+            made by :func:`ofipy.listen` the endpoint takes over domain and fabric: its ``close()`` closes them.
+
+        Raises
+        ------
+        InvalidArgument, Unreachable
+            When the address cannot be understood, or not be reached by this provider; the listener stays.
+        MessageTooLong
+            When `data` is too long; the listener stays.
+        NotSupported
+            When the provider has no such options; the listener stays. When it gives the endpoint another address; the
+            listener is closed.
+        AddressInUse
+            When another endpoint took the address in between; the listener is closed.
+        """
+        refuse_unknown(PassiveEndpoint.connect, options, ConnectOptions)
+        domain, own = self._domain, self.address
+        target = resolve(domain.provider, address, domain.info)
+        said = _private_data(data, domain.info, "connect")
+        endpoint: Endpoint = domain.endpoint(**options)
+        endpoint._attributes.listener_service = split_host_port(str(own))[1]
+        endpoint._attributes.check_traces()
+        # The listener alone: connections that it accepted, and the objects of ofipy.listen(), stay.
+        self._core.close()
+        endpoint._owned, self._owned = self._owned, None
+        try:
+            endpoint.enable()
+            _check_address(endpoint, own)
+            endpoint.connect(target, data=said)
+        except BaseException:
+            endpoint.close()
+            raise
+        return endpoint
 
     def _closed(self) -> None:
         if self._has_own_queue:

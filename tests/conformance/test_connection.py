@@ -328,3 +328,83 @@ def test_a_request_that_nobody_keeps(listener: ofipy.PassiveEndpoint, client: of
     server = listener.wait(timeout=TIMEOUT).accept()
     server.send(b"x").wait(timeout=TIMEOUT)
     assert client.recv_into(bytearray(1)).wait(timeout=TIMEOUT).length == 1
+
+
+def test_a_listener_becomes_an_endpoint_at_its_address(
+    listener: ofipy.PassiveEndpoint, open_domain: OpenDomain
+) -> None:
+    domain = open_domain()
+    other = domain.passive_endpoint()
+    address = other.address
+    queue = domain.event_queue()
+    client = other.connect(listener.address, data=b"from a listener", eq=queue)
+    assert other.closed
+    assert client.address == address
+    request = listener.wait(timeout=TIMEOUT)
+    assert (request.address, request.data) == (address, b"from a listener")
+    server = request.accept(data=b"welcome")
+    event = queue.wait(TIMEOUT)
+    assert (event.kind, event.data) == (ofipy.EventKind.CONNECTED, b"welcome")
+    room = bytearray(8)
+    receive = server.recv_into(room)
+    client.send(b"greeting").wait(timeout=TIMEOUT)
+    assert receive.wait(timeout=TIMEOUT).length == 8
+    assert room == b"greeting"
+    assert server.peer_address == client.address == address
+
+
+def test_a_listener_that_listens_refuses_who_waits_and_connects(
+    listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint, open_domain: OpenDomain
+) -> None:
+    other = open_domain().passive_endpoint()
+    other.listen()
+    waiting = client.connect(other.address)
+    other.wait(timeout=TIMEOUT)
+    active = other.connect(listener.address)
+    with pytest.raises(ofipy.ConnectionRefused):
+        waiting.wait(timeout=TIMEOUT)
+    server = listener.wait(timeout=TIMEOUT).accept()
+    receive = active.recv_into(bytearray(8))
+    server.send(b"greeting").wait(timeout=TIMEOUT)
+    assert receive.wait(timeout=TIMEOUT).length == 8
+
+
+def test_a_listener_stays_when_it_cannot_connect(
+    listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint
+) -> None:
+    longest = listener.domain.info.max_private_data
+    with pytest.raises(ofipy.InvalidArgument):
+        listener.connect("nonsense")
+    with pytest.raises(ofipy.MessageTooLong):
+        listener.connect(listener.address, data=bytes(longest + 1))
+    with pytest.raises(ofipy.InvalidArgument):
+        listener.connect(listener.address, tx_size=0)
+    with pytest.raises(TypeError):
+        listener.connect(listener.address, service=1)  # type: ignore[call-arg]
+    connect(listener, client)
+
+
+def test_an_endpoint_that_was_a_listener_closes_what_that_would_have(
+    listener: ofipy.PassiveEndpoint, client: ofipy.Endpoint
+) -> None:
+    provider = listener.domain.provider
+    node = None if provider == "verbs" else "127.0.0.1"
+    other = ofipy.listen(provider=provider, node=node, caps="msg")
+    accepted = connect(other, client)
+    active = other.connect(listener.address)
+    other.close()
+    accepted.send(b"still here").wait(timeout=TIMEOUT)
+    assert client.recv_into(bytearray(10)).wait(timeout=TIMEOUT).length == 10
+    active.close()
+    assert accepted.closed
+    assert active.domain.closed
+
+
+def test_an_endpoint_elsewhere_than_its_listener_is_refused(
+    listener: ofipy.PassiveEndpoint, open_domain: OpenDomain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = open_domain().passive_endpoint()
+    monkeypatch.setattr(ofipy.Endpoint, "address", property(lambda endpoint: listener.address))
+    with pytest.raises(ofipy.NotSupported, match="; the listener was at "):
+        other.connect(listener.address)
+    assert other.closed

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 import ofipy
-from ofipy._objects.keywords import EndpointOptions, OpenOptions
+from ofipy._objects.keywords import ConnectOptions, EndpointOptions, OpenOptions
 
 HANDS_ON = [
     (ofipy.open, OpenOptions),
     (ofipy.Domain.endpoint, EndpointOptions),
     (ofipy.ConnectionRequest.accept, EndpointOptions),
+    (ofipy.PassiveEndpoint.connect, ConnectOptions),
 ]
 
 
@@ -73,6 +74,8 @@ def test_a_misspelt_keyword_of_a_domain_and_of_a_request() -> None:
         ):
             domain.endpoint(completes="transmit")  # type: ignore[call-arg]
         listener = domain.passive_endpoint()
+        with pytest.raises(TypeError, match=r"^ofipy\.PassiveEndpoint\.connect\(\) .*'service'"):
+            listener.connect(listener.address, service=1)  # type: ignore[call-arg]
         request = ofipy.ConnectionRequest(listener, 1, b"", listener.address)
         with pytest.raises(
             TypeError, match=r"^ofipy\.ConnectionRequest\.accept\(\) .*'dta'; did you mean 'data'"

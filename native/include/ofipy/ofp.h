@@ -343,8 +343,10 @@ struct ofp_endpoint_attr {
     struct ofp_av *av;               /* NULL for endpoints of type MSG: they have one peer */
     struct ofp_endpoint *rx_context; /* of ofp_receive_context_open: receives are posted there; NULL: an own one */
     const char *service;             /* NULL: any address */
-    uint64_t tx_flags;               /* default flags of sends: OFP_INJECT, OFP_COMPLETION, OFP_TRANSMIT_COMPLETE … */
-    uint64_t rx_flags;               /* of posted receives: OFP_COMPLETION, OFP_MULTI_RECV */
+    /* In place of `service`: that of a listener which was closed, as its address is written; type MSG. NULL: none. */
+    const char *listener_service;
+    uint64_t tx_flags; /* default flags of sends: OFP_INJECT, OFP_COMPLETION, OFP_TRANSMIT_COMPLETE … */
+    uint64_t rx_flags; /* of posted receives: OFP_COMPLETION, OFP_MULTI_RECV */
     /* Up to OFP_COUNT_MAX and OFP_BYTES_MAX. */
     uint64_t tx_size;              /* 0: the info's */
     uint64_t unexpected_limit;     /* bytes that unexpected messages take; 0: default */

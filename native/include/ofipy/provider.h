@@ -112,7 +112,8 @@ struct ofp_endpoint_ops {
      * What a provider without ports calls such an endpoint begins with '~', as no name does. Reasons for refusal go into
      * `text`. May block briefly.
      *
-     * Type MSG: nobody connects to this address, it is where connections come from. With endpoint->request set the
+     * Type MSG: nobody connects to this address, it is where connections come from. A listener that was closed may have had it:
+     * `service` is then the part behind the last ':' of what address_format made of that address. With endpoint->request set the
      * connection of that request passes from the listener to the endpoint when this returns 0: `accept` answers it,
      * `close` without `accept` refuses it. The requester may have gone meanwhile; `accept` finds out.
      */

@@ -179,7 +179,9 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
     if (!error)
         error = ofpi_connection_open(endpoint, attr->request);
     if (!error) {
-        error = endpoint->base.ops->open(&endpoint->base, service.text, text, text_size);
+        /* The provider itself may have named the listener, as no user names an endpoint. */
+        error = endpoint->base.ops->open(
+            &endpoint->base, attr->listener_service ? attr->listener_service : service.text, text, text_size);
         if (error)
             ofpi_service_explain(&service, error, text, text_size);
     }
