@@ -222,7 +222,10 @@ class Session:
         """Server: accept the next connection."""
         assert self.listener is not None
         request = self.listener.wait(timeout=self.options.timeout)
-        endpoint = request.accept(data=data, **self.endpoint_options(), **more)
+        return self.keep(request.accept(data=data, **self.endpoint_options(), **more))
+
+    def keep(self, endpoint: ofipy.Endpoint) -> ofipy.Endpoint:
+        """Close an endpoint with the session."""
         return self._stack.enter_context(endpoint)
 
     def server_address(self) -> str:

@@ -48,6 +48,7 @@ cq_data -o writedata
 cq_data -e msg -o senddata
 cq_data -e msg -o writedata
 msg_epoll
+msg_sockets -s 127.0.0.1
 inject_test -A inject -v
 inject_test -A inj_complete -v
 recv_cancel -V
