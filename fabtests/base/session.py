@@ -4,6 +4,7 @@
 import contextlib
 import os
 import sys
+import time
 from collections import deque
 from types import TracebackType
 from typing import Any, Self
@@ -34,6 +35,9 @@ SYNC_BYTES = 4
 
 LIMIT = 120.0
 """Seconds that one operation may take where the user names no time."""
+
+LISTEN_SECONDS = 10.0
+"""In which a C server listens for connections over the fabric, once it has taken the TCP connection beside it."""
 
 
 class Session:
@@ -179,9 +183,9 @@ class Session:
     def service(self) -> str | None:
         """Port or name that the endpoint is to be found at; None: any."""
         options = self.options
-        if self.client or self.out_of_band_address or options.source_port == "0":
-            return None
-        return options.source_port
+        # A client that connects is told no address.
+        told = self.out_of_band_address and options.ep_type != "msg"
+        return None if self.client or told or options.source_port == "0" else options.source_port
 
     @property
     def domain(self) -> ofipy.Domain:
@@ -213,10 +217,19 @@ class Session:
         return values
 
     def connect(self, data: bytes = b"", **more: Any) -> ofipy.Endpoint:
-        """Client: connect a new endpoint to the server."""
-        endpoint = self.make_endpoint(**more)
-        endpoint.connect(self.server_address(), data=data).wait(timeout=self.limit)
-        return endpoint
+        """Client: connect a new endpoint to the server, which may not listen yet where both have met by TCP."""
+        end = time.monotonic() + LISTEN_SECONDS
+        while True:
+            endpoint = self.make_endpoint(**more)
+            try:
+                endpoint.connect(self.server_address(), data=data).wait(timeout=self.limit)
+            except ofipy.ConnectionRefused:
+                if self.oob is None or time.monotonic() > end:
+                    raise
+                endpoint.close()
+                time.sleep(0.2)
+            else:
+                return endpoint
 
     def accept(self, data: bytes = b"", **more: Any) -> ofipy.Endpoint:
         """Server: accept the next connection."""

@@ -3,6 +3,7 @@
 
 import rich_click as click
 
+from fabtests.base.options import Options
 from fabtests.base.pattern import check, pattern
 from fabtests.base.program import Program
 from fabtests.base.session import Session
@@ -34,9 +35,15 @@ def run(session: Session) -> None:
     session.passed(f"Completed {session.options.extra['flag']} testing")
 
 
+def take_rdm(options: Options) -> None:
+    """The C program takes ``-e``, and opens endpoints of type rdm all the same."""
+    options.ep_type = "rdm"
+
+
 PROGRAM = Program(
-    summary="Reuse of the buffers of sends.",
+    summary="Reuse of the buffers of sends, over endpoints of type rdm whatever -e says.",
     run=run,
+    check=take_rdm,
     caps="tagged",
     tagged=True,
     iterations=1,

@@ -26,6 +26,8 @@ from fabtests.suite.pair import run_entry
         ("shared_ctx", "tcp"),
         ("cm_data", "tcp"),
         ("msg_sockets", "tcp"),
+        ("multi_ep -e msg -v", "tcp"),
+        ("inject_test -e msg -v", "tcp"),
         ("av_xfer", "shm"),
         ("multinode -n 3", "shm"),
         ("rdm_deferred_wq", "tcp"),

@@ -51,6 +51,7 @@ msg_epoll
 msg_sockets -s 127.0.0.1
 inject_test -A inject -v
 inject_test -A inj_complete -v
+inject_test -e msg -A inject -v
 recv_cancel -V
 multi_recv -I 50 -v -b
 unexpected_msg -I 10 -v -e rdm
@@ -89,10 +90,26 @@ def commands(run: str) -> tuple[list[str], list[str]]:
     ]
 
 
-@pytest.mark.skipif(FOLDER is None, reason="FABTESTS_BIN does not name libfabric's fabtests")
+needs_programs = pytest.mark.skipif(FOLDER is None, reason="FABTESTS_BIN does not name libfabric's fabtests")
+
+
+@needs_programs
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("c_is", ["server", "client"])
 def test_both_roles(run: str, c_is: str) -> None:
+    run_both(run, c_is)
+
+
+@needs_programs
+def test_both_roles_of_multi_ep_over_connections() -> None:
+    # One test, since all of it meets at port 3000: two C programs do not connect when -b or -E names another one.
+    for run in ("multi_ep -e msg -v", "multi_ep -e msg -v -A -Q"):
+        for c_is in ("server", "client"):
+            run_both(run, c_is)
+
+
+def run_both(run: str, c_is: str) -> None:
+    """Run both sides, of which one is the C program; both pass."""
     port = free_port()
     ours, theirs = commands(run)
     server, client = (
