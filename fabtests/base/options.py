@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
+from click.core import ParameterSource
 
+from fabtests.base.agreement import COMMON_OPTIONS
 from fabtests.base.out_of_band import OOB_PORT
 from fabtests.base.program import NotRun
 from fabtests.base.sizes import Sizes
@@ -60,6 +62,8 @@ class Options:
     threading: str = "safe"
     extra: dict[str, Any] = field(default_factory=dict)
     """Values of the program's own options."""
+    given: frozenset[str] = frozenset()
+    """Letters of the command line, of options that both sides must have alike."""
 
     @property
     def client(self) -> bool:
@@ -226,9 +230,18 @@ def make_options(program: "Program", values: dict[str, Any]) -> Options:
     known["completion"] = known.get("completion") or ("counter" if program.counters else "queue")
     known["iterations"] = known.get("iterations") or program.iterations
     known["delivery"] = known.get("delivery") or program.delivery
-    options = Options(sizes=sizes, extra=values, **known)
+    options = Options(sizes=sizes, extra=values, given=_given(), **known)
     if options.local and options.client:
         raise click.UsageError("--local starts both sides here: give no host with it")
     if program.check is not None:
         program.check(options)
     return options
+
+
+def _given() -> frozenset[str]:
+    context = click.get_current_context(silent=True)
+    return frozenset(
+        letter
+        for letter, name in COMMON_OPTIONS.items()
+        if context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    )

@@ -8,7 +8,7 @@ import time
 import ofipy
 from fabtests.base.program import Failed
 
-__all__ = ["BLOCK", "OOB_PORT", "OutOfBand", "connect", "pack_name", "unpack_name"]
+__all__ = ["BLOCK", "OOB_PORT", "OutOfBand", "behind_name", "connect", "pack_name", "unpack_name"]
 
 BLOCK = 1024
 """Bytes of a control message: a name is sent in one, whatever its length."""
@@ -88,10 +88,10 @@ class OutOfBand:
             data += part
         return data
 
-    def swap(self, endpoint: ofipy.Endpoint) -> bytes:
-        """Exchange names."""
-        self.send(pack_name(endpoint))
-        return unpack_name(endpoint, self.receive(BLOCK))
+    def swap(self, block: bytes) -> bytes:
+        """Exchange blocks."""
+        self.send(block)
+        return self.receive(BLOCK)
 
     def close(self) -> None:
         """Close what is open."""
@@ -100,12 +100,20 @@ class OutOfBand:
                 each.close()
 
 
-def pack_name(endpoint: ofipy.Endpoint) -> bytes:
-    """The endpoint's name in a block; its length at the very end."""
+def pack_name(endpoint: ofipy.Endpoint, behind: bytes = b"") -> bytes:
+    """The endpoint's name in a block, and what goes behind it; the name's length at the very end."""
     name = endpoint.address.raw(endpoint.provider)
-    if len(name) > BLOCK - _LENGTH.size:
-        raise Failed(f"a name of {len(name)} bytes does not fit into {BLOCK}")
-    return name.ljust(BLOCK - _LENGTH.size, b"\0") + _LENGTH.pack(len(name))
+    if len(name) + len(behind) > BLOCK - _LENGTH.size:
+        raise Failed(f"a name of {len(name)} bytes and {len(behind)} of options do not fit into {BLOCK}")
+    return (name + behind).ljust(BLOCK - _LENGTH.size, b"\0") + _LENGTH.pack(len(name))
+
+
+def behind_name(block: bytes) -> bytes:
+    """What goes behind the name in a block; nothing where a message holds a name alone."""
+    if len(block) < BLOCK:
+        return b""
+    (length,) = _LENGTH.unpack(block[-_LENGTH.size :])
+    return block[length : -_LENGTH.size]
 
 
 def unpack_name(endpoint: ofipy.Endpoint, block: bytes) -> bytes:

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 import ofipy
+from fabtests.base.meeting import described, exchange, read_difference
 from fabtests.base.needs import require
 from fabtests.base.options import Options
-from fabtests.base.out_of_band import BLOCK, OOB_PORT, OutOfBand, unpack_name
+from fabtests.base.out_of_band import BLOCK, OOB_PORT, OutOfBand
 from fabtests.base.output import Report
 from fabtests.base.pattern import pattern
 from fabtests.base.program import Failed, Program
@@ -62,10 +63,10 @@ class Session:
         self.listener: ofipy.PassiveEndpoint | None = None
         self._peer: ofipy.Peer | None = None
         self._posted: deque[tuple[ofipy.Request, Bytes]] = deque()
-        self._in_any_order = False
+        self._control: Bytes | None = None
+        self._in_any_order = self._synchronised = False
         self._lasting = contextlib.ExitStack()
         self._stack = self._lasting.enter_context(contextlib.ExitStack())
-        self.late_receives = options.late_receives or program.late_receives
         self._wait = WAYS[options.wait]
         self.require(program.caps)
         try:
@@ -120,7 +121,7 @@ class Session:
         """
         self._stack.close()
         self.sent = self.received = 0
-        self._peer = None
+        self._peer, self._synchronised = None, False
         self._posted.clear()
         self._open_endpoint(ready=ready)
 
@@ -142,7 +143,9 @@ class Session:
             self.endpoint = self._owner
             return
         self.endpoint = self.make_endpoint(service=self.service)
-        self._post_ahead()
+        # Out of band the options come first, and say how much room a message needs; a datagram would be lost meanwhile.
+        if not self.out_of_band_address or self.options.ep_type == "dgram":
+            self._post_ahead()
         if not self.client:
             self.announce()
             if self.oob is not None:
@@ -261,25 +264,11 @@ class Session:
     def meet(self) -> None:
         """Exchange addresses; connected endpoints know each other."""
         if self.options.ep_type != "msg":
-            self._peer = self.exchange(self.endpoint)
+            self._peer = exchange(self, self.endpoint)
+            if not self._posted:
+                self._post_ahead()
         if self.late_receives and self._posted:
             self._sync_in_band(post=False)
-
-    def exchange(self, endpoint: ofipy.Endpoint) -> ofipy.Peer:
-        """Exchange addresses of an endpoint with the other side's."""
-        if self.out_of_band_address:
-            assert self.oob is not None
-            return endpoint.insert(self.oob.swap(endpoint))
-        if self.client:
-            self._peer = peer = endpoint.insert(self.server_address())
-            self.send(np.frombuffer(endpoint.address.raw(endpoint.provider), np.uint8))
-            self.receive()
-            return peer
-        name = self.take().tobytes()
-        self._peer = peer = endpoint.insert(unpack_name(endpoint, name))
-        self.post()
-        self.send(pattern(1))
-        return peer
 
     def next_client(self, *, reconnects: bool = True) -> None:
         """Server of several clients: meet the next one.
@@ -307,6 +296,11 @@ class Session:
         self._peer = peer
 
     # --------------------------------------------------------------------------------------------- messages
+
+    @property
+    def late_receives(self) -> bool:
+        """Whether receives are posted when they are wanted, not ahead."""
+        return self.options.late_receives or self.program.late_receives
 
     @property
     def limit(self) -> float:
@@ -345,7 +339,7 @@ class Session:
 
     def _room(self) -> Bytes:
         # The contents of a control message are looked at before the next receive is posted.
-        if not hasattr(self, "_control"):
+        if self._control is None or self._control.size < self.room:
             self._control = self.buffer(self.room)
         return self._control
 
@@ -411,12 +405,16 @@ class Session:
             self._sync_in_band(post=True)
 
     def _sync_in_band(self, *, post: bool) -> None:
+        # The client's first one between connected endpoints, which exchange no names, carries its options.
+        first = self.options.ep_type == "msg" and not self._synchronised
+        self._synchronised = True
         if self.client:
-            self.send(_NOTHING, complete="delivery")
-            self.take()
-        else:
-            self.take()
-            self.send(_NOTHING, complete="delivery")
+            self.send(described(self) if first else _NOTHING, complete="delivery")
+        difference = read_difference(self, self.take())
+        if not self.client:
+            self.send(described(self) if difference is not None else _NOTHING, complete="delivery")
+        if difference is not None:
+            raise difference
         if post:
             self.post()
 

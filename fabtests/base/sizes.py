@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sizes of messages as libfabric's programs have them, and the buffers that follow from them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ofipy.pingpong.sizes import parse_sizes
 
@@ -24,6 +24,8 @@ class Sizes:
     """Sizes to run, in order."""
     longest: int
     """What buffers are made for, which both sides must agree on."""
+    written: str | None = field(default=None, compare=False)
+    """As the user wrote it; None: not at all."""
 
     @classmethod
     def parse(cls, text: str | None, *, default: int | None) -> "Sizes":
@@ -46,8 +48,10 @@ class Sizes:
                 return cls((default,), default)
             return cls(DEFAULT_SIZES, ALL_SIZES[-1])
         if text == "all":
-            return cls(ALL_SIZES, ALL_SIZES[-1])
-        if text == "0":
-            return cls((0,), 0)
-        sizes = parse_sizes(text)
-        return cls(sizes, sizes[-1])
+            found = cls(ALL_SIZES, ALL_SIZES[-1])
+        elif text == "0":
+            found = cls((0,), 0)
+        else:
+            sizes = parse_sizes(text)
+            found = cls(sizes, sizes[-1])
+        return replace(found, written=text)

@@ -8,6 +8,7 @@ import numpy as np
 import rich_click as click
 
 import ofipy
+from fabtests.base.meeting import swap_names
 from fabtests.base.program import Program
 from fabtests.base.session import Session
 
@@ -22,8 +23,7 @@ class Lane:
 
     def meet(self) -> None:
         """Exchange addresses over the TCP connection."""
-        assert self._session.oob is not None
-        self.peer = self.endpoint.insert(self._session.oob.swap(self.endpoint))
+        self.peer = self.endpoint.insert(swap_names(self._session, self.endpoint))
 
     def run(self, count: int, outgoing: "np.ndarray[tuple[int], np.dtype[np.uint8]]", both: bool) -> None:
         """Send, or receive, one message after the other."""

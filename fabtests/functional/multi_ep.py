@@ -6,6 +6,7 @@ from typing import Any
 import rich_click as click
 
 import ofipy
+from fabtests.base.meeting import swap_names
 from fabtests.base.memory import pack_key, unpack_key
 from fabtests.base.pattern import check, pattern
 from fabtests.base.program import Program
@@ -28,8 +29,7 @@ class Lane:
     def meet(self) -> None:
         """Exchange addresses over the TCP connection."""
         if self._session.options.ep_type != "msg":
-            assert self._session.oob is not None
-            self.peer = self.endpoint.insert(self._session.oob.swap(self.endpoint))
+            self.peer = self.endpoint.insert(swap_names(self._session, self.endpoint))
 
     def post(self) -> None:
         """Post a receive."""

@@ -4,6 +4,7 @@
 import numpy as np
 import rich_click as click
 
+from fabtests.base.meeting import swap_names
 from fabtests.base.pattern import check, pattern
 from fabtests.base.program import Program
 from fabtests.base.session import Session
@@ -13,8 +14,7 @@ TAG = 0x1234
 
 def meet(session: Session) -> None:
     """Exchange addresses, with the client's first two messages there before the server knows it."""
-    assert session.oob is not None
-    name = session.oob.swap(session.endpoint)
+    name = swap_names(session, session.endpoint)
     if session.client:
         session.peer = session.endpoint.insert(name)
         own = np.frombuffer(session.endpoint.address.raw(session.endpoint.provider), np.uint8)
