@@ -32,9 +32,9 @@ class Lane:
         for _ in range(count):
             for sends in (client, not client) if both else (client,):
                 if sends:
-                    self.endpoint.send(outgoing, self.peer, timeout=limit).wait(timeout=limit)
+                    self.endpoint.send(outgoing, self.peer, room_timeout=limit).wait(timeout=limit)
                 else:
-                    self.endpoint.recv_into(room, self.peer, timeout=limit).wait(timeout=limit)
+                    self.endpoint.recv_into(room, self.peer, room_timeout=limit).wait(timeout=limit)
 
 
 def measure(session: Session, lanes: list[Lane], size: int) -> None:

@@ -23,7 +23,7 @@ def pair(tmp_path: Path) -> Iterator[Callable[..., tuple[Process, Process]]]:
     with ExitStack() as stack:
 
         def start(*arguments: str) -> Process:
-            command = [sys.executable, "-P", "-m", "fabtests", *arguments]
+            command = [sys.executable, "-P", "-W", "error::DeprecationWarning", "-m", "fabtests", *arguments]
             process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path
             )
