@@ -39,6 +39,12 @@
 #define VERBS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 #define VERBS_SECOND UINT64_C(1000000000)
+/*
+ * The other side's connection manager says that it has left, and the device may still owe the answer to an operation. Where that
+ * answer is a refusal, it is why the other side left: its device sent it first. But it comes by another queue pair than the
+ * manager's message, and who reads it may be late. So long the answer is waited for, ns; a peer that has ended gives none.
+ */
+#define VERBS_ANSWER_NS (VERBS_SECOND / 2)
 
 extern const struct ofp_core *verbs_core; /* set once, when the provider is loaded */
 
@@ -224,7 +230,8 @@ struct verbs_endpoint {
     struct verbs_pair pair;
     union tcp_address address;
     struct ofp_peer *peer;     /* once there is one, until it is lost */
-    struct ofp_peer *quitting; /* shut down, as soon as nothing is under way to it */
+    struct ofp_peer *quitting; /* its connection ends as soon as nothing is under way to it */
+    bool left;                 /* `quitting` is the other side: what is under way is waited for until `deadline` */
     struct ofp_timer deadline;
     uint8_t said[1 + VERBS_PRIVATE_MAX];
     uint8_t said_length;

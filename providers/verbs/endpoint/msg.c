@@ -154,14 +154,38 @@ int verbs_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
 
 /* -------------------------------------------------------------------------------------------------------------- end */
 
-static void ended_there(struct verbs_endpoint *endpoint)
+static void lose_who_left(struct verbs_endpoint *endpoint)
 {
-    /* What was sent before has come before. */
-    verbs_poll_all(endpoint);
     if (!endpoint->peer)
         return;
     verbs_calls.disconnect(endpoint->id);
     lose(endpoint, ESHUTDOWN, "the other side shut down, or ended");
+}
+
+static void no_answer(struct ofp_timer *timer, uint64_t now)
+{
+    struct verbs_endpoint *endpoint = OFP_CONTAINER_OF(timer, struct verbs_endpoint, deadline);
+
+    (void)now;
+    verbs_poll_all(endpoint);
+    lose_who_left(endpoint);
+}
+
+static void ended_there(struct verbs_endpoint *endpoint)
+{
+    if (endpoint->left)
+        return;
+    /* What was sent before has come before. */
+    verbs_poll_all(endpoint);
+    if (!endpoint->peer || !endpoint->established || !verbs_sends_are_awaited(endpoint)) {
+        lose_who_left(endpoint);
+        return;
+    }
+    endpoint->quitting = endpoint->peer;
+    endpoint->left = true;
+    endpoint->deadline.expired = no_answer;
+    endpoint->deadline.deadline = verbs_core->now() + VERBS_ANSWER_NS;
+    verbs_core->timer_start(endpoint->domain->base, &endpoint->deadline);
 }
 
 int verbs_msg_shutdown(struct ofp_peer *peer)
@@ -177,7 +201,14 @@ void verbs_msg_quit(struct verbs_endpoint *endpoint)
 {
     struct ofp_peer *peer = endpoint->quitting;
 
-    if (!peer || !verbs_sends_are_over(endpoint))
+    if (!peer)
+        return;
+    if (endpoint->left) {
+        if (!verbs_sends_are_awaited(endpoint))
+            lose_who_left(endpoint);
+        return;
+    }
+    if (!verbs_sends_are_over(endpoint))
         return;
     endpoint->quitting = NULL;
     ofp_peer_lost(peer, 0, false, "shut down here");
@@ -189,6 +220,7 @@ void verbs_msg_peer_down(struct ofp_peer *peer)
 
     endpoint->peer = NULL;
     endpoint->quitting = NULL;
+    endpoint->left = false;
     verbs_core->timer_stop(endpoint->domain->base, &endpoint->deadline);
     if (!endpoint->id)
         return;
@@ -225,7 +257,11 @@ void verbs_msg_event(struct verbs_listener *listener, const struct verbs_event *
         up(endpoint);
         break;
     case RDMA_CM_EVENT_REJECTED:
-        rejected(endpoint, event);
+        /* Where the other side had accepted, and lost its queue pair before it heard that we know. */
+        if (endpoint->established)
+            ended_there(endpoint);
+        else
+            rejected(endpoint, event);
         break;
     case RDMA_CM_EVENT_DISCONNECTED:
         ended_there(endpoint);

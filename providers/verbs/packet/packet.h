@@ -64,6 +64,8 @@ struct verbs_path {
     struct rdma_cm_id *probe; /* asks whether anybody is there */
     struct verbs_listener probe_listener;
     struct ofp_timer probe_deadline;
+    /* The other side has left, and gets or puts are waited for. */
+    struct ofp_timer answer;
     uint32_t number; /* of the queue pair */
     uint8_t state;   /* enum verbs_path_state */
     bool quiet;      /* the device has nothing to do for it any more */

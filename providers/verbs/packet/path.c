@@ -114,6 +114,7 @@ static void let_go(struct verbs_path *path)
     if (path->quiet)
         return;
     path->quiet = true;
+    verbs_core->timer_stop(path->rdm->domain->base, &path->answer);
     verbs_probe_stop(path);
     verbs_work_flush(path->rdm);
     path->rdm->chained = NULL;
@@ -448,6 +449,28 @@ static void asking_event(struct verbs_path *path, const struct verbs_event *even
     }
 }
 
+/* Its process may have ended, its endpoint been closed, or only this path: who listens there tells. */
+static void ended_there(struct verbs_path *path)
+{
+    verbs_path_failed(path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true});
+}
+
+static void no_answer(struct ofp_timer *timer, uint64_t now)
+{
+    (void)now;
+    ended_there(OFP_CONTAINER_OF(timer, struct verbs_path, answer));
+}
+
+/* A get or put that the other side refused, which ended the path, fails meanwhile. */
+static void wait_for_answer(struct verbs_path *path)
+{
+    if (path->answer.position)
+        return;
+    path->answer.expired = no_answer;
+    path->answer.deadline = verbs_core->now() + VERBS_ANSWER_NS;
+    verbs_core->timer_start(path->rdm->domain->base, &path->answer);
+}
+
 static void path_event(struct verbs_listener *listener, const struct verbs_event *event)
 {
     struct verbs_path *path = OFP_CONTAINER_OF(listener, struct verbs_path, listener);
@@ -458,7 +481,8 @@ static void path_event(struct verbs_listener *listener, const struct verbs_event
         confirmed(path);
     else if (event->type == RDMA_CM_EVENT_DEVICE_REMOVAL)
         verbs_path_failed(path, &(struct ofpi_path_end){.error = ENODEV, .text = "the device was removed"});
+    else if (event->type == RDMA_CM_EVENT_DISCONNECTED && path->moves && path->state == VERBS_PATH_UP)
+        wait_for_answer(path);
     else if (event->type != RDMA_CM_EVENT_TIMEWAIT_EXIT)
-        /* Its process may have ended, its endpoint been closed, or only this path: who listens there tells. */
-        verbs_path_failed(path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true});
+        ended_there(path);
 }

@@ -55,11 +55,12 @@ int verbs_poll(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;
     struct ibv_wc completions[BATCH];
-    int fatal, count = pair->cq ? ibv_poll_cq(pair->cq, BATCH, completions) : 0;
+    /* Before the queue is read: the completion that says why precedes the event. */
+    int fatal = atomic_load_explicit(&pair->told.fatal, memory_order_acquire);
+    int count = pair->cq ? ibv_poll_cq(pair->cq, BATCH, completions) : 0;
 
     for (int i = 0; i < count && pair->cq; i++)
         handle(endpoint, &completions[i]);
-    fatal = atomic_load_explicit(&pair->told.fatal, memory_order_acquire);
     if (VERBS_UNLIKELY(count < 0 || ((pair->flushed || fatal) && count < BATCH)) && endpoint->peer) {
         int fault = verbs_fault_of(endpoint->domain, IBV_WC_WR_FLUSH_ERR);
 
@@ -73,8 +74,12 @@ int verbs_poll(struct verbs_endpoint *endpoint)
 
 void verbs_poll_all(struct verbs_endpoint *endpoint)
 {
-    while (verbs_poll(endpoint))
-        ;
+    const struct verbs_pair *pair = &endpoint->pair;
+    uint64_t taken = 0, most = (uint64_t)pair->transmit_depth + pair->receive_depth;
+    int count = 1;
+
+    for (; count && taken < most; taken += (uint64_t)count)
+        count = verbs_poll(endpoint);
 }
 
 bool verbs_poll_arm(struct verbs_endpoint *endpoint)

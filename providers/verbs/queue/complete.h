@@ -7,7 +7,7 @@
 
 /* Take what is there, at most a batch. Returns how many; the connection, and the queues, may be gone then. */
 int verbs_poll(struct verbs_endpoint *endpoint);
-/* Take everything. */
+/* Take what the queue had when this began; the device may fill it again meanwhile. */
 void verbs_poll_all(struct verbs_endpoint *endpoint);
 /* Ask to be told of the next one. False: something came meanwhile. */
 bool verbs_poll_arm(struct verbs_endpoint *endpoint);

@@ -447,6 +447,19 @@ bool verbs_sends_are_over(struct verbs_endpoint *endpoint)
     return pair->farewell && pair->tail >= pair->farewell;
 }
 
+bool verbs_sends_are_awaited(const struct verbs_endpoint *endpoint)
+{
+    const struct verbs_pair *pair = &endpoint->pair;
+
+    for (uint64_t number = pair->tail; number < pair->head; number++) {
+        const struct verbs_work *work = pair->works[number & pair->works_mask];
+
+        if (work && work->pending)
+            return true;
+    }
+    return pair->long_work;
+}
+
 void verbs_sends_drop(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A connection of verbs whose other side leaves, while operations are at the device: what the device says of them decides how they
+ * end, whichever of its completion and the connection manager's event is seen first.
+ */
+#include "verbs_fixture.h"
+
+#include "connection/channel.h"
+#include "ofipy/connect.h"
+
+#define SECOND UINT64_C(1000000000)
+enum { CONTEXT = 17, RING = 64 };
+
+/* Completions that nobody has taken: a ring. */
+static struct ibv_wc completions[RING];
+static uint64_t head, tail;
+
+static uint64_t sent;      /* work requests of the send queue */
+static uint64_t receive;   /* the last receive that was posted; 0: none */
+static bool data_for_ever; /* whatever receive is posted, a write with data takes it at once */
+static uint64_t polled;    /* completions that were taken */
+static struct ibv_qp *pair;
+static struct rdma_cm_id *id;
+static void (*after_poll)(void); /* what the device does right after somebody has looked; once */
+
+/* ------------------------------------------------------------------------------------------------------- the device */
+
+static void complete(uint64_t number, enum ibv_wc_status status)
+{
+    completions[head++ % RING] =
+        (struct ibv_wc){.wr_id = number, .status = status, .opcode = IBV_WC_RECV_RDMA_WITH_IMM};
+}
+
+static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *taken)
+{
+    void (*next)(void) = after_poll;
+    int count = 0;
+
+    (void)cq;
+    if (data_for_ever && head == tail)
+        complete(receive, IBV_WC_SUCCESS);
+    while (count < most && head != tail)
+        taken[count++] = completions[tail++ % RING];
+    polled += (uint64_t)count;
+    assert_true(polled <= 4 * cq_size);
+    after_poll = NULL;
+    if (next)
+        next();
+    return count;
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *requests, struct ibv_send_wr **bad)
+{
+    (void)bad;
+    pair = qp;
+    for (; requests; requests = requests->next)
+        sent++;
+    return 0;
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *requests, struct ibv_recv_wr **bad)
+{
+    (void)qp;
+    (void)bad;
+    receive = requests->wr_id;
+    return 0;
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+    (void)cq;
+    (void)solicited_only;
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------- the connection */
+
+static struct node {
+    struct ofp_domain *domain;
+    struct ofp_cq *cq;
+    struct ofp_endpoint *endpoint;
+} node;
+
+static int remember_id(struct rdma_cm_id *asked, struct rdma_conn_param *param)
+{
+    id = asked;
+    return connect_there(asked, param);
+}
+
+static void connect_node(void)
+{
+    union tcp_address to = {.v4 = {.sin_family = AF_INET, .sin_port = 1, .sin_addr.s_addr = htonl(0xc0000202)}};
+    char said[OFP_EVENT_DATA_MAX], text[OFP_TEXT_MAX];
+    uint64_t deadline = ofpi_now() + 5 * SECOND;
+    size_t length;
+
+    assert_int_equal(ofp_connect(node.endpoint, &to, tcp_address_length(&to), NULL, 0), 0);
+    do {
+        ofp_domain_progress(node.domain);
+        length = sizeof(said);
+        assert_true(ofpi_now() < deadline);
+    } while (ofp_connection_status(node.endpoint, said, &length, text, sizeof(text)) == -EINPROGRESS);
+}
+
+static int node_open(void **state)
+{
+    struct ofp_info info = played_info(OFP_EP_MSG, OFP_CAP_MSG | OFP_CAP_RMA | OFP_CAP_DEVICE_ATOMIC | OFP_CAP_ATOMIC);
+    struct ofp_domain_attr domain_attr = {.progress = OFP_PROGRESS_MANUAL};
+    struct ofp_cq_attr cq_attr = {0};
+    struct ofp_endpoint_attr attr = {0};
+    char text[OFP_TEXT_MAX] = "";
+
+    (void)state;
+    head = tail = sent = receive = polled = 0;
+    data_for_ever = false;
+    context.ops = (struct ibv_context_ops){
+        .poll_cq = poll_cq, .post_send = post_send, .post_recv = post_recv, .req_notify_cq = req_notify_cq};
+    info.offloads_matching = 1;
+    info.max_rma_size = info.max_atomic_size = 1 << 20;
+    assert_int_equal(ofp_domain_open(fake_provider(), &info, &domain_attr, &node.domain, text, sizeof(text)), 0);
+    verbs_calls.connect = remember_id;
+    assert_int_equal(ofp_cq_open(node.domain, &cq_attr, &node.cq), 0);
+    attr.tx_cq = attr.rx_cq = node.cq;
+    assert_int_equal(ofp_endpoint_open(node.domain, &attr, &node.endpoint, text, sizeof(text)), 0);
+    connect_node();
+    polled = 0;
+    return 0;
+}
+
+static int node_close(void **state)
+{
+    (void)state;
+    data_for_ever = false;
+    assert_int_equal(ofp_endpoint_close(node.endpoint, 0), 0);
+    assert_int_equal(ofp_cq_close(node.cq), 0);
+    assert_int_equal(ofp_domain_close(node.domain), 0);
+    return 0;
+}
+
+static const uint16_t kinds[] = {OFP_SEND, OFP_WRITE, OFP_READ, OFP_FETCH_ATOMIC};
+static uint64_t local, result;
+
+static void post(uint16_t kind)
+{
+    struct ofp_operation op = tagged(kind, 0, 0, &local, sizeof(local), CONTEXT);
+
+    op.remote_key = 5;
+    op.flags = kind == OFP_READ ? 0 : OFP_DELIVERY_COMPLETE;
+    if (kind == OFP_FETCH_ATOMIC) {
+        op.flags |= OFP_DEVICE_ATOMIC;
+        op.atomic_op = OFP_ATOMIC_SUM;
+        op.datatype = OFP_UINT64;
+        op.result_offset = (uint64_t)(uintptr_t)&result;
+    }
+    assert_int_equal(ofp_post(node.endpoint, &op, 1), 1);
+    assert_int_equal(sent, 1);
+}
+
+static void leave_there(void) { cm_tell(id, RDMA_CM_EVENT_DISCONNECTED); }
+/* As it does where it has not heard yet that the connection is established. */
+static void reject_there(void) { cm_tell(id, RDMA_CM_EVENT_REJECTED); }
+static void refuse_there(void) { complete(0, IBV_WC_REM_ACCESS_ERR); }
+
+/* The device's event says that the queue pair failed, and for which reason only the completion does. */
+static void refuse_and_fail(void)
+{
+    refuse_there();
+    atomic_store(&((struct verbs_told *)pair->qp_context)->fatal, IBV_EVENT_QP_FATAL);
+}
+
+/* Until the manager's event has been read. */
+static void hear(void)
+{
+    uint64_t deadline = ofpi_now() + 5 * SECOND;
+
+    while (cm_event.id) {
+        ofp_domain_progress(node.domain);
+        assert_true(ofpi_now() < deadline);
+    }
+}
+
+static void expect_end(int error)
+{
+    struct ofp_completion row = {0};
+    uint64_t deadline = ofpi_now() + 5 * SECOND;
+
+    while (ofp_cq_read(node.cq, &row, 1) != 1) {
+        ofp_domain_progress(node.domain);
+        assert_true(ofpi_now() < deadline);
+    }
+    assert_int_equal(row.context, CONTEXT);
+    assert_int_equal(row.error, error);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- the tests */
+
+static void for_each_kind(void (*test)(void))
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        post(kinds[i]);
+        test();
+        expect_end(OFP_EREMOTE);
+        node_close(NULL);
+        node_open(NULL);
+    }
+}
+
+static void completion_first(void)
+{
+    refuse_there();
+    leave_there();
+}
+
+static void refuse_later(void)
+{
+    struct ofp_completion row;
+
+    hear();
+    assert_int_equal(ofp_cq_read(node.cq, &row, 1), 0);
+    refuse_there();
+}
+
+static void event_first(void)
+{
+    leave_there();
+    refuse_later();
+}
+
+static void rejection_first(void)
+{
+    reject_there();
+    refuse_later();
+}
+
+static void between_two_looks(void) { after_poll = refuse_and_fail; }
+
+static void test_a_refusal_that_is_there_decides(void **state)
+{
+    (void)state;
+    for_each_kind(completion_first);
+}
+
+static void test_a_refusal_that_comes_after_the_event_decides(void **state)
+{
+    (void)state;
+    for_each_kind(event_first);
+    for_each_kind(rejection_first);
+}
+
+static void test_a_refusal_decides_before_an_event_of_the_queue_pair(void **state)
+{
+    (void)state;
+    for_each_kind(between_two_looks);
+}
+
+static void test_what_was_done_there_has_not_failed(void **state)
+{
+    (void)state;
+    post(OFP_WRITE);
+    leave_there();
+    hear();
+    complete(0, IBV_WC_SUCCESS);
+    expect_end(0);
+}
+
+static void test_a_peer_that_never_answers_is_lost_all_the_same(void **state)
+{
+    uint64_t began = ofpi_now();
+
+    (void)state;
+    post(OFP_WRITE);
+    leave_there();
+    expect_end(ESHUTDOWN);
+    assert_true(ofpi_now() - began >= VERBS_ANSWER_NS);
+}
+
+static void test_nothing_is_waited_for_where_nothing_is_under_way(void **state)
+{
+    struct ofp_operation op = tagged(OFP_RECV, 0, 0, &local, sizeof(local), CONTEXT);
+    char said[OFP_EVENT_DATA_MAX], text[OFP_TEXT_MAX];
+    size_t length = sizeof(said);
+
+    (void)state;
+    assert_int_equal(ofp_post(node.endpoint, &op, 1), 1);
+    leave_there();
+    hear();
+    assert_int_equal(ofp_connection_status(node.endpoint, said, &length, text, sizeof(text)), -ESHUTDOWN);
+    expect_end(ESHUTDOWN);
+}
+
+static void test_a_queue_that_never_empties(void **state)
+{
+    struct ofp_operation op = tagged(OFP_RECV, 0, 0, &local, sizeof(local), CONTEXT);
+    char said[OFP_EVENT_DATA_MAX], text[OFP_TEXT_MAX];
+    size_t length = sizeof(said);
+
+    (void)state;
+    assert_int_equal(ofp_post(node.endpoint, &op, 1), 1);
+    data_for_ever = true;
+    leave_there();
+    hear();
+    assert_true(polled >= cq_size);
+    assert_int_equal(ofp_connection_status(node.endpoint, said, &length, text, sizeof(text)), -ESHUTDOWN);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, node_open, node_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_refusal_that_is_there_decides),
+        TEST(test_a_refusal_that_comes_after_the_event_decides),
+        TEST(test_a_refusal_decides_before_an_event_of_the_queue_pair),
+        TEST(test_what_was_done_there_has_not_failed),
+        TEST(test_a_peer_that_never_answers_is_lost_all_the_same),
+        TEST(test_nothing_is_waited_for_where_nothing_is_under_way),
+        TEST(test_a_queue_that_never_empties),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
