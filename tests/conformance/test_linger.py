@@ -240,6 +240,63 @@ def test_many_endpoints_linger_side_by_side(open_endpoint: OpenEndpoint) -> None
     assert time.monotonic() - began < 12  # one after the other they take 24
 
 
+# ---------------------------------------------------------------------------------------------------- deferred work
+
+
+def post_deferred(ep: ofipy.Endpoint, peer: ofipy.Peer, tag: int, length: int = 1 << 20) -> ofipy.Counter:
+    """Post a send that starts when the counter reaches 1."""
+    counter = ep.domain.counter()
+    region = ep.register(np.full(length, 7, np.uint8))
+    operations = ep.domain.operations(1)
+    operations["op"], operations["peer"], operations["tag"] = ofipy.Op.TSEND, int(peer), tag
+    operations["region"], operations["offset"], operations["length"] = region._id, region._offset, length
+    ep.post(operations, after=(counter, 1))
+    return counter
+
+
+def test_work_below_its_threshold_is_not_waited_for(open_endpoint: OpenEndpoint) -> None:
+    ep, other = open_endpoint(), open_endpoint()
+    counter = post_deferred(ep, ep.insert(other.address), tag=1)
+    ep.close(linger=LONG)
+    assert counter.value == 0
+
+
+@pytest.mark.needs("trigger")
+def test_work_that_has_started_leaves(open_endpoint: OpenEndpoint) -> None:
+    ep, other = open_endpoint(progress="manual"), open_endpoint()
+    room = np.zeros(1 << 20, np.uint8)
+    receive = other.trecv_into(room, tag=1)
+    post_deferred(ep, ep.insert(other.address), tag=1).add(1)
+    ep.close(linger=LONG)
+    assert receive.wait(timeout=TIMEOUT).length == room.nbytes
+    assert np.all(room == 7)
+
+
+@pytest.mark.needs("trigger")
+def test_work_that_waits_for_room_leaves(open_endpoint: OpenEndpoint) -> None:
+    """Its counter has reached the threshold, and the transmit queue is full."""
+    ep, other = open_endpoint(tx_size=1), open_endpoint()
+    peer = stuck_send(ep, other)
+    post_deferred(ep, peer, tag=3).add(1)
+    closing = threading.Thread(target=ep.close, kwargs={"linger": LONG})
+    closing.start()
+    assert other.trecv_into(np.zeros(STUCK, np.uint8), tag=2).wait(timeout=TIMEOUT).length == STUCK
+    room = np.zeros(1 << 20, np.uint8)
+    other.trecv_into(room, tag=3).wait(timeout=TIMEOUT)
+    closing.join(TIMEOUT)
+    assert not closing.is_alive()
+    assert np.all(room == 7)
+
+
+@pytest.mark.needs("trigger")
+def test_work_that_found_no_room_is_told(open_endpoint: OpenEndpoint) -> None:
+    ep, other = open_endpoint(tx_size=1), open_endpoint()
+    post_deferred(ep, stuck_send(ep, other), tag=3).add(1)
+    with pytest.raises(ofipy.NotSent) as caught:
+        ep.close(linger=0.3)
+    assert caught.value.count == 2
+
+
 # ------------------------------------------------------------------------------------------- what is not waited for
 
 
@@ -247,16 +304,6 @@ def test_receives_and_reads_are_not_waited_for(open_endpoint: OpenEndpoint) -> N
     ep = open_endpoint()
     ep.trecv_into(bytearray(8), tag=1)
     ep.trecv(tag=2)
-    ep.close(linger=LONG)
-
-
-def test_work_below_its_threshold_is_not_waited_for(open_endpoint: OpenEndpoint) -> None:
-    ep, other = open_endpoint(), open_endpoint()
-    counter = ep.domain.counter()
-    operations = ep.domain.operations(1)
-    peer = ep.insert(other.address)
-    operations["op"], operations["peer"], operations["tag"] = ofipy.Op.TSEND, int(peer), 1
-    ep.post(operations, after=(counter, 1))
     ep.close(linger=LONG)
 
 

@@ -201,8 +201,11 @@ static int work_start(struct ofpi_domain *domain, struct ofpi_work *work)
     }
     op = own_record(work);
     result = ofpi_endpoint_post_due(work->endpoint, &op);
-    if (result && result != -EAGAIN)
+    if (result && result != -EAGAIN) {
+        if (work->endpoint->lingers)
+            ofpi_unsent_count(&work->endpoint->unsent, &work->operation);
         work_end(domain, work, -result);
+    }
     return result == -EAGAIN ? result : 0;
 }
 
