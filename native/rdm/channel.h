@@ -42,6 +42,7 @@ struct ofpi_packet {
     uint8_t *bytes;
     uint32_t length;  /* of what is in it; 0 to packet_size */
     uint32_t index;   /* of the buffer */
+    bool completed;   /* it carries an operation that its owner takes for done once `send` has it */
     uint64_t private; /* the channel's */
 };
 
@@ -146,6 +147,8 @@ struct ofpi_channel_ops {
      * time is over, while peers make progress and what they do is heard of.
      */
     bool (*is_idle)(struct ofpi_channel *channel);
+    /* Optional. How many `completed` packets may not have reached the peer's device yet: none fewer than there are. */
+    uint64_t (*unsent)(const struct ofpi_path *path);
     /* Take no more requests, before paths are closed: who looks for us from now on finds nobody. */
     void (*hush)(struct ofpi_channel *channel);
 

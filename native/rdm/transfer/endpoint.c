@@ -187,6 +187,13 @@ int ofpi_rdm_drain(struct ofp_endpoint *base)
     return channel->ops->is_idle && !channel->ops->is_idle(channel) ? -EAGAIN : 0;
 }
 
+uint64_t ofpi_rdm_unsent(const struct ofp_peer *peer)
+{
+    const struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
+
+    return path ? ofpi_rdm_path_unsent(path) : 0;
+}
+
 /* A peer that has a path; NULL: none has. */
 static struct ofp_peer *somebody(const struct ofpi_rdm_endpoint *endpoint)
 {

@@ -28,6 +28,7 @@ static inline void *ofpi_rdm_behind(const struct ofp_endpoint *endpoint) { retur
 
 /* Entries. */
 int ofpi_rdm_drain(struct ofp_endpoint *endpoint);
+uint64_t ofpi_rdm_unsent(const struct ofp_peer *peer);
 void ofpi_rdm_close(struct ofp_endpoint *endpoint, uint64_t deadline);
 int ofpi_rdm_connect(struct ofp_peer *peer, char *text, size_t text_size);
 void ofpi_rdm_part(struct ofp_peer *peer);
@@ -40,9 +41,9 @@ void ofpi_rdm_disarm(struct ofp_endpoint *endpoint);
 
 #define OFPI_RDM_ENDPOINT_OPS(own_size)                                                                                \
     .size = sizeof(struct ofp_endpoint_ops), .endpoint_size = sizeof(struct ofpi_rdm_endpoint) + (own_size),           \
-    .peer_size = sizeof(struct ofpi_rdm_peer), .drain = ofpi_rdm_drain, .close = ofpi_rdm_close,                       \
-    .connect = ofpi_rdm_connect, .peer_down = ofpi_rdm_part, .internal_channel = true, .post = ofpi_rdm_post,          \
-    .flush = ofpi_rdm_flush, .receive_start = ofpi_rdm_receive_start, .progress = ofpi_rdm_progress,                   \
-    .arm = ofpi_rdm_arm, .disarm = ofpi_rdm_disarm
+    .peer_size = sizeof(struct ofpi_rdm_peer), .drain = ofpi_rdm_drain, .unsent = ofpi_rdm_unsent,                     \
+    .close = ofpi_rdm_close, .connect = ofpi_rdm_connect, .peer_down = ofpi_rdm_part, .internal_channel = true,        \
+    .post = ofpi_rdm_post, .flush = ofpi_rdm_flush, .receive_start = ofpi_rdm_receive_start,                           \
+    .progress = ofpi_rdm_progress, .arm = ofpi_rdm_arm, .disarm = ofpi_rdm_disarm
 
 #endif

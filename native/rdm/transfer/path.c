@@ -33,6 +33,9 @@ static const uint8_t classes[OFPI_RDM_KINDS] = {
 
 bool ofpi_rdm_is_request(enum ofpi_rdm_kind kind) { return classes[kind] == OFPI_CREDIT_REQUEST; }
 
+/* What it tells of is done here already: a message that was copied, or the data of a write. */
+static bool carries_completed(uint8_t kind) { return kind == OFPI_RDM_EAGER || kind == OFPI_RDM_NOTICE; }
+
 /* ------------------------------------------------------------------------------------------------ beginning and end */
 
 struct ofpi_rdm_path *ofpi_rdm_path_new(struct ofpi_rdm_endpoint *endpoint, struct ofp_peer *peer)
@@ -149,6 +152,7 @@ struct ofpi_packet *ofpi_rdm_begin(struct ofpi_rdm_path *path, const struct ofpi
         ofpi_credit_take(&path->credits, (enum ofpi_credit_class)classes[header->kind]);
     packet = OFP_CONTAINER_OF(ofp_list_pop(&path->endpoint->free), struct ofpi_packet, node);
     packet->length = ofpi_rdm_encode(header, packet->bytes);
+    packet->completed = carries_completed(header->kind);
     *payload = packet->bytes + packet->length;
     return packet;
 }
@@ -224,6 +228,16 @@ int ofpi_rdm_tell_rest(struct ofpi_rdm_path *path)
         ofpi_rdm_leave(path, packet, 0, false);
         count++;
     }
+    return count;
+}
+
+uint64_t ofpi_rdm_path_unsent(const struct ofpi_rdm_path *path)
+{
+    const struct ofpi_channel_ops *ops = path->base.channel->ops;
+    uint64_t count = ops->unsent ? ops->unsent(&path->base) : 0;
+
+    for (const struct ofp_list *node = path->controls.next; node != &path->controls; node = node->next)
+        count += carries_completed(OFP_CONTAINER_OF(node, const struct ofpi_rdm_control, node)->header.kind);
     return count;
 }
 

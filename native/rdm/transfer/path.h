@@ -27,6 +27,8 @@ struct ofpi_packet *ofpi_rdm_begin(struct ofpi_rdm_path *path, const struct ofpi
 void ofpi_rdm_leave(struct ofpi_rdm_path *path, struct ofpi_packet *packet, uint64_t payload_length, bool more);
 /* A packet without payload, now or as soon as it can. */
 void ofpi_rdm_tell(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header);
+/* Operations that are completed, of which the peer's device may not have all that there is to send. */
+uint64_t ofpi_rdm_path_unsent(const struct ofpi_rdm_path *path);
 /* What waits for credit, and credit that is due. Returns how many packets left. */
 int ofpi_rdm_tell_rest(struct ofpi_rdm_path *path);
 /* The channel gave a sent one back. */

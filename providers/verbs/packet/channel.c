@@ -200,6 +200,7 @@ static const struct ofpi_channel_ops channel_ops = {
     .close = verbs_path_close,
     .probe = verbs_probe,
     .is_idle = is_idle,
+    .unsent = verbs_work_unsent,
     .hush = hush,
     .progress = progress,
     .arm = arm,

@@ -80,6 +80,7 @@ struct verbs_path {
     uint64_t looked;     /* head, when keep-alive last looked */
     uint32_t moves;      /* gets and puts among them */
     void *works[VERBS_PATH_DEPTH];
+    bool completed[VERBS_PATH_DEPTH]; /* beside them: of packets, what the packet says */
 };
 
 static inline struct verbs_rdm *verbs_rdm_of(const struct ofpi_channel *channel) { return channel->private; }

@@ -88,6 +88,7 @@ static void commit(struct verbs_path *path, struct ibv_send_wr *request, void *w
     if (chain->count)
         chain->requests[chain->count - 1].next = request;
     chain->count++;
+    path->completed[path->head % depth] = false;
     path->works[path->head++ % depth] = work;
     if (work || !request->num_sge || path->head - path->signalled > depth / 4) {
         request->send_flags |= IBV_SEND_SIGNALED;
@@ -114,6 +115,7 @@ int verbs_work_send(struct ofpi_path *base, struct ofpi_packet *packet, bool mor
     set_segment(request, bytes, packet->length, rdm->packets->mr->lkey);
     request->send_flags = is_inline ? IBV_SEND_INLINE : 0;
     commit(path, request, done ? NULL : packet, more);
+    path->completed[(path->head - 1) % rdm->depth] = packet->completed;
     return done ? OFP_POST_DONE : OFP_POST_PENDING;
 }
 
@@ -178,6 +180,16 @@ bool verbs_work_is_over(struct verbs_path *path)
     if (path->signalled != path->head)
         verbs_work_ask(path);
     return false;
+}
+
+uint64_t verbs_work_unsent(const struct ofpi_path *base)
+{
+    const struct verbs_path *path = base->private;
+    uint64_t count = 0;
+
+    for (uint64_t number = path->tail; number < path->head; number++)
+        count += path->completed[number % path->rdm->depth];
+    return count;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- end */

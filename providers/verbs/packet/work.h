@@ -15,6 +15,7 @@ int verbs_work_get(struct ofpi_path *path, const struct ofpi_memory *local, uint
                    uint64_t key, uint64_t length, void *cookie);
 int verbs_work_put(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address,
                    uint64_t key, uint64_t length, void *cookie);
+uint64_t verbs_work_unsent(const struct ofpi_path *path);
 int verbs_work_atomic(struct ofpi_path *path, struct ofpi_packet *packet, const struct ofpi_word *word, void *cookie);
 
 /* Hand the chain to the device. */

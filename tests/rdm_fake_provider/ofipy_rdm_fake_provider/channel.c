@@ -40,7 +40,8 @@ static int receive(struct ofpi_channel *channel, struct ofpi_packet *packet)
 static int send(struct ofpi_path *path, struct ofpi_packet *packet, bool more)
 {
     const struct wire *wire = wire_of(path);
-    int result = rdmfake_line_put(wire->line, !wire->side, RDMFAKE_PACKET, 0, NULL, packet->bytes, packet->length);
+    int result = rdmfake_line_put(wire->line, !wire->side, RDMFAKE_PACKET, packet->completed, NULL, packet->bytes,
+                                  packet->length);
 
     (void)more;
     if (result == -ENOBUFS)
@@ -268,6 +269,17 @@ static void dispatch(struct ofpi_channel *channel, struct rdmfake_event *event)
         rdmfake_port_posted(endpoint_of(channel)->port);
 }
 
+/* ------------------------------------------------------------------------------------------ what has not left */
+
+static bool is_idle(struct ofpi_channel *channel) { return rdmfake_port_held(endpoint_of(channel)->port) == 0; }
+
+static uint64_t count_unsent(const struct ofpi_path *path)
+{
+    const struct wire *wire = wire_of(path);
+
+    return rdmfake_line_held(wire->line, wire->side);
+}
+
 static int progress(struct ofpi_channel *channel)
 {
     struct rdmfake_event *event;
@@ -299,7 +311,8 @@ static void hush(struct ofpi_channel *channel) { rdmfake_port_hush(endpoint_of(c
 #define COMMON                                                                                                         \
     .path_size = sizeof(struct wire), .buffers_open = buffers_open, .buffers_close = buffers_close,                    \
     .receive = receive, .send = send, .connect = connect, .accept = accept, .refuse = refuse, .close = close_path,     \
-    .probe = probe, .hush = hush, .progress = progress, .arm = arm, .disarm = disarm, .end = end
+    .probe = probe, .hush = hush, .is_idle = is_idle, .unsent = count_unsent, .progress = progress, .arm = arm,        \
+    .disarm = disarm, .end = end
 #define MOVES .hold = hold, .release = release, .knows_key = knows_key
 
 const struct ofpi_channel_ops rdmfake_channel_ops[RDMFAKE_KINDS] = {

@@ -11,6 +11,8 @@
 static pthread_mutex_t exchange_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ofp_list ports = {&ports, &ports};
 static uint64_t last_number, steps, lose_at;
+static struct ofp_list held = {&held, &held}; /* struct rdmfake_event: packets that have not left */
+static bool holds;
 
 /* --------------------------------------------------------------------------------- helpers that want the lock held */
 
@@ -77,6 +79,10 @@ static void put_locked(struct rdmfake_line *line, int side, struct rdmfake_event
     event->line = line;
     event->side = side;
     line->references++;
+    if (holds && event->kind == RDMFAKE_PACKET) {
+        ofp_list_append(&held, &event->node);
+        return;
+    }
     ofp_list_append(&port->inbox, &event->node);
     ring_locked(port);
 }
@@ -128,6 +134,60 @@ uint64_t rdmfake_steps(void)
 
     pthread_mutex_lock(&exchange_lock);
     count = steps;
+    pthread_mutex_unlock(&exchange_lock);
+    return count;
+}
+
+static bool takes_locked(const struct rdmfake_line *line, int side)
+{
+    return line->ends[side]->open && !line->broken && !line->closed[side];
+}
+
+void rdmfake_hold_packets(bool hold)
+{
+    struct ofp_list *node;
+
+    pthread_mutex_lock(&exchange_lock);
+    holds = hold;
+    while (!hold && (node = ofp_list_pop(&held))) {
+        struct rdmfake_event *event = OFP_CONTAINER_OF(node, struct rdmfake_event, node);
+        struct rdmfake_port *port = event->line->ends[event->side];
+
+        if (takes_locked(event->line, event->side)) {
+            ofp_list_append(&port->inbox, &event->node);
+            ring_locked(port);
+        } else {
+            port->posted++;
+            event_free_locked(event);
+        }
+    }
+    pthread_mutex_unlock(&exchange_lock);
+}
+
+uint64_t rdmfake_port_held(const struct rdmfake_port *port)
+{
+    uint64_t count = 0;
+
+    pthread_mutex_lock(&exchange_lock);
+    for (const struct ofp_list *node = held.next; node != &held; node = node->next) {
+        const struct rdmfake_event *event = OFP_CONTAINER_OF(node, const struct rdmfake_event, node);
+
+        count += event->line->ends[!event->side] == port && takes_locked(event->line, event->side);
+    }
+    pthread_mutex_unlock(&exchange_lock);
+    return count;
+}
+
+uint64_t rdmfake_line_held(const struct rdmfake_line *line, int side)
+{
+    uint64_t count = 0;
+
+    pthread_mutex_lock(&exchange_lock);
+    for (const struct ofp_list *node = held.next; node != &held; node = node->next) {
+        const struct rdmfake_event *event = OFP_CONTAINER_OF(node, const struct rdmfake_event, node);
+
+        count += event->line == line && event->side != side && event->flag;
+    }
     pthread_mutex_unlock(&exchange_lock);
     return count;
 }
@@ -245,6 +305,7 @@ void rdmfake_forget(void)
     /* Another thread of the parent may have held the lock. What it guarded belongs to the parent's objects. */
     pthread_mutex_init(&exchange_lock, NULL);
     ofp_list_init(&ports);
+    ofp_list_init(&held);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ lines */
@@ -328,7 +389,7 @@ int rdmfake_line_put(struct rdmfake_line *line, int side, enum rdmfake_event_kin
         step_locked(line);
     if (kind == RDMFAKE_PACKET && !line->broken && port->open && !port->posted)
         result = -ENOBUFS;
-    if (result || !port->open || (!is_own(kind) && (line->broken || line->closed[side]))) {
+    if (result || !(is_own(kind) ? port->open : takes_locked(line, side))) {
         /* Lost on its way; the end of the line is told by itself. */
         free(event);
     } else {

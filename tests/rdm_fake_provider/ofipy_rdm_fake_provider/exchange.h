@@ -39,7 +39,7 @@ struct rdmfake_event {
     struct rdmfake_line *line; /* referenced */
     int side;                  /* of the line: whose it is */
     int error;
-    bool flag;              /* REFUSE: later; PROBED: nobody is there */
+    bool flag;              /* REFUSE: later; PROBED: nobody is there; PACKET: `completed` */
     void *cookie;           /* SENT, MOVED */
     struct ofpi_path *path; /* of these, PROBED and CLOSED */
     uint32_t length;
@@ -69,6 +69,14 @@ struct rdmfake_line {
 /* The `step`th thing that a channel is asked from now on, and that a line can lose, breaks its line. 0: none does. */
 void rdmfake_lose_at(uint64_t step);
 uint64_t rdmfake_steps(void); /* so many there were since */
+
+/*
+ * As a device that waits for an acknowledgement: from now on packets stay with their senders, until `hold` is false. Those whose line
+ * has ended meanwhile are lost.
+ */
+void rdmfake_hold_packets(bool hold);
+uint64_t rdmfake_port_held(const struct rdmfake_port *port);           /* how many of this port's there are */
+uint64_t rdmfake_line_held(const struct rdmfake_line *line, int side); /* and `completed` ones of a side's */
 
 int rdmfake_port_open(const struct rdmfake_address *address, bool any, int doorbell, const void *owner,
                       struct rdmfake_port **port);
