@@ -161,7 +161,8 @@ struct verbs_work {
     struct verbs_work *next;     /* among the free ones */
     struct ofp_pending *pending; /* NULL: it is finished for the core; only the slot comes back */
     struct verbs_slot *slot;
-    bool scatters; /* what was read, or fetched, into the slot goes into the operation's memory */
+    bool scatters;   /* what was read, or fetched, into the slot goes into the operation's memory */
+    uint32_t others; /* work requests of the same operation before the one that it ends with */
     /* How far it is posted, where one work request cannot carry it. */
     uint32_t segment, remote;
     uint64_t offset, remote_offset, posted;

@@ -347,6 +347,7 @@ static const struct ofp_endpoint_ops msg_ops = {
     .endpoint_size = sizeof(struct verbs_endpoint),
     .open = verbs_endpoint_open,
     .drain = verbs_endpoint_drain,
+    .unsent = verbs_peer_unsent,
     .close = verbs_endpoint_close,
     .name = verbs_endpoint_name,
     .connect = verbs_msg_connect,

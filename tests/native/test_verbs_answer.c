@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection of verbs whose other side leaves, while operations are at the device: what the device says of them decides how they
- * end, whichever of its completion and the connection manager's event is seen first.
+ * A connection of verbs that ends while operations are at the device. Where the other side leaves, what the device says of them
+ * decides how they end, whichever of its completion and the connection manager's event is seen first. Where this side closes, those
+ * that are completed and that the device has no acknowledgement for are told.
  */
 #include "verbs_fixture.h"
 
@@ -25,7 +26,7 @@ static void (*after_poll)(void); /* what the device does right after somebody ha
 
 /* ------------------------------------------------------------------------------------------------------- the device */
 
-static void complete(uint64_t number, enum ibv_wc_status status)
+static void complete_work(uint64_t number, enum ibv_wc_status status)
 {
     completions[head++ % RING] =
         (struct ibv_wc){.wr_id = number, .status = status, .opcode = IBV_WC_RECV_RDMA_WITH_IMM};
@@ -38,7 +39,7 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *taken)
 
     (void)cq;
     if (data_for_ever && head == tail)
-        complete(receive, IBV_WC_SUCCESS);
+        complete_work(receive, IBV_WC_SUCCESS);
     while (count < most && head != tail)
         taken[count++] = completions[tail++ % RING];
     polled += (uint64_t)count;
@@ -117,6 +118,7 @@ static int node_open(void **state)
         .poll_cq = poll_cq, .post_send = post_send, .post_recv = post_recv, .req_notify_cq = req_notify_cq};
     info.offloads_matching = 1;
     info.max_rma_size = info.max_atomic_size = 1 << 20;
+    info.remote_segment_limit = 2;
     assert_int_equal(ofp_domain_open(fake_provider(), &info, &domain_attr, &node.domain, text, sizeof(text)), 0);
     verbs_calls.connect = remember_id;
     assert_int_equal(ofp_cq_open(node.domain, &cq_attr, &node.cq), 0);
@@ -131,7 +133,8 @@ static int node_close(void **state)
 {
     (void)state;
     data_for_ever = false;
-    assert_int_equal(ofp_endpoint_close(node.endpoint, 0), 0);
+    if (node.endpoint)
+        assert_int_equal(ofp_endpoint_close(node.endpoint, 0), 0);
     assert_int_equal(ofp_cq_close(node.cq), 0);
     assert_int_equal(ofp_domain_close(node.domain), 0);
     return 0;
@@ -140,7 +143,7 @@ static int node_close(void **state)
 static const uint16_t kinds[] = {OFP_SEND, OFP_WRITE, OFP_READ, OFP_FETCH_ATOMIC};
 static uint64_t local, result;
 
-static void post(uint16_t kind)
+static void post_kind(uint16_t kind)
 {
     struct ofp_operation op = tagged(kind, 0, 0, &local, sizeof(local), CONTEXT);
 
@@ -159,7 +162,7 @@ static void post(uint16_t kind)
 static void leave_there(void) { cm_tell(id, RDMA_CM_EVENT_DISCONNECTED); }
 /* As it does where it has not heard yet that the connection is established. */
 static void reject_there(void) { cm_tell(id, RDMA_CM_EVENT_REJECTED); }
-static void refuse_there(void) { complete(0, IBV_WC_REM_ACCESS_ERR); }
+static void refuse_there(void) { complete_work(0, IBV_WC_REM_ACCESS_ERR); }
 
 /* The device's event says that the queue pair failed, and for which reason only the completion does. */
 static void refuse_and_fail(void)
@@ -169,7 +172,7 @@ static void refuse_and_fail(void)
 }
 
 /* Until the manager's event has been read. */
-static void hear(void)
+static void read_event(void)
 {
     uint64_t deadline = ofpi_now() + 5 * SECOND;
 
@@ -197,7 +200,7 @@ static void expect_end(int error)
 static void for_each_kind(void (*test)(void))
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        post(kinds[i]);
+        post_kind(kinds[i]);
         test();
         expect_end(OFP_EREMOTE);
         node_close(NULL);
@@ -215,7 +218,7 @@ static void refuse_later(void)
 {
     struct ofp_completion row;
 
-    hear();
+    read_event();
     assert_int_equal(ofp_cq_read(node.cq, &row, 1), 0);
     refuse_there();
 }
@@ -256,10 +259,10 @@ static void test_a_refusal_decides_before_an_event_of_the_queue_pair(void **stat
 static void test_what_was_done_there_has_not_failed(void **state)
 {
     (void)state;
-    post(OFP_WRITE);
+    post_kind(OFP_WRITE);
     leave_there();
-    hear();
-    complete(0, IBV_WC_SUCCESS);
+    read_event();
+    complete_work(0, IBV_WC_SUCCESS);
     expect_end(0);
 }
 
@@ -268,7 +271,7 @@ static void test_a_peer_that_never_answers_is_lost_all_the_same(void **state)
     uint64_t began = ofpi_now();
 
     (void)state;
-    post(OFP_WRITE);
+    post_kind(OFP_WRITE);
     leave_there();
     expect_end(ESHUTDOWN);
     assert_true(ofpi_now() - began >= VERBS_ANSWER_NS);
@@ -283,7 +286,7 @@ static void test_nothing_is_waited_for_where_nothing_is_under_way(void **state)
     (void)state;
     assert_int_equal(ofp_post(node.endpoint, &op, 1), 1);
     leave_there();
-    hear();
+    read_event();
     assert_int_equal(ofp_connection_status(node.endpoint, said, &length, text, sizeof(text)), -ESHUTDOWN);
     expect_end(ESHUTDOWN);
 }
@@ -298,9 +301,72 @@ static void test_a_queue_that_never_empties(void **state)
     assert_int_equal(ofp_post(node.endpoint, &op, 1), 1);
     data_for_ever = true;
     leave_there();
-    hear();
+    read_event();
     assert_true(polled >= cq_size);
     assert_int_equal(ofp_connection_status(node.endpoint, said, &length, text, sizeof(text)), -ESHUTDOWN);
+}
+
+/* Two that are inline, one from a slot, and one of two work requests: all complete, and all of one work request that is no operation. */
+static void post_completed(void)
+{
+    static char bytes[4096];
+    struct ofp_remote_segment pieces[2] = {{0, 2048, 5}, {4096, 2048, 5}};
+    struct ofp_operation op = tagged(OFP_SEND, 0, 0, bytes, 8, 0);
+    struct ofp_completion row;
+
+    for (int i = 0; i < 4; i++) {
+        if (i == 2)
+            op.length = sizeof(bytes);
+        if (i == 3) {
+            op.op = OFP_WRITE;
+            op.remote_segments = (uint64_t)(uintptr_t)pieces;
+            op.remote_segment_count = 2;
+        }
+        assert_int_equal(ofp_post(node.endpoint, &op, 1), 1);
+        assert_int_equal(ofp_cq_read(node.cq, &row, 1), 1);
+        assert_int_equal(row.error, 0);
+    }
+    assert_int_equal(sent, 5);
+}
+
+static void expect_unsent(uint64_t count)
+{
+    struct ofp_unsent unsent;
+
+    assert_int_equal(ofp_endpoint_drain(node.endpoint), count != 0);
+    assert_int_equal(ofp_endpoint_retire(node.endpoint, 0), 0);
+    assert_int_equal(ofp_endpoint_unsent(node.endpoint, &unsent), 0);
+    assert_int_equal(unsent.count, count);
+    assert_int_equal(unsent.peers, count != 0);
+    ofp_endpoint_free(node.endpoint);
+    node.endpoint = NULL;
+}
+
+static void test_what_no_device_has_acknowledged_is_told(void **state)
+{
+    (void)state;
+    post_completed();
+    expect_unsent(4);
+}
+
+static void test_what_is_acknowledged_is_not_told(void **state)
+{
+    (void)state;
+    post_completed();
+    complete_work(1, IBV_WC_SUCCESS);
+    ofp_domain_progress(node.domain);
+    expect_unsent(2);
+}
+
+static void test_after_the_farewell_nothing_is_told(void **state)
+{
+    (void)state;
+    post_completed();
+    assert_int_equal(ofp_endpoint_drain(node.endpoint), 1);
+    assert_int_equal(sent, 6);
+    complete_work(5, IBV_WC_SUCCESS);
+    ofp_domain_progress(node.domain);
+    expect_unsent(0);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, node_open, node_close)
@@ -315,6 +381,9 @@ int main(void)
         TEST(test_a_peer_that_never_answers_is_lost_all_the_same),
         TEST(test_nothing_is_waited_for_where_nothing_is_under_way),
         TEST(test_a_queue_that_never_empties),
+        TEST(test_what_no_device_has_acknowledged_is_told),
+        TEST(test_what_is_acknowledged_is_not_told),
+        TEST(test_after_the_farewell_nothing_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

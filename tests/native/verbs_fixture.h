@@ -290,13 +290,13 @@ static int connect_there(struct rdma_cm_id *id, struct rdma_conn_param *param)
     return 0;
 }
 
-static int establish(struct rdma_cm_id *id)
+static int establish_id(struct rdma_cm_id *id)
 {
     (void)id;
     return 0;
 }
 
-static int disconnect(struct rdma_cm_id *id)
+static int disconnect_id(struct rdma_cm_id *id)
 {
     (void)id;
     return 0;
@@ -354,8 +354,8 @@ bool verbs_library_load(char *text, size_t text_size)
                                        .resolve_addr = resolve_addr,
                                        .resolve_route = resolve_route,
                                        .connect = connect_there,
-                                       .establish = establish,
-                                       .disconnect = disconnect,
+                                       .establish = establish_id,
+                                       .disconnect = disconnect_id,
                                        .init_qp_attr = init_qp_attr,
                                        .modify_qp = modify_qp};
     return true;

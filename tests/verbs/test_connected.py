@@ -103,6 +103,22 @@ def test_a_refused_access_is_named(pair: tuple[ofipy.Endpoint, ofipy.Endpoint]) 
         waiting.wait(timeout=TIMEOUT)
 
 
+def test_messages_that_met_no_receive_are_told_at_close(pair: tuple[ofipy.Endpoint, ofipy.Endpoint]) -> None:
+    """They are done for their sender, and still at its device, which tries again."""
+    client, server = pair
+    address = str(client.peer_address)
+    receive = server.recv()
+    # The device has told of its end, and so it is not counted.
+    client.send(b"received", complete="delivery").wait(timeout=TIMEOUT)
+    assert receive.wait(timeout=TIMEOUT).length == 8
+    for size in 8, 8, 4000:
+        client.send(bytes(size)).wait(timeout=TIMEOUT)
+    with pytest.raises(ofipy.NotSent) as caught:
+        client.close(linger=1)
+    assert caught.value.count == 3
+    assert caught.value.peers == (address,)
+
+
 def test_data_with_messages_and_writes(pair: tuple[ofipy.Endpoint, ofipy.Endpoint]) -> None:
     client, server = pair
     receive = server.recv_into(bytearray(10))

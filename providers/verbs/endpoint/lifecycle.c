@@ -139,6 +139,11 @@ int verbs_endpoint_drain(struct ofp_endpoint *base)
     return !endpoint->peer || !endpoint->established || verbs_sends_are_over(endpoint) ? 0 : -EAGAIN;
 }
 
+uint64_t verbs_peer_unsent(const struct ofp_peer *peer)
+{
+    return verbs_sends_unsent(verbs_endpoint_of(peer->endpoint));
+}
+
 void verbs_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
 {
     struct verbs_endpoint *endpoint = verbs_endpoint_of(base);

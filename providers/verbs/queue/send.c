@@ -185,6 +185,7 @@ static void post_slot(struct verbs_endpoint *endpoint, const struct ofp_transfer
     uint32_t count = transfer->remote_count > 1 ? transfer->remote_count : 1;
     uint64_t position = 0;
 
+    work->others = count - 1;
     if (!is_read(transfer))
         verbs_gather(work->slot->memory, transfer->iov, transfer->iov_count, transfer->length);
     for (uint32_t i = 0; i < count; i++) {
@@ -253,8 +254,10 @@ static void post_piece(struct verbs_endpoint *endpoint, struct verbs_work *work)
     taken = take_memory(request, work, most < limits->message_size ? most : limits->message_size, limits->segments);
     work->remote_offset += taken;
     work->posted += taken;
-    if (work->posted < transfer->length)
+    if (work->posted < transfer->length) {
         withhold_data(request);
+        work->others++;
+    }
     commit(&endpoint->pair, request, work->posted == transfer->length ? work : NULL, true);
 }
 
@@ -458,6 +461,27 @@ bool verbs_sends_are_awaited(const struct verbs_endpoint *endpoint)
             return true;
     }
     return pair->long_work;
+}
+
+/* Backwards: of the work requests that have no work of their own, those before a work's last one may be its. */
+uint64_t verbs_sends_unsent(const struct verbs_endpoint *endpoint)
+{
+    const struct verbs_pair *pair = &endpoint->pair;
+    uint64_t count = 0, others = pair->long_work ? pair->long_work->others : 0;
+
+    for (uint64_t number = pair->farewell ? pair->farewell - 1 : pair->head; number > pair->tail; number--) {
+        const struct verbs_work *work = pair->works[(number - 1) & pair->works_mask];
+
+        if (work) {
+            others = work->others;
+            count += !work->pending;
+        } else if (others) {
+            others--;
+        } else {
+            count++;
+        }
+    }
+    return count;
 }
 
 void verbs_sends_drop(struct verbs_endpoint *endpoint)
