@@ -52,7 +52,7 @@ static void clear(struct bridge_block *block)
     bridge_block_let_go(block);
     block->pending = NULL;
     block->peer = NULL;
-    block->is_send = false;
+    block->is_send = block->is_completed = false;
     block->sources = BRIDGE_NO_RECEIVE;
 }
 

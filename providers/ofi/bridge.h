@@ -89,6 +89,7 @@ struct bridge_block {
     bool scattered;                               /* what comes into `copy` goes on to the user's memory */
     char spare;                                   /* what a receive without memory is posted with */
     bool is_send;                                 /* counts in `sends` of the endpoint */
+    bool is_completed;                            /* and in `completed` of the peer */
     bool tagged;                                  /* a receive: */
     uint8_t sources;                              /* enum bridge_sources */
     uint32_t registered;                          /* entries of `regions` */
@@ -136,11 +137,12 @@ struct bridge_endpoint {
 };
 
 struct bridge_peer {
-    uint64_t address; /* libfabric's number for it */
-    bool known;       /* `address` is that; not after the core has lost it, until it connects again */
-    uint64_t sends;   /* operations to it at libfabric */
-    bool reached;     /* something went through: short messages need no completion of their own */
-    bool heard;       /* it knows this endpoint: it has sent something */
+    uint64_t address;   /* libfabric's number for it */
+    bool known;         /* `address` is that; not after the core has lost it, until it connects again */
+    uint64_t sends;     /* operations to it at libfabric */
+    uint64_t completed; /* of them, those that their owners take for done */
+    bool reached;       /* something went through: short messages need no completion of their own */
+    bool heard;         /* it knows this endpoint: it has sent something */
 };
 
 static inline struct bridge_domain *bridge_domain_of(const struct ofp_domain *domain) { return domain->private; }

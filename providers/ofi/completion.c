@@ -34,7 +34,7 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
 {
     struct ofp_peer *peer = block->peer;
     struct ofp_pending *pending = peer && block->pending ? ofp_pending_find(peer, block->id) : block->pending;
-    bool is_send = block->is_send;
+    bool is_send = block->is_send, is_completed = block->is_completed;
 
     if (pending && block->scattered && !(is_send && error))
         /* What was received in one piece goes to the pieces that the user gave. */
@@ -49,6 +49,7 @@ static void finish(struct bridge_endpoint *self, struct bridge_block *block, str
     if (is_send) {
         self->sends--;
         bridge_peer_of(peer)->sends--;
+        bridge_peer_of(peer)->completed -= is_completed;
         bridge_peer_of(peer)->reached = !error;
         bridge_peer_of(peer)->heard = bridge_peer_of(peer)->heard && !error;
     }

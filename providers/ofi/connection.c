@@ -302,6 +302,8 @@ static int drain(struct ofp_endpoint *endpoint)
     return msg->up && msg->base.sends ? -EAGAIN : 0;
 }
 
+static uint64_t count_unsent(const struct ofp_peer *peer) { return bridge_peer_of(peer)->completed; }
+
 static void close_endpoint(struct ofp_endpoint *endpoint, uint64_t deadline)
 {
     struct bridge_msg *msg = bridge_msg_of(endpoint);
@@ -405,6 +407,7 @@ const struct ofp_endpoint_ops bridge_msg_ops = {
     .peer_size = sizeof(struct bridge_peer),
     .open = open_endpoint,
     .drain = drain,
+    .unsent = count_unsent,
     .close = close_endpoint,
     .name = name,
     .connect = connect_to,

@@ -298,8 +298,11 @@ static int post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const stru
     }
     note(self, block, peer, transfer->op);
     /* Its memory is the user's again; only the end of the connection waits for it. */
-    if (self->connects && block->is_send && !is_remote(transfer->op->op) && injects(self, peer, transfer))
+    if (self->connects && block->is_send && !is_remote(transfer->op->op) && injects(self, peer, transfer)) {
+        block->is_completed = true;
+        bridge_peer_of(peer)->completed++;
         return OFP_POST_DONE;
+    }
     /* Out of memory: it cannot be taken back any more, but its completion will find nobody. */
     result = retain(endpoint, block, transfer);
     return result ? result : OFP_POST_PENDING;

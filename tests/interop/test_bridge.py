@@ -40,3 +40,27 @@ def test_ofi_rxm_has_atomics() -> None:
     caps = offered("ofi:tcp;ofi_rxm").caps
     assert ofipy.Cap.ATOMIC in caps
     assert ofipy.Cap.DIRECTED_RECV in caps
+
+
+def test_messages_that_no_socket_took_are_told_at_close() -> None:
+    """libfabric takes short ones of a connection for done as soon as they are posted."""
+    offered("ofi:tcp")
+    info, count = ofipy.getinfo(provider="ofi:tcp", ep_type="msg")[0], 100_000
+    here, there = (ofipy.Fabric(info).domain(progress="auto") for _ in range(2))
+    try:
+        listener = here.passive_endpoint()
+        listener.listen()
+        client = there.endpoint().enable()
+        connection = client.connect(listener.address)
+        server = listener.wait(timeout=TIMEOUT).accept()
+        connection.wait(timeout=TIMEOUT)
+        address = str(client.peer_address)
+        ofipy.wait_all([client.send(bytes(64)) for _ in range(count)], timeout=TIMEOUT)
+        with pytest.raises(ofipy.NotSent) as caught:
+            client.close(linger=0.5)
+        assert 0 < caught.value.count <= count
+        assert caught.value.peers == (address,)
+        assert not server.closed
+    finally:
+        for domain in here, there:
+            domain.fabric.close(linger=0)
