@@ -10,6 +10,7 @@
 #include "device/place.h"
 #include "endpoint/msg.h"
 #include "queue/complete.h"
+#include "queue/owed.h"
 #include "queue/pair.h"
 #include "queue/receive.h"
 #include "queue/send.h"

@@ -9,6 +9,7 @@
 #include "connection/channel.h"
 #include "connection/reaper.h"
 #include "queue/complete.h"
+#include "queue/owed.h"
 #include "queue/pair.h"
 #include "queue/send.h"
 

@@ -20,10 +20,6 @@ bool verbs_send_continue(struct verbs_endpoint *endpoint);
  * sends, which came, would end with an error.
  */
 bool verbs_sends_are_over(struct verbs_endpoint *endpoint);
-/* Whether an operation that its owner waits for is at the device. */
-bool verbs_sends_are_awaited(const struct verbs_endpoint *endpoint);
-/* How many operations that their owners take for done the device has not sent, or has no acknowledgement for. */
-uint64_t verbs_sends_unsent(const struct verbs_endpoint *endpoint);
 /* The queue is gone: forget what was in it. */
 void verbs_sends_drop(struct verbs_endpoint *endpoint);
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the send queue holds that the device has not acknowledged. */
+#ifndef VERBS_OWED_H
+#define VERBS_OWED_H
+
+#include "objects.h"
+
+/* Whether an operation that its owner waits for is at the device. */
+bool verbs_sends_are_awaited(const struct verbs_endpoint *endpoint);
+/* How many operations that their owners take for done the device has not sent, or has no acknowledgement for. */
+uint64_t verbs_sends_unsent(const struct verbs_endpoint *endpoint);
+
+#endif
