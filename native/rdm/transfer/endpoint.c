@@ -76,13 +76,13 @@ static int check(const struct ofpi_rdm_attr *attr, char *text, size_t text_size)
         snprintf(text, text_size, "the channel is not reliable, ordered and connected; a session has to stand upon it");
         return -EOPNOTSUPP;
     }
-    if (limits->packet_size >= OFPI_RDM_PACKET_MIN && limits->receive_size >= OFPI_CREDIT_PATH_LEAST &&
+    if (limits->packet_size >= OFPI_RDM_PACKET_MIN && limits->receive_size >= OFPI_CREDIT_POOL_LEAST &&
         limits->send_size && limits->path_window && limits->move_size)
         return 0;
     snprintf(text, text_size,
              "the device has too little room: packets of %u bytes (at least %u are needed), %u of them to receive "
              "(%u), %u to send, %u for a peer",
-             limits->packet_size, OFPI_RDM_PACKET_MIN, limits->receive_size, OFPI_CREDIT_PATH_LEAST, limits->send_size,
+             limits->packet_size, OFPI_RDM_PACKET_MIN, limits->receive_size, OFPI_CREDIT_POOL_LEAST, limits->send_size,
              limits->path_window);
     return -EINVAL;
 }

@@ -28,7 +28,7 @@ static const struct ofp_param params[] = {
     {"RDMFAKE_PACKET_SIZE", OFP_PARAM_SIZE, "8k", "Packets of the rdmfake provider, bytes", OFPI_RDM_PACKET_MIN,
      1 << 20},
     {"RDMFAKE_RECEIVE_SIZE", OFP_PARAM_SIZE, "1536", "Receive buffers of an endpoint of the rdmfake provider",
-     OFPI_CREDIT_PATH_LEAST, 1 << 20},
+     OFPI_CREDIT_POOL_LEAST, 1 << 20},
     {"RDMFAKE_NO_REGIONS", OFP_PARAM_BOOL, "0", "Whether the rdmfake provider refuses to register memory for peers", 0,
      0},
     {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0},
