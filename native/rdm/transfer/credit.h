@@ -17,8 +17,7 @@ enum ofpi_credit_class { OFPI_CREDIT_REQUEST, OFPI_CREDIT_ANSWER, OFPI_CREDIT_CL
 #define OFPI_CREDIT_MOST 1024 /* of each class */
 #define OFPI_CREDIT_SPARE 4   /* buffers that a path has for packets which only give credits back */
 #define OFPI_CREDIT_PATH_LEAST (OFPI_CREDIT_CLASSES * OFPI_CREDIT_LEAST + OFPI_CREDIT_SPARE)
-#define OFPI_CREDIT_POOL_LEAST                                                                                         \
-    (2 * OFPI_CREDIT_PATH_LEAST) /* an endpoint that is its own peer has both ends of a path */
+#define OFPI_CREDIT_POOL_LEAST (2 * OFPI_CREDIT_PATH_LEAST) /* a path to oneself has two ends here */
 
 /* The buffers of an endpoint, and how many of them are promised. */
 struct ofpi_credit_pool {
