@@ -208,15 +208,15 @@ class Session:
 
     def endpoint_options(self) -> dict[str, Any]:
         """What an endpoint is made with."""
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = {"counters": {}}
         if self.options.delivery:
             values["complete"] = "delivery"
         if self.options.completion == "counter" or self.program.counters:
             self.tx_counter, self.rx_counter = self.domain.counter(), self.domain.counter()
-            values["counters"] = {"send": self.tx_counter, "recv": self.rx_counter}
+            values["counters"] |= {"send": self.tx_counter, "recv": self.rx_counter}
         if self.program.remote_events:
             self.access_counter, self.write_counter = self.domain.counter(), self.domain.counter()
-            values["counters"] = {"remote_write": self.access_counter, "write": self.write_counter}
+            values["counters"] |= {"remote_write": self.access_counter, "write": self.write_counter}
         return values
 
     def connect(self, data: bytes = b"", **more: Any) -> ofipy.Endpoint:

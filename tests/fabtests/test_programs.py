@@ -31,6 +31,8 @@ from fabtests.suite.pair import run_entry
         ("av_xfer", "shm"),
         ("multinode -n 3", "shm"),
         ("rdm_deferred_wq", "tcp"),
+        ("rdm_rma_event -t counter", "shm"),
+        ("rdm_rma_trigger -t counter", "tcp"),
     ],
 )
 def test_it_passes(entry: str, provider: str) -> None:
