@@ -4,16 +4,13 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fabtests.base.options import AGREED_OPTIONS, Options
 from fabtests.base.program import Failed
 from fabtests.base.sizes import Sizes
 
-if TYPE_CHECKING:
-    from fabtests.base.options import Options
-
 __all__ = [
-    "COMMON_OPTIONS",
     "MARK",
     "Described",
     "adopt",
@@ -25,18 +22,6 @@ __all__ = [
 
 MARK = b"\0ofipy fabtests:"
 """What described options begin with. No C program sends that."""
-
-COMMON_OPTIONS = {
-    "-S": "sizes",
-    "-I": "iterations",
-    "-w": "warmup",
-    "-W": "window",
-    "-C": "connections",
-    "-v": "verify",
-    "-r": "late_receives",
-    "-o": "operation",
-}
-"""Letters, and the names of their values: fields of :class:`Options`, but for that of ``-o``, which programs add."""
 
 _LONGEST = 900
 """Bytes of described options; they go behind a name in a block of 1024."""
@@ -54,14 +39,14 @@ class Described:
     """Letters that its command line has."""
 
 
-def _value(options: "Options", letter: str) -> Any:
-    name = COMMON_OPTIONS[letter]
+def _value(options: Options, letter: str) -> Any:
+    name = AGREED_OPTIONS[letter]
     return options.extra.get(name) if letter == "-o" else getattr(options, name)
 
 
-def describe(options: "Options") -> bytes:
+def describe(options: Options) -> bytes:
     """The options as they travel; nothing where a list of sizes is too long for that."""
-    values = {letter: _value(options, letter) for letter in COMMON_OPTIONS}
+    values = {letter: _value(options, letter) for letter in AGREED_OPTIONS}
     values["-S"] = options.sizes.written
     said = {"values": values, "given": sorted(options.given)}
     text = MARK + json.dumps(said, separators=(",", ":")).encode()
@@ -87,8 +72,8 @@ def read_options(said: bytes, *, default: int | None) -> Described | None:
         return None
     try:
         found = json.loads(said[len(MARK) :].partition(b"\0")[0])
-        values = {letter: _read_value(letter, found["values"][letter], default) for letter in COMMON_OPTIONS}
-        return Described(values, frozenset(found["given"]) & COMMON_OPTIONS.keys())
+        values = {letter: _read_value(letter, found["values"][letter], default) for letter in AGREED_OPTIONS}
+        return Described(values, frozenset(found["given"]) & AGREED_OPTIONS.keys())
     except (ValueError, LookupError, TypeError, RecursionError):
         raise Failed(
             "the other side sends options that cannot be read; run the same version of ofipy on both"
@@ -108,16 +93,16 @@ def _read_value(letter: str, value: Any, default: int | None) -> Any:
     return Sizes.parse(value, default=default) if letter == "-S" else value
 
 
-def adopt(options: "Options", theirs: Described) -> None:
+def adopt(options: Options, theirs: Described) -> None:
     """Take over the other side's values of all options that were not given here."""
-    for letter in COMMON_OPTIONS.keys() - options.given:
+    for letter in AGREED_OPTIONS.keys() - options.given:
         if letter != "-o":
-            setattr(options, COMMON_OPTIONS[letter], theirs.values[letter])
+            setattr(options, AGREED_OPTIONS[letter], theirs.values[letter])
         elif "operation" in options.extra:
             options.extra["operation"] = theirs.values[letter]
 
 
-def differences(options: "Options", theirs: Described, among: Iterable[str] = tuple(COMMON_OPTIONS)) -> str:
+def differences(options: Options, theirs: Described, among: Iterable[str] = tuple(AGREED_OPTIONS)) -> str:
     """Those of the options that differ, as a sentence has them; empty: none."""
     return ", ".join(
         f"{letter} ({_shown(_value(options, letter))} here, {_shown(theirs.values[letter])} there)"

@@ -1,26 +1,55 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How two sides exchange names, and options where both are ours: in band, or over the TCP connection beside."""
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 import ofipy
 from fabtests.base.agreement import Described, adopt, describe, differences, read_options, refuse
-from fabtests.base.out_of_band import behind_name, pack_name, unpack_name
+from fabtests.base.options import Options
+from fabtests.base.out_of_band import OutOfBand, behind_name, pack_name, unpack_name
 from fabtests.base.pattern import pattern
-from fabtests.base.program import Failed
+from fabtests.base.program import Failed, Program
 
-if TYPE_CHECKING:
-    from fabtests.base.session import Session
-
-__all__ = ["described", "exchange", "read_difference", "swap_names"]
+__all__ = ["Meeter", "described", "exchange", "read_difference", "swap_names"]
 
 Bytes = npt.NDArray[np.uint8]
 
 
-def exchange(session: "Session", endpoint: ofipy.Endpoint) -> ofipy.Peer:
+class Meeter(Protocol):
+    """What a session offers for this."""
+
+    client: bool
+    options: Options
+    program: Program
+    oob: OutOfBand | None
+    peer: ofipy.Peer
+
+    @property
+    def out_of_band_address(self) -> bool:
+        """Whether names go over the TCP connection."""
+        ...
+
+    def server_address(self) -> str:
+        """Where the server is."""
+        ...
+
+    def post(self) -> None:
+        """Post a receive."""
+        ...
+
+    def take(self) -> Bytes:
+        """Wait for the receive that was posted first; what came."""
+        ...
+
+    def send(self, message: Any, *, complete: str | None = None) -> None:
+        """Send, and wait until the buffer may be used again."""
+        ...
+
+
+def exchange(session: Meeter, endpoint: ofipy.Endpoint) -> ofipy.Peer:
     """Exchange names of an endpoint with the other side's, and options."""
     if session.out_of_band_address:
         return endpoint.insert(swap_names(session, endpoint))
@@ -43,7 +72,7 @@ def exchange(session: "Session", endpoint: ofipy.Endpoint) -> ofipy.Peer:
     return peer
 
 
-def swap_names(session: "Session", endpoint: ofipy.Endpoint) -> bytes:
+def swap_names(session: Meeter, endpoint: ofipy.Endpoint) -> bytes:
     """Exchange names of an endpoint with the other side's over the TCP connection, and options."""
     assert session.oob is not None
     block = session.oob.swap(pack_name(endpoint, describe(session.options)))
@@ -53,18 +82,18 @@ def swap_names(session: "Session", endpoint: ofipy.Endpoint) -> bytes:
     return unpack_name(endpoint, block)
 
 
-def described(session: "Session") -> Bytes:
+def described(session: Meeter) -> Bytes:
     """The options as a message has them."""
     return np.frombuffer(describe(session.options), np.uint8)
 
 
-def read_difference(session: "Session", message: Bytes) -> Failed | None:
+def read_difference(session: Meeter, message: Bytes) -> Failed | None:
     """The end of this side, if a message has options that differ."""
     theirs = _read(session, message.tobytes())
     return None if theirs is None else refuse(differences(session.options, theirs))
 
 
-def _introduction(session: "Session", endpoint: ofipy.Endpoint) -> Bytes:
+def _introduction(session: Meeter, endpoint: ofipy.Endpoint) -> Bytes:
     """A client's first message: its name and options, or its name alone where messages are short."""
     block = pack_name(endpoint, describe(session.options))
     if len(block) > endpoint.info.max_msg_size:
@@ -72,7 +101,7 @@ def _introduction(session: "Session", endpoint: ofipy.Endpoint) -> Bytes:
     return np.frombuffer(block, np.uint8)
 
 
-def _agree(session: "Session", block: bytes) -> Failed | None:
+def _agree(session: Meeter, block: bytes) -> Failed | None:
     """Server: take the client's options where they were not given here. The end of this side, if some differ then."""
     theirs = _read(session, behind_name(block))
     if theirs is None:
@@ -83,5 +112,5 @@ def _agree(session: "Session", block: bytes) -> Failed | None:
     return refuse(differences(session.options, theirs))
 
 
-def _read(session: "Session", said: bytes) -> Described | None:
+def _read(session: Meeter, said: bytes) -> Described | None:
     return read_options(said, default=session.program.size)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 from click.core import ParameterSource
 
-from fabtests.base.agreement import COMMON_OPTIONS
 from fabtests.base.out_of_band import OOB_PORT
 from fabtests.base.program import NotRun
 from fabtests.base.sizes import Sizes
@@ -23,7 +22,20 @@ if TYPE_CHECKING:
 else:
     Number = click.ParamType  # not generic in the oldest click that pyproject.toml allows
 
-__all__ = ["COMMON", "Number", "Options", "attach_values", "make_options"]
+__all__ = ["AGREED_OPTIONS", "COMMON", "Number", "Options", "attach_values", "make_options"]
+
+
+AGREED_OPTIONS = {
+    "-S": "sizes",
+    "-I": "iterations",
+    "-w": "warmup",
+    "-W": "window",
+    "-C": "connections",
+    "-v": "verify",
+    "-r": "late_receives",
+    "-o": "operation",
+}
+"""Options that both sides must have alike, by letter: the field of :class:`Options`; programs themselves add ``-o``."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -242,6 +254,6 @@ def _given() -> frozenset[str]:
     context = click.get_current_context(silent=True)
     return frozenset(
         letter
-        for letter, name in COMMON_OPTIONS.items()
+        for letter, name in AGREED_OPTIONS.items()
         if context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     )
