@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What all suites share: processes of tests use the installed package, and nothing interrupts a report."""
 
+import ast
 import gc
 import os
 import random
 import signal
+import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +20,23 @@ os.environ["PYTHONSAFEPATH"] = "1"
 # Hypothesis would judge each example, and how fast they are drawn, by the clock of a machine that may be busy.
 settings.register_profile("ofipy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ofipy")
+
+# Hypothesis parses the source of tests. Before 3.12.2 and 3.11.8 that fails when the collector ends an asyncio task
+# meanwhile, as the reports of tests do: see pytest_runtest_makereport.
+if sys.version_info < (3, 12, 2):
+    _parse = ast.parse
+
+    def parse_without_collector(*arguments: Any, **named: Any) -> Any:
+        """Parse, while the collector is off."""
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return _parse(*arguments, **named)
+        finally:
+            if enabled:
+                gc.enable()
+
+    ast.parse = parse_without_collector
 
 # A shell starts what runs in the background with SIGINT ignored, and many tests interrupt themselves.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
