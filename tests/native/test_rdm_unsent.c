@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is completed here and has not reached the peer's device when an endpoint closes, and time is over: it is told. The channel
- * keeps packets back meanwhile.
+ * Messages that are completed here, and have not reached the peer's device when the time of a close is over, are told.
+ * The channel keeps packets back meanwhile.
  */
 #include "rdm_fixture.h"
 
@@ -100,7 +100,7 @@ static void test_data_of_a_write(void **state)
     close_sides();
 }
 
-/* What only answers, or gives credit back, is nobody's operation. */
+/* Packets that only answer, or give credit back, carry no operation of a program. */
 static void test_other_packets_are_not_counted(void **state)
 {
     struct ofp_unsent unsent;

@@ -182,7 +182,7 @@ static int destroy_qp(struct ibv_qp *qp)
 
 /* -------------------------------------------------------------------------------------------------- connection manager */
 
-/* What it has to tell, until it is asked or the id goes; one at a time. */
+/* The one event of the played connection manager, until it is read or its id is destroyed. */
 static struct rdma_cm_event cm_event;
 static pthread_mutex_t cm_lock = PTHREAD_MUTEX_INITIALIZER; /* ids go in a thread of the provider's */
 static struct rdma_event_channel *cm_channel;               /* the one that was made last */

@@ -33,7 +33,7 @@ static const uint8_t classes[OFPI_RDM_KINDS] = {
 
 bool ofpi_rdm_is_request(enum ofpi_rdm_kind kind) { return classes[kind] == OFPI_CREDIT_REQUEST; }
 
-/* What it tells of is done here already: a message that was copied, or the data of a write. */
+/* The owner of its operation takes that for done already: a message that was copied, or the data of a write. */
 static bool carries_completed(uint8_t kind) { return kind == OFPI_RDM_EAGER || kind == OFPI_RDM_NOTICE; }
 
 /* ------------------------------------------------------------------------------------------------ beginning and end */

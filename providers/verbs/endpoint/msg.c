@@ -176,7 +176,7 @@ static void ended_there(struct verbs_endpoint *endpoint)
 {
     if (endpoint->left)
         return;
-    /* What was sent before has come before. */
+    /* Messages that the other side sent before it left have arrived before this event. */
     verbs_poll_all(endpoint);
     if (!endpoint->peer || !endpoint->established || !verbs_sends_are_awaited(endpoint)) {
         lose_who_left(endpoint);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the send queue holds that the device has not acknowledged. */
+/* The part of the send queue for which the device has reported no end. */
 #ifndef VERBS_OWED_H
 #define VERBS_OWED_H
 
