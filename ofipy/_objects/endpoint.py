@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Endpoint", "EndpointAlias"]
 
 
+@messaging.begin_in_c
 class Endpoint(Child[P]):
     """Sends and receives messages. Made by :func:`ofipy.open`, or :meth:`Domain.endpoint` and :meth:`enable`.
 

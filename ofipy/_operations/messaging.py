@@ -5,15 +5,15 @@ Every buffer stays alive and exported until its operation has finished, by the l
 send waits for room, for `room_timeout` seconds at most; where an event loop runs in this thread the call returns, and
 the operation itself waits in the core. Any thread may call, unless the domain is bound to one.
 
-The first lines of ``tsend`` and ``trecv_into`` are the fast way: one call into C, which knows the buffers that most
-programs use. Whatever does not fit there, a list of buffers, a strided array, a wrong argument, takes the
-general way, which also says what is wrong.
+The fast way is one call into C, which knows the buffers and arguments that most programs use: the first lines of
+``trecv_into``, and for sends the methods that :func:`begin_in_c` makes. Whatever does not fit there, a list of
+buffers, a strided array, a wrong argument, takes the general way, which also says what is wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ofipy._base.binding import lib
 from ofipy._base.errors import NoMessage
@@ -28,12 +28,15 @@ from ofipy._completion.request import (
 from ofipy._discovery.av import PEER_ANY, own_peer
 from ofipy._memory.buffers import LocalMemory, local_memory, make_record
 from ofipy._operations.initiator import Initiator, addressee, prepare, start
-from ofipy._requests import MESSAGE, PLAIN
+from ofipy._requests import MESSAGE, PLAIN, sender
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ofipy._memory.accepted import Memory
 
 __all__ = [
+    "begin_in_c",
     "messages",
     "prepare_recv",
     "prepare_send",
@@ -47,6 +50,8 @@ __all__ = [
     "trecv_into",
     "tsend",
 ]
+
+_I = TypeVar("_I")
 
 _HOLD = int(Flag.HOLD | Flag.CLAIM)
 _DRAINED_AT_ONCE = 64
@@ -117,10 +122,6 @@ def tsend(
         room_timeout = room_timeout_from(timeout)
     if data is not None:
         remote_data = remote_data_from(data)
-    if remote_data is None and complete is None and flags is None and room_timeout is None:
-        request: Request | None = self._poster.tsend(self, buffer, peer, tag)
-        if request is not None:
-            return request
     return _start(self, _TSEND, buffer, peer, tag, 0, remote_data, complete, flags, room_timeout)
 
 
@@ -142,6 +143,27 @@ def send(
     if data is not None:
         remote_data = remote_data_from(data)
     return _start(self, _SEND, buffer, peer, 0, 0, remote_data, complete, flags, room_timeout)
+
+
+def begin_in_c(kind: type[_I]) -> type[_I]:
+    """Let the methods ``tsend`` and ``send`` of a class begin in C, which goes on to the functions above where it must.
+
+    Their signatures and their documentation are those of the functions.
+    """
+    for op, function in ((_TSEND, tsend), (_SEND, send)):
+        text = f"{function.__name__}({_parameters(function)})\n--\n\n{function.__doc__ or ''}"
+        setattr(kind, function.__name__, sender(kind, op, function, text))
+    return kind
+
+
+def _parameters(function: Callable[..., Any]) -> str:
+    """The parameters of a method as C's documentation has them, without annotations; `inspect` takes long to import."""
+    code, named = function.__code__, function.__kwdefaults__ or {}
+    taken = ["$self", *code.co_varnames[1 : code.co_argcount]]
+    defaults = function.__defaults__ or ()
+    for place, value in enumerate(defaults, len(taken) - len(defaults)):
+        taken[place] += f"={value!r}"
+    return ", ".join((*taken, "*", *(f"{name}={value!r}" for name, value in named.items())))
 
 
 # receiving

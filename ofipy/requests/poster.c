@@ -184,7 +184,12 @@ PyObject *poster_plain(PyObject *result)
     return result;
 }
 
-static PyObject *post_plain(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op)
+bool poster_plain_arguments(struct poster *poster, PyObject *peer, PyObject *tag, struct ofp_operation *op)
+{
+    return (peer == Py_None || poster_peer(poster, peer, &op->peer)) && (!tag || to_uint64(tag, &op->tag));
+}
+
+PyObject *poster_post_plain(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op)
 {
     bool receives = op->op == OFP_TRECV || op->op == OFP_RECV;
     struct ofp_segment segment;
@@ -198,28 +203,15 @@ static PyObject *post_plain(struct poster *poster, PyObject *endpoint, PyObject 
     return poster_plain(poster_post(poster, endpoint, hooks.Request, op, -1, PLAIN, &hold));
 }
 
-PyDoc_STRVAR(tsend_doc, "tsend(endpoint, buffer, peer or None, tag) -> Request or None");
-static PyObject *poster_tsend(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
-{
-    struct poster *poster = (struct poster *)self;
-    struct ofp_operation op = {.op = OFP_TSEND, .peer = OFP_PEER_UNKNOWN};
-
-    if (count != 4 || (arguments[2] != Py_None && !poster_peer(poster, arguments[2], &op.peer)) ||
-        !to_uint64(arguments[3], &op.tag))
-        Py_RETURN_NONE;
-    return post_plain(poster, arguments[0], arguments[1], &op);
-}
-
 PyDoc_STRVAR(trecv_doc, "trecv(endpoint, buffer, peer or None, tag) -> Request or None");
 static PyObject *poster_trecv(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     struct poster *poster = (struct poster *)self;
     struct ofp_operation op = {.op = OFP_TRECV, .peer = OFP_PEER_ANY};
 
-    if (count != 4 || (arguments[2] != Py_None && !poster_peer(poster, arguments[2], &op.peer)) ||
-        !to_uint64(arguments[3], &op.tag))
+    if (count != 4 || !poster_plain_arguments(poster, arguments[2], arguments[3], &op))
         Py_RETURN_NONE;
-    return post_plain(poster, arguments[0], arguments[1], &op);
+    return poster_post_plain(poster, arguments[0], arguments[1], &op);
 }
 
 /* ------------------------------------------------------------------------------------------------------ the general way */
@@ -436,7 +428,6 @@ static PyObject *poster_close(PyObject *self, PyObject *heir)
 }
 
 static PyMethodDef poster_methods[] = {
-    {"tsend", (PyCFunction)(void (*)(void))poster_tsend, METH_FASTCALL, tsend_doc},
     {"trecv", (PyCFunction)(void (*)(void))poster_trecv, METH_FASTCALL, trecv_doc},
     {"rma", (PyCFunction)(void (*)(void))poster_rma, METH_FASTCALL, poster_rma_doc},
     {"atomic", (PyCFunction)(void (*)(void))poster_atomic, METH_FASTCALL, poster_atomic_doc},

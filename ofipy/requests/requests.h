@@ -213,6 +213,15 @@ PyObject *poster_plain(PyObject *result);
 /* A number, or a Peer of the poster's vector; whether it was removed since is what the core knows. */
 bool poster_peer(struct poster *poster, PyObject *peer, uint32_t *number);
 
+/* Put peer (None: anyone, or the only one) and tag (NULL: 0) into a record. False: the general way deals with them. */
+bool poster_plain_arguments(struct poster *poster, PyObject *peer, PyObject *tag, struct ofp_operation *op);
+/* Post with this memory. None: the general way is to do it. */
+PyObject *poster_post_plain(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op);
+
+/* send.c */
+extern const char requests_sender_doc[];
+PyObject *requests_sender(PyObject *module, PyObject *arguments);
+
 /* remote.c: methods of a poster. */
 extern const char poster_rma_doc[], poster_atomic_doc[];
 PyObject *poster_rma(PyObject *self, PyObject *const *arguments, Py_ssize_t count);

@@ -16,6 +16,7 @@ import pytest
 import ofipy
 from ofipy import measure
 from ofipy._base.limits import LIMITS, UINT32_MAX, UINT64_MAX
+from tests.unit.public import methods
 
 SIZE = 64  # of the region
 INT32 = (-(2**31), 2**31 - 1)
@@ -193,7 +194,7 @@ def _calls() -> Iterator[tuple[str, Callable[..., Any]]]:
             if inspect.isfunction(value) or name in CONSTRUCTORS:
                 yield prefix + name, value
             if inspect.isclass(value) and not issubclass(value, BaseException | int):
-                for method, function in inspect.getmembers(value, inspect.isfunction):
+                for method, function in methods(value):
                     # What the standard library declares takes what that says.
                     if issubclass(value, selectors.BaseSelector):
                         continue

@@ -23,6 +23,7 @@ import ofipy
 from fabtests.cli import fabtests
 from ofipy._discovery import hooks, providers
 from ofipy.cli.commands import ofipy_command
+from tests.unit.public import function_behind
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -138,7 +139,7 @@ def has(kind: type, name: str) -> bool:
 def kinds_behind(kind: type, name: str) -> tuple[type, ...]:
     """What an attribute, or the result of a method, is an object of; () where that is not ours."""
     member = inspect.getattr_static(kind, name, None)
-    function = member.fget if isinstance(member, property) else member
+    function = member.fget if isinstance(member, property) else function_behind(member)
     if not inspect.isfunction(function):
         return ()
     said = inspect.signature(function).return_annotation
@@ -222,7 +223,8 @@ def callables() -> dict[str, list[set[str]]]:
         thing = getattr(ofipy, name)
         if inspect.isclass(thing):
             add(name, thing)
-            for member, function in inspect.getmembers(thing, inspect.isroutine):
+            for member, value in inspect.getmembers(thing, inspect.isroutine):
+                function = function_behind(value)
                 if not member.startswith("__") and "ofipy" in str(getattr(function, "__module__", "")):
                     add(member, function)
         elif inspect.isfunction(thing):

@@ -10,6 +10,7 @@ import pytest
 
 import ofipy
 from ofipy._objects.keywords import ConnectOptions, EndpointOptions, OpenOptions
+from tests.unit.public import methods
 
 HANDS_ON = [
     (ofipy.open, OpenOptions),
@@ -44,7 +45,7 @@ def test_nothing_else_takes_any_keyword() -> None:
         member
         for thing in classes
         if not issubclass(thing, BaseException)
-        for name, member in inspect.getmembers(thing, inspect.isfunction)
+        for name, member in methods(thing)
         if not name.startswith("_") and "ofipy" in member.__module__
     ]
     functions = [thing for name in ofipy.__all__ if inspect.isfunction(thing := getattr(ofipy, name))]
@@ -89,8 +90,7 @@ def test_signatures_can_be_read() -> None:
     """No number that stands for somebody, and no union of numpy's written out."""
     for name in ofipy.__all__:
         kind = getattr(ofipy, name)
-        for method in vars(kind).values() if isinstance(kind, type) else ():
-            if inspect.isfunction(method):
-                signature = str(inspect.signature(method))
-                assert "42949672" not in signature, method
-                assert "_dtype_like" not in signature, method
+        for _, method in methods(kind) if isinstance(kind, type) else ():
+            signature = str(inspect.signature(method))
+            assert "42949672" not in signature, method
+            assert "_dtype_like" not in signature, method

@@ -13,6 +13,8 @@ import pytest
 
 import ofipy
 from ofipy._base.binding import ffi, lib
+from ofipy._operations import messaging
+from tests.unit.public import methods
 
 
 def test_all_is_complete() -> None:
@@ -42,11 +44,19 @@ def test_public_things_are_documented() -> None:
         thing = getattr(ofipy, name)
         if inspect.isclass(thing):
             assert thing.__doc__, name
-            for member, value in inspect.getmembers(thing):
-                if not member.startswith("_") and inspect.isfunction(value) and "ofipy" in value.__module__:
+            for member, value in methods(thing):
+                if not member.startswith("_") and "ofipy" in value.__module__:
                     assert inspect.getdoc(value), f"{name}.{member}"
         elif inspect.isfunction(thing):
             assert thing.__doc__, name
+
+
+def test_methods_that_begin_in_c_are_among_them() -> None:
+    found = dict(methods(ofipy.EndpointAlias))
+    assert found["tsend"] is messaging.tsend
+    assert found["send"] is messaging.send
+    for name in ("tsend", "send"):
+        assert not inspect.isfunction(getattr(ofipy.Endpoint, name))
 
 
 # RMA and atomics have two sides: what is here, and where it goes.
@@ -76,7 +86,7 @@ def test_two_positional_arguments_at_most() -> None:
         thing = getattr(ofipy, name)
         if not inspect.isclass(thing) or dataclasses.is_dataclass(thing):
             continue
-        for member, value in inspect.getmembers(thing, inspect.isfunction):
+        for member, value in methods(thing):
             if member.startswith("_") or "ofipy" not in value.__module__:
                 continue
             kinds = [each.kind for each in inspect.signature(value).parameters.values()]

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The methods tsend and send, of every class that has a poster as `_poster`. The plain arguments, which are buffer, peer and
+ * tag, go from here to the core; whatever else is passed goes on to the function in Python, which takes everything.
+ *
+ * A receive has no such method: the interpreter may run a signal handler behind a call into C, before the caller has the
+ * request, and a receive that nobody has must not stay posted.
+ */
+#include "requests.h"
+
+struct sender {
+    PyMethodDef method;
+    uint16_t op;
+    PyObject *general, *text; /* the function in Python, and what `method` has as its name and documentation; owned */
+};
+
+static PyObject *tsend(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+static PyObject *send(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL | METH_KEYWORDS, NULL}
+static struct sender senders[] = {
+    {.method = METHOD(tsend), .op = OFP_TSEND},
+    {.method = METHOD(send), .op = OFP_SEND},
+};
+
+static PyObject *name_poster, *name_peer, *name_tag; /* interned, which makes them comparable as pointers; owned */
+
+/* The plain arguments that were passed: false where there are others, and the general way deals with all of them. */
+static bool take_plain(uint16_t op, PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **peer,
+                       PyObject **tag)
+{
+    Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+
+    if (count < 1 || count > 2)
+        return false;
+    *peer = count == 2 ? arguments[1] : Py_None;
+    for (Py_ssize_t i = 0; i < named; i++) {
+        PyObject *name = PyTuple_GetItem(names, i);
+
+        if (name == name_tag && op == OFP_TSEND)
+            *tag = arguments[count + i];
+        else if (name == name_peer && count == 1)
+            *peer = arguments[count + i];
+        else
+            return false;
+    }
+    return true;
+}
+
+/* A request, or None: the general way is to do it; NULL with an exception. */
+static PyObject *send_plain(const struct sender *sender, PyObject *self, PyObject *buffer, PyObject *peer,
+                            PyObject *tag)
+{
+    struct ofp_operation op = {.op = sender->op, .peer = OFP_PEER_UNKNOWN};
+    PyObject *poster = PyObject_GetAttr(self, name_poster), *result;
+
+    if (!poster)
+        return NULL;
+    if (Py_TYPE(poster) == poster_type && poster_plain_arguments((struct poster *)poster, peer, tag, &op)) {
+        result = poster_post_plain((struct poster *)poster, self, buffer, &op);
+    } else {
+        Py_INCREF(Py_None);
+        result = Py_None;
+    }
+    Py_DECREF(poster);
+    return result;
+}
+
+static PyObject *send_generally(const struct sender *sender, PyObject *self, PyObject *const *arguments,
+                                Py_ssize_t count, PyObject *names)
+{
+    Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+    PyObject *positional = PyTuple_New(1 + count), *keywords = PyDict_New(), *result = NULL;
+    bool ready = positional && keywords;
+
+    for (Py_ssize_t i = 0; ready && i <= count; i++) {
+        PyObject *argument = i ? arguments[i - 1] : self;
+
+        Py_INCREF(argument);
+        ready = PyTuple_SetItem(positional, i, argument) == 0;
+    }
+    for (Py_ssize_t i = 0; ready && i < named; i++)
+        ready = PyDict_SetItem(keywords, PyTuple_GetItem(names, i), arguments[count + i]) == 0;
+    if (ready)
+        result = PyObject_Call(sender->general, positional, keywords);
+    Py_XDECREF(positional);
+    Py_XDECREF(keywords);
+    return result;
+}
+
+static PyObject *send_any(const struct sender *sender, PyObject *self, PyObject *const *arguments, Py_ssize_t count,
+                          PyObject *names)
+{
+    PyObject *peer, *tag = NULL, *result;
+
+    if (take_plain(sender->op, arguments, count, names, &peer, &tag)) {
+        result = send_plain(sender, self, arguments[0], peer, tag);
+        if (result != Py_None)
+            return result;
+        Py_DECREF(result);
+    }
+    return send_generally(sender, self, arguments, count, names);
+}
+
+static PyObject *tsend(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    return send_any(&senders[0], self, arguments, count, names);
+}
+
+static PyObject *send(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    return send_any(&senders[1], self, arguments, count, names);
+}
+
+static bool intern_names(void)
+{
+    if (name_tag)
+        return true;
+    return (name_poster = PyUnicode_InternFromString("_poster")) && (name_peer = PyUnicode_InternFromString("peer")) &&
+           (name_tag = PyUnicode_InternFromString("tag"));
+}
+
+const char requests_sender_doc[] =
+    "sender(class, op, function, text) -> method of the class that sends, for an op of TSEND or SEND; `function` takes what is not "
+    "plain, `text` is the method's signature and documentation";
+PyObject *requests_sender(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *type, *function, *text;
+    struct sender *sender = senders;
+    int op;
+
+    if (!PyArg_ParseTuple(arguments, "O!iOU", &PyType_Type, &type, &op, &function, &text) || !intern_names())
+        return NULL;
+    while (sender->op != op)
+        if (++sender == senders + sizeof(senders) / sizeof(*senders))
+            return PyErr_Format(PyExc_ValueError, "no operation that sends: %d", op);
+    replace_object(&sender->general, function);
+    replace_object(&sender->text, text);
+    sender->method.ml_doc = PyUnicode_AsUTF8AndSize(text, NULL);
+    return sender->method.ml_doc ? PyDescr_NewMethod((PyTypeObject *)type, &sender->method) : NULL;
+}
