@@ -23,6 +23,7 @@ from ofipy._base.lifetime import Opening
 from ofipy._discovery.domain import Domain
 from ofipy._memory.owned import OwnedMemory
 from ofipy._memory.remote import region_ways
+from ofipy._requests import memory_freed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -154,6 +155,7 @@ class DomainMemory:
             if address in self._starts:
                 self._starts.remove(address)
             del self._allocations[address]
+            memory_freed()  # what is allocated there next has another number
             if self._domain_closed and not self._starts and not self._unclosed:
                 lib.ofp_domain_retire(self._pointer)
 

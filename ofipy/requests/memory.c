@@ -25,20 +25,29 @@ static bool number_of(PyObject *object, const char *name, uint64_t *number)
     return !PyErr_Occurred();
 }
 
-/*
- * Whether it is memory of domain.empty, as a part of its region. The last answer is remembered: where that memory is another's
- * by now, its region is closed, and the core refuses the number.
- */
+/* How often a domain has freed memory of domain.empty; what lies there next is another region. */
+static uint64_t freed;
+
+const char requests_memory_freed_doc[] = "memory_freed(): forget which memory of domain.empty was used last";
+PyObject *requests_memory_freed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    freed++;
+    Py_RETURN_NONE;
+}
+
+/* Whether it is memory of domain.empty, as a part of its region. The last answer is remembered until some is freed. */
 static bool look_up(struct poster *poster, struct ofp_segment *segment)
 {
-    uint64_t address = segment->offset, number, start;
+    uint64_t address = segment->offset, number, start, freed_then;
     PyObject *found;
     bool known = true;
 
-    if (poster->found_address == address && poster->found_segment.length == segment->length) {
+    if (poster->found_address == address && poster->found_segment.length == segment->length &&
+        poster->found_before == freed) {
         *segment = poster->found_segment;
         return true;
     }
+    freed_then = freed;
     found = PyObject_CallFunction(poster->find, "KK", (unsigned long long)address, (unsigned long long)segment->length);
     if (found && found != Py_None) {
         known = number_of(found, "number", &number) && number_of(found, "address", &start);
@@ -53,6 +62,7 @@ static bool look_up(struct poster *poster, struct ofp_segment *segment)
         return false;
     }
     poster->found_address = address;
+    poster->found_before = freed_then;
     poster->found_segment = *segment;
     return true;
 }

@@ -6,6 +6,8 @@
 #include "requests.h"
 
 int memory_import(void);
+extern const char requests_memory_freed_doc[];
+PyObject *requests_memory_freed(PyObject *module, PyObject *ignored);
 
 /*
  * Describe a bytes object, a bytearray, a contiguous numpy array of plain elements, or a Region of the poster's domain.

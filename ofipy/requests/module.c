@@ -56,6 +56,7 @@ static int add_names(PyObject *module)
 
 static PyMethodDef functions[] = {
     {"bind", bind, METH_VARARGS, bind_doc},
+    {"memory_freed", requests_memory_freed, METH_NOARGS, requests_memory_freed_doc},
     {"sender", requests_sender, METH_VARARGS, requests_sender_doc},
     {"start", (PyCFunction)(void (*)(void))requests_start, METH_FASTCALL | METH_KEYWORDS, prepared_start_doc},
     {"start_some", requests_start_some, METH_VARARGS, prepared_start_some_doc},

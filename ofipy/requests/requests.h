@@ -109,6 +109,7 @@ struct poster {
     PyObject *peer, *region;                    /* the last of each that was found to be right; NULL: none */
     uint32_t peer_number;
     struct ofp_segment region_segment;
+    uint64_t found_before;  /* so many frees of memory; see memory.c */
     uint64_t found_address; /* of the last array that was looked up, 0: none; as a segment: */
     struct ofp_segment found_segment;
     PyObject *spare;                       /* a Request of type hooks.Request for the next post; NULL: none */
