@@ -30,7 +30,8 @@ packets() { # reliable endpoints out of a packet channel, over one within the pr
 hooked() { # the conformance suite while every hook looks on, two of them of one kind
     OFIPY_HOOKS='debug;trace;profile:table=no;fault;fault' pytest tests/conformance --provider shm --provider tcp \
         --junit-xml="$work/hooked.xml"
-    python3 .ci/check_junit.py --name "conformance with hooks" --least 2000 "$work/hooked.xml"
+    python3 .ci/check_junit.py --name "conformance with hooks" --least 2000 --allow 'its peers prove no key' \
+        "$work/hooked.xml"
 }
 
 large() { # one after the other, with a report of what the machine has too little memory for

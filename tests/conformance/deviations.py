@@ -125,7 +125,12 @@ DEVIATIONS = (
     ),
     Deviation(
         LAYERED,
-        ("test_descriptor", "test_idle_process_uses_no_cpu"),
+        (
+            "test_descriptor",
+            "test_idle_process_uses_no_cpu",
+            "test_idle_loop_burns_nothing",
+            "test_sleeping_takes_no_processor_time",
+        ),
         "its descriptor is an epoll in an epoll in an epoll, which leaves no room for a program's own, so who sleeps "
         "on a queue looks by the clock",
     ),
