@@ -263,6 +263,21 @@ static void trace_arrived(struct ofp_hook_endpoint *hook, const struct ofp_messa
                     (unsigned long long)message->length);
 }
 
+static void trace_moved(struct ofp_hook_endpoint *hook, const struct ofp_receive *receive, enum ofp_moved how)
+{
+    keep(hook->private, &(struct trace_event){
+                            .kind = TRACE_MOVE,
+                            .begin = core->core->now(),
+                            .code = (uint16_t)how,
+                            .peer = receive->message.source,
+                            .tag = receive->message.tag,
+                            .length = receive->length,
+                        });
+    core->core->log(OFP_LOG_DEBUG, "trace", "endpoint %u: payload from peer %u, tag %#llx, %llu bytes: %s",
+                    hook->endpoint->id, receive->message.source, (unsigned long long)receive->message.tag,
+                    (unsigned long long)receive->length, trace_way(how));
+}
+
 static void trace_peer_changed(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, enum ofp_peer_state before,
                                int error)
 {
@@ -370,6 +385,7 @@ static const struct ofp_hook trace = {
     .refused = trace_refused,
     .completed = trace_completed,
     .arrived = trace_arrived,
+    .moved = trace_moved,
     .peer_changed = trace_peer_changed,
 };
 

@@ -197,6 +197,23 @@ static void write_arrival(const struct trace_file *file, const struct trace_even
     }
 }
 
+const char *trace_way(uint32_t how)
+{
+    static const char *const ways[] = {
+        [OFP_MOVED_MAPPED] = "mapped", [OFP_MOVED_PIPELINED] = "pipeline", [OFP_MOVED_ATTACHED] = "attach"};
+
+    return ways[how];
+}
+
+static void write_move(const struct trace_file *file, const struct trace_event *event, uint32_t track)
+{
+    write_begin(file, "i", track, event->begin);
+    fprintf(file->stream, ",\"s\":\"t\",\"cat\":\"payload\",\"name\":\"payload\",\"args\":{");
+    write_peer(file->stream, event->peer);
+    write_message(file->stream, event);
+    fprintf(file->stream, ",\"way\":\"%s\"}}", trace_way(event->code));
+}
+
 static void write_peer_change(const struct trace_file *file, const struct trace_event *event, uint32_t track)
 {
     write_begin(file, "i", track, event->begin);
@@ -261,6 +278,8 @@ static int write_events(struct trace_file *file, const char *title, const struct
 
         if (event->kind == TRACE_ARRIVAL) {
             write_arrival(file, event, arrivals);
+        } else if (event->kind == TRACE_MOVE) {
+            write_move(file, event, arrivals);
         } else if (event->kind == TRACE_PEER) {
             write_peer_change(file, event, arrivals);
         } else if ((lane = lane_at(&lanes, file, title, event->begin))) {

@@ -10,7 +10,7 @@
 
 #include "ofipy/provider.h"
 
-enum trace_kind { TRACE_OPERATION, TRACE_ARRIVAL, TRACE_PEER };
+enum trace_kind { TRACE_OPERATION, TRACE_ARRIVAL, TRACE_MOVE, TRACE_PEER };
 
 struct trace_event {
     uint64_t begin, end; /* ns */
@@ -20,7 +20,8 @@ struct trace_event {
     uint32_t peer;   /* index, OFP_PEER_ANY, OFP_PEER_UNKNOWN */
     int32_t error;
     uint16_t kind; /* enum trace_kind */
-    uint16_t code; /* operation: OFP_SEND …; arrival: enum ofp_hook_arrival; peer: enum ofp_peer_state */
+    uint16_t
+        code; /* operation: OFP_SEND …; arrival: enum ofp_hook_arrival; move: enum ofp_moved; peer: enum ofp_peer_state */
 };
 
 /* Events of one endpoint. Guarded by its domain's lock. */
@@ -43,5 +44,7 @@ struct trace_file *trace_file_open(const char *name, char *text, size_t text_siz
 int trace_file_add(struct trace_file *file, const char *title, struct trace_events *events);
 /* "unused", "connecting", "up", "lost" */
 const char *trace_peer_state(uint32_t state);
+/* "mapped", "pipeline", "attach" */
+const char *trace_way(uint32_t how);
 
 #endif

@@ -165,6 +165,16 @@ static void receive_write(struct ofp_receive *receive, uint64_t offset, const vo
     lend(receive, inner, peer);
 }
 
+static void payload_moved(struct ofp_receive *receive, enum ofp_moved how)
+{
+    struct ofp_endpoint *inner = receive->endpoint, *outer = outer_of(inner);
+    struct ofp_peer *peer = receive->message.peer;
+
+    lend(receive, outer, outer_peer(peer));
+    outer->services->payload_moved(receive, how);
+    lend(receive, inner, peer);
+}
+
 static struct ofp_receive *receive_find(struct ofp_peer *inner, uint64_t id)
 {
     struct ofp_peer *outer = outer_peer(inner);
@@ -240,6 +250,7 @@ const struct ofp_services link_services = {
     .receive_write = receive_write,
     .receive_find = receive_find,
     .receive_complete = receive_complete,
+    .payload_moved = payload_moved,
     .remote_access = remote_access,
     .remote_event = remote_event,
     .flush_later = flush_later,

@@ -49,6 +49,12 @@ class EndpointStatistics(Record):
     """Kept ones that were given up for others."""
     messages_dropped: int
     """Messages that came to an endpoint of type dgram and found neither a receive nor room to be kept."""
+    messages_mapped: int
+    """Received large messages that were copied out of memory of the sender's domain (over shm)."""
+    messages_pipelined: int
+    """Those that the sender copied into shared memory and the receiver out of it at the same time."""
+    messages_attached: int
+    """Those that were copied out of the sender's address space (process_vm_readv(2))."""
 
 
 def stats(self: Initiator) -> EndpointStatistics:

@@ -41,9 +41,9 @@ static const struct ofp_param params[] = {
      "Bytes of a bounce buffer: the longest message that is sent through one; rounded down to a multiple of 64",
      SHM_BOUNCE_SIZE_MIN, SHM_BOUNCE_SIZE_MAX},
     {"SHM_BOUNCE_COUNT", OFP_PARAM_SIZE, "64", "Bounce buffers of an endpoint", 1, SHM_BOUNCE_COUNT_MAX},
-    {"SHM_ATTACH", OFP_PARAM_BOOL, "yes",
-     "Copy large messages straight out of the memory of a sender that is not at hand (cross-memory attach) "
-     "where the kernel allows it",
+    {"SHM_ATTACH", OFP_PARAM_ALWAYS, "yes",
+     "Copy large messages straight out of the sender's memory (cross-memory attach) where the kernel allows it and "
+     "that is the fastest way; always: never by the pipeline in place of it",
      0, 0},
     {"SHM_PTRACER", OFP_PARAM_BOOL, "no",
      "Allow every process of this user to attach to this one, where the Yama module "
@@ -64,7 +64,8 @@ static void read_params(struct shm_domain *domain)
     domain->bounce_size = (uint32_t)shm_core->param_size("SHM_BOUNCE_SIZE") / SHM_CACHE_LINE * SHM_CACHE_LINE;
     domain->bounce_count = (uint32_t)shm_core->param_size("SHM_BOUNCE_COUNT");
     domain->connect_ns = shm_core->param_size("CONNECT_TIMEOUT") * SECOND;
-    domain->attach = shm_core->param_bool("SHM_ATTACH");
+    domain->attach = shm_core->param_int("SHM_ATTACH") > 0;
+    domain->always_attach = shm_core->param_int("SHM_ATTACH") > 1;
     domain->pidfd = shm_core->param_bool("SHM_PIDFD");
     if (shm_core->param_bool("SHM_PTRACER"))
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);

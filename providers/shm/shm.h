@@ -47,6 +47,7 @@
 #define SHM_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 struct shm_meeting;
+struct shm_costs;
 struct shm_received;
 struct shm_endpoint;
 struct shm_link;
@@ -79,6 +80,7 @@ struct shm_domain {
     uint32_t slot_shift, bounce_size, bounce_count;
     uint64_t connect_ns; /* until a peer must have answered */
     bool attach, pidfd;
+    bool always_attach; /* never the pipeline, where attach works */
 };
 
 /* Why a link is dying. */
@@ -136,6 +138,7 @@ struct shm_link {
     uint32_t unanswered;         /* operations that went by their ring, or have begun to */
     uint32_t reachable;          /* of the last ones, those in a row that could have been direct; direct.c */
     struct shm_reached reached;  /* direct.c: the last one; `memory` NULL with `process` */
+    struct shm_costs *costs;     /* cost.c: of moving its messages; NULL: none was large. Owned */
 };
 
 _Static_assert(offsetof(struct shm_link, stamp_in) + sizeof(uint32_t) <= SHM_CACHE_LINE,

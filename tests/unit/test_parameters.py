@@ -17,6 +17,7 @@ TIMEOUT = 20
 SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 NONSENSE = ("many", "1.5", "1e3", "nan", "inf", "-", "0x10", "1 k", "99999999999999999999")
 NOT_TRUTH = ("maybe", "2", "-1", "y es")
+TRUTH = ("bool", "bool or always")
 
 
 def declared() -> list[ofipy.Parameter]:
@@ -38,11 +39,13 @@ def bounds(parameter: ofipy.Parameter) -> tuple[int, int]:
 def allowed(parameter: ofipy.Parameter) -> list[str]:
     if parameter.type == "bool":
         return ["yes", "no", "ON", "false", "1"]
+    if parameter.type == "bool or always":
+        return ["yes", "no", "ON", "false", "1", "always", "ALWAYS"]
     return [str(bound) for bound in bounds(parameter)]
 
 
 def refused(parameter: ofipy.Parameter) -> list[str]:
-    if parameter.type == "bool":
+    if parameter.type in TRUTH:
         return list(NOT_TRUTH)
     least, most = bounds(parameter)
     return [str(least - 1), str(most + 1), *NONSENSE]
@@ -126,7 +129,7 @@ def test_file(tmp_path: Path) -> None:
         for text in refused(parameter):
             cases.append((key, f'"{text}"'))
             expected.append(f"{config}: {key} = {text!r}; {parameter.range} is meant")
-        if parameter.type != "bool":
+        if parameter.type not in TRUTH:
             cases.append((key, str(bounds(parameter)[1] + 1)))
             expected.append(f"{config}: {key} = {cases[-1][1]!r}; {parameter.range} is meant")
     clean = {name: value for name, value in os.environ.items() if not name.startswith("OFIPY_")}
@@ -146,6 +149,8 @@ def test_every_number_has_a_range() -> None:
     for parameter in declared():
         if parameter.type == "bool":
             assert parameter.range == "yes or no"
+        elif parameter.type == "bool or always":
+            assert parameter.range == "no, yes or always"
         else:
             least, most = bounds(parameter)
             assert least <= number(parameter.default) <= most

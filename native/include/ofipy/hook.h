@@ -86,6 +86,8 @@ struct ofp_hook {
                     uint64_t length);
     /* What it has gathered, as JSON: writes at most `size` bytes with the zero, answers how long the text is without. */
     int64_t (*report)(struct ofp_hook_endpoint *hook, char *json, size_t size);
+    /* The payload of a message that was announced is here; the receive completes next. */
+    void (*moved)(struct ofp_hook_endpoint *hook, const struct ofp_receive *receive, enum ofp_moved how);
 };
 
 /* What hooks are given beside struct ofp_core. */

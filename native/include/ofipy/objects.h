@@ -207,6 +207,14 @@ enum ofp_room {
 };
 #define OFP_SHORT_MESSAGE 128
 
+/* By which way the payload of an announced message comes. In the order of preference where nothing is known of their speed. */
+enum ofp_moved {
+    OFP_MOVED_MAPPED,    /* copied out of memory of its sender that is mapped */
+    OFP_MOVED_PIPELINED, /* in pieces, copied by its sender into shared memory and by the receiver out of it */
+    OFP_MOVED_ATTACHED,  /* copied out of its sender's address space, process_vm_readv(2) */
+    OFP_MOVED_WAYS
+};
+
 /*
  * A receive that matched an announced message: from core's call of `receive_start` until the provider's call of
  * receive_complete it is lent to the provider.

@@ -458,6 +458,8 @@ struct ofp_endpoint_statistics {
     uint64_t sleeps, wakeups, progress_calls;
     uint64_t registrations, registrations_reused, registrations_dropped; /* of memory, for operations of the domain */
     uint64_t messages_dropped; /* arrived at an endpoint of type DGRAM that had no room */
+    uint64_t messages_mapped, messages_pipelined,
+        messages_attached; /* received: enum ofp_moved of those that were announced */
 };
 int ofp_endpoint_statistics(struct ofp_endpoint *endpoint, struct ofp_endpoint_statistics *statistics);
 

@@ -31,14 +31,18 @@ struct ofp_core;
 
 enum ofp_log_level { OFP_LOG_DEBUG = 10, OFP_LOG_INFO = 20, OFP_LOG_WARNING = 30, OFP_LOG_ERROR = 40 };
 
-/* A fraction is between 0 and 1. A time is written with its unit, "100us", and a number of nanoseconds. */
+/*
+ * A fraction is between 0 and 1. A time is written with its unit, "100us", and a number of nanoseconds. ALWAYS is a bool, or `always`,
+ * which is 2.
+ */
 enum ofp_param_type {
     OFP_PARAM_STRING,
     OFP_PARAM_BOOL,
     OFP_PARAM_SIZE,
     OFP_PARAM_INT,
     OFP_PARAM_FRACTION,
-    OFP_PARAM_TIME
+    OFP_PARAM_TIME,
+    OFP_PARAM_ALWAYS
 };
 
 /*

@@ -130,6 +130,8 @@ struct ofp_services {
      * answered, and said no, is there: peer_lost. `text` as of peer_lost.
      */
     void (*peer_absent)(struct ofp_peer *peer, const char *text);
+    /* Before receive_complete: by which way a payload has come that was announced and then moved; counted, and told to hooks. */
+    void (*payload_moved)(struct ofp_receive *receive, enum ofp_moved how);
 };
 
 static inline struct ofp_peer *ofp_peer_by_address(struct ofp_endpoint *endpoint, const void *address, size_t length)
@@ -245,6 +247,11 @@ static inline int ofp_peer_identified(struct ofp_peer *peer, const uint8_t *iden
 static inline uint32_t ofp_source_find(struct ofp_endpoint *endpoint, const void *address, size_t length)
 {
     return endpoint->services->source_find(endpoint, address, length);
+}
+
+static inline void ofp_payload_moved(struct ofp_receive *receive, enum ofp_moved how)
+{
+    receive->endpoint->services->payload_moved(receive, how);
 }
 
 static inline void ofp_message_dropped(struct ofp_endpoint *endpoint) { endpoint->services->message_dropped(endpoint); }

@@ -59,6 +59,12 @@ static bool parse_bool(const char *text, int64_t *result)
     return false;
 }
 
+static bool parse_always(const char *text, int64_t *result)
+{
+    *result = 2;
+    return strcasecmp(text, "always") == 0 || parse_bool(text, result);
+}
+
 /* The largest first, as they are written. */
 static const struct {
     const char *name;
@@ -117,6 +123,8 @@ bool ofpi_param_parse(const struct ofp_param *declaration, const char *text, int
         return parse_fraction(text, result) && *result <= OFPI_FRACTION_ONE;
     case OFP_PARAM_BOOL:
         return parse_bool(text, result);
+    case OFP_PARAM_ALWAYS:
+        return parse_always(text, result);
     default:
         *result = 0;
         return true;
@@ -166,6 +174,9 @@ void ofpi_param_range(const struct ofp_param *declaration, char *text, size_t si
     case OFP_PARAM_BOOL:
         snprintf(text, size, "yes or no");
         return;
+    case OFP_PARAM_ALWAYS:
+        snprintf(text, size, "no, yes or always");
+        return;
     case OFP_PARAM_FRACTION:
         snprintf(text, size, "0 to 1");
         return;
@@ -178,7 +189,7 @@ void ofpi_param_range(const struct ofp_param *declaration, char *text, size_t si
 
 const char *ofpi_param_type(const struct ofp_param *declaration)
 {
-    static const char *const types[] = {"string", "bool", "size", "int", "fraction", "time"};
+    static const char *const types[] = {"string", "bool", "size", "int", "fraction", "time", "bool or always"};
 
     return types[declaration->type];
 }

@@ -60,6 +60,16 @@ static void receive_write(struct ofp_receive *receive, uint64_t offset, const vo
     ofpi_services.receive_write(receive, offset, data, length);
 }
 
+static void payload_moved(struct ofp_receive *receive, enum ofp_moved how)
+{
+    struct ofpi_hooks *hooks = hooks_of(receive->endpoint);
+
+    for (uint32_t i = hooks->open; i-- > 0;)
+        if (hooks->each[i].hook->moved)
+            hooks->each[i].hook->moved(&hooks->each[i], receive, how);
+    ofpi_services.payload_moved(receive, how);
+}
+
 static void remote_event(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
                          uint64_t flags, uint64_t data, uint64_t length)
 {
@@ -85,6 +95,8 @@ void ofpi_hooks_services(struct ofpi_hooks *hooks)
             services->message_begin = message_begin;
             services->message_announced = message_announced;
         }
+        if (hook->moved)
+            services->payload_moved = payload_moved;
         if (hook->written)
             services->receive_write = receive_write;
         if (!hook->remote)

@@ -58,6 +58,15 @@ static int peer_identified(struct ofp_peer *peer, const uint8_t *identity, char 
 
 static void message_dropped(struct ofp_endpoint *endpoint) { endpoint_of(endpoint)->statistics.messages_dropped++; }
 
+static void payload_moved(struct ofp_receive *receive, enum ofp_moved how)
+{
+    struct ofp_endpoint_statistics *statistics = &endpoint_of(receive->endpoint)->statistics;
+
+    statistics->messages_mapped += how == OFP_MOVED_MAPPED;
+    statistics->messages_pipelined += how == OFP_MOVED_PIPELINED;
+    statistics->messages_attached += how == OFP_MOVED_ATTACHED;
+}
+
 /* Handles of an endpoint of one transport say what its device says. */
 static bool remote_at_device(struct ofp_peer *peer, const struct ofp_remote_segment *remote,
                              struct ofp_remote_segment *there)
@@ -95,4 +104,5 @@ const struct ofp_services ofpi_services = {
     .remote_at_device = remote_at_device,
     .look_soon = ofpi_look_soon,
     .peer_absent = ofpi_peer_absent,
+    .payload_moved = payload_moved,
 };

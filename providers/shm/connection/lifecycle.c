@@ -56,6 +56,7 @@ void shm_link_free(struct shm_link *link)
     endpoint->suspect = 0;
     /* All that it ever claimed lies before. */
     endpoint->retired_at[link->number] = endpoint->head + (UINT64_C(1) << endpoint->ring.shift);
+    free(link->costs);
     free(link);
 }
 

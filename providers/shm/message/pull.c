@@ -21,6 +21,7 @@
 #include "link/link.h"
 #include "link/publish.h"
 #include "memory/arena.h"
+#include "message/cost.h"
 #include "ofipy/iov.h"
 
 /* Without a fragment: so long may a sender not look at its ring, and so long may it look and bring none, ns. */
@@ -30,15 +31,15 @@
 /* Place in ofp_receive.provider_data of what moves its payload. */
 enum { RECEIVE_PULL };
 
-enum way { WAY_MAPPED, WAY_ATTACH, WAY_FRAGMENTS };
-
 /* Owned by endpoint->pulls, or by endpoint->awaited where nobody but the sender can bring the payload. */
 struct shm_pull {
     struct ofp_list node; /* each in its turn */
     struct shm_link *link;
     struct ofp_receive *receive;
     uint64_t offset; /* bytes moved */
-    enum way way;
+    enum ofp_moved way;
+    struct shm_cost cost; /* of the way that it began with */
+    bool held;            /* it has not begun, since a trial is under way */
     const char *mapped;
     /* FRAGMENTS: when the last one came, or the sender was last seen; what its header said, and how far we were then. */
     bool asked, fetched; /* for fragments; some of it by attach */
@@ -114,7 +115,7 @@ static enum progress begin_attach(struct shm_pull *pull)
     uint64_t address = message->provider_data[SHM_DATA_ADDRESS];
     uint32_t iov_count = (uint8_t)(message->provider_data[SHM_DATA_WAY] >> 8);
 
-    pull->way = WAY_ATTACH;
+    pull->way = OFP_MOVED_ATTACHED;
     if (iov_count > 1)
         return fetch_list(pull, address, iov_count);
     pull->remote[0] = (struct iovec){(void *)(uintptr_t)address, message->length};
@@ -133,7 +134,7 @@ static enum progress begin_fragments(struct shm_pull *pull)
 {
     struct shm_link *link = pull->link;
 
-    pull->way = WAY_FRAGMENTS;
+    pull->way = OFP_MOVED_PIPELINED;
     pull->asked = true;
     pull->looks = ofp_load_relaxed(&link->ring.header->looks);
     pull->brought = link->brought;
@@ -175,7 +176,7 @@ static enum progress move_piece(struct shm_pull *pull)
     if (length >= SHM_WAKE_AHEAD && pull->offset + length == pull->receive->length)
         shm_wake_ahead(pull->link);
     OFP_SHM_STEP(pull_piece);
-    if (pull->way == WAY_MAPPED)
+    if (pull->way == OFP_MOVED_MAPPED)
         ofp_receive_write(pull->receive, pull->offset, pull->mapped + pull->offset, length);
     else
         result = attach_piece(pull, length);
@@ -190,10 +191,25 @@ static enum progress move_piece(struct shm_pull *pull)
 static enum progress forbidden(struct shm_pull *pull)
 {
     pull->link->attach = false;
+    shm_cost_drop(pull->link, &pull->cost);
     if (!pull->asked)
         return begin_fragments(pull);
-    pull->way = WAY_FRAGMENTS;
+    pull->way = OFP_MOVED_PIPELINED;
     return pull->fetched ? PULL_FAILED : PULL_WAITS;
+}
+
+/* A sender that sleeps is not woken for the pipeline; without attach it is what there is for memory that is not mapped. */
+static uint32_t ways_for(const struct shm_pull *pull)
+{
+    const struct shm_link *link = pull->link;
+    uint32_t ways = pull->mapped ? SHM_WAY_BIT(OFP_MOVED_MAPPED) : 0;
+
+    if (!link->attach)
+        return ways ? ways : SHM_WAY_BIT(OFP_MOVED_PIPELINED);
+    ways |= SHM_WAY_BIT(OFP_MOVED_ATTACHED);
+    if (!link->endpoint->domain->always_attach && !sender_sleeps(link))
+        ways |= SHM_WAY_BIT(OFP_MOVED_PIPELINED);
+    return ways;
 }
 
 static enum progress begin(struct shm_pull *pull)
@@ -204,17 +220,29 @@ static enum progress begin(struct shm_pull *pull)
     if (arena)
         pull->mapped =
             shm_foreign_memory(pull->link, arena, message->provider_data[SHM_DATA_ARENA_OFFSET], message->length);
-    pull->way = WAY_MAPPED;
-    if (pull->mapped)
+    pull->held = false;
+    switch (shm_cost_begin(pull->link, &pull->cost, pull->receive->length, arena != 0, ways_for(pull))) {
+    case OFP_MOVED_PIPELINED:
+        return begin_fragments(pull);
+    case OFP_MOVED_ATTACHED:
+        return begin_attach(pull);
+    default:
+        pull->way = OFP_MOVED_MAPPED;
         return PULL_MORE;
-    return pull->link->attach && sender_sleeps(pull->link) ? begin_attach(pull) : begin_fragments(pull);
+    }
 }
 
 static enum progress advance(struct shm_pull *pull)
 {
     enum progress result = PULL_MORE;
 
-    if (pull->way == WAY_FRAGMENTS) {
+    if (pull->held && shm_cost_is_tried(pull->link))
+        return PULL_WAITS;
+    if (pull->held) {
+        result = begin(pull);
+        if (result != PULL_MORE)
+            return result == PULL_FORBIDDEN ? forbidden(pull) : result;
+    } else if (pull->way == OFP_MOVED_PIPELINED) {
         if (sender_is_at_it(pull))
             return PULL_WAITS;
         result = begin_attach(pull);
@@ -232,6 +260,7 @@ static enum progress advance(struct shm_pull *pull)
 static void let_go(struct shm_pull *pull)
 {
     ofp_list_remove(&pull->node);
+    shm_cost_drop(pull->link, &pull->cost);
     pull->receive->provider_data[RECEIVE_PULL] = 0;
     free(pull);
 }
@@ -242,6 +271,10 @@ static void finish(struct shm_pull *pull, int error)
     struct shm_link *link = pull->link;
     struct ofp_receive *receive = pull->receive;
 
+    if (!error) {
+        shm_cost_end(link, &pull->cost);
+        ofp_payload_moved(receive, pull->way);
+    }
     let_go(pull);
     send_done(link, receive, error);
     ofp_receive_complete(receive, error, 0);
@@ -280,7 +313,7 @@ static void settle(struct shm_pull *pull, enum progress result)
         return;
     }
     ofp_list_remove(&pull->node);
-    if (pull->way == WAY_FRAGMENTS && !pull->link->attach) {
+    if (pull->way == OFP_MOVED_PIPELINED && !pull->held && !pull->link->attach) {
         ofp_list_append(&endpoint->awaited, &pull->node);
         return;
     }
@@ -303,7 +336,8 @@ static void pull_start(struct shm_link *link, struct ofp_receive *receive)
     ofp_list_append(&link->endpoint->pulls, &pull->node);
     receive->provider_data[RECEIVE_PULL] = (uint64_t)(uintptr_t)pull;
     OFP_SHM_STEP(pull_started);
-    result = begin(pull);
+    pull->held = shm_cost_is_tried(link);
+    result = pull->held ? PULL_WAITS : begin(pull);
     if (result == PULL_MORE)
         result = advance(pull);
     settle(pull, result == PULL_FORBIDDEN ? forbidden(pull) : result);
@@ -390,7 +424,7 @@ bool shm_fragment_arrived(struct shm_link *link, const struct shm_content *conte
 {
     const struct shm_bounce_fields *fields = &content->bounce;
     struct shm_pull *pull = find_asked(link, fields->receive);
-    bool late = pull ? pull->way != WAY_FRAGMENTS : link->overtaken;
+    bool late = pull ? pull->way != OFP_MOVED_PIPELINED : link->overtaken;
 
     if ((!pull && !late) || !shm_bounce_is_valid(link, fields, content->length))
         return false;
@@ -416,7 +450,7 @@ bool shm_abort_arrived(struct shm_link *link, const struct shm_content *content)
 
     if (!pull)
         return link->overtaken;
-    if (pull->way == WAY_FRAGMENTS)
+    if (pull->way == OFP_MOVED_PIPELINED)
         finish(pull, content->control.error > 0 ? content->control.error : EIO);
     return true;
 }

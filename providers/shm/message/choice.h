@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which way moves the payload of a large message. Which is the fastest depends on the processor, on who wrote the memory last
+ * and on what else the machine does; so each way's cost is measured, and the cheapest is taken.
+ *
+ * A pure rule: it has no clock and knows no peer. Whoever moves the payload asks for a way and tells what it cost.
+ */
+#ifndef SHM_CHOICE_H
+#define SHM_CHOICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ofipy/objects.h"
+
+#define SHM_WAY_BIT(way) (1u << (way))
+
+/* The cost of a way is the median of so many messages. */
+#define SHM_CHOICE_SAMPLES 3
+
+/* What is known about messages of one size from one peer. Zeroed: nothing. Owned by the link, under its domain's lock. */
+struct shm_choice {
+    uint32_t costs[OFP_MOVED_WAYS][SHM_CHOICE_SAMPLES]; /* ps for each KiB, the last first; 0: not known */
+    uint8_t current;                                    /* the way that is taken when none is tried */
+    uint8_t tried;                                      /* the way that was tried last */
+    uint32_t since;                                     /* messages that took the current way since */
+    int64_t allowance; /* what trials may lose, ps for each KiB; negative: they have lost more */
+};
+
+/*
+ * The way for the next message, of those whose bits are set in `ways`. `alone`: nothing is tried, since no message follows that
+ * could profit. `*trial`: it is a trial, whose cost is wanted.
+ */
+enum ofp_moved shm_choice_take(struct shm_choice *choice, uint32_t ways, bool alone, bool *trial);
+
+/* A message of `length` bytes, more than 0, was moved in `ns`. */
+void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial, uint64_t length, uint64_t ns);
+
+/* What `length` bytes may be expected to cost by the current way, ns; 0: not known. */
+uint64_t shm_choice_expect(const struct shm_choice *choice, uint64_t length);
+
+#endif

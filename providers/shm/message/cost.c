@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The cost of a message is the time from its beginning, or from the end of the one before it where that is later, to its own end: of
+ * messages that are under way together each costs what it adds. The pipeline's cost counts only where no other way moved a
+ * message meanwhile, which keeps the receiver from its fragments.
+ */
+#include "message/cost.h"
+
+#include <stdlib.h>
+
+/* Classes of sizes: powers of two, from 4 KiB to 128 MiB and more. */
+#define FIRST_CLASS 12
+#define CLASSES 16
+/* A message is alone that comes later after the last one than so many messages take. */
+#define ALONE 4
+
+struct shm_costs {
+    struct shm_choice choices[2][CLASSES]; /* of memory elsewhere, and in an arena */
+    const struct shm_cost *tried;          /* the trial of the pipeline that is under way; NULL: none */
+    uint32_t under_way;                    /* messages */
+    uint64_t copies;                       /* messages that other ways than the pipeline have moved */
+    uint64_t ended;                        /* when the last message was here; 0: none was */
+};
+
+static struct shm_choice *choice_for(struct shm_costs *costs, uint64_t length, bool arena)
+{
+    uint32_t class = 63 - (uint32_t)__builtin_clzll(length | UINT64_C(1) << FIRST_CLASS) - FIRST_CLASS;
+
+    return &costs->choices[arena][class < CLASSES ? class : CLASSES - 1];
+}
+
+static bool is_alone(const struct shm_costs *costs, const struct shm_cost *cost)
+{
+    return !costs->under_way && cost->begun - costs->ended > ALONE * shm_choice_expect(cost->choice, cost->length);
+}
+
+enum ofp_moved shm_cost_begin(struct shm_link *link, struct shm_cost *cost, uint64_t length, bool arena, uint32_t ways)
+{
+    struct shm_costs *costs = link->costs;
+
+    if (!costs)
+        costs = link->costs = calloc(1, sizeof(*costs));
+    /* Out of memory: the first of the ways. */
+    if (!costs) {
+        *cost = (struct shm_cost){.way = (enum ofp_moved)__builtin_ctz(ways)};
+        return cost->way;
+    }
+    *cost = (struct shm_cost){.choice = choice_for(costs, length, arena),
+                              .begun = shm_core->now(),
+                              .length = length,
+                              .copies = costs->copies};
+    cost->way = shm_choice_take(cost->choice, ways, is_alone(costs, cost), &cost->trial);
+    if (cost->trial && cost->way == OFP_MOVED_PIPELINED)
+        costs->tried = cost;
+    costs->under_way++;
+    return cost->way;
+}
+
+void shm_cost_end(struct shm_link *link, struct shm_cost *cost)
+{
+    struct shm_costs *costs = link->costs;
+    uint64_t now, since;
+
+    if (!cost->choice)
+        return;
+    now = shm_core->now();
+    since = costs->ended > cost->begun ? costs->ended : cost->begun;
+    if (cost->way != OFP_MOVED_PIPELINED)
+        costs->copies++;
+    if (cost->way != OFP_MOVED_PIPELINED || cost->copies == costs->copies)
+        shm_choice_learn(cost->choice, cost->way, cost->trial, cost->length, now - since);
+    costs->ended = now;
+    shm_cost_drop(link, cost);
+}
+
+void shm_cost_drop(struct shm_link *link, struct shm_cost *cost)
+{
+    struct shm_costs *costs = link->costs;
+
+    if (!cost->choice)
+        return;
+    cost->choice = NULL;
+    costs->under_way--;
+    if (costs->tried == cost)
+        costs->tried = NULL;
+}
+
+bool shm_cost_is_tried(const struct shm_link *link) { return link->costs && link->costs->tried; }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Measuring what it costs to way the payload of messages, as choice.h wants to know it: the clock, and what counts. */
+#ifndef SHM_COST_H
+#define SHM_COST_H
+
+#include "message/choice.h"
+#include "shm.h"
+
+/* Of one message. It stays where it is from begin to end or drop. */
+struct shm_cost {
+    struct shm_choice *choice; /* the link's; NULL: it is not measured */
+    uint64_t begun, length, copies;
+    enum ofp_moved way;
+    bool trial;
+};
+
+/* What a link has measured; NULL while it has moved no large message. Freed with it. */
+struct shm_costs;
+
+/* Take a way for a message, of those whose bits are set in `ways`. `arena`: the sender's memory lies in one. */
+enum ofp_moved shm_cost_begin(struct shm_link *link, struct shm_cost *cost, uint64_t length, bool arena, uint32_t ways);
+/* The payload is here. */
+void shm_cost_end(struct shm_link *link, struct shm_cost *cost);
+/* It does not come, or not by this way. */
+void shm_cost_drop(struct shm_link *link, struct shm_cost *cost);
+/* A trial of the pipeline is under way: messages that begin now would be measured with it. */
+bool shm_cost_is_tried(const struct shm_link *link);
+
+#endif
