@@ -3,16 +3,19 @@
 
 import os
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from ofipy._base.binding import check, lib
 
-__all__ = ["StealClock", "describe_machine", "measure_handover"]
+__all__ = ["StealClock", "cpu_model", "describe_machine", "measure_handover", "read_cpuinfo"]
 
 HANDOVERS = 20000  # there and back
 STEAL_FIELD = 8  # of the "cpu" line in /proc/stat, see proc_stat(5)
+CPUINFO = Path("/proc/cpuinfo")
+REVISION = {"family": "cpu family", "model": "model", "stepping": "stepping"}  # as x86 has them in that file
 
 
 def read_line(path: str) -> str | None:
@@ -23,17 +26,31 @@ def read_line(path: str) -> str | None:
         return None
 
 
-def cpu_model() -> str:
-    """The processor's name as the kernel prints it."""
+def read_cpuinfo() -> dict[str, str]:
+    """What the kernel tells of the first processor, by its words for it, and of all together."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = CPUINFO.read_text().splitlines()
     except OSError:
-        lines = []
+        return {}
+    facts: dict[str, str] = {}
     for line in lines:
-        key, _, value = line.partition(":")
-        if key.strip() in ("model name", "Model", "cpu model"):
-            return value.strip()
-    return platform.processor() or platform.machine()
+        key, colon, value = line.partition(":")
+        if colon:
+            facts.setdefault(key.strip(), value.strip())
+    return facts
+
+
+def cpu_model(facts: Mapping[str, str]) -> str:
+    """The processor's name as the kernel prints it."""
+    named = (facts[key] for key in ("model name", "Model", "cpu model") if key in facts)
+    return next(named, "") or platform.processor() or platform.machine()
+
+
+def describe_processor(facts: Mapping[str, str]) -> str:
+    """The processor's name with family, model and stepping: a hypervisor may shorten the name to that of the brand."""
+    known = [f"{word} {facts[key]}" for word, key in REVISION.items() if key in facts]
+    name = cpu_model(facts)
+    return f"{name} ({', '.join(known)})" if known else name
 
 
 class StealClock:
@@ -80,12 +97,15 @@ def describe_machine(*, cores: tuple[int, ...] = (), steal: StealClock | None = 
     Returns
     -------
     dict
-        Keys ``cpu``, ``cores``, ``pinned``, ``kernel``, ``governor``, ``steal_percent``, ``load``,
-        ``python``, ``numpy`` and ``ofipy``; None where the machine does not tell.
+        Keys ``cpu``, ``processor`` (the same with what distinguishes processors of one name), ``architecture``,
+        ``cores``, ``pinned``, ``kernel``, ``governor``, ``steal_percent``, ``load``, ``python``, ``numpy`` and
+        ``ofipy``; None where the machine does not tell.
     """
+    facts = read_cpuinfo()
     governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
     return {
-        "cpu": cpu_model(),
+        "cpu": cpu_model(facts),
+        "processor": describe_processor(facts),
         "architecture": platform.machine(),
         "cores": os.cpu_count(),
         "pinned": list(cores),
