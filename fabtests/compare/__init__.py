@@ -7,6 +7,8 @@ Rules that hold for every contender:
   that waits for its turn sleeps.
 - One send and one receive buffer a side, ordinary numpy arrays unless the mode says otherwise; all messages
   of a window use the same two.
+- Every round has new memory, of ofipy and of its peers. Windows are timed after one that is not, and after 64
+  messages at least. So a mode has the same figure alone and beside others.
 - Latency: half a round trip. A round times several chunks of round trips without looking at the clock in
   between and keeps the median chunk; percentiles come from round trips timed one by one afterwards.
 - Bandwidth: the sender times from its first send until an acknowledgement of the window has come back. In

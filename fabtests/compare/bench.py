@@ -13,6 +13,8 @@ from ofipy.pingpong.worker import load
 __all__ = ["Bench"]
 
 WARMUP = 5
+WARMUP_MESSAGES = 64
+"""Before windows are timed: by then a mode has left behind what the one before it had, such as how ofipy copied."""
 GO_ON, STOP = 1, 2  # what the first side sends in a run that ends by time
 
 
@@ -137,8 +139,7 @@ class Bench:
         contender = self._contender
         contender.prepare(size, mode)
         contender.reads = rewrite
-        contender.stream(window)
-        contender.settle()
+        contender.windows(window, max(1, WARMUP_MESSAGES // window))
         return contender.windows(window, count)
 
     def close(self) -> None:

@@ -10,7 +10,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["DISTINCT", "Bytes", "Contender", "TimedInC", "Times", "new_buffer", "read_all", "time_each"]
+__all__ = [
+    "DISTINCT",
+    "WINDOW",
+    "Bytes",
+    "Contender",
+    "TimedInC",
+    "Times",
+    "count_distinct",
+    "new_buffer",
+    "read_all",
+    "time_each",
+]
+
+WINDOW = 64
+"""Messages of a window, as in libfabric's and other bandwidth programs."""
+DISTINCT_BYTES = 64 << 20
+"""What the buffers of a window take at most on each side: more than most caches hold, and no more than a laptop has."""
 
 DISTINCT = "distinct"
 """Mode of peers whose windows are of as many buffers."""
@@ -22,6 +38,11 @@ Bytes = npt.NDArray[np.uint8]
 def new_buffer(size: int) -> Bytes:
     """A buffer with memory of its own: untouched pages would all be the one page of zeros."""
     return np.ones(size, dtype=np.uint8)
+
+
+def count_distinct(size: int) -> int:
+    """Messages of a window, each of a buffer of its own, for messages of `size` bytes."""
+    return max(1, min(WINDOW, DISTINCT_BYTES // size))
 
 
 def read_all(buffer: Bytes) -> None:

@@ -39,7 +39,6 @@ class Ofipy(Contender):
         super().__init__(first)
         kind = ConnectedSide if connected else Side
         self._side: Side = kind(first, provider=provider, progress=progress)
-        self._prepared: tuple[int, str] | None = None
         self._way: Way | None = None
 
     def offer(self) -> str:
@@ -51,18 +50,15 @@ class Ofipy(Contender):
         self._side.meet(other)
 
     def prepare(self, size: int, mode: str) -> None:
-        """Make the way; it stays until another size or mode is asked for."""
-        if self._prepared == (size, mode):
-            return
+        """Make the way anew, with new memory, as the peers do: a mode is measured alike alone and beside others."""
         self._leave()
         self._way = WAYS[mode](self._side, size)
-        self._prepared = size, mode
         self.outgoing, self.incoming = self._way.outgoing, self._way.incoming
 
     def _leave(self) -> None:
         if self._way is not None:
             self._way.close()
-        self._way = self._prepared = None
+        self._way = None
 
     @property
     def way(self) -> Way:

@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabtests.compare.case import Case, Cell, Line, Round
-from fabtests.compare.contender import DISTINCT
+from fabtests.compare.contender import DISTINCT, WINDOW, count_distinct
 from fabtests.compare.entrants import IN_C, MPI, SHM_PEERS, TCP_PEERS, Entrant
 from fabtests.compare.field import Field
 
@@ -20,7 +20,7 @@ class Windows(Case):
     """How much goes through in windows of messages."""
 
     metric = "mb_per_sec"
-    window_size = 64  # messages, as in libfabric's and other bandwidth programs
+    window_size = WINDOW
     round_nanoseconds = 20e6
 
     def peer_cells(self, line: Line) -> dict[str, Cell]:
@@ -34,7 +34,9 @@ class Windows(Case):
 
     def window(self, cell: Cell) -> int:
         """Messages between acknowledgements: one where every message is rewritten first."""
-        return 1 if rewrites(cell.mode) else self.window_size
+        if rewrites(cell.mode):
+            return 1
+        return count_distinct(cell.size) if cell.mode.endswith(DISTINCT) else self.window_size
 
     def time_windows(self, field: Field, cell: Cell, count: int) -> npt.NDArray[np.int64]:
         """Nanoseconds of `count` windows."""
@@ -72,14 +74,6 @@ class ShmBandwidth(Windows):
     modes = ("array", "array-distinct", "domain", "array-rewritten", "domain-rewritten")
     sizes = (65536, 1 << 20, 4 << 20)
     peers = (ATTACH, *SHM_PEERS)
-    largest_distinct = 1 << 20  # bytes: the window's arrays are there on both sides
-
-    def groups(self) -> list[list[Line]]:
-        """Distinct arrays not of every size."""
-        return [
-            [line for line in group if line.mode != "array-distinct" or line.size <= self.largest_distinct]
-            for group in super().groups()
-        ]
 
 
 class TcpBandwidth(Windows):

@@ -10,13 +10,16 @@ import pytest
 from rich.console import Console
 
 from fabtests.compare.bars import BARS, Bar, find_bars
+from fabtests.compare.bench import Bench
 from fabtests.compare.case import Case, Cell, Line, Round
 from fabtests.compare.cases import CASES
 from fabtests.compare.command import what_lacks
 from fabtests.compare.entrants import Entrant
 from fabtests.compare.latency import ShmLatency
+from fabtests.compare.contender import Contender, Times
 from fabtests.compare.programs import ProgramError
 from fabtests.compare.runner import PeerResult, Row, run_case, select_rows
+from fabtests.compare.ofipy_side import Ofipy
 from fabtests.compare.statistics import Summary, ratio, summarize
 from fabtests.compare.tables import build_document, print_tables
 from fabtests.compare.ucx import read_result
@@ -313,10 +316,58 @@ def test_rewritten_rows_meet_peers_that_rewrite() -> None:
     # Only these read what came, and only these have many buffers.
     assert not case.peer_cells(Line("array-rewritten", 65536)).keys() & {"libfabric", "ucx"}
     assert case.peer_cells(Line("array-distinct", 65536)).keys() == {"attach", "mpi4py"}
-    assert {line.size for group in case.groups() for line in group if line.mode == "array-distinct"} == {
-        65536,
-        1 << 20,
-    }
+    sizes = {line.size for group in case.groups() for line in group if line.mode == "array-distinct"}
+    assert sizes == {65536, 1 << 20, 4 << 20}
+
+
+@pytest.mark.parametrize(("size", "window"), [(65536, 64), (1 << 20, 64), (4 << 20, 16)])
+def test_distinct_arrays_fit_memory(size: int, window: int) -> None:
+    case = CASES["shm-bandwidth"]
+    line = Line("array-distinct", size)
+    for cell in (case.own_cell(line), *case.peer_cells(line).values()):
+        assert case.window(cell) == window  # type: ignore[attr-defined]
+    assert case.window(case.own_cell(Line("array", size))) == 64  # type: ignore[attr-defined]
+
+
+class Counting(Contender):
+    """Counts the messages that it moves, and writes down what it had moved when windows were timed."""
+
+    distribution = "numpy"
+
+    def offer(self) -> None: ...
+
+    def meet(self, other: object) -> None: ...
+
+    def close(self) -> None: ...
+
+    def prepare(self, size: int, mode: str) -> None:
+        super().prepare(size, mode)
+        self.moved, self.asked = 0, []
+
+    def stream(self, window: int) -> None:
+        self.moved += window
+
+    def windows(self, window: int, count: int) -> Times:
+        self.asked.append((self.moved, self.reads))
+        return super().windows(window, count)
+
+
+@pytest.mark.parametrize(("window", "first"), [(1, 64), (16, 64), (64, 64), (256, 256)])
+def test_windows_are_timed_after_as_many_messages_as_a_receiver_may_need(window: int, first: int) -> None:
+    bench = Bench(True, contender=f"{__name__}:Counting")
+    assert bench.bandwidth("plain", 8, window, 3, True).size == 3
+    assert bench._contender.asked == [(0, True), (first, True)]  # type: ignore[attr-defined]
+
+
+def test_every_round_has_new_memory() -> None:
+    """Also in a mode that runs alone."""
+    side = Ofipy(True, provider="shm")
+    side.meet(side.offer())
+    side.prepare(8, "array")
+    before = side.outgoing, side.incoming
+    side.prepare(8, "array")
+    assert not {id(each) for each in before} & {id(side.outgoing), id(side.incoming)}
+    side.close()
 
 
 def test_what_ucx_prints() -> None:

@@ -15,13 +15,14 @@ import platform
 from collections.abc import Sequence
 from typing import Any
 
-from fabtests.compare.contender import DISTINCT, Bytes, Contender, new_buffer, read_all
+from fabtests.compare.contender import DISTINCT, Bytes, Contender, count_distinct, new_buffer, read_all
 
 __all__ = ["Attach"]
 
 
-DISTINCT_BUFFERS = 64  # at most, in a window of that mode
-ADDRESSES = 64  # the word where those of the buffers to read from begin
+ADDRESSES = (
+    64  # the word where those of the buffers to read from begin, at most as many as a window has messages
+)
 
 
 class IoVec(ctypes.Structure):
@@ -86,7 +87,7 @@ class Attach(Contender):
         self._buffers = [self.outgoing if self.first else self.incoming]
         # Arrays of their own, as everybody has them: of one large one numpy asks for huge pages, which are read faster.
         if mode == DISTINCT:
-            self._buffers = [new_buffer(size) for _ in range(DISTINCT_BUFFERS)]
+            self._buffers = [new_buffer(size) for _ in range(count_distinct(size))]
         self._addresses = [address_of(each) for each in self._buffers]
         self._vectors: Vectors | None = None
         self._mode = mode
