@@ -4,6 +4,7 @@
 from fabtests.compare.atomics import AtomicLatency
 from fabtests.compare.awaiting import Await
 from fabtests.compare.case import Case
+from fabtests.compare.contended import ArrayContended
 from fabtests.compare.depth import MatchDepth
 from fabtests.compare.fan_in import FanIn
 from fabtests.compare.latency import Gil, ShmLatency, TcpLatency
@@ -23,6 +24,7 @@ CASES: dict[str, Case] = {
     for case in (
         ShmLatency(),
         ShmBandwidth(),
+        ArrayContended(),
         ShmRma(),
         ShmRate(),
         RmaRate(),

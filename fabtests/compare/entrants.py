@@ -14,7 +14,9 @@ from fabtests.compare.crowd import SENDERS
 
 __all__ = [
     "ALONE",
+    "COPIER",
     "CROWD",
+    "FORCED",
     "IN_C",
     "LIBFABRIC",
     "MATCHER",
@@ -40,8 +42,9 @@ __all__ = [
 OFIPY, LIBFABRIC = "ofipy", "libfabric"
 VERBS = "verbs"
 # ofipy in one process alone, for what needs no other side.
-MATCHER, STARTER, THREADED = "matcher", "starter", "threaded"
+COPIER, MATCHER, STARTER, THREADED = "copier", "matcher", "starter", "threaded"
 ALONE = {
+    COPIER: "fabtests.compare.copier:Copier",
     MATCHER: "fabtests.compare.matcher:Matcher",
     STARTER: "fabtests.compare.starter:Starter",
     THREADED: "fabtests.compare.threaded:Threaded",
@@ -194,6 +197,13 @@ CROWDS = {
     ),
 }
 
+# ofipy over shared memory that moves large messages by one way only: as a pipeline of two copies through memory that
+# both sides share, or by cross-memory attach.
+FORCED = {
+    Entrant("pipeline", "shm"): {"OFIPY_SHM_ATTACH": "no"},
+    Entrant("attach-only", "shm"): {"OFIPY_SHM_ATTACH": "always"},
+}
+
 # Two pairs over one endpoint of several ways; nothing else distinguishes them.
 NEIGHBOUR, REMOTE = Entrant(OFIPY, "link to a neighbour"), Entrant(OFIPY, "link to another host")
 LINKED = {NEIGHBOUR: "shm", REMOTE: "tcp"}
@@ -205,6 +215,10 @@ def recipe_of(entrant: Entrant) -> Recipe:
         return Recipe("fabtests.compare.linked_side:Linked", {"way": LINKED[entrant]})
     if entrant in CROWDS:
         return CROWDS[entrant]
+    if entrant in FORCED:
+        return Recipe(
+            "fabtests.compare.ofipy_side:Ofipy", {"provider": entrant.over}, environment=FORCED[entrant]
+        )
     if entrant.name == OFIPY:
         if entrant.over != VERBS:
             return Recipe(

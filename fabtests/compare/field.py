@@ -8,7 +8,18 @@ from types import TracebackType
 from typing import Any, Self
 
 import ofipy
-from fabtests.compare.entrants import ALONE, LIBFABRIC, OFIPY, PERFTEST, UCX, Absent, Entrant, recipe_of
+from fabtests.compare.copier import pick_core
+from fabtests.compare.entrants import (
+    ALONE,
+    COPIER,
+    LIBFABRIC,
+    OFIPY,
+    PERFTEST,
+    UCX,
+    Absent,
+    Entrant,
+    recipe_of,
+)
 from fabtests.compare.libfabric import Programs
 from fabtests.compare.perftest import Perftest
 from fabtests.compare.second import SecondEnvironment
@@ -73,7 +84,8 @@ class Field:
             options: dict[str, Any] = (
                 {"provider": entrant.over, "allowed": self.cores} if entrant.over else {}
             )
-            pair = Pair(ALONE[entrant.name], cores=self.cores, count=1, **options)
+            cores = (pick_core(self.cores),) * 2 if entrant.name == COPIER else self.cores
+            pair = Pair(ALONE[entrant.name], cores=cores, count=1, **options)
         elif entrant == PERFTEST:
             device = ofipy.getinfo(provider=entrant.over, ep_type="msg")[0].domain
             pair = Perftest.found(device, cores=self.cores)

@@ -247,6 +247,7 @@ def test_every_promised_case_and_mode_is_there() -> None:
         *("array", "array-distinct", "array-rewritten"),
         *("domain", "domain-rewritten"),
     }
+    assert modes["array-contended"] == {"array-contended", "array"}
     assert modes["rma-rate"] == {"batch"}
     assert modes["atomic-latency"] == {"native", "prepared", "blocking"}
     assert modes["shm-rma"] == {"target-idle", "target-reads", "native", "blocking", "prepared"}
