@@ -2,7 +2,7 @@
 """Runs rounds in turn and sums them up into rows."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +13,10 @@ from fabtests.compare.case import Case, Cell, Line, Round
 from fabtests.compare.entrants import ALONE, OFIPY, Absent
 from fabtests.compare.field import Field
 from fabtests.compare.programs import ProgramError
-from fabtests.compare.statistics import Summary, ratio, summarize
+from fabtests.compare.statistics import Summary, judge, ratio, summarize
 from ofipy.pingpong.pair import PairError
 
-__all__ = ["PeerResult", "Row", "run_case", "select_rows"]
+__all__ = ["Best", "PeerResult", "Row", "run_case", "select_rows"]
 
 OWN = (OFIPY, *ALONE)
 
@@ -46,6 +46,22 @@ class PeerResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Best:
+    """The peer with the best value of a row, and how ofipy stands to it."""
+
+    peer: str
+    ratio: float | None
+    """As of :class:`PeerResult`."""
+    verdict: str | None
+    """``ahead``, ``even`` or ``behind``; None without a ratio."""
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in the JSON document."""
+        quotient = None if self.ratio is None else round(self.ratio, 4)
+        return {"peer": self.peer, "ratio": quotient, "verdict": self.verdict}
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One line of the result."""
 
@@ -56,16 +72,37 @@ class Row:
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further keys."""
 
+    def best(self) -> Best | None:
+        """The best of all peers; None when there is none."""
+        name = self.best_of(self.peers)
+        if name is None:
+            return None
+        quotient = self.peers[name].ratio
+        higher = self.case.higher_is_better(self.line.mode)
+        verdict = None if quotient is None else judge(quotient, higher_is_better=higher)
+        return Best(name, quotient, verdict)
+
+    def best_of(self, names: Iterable[str]) -> str | None:
+        """The peer with the best value among those of these names that took part."""
+        there = [name for name in names if name in self.peers]
+        choose = max if self.case.higher_is_better(self.line.mode) else min
+        return choose(there, key=lambda name: self.peers[name].summary.value, default=None)
+
+    def peer_of(self, bar: Bar) -> str | None:
+        """The peer that a bar is judged against; None when it is not there, or the bar is for a key of the row."""
+        return self.best_of(bar.among or (bar.peer,))
+
     def bars(self) -> list[tuple[Bar, bool | None]]:
         """The bars of this row, and whether each is met; None when the peer or the ratio is missing."""
         judged: list[tuple[Bar, bool | None]] = []
         for bar in find_bars(self.case.name, self.line):
-            value = self.peers[bar.peer].ratio if bar.peer in self.peers else self.facts.get(bar.key)
+            peer = self.peer_of(bar)
+            value = self.facts.get(bar.key) if peer is None else self.peers[peer].ratio
             judged.append((bar, None if value is None else bar.met(value)))
         return judged
 
-    def document(self) -> dict[str, Any]:
-        """As it stands in the JSON document."""
+    def identity(self) -> dict[str, Any]:
+        """What the row is about, as it stands in the JSON document."""
         way = {"way": self.line.way} if self.line.way else {}
         return {
             "case": self.case.name,
@@ -74,14 +111,29 @@ class Row:
             **way,
             self.case.size_key: self.line.size,
             "metric": self.case.metric_of(self.line.mode),
+        }
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in the JSON document."""
+        best = self.best()
+        return {
+            **self.identity(),
             **self.facts,
             "ofipy": self.own.document(),
             "peers": {name: peer.document() for name, peer in self.peers.items()},
-            "bars": [
-                {"peer": bar.peer or None, "limit": bar.limit, "at_least": bar.at_least, "met": met}
-                | ({"key": bar.key} if bar.key else {})
-                for bar, met in self.bars()
-            ],
+            "best": None if best is None else best.document(),
+            "bars": [self._document_of(bar, met) for bar, met in self.bars()],
+        }
+
+    def _document_of(self, bar: Bar, met: bool | None) -> dict[str, Any]:
+        peer = self.peer_of(bar) if bar.among else bar.peer or None
+        return {
+            "peer": peer,
+            "limit": bar.limit,
+            "at_least": bar.at_least,
+            "met": met,
+            **({"key": bar.key} if bar.key else {}),
+            **({"among": list(bar.among)} if bar.among else {}),
         }
 
 

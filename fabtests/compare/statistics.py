@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SPREAD_LIMIT", "Summary", "ratio", "summarize"]
+__all__ = ["EVEN", "SPREAD_LIMIT", "Summary", "judge", "ratio", "round_digits", "summarize"]
 
 SPREAD_LIMIT = 0.25
+EVEN = 0.05
+"""What two contenders may differ by and still be called even."""
 SAMPLES_PER_TAIL = 10  # fewer samples than this beyond a percentile say nothing about it
 
 
@@ -84,3 +86,19 @@ def ratio(ofipy: Summary, peer: Summary) -> tuple[float | None, str | None]:
         if side.spread > SPREAD_LIMIT:
             return None, f"spread of {name} is {side.spread:.0%}, more than {SPREAD_LIMIT:.0%}"
     return ofipy.value / peer.value, None
+
+
+def judge(quotient: float, *, higher_is_better: bool) -> str:
+    """How ofipy stands to a peer: ``ahead``, ``even`` or ``behind``.
+
+    Parameters
+    ----------
+    quotient : float
+        The value of ofipy divided by that of the peer.
+    higher_is_better : bool
+        The value is a rate rather than a time.
+    """
+    times_as_good = quotient if higher_is_better else 1 / quotient
+    if times_as_good < 1 - EVEN:
+        return "behind"
+    return "ahead" if times_as_good > 1 + EVEN else "even"

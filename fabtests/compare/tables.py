@@ -8,20 +8,30 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from fabtests.compare.bars import Bar
-from fabtests.compare.runner import PeerResult, Row
-from fabtests.compare.statistics import SPREAD_LIMIT, Summary
+from fabtests.compare.bars import BEST, Bar
+from fabtests.compare.runner import Best, PeerResult, Row
+from fabtests.compare.statistics import EVEN, SPREAD_LIMIT, Summary
 from ofipy.cli.tables import WRAPPED_WIDTH, print_table
 from ofipy.pingpong.sizes import shorten_bytes
 
-__all__ = ["SCHEMA", "UNITS", "build_document", "print_tables", "show_number"]
+__all__ = [
+    "SCHEMA",
+    "UNITS",
+    "build_document",
+    "print_tables",
+    "show_mode",
+    "show_number",
+    "show_quotient",
+    "show_size",
+    "show_units",
+]
 
 SCHEMA = 1
 UNITS = {"usec_per_transfer": "µs", "usec": "µs", "mb_per_sec": "MB/s", "messages_per_sec": "messages/s"}
 
 
 def build_document(rows: Sequence[Row], *, machine: dict[str, Any], absent: dict[str, str]) -> dict[str, Any]:
-    """The document of ``--json``."""
+    """The document of ``--json`` of one run."""
     return {
         "schema": SCHEMA,
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -40,9 +50,13 @@ def print_tables(
         print_table(console, build_table(chosen), build_long_table(chosen))
     console.print(
         "Medians over rounds, ± spread (interquartile range / median); (×) is ofipy / peer, "
-        f"given when no spread is above {SPREAD_LIMIT:.0%}."
+        f"given when no spread is above {SPREAD_LIMIT:.0%}. Beside the best peer ofipy is even where they differ by no "
+        f"more than {EVEN:.0%}."
     )
-    facts = ", ".join(f"{key} {value}" for key, value in machine.items() if value not in (None, []))
+    if "processor" in machine:
+        console.print(f"Processor: {machine['processor']}")
+    shown = {key: value for key, value in machine.items() if key != "processor" and value not in (None, [])}
+    facts = ", ".join(f"{key} {value}" for key, value in shown.items())
     console.print(f"Machine: {facts}")
     for peer, reason in absent.items():
         console.print(f"Absent: {peer}: {reason}")
@@ -56,6 +70,7 @@ def build_table(rows: Sequence[Row]) -> Table:
     table.add_column("mode")
     for heading in (case.size_key, "ofipy", "p99", *peers):
         table.add_column(heading, justify="right")
+    table.add_column("best peer")
     table.add_column("bar")
     for row in rows:
         beside = [show_peer(row.peers.get(name)) for name in peers]
@@ -65,6 +80,7 @@ def build_table(rows: Sequence[Row]) -> Table:
             show_summary(row.own) + show_facts(row.facts),
             show_number(row.own.p99),
             *beside,
+            show_best(row.best()),
             show_bars(row),
         )
     return table
@@ -82,9 +98,7 @@ def build_long_table(rows: Sequence[Row]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("bar", min_width=WRAPPED_WIDTH)
     for row in rows:
-        bars: dict[str, str] = {}
-        for bar, met in row.bars():
-            bars[bar.peer] = ", ".join(filter(None, [bars.get(bar.peer), show_verdict(bar, met)]))
+        verdicts = place_verdicts(row)
         table.add_row(f"{show_mode(row)}, {show_size(row)}")
         beside: list[tuple[str, PeerResult | Row]] = [("ofipy", row), *row.peers.items()]
         for name, result in beside:
@@ -95,9 +109,25 @@ def build_long_table(rows: Sequence[Row]) -> Table:
                 *(str(result.facts.get(key, "-")) for key in facts),
                 *([show_number(summary.p99)] if has_tail else []),
                 show_ratio(result) if isinstance(result, PeerResult) else "",
-                bars.get("" if result is row else name, ""),
+                verdicts.get(None if result is row else name, ""),
             )
+        if (best := row.best()) is not None:
+            blanks = [""] * (1 + len(facts) + has_tail)
+            table.add_row(f"  best: {best.peer}", *blanks, show_quotient(best.ratio), verdicts[BEST])
     return table
+
+
+def place_verdicts(row: Row) -> dict[str | None, str]:
+    """What the long table says of bars, by the line: of a peer, of the best peer, or None for that of ofipy."""
+    best = row.best()
+    verdicts: dict[str | None, list[str]] = {}
+    if best is not None:
+        verdicts[BEST] = [best.verdict or "not judged"]
+    for bar, met in row.bars():
+        peer = row.peer_of(bar)
+        line = BEST if bar.among and best is not None and peer == best.peer else peer
+        verdicts.setdefault(line, []).append(show_verdict(bar, met))
+    return {line: ", ".join(words) for line, words in verdicts.items()}
 
 
 def summary_of(result: PeerResult | Row) -> Summary:
@@ -139,7 +169,19 @@ def show_summary(summary: Summary) -> str:
 
 def show_ratio(peer: PeerResult) -> str:
     """How ofipy stands to a peer."""
-    return "?" if peer.ratio is None else f"{peer.ratio:.3g}"
+    return show_quotient(peer.ratio)
+
+
+def show_quotient(quotient: float | None) -> str:
+    """Ofipy divided by a peer."""
+    return "?" if quotient is None else f"{quotient:.3g}"
+
+
+def show_best(best: Best | None) -> str:
+    """The best peer, and how ofipy stands to it."""
+    if best is None:
+        return "-"
+    return f"{best.peer} (×{show_quotient(best.ratio)}) {best.verdict or 'not judged'}"
 
 
 def show_facts(facts: Mapping[str, Any]) -> str:

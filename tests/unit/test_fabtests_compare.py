@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from fabtests.compare.bars import BARS, Bar, find_bars
+from fabtests.compare import bars
+from fabtests.compare.bars import BARS, BEST, Bar, find_bars
 from fabtests.compare.bench import Bench
 from fabtests.compare.case import Case, Cell, Line, Round
 from fabtests.compare.cases import CASES
 from fabtests.compare.command import what_lacks
+from fabtests.compare.contender import Contender, Times
 from fabtests.compare.entrants import Entrant
 from fabtests.compare.latency import ShmLatency
-from fabtests.compare.contender import Contender, Times
-from fabtests.compare.programs import ProgramError
-from fabtests.compare.runner import PeerResult, Row, run_case, select_rows
 from fabtests.compare.ofipy_side import Ofipy
+from fabtests.compare.programs import ProgramError
+from fabtests.compare.runner import Best, PeerResult, Row, run_case, select_rows
 from fabtests.compare.statistics import Summary, ratio, summarize
 from fabtests.compare.tables import build_document, print_tables
 from fabtests.compare.ucx import read_result
@@ -71,7 +72,9 @@ class TestBars:
             case = CASES[bar.case]
             rows = [row for group in case.groups() for row in group]
             assert bar.line in rows
-            assert bar.peer in case.peer_cells(bar.line) or (bar.key and not bar.peer)
+            peers = case.peer_cells(bar.line).keys()
+            assert bar.peer in peers or (bar.key and not bar.peer) or peers & set(bar.among)
+            assert bool(bar.among) == (bar.peer == BEST)
 
     def test_a_bar_is_an_upper_or_a_lower_bound(self) -> None:
         upper = Bar("c", "m", 8, "p", 0.4)
@@ -80,10 +83,60 @@ class TestBars:
         assert [lower.met(value) for value in (2.0, 1.99)] == [True, False]
         assert (str(upper), str(lower)) == ("≤ 0.4 × p", "≥ 2 × p")
         assert str(Bar("c", "m", 8, "", 0, key="starved")) == "≤ 0 starved"
+        assert str(Bar("c", "m", 8, BEST, 0.95, at_least=True, among=("p", "q"))) == "≥ 0.95 × best"
 
     def test_rows_find_their_bars(self) -> None:
         assert [bar.limit for bar in find_bars("shm-latency", Line("prepared", 8))] == [0.25]
         assert find_bars("shm-latency", Line("prepared", 64)) == ()
+
+    def test_some_bars_are_for_one_kind_of_processor(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        line = Line("domain", 1 << 20)
+        for processor, peers in (("AMD EPYC", ["attach", BEST]), ("Intel(R) Xeon(R) Processor", [BEST])):
+            monkeypatch.setattr(bars, "this_processor", lambda name=processor: name)
+            assert [bar.peer for bar in find_bars("shm-bandwidth", line)] == peers
+
+
+def beside(case: str, mode: str, own: Summary, **peers: Summary) -> Row:
+    """A row of 1 MiB."""
+    results = {name: PeerResult(each, *ratio(own, each), "1.0") for name, each in peers.items()}
+    return Row(CASES[case], Line(mode, 1 << 20), own, results)
+
+
+class TestBest:
+    def test_the_best_peer_is_the_fastest_or_the_one_with_the_highest_rate(self) -> None:
+        peers = {"mpi4py": summary(10.0), "ucx": summary(8.0)}
+        assert beside("shm-latency", "native", summary(8.2), **peers).best() == Best(
+            "ucx", pytest.approx(1.025), "even"
+        )
+        assert beside("shm-bandwidth", "array", summary(8.2), **peers).best() == Best(
+            "mpi4py", pytest.approx(0.82), "behind"
+        )
+        assert beside("shm-bandwidth", "array", summary(11.0), **peers).document()["best"] == {
+            "peer": "mpi4py", "ratio": 1.1, "verdict": "ahead",
+        }  # fmt: skip
+
+    def test_a_spread_keeps_it_from_being_judged(self) -> None:
+        row = beside("shm-bandwidth", "domain", summary(9.0), attach=summary(10.0, 0.26), ucx=summary(5.0))
+        assert row.document()["best"] == {"peer": "attach", "ratio": None, "verdict": None}
+        assert {met for bar, met in row.bars() if bar.among} == {None}
+
+    def test_there_is_none_without_peers(self) -> None:
+        assert beside("shm-latency", "native", summary(1.0)).document()["best"] is None
+
+    def test_a_bar_counts_the_best_of_those_that_it_names(self) -> None:
+        peers = {"openmpi": summary(20.0), "attach": summary(10.0), "ucx": summary(8.0)}
+        row = beside("shm-bandwidth", "array", summary(9.6), **peers)
+        assert row.document()["best"]["peer"] == "openmpi"
+        (found,) = (bar for bar in row.document()["bars"] if "among" in bar)
+        assert found == {
+            "peer": "attach", "limit": 0.95, "at_least": True, "met": True,
+            "among": ["attach", "ucx", "libfabric", "mpi4py"],
+        }  # fmt: skip
+
+    def test_a_bar_without_any_that_it_names_is_not_judged(self) -> None:
+        row = beside("shm-bandwidth", "array", summary(9.6), pyzmq=summary(1.0))
+        (found,) = (bar for bar in row.document()["bars"] if "among" in bar)
+        assert (found["peer"], found["met"]) == (None, None)
 
 
 class StubField:

@@ -200,6 +200,16 @@ class TestPage:
         (bar,) = bars_of({"rows": [crowd]})
         assert (bar["limit"], bar["value"], bar["met"]) == ("≥ 0.95 jain", 0.94, False)
 
+    def test_a_bar_on_the_best_of_several_names_them(self) -> None:
+        from fabtests.compare.report.page import bars_of
+
+        here = row("shm-bandwidth", "array", 65536, 9e3, ucx=1e4)
+        bar = {"peer": "ucx", "limit": 0.95, "at_least": True, "met": False, "among": ["attach", "ucx"]}
+        here["bars"] = [bar, bar | {"peer": None, "met": None}]
+        judged, absent = bars_of({"rows": [here]})
+        assert (judged["limit"], judged["value"]) == ("≥ 0.95 × the best of attach, ucx", pytest.approx(0.9))
+        assert (absent["value"], absent["why"]) == (None, "none of attach, ucx took part")
+
     def test_it_says_where_a_peer_is_ahead(self) -> None:
         from fabtests.compare.report.page import behind
 

@@ -7,6 +7,7 @@ import re
 import pytest
 from rich.console import Console
 
+from fabtests.compare import bars
 from fabtests.compare.case import Line
 from fabtests.compare.cases import CASES
 from fabtests.compare.runner import PeerResult, Row
@@ -71,7 +72,9 @@ def recorded_rows() -> list[Row]:
 @pytest.fixture(scope="module")
 def lines() -> list[str]:
     text = io.StringIO()
-    print_tables(Console(file=text, width=80), recorded_rows(), machine={}, absent={})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bars, "this_processor", lambda: "AMD EPYC")
+        print_tables(Console(file=text, width=80), recorded_rows(), machine={}, absent={})
     return text.getvalue().splitlines()
 
 
@@ -87,6 +90,8 @@ def test_each_contender_has_one_line_with_all_its_figures(lines: list[str]) -> N
     )
     assert any(re.match(r"  attach +6670 ±8% +1\.17 +≥ 2 × attach missed *$", line) for line in lines)
     assert any(re.match(r"  ofipy +991267 ±9% +0\.9802 +0 +≥ 0\.95 jain met", line) for line in lines)
+    assert any(re.match(r"  best: ucx +1\.17 +behind *$", line) for line in lines)
+    assert any(re.match(r"  best: attach +1\.17 +ahead, ≥ 0\.95 × best met *$", line) for line in lines)
     assert any(re.match(r"  shm +0\.336 ±36% +\? +≤ 1\.1 × shm not judged *$", line) for line in lines)
 
 

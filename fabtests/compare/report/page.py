@@ -10,13 +10,12 @@ import jinja2
 from fabtests.compare.report.against import Change, row_name
 from fabtests.compare.report.charts import charts_of
 from fabtests.compare.report.figures import svg_of
+from fabtests.compare.statistics import EVEN, judge
 from fabtests.compare.tables import UNITS, show_number
 
 __all__ = ["build_page"]
 
 TEMPLATE = Path(__file__).with_name("page.html")
-EVEN = 0.05
-"""What two contenders may differ by and still be called even."""
 Row = dict[str, Any]
 
 
@@ -39,8 +38,11 @@ def judged(row: Row, bar: dict[str, Any]) -> dict[str, Any]:
     if key := bar.get("key"):
         return shown | {"limit": f"{limit} {key}", "value": row.get(key)}
     peer = row["peers"].get(bar["peer"], {})
-    why = peer.get("note", f"{bar['peer']} did not take part")
-    return shown | {"limit": f"{limit} × {bar['peer']}", "value": peer.get("ratio"), "why": why}
+    beside, absence = bar["peer"], f"{bar['peer']} did not take part"
+    if among := ", ".join(bar.get("among", ())):
+        beside, absence = f"the best of {among}", f"none of {among} took part"
+    why = peer.get("note", absence)
+    return shown | {"limit": f"{limit} × {beside}", "value": peer.get("ratio"), "why": why}
 
 
 def behind(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -76,8 +78,7 @@ def show_ratio(row: Row, peer: dict[str, Any]) -> dict[str, Any]:
     """A ratio and how it is to be coloured."""
     if peer["ratio"] is None:
         return {"text": "?", "kind": "unknown", "why": peer.get("note", "")}
-    factor = times_as_good(row, peer["ratio"])
-    kind = "behind" if factor < 1 - EVEN else "ahead" if factor > 1 + EVEN else "even"
+    kind = judge(peer["ratio"], higher_is_better=not row["metric"].startswith("usec"))
     return {"text": f"× {peer['ratio']:.3g}", "kind": kind, "why": ""}
 
 
