@@ -72,6 +72,13 @@ def fabtests() -> None:
 )
 @click.option("--quick", is_flag=True, help="The sizes that have a bar alone, in fewer rounds.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Rounds of each row; default: 15, with --quick 3.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Runs of all of it, each with new processes; with more than one, how far each row lies apart between them.",
+)
 @click.option("--mode", "modes", metavar="NAME[,NAME]", help="Only rows of these modes.")
 @click.option(
     "--bytes", "sizes", metavar="NUMBER[,NUMBER]", help="Only rows of these sizes (depths in match-depth)."
@@ -100,6 +107,7 @@ def compare(
     everything: bool,
     quick: bool,
     rounds: int | None,
+    repeat: int,
     modes: str | None,
     sizes: str | None,
     as_json: bool,
@@ -125,6 +133,7 @@ def compare(
         as_json=as_json,
         output=output,
         peer_pythons=peer_pythons,
+        repeat=repeat,
     )
 
 

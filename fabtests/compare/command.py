@@ -12,6 +12,7 @@ from fabtests.compare.bars import BARS
 from fabtests.compare.case import Case, Line
 from fabtests.compare.cases import CASES
 from fabtests.compare.field import Field
+from fabtests.compare.repeats import gather_repeats, print_repeats
 from fabtests.compare.report.output import Output
 from fabtests.compare.runner import Row, run_case, select_rows
 from fabtests.compare.second import parse_environments
@@ -36,6 +37,7 @@ def run(
     as_json: bool,
     output: Output,
     peer_pythons: Iterable[str] = (),
+    repeat: int = 1,
 ) -> None:
     """Run the command; the parameters are its options as given.
 
@@ -51,18 +53,29 @@ def run(
     environments = parse_environments(peer_pythons)
     rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
     steal, cores = StealClock(), pick_cores()
-    with Field(cores=cores, environments=environments) as field:
-        rows, handovers = run_plan(plan, field, rounds=rounds)
-        absent = field.absent | impossible
+    runs: list[list[Row]] = []
+    handovers: list[float] = []
+    absent = dict(impossible)
+    for number in range(1, repeat + 1):
+        # New processes each time: what a pair has once begun with, it may keep.
+        with Field(cores=cores, environments=environments) as field:
+            rows, taken = run_plan(plan, field, rounds=rounds, run=f"run {number}: " if repeat > 1 else "")
+        runs.append(rows)
+        handovers += taken
+        absent |= field.absent
     machine = describe_machine(cores=cores, steal=steal) | {
         "handover_usec": round(statistics.median(handovers), 4) if handovers else None,
         "rounds": rounds,
     }
     document = build_document(rows, machine=machine, absent=absent)
+    repeats = gather_repeats(runs) if repeat > 1 else []
+    if repeats:
+        document["repeats"] = [each.document() for each in repeats]
     if as_json:
         print_json(document)
     else:
         print_tables(data_console(), rows, machine=machine, absent=absent)
+        print_repeats(data_console(), repeats)
     slower = [change.name for change in output.write(document, quietly=as_json) if change.is_regression]
     if slower:
         raise CommandError(f"slower than in {output.against} beyond the noise: {', '.join(slower)}")
@@ -100,9 +113,9 @@ def quick_sizes(case: Case) -> set[int]:
 
 
 def run_plan(
-    plan: list[tuple[Case, list[list[Line]]]], field: Field, *, rounds: int
+    plan: list[tuple[Case, list[list[Line]]]], field: Field, *, rounds: int, run: str = ""
 ) -> tuple[list[Row], list[float]]:
-    """Run the cases under a progress bar.
+    """Run the cases under a progress bar, whose descriptions begin with `run`.
 
     Returns
     -------
@@ -122,7 +135,7 @@ def run_plan(
 
         def step(description: str) -> None:
             # Drawn between rounds only: a drawing thread would take turns on the cores that are measured.
-            progress.update(task, advance=1, description=description, refresh=True)
+            progress.update(task, advance=1, description=run + description, refresh=True)
 
         def take_handover() -> None:
             if (taken := measure_handover(field.cores)) is not None:
