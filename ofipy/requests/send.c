@@ -26,8 +26,8 @@ static struct sender senders[] = {
 static PyObject *name_poster, *name_peer, *name_tag; /* interned, which makes them comparable as pointers; owned */
 
 /* The plain arguments that were passed: false where there are others, and the general way deals with all of them. */
-static bool take_plain(uint16_t op, PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **peer,
-                       PyObject **tag)
+static bool parse_plain_arguments(uint16_t op, PyObject *const *arguments, Py_ssize_t count, PyObject *names,
+                                  PyObject **peer, PyObject **tag)
 {
     Py_ssize_t named = names ? PyTuple_Size(names) : 0;
 
@@ -93,7 +93,7 @@ static PyObject *send_any(const struct sender *sender, PyObject *self, PyObject 
 {
     PyObject *peer, *tag = NULL, *result;
 
-    if (take_plain(sender->op, arguments, count, names, &peer, &tag)) {
+    if (parse_plain_arguments(sender->op, arguments, count, names, &peer, &tag)) {
         result = send_plain(sender, self, arguments[0], peer, tag);
         if (result != Py_None)
             return result;

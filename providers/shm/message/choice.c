@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rule. The current way is left for one that is cheaper by a tenth: less than that is noise, and both ways at once are
- * slower than either. What the other ways cost is learned by trials, of one message each; what these lose is paid out of an
- * allowance, which is a fiftieth of the time that all messages take. So a way that costs twice as much is tried at every fiftieth
- * message, and one that costs as much at every sixteenth. The first trial of a way is made on credit.
+ * The rule. The current way is replaced by another that is cheaper by a tenth: a smaller difference is noise. The cost of the other
+ * ways is learned by trials of one message each. Trials may lose a fiftieth of the time of all messages. So a way that costs
+ * twice as much is tried at every fiftieth message, and one that costs the same at every sixteenth. The first trial of a way
+ * may exceed the allowance, which later messages then pay back.
  */
 #include "message/choice.h"
 
@@ -11,7 +11,7 @@
 #define TRIAL_SHARE 50
 /* Messages by the current way between two trials, at least. */
 #define TRIAL_PAUSE 16
-/* The allowance is at most what a trial of a way loses that costs so many times as much; dearer ways are tried as rarely as that. */
+/* The allowance is capped at the loss of one trial of a way that costs so many times as much; dearer ways are tried no more rarely. */
 #define DEAREST 4
 /* A cost below this share of the current way's is cheaper: 9 parts of 10. */
 #define CHEAPER 9
@@ -20,7 +20,7 @@
 /* Picoseconds of a nanosecond. */
 #define PS UINT64_C(1000)
 
-static uint32_t median(uint32_t a, uint32_t b, uint32_t c)
+static uint32_t find_median(uint32_t a, uint32_t b, uint32_t c)
 {
     uint32_t low = a < b ? a : b, high = a < b ? b : a;
 
@@ -28,76 +28,76 @@ static uint32_t median(uint32_t a, uint32_t b, uint32_t c)
 }
 
 /* ps for each KiB; 0: not known. */
-static uint64_t cost_of(const struct shm_choice *choice, enum ofp_moved way)
+static uint64_t find_cost(const struct shm_choice *choice, enum ofp_moved way)
 {
     const uint32_t *costs = choice->costs[way];
 
-    return median(costs[0], costs[1], costs[2]);
+    return find_median(costs[0], costs[1], costs[2]);
 }
 
-static bool offers(uint32_t ways, enum ofp_moved way) { return ways & SHM_WAY_BIT(way); }
+static bool has_way(uint32_t ways, enum ofp_moved way) { return ways & SHM_WAY_BIT(way); }
 
-/* The cheapest of those that are known; where none is, the first. */
-static enum ofp_moved cheapest(const struct shm_choice *choice, uint32_t ways)
+/* The cheapest of the ways whose cost is known; the first of them while none is known. */
+static enum ofp_moved find_cheapest_way(const struct shm_choice *choice, uint32_t ways)
 {
     enum ofp_moved best = OFP_MOVED_WAYS, first = OFP_MOVED_WAYS;
 
     for (enum ofp_moved way = 0; way < OFP_MOVED_WAYS; way++) {
-        if (!offers(ways, way))
+        if (!has_way(ways, way))
             continue;
         if (first == OFP_MOVED_WAYS)
             first = way;
-        if (cost_of(choice, way) && (best == OFP_MOVED_WAYS || cost_of(choice, way) < cost_of(choice, best)))
+        if (find_cost(choice, way) && (best == OFP_MOVED_WAYS || find_cost(choice, way) < find_cost(choice, best)))
             best = way;
     }
     return best == OFP_MOVED_WAYS ? first : best;
 }
 
-static void settle_current(struct shm_choice *choice, uint32_t ways)
+static void update_current_way(struct shm_choice *choice, uint32_t ways)
 {
-    enum ofp_moved best = cheapest(choice, ways);
-    uint64_t now = cost_of(choice, choice->current), then = cost_of(choice, best);
+    enum ofp_moved best = find_cheapest_way(choice, ways);
+    uint64_t now = find_cost(choice, choice->current), then = find_cost(choice, best);
 
-    if (!offers(ways, choice->current) || (then && now && then * OF < now * CHEAPER))
+    if (!has_way(ways, choice->current) || (then && now && then * OF < now * CHEAPER))
         choice->current = (uint8_t)best;
 }
 
 /* The way to try next: each of the others in its turn. OFP_MOVED_WAYS: there is no other. */
-static enum ofp_moved next_to_try(const struct shm_choice *choice, uint32_t ways)
+static enum ofp_moved pick_next_trial(const struct shm_choice *choice, uint32_t ways)
 {
     for (uint32_t step = 1; step <= OFP_MOVED_WAYS; step++) {
         enum ofp_moved way = (choice->tried + step) % OFP_MOVED_WAYS;
 
-        if (offers(ways, way) && way != choice->current)
+        if (has_way(ways, way) && way != choice->current)
             return way;
     }
     return OFP_MOVED_WAYS;
 }
 
 /* What a trial may be expected to lose, for each KiB; nothing where nothing is known, for then it is on credit. */
-static uint64_t expected_loss(const struct shm_choice *choice, enum ofp_moved way)
+static uint64_t expect_loss(const struct shm_choice *choice, enum ofp_moved way)
 {
-    uint64_t cost = cost_of(choice, way), current = cost_of(choice, choice->current);
+    uint64_t cost = find_cost(choice, way), current = find_cost(choice, choice->current);
     uint64_t loss = cost > current ? cost - current : 0;
 
     return loss < (DEAREST - 1) * current ? loss : (DEAREST - 1) * current;
 }
 
-static bool may_try(const struct shm_choice *choice, enum ofp_moved way)
+static bool may_try_way(const struct shm_choice *choice, enum ofp_moved way)
 {
     /* Without a cost to compare with, a trial says nothing. */
-    if (way == OFP_MOVED_WAYS || choice->since < TRIAL_PAUSE || !cost_of(choice, choice->current))
+    if (way == OFP_MOVED_WAYS || choice->since < TRIAL_PAUSE || !find_cost(choice, choice->current))
         return false;
-    return !choice->costs[way][0] || choice->allowance >= (int64_t)expected_loss(choice, way);
+    return !choice->costs[way][0] || choice->allowance >= (int64_t)expect_loss(choice, way);
 }
 
 enum ofp_moved shm_choice_take(struct shm_choice *choice, uint32_t ways, bool alone, bool *trial)
 {
     enum ofp_moved next;
 
-    settle_current(choice, ways);
-    next = next_to_try(choice, ways);
-    *trial = !alone && may_try(choice, next);
+    update_current_way(choice, ways);
+    next = pick_next_trial(choice, ways);
+    *trial = !alone && may_try_way(choice, next);
     if (!*trial) {
         choice->since++;
         return choice->current;
@@ -124,7 +124,7 @@ void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial,
 
     cost = cost < 1 ? 1 : cost > UINT32_MAX ? UINT32_MAX : cost;
     add_cost(choice->costs[way], (uint32_t)cost, trial);
-    current = cost_of(choice, choice->current);
+    current = find_cost(choice, choice->current);
     most = (DEAREST - 1) * current;
     if (!trial)
         choice->allowance += (int64_t)cost / TRIAL_SHARE;
@@ -136,5 +136,5 @@ void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial,
 
 uint64_t shm_choice_expect(const struct shm_choice *choice, uint64_t length)
 {
-    return cost_of(choice, choice->current) * length / 1024 / PS;
+    return find_cost(choice, choice->current) * length / 1024 / PS;
 }

@@ -22,14 +22,14 @@ struct shm_costs {
     uint64_t ended;                        /* when the last message was here; 0: none was */
 };
 
-static struct shm_choice *choice_for(struct shm_costs *costs, uint64_t length, bool arena)
+static struct shm_choice *find_choice(struct shm_costs *costs, uint64_t length, bool arena)
 {
     uint32_t class = 63 - (uint32_t)__builtin_clzll(length | UINT64_C(1) << FIRST_CLASS) - FIRST_CLASS;
 
     return &costs->choices[arena][class < CLASSES ? class : CLASSES - 1];
 }
 
-static bool is_alone(const struct shm_costs *costs, const struct shm_cost *cost)
+static bool is_message_alone(const struct shm_costs *costs, const struct shm_cost *cost)
 {
     return !costs->under_way && cost->begun - costs->ended > ALONE * shm_choice_expect(cost->choice, cost->length);
 }
@@ -45,11 +45,11 @@ enum ofp_moved shm_cost_begin(struct shm_link *link, struct shm_cost *cost, uint
         *cost = (struct shm_cost){.way = (enum ofp_moved)__builtin_ctz(ways)};
         return cost->way;
     }
-    *cost = (struct shm_cost){.choice = choice_for(costs, length, arena),
+    *cost = (struct shm_cost){.choice = find_choice(costs, length, arena),
                               .begun = shm_core->now(),
                               .length = length,
                               .copies = costs->copies};
-    cost->way = shm_choice_take(cost->choice, ways, is_alone(costs, cost), &cost->trial);
+    cost->way = shm_choice_take(cost->choice, ways, is_message_alone(costs, cost), &cost->trial);
     if (cost->trial && cost->way == OFP_MOVED_PIPELINED)
         costs->tried = cost;
     costs->under_way++;
