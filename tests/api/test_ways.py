@@ -80,6 +80,26 @@ def test_every_way_is_tried(provider: str) -> None:
         assert min(pipelined, attached) >= 1
 
 
+@pytest.mark.usefixtures("may_attach")
+def test_messages_that_are_under_way_together(provider: str) -> None:
+    """Some of them are trials, and others wait for those; all arrive in their order."""
+    window, size = 32, 100_000
+    # Of one domain: who makes progress for the one does so for the other, so that the sender is awake.
+    with ofipy.open(provider=provider) as a, a.domain.endpoint().enable() as b:
+        to_b, from_a = a.insert(b.address), b.insert(a.address)
+        outgoing, incoming = (np.zeros((window, size), np.uint8) for _ in range(2))
+        for number in range(20):
+            outgoing[:] = np.arange(window, dtype=np.uint8)[:, None] + number
+            receives = [b.trecv_into(each, from_a, tag=1) for each in incoming]
+            sends = [a.tsend(each, to_b, tag=1) for each in outgoing]
+            ofipy.wait_all(receives + sends, timeout=TIMEOUT)
+            assert np.array_equal(outgoing, incoming)
+        mapped, pipelined, attached = counted(b)
+        assert mapped == 0
+        assert pipelined + attached == 20 * window
+        assert min(pipelined, attached) >= 1
+
+
 def test_small_messages_are_not_counted(provider: str) -> None:
     with ofipy.open(provider=provider) as ep:
         carry(ep, np.zeros(8192, np.uint8), 10)
