@@ -143,10 +143,19 @@ def test_quick_answers_do_not_keep_the_loop(sides: Sides, kind: str) -> None:
     sides.run(ask, answer, kind, progress="auto")
 
 
+def count_turns(loop: Any) -> list[None]:
+    """A list that grows with each turn of a loop in Python; uvloop's turns are not seen."""
+    turns: list[None] = []
+    if hasattr(loop, "_run_once"):
+        turn = loop._run_once
+        loop._run_once = lambda: (turns.append(None), turn())
+    return turns
+
+
 @pytest.mark.needs("descriptor")
 @pytest.mark.parametrize("ticking", [False, True])
 def test_idle_loop_burns_nothing(ep: ofipy.Endpoint, kind: str, ticking: bool) -> None:
-    """Nor does one that other things wake often: it looks a few times whenever it wakes."""
+    """Nor does one that other things wake often: it looks and turns a few times whenever it wakes."""
     ticks, pause = (40, 0.01) if ticking else (1, 0.2)
 
     async def idle() -> float:
@@ -158,14 +167,17 @@ def test_idle_loop_burns_nothing(ep: ofipy.Endpoint, kind: str, ticking: bool) -
     async def main() -> float:
         receive = asyncio.ensure_future(result_of(ep.trecv(tag=1)))
         await asyncio.sleep(0.05)
-        before = ep.stats().progress_calls
+        turns, looks = count_turns(asyncio.get_running_loop()), ep.stats().progress_calls
         used = await idle()
-        assert ep.stats().progress_calls - before <= 5 * ticks + 20
+        assert ep.stats().progress_calls - looks <= 5 * ticks + 20
+        assert len(turns) <= 5 * ticks + 20
         receive.cancel()
         return used
 
-    # An emulated processor takes long for the ticks themselves.
-    assert run_in(kind, main()) < max(0.06 if ticking else 0.02, 3 * asyncio.run(idle()))
+    used, alone = run_in(kind, main()), asyncio.run(idle())
+    # An emulated processor takes long for the ticks themselves, and not always as long: there the counts judge.
+    if alone < 0.02:
+        assert used < (0.06 if ticking else 0.02)
 
 
 def test_other_threads_wake_the_loop(ep: ofipy.Endpoint, kind: str) -> None:
