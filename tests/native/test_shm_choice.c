@@ -20,20 +20,24 @@
 struct costs {
     uint64_t length;
     uint64_t of[OFP_MOVED_WAYS];
+    uint64_t first; /* of a message in the pipeline that follows another way's; 0: as of the others */
 };
 
 /* Intel, Sapphire Rapids: attach is faster than the pipeline. */
-static const struct costs intel_64k = {65536, {3000, 7200, 3020}}, intel_1m = {MIB, {25000, 90000, 61000}};
+static const struct costs intel_64k = {65536, {3000, 7200, 3020}, 0}, intel_1m = {MIB, {25000, 90000, 61000}, 0};
 /* Memory that was just written: mapped memory is fetched from the other core's cache. */
-static const struct costs intel_1m_written = {MIB, {123000, 126000, 116000}};
+static const struct costs intel_1m_written = {MIB, {123000, 126000, 116000}, 0};
 /* AMD, EPYC: the pipeline is 2.74 times as fast as attach. */
-static const struct costs amd_64k = {65536, {1500, 2200, 6030}}, amd_1m = {MIB, {30000, 34000, 93000}};
+static const struct costs amd_64k = {65536, {1500, 2200, 6030}, 0}, amd_1m = {MIB, {30000, 34000, 93000}, 0};
 /* Beside a neighbour that fills the memory bus, or on one core with the sender. */
-static const struct costs contended_1m = {MIB, {100000, 900000, 140000}};
+/* The same with arrays as a program sends them: a message alone in the pipeline takes longer than attach, those that follow less. */
+static const struct costs amd_1m_stream = {MIB, {30000, 60000, 95000}, 120000};
+static const struct costs contended_1m = {MIB, {100000, 900000, 140000}, 0};
 
 struct run {
     struct shm_choice choice;
     uint64_t random;
+    enum ofp_moved last;
     uint64_t taken[OFP_MOVED_WAYS], trials;
     double spent, least, tried, lost; /* ns: of all; had each taken the fastest way; of trials, and what they lost */
 };
@@ -61,14 +65,16 @@ static void message(struct run *run, const struct costs *costs, uint32_t ways, b
 {
     bool trial;
     enum ofp_moved way = shm_choice_take(&run->choice, ways, alone, &trial);
-    uint64_t cost = costs->of[way], least = fastest(costs, ways);
+    bool first = way == OFP_MOVED_PIPELINED && run->last != way && costs->first;
+    uint64_t cost = first ? costs->first : costs->of[way], least = fastest(costs, ways);
 
     assert_true(ways & SHM_WAY_BIT(way));
+    run->last = way;
     run->taken[way]++;
     run->trials += trial;
     run->spent += (double)cost;
     run->least += (double)least;
-    if (trial)
+    if (trial && cost > least)
         run->lost += (double)(cost - least);
     shm_choice_learn(&run->choice, way, trial, costs->length, noisy(run, cost));
 }
@@ -95,9 +101,10 @@ static void the_fastest_way_is_taken(void **state)
         uint32_t ways;
         enum ofp_moved best;
     } cases[] = {
-        {&intel_64k, UNMAPPED, OFP_MOVED_ATTACHED}, {&intel_1m, UNMAPPED, OFP_MOVED_ATTACHED},
-        {&amd_64k, UNMAPPED, OFP_MOVED_PIPELINED},  {&amd_1m, UNMAPPED, OFP_MOVED_PIPELINED},
-        {&intel_1m, ALL, OFP_MOVED_MAPPED},         {&contended_1m, UNMAPPED, OFP_MOVED_ATTACHED},
+        {&intel_64k, UNMAPPED, OFP_MOVED_ATTACHED},      {&intel_1m, UNMAPPED, OFP_MOVED_ATTACHED},
+        {&amd_64k, UNMAPPED, OFP_MOVED_PIPELINED},       {&amd_1m, UNMAPPED, OFP_MOVED_PIPELINED},
+        {&amd_1m_stream, UNMAPPED, OFP_MOVED_PIPELINED}, {&intel_1m, ALL, OFP_MOVED_MAPPED},
+        {&contended_1m, UNMAPPED, OFP_MOVED_ATTACHED},
     };
 
     (void)state;
@@ -132,21 +139,29 @@ static void a_change_is_followed(void **state)
         const struct costs *before, *after;
         uint32_t ways;
         enum ofp_moved best;
+        uint32_t within; /* messages */
     } cases[] = {
         /* The way in use has become slow. */
-        {&amd_1m, &contended_1m, UNMAPPED, OFP_MOVED_ATTACHED},
-        /* Another has become faster: found by a trial. */
-        {&contended_1m, &amd_1m, UNMAPPED, OFP_MOVED_PIPELINED},
-        {&intel_1m, &amd_1m, UNMAPPED, OFP_MOVED_PIPELINED},
+        {&amd_1m, &contended_1m, UNMAPPED, OFP_MOVED_ATTACHED, 20},
+        /* Another has become faster: found by a trial, sooner where it was not much slower before. */
+        {&contended_1m, &amd_1m, UNMAPPED, OFP_MOVED_PIPELINED, 400},
+        {&intel_1m, &amd_1m, UNMAPPED, OFP_MOVED_PIPELINED, 150},
+        {&intel_1m, &amd_1m_stream, UNMAPPED, OFP_MOVED_PIPELINED, 150},
     };
 
     (void)state;
+    /* A trial that meets a message during which the process did not run has to be made again: four of five runs are in time. */
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct run run = {.random = 5 + i};
+        int in_time = 0;
 
-        messages(&run, cases[i].before, cases[i].ways, 1000);
-        messages(&run, cases[i].after, cases[i].ways, 180);
-        assert_true(share(&run, cases[i].after, cases[i].ways, cases[i].best, 500) > 0.9);
+        for (uint64_t seed = 1; seed <= 50; seed++) {
+            struct run run = {.random = seed};
+
+            messages(&run, cases[i].before, cases[i].ways, 1000);
+            messages(&run, cases[i].after, cases[i].ways, cases[i].within);
+            in_time += share(&run, cases[i].after, cases[i].ways, cases[i].best, 200) > 0.9;
+        }
+        assert_true(in_time >= 40);
     }
 }
 

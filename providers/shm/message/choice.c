@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The rule. The current way is replaced by another that is cheaper by a tenth: a smaller difference is noise. The cost of the other
- * ways is learned by trials of one message each. Trials may lose a fiftieth of the time of all messages. So a way that costs
- * twice as much is tried at every fiftieth message, and one that costs the same at every sixteenth. The first trial of a way
- * may exceed the allowance, which later messages then pay back.
+ * ways is learned by trials of one message. A trial of the pipeline has three more, unless the first took twice as long as
+ * the current way: messages that follow each other in the pipeline take less than one that is alone.
+ *
+ * Trials may lose a fiftieth of the time of all messages. A message by a way that costs twice as much is so paid for by fifty others; a
+ * way that costs the same is tried at every sixteenth message. The first trial of a way may exceed the allowance, which later
+ * messages then pay back.
  */
 #include "message/choice.h"
 
@@ -11,6 +14,11 @@
 #define TRIAL_SHARE 50
 /* Messages by the current way between two trials, at least. */
 #define TRIAL_PAUSE 16
+/* Messages of one trial. */
+static const uint8_t trial_length[OFP_MOVED_WAYS] = {
+    [OFP_MOVED_MAPPED] = 1, [OFP_MOVED_PIPELINED] = 4, [OFP_MOVED_ATTACHED] = 1};
+/* A trial ends with its first message where that costs so many times as much as the current way. */
+#define HOPELESS 2
 /* The allowance is capped at the loss of one trial of a way that costs so many times as much; dearer ways are tried no more rarely. */
 #define DEAREST 4
 /* A cost below this share of the current way's is cheaper: 9 parts of 10. */
@@ -78,9 +86,10 @@ static enum ofp_moved pick_next_trial(const struct shm_choice *choice, uint32_t 
 static uint64_t expect_loss(const struct shm_choice *choice, enum ofp_moved way)
 {
     uint64_t cost = find_cost(choice, way), current = find_cost(choice, choice->current);
-    uint64_t loss = cost > current ? cost - current : 0;
 
-    return loss < (DEAREST - 1) * current ? loss : (DEAREST - 1) * current;
+    if (cost >= HOPELESS * current)
+        return (cost < DEAREST * current ? cost - current : (DEAREST - 1) * current);
+    return cost > current ? trial_length[way] * (cost - current) : 0;
 }
 
 static bool may_try_way(const struct shm_choice *choice, enum ofp_moved way)
@@ -95,6 +104,12 @@ enum ofp_moved shm_choice_take(struct shm_choice *choice, uint32_t ways, bool al
 {
     enum ofp_moved next;
 
+    if (choice->left && has_way(ways, choice->tried)) {
+        choice->left--;
+        *trial = true;
+        return choice->tried;
+    }
+    choice->left = 0;
     update_current_way(choice, ways);
     next = pick_next_trial(choice, ways);
     *trial = !alone && may_try_way(choice, next);
@@ -104,17 +119,38 @@ enum ofp_moved shm_choice_take(struct shm_choice *choice, uint32_t ways, bool al
     }
     choice->since = 0;
     choice->tried = (uint8_t)next;
+    choice->left = trial_length[next] - 1;
+    choice->learned = 0;
     return next;
 }
 
-static void add_cost(uint32_t *costs, uint32_t cost, bool trial)
+static void fill_costs(uint32_t *costs, uint64_t cost)
 {
-    /* Between two trials much may have changed: what was known before is not mixed with what is known now. */
-    bool anew = trial || !costs[0];
+    for (uint32_t i = 0; i < SHM_CHOICE_SAMPLES; i++)
+        costs[i] = (uint32_t)cost;
+}
 
+static void add_cost(struct shm_choice *choice, enum ofp_moved way, uint64_t cost)
+{
+    uint32_t *costs = choice->costs[way];
+
+    if (!costs[0])
+        fill_costs(costs, cost);
     for (uint32_t i = SHM_CHOICE_SAMPLES - 1; i; i--)
-        costs[i] = anew ? cost : costs[i - 1];
-    costs[0] = cost;
+        costs[i] = costs[i - 1];
+    costs[0] = (uint32_t)cost;
+}
+
+/*
+ * The mean of the trial, without its first message where it has more. What was known before is not mixed in: between two trials much
+ * may have changed.
+ */
+static void add_trial_cost(struct shm_choice *choice, enum ofp_moved way, uint64_t cost)
+{
+    uint64_t others = choice->learned > 1 ? choice->learned - 1u : 0;
+
+    fill_costs(choice->costs[way], (choice->costs[way][0] * others + cost) / (others + 1));
+    choice->learned++;
 }
 
 void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial, uint64_t length, uint64_t ns)
@@ -123,16 +159,23 @@ void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial,
     int64_t current, most;
 
     cost = cost < 1 ? 1 : cost > UINT32_MAX ? UINT32_MAX : cost;
-    add_cost(choice->costs[way], (uint32_t)cost, trial);
-    current = find_cost(choice, choice->current);
+    if (trial)
+        add_trial_cost(choice, way, cost);
+    else
+        add_cost(choice, way, cost);
+    current = (int64_t)find_cost(choice, choice->current);
     most = (DEAREST - 1) * current;
+    if (trial && (int64_t)cost >= HOPELESS * current)
+        choice->left = 0;
     if (!trial)
-        choice->allowance += (int64_t)cost / TRIAL_SHARE;
+        choice->allowance += current / TRIAL_SHARE;
     else if ((int64_t)cost > current)
         choice->allowance -= (int64_t)cost - current;
     if (choice->allowance > most)
         choice->allowance = most;
 }
+
+bool shm_choice_goes_on(const struct shm_choice *choice) { return choice->left && choice->learned; }
 
 uint64_t shm_choice_expect(const struct shm_choice *choice, uint64_t length)
 {

@@ -23,18 +23,23 @@ struct shm_choice {
     uint32_t costs[OFP_MOVED_WAYS][SHM_CHOICE_SAMPLES]; /* ps for each KiB, the last first; 0: not known */
     uint8_t current;                                    /* the way that is taken when none is tried */
     uint8_t tried;                                      /* the way that was tried last */
+    uint8_t left;                                       /* messages that its trial has still to take */
+    uint8_t learned;                                    /* messages of that trial whose cost is known */
     uint32_t since;                                     /* messages that took the current way since */
     int64_t allowance; /* what trials may lose, ps for each KiB; negative: they have lost more */
 };
 
 /*
- * The way for the next message, of those whose bits are set in `ways`. `alone`: nothing is tried, since no message follows that
- * could profit. `*trial`: it is a trial, whose cost is wanted.
+ * The way for the next message, of those whose bits are set in `ways`. `alone`: no trial begins, since no message follows that
+ * could profit. `*trial`: the message is part of a trial.
  */
 enum ofp_moved shm_choice_take(struct shm_choice *choice, uint32_t ways, bool alone, bool *trial);
 
 /* A message of `length` bytes, more than 0, was moved in `ns`. */
 void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial, uint64_t length, uint64_t ns);
+
+/* The next message belongs to a trial that has begun. */
+bool shm_choice_goes_on(const struct shm_choice *choice);
 
 /* What `length` bytes may be expected to cost by the current way, ns; 0: not known. */
 uint64_t shm_choice_expect(const struct shm_choice *choice, uint64_t length);

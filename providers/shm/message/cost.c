@@ -16,8 +16,8 @@
 
 struct shm_costs {
     struct shm_choice choices[2][CLASSES]; /* of memory elsewhere, and in an arena */
-    const struct shm_cost *tried;          /* the trial of the pipeline that is under way; NULL: none */
     uint32_t under_way;                    /* messages */
+    uint32_t tried;                        /* of them, those of a trial of the pipeline */
     uint64_t copies;                       /* messages that other ways than the pipeline have moved */
     uint64_t ended;                        /* when the last message was here; 0: none was */
 };
@@ -28,6 +28,8 @@ static struct shm_choice *find_choice(struct shm_costs *costs, uint64_t length, 
 
     return &costs->choices[arena][class < CLASSES ? class : CLASSES - 1];
 }
+
+static bool is_pipeline_trial(const struct shm_cost *cost) { return cost->trial && cost->way == OFP_MOVED_PIPELINED; }
 
 static bool is_message_alone(const struct shm_costs *costs, const struct shm_cost *cost)
 {
@@ -50,8 +52,7 @@ enum ofp_moved shm_cost_begin(struct shm_link *link, struct shm_cost *cost, uint
                               .length = length,
                               .copies = costs->copies};
     cost->way = shm_choice_take(cost->choice, ways, is_message_alone(costs, cost), &cost->trial);
-    if (cost->trial && cost->way == OFP_MOVED_PIPELINED)
-        costs->tried = cost;
+    costs->tried += is_pipeline_trial(cost);
     costs->under_way++;
     return cost->way;
 }
@@ -81,8 +82,10 @@ void shm_cost_drop(struct shm_link *link, struct shm_cost *cost)
         return;
     cost->choice = NULL;
     costs->under_way--;
-    if (costs->tried == cost)
-        costs->tried = NULL;
+    costs->tried -= is_pipeline_trial(cost);
 }
 
-bool shm_cost_is_tried(const struct shm_link *link) { return link->costs && link->costs->tried; }
+bool shm_cost_must_wait(const struct shm_link *link, uint64_t length, bool arena)
+{
+    return link->costs && link->costs->tried && !shm_choice_goes_on(find_choice(link->costs, length, arena));
+}

@@ -23,7 +23,7 @@ enum ofp_moved shm_cost_begin(struct shm_link *link, struct shm_cost *cost, uint
 void shm_cost_end(struct shm_link *link, struct shm_cost *cost);
 /* It does not come, or not by this way. */
 void shm_cost_drop(struct shm_link *link, struct shm_cost *cost);
-/* A trial of the pipeline is under way: messages that begin now would be measured with it. */
-bool shm_cost_is_tried(const struct shm_link *link);
+/* A trial of the pipeline is under way, and this message is not part of it: it waits, or would be measured with it. */
+bool shm_cost_must_wait(const struct shm_link *link, uint64_t length, bool arena);
 
 #endif

@@ -212,10 +212,21 @@ static uint32_t ways_for(const struct shm_pull *pull)
     return ways;
 }
 
+/* The sender's arena that the payload lies in; 0: it lies elsewhere. */
+static uint32_t find_arena(const struct shm_pull *pull)
+{
+    return (uint32_t)(pull->receive->message.provider_data[SHM_DATA_WAY] >> 32);
+}
+
+static bool must_wait(const struct shm_pull *pull)
+{
+    return shm_cost_must_wait(pull->link, pull->receive->length, find_arena(pull) != 0);
+}
+
 static enum progress begin(struct shm_pull *pull)
 {
     const struct ofp_message *message = &pull->receive->message;
-    uint32_t arena = (uint32_t)(message->provider_data[SHM_DATA_WAY] >> 32);
+    uint32_t arena = find_arena(pull);
 
     if (arena)
         pull->mapped =
@@ -236,7 +247,7 @@ static enum progress advance(struct shm_pull *pull)
 {
     enum progress result = PULL_MORE;
 
-    if (pull->held && shm_cost_is_tried(pull->link))
+    if (pull->held && must_wait(pull))
         return PULL_WAITS;
     if (pull->held) {
         result = begin(pull);
@@ -336,7 +347,7 @@ static void pull_start(struct shm_link *link, struct ofp_receive *receive)
     ofp_list_append(&link->endpoint->pulls, &pull->node);
     receive->provider_data[RECEIVE_PULL] = (uint64_t)(uintptr_t)pull;
     OFP_SHM_STEP(pull_started);
-    pull->held = shm_cost_is_tried(link);
+    pull->held = must_wait(pull);
     result = pull->held ? PULL_WAITS : begin(pull);
     if (result == PULL_MORE)
         result = advance(pull);
