@@ -149,10 +149,14 @@ static void enter(struct ofpi_sleeper *sleeper)
         sleeper->user = 0;
 }
 
-/* Where there is no news: who sleeps through the end of what made it readable misses nothing. */
-static bool arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+/*
+ * Arm the queue, unless there is news. Arming an endpoint sends what it has gathered, which may finish operations: the news of these
+ * rouses nobody, since the queue is not armed yet, and is looked for behind it.
+ */
+static bool arm_without_news(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
+                             const void *argument)
 {
-    if (!looks_by_clock(sleeper) && !ofpi_arm(domain))
+    if (news(argument) || (!looks_by_clock(sleeper) && !ofpi_arm(domain)) || news(argument))
         return false;
     clear_event(sleeper);
     set_armed(domain, sleeper, true);
@@ -170,7 +174,7 @@ bool ofpi_sleeper_arm_quiet(struct ofpi_domain *domain, struct ofpi_sleeper *sle
     if (sleeper->armed && (sleeper->user || !looks_by_clock(sleeper)))
         return true;
     ofpi_sleeper_awake(domain, sleeper);
-    return !news(argument) && arm(domain, sleeper);
+    return arm_without_news(domain, sleeper, news, argument);
 }
 
 int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
@@ -181,7 +185,7 @@ int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, o
     /* Descriptors that are readable for what was handled already would wake the sleeper for nothing. */
     ofpi_progress(domain, true);
     while (!news(argument)) {
-        if (arm(domain, sleeper))
+        if (arm_without_news(domain, sleeper, news, argument))
             return 1;
         /* An endpoint that neither sleeps nor has work is looked at again by the caller. */
         if (ofpi_progress(domain, true) == 0)

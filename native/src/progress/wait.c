@@ -162,7 +162,8 @@ static void nap(struct ofpi_domain *domain)
     ofpi_lock_acquire(&domain->lock);
 }
 
-static int sleep_as_leader(struct ofpi_domain *domain, uint64_t deadline)
+static int sleep_as_leader(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument,
+                           uint64_t deadline)
 {
     uint64_t slept_at;
     int result;
@@ -171,6 +172,11 @@ static int sleep_as_leader(struct ofpi_domain *domain, uint64_t deadline)
         /* Work came, or a transport that cannot announce it: then a nap in place of sleep. */
         if (ofpi_progress(domain, true) == 0 && !domain->info.wait_fd)
             nap(domain);
+        return 0;
+    }
+    /* Arming an endpoint sends what it has gathered: that may be what is waited for. */
+    if (condition(argument)) {
+        ofpi_disarm(domain);
         return 0;
     }
     slept_at = ofpi_now();
@@ -237,7 +243,8 @@ static int wait_until(struct ofpi_domain *domain, ofpi_condition *condition, con
         /* Less time than a spin is not worth a sleep. */
         if (brief)
             return 0;
-        result = domain->leader ? sleep_as_follower(domain, deadline) : sleep_as_leader(domain, deadline);
+        result = domain->leader ? sleep_as_follower(domain, deadline)
+                                : sleep_as_leader(domain, condition, argument, deadline);
         if (condition(argument))
             return 1;
         if (result)
