@@ -26,6 +26,7 @@ struct ofpi_endpoint {
     struct ofpi_domain *domain;
     struct ofpi_endpoint *behind; /* whom it stands for as a handle: itself; an alias that is open, its endpoint */
     uint32_t aliases;             /* that stand for it; alias.c */
+    uint32_t sharers;             /* endpoints that use the receive context of this one */
     struct ofp_list node;         /* in domain->endpoints, or in domain->receive_contexts */
     struct ofp_list flush_node;
     struct ofp_cq *tx_cq, *rx_cq;
@@ -33,12 +34,11 @@ struct ofpi_endpoint {
     struct ofpi_hooks *hooks; /* owned; NULL: none */
     struct ofpi_receive_context *receive_context;
     struct ofpi_endpoint *shared; /* whose receive context that is; NULL: its own. Not owned */
-    uint32_t sharers;             /* endpoints that use the receive context of this one */
     struct ofpi_peer **peers;     /* by address vector index without its generation, which each peer knows */
     uint32_t peer_capacity;
+    uint32_t stranger_count;
     struct ofpi_av_table *stranger_addresses; /* senders without an entry in `av`; created when the first one comes */
     struct ofpi_peer **strangers;
-    uint32_t stranger_count;
     struct ofp_list backlogged;        /* peers with a backlog that can be posted now */
     struct ofp_list removed;           /* peers whose address left the vector, until the endpoint closes */
     struct ofp_list sourceless;        /* pending receives from any source, where the transport matches */
@@ -46,12 +46,12 @@ struct ofpi_endpoint {
     struct ofpi_bounce *spare_bounces; /* bounce.c */
     uint32_t spare_bounce_count;
     uint64_t tx_flags, rx_flags, tx_size;
-    bool posts_beyond;  /* the post under way may wait here although the transmit queue is full; request_start.c */
     uint64_t in_flight; /* pending operations, backlog included */
     uint64_t backlog_count;
     uint32_t selective_completion; /* OFP_SELECTIVE_… */
-    bool remote_events;            /* what peers read and write here enters rx_cq, also without data */
-    bool lingers;                  /* of operations that fail from now on `unsent` tells */
+    bool posts_beyond;  /* the post under way may wait here although the transmit queue is full; request_start.c */
+    bool remote_events; /* what peers read and write here enters rx_cq, also without data */
+    bool lingers;       /* of operations that fail from now on `unsent` tells */
     bool refuses;  /* no operation is taken any more, and those that wait for room give up: it lingers, or it closes */
     bool closing;  /* what ends from now on is cancelled; `refuses` is set too */
     bool draining; /* closing, and ofp_endpoint_retire is still to be called */
