@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from public_methods import methods
 
 import ofipy
 from ofipy import measure
 from ofipy._base.limits import LIMITS, UINT32_MAX, UINT64_MAX
-from tests.unit.public import methods
 
 SIZE = 64  # of the region
 INT32 = (-(2**31), 2**31 - 1)

@@ -18,12 +18,12 @@ from typing import Any
 
 import click
 import pytest
+from public_methods import function_behind
 
 import ofipy
 from fabtests.cli import fabtests
 from ofipy._discovery import hooks, providers
 from ofipy.cli.commands import ofipy_command
-from tests.unit.public import function_behind
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from public_methods import methods
 
 import ofipy
 from ofipy._objects.keywords import ConnectOptions, EndpointOptions, OpenOptions
-from tests.unit.public import methods
 
 HANDS_ON = [
     (ofipy.open, OpenOptions),

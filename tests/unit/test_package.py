@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from public_methods import methods
 
 import ofipy
 from ofipy._base.binding import ffi, lib
 from ofipy._operations import messaging
-from tests.unit.public import methods
 
 
 def test_all_is_complete() -> None:
