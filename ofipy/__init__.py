@@ -16,6 +16,7 @@ if sys.platform != "linux":
         f"ofipy runs on Linux only, and this is {sys.platform}: use a Linux machine, virtual machine or container"
     )
 
+from ofipy._base.atomic_types import AtomicOp, Datatype
 from ofipy._base.config import Parameter, parameters
 from ofipy._base.errors import (
     AccessDenied,
@@ -46,40 +47,36 @@ from ofipy._base.errors import (
     UnknownPeer,
     Unreachable,
 )
-from ofipy._base.flags import Access, Cap, EndpointType, Flag, Op, Order, Progress, Threading
-from ofipy._base.late import load as _load
+from ofipy._base.flags import Access, Cap, Completed, EndpointType, Flag, Op, Order, Progress, Threading
+from ofipy._completion.counter import Counter, DeferredWork
 from ofipy._completion.cq import COMPLETION_DTYPE, CompletionBatch, CompletionQueue
+from ofipy._completion.eq import Event, EventKind, EventQueue
 from ofipy._completion.request import Message, MessageRequest, PreparedRequest, Request
 from ofipy._completion.together import start, wait_all, wait_any
 
 # Opening and asking
 from ofipy._discovery.address import Address
 from ofipy._discovery.av import AddressVector, Peer
+from ofipy._discovery.hooks import Hook
 from ofipy._discovery.info import AddressFormat, Explanation, Info, getinfo
 from ofipy._discovery.providers import Provider
 from ofipy._memory.records import OPERATION_DTYPE, RECORD_VERSION, SEGMENT_DTYPE
 from ofipy._memory.region import Region
+from ofipy._memory.remote import RemoteRegion
 from ofipy._objects.endpoint import Endpoint, EndpointAlias
 from ofipy._objects.fabric import Domain, Fabric
 from ofipy._objects.open import listen, open
+from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
+from ofipy._objects.profile import ProfileRow
+from ofipy._objects.receive_context import ReceiveContext
+from ofipy._objects.statistics import EndpointStatistics
+from ofipy._operations.connection import Connection
+from ofipy._operations.multi_receive import MessageView, MultiReceive
+from ofipy._operations.objects import ObjectRequest, Serializer
 
 if TYPE_CHECKING:
-    # Imported when they are first asked for, by __getattr__ below.
     from ofipy import measure
-    from ofipy._base.atomic_types import AtomicOp, Datatype
-    from ofipy._completion.completed import Completed
-    from ofipy._completion.counter import Counter, DeferredWork
-    from ofipy._completion.eq import Event, EventKind, EventQueue
     from ofipy._completion.selector import Selector, loop
-    from ofipy._discovery.hooks import Hook
-    from ofipy._memory.remote import RemoteRegion
-    from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
-    from ofipy._objects.profile import ProfileRow
-    from ofipy._objects.receive_context import ReceiveContext
-    from ofipy._objects.statistics import EndpointStatistics
-    from ofipy._operations.connection import Connection
-    from ofipy._operations.multi_receive import MessageView, MultiReceive
-    from ofipy._operations.objects import ObjectRequest, Serializer
     from ofipy.jobs.job import Job
     from ofipy.jobs.join import job
 
@@ -178,34 +175,6 @@ __all__ = [
     "wait_any",
 ]
 
-# Public names that `open`, `tsend` and `trecv` do without, and the modules that define them.
-_LATE = {
-    "AtomicOp": "_base.atomic_types",
-    "Datatype": "_base.atomic_types",
-    "Completed": "_completion.completed",
-    "Counter": "_completion.counter",
-    "DeferredWork": "_completion.counter",
-    "Event": "_completion.eq",
-    "EventKind": "_completion.eq",
-    "EventQueue": "_completion.eq",
-    "Selector": "_completion.selector",
-    "loop": "_completion.selector",
-    "Hook": "_discovery.hooks",
-    "RemoteRegion": "_memory.remote",
-    "ConnectionRequest": "_objects.passive",
-    "PassiveEndpoint": "_objects.passive",
-    "ProfileRow": "_objects.profile",
-    "ReceiveContext": "_objects.receive_context",
-    "EndpointStatistics": "_objects.statistics",
-    "Connection": "_operations.connection",
-    "MessageView": "_operations.multi_receive",
-    "MultiReceive": "_operations.multi_receive",
-    "ObjectRequest": "_operations.objects",
-    "Serializer": "_operations.objects",
-    "Job": "jobs.job",
-    "job": "jobs.join",
-}
-
 # Pickles that another version reads, tracebacks and help() say what is public, wherever it is defined.
 for _name in __all__:
     if isinstance(_thing := globals().get(_name), type):
@@ -223,17 +192,26 @@ def get_include() -> str:
 
 
 def __getattr__(name: str) -> Any:
+    # What costs import time and is seldom asked for.
     if name == "__version__":
         from importlib.metadata import version
 
         return version("ofipy")
     if name == "measure":
-        return _load("ofipy.measure")
-    if name in _LATE:
-        found = globals()[name] = getattr(_load(f"ofipy.{_LATE[name]}"), name)
-        return found
+        from importlib import import_module
+
+        return import_module("ofipy.measure")
+    if name == "job":
+        from ofipy.jobs.join import job
+
+        return job
+    if name == "Job":
+        from ofipy.jobs.job import Job
+
+        Job.__module__ = __name__
+        return Job
+    if name in ("loop", "Selector"):
+        from ofipy._completion import selector
+
+        return getattr(selector, name)
     raise AttributeError(f"module 'ofipy' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

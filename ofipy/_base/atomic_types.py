@@ -15,16 +15,7 @@ from ofipy._base.flags import Op
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = [
-    "KINDS",
-    "AtomicKind",
-    "AtomicOp",
-    "Datatype",
-    "atomic_names",
-    "element_size",
-    "parse_datatype",
-    "parse_kind",
-]
+__all__ = ["KINDS", "AtomicKind", "AtomicOp", "Datatype", "parse_datatype", "parse_kind"]
 
 AtomicKind = Literal["base", "fetch", "compare"]
 
@@ -33,8 +24,6 @@ KINDS: dict[str, Op] = {"base": Op.ATOMIC, "fetch": Op.FETCH_ATOMIC, "compare": 
 
 class AtomicOp(enum.IntEnum):
     """What an atomic operation does to its target, with the target's value on the left (fi_atomic(3))."""
-
-    __module__ = "ofipy"  # as programs import it
 
     MIN = lib.OFP_ATOMIC_MIN
     """The operand, where it is less."""
@@ -69,8 +58,6 @@ class AtomicOp(enum.IntEnum):
 
 class Datatype(enum.IntEnum):
     """Type of one element of an atomic operation."""
-
-    __module__ = "ofipy"  # as programs import it
 
     INT8 = lib.OFP_INT8
     UINT8 = lib.OFP_UINT8
@@ -133,19 +120,6 @@ _DTYPES: dict[Datatype, np.dtype[np.generic]] = {
 }
 _DATATYPES = {dtype: datatype for datatype, dtype in _DTYPES.items()}
 _KNOWN = "known are " + ", ".join(str(dtype) for dtype in _DATATYPES)
-
-
-def element_size(datatype: int) -> int:
-    """Bytes of one element."""
-    return Datatype(datatype).dtype.itemsize
-
-
-def atomic_names(op: int, datatype: int) -> tuple[str, str]:
-    """An operation and its type, as messages name them; numbers that are neither stay numbers."""
-    return (
-        AtomicOp(op).name.lower() if op in set(AtomicOp) else str(op),
-        str(Datatype(datatype).dtype if datatype in set(Datatype) else datatype),
-    )
 
 
 def parse_datatype(dtype: Datatype | npt.DTypeLike) -> Datatype:

@@ -4,6 +4,7 @@
 import atexit
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -30,9 +31,6 @@ def watch(close_all: Callable[[], None]) -> None:
 
 def other_threads_run() -> bool:
     """Whether any thread beside this one may still call into the library."""
-    threading = sys.modules.get("threading")
-    if threading is None:  # nobody has started one
-        return False
     here = threading.current_thread()
     waiting = threading.main_thread() if here.name == _LAST_THREAD else None  # for this one to end
     return any(each not in (here, waiting) for each in threading.enumerate())
@@ -40,8 +38,6 @@ def other_threads_run() -> bool:
 
 def _end_child(close_all: Callable[[], None]) -> None:
     """Close when the child's other threads have ended, for which the interpreter waits behind these finalisers."""
-    import threading
-
     here = threading.current_thread()
     others = [each for each in threading.enumerate() if each is not here and not each.daemon]
     if not others:

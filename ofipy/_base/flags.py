@@ -11,12 +11,11 @@ from ofipy._base.binding import lib
 from ofipy._base.errors import InvalidArgument
 
 __all__ = [
-    "REMOTE",
     "Access",
     "Cap",
+    "Completed",
     "EndpointType",
     "Flag",
-    "Flags",
     "Op",
     "Order",
     "Progress",
@@ -90,6 +89,25 @@ class Flag(Flags, enum.IntFlag):
     """Of an atomic: the device carries it out. Set by itself where the remote region is registered for that."""
 
 
+class Completed(Flags, enum.IntFlag):
+    """Flags of a completion record: what has finished."""
+
+    SEND = lib.OFP_COMPLETED_SEND
+    RECV = lib.OFP_COMPLETED_RECV
+    READ = lib.OFP_COMPLETED_READ
+    WRITE = lib.OFP_COMPLETED_WRITE
+    ATOMIC = lib.OFP_COMPLETED_ATOMIC
+    MSG = lib.OFP_COMPLETED_MSG
+    TAGGED = lib.OFP_COMPLETED_TAGGED
+    RMA = lib.OFP_COMPLETED_RMA
+    REMOTE_READ = lib.OFP_COMPLETED_REMOTE_READ
+    REMOTE_WRITE = lib.OFP_COMPLETED_REMOTE_WRITE
+    REMOTE_CQ_DATA = lib.OFP_COMPLETED_REMOTE_CQ_DATA
+    MULTI_RECV = lib.OFP_COMPLETED_MULTI_RECV
+    """The multi-receive buffer is released; alone: no message came with it."""
+    CLAIM = lib.OFP_COMPLETED_CLAIM
+
+
 class Cap(Flags):
     """Capabilities of an endpoint (fi_getinfo(3), "caps")."""
 
@@ -143,10 +161,6 @@ class Access(Flags):
     """Atomic operations of the peers' devices, and none that a process carries out."""
     LOCAL = lib.OFP_ACCESS_SEND | lib.OFP_ACCESS_RECV | lib.OFP_ACCESS_READ | lib.OFP_ACCESS_WRITE
     """Every use by this process."""
-
-
-REMOTE = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.DEVICE_ATOMIC
-"""What lets peers in."""
 
 
 class EndpointType(enum.Enum):

@@ -14,11 +14,10 @@ lock it lingers (:class:`Parting`), so that what was posted leaves.
 
 import os
 import sys
+import threading
 import time
 import warnings
 import weakref
-from _thread import RLock
-from _thread import _local as local
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -43,7 +42,7 @@ class _Tree:
 
     def __init__(self) -> None:
         # One close at a time; finalisers run inside others, so its holder may take it again.
-        self.lock = RLock()
+        self.lock = threading.RLock()
         self.late: deque[Handle] = deque()  # to be closed by whoever has the lock
 
     def close(self, handle: "Handle") -> None:
@@ -68,7 +67,7 @@ class _Tree:
                 self.lock.release()
 
 
-class _Closing(local):
+class _Closing(threading.local):
     """Of each thread."""
 
     tree: _Tree | None = None

@@ -13,8 +13,7 @@ locks of the C core are a list of their own (``native/src/base/process_lock.h``)
 from __future__ import annotations
 
 import os
-from _thread import RLock  # those of `threading`, which takes longer to import than all locks
-from _thread import _local as local
+import threading
 from types import TracebackType
 from typing import Any, ClassVar
 
@@ -43,7 +42,7 @@ class ProcessLock:
     def __init__(self, name: str, *, held: bool) -> None:
         self.name = name
         self._held = held
-        self._lock: Any = RLock()
+        self._lock: Any = threading.RLock()
         self.every.append(self)
 
     def __enter__(self) -> None:
@@ -55,7 +54,7 @@ class ProcessLock:
         self._lock.release()
 
 
-class _Fork(local):
+class _Fork(threading.local):
     """What this thread holds for the forks that it is within, the innermost last: a signal's handler may fork, too."""
 
     def __init__(self) -> None:
@@ -82,7 +81,7 @@ def _release() -> None:
 def _renew() -> None:
     for each in ProcessLock.every:
         if not each._lock._is_owned():  # by a thread that is not there
-            each._lock = RLock()
+            each._lock = threading.RLock()
     _release()
 
 

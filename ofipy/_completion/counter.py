@@ -141,8 +141,6 @@ class Counter(Child[D]):
     :meth:`Domain.register` and :meth:`Domain.empty` it counts what peers do to that memory. See fi_cntr(3), fi_mr(3).
     """
 
-    __module__ = "ofipy"  # as programs import it
-
     __slots__ = ("_known", "_waits")
 
     _warns = False  # its domain does
@@ -338,8 +336,6 @@ class DeferredWork(ProcessBound):
 
     Made by :meth:`Domain.defer`, :meth:`Domain.defer_reduce` and :meth:`Counter.add`.
     """
-
-    __module__ = "ofipy"  # as programs import it
 
     __slots__ = ("_domain", "_number")
 

@@ -6,31 +6,40 @@ import time
 import weakref
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ofipy._base.binding import check, drain_log, failure, ffi, lib, nanoseconds
 from ofipy._base.errors import FabricError, TimedOut
-from ofipy._base.late import Late
+from ofipy._base.flags import Completed
 from ofipy._base.lifetime import Handle, Opening, ProcessBound
 from ofipy._base.limits import LIMITS, limit, whole_number
 from ofipy._discovery.domain import Child, D
 from ofipy._memory.records import record_dtype
 from ofipy._requests import Notices
 
-if TYPE_CHECKING:
-    from ofipy._completion import completed
-else:
-    completed = Late("ofipy._completion.completed")
-
-__all__ = ["COMPLETION_DTYPE", "CompletionBatch", "CompletionQueue", "Rows"]
+__all__ = ["COMPLETION_DTYPE", "CompletionBatch", "CompletionQueue", "Rows", "describe_flags"]
 
 COMPLETION_DTYPE = record_dtype("struct ofp_completion", 64)
 
 Rows = np.ndarray[Any, np.dtype[np.void]]
 
 _ROWS = ffi.typeof("struct ofp_completion[]")
+
+
+def describe_flags(flags: int) -> str:
+    """Name of the operation that a completion is of, such as ``trecv``."""
+    what = Completed(flags)
+    verb = next(
+        (
+            name
+            for name in ("SEND", "RECV", "ATOMIC", "READ", "WRITE", "REMOTE_READ", "REMOTE_WRITE")
+            if what & Completed[name]
+        ),
+        "operation",
+    )
+    return ("t" if what & Completed.TAGGED else "") + verb.lower().replace("_", " ")
 
 
 class Poster(Protocol):
@@ -146,7 +155,7 @@ class CompletionQueue(Child[D]):
         source = int(row["source"])
         return failure(
             error,
-            operation=completed.describe_flags(int(row["flags"])),
+            operation=describe_flags(int(row["flags"])),
             provider=self._domain.provider,
             peer=endpoint._peer_text(source) if endpoint is not None else None,
             length=int(row["length"]),

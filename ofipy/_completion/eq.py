@@ -29,8 +29,6 @@ Made = TypeVar("Made")
 class EventKind(IntEnum):
     """What happened."""
 
-    __module__ = "ofipy"  # as programs import it
-
     USER = lib.OFP_EVENT_USER
     """Written by the program."""
     PEER_UP = lib.OFP_EVENT_PEER_UP
@@ -49,8 +47,6 @@ class EventKind(IntEnum):
 
 class Event(Record, kw_only=True):
     """One event."""
-
-    __module__ = "ofipy"  # as programs import it
 
     kind: EventKind = EventKind.USER
     endpoint: int = 0
@@ -96,8 +92,6 @@ class EventQueue(Child[D]):
 
     :mod:`select` takes it as it is. The events of the core are never lost.
     """
-
-    __module__ = "ofipy"  # as programs import it
 
     __slots__ = ("_taken", "_watches")
 

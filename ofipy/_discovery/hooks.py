@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ofipy._base import config
 from ofipy._base.binding import Text, check, drain_log, ffi, lib, logger
 from ofipy._base.errors import ConfigError
 from ofipy._base.process_lock import ProcessLock
@@ -36,8 +37,6 @@ class Hook(Record):
     --------
     >>> hook = Hook(name="record", module="mypackage._record")
     """
-
-    __module__ = "ofipy"  # as programs import it
 
     name: str
     """What lists call it, also the entry point's name."""
@@ -65,8 +64,8 @@ class KnownHook(Record):
     options: tuple[HookOption, ...]
 
 
-def checked(hooks: str | Iterable[str], *, is_setting: bool) -> str:
-    """The text of a list, empty without hooks; `is_setting`: it is what ``OFIPY_HOOKS`` says.
+def checked(hooks: str | Iterable[str] | None) -> str:
+    """The text of a list, empty without hooks; None stands for what ``OFIPY_HOOKS`` says.
 
     Raises
     ------
@@ -75,14 +74,18 @@ def checked(hooks: str | Iterable[str], *, is_setting: bool) -> str:
     ConfigError
         When the setting does.
     """
-    list_of_hooks = hooks if isinstance(hooks, str) else ";".join(hooks)
+    if hooks is None:
+        providers.configure()
+        list_of_hooks = config.value("HOOKS") or ""
+    else:
+        list_of_hooks = hooks if isinstance(hooks, str) else ";".join(hooks)
     if not list_of_hooks:
         return ""
     for each in list_of_hooks.split(";"):
         _load(each.partition(":")[0])
     text = Text()
     result = lib.ofp_hooks_check(list_of_hooks.encode(), text.pointer, text.size)
-    if result < 0 and is_setting:
+    if result < 0 and hooks is None:
         raise ConfigError(f"OFIPY_HOOKS={list_of_hooks!r}: {text}")
     check(result, text=text, operation="hooks")
     return list_of_hooks

@@ -11,26 +11,22 @@ from __future__ import annotations
 import bisect
 import os
 import sys
+import threading
 import weakref
-from _thread import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ofipy._base.binding import Text, check, ffi, lib
 from ofipy._base.flags import Access
-from ofipy._base.late import Late
 from ofipy._base.lifetime import Opening
 from ofipy._discovery.domain import Domain
 from ofipy._memory.owned import OwnedMemory
+from ofipy._memory.remote import region_ways
 from ofipy._requests import memory_freed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from ofipy._memory import remote
-else:
-    remote = Late("ofipy._memory.remote")
 
 __all__ = ["Allocation", "DomainMemory", "MemoryDomain"]
 
@@ -74,7 +70,7 @@ class DomainMemory:
         self._pid = os.getpid()
         # Finalisers run anywhere, also inside the functions below: the lock is one that its holder may take
         # again.
-        self._lock = RLock()
+        self._lock = threading.RLock()
         self._starts: list[int] = []  # addresses of the regions, ascending
         self._allocations: dict[int, Allocation] = {}  # by address
         self._users: dict[int, weakref.ref[Any]] = {}  # what lives as long as an array of it, by address
@@ -102,7 +98,7 @@ class DomainMemory:
             result = lib.ofp_region_allocate(self._pointer, attributes, handle, text.pointer, text.size)
             check(result, text=text, operation="empty", provider=self._provider)
             address = int(ffi.cast("uintptr_t", handle.base))
-            ways = remote.region_ways(self._pointer, handle, self._provider) if handle.has_ways else b""
+            ways = region_ways(self._pointer, handle, self._provider)
             with self._lock:
                 # It is there still where Ctrl-C came up in the finaliser of an array that was there before.
                 if address not in self._starts:

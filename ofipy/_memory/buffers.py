@@ -17,11 +17,10 @@ from ofipy._discovery.av import wrong_peer
 from ofipy._memory.allocation import MemoryDomain
 from ofipy._memory.foreign import host_array
 from ofipy._memory.region import Region, own_region
+from ofipy._memory.remote import RemoteMemory
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from ofipy._memory.remote import RemoteMemory
 
 __all__ = [
     "LOOKUP_SIZE",

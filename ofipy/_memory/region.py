@@ -10,20 +10,15 @@ import numpy as np
 from ofipy._base.binding import check, ffi, lib
 from ofipy._base.contents import refuse_objects
 from ofipy._base.errors import BufferTypeError, Closed, FabricError, InvalidArgument, NotSupported
-from ofipy._base.flags import REMOTE, Access, Cap
-from ofipy._base.late import Late
+from ofipy._base.flags import Access, Cap
 from ofipy._base.lifetime import Handle, Opening, ProcessBound
 from ofipy._base.owner import foreign
 from ofipy._discovery.domain import Domain
 from ofipy._memory.foreign import host_array
+from ofipy._memory.remote import REMOTE, RemoteRegion, region_ways
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from ofipy._memory import remote
-    from ofipy._memory.remote import RemoteRegion
-else:
-    remote = Late("ofipy._memory.remote")
 
 
 __all__ = ["Region", "check_rights", "own_region", "register"]
@@ -134,9 +129,7 @@ class Region(ProcessBound):
                 operation="remote",
                 remedy="register it with access='remote_read', 'remote_write' or both",
             )
-        return remote.RemoteRegion(
-            self._key, self._remote_base + self._offset, self._length, rights, self._ways
-        )
+        return RemoteRegion(self._key, self._remote_base + self._offset, self._length, rights, self._ways)
 
     @property
     def array(self) -> npt.NDArray[np.uint8]:
@@ -251,7 +244,7 @@ def register(
 
         # Last: the operations of endpoints may be using it until those are closed.
         core = Handle(handle.id, close, (domain._core,), "region", last=True, opening=opening)
-    ways = remote.region_ways(pointer, handle, provider) if handle.has_ways else b""
+    ways = region_ways(pointer, handle, provider)
     return Region(
         domain,
         handle.id,

@@ -11,12 +11,13 @@ from typing import Any, Self, TypeGuard
 from ofipy._base.binding import check, ffi, lib
 from ofipy._base.contents import plain_bytes
 from ofipy._base.errors import InvalidArgument, RemoteAccessError
-from ofipy._base.flags import REMOTE, Access
+from ofipy._base.flags import Access
 from ofipy._base.record import Record, set_field
 
 __all__ = [
     "DEVICE",
     "READS",
+    "REMOTE",
     "WRITES",
     "RemoteMemory",
     "RemoteRegion",
@@ -25,6 +26,7 @@ __all__ = [
     "remote_memory",
 ]
 
+REMOTE = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.DEVICE_ATOMIC
 # Plain numbers: members of an enumeration cost ten times as much to look at.
 READS, WRITES, DEVICE = (
     Access.REMOTE_READ.value,
@@ -54,8 +56,6 @@ class RemoteRegion(Record):
     InvalidArgument
         When a number does not fit.
     """
-
-    __module__ = "ofipy"  # as programs import it
 
     key: int
     """What its owner's transport calls the region."""
@@ -158,7 +158,9 @@ def _learn(key: int, ways: bytes) -> Any:
 
 
 def region_ways(domain: Any, handle: Any, provider: str) -> bytes:
-    """What devices call a region that was just made and has such names, as C tells it."""
+    """What devices call a region that was just made, as C tells it."""
+    if not handle.has_ways:
+        return b""
     room, length = ffi.new("char[]", lib.OFP_REGION_WAYS_MAX), ffi.new("size_t *", lib.OFP_REGION_WAYS_MAX)
     check(lib.ofp_region_ways(domain, handle.id, room, length), operation="register", provider=provider)
     return bytes(ffi.buffer(room, length[0]))

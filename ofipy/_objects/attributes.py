@@ -1,29 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What an endpoint is opened with: the objects that it is bound to, and its options as C has them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from ofipy._base.binding import ffi, lib
 from ofipy._base.errors import InvalidArgument, NotSupported
 from ofipy._base.flags import Cap, EndpointType, Flag, complete_flags, parse_flags
-from ofipy._base.late import Late
+from ofipy._base.lifetime import Handle
 from ofipy._base.limits import limit, service_text
 from ofipy._base.owner import check_owner
-
-if TYPE_CHECKING:
-    from ofipy._base.lifetime import Handle
-    from ofipy._completion import counter
-    from ofipy._completion.counter import Counter, CounterClass
-    from ofipy._completion.cq import CompletionQueue
-    from ofipy._completion.eq import EventQueue
-    from ofipy._discovery.av import AddressVector
-    from ofipy._objects.parent import Parent
-    from ofipy._objects.receive_context import ReceiveContext
-else:
-    counter = Late("ofipy._completion.counter")
+from ofipy._completion.counter import Counter, CounterClass, counter_array
+from ofipy._completion.cq import CompletionQueue
+from ofipy._completion.eq import EventQueue
+from ofipy._discovery.av import AddressVector
+from ofipy._objects.parent import Parent
+from ofipy._objects.receive_context import ReceiveContext
 
 __all__ = ["ConnectionRequest", "EndpointAttributes"]
 
@@ -123,11 +115,8 @@ class EndpointAttributes:
         self.service = service_text(service, "endpoint") if service is not None else None
         self.listener_service: str | None = None  # in its place: that of a listener that is closed
         self.counters = dict(counters or {})
-        self.counter_array()  # only to refuse a wrong one where it is named, and not first in enable()
-
-    def counter_array(self) -> list[Any]:
-        """C's form of the counters: a pointer for each class."""
-        return counter.counter_array(self.domain, self.counters) if self.counters else []
+        # Only to refuse a wrong one where it is named, and not first in enable().
+        counter_array(domain, self.counters)
 
     def check_traces(self) -> None:
         """Refuse what wants to hear of accesses that leave no trace.
@@ -159,7 +148,7 @@ class EndpointAttributes:
                 "service": service,
                 "listener_service": listener_service,
                 "eq": _pointer(self.eq),
-                "counters": self.counter_array(),
+                "counters": counter_array(self.domain, self.counters),
                 "av": _pointer(self.av),
                 "request": self.request.handle if self.request is not None else 0,
                 "tx_cq": _pointer(self.send_cq),

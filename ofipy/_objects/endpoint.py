@@ -12,37 +12,31 @@ import numpy as np
 from ofipy._base.binding import Text, check, drain_log, ffi, lib
 from ofipy._base.errors import InvalidArgument, NotSupported
 from ofipy._base.flags import Access, Flag, complete_flags, parse_flags
-from ofipy._base.late import late
 from ofipy._base.lifetime import Handle, Opening, Resource
 from ofipy._base.linger import Departure
+from ofipy._completion.counter import Counter, CounterClass, RegionClass
 from ofipy._completion.cq import CompletionQueue
+from ofipy._completion.eq import EventQueue
+from ofipy._completion.request import Request
 from ofipy._discovery.address import Address, address_of_endpoint
 from ofipy._discovery.av import AddressVector, Peer
 from ofipy._discovery.domain import Child
 from ofipy._discovery.info import Info
 from ofipy._discovery.peers import Peers
+from ofipy._memory.region import Region
+from ofipy._objects import options, profile, statistics, way
 from ofipy._objects.attributes import ConnectionRequest, EndpointAttributes
 from ofipy._objects.parent import P
-from ofipy._operations import messaging, reach
+from ofipy._objects.receive_context import ReceiveContext
+from ofipy._operations import atomics, connection, messaging, multi_receive, objects, posting, reach, rma
+from ofipy._operations.connection import Connection
 from ofipy._operations.poster import CLOSED, Poster, make_poster
 from ofipy._operations.refused import check_defaults
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ofipy._completion.counter import Counter, CounterClass, RegionClass
-    from ofipy._completion.eq import EventQueue
-    from ofipy._completion.request import Request
     from ofipy._memory.accepted import Memory
-    from ofipy._memory.region import Region
-    from ofipy._objects import options, profile, statistics, way
-    from ofipy._objects.receive_context import ReceiveContext
-    from ofipy._operations import atomics, connection, multi_receive, objects, posting, rma
-    from ofipy._operations.connection import Connection
-else:
-    options, profile, statistics, way = late("ofipy._objects", "options", "profile", "statistics", "way")
-    atomics, connection, multi_receive = late("ofipy._operations", "atomics", "connection", "multi_receive")
-    objects, posting, rma = late("ofipy._operations", "objects", "posting", "rma")
 
 __all__ = ["Endpoint", "EndpointAlias"]
 
@@ -99,6 +93,7 @@ class Endpoint(Child[P]):
     _instead = "send endpoint.address; the other process opens its own"
 
     # Operations: one Python call each, and for those that most programs use one call from there into C.
+
     tsend = messaging.tsend
     send = messaging.send
     trecv_into = messaging.trecv_into

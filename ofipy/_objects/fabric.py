@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fabric and domain: a network, and the use of one device on it."""
 
+import errno
 import math
 import time
 from collections.abc import Iterable, Mapping
@@ -9,15 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 import numpy as np
 
 from ofipy._base import config
+from ofipy._base.atomic_types import AtomicKind, AtomicOp, Datatype, parse_datatype, parse_kind
 from ofipy._base.binding import Text, check, drain_log, ffi, lib
 from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Access, Progress, Threading, parse_enum, parse_flags
 from ofipy._base.key_file import Proof
-from ofipy._base.late import Late, late
 from ofipy._base.lifetime import Handle, Opening, Resource
 from ofipy._base.limits import limit, whole_number
 from ofipy._base.spelling import warn_of_misspelt
+from ofipy._completion.counter import Counter, RegionClass, region_counters
 from ofipy._completion.cq import CompletionQueue
+from ofipy._completion.eq import EventQueue
+from ofipy._discovery import hooks as hook_lists
 from ofipy._discovery import providers
 from ofipy._discovery.av import AddressVector
 from ofipy._discovery.info import Info, from_record
@@ -26,24 +30,14 @@ from ofipy._memory.records import operations
 from ofipy._memory.region import Region, check_rights, register
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.keywords import EndpointOptions, refuse_unknown
+from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
+from ofipy._objects.receive_context import ReceiveContext
+from ofipy._operations import deferred
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ofipy._completion import counter, eq
-    from ofipy._completion.counter import Counter, RegionClass
-    from ofipy._completion.eq import EventQueue
-    from ofipy._discovery import hooks as hook_lists
     from ofipy._memory.accepted import Memory
-    from ofipy._objects import passive, receive_context
-    from ofipy._objects.passive import ConnectionRequest, PassiveEndpoint
-    from ofipy._objects.receive_context import ReceiveContext
-    from ofipy._operations import atomic_query, deferred
-else:
-    hook_lists = Late("ofipy._discovery.hooks")
-    counter, eq = late("ofipy._completion", "counter", "eq")
-    passive, receive_context = late("ofipy._objects", "passive", "receive_context")
-    atomic_query, deferred = late("ofipy._operations", "atomic_query", "deferred")
 
 __all__ = ["Domain", "Fabric"]
 
@@ -76,11 +70,7 @@ class Fabric(Resource):
 
     def __init__(self, info: Info, *, hooks: str | Iterable[str] | None = None) -> None:
         self._info = info
-        is_setting = hooks is None
-        if hooks is None:
-            providers.configure()
-            hooks = config.value("HOOKS")
-        self._hooks = hook_lists.checked(hooks, is_setting=is_setting) if hooks else ""
+        self._hooks = hook_lists.checked(hooks)
         self._own(Handle(info, lambda _: None, (), "fabric"))
 
     @property
@@ -214,7 +204,7 @@ class Domain(Resource):
             Events up to which the program may write its own, 1 to 2**24; those of the core go beyond. Default:
             1024.
         """
-        return eq.EventQueue(self, size=size)
+        return EventQueue(self, size=size)
 
     def counter(self, *, events: Literal["completions", "bytes"] = "completions") -> "Counter[Domain]":
         """Open a counter.
@@ -224,7 +214,7 @@ class Domain(Resource):
         events : str
             What its value counts: ``completions``, or ``bytes`` of them.
         """
-        return counter.Counter(self, events=events)
+        return Counter(self, events=events)
 
     def receive_context(
         self,
@@ -253,7 +243,7 @@ class Domain(Resource):
         NotSupported
             When the provider matches receives itself.
         """
-        return receive_context.ReceiveContext(
+        return ReceiveContext(
             self, cq=cq, av=av, unexpected_size=unexpected_size, min_multi_recv=min_multi_recv
         )
 
@@ -285,7 +275,7 @@ class Domain(Resource):
         NotSupported
             When the domain's endpoints are of another type.
         """
-        return passive.PassiveEndpoint(self, service=service, eq=eq, backlog=backlog)
+        return PassiveEndpoint(self, service=service, eq=eq, backlog=backlog)
 
     def register(
         self,
@@ -322,7 +312,7 @@ class Domain(Resource):
             When the provider cannot count (it lacks the capability ``rma_event``), or has no ``device_atomic``.
         """
         rights = parse_flags(Access, access)
-        return register(self, buffer, rights, key, self._counting(counters, rights, "register"))
+        return register(self, buffer, rights, key, region_counters(self, counters, rights, "register"))
 
     def empty(
         self,
@@ -366,15 +356,9 @@ class Domain(Resource):
         rights = parse_flags(Access, access)
         check_rights(self, rights, "empty")
         memory = self._memory.allocate(
-            max(count * kind.itemsize, 1), rights, self._counting(counters, rights, "empty")
+            max(count * kind.itemsize, 1), rights, region_counters(self, counters, rights, "empty")
         )
         return np.frombuffer(memory, dtype=kind, count=count).reshape(dimensions)
-
-    def _counting(
-        self, counters: "Mapping[RegionClass, Counter] | None", rights: Access, operation: str
-    ) -> dict[str, Any]:
-        """What counts in a region, as C has it."""
-        return counter.region_counters(self, counters, rights, operation) if counters else {}
 
     def region(self, array: "npt.NDArray[Any]") -> Region:
         """The region of an array of :meth:`empty`, or of a contiguous part of one.
@@ -406,11 +390,56 @@ class Domain(Resource):
             core=None,
         )
 
+    def atomic_valid(
+        self,
+        op: AtomicOp | str,
+        dtype: "Datatype | npt.DTypeLike",
+        *,
+        kind: AtomicKind = "base",
+        device: bool = False,
+    ) -> int:
+        """Ask whether endpoints of this domain carry out an atomic operation (fi_query_atomic(3)).
+
+        Parameters
+        ----------
+        op : AtomicOp or str
+            What it does to its target.
+        dtype : Datatype or dtype
+            Type of an element.
+        kind : str
+            ``base``; ``fetch`` returns what the target held before; ``compare`` takes a compare operand too.
+        device : bool
+            Ask of the device's own, on memory registered with ``access="device_atomic"``.
+
+        Returns
+        -------
+        int
+            Elements of the longest vector, 0 when there is no such operation.
+
+        Raises
+        ------
+        BufferTypeError
+            When no datatype is like the dtype.
+        InvalidArgument
+            When there is no operation or kind of that name.
+        """
+        count = ffi.new("uint64_t *")
+        result = lib.ofp_atomic_query(
+            self._pointer("atomic_valid"),
+            parse_kind(kind) | (lib.OFP_DEVICE_ATOMIC if device else 0),
+            parse_enum(AtomicOp, op),
+            parse_datatype(dtype),
+            count,
+        )
+        if result == -errno.EOPNOTSUPP:
+            return 0
+        check(result, operation="atomic_valid", provider=self.provider)
+        return int(count[0])
+
     def operations(self, count: int) -> "np.ndarray[Any, np.dtype[np.void]]":
         """Make an array of `count` operation records in C memory, all zero, of dtype OPERATION_DTYPE."""
         return operations(count)
 
-    atomic_valid = atomic_query.atomic_valid
     defer = deferred.defer
     defer_reduce = deferred.defer_reduce
     flush_work = deferred.flush_work

@@ -6,16 +6,14 @@ that the error names that function and what was probably meant.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from ofipy._base.flags import Flag
+from ofipy._completion.counter import Counter, CounterClass
 from ofipy._completion.cq import CompletionQueue
+from ofipy._completion.eq import EventQueue
 from ofipy._discovery.av import AddressVector
-
-if TYPE_CHECKING:
-    from ofipy._completion.counter import Counter, CounterClass
-    from ofipy._completion.eq import EventQueue
-    from ofipy._objects.receive_context import ReceiveContext
+from ofipy._objects.receive_context import ReceiveContext
 
 __all__ = ["ConnectOptions", "EndpointOptions", "OpenOptions", "refuse_unknown"]
 
@@ -24,8 +22,8 @@ class OpenOptions(TypedDict, total=False):
     """What :func:`ofipy.open` hands on; the queues and other parts of an endpoint it makes itself."""
 
     complete: str | None
-    tx_flags: Flag | str | None
-    rx_flags: Flag | str | None
+    tx_flags: "Flag | str | None"
+    rx_flags: "Flag | str | None"
     tx_size: int | None
     unexpected_size: int | None
     min_multi_recv: int | None
@@ -36,10 +34,10 @@ class OpenOptions(TypedDict, total=False):
 class ConnectOptions(OpenOptions, total=False):
     """What :meth:`PassiveEndpoint.connect` hands on; the endpoint has the listener's service."""
 
-    cq: CompletionQueue | None
-    av: AddressVector | None
+    cq: "CompletionQueue | None"
+    av: "AddressVector | None"
     rx: "ReceiveContext | None"
-    send_cq: CompletionQueue | None
+    send_cq: "CompletionQueue | None"
     eq: "EventQueue | None"
     counters: "Mapping[CounterClass, Counter] | None"
 

@@ -5,7 +5,7 @@ import errno as codes
 import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
 
 from ofipy._base.binding import failure, logger
 from ofipy._base.errors import FabricError, ProviderUnavailable
@@ -15,9 +15,7 @@ from ofipy._discovery.providers import preferred_names
 from ofipy._objects.endpoint import Endpoint
 from ofipy._objects.fabric import Domain, Fabric
 from ofipy._objects.keywords import OpenOptions, refuse_unknown
-
-if TYPE_CHECKING:
-    from ofipy._objects.passive import PassiveEndpoint
+from ofipy._objects.passive import PassiveEndpoint
 
 __all__ = ["listen", "open"]
 
@@ -101,7 +99,7 @@ def listen(
     progress: Progress | Literal["manual", "auto"] = "auto",
     backlog: int | None = None,
     hooks: str | Iterable[str] | None = None,
-) -> "PassiveEndpoint[Domain]":
+) -> PassiveEndpoint[Domain]:
     """Listen for connections, with all that it needs: fabric, domain, event queue.
 
     The other side calls ``ofipy.open(ep_type="msg")`` and :meth:`Endpoint.connect`.

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ofipy._base.flags import Access
+from ofipy._completion.counter import Counter, RegionClass
+from ofipy._completion.cq import CompletionQueue
+from ofipy._completion.eq import EventQueue
+from ofipy._discovery.av import AddressVector
 from ofipy._memory.allocation import MemoryDomain
+from ofipy._memory.region import Region
 
 __all__ = ["P", "Parent"]
 
@@ -48,13 +54,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import TypeVar
 
-    from ofipy._base.flags import Access
-    from ofipy._completion.counter import Counter, RegionClass
-    from ofipy._completion.cq import CompletionQueue
-    from ofipy._completion.eq import EventQueue
-    from ofipy._discovery.av import AddressVector
     from ofipy._memory.accepted import Memory
-    from ofipy._memory.region import Region
 
     P = TypeVar("P", bound=Parent, default=Any)  # as D of the storeys below
 else:

@@ -68,8 +68,6 @@ class ConnectionRequest(ProcessBound):
     One that is neither accepted nor rejected ends refused when the listener is closed.
     """
 
-    __module__ = "ofipy"  # as programs import it
-
     __slots__ = ("_listener", "address", "data", "handle")
 
     _instead = "answer it in the process of its listener"
@@ -171,8 +169,6 @@ class PassiveEndpoint(Child[Q]):
     backlog : int, optional
         Requests unanswered at a time, 1 to 2**24; what is beyond is refused. Default: 1024.
     """
-
-    __module__ = "ofipy"  # as programs import it
 
     __slots__ = ("_eq", "_has_own_queue", "_owned")
 

@@ -20,8 +20,6 @@ class ProfileRow(Record):
     two of 0 and five of 8 to 15, as each reaches to the next power of two.
     """
 
-    __module__ = "ofipy"  # as programs import it
-
     operation: str
     """The method that posts it, such as ``tsend``."""
     peer: int | None

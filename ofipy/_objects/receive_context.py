@@ -30,8 +30,6 @@ class ReceiveContext(Child[P]):
     leaves the receives posted; messages of that endpoint that nobody received are dropped.
     """
 
-    __module__ = "ofipy"  # as programs import it
-
     __slots__ = ("_cq", "_endpoints", "_handle", "_peers", "_poster")
 
     _warns = False  # its domain does

@@ -13,8 +13,6 @@ __all__ = ["EndpointStatistics", "stats"]
 class EndpointStatistics(Record):
     """Counters of an endpoint since it was opened; those marked "now" are levels."""
 
-    __module__ = "ofipy"  # as programs import it
-
     sends: int
     receives: int
     reads: int

@@ -35,7 +35,6 @@ from ofipy._memory.remote import (
     remote_memory,
 )
 from ofipy._operations.initiator import Initiator, post_record, prepare, start
-from ofipy._operations.poster import ATOMIC_OPS
 from ofipy._operations.rma import Remote, check_lengths
 from ofipy._requests import PLAIN
 
@@ -56,7 +55,6 @@ __all__ = [
 
 _ATOMIC, _FETCH, _COMPARE = int(Op.ATOMIC), int(Op.FETCH_ATOMIC), int(Op.COMPARE_ATOMIC)
 _RIGHTS = {_ATOMIC: WRITES, _FETCH: READS | WRITES, _COMPARE: READS | WRITES}
-ATOMIC_OPS.update((key, op) for op in AtomicOp for key in (op, op.name.lower()))
 _NAMES = {_ATOMIC: "atomic", _FETCH: "fetch_atomic", _COMPARE: "compare_atomic"}
 
 Value: TypeAlias = "npt.NDArray[Any] | np.generic"
@@ -348,12 +346,14 @@ def _record(
     flags: Flag | str | None,
     context: int = 0,
 ) -> tuple[Any, RemoteMemory]:
-    name, what = _NAMES[code], parse_enum(AtomicOp, op)
+    name = _NAMES[code]
+    what = parse_enum(AtomicOp, op)
     chosen = parse_flags(Flag, flags).value | complete_flags(complete)
     rights = WRITES if code == _ATOMIC else READS if what is AtomicOp.READ else READS | WRITES
     # The handle says who carries it out: two kinds on one element would not be one step against each other.
     if chosen & lib.OFP_DEVICE_ATOMIC or is_of_device(remote):
-        chosen, rights = chosen | lib.OFP_DEVICE_ATOMIC, DEVICE
+        chosen |= lib.OFP_DEVICE_ATOMIC
+        rights = DEVICE
     far = remote_memory(
         remote,
         rights=rights,

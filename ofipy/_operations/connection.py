@@ -29,8 +29,6 @@ class Connection(Request[bytes]):
     Dropping it leaves the connection alone.
     """
 
-    __module__ = "ofipy"  # as programs import it
-
     __slots__ = ("_answer", "_name", "_reason")
 
     _answer: bytes

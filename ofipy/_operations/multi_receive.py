@@ -37,8 +37,6 @@ _ROW = ffi.typeof("struct ofp_completion *")
 class MessageView(ProcessBound, Record):
     """A message in a multi-receive buffer."""
 
-    __module__ = "ofipy"  # as programs import it
-
     data: memoryview
     """The payload: a part of the buffer, valid as long as the program does not write there."""
     source: Peer | None
@@ -85,8 +83,6 @@ class MultiReceive(RequestBase, ProcessBound):
     As a context manager it is cancelled at the end of the block. Nobody may write into the buffer before
     :attr:`released`.
     """
-
-    __module__ = "ofipy"  # as programs import it
 
     __slots__ = ("_canceled", "_view")
 

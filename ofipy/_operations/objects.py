@@ -61,16 +61,11 @@ class Serializer(Protocol):
         """Return the object of these bytes."""
 
 
-Serializer.__module__ = "ofipy"  # as programs import it; in the class it would be part of the protocol
-
-
 class ObjectRequest(MessageRequest):
     """A receive of a Python object; its ``wait()`` returns that, its ``source`` and ``tag`` whose it is.
 
     Dropping or cancelling one loses no object, as of :class:`MessageRequest`.
     """
-
-    __module__ = "ofipy"  # as programs import it
 
     __slots__ = ("_lack", "_object", "_serializer")
 

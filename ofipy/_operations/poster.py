@@ -3,6 +3,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ofipy._base.atomic_types import AtomicOp
 from ofipy._base.binding import drain_log, ffi, lib, nanoseconds
 from ofipy._completion.request import COMPLETED, FetchRequest, Request, loop_is_running, make_poller
 from ofipy._completion.together import start_all
@@ -14,10 +15,9 @@ if TYPE_CHECKING:
     import weakref
 
 
-__all__ = ["ATOMIC_OPS", "CLOSED", "Poster", "make_poster"]
+__all__ = ["CLOSED", "Poster", "make_poster"]
 
-ATOMIC_OPS: dict[Any, int] = {}
-"""Members of AtomicOp by their names and by themselves, once the module of atomics is imported."""
+_ATOMIC_OPS = {key: int(op) for op in AtomicOp for key in (op, op.name.lower())}
 
 bind(
     tuple(int(ffi.cast("uintptr_t", ffi.addressof(lib, name))) for name in CALLS),
@@ -29,7 +29,8 @@ bind(
             "Region": Region,
             "Request": Request,
             "FetchRequest": FetchRequest,
-            "ATOMIC_OPS": ATOMIC_OPS,
+            "AtomicOp": AtomicOp,
+            "ATOMIC_OPS": _ATOMIC_OPS,
             "COMPLETED": COMPLETED,
             "start_all": start_all,
             "make_poller": make_poller,

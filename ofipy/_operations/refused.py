@@ -1,23 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Why the core refused an operation: its answer is a number, and what it means follows from the record."""
 
-from __future__ import annotations
-
 import errno as codes
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ofipy._base.atomic_types import AtomicOp, Datatype
 from ofipy._base.binding import check, failure, ffi, lib
 from ofipy._base.errors import FabricError
 from ofipy._base.flags import Cap, Flag, Op
-from ofipy._base.late import Late
-
-if TYPE_CHECKING:
-    from ofipy._base import atomic_types
-    from ofipy._discovery.domain import Domain
-    from ofipy._discovery.info import Info
-else:
-    atomic_types = Late("ofipy._base.atomic_types")
+from ofipy._discovery.domain import Domain
+from ofipy._discovery.info import Info
 
 __all__ = ["check_defaults", "check_option", "refusal"]
 
@@ -27,7 +20,7 @@ Why = tuple[str, str | None]
 _RECEIVES = (Op.RECV, Op.TRECV)
 _MESSAGES = (Op.SEND, Op.TSEND, *_RECEIVES)
 _RMA = (Op.READ, Op.WRITE)
-_COMPARING = range(lib.OFP_ATOMIC_CSWAP, lib.OFP_ATOMIC_MSWAP + 1)
+_COMPARING = range(AtomicOp.CSWAP, AtomicOp.MSWAP + 1)
 _ALWAYS = Flag.COMPLETION | Flag.MORE
 
 
@@ -93,7 +86,7 @@ def _invalid(record: Any, info: Info) -> Why | None:
         return None
     if record.flags & Flag.DEVICE_ATOMIC:
         return "atomics of the device are of one element, at an address that is a multiple of its size", None
-    size = 1 if op in _RMA else atomic_types.element_size(record.datatype)
+    size = 1 if op in _RMA else Datatype(record.datatype).dtype.itemsize
     lengths = _remote_lengths(record)
     for length in lengths or [record.length]:
         if length % size:
@@ -121,7 +114,8 @@ def _unsupported(record: Any, info: Info) -> Why | None:
 
 
 def _no_such_atomic(record: Any, op: Op) -> Why:
-    what, kind = atomic_types.atomic_names(record.atomic_op, record.datatype)
+    what = AtomicOp(record.atomic_op).name.lower() if record.atomic_op in set(AtomicOp) else record.atomic_op
+    kind = Datatype(record.datatype).dtype if record.datatype in set(Datatype) else record.datatype
     remedy = "domain.atomic_valid() and ofipy info --atomics tell what there is"
     if record.flags & Flag.DEVICE_ATOMIC:
         return (
@@ -130,7 +124,7 @@ def _no_such_atomic(record: Any, op: Op) -> Why:
         )
     if op != Op.COMPARE_ATOMIC and record.atomic_op in _COMPARING:
         remedy = "compare_atomic() has it"
-    elif op == Op.ATOMIC and record.atomic_op == lib.OFP_ATOMIC_READ:
+    elif op == Op.ATOMIC and record.atomic_op == AtomicOp.READ:
         remedy = "fetch_atomic() has it"
     return f"{what} on {kind} is not among its operations", remedy
 

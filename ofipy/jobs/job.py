@@ -22,8 +22,6 @@ class Job(ProcessBound):
     order; each waits for the others.
     """
 
-    __module__ = "ofipy"  # as programs import it
-
     __slots__ = ("_hosts", "_local", "_member")
 
     _instead = "call ofipy.job() in that process, if it is one of the job"

@@ -69,10 +69,10 @@ static bool to_atomic_op(PyObject *what, uint8_t *number)
 {
     PyObject *found = NULL;
 
-    if (PyUnicode_CheckExact(what) || PyLong_Check(what))
-        found = PyDict_GetItemWithError(hooks.ATOMIC_OPS, what);
     /* A plain number is no operation, though members of AtomicOp equal theirs. */
-    if (!found || (found != what && !PyUnicode_CheckExact(what)))
+    if (PyUnicode_CheckExact(what) || (PyObject *)Py_TYPE(what) == hooks.AtomicOp)
+        found = PyDict_GetItemWithError(hooks.ATOMIC_OPS, what);
+    if (!found)
         return false;
     *number = (uint8_t)PyLong_AsLong(found);
     return true;

@@ -62,7 +62,8 @@ extern struct calls core;
     X(Region)          /* the type */                                                                                  \
     X(Request)         /* the type of what tsend, trecv and rma make */                                                \
     X(FetchRequest)    /* and of what an atomic makes that has old values */                                           \
-    X(ATOMIC_OPS)      /* dict: members and names of AtomicOp -> the members, once anybody may ask */                  \
+    X(AtomicOp)        /* the type */                                                                                  \
+    X(ATOMIC_OPS)      /* dict: members and names of AtomicOp -> their numbers */                                      \
     X(COMPLETED)       /* the request of all sends that were over at once */                                           \
     X(start_all)       /* (prepared requests, timeout): start them as there is room, or raise */                       \
     X(make_poller)     /* (event loop) -> its Poller, which it then has as `_ofipy_poller` */

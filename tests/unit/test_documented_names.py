@@ -138,7 +138,7 @@ def has(kind: type, name: str) -> bool:
 
 def kinds_behind(kind: type, name: str) -> tuple[type, ...]:
     """What an attribute, or the result of a method, is an object of; () where that is not ours."""
-    member = hasattr(kind, name) and inspect.getattr_static(kind, name)  # the first look imports late modules
+    member = inspect.getattr_static(kind, name, None)
     function = member.fget if isinstance(member, property) else function_behind(member)
     if not inspect.isfunction(function):
         return ()

@@ -53,11 +53,9 @@ def test_of_the_environment_too(hooks: str, words: str, monkeypatch: pytest.Monk
 
 
 def test_a_list_or_its_text() -> None:
-    assert (
-        _hooks.checked(["debug", "fault:fail=0.5,seed=3"], is_setting=False) == "debug;fault:fail=0.5,seed=3"
-    )
-    assert _hooks.checked("debug;fault", is_setting=False) == "debug;fault"
-    assert _hooks.checked([], is_setting=False) == ""
+    assert _hooks.checked(["debug", "fault:fail=0.5,seed=3"]) == "debug;fault:fail=0.5,seed=3"
+    assert _hooks.checked("debug;fault") == "debug;fault"
+    assert _hooks.checked([]) == ""
 
 
 def exchange(ep: ofipy.Endpoint) -> int:
