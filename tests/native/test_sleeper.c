@@ -73,6 +73,36 @@ static void test_arming_at_once_makes_no_progress(void **state)
     assert_false(is_readable(0));
 }
 
+static const struct ofp_endpoint_ops *ops_of_b;
+
+/* As tcp's, which sends what it has gathered: operations finish while the endpoint is armed. */
+static bool arm_with_progress(struct ofp_endpoint *endpoint)
+{
+    ops_of_b->progress(endpoint);
+    return ops_of_b->arm(endpoint);
+}
+
+static void test_news_that_arming_brings(void **state)
+{
+    struct ofp_endpoint_ops ops;
+    uint64_t value = 0;
+    ofp_request_t request, listed = 0;
+
+    (void)state;
+    assert_true(ofp_cq_fileno(b.cq) >= 0);
+    ops_of_b = b.endpoint->ops;
+    ops = *ops_of_b;
+    ops.arm = arm_with_progress;
+    b.endpoint->ops = &ops;
+    request = awaited(&value);
+    send_one();
+    assert_int_equal(ofp_cq_arm_at_once(b.cq), 0);
+    b.endpoint->ops = ops_of_b;
+    assert_int_equal(ofp_cq_take_finished(b.cq, &listed, 1), 1);
+    assert_int_equal(listed, request);
+    ofp_request_abandon(request, false);
+}
+
 static void test_armed_at_once_it_wakes(void **state)
 {
     uint64_t value = 0;
@@ -208,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_arming_at_once_makes_no_progress, open_both, close_both),
+        cmocka_unit_test_setup_teardown(test_news_that_arming_brings, open_both, close_both),
         cmocka_unit_test_setup_teardown(test_armed_at_once_it_wakes, open_both, close_both),
         cmocka_unit_test_setup_teardown(test_a_reader_leaves_the_sleeper_its_wake_up, open_both, close_both),
         cmocka_unit_test_setup_teardown(test_who_armed_it_alone_is_awake_when_it_looks, open_both, close_both),
