@@ -180,8 +180,8 @@ void fake_peer_down(struct ofp_peer *peer)
     self->target = NULL;
 }
 
-/* Lose the peers whose mailbox was closed; everything that they sent has been handled. */
-static int notice_departures(struct ofp_endpoint *endpoint)
+/* Lose the peers whose mailbox is among the first `departures` that were closed: everything that they sent has been handled. */
+static int notice_departures(struct ofp_endpoint *endpoint, uint64_t departures)
 {
     bool connected = fake_is_connected(endpoint);
     struct ofp_list *node, *following;
@@ -190,7 +190,7 @@ static int notice_departures(struct ofp_endpoint *endpoint)
     OFP_LIST_EACH(node, following, &private_of(endpoint)->peers) {
         struct fake_peer *peer = OFP_CONTAINER_OF(node, struct fake_peer, node);
 
-        if (mailbox_is_open(peer->target))
+        if (!mailbox_has_departed(peer->target, departures))
             continue;
         ofp_peer_lost(peer->peer, connected ? ESHUTDOWN : OFP_EPEERLOST, !connected, "its endpoint was closed");
         lost++;
@@ -344,7 +344,7 @@ int fake_progress(struct ofp_endpoint *endpoint, fake_deliver_fn *deliver)
     if (mailbox_settle(self->mailbox, self->stalled || self->paused, &departures) &&
         departures != self->departures_seen) {
         self->departures_seen = departures;
-        handled += notice_departures(endpoint);
+        handled += notice_departures(endpoint, departures);
     }
     return handled;
 }

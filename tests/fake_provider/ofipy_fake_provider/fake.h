@@ -40,6 +40,7 @@ struct mailbox {
     uint32_t references;
     uint32_t inbox_count;
     bool open;
+    uint64_t departure;    /* its number among those of the process; 0: open */
     bool armed;            /* its domain may sleep: ring at the next packet */
     bool rung;             /* the doorbell is readable */
     struct ofp_list inbox; /* packets for this endpoint, in the order sent */
@@ -141,6 +142,8 @@ struct mailbox *mailbox_hold(struct mailbox *mailbox);
 void mailbox_release(struct mailbox *mailbox);
 bool mailbox_has_room(struct mailbox *mailbox);
 bool mailbox_is_open(struct mailbox *mailbox);
+/* Whether it was closed, and its departure is one of the first so many: those behind them may have sent something meanwhile. */
+bool mailbox_has_departed(struct mailbox *mailbox, uint64_t departures);
 void mailbox_put(struct mailbox *mailbox, struct packet *packet);
 void mailbox_knock(struct mailbox *listener, struct packet *packet); /* put, or refused if it was closed meanwhile */
 void mailbox_put_answer(struct mailbox *mailbox, struct packet *packet); /* to what is returned */

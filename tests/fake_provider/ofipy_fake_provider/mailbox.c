@@ -156,7 +156,7 @@ void mailbox_close(struct mailbox *mailbox)
     pthread_mutex_lock(&exchange_lock);
     ofp_list_remove(&mailbox->node);
     mailbox->open = false;
-    departures++;
+    mailbox->departure = ++departures;
     for (struct ofp_list *node = mailboxes.next; node != &mailboxes; node = node->next)
         ring_locked(OFP_CONTAINER_OF(node, struct mailbox, node));
     if (mailbox->kind == MAILBOX_LISTENER)
@@ -221,6 +221,16 @@ bool mailbox_is_open(struct mailbox *mailbox)
     open = mailbox->open;
     pthread_mutex_unlock(&exchange_lock);
     return open;
+}
+
+bool mailbox_has_departed(struct mailbox *mailbox, uint64_t first)
+{
+    bool departed;
+
+    pthread_mutex_lock(&exchange_lock);
+    departed = mailbox->departure && mailbox->departure <= first;
+    pthread_mutex_unlock(&exchange_lock);
+    return departed;
 }
 
 void mailbox_put(struct mailbox *mailbox, struct packet *packet)
