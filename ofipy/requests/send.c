@@ -14,10 +14,10 @@ struct sender {
     PyObject *general, *text; /* the function in Python, and what `method` has as its name and documentation; owned */
 };
 
-static PyObject *tsend(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
-static PyObject *send(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+static PyObject *endpoint_tsend(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+static PyObject *endpoint_send(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
 
-#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL | METH_KEYWORDS, NULL}
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))endpoint_##name, METH_FASTCALL | METH_KEYWORDS, NULL}
 static struct sender senders[] = {
     {.method = METHOD(tsend), .op = OFP_TSEND},
     {.method = METHOD(send), .op = OFP_SEND},
@@ -102,12 +102,12 @@ static PyObject *send_any(const struct sender *sender, PyObject *self, PyObject 
     return send_generally(sender, self, arguments, count, names);
 }
 
-static PyObject *tsend(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+static PyObject *endpoint_tsend(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     return send_any(&senders[0], self, arguments, count, names);
 }
 
-static PyObject *send(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+static PyObject *endpoint_send(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     return send_any(&senders[1], self, arguments, count, names);
 }

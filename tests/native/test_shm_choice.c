@@ -43,7 +43,7 @@ struct run {
 };
 
 /* 0.8 to 1.2 times the cost, and now and then, as on any machine, a message during which the process did not run. */
-static uint64_t noisy(struct run *run, uint64_t cost)
+static uint64_t add_noise(struct run *run, uint64_t cost)
 {
     run->random = run->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     if ((run->random >> 33) % 500 == 0)
@@ -51,7 +51,7 @@ static uint64_t noisy(struct run *run, uint64_t cost)
     return cost * (800 + (run->random >> 40) % 401) / 1000;
 }
 
-static uint64_t fastest(const struct costs *costs, uint32_t ways)
+static uint64_t find_fastest(const struct costs *costs, uint32_t ways)
 {
     uint64_t least = UINT64_MAX;
 
@@ -61,12 +61,12 @@ static uint64_t fastest(const struct costs *costs, uint32_t ways)
     return least;
 }
 
-static void message(struct run *run, const struct costs *costs, uint32_t ways, bool alone)
+static void move_message(struct run *run, const struct costs *costs, uint32_t ways, bool alone)
 {
     bool trial;
     enum ofp_moved way = shm_choice_take(&run->choice, ways, alone, &trial);
     bool first = way == OFP_MOVED_PIPELINED && run->last != way && costs->first;
-    uint64_t cost = first ? costs->first : costs->of[way], least = fastest(costs, ways);
+    uint64_t cost = first ? costs->first : costs->of[way], least = find_fastest(costs, ways);
 
     assert_true(ways & SHM_WAY_BIT(way));
     run->last = way;
@@ -76,21 +76,22 @@ static void message(struct run *run, const struct costs *costs, uint32_t ways, b
     run->least += (double)least;
     if (trial && cost > least)
         run->lost += (double)(cost - least);
-    shm_choice_learn(&run->choice, way, trial, costs->length, noisy(run, cost));
+    shm_choice_learn(&run->choice, way, trial, costs->length, add_noise(run, cost));
 }
 
-static void messages(struct run *run, const struct costs *costs, uint32_t ways, uint32_t count)
+static void move_messages(struct run *run, const struct costs *costs, uint32_t ways, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        message(run, costs, ways, false);
+        move_message(run, costs, ways, false);
 }
 
 /* The share of messages that take a way, of the next `count`. */
-static double share(struct run *run, const struct costs *costs, uint32_t ways, enum ofp_moved way, uint32_t count)
+static double measure_share(struct run *run, const struct costs *costs, uint32_t ways, enum ofp_moved way,
+                            uint32_t count)
 {
     uint64_t before = run->taken[way];
 
-    messages(run, costs, ways, count);
+    move_messages(run, costs, ways, count);
     return (double)(run->taken[way] - before) / count;
 }
 
@@ -111,8 +112,8 @@ static void the_fastest_way_is_taken(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct run run = {.random = i + 1};
 
-        messages(&run, cases[i].costs, cases[i].ways, 64);
-        assert_true(share(&run, cases[i].costs, cases[i].ways, cases[i].best, 2000) > 0.93);
+        move_messages(&run, cases[i].costs, cases[i].ways, 64);
+        assert_true(measure_share(&run, cases[i].costs, cases[i].ways, cases[i].best, 2000) > 0.93);
     }
 }
 
@@ -125,7 +126,7 @@ static void trials_lose_little(void **state)
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         struct run run = {.random = 77 + i};
 
-        messages(&run, all[i], ALL, 5000);
+        move_messages(&run, all[i], ALL, 5000);
         assert_true(run.trials > 20);
         /* 2 % and the noise of the costs that the rule sees. */
         assert_true(run.lost < 0.024 * run.spent);
@@ -157,9 +158,9 @@ static void a_change_is_followed(void **state)
         for (uint64_t seed = 1; seed <= 50; seed++) {
             struct run run = {.random = seed};
 
-            messages(&run, cases[i].before, cases[i].ways, 1000);
-            messages(&run, cases[i].after, cases[i].ways, cases[i].within);
-            in_time += share(&run, cases[i].after, cases[i].ways, cases[i].best, 200) > 0.9;
+            move_messages(&run, cases[i].before, cases[i].ways, 1000);
+            move_messages(&run, cases[i].after, cases[i].ways, cases[i].within);
+            in_time += measure_share(&run, cases[i].after, cases[i].ways, cases[i].best, 200) > 0.9;
         }
         assert_true(in_time >= 40);
     }
@@ -173,7 +174,7 @@ static void changes_all_the_time(void **state)
 
     (void)state;
     for (uint32_t i = 0; i < 80; i++)
-        messages(&run, phases[i % 4], UNMAPPED, 300);
+        move_messages(&run, phases[i % 4], UNMAPPED, 300);
     assert_true(run.spent < 1.3 * run.least);
 }
 
@@ -183,7 +184,7 @@ static void nothing_is_tried_with_messages_that_are_alone(void **state)
 
     (void)state;
     for (int i = 0; i < 1000; i++)
-        message(&run, &intel_1m, UNMAPPED, true);
+        move_message(&run, &intel_1m, UNMAPPED, true);
     assert_int_equal(run.trials, 0);
     assert_int_equal(run.taken[OFP_MOVED_PIPELINED], 1000);
 }
@@ -194,10 +195,10 @@ static void what_is_known_serves_messages_that_are_alone(void **state)
     uint64_t before;
 
     (void)state;
-    messages(&run, &intel_1m, UNMAPPED, 200);
+    move_messages(&run, &intel_1m, UNMAPPED, 200);
     before = run.taken[OFP_MOVED_ATTACHED];
     for (int i = 0; i < 100; i++)
-        message(&run, &intel_1m, UNMAPPED, true);
+        move_message(&run, &intel_1m, UNMAPPED, true);
     assert_int_equal(run.taken[OFP_MOVED_ATTACHED] - before, 100);
 }
 
@@ -208,11 +209,11 @@ static void a_way_that_is_not_offered(void **state)
     uint64_t before;
 
     (void)state;
-    messages(&run, &amd_1m, UNMAPPED, 200);
+    move_messages(&run, &amd_1m, UNMAPPED, 200);
     before = run.taken[OFP_MOVED_PIPELINED];
-    messages(&run, &amd_1m, SHM_WAY_BIT(OFP_MOVED_ATTACHED), 200);
+    move_messages(&run, &amd_1m, SHM_WAY_BIT(OFP_MOVED_ATTACHED), 200);
     assert_int_equal(run.taken[OFP_MOVED_PIPELINED], before);
-    assert_true(share(&run, &amd_1m, UNMAPPED, OFP_MOVED_PIPELINED, 200) > 0.9);
+    assert_true(measure_share(&run, &amd_1m, UNMAPPED, OFP_MOVED_PIPELINED, 200) > 0.9);
 }
 
 /* Costs that no message has, as a clock that stands still or a process that was stopped for an hour would tell them. */

@@ -82,7 +82,7 @@ static enum ofp_moved pick_next_trial(const struct shm_choice *choice, uint32_t 
     return OFP_MOVED_WAYS;
 }
 
-/* What a trial may be expected to lose, for each KiB; nothing where nothing is known, for then it is on credit. */
+/* The expected loss of a trial, ps for each KiB. Only of ways whose cost is known. */
 static uint64_t expect_loss(const struct shm_choice *choice, enum ofp_moved way)
 {
     uint64_t cost = find_cost(choice, way), current = find_cost(choice, choice->current);

@@ -18,7 +18,7 @@
 /* The cost of a way is the median of so many messages. */
 #define SHM_CHOICE_SAMPLES 3
 
-/* What is known about messages of one size from one peer. Zeroed: nothing. Owned by the link, under its domain's lock. */
+/* Costs of messages of one size from one peer. Zeroed: nothing is known. Owned by the link, under its domain's lock. */
 struct shm_choice {
     uint32_t costs[OFP_MOVED_WAYS][SHM_CHOICE_SAMPLES]; /* ps for each KiB, the last first; 0: not known */
     uint8_t current;                                    /* the way that is taken when none is tried */
@@ -41,7 +41,7 @@ void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial,
 /* The next message belongs to a trial that has begun. */
 bool shm_choice_goes_on(const struct shm_choice *choice);
 
-/* What `length` bytes may be expected to cost by the current way, ns; 0: not known. */
+/* The expected cost of `length` bytes by the current way, ns; 0: not known. */
 uint64_t shm_choice_expect(const struct shm_choice *choice, uint64_t length);
 
 #endif

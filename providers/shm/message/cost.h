@@ -14,14 +14,14 @@ struct shm_cost {
     bool trial;
 };
 
-/* What a link has measured; NULL while it has moved no large message. Freed with it. */
+/* The measurements of one link. NULL while it has moved no large message; freed with the link. */
 struct shm_costs;
 
 /* Take a way for a message, of those whose bits are set in `ways`. `arena`: the sender's memory lies in one. */
 enum ofp_moved shm_cost_begin(struct shm_link *link, struct shm_cost *cost, uint64_t length, bool arena, uint32_t ways);
 /* The payload is here. */
 void shm_cost_end(struct shm_link *link, struct shm_cost *cost);
-/* It does not come, or not by this way. */
+/* The payload does not come, or comes by another way after all. */
 void shm_cost_drop(struct shm_link *link, struct shm_cost *cost);
 /* A trial of the pipeline is under way, and this message is not part of it: it waits, or would be measured with it. */
 bool shm_cost_must_wait(const struct shm_link *link, uint64_t length, bool arena);
