@@ -372,18 +372,18 @@ def trees_of(tree: Path) -> list[str]:
 def measure_names(tree: Path, part: str, rules: Rules, public: set[str]) -> list[Measure]:
     """Functions without verb and object, and static ones that share a name."""
     wrong: list[str] = []
-    statics: dict[str, dict[str, int]] = defaultdict(dict)
+    static_ones: dict[str, dict[str, int]] = defaultdict(dict)
     for path in c_sources(tree / part):
         file = path.relative_to(tree).as_posix()
         for function in functions(path.read_text()):
             # A header may define what has no other name elsewhere: it counts as any static function.
             if function.static:
-                statics[function.name].setdefault(file, function.line)
+                static_ones[function.name].setdefault(file, function.line)
             if function.name not in public and (fault := rules.fault(function.name, file)):
                 wrong.append(f"{file}:{function.line}: {function.name}: {fault}")
     shared = [
         f"{name}: {', '.join(f'{file}:{line}' for file, line in places.items())}"
-        for name, places in sorted(statics.items())
+        for name, places in sorted(static_ones.items())
         if len(places) > 1
     ]
     return [

@@ -365,6 +365,10 @@ def test_options_of_commands() -> None:
 # ------------------------------------------------------------------------------------------------------ C, files
 
 
+# It lists names that are to go away, and examples.
+NAMES = "docs/explanation/names.md"
+
+
 @cache
 def c_names() -> frozenset[str]:
     sources = [
@@ -379,6 +383,8 @@ def is_c(name: str) -> bool:
 
 
 def wrong_c(code: Code) -> Iterator[str]:
+    if code.page == NAMES:
+        return
     for name in re.findall(r"\b(?:ofpi?|OFPI?|shm|tcp)_\w+\b(?!\*|…)", code.text):
         if not is_c(name):
             yield name
@@ -449,7 +455,7 @@ FOREIGN: set[tuple[str, str]] = {
     # Click's.
     ("docs/reference/cli.md", "OFIPY_COMPLETE"),
     ("docs/how-to/debug.md", "--cap-add"),
-    ("docs/how-to/work-on-ofipy.md", "--large"),
+    *(("docs/how-to/work-on-ofipy.md", name) for name in ("--large", "--places")),
     # In the user's configuration folder.
     *(
         (page, "ofipy/config.toml")
