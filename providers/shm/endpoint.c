@@ -74,7 +74,7 @@ int shm_endpoint_open(struct ofp_endpoint *base, const char *service, char *text
     ofp_list_init(&endpoint->meetings);
     ofp_list_init(&endpoint->pulls);
     ofp_list_init(&endpoint->awaited);
-    ofp_list_init(&endpoint->pushes);
+    ofp_list_init(&endpoint->pushing);
     ofp_list_init(&endpoint->reaching);
     endpoint->incarnation = shm_draw();
     error = shm_segment_create(&endpoint->segment, domain->slot_shift, domain->bounce_size, domain->bounce_count,
@@ -150,7 +150,7 @@ bool shm_endpoint_arm(struct ofp_endpoint *base)
     shm_wake_sleepers(endpoint);
     look_later(endpoint);
     /* What waits for room in a ring: nobody wakes us for that. */
-    if (!ofp_list_empty(&endpoint->pushes) || !ofp_list_empty(&endpoint->reaching))
+    if (!ofp_list_empty(&endpoint->pushing) || !ofp_list_empty(&endpoint->reaching))
         shm_schedule_retry(endpoint);
     return true;
 }

@@ -8,7 +8,7 @@
  *     endpoint ── links      one per foreign endpoint that has our segment, by the number it was given
  *              ├─ meetings   sockets on which an exchange is under way
  *              ├─ pulls      payload that we fetch
- *              ├─ pushes     payload that we send in fragments
+ *              ├─ pushing    links with payload that we send in fragments
  *              └─ reaching   links with an RMA or atomic operation that has not left whole
  */
 #ifndef SHM_H
@@ -104,6 +104,14 @@ struct shm_reached {
     struct shm_target target;
 };
 
+/* What a receiver knows of the sender of fragments; presence.c. */
+struct shm_presence {
+    uint32_t expected; /* messages that wait for fragments; while 0 the rest but `fragments` means nothing */
+    uint32_t looks;    /* of the sender at its ring, as its header said at the last check */
+    uint32_t fragments, fragments_seen; /* that have arrived; by the last check */
+    uint64_t brought_at, seen_at; /* when fragments arrived before a check; when the sender was last seen at work */
+};
+
 /* One remote endpoint. The first cache line is what a post reads. */
 struct shm_link {
     struct shm_ring ring;  /* theirs */
@@ -132,13 +140,15 @@ struct shm_link {
     struct ofp_list busy;        /* in endpoint->busy while dying or with controls queued */
     struct ofp_list wake;        /* in endpoint->to_wake while its owner waits to be woken */
     struct ofp_list controls;    /* struct shm_control: waits for room in their ring */
-    struct ofp_pending *reach;   /* the one RMA or atomic operation that has not left whole; NULL: none */
-    struct ofp_list reaching;    /* in endpoint->reaching while there is one */
-    uint64_t brought;            /* fragments of its that we have emptied */
-    uint32_t unanswered;         /* operations that went by their ring, or have begun to */
-    uint32_t reachable;          /* of the last ones, those in a row that could have been direct; direct.c */
-    struct shm_reached reached;  /* direct.c: the last one; `memory` NULL with `process` */
-    struct shm_costs *costs;     /* cost.c: of moving its messages; NULL: none was large. Owned */
+    struct shm_presence presence;
+    struct ofp_pending *reach;  /* the one RMA or atomic operation that has not left whole; NULL: none */
+    struct ofp_list reaching;   /* in endpoint->reaching while there is one */
+    struct ofp_list pushes;     /* struct shm_push: payload that we send it in fragments, one message after the other */
+    struct ofp_list pushing;    /* in endpoint->pushing while there are any */
+    uint32_t unanswered;        /* operations that went by their ring, or have begun to */
+    uint32_t reachable;         /* of the last ones, those in a row that could have been direct; direct.c */
+    struct shm_reached reached; /* direct.c: the last one; `memory` NULL with `process` */
+    struct shm_costs *costs;    /* cost.c: of moving its messages; NULL: none was large. Owned */
 };
 
 _Static_assert(offsetof(struct shm_link, stamp_in) + sizeof(uint32_t) <= SHM_CACHE_LINE,
@@ -210,9 +220,10 @@ struct shm_endpoint {
     struct ofp_list meetings;
     uint32_t calls;                 /* of them, those that others began */
     struct ofp_list pulls, awaited; /* payload that we work on; that only the sender can bring */
-    struct ofp_list pushes;
-    struct ofp_list reaching; /* links, by shm_link.reaching */
-    struct ofp_list to_wake;  /* links, by shm_link.wake: sleepers that are to know what was sent to them */
+    uint32_t pipelined;             /* of both, messages whose senders are asked for fragments */
+    struct ofp_list pushing;        /* links, by shm_link.pushing: each in its turn */
+    struct ofp_list reaching;       /* links, by shm_link.reaching */
+    struct ofp_list to_wake;        /* links, by shm_link.wake: sleepers that are to know what was sent to them */
     bool in_progress;
     uint64_t moved;       /* bytes that this call of progress has fetched */
     uint64_t moved_since; /* and those since sleepers were last woken */

@@ -77,6 +77,7 @@ struct shm_link *shm_link_new(struct shm_endpoint *endpoint, struct ofp_peer *pe
     link->number = number;
     link->stamp_in = (uint32_t)shm_draw();
     ofp_list_init(&link->controls);
+    ofp_list_init(&link->pushes);
     endpoint->links[number] = link;
     if (peer)
         ((struct shm_peer *)peer->private)->link = link;

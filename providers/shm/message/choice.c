@@ -21,6 +21,8 @@ static const uint8_t trial_length[OFP_MOVED_WAYS] = {
 #define HOPELESS 2
 /* The allowance is capped at the loss of one trial of a way that costs so many times as much; dearer ways are tried no more rarely. */
 #define DEAREST 4
+/* A trial during which the process did not run for a while costs later trials so many times the current way's cost, at most. */
+#define DEEPEST_DEBT 8
 /* A cost below this share of the current way's is cheaper: 9 parts of 10. */
 #define CHEAPER 9
 #define OF 10
@@ -171,13 +173,15 @@ void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial,
         choice->allowance += current / TRIAL_SHARE;
     else if ((int64_t)cost > current)
         choice->allowance -= (int64_t)cost - current;
+    if (choice->allowance < -DEEPEST_DEBT * current)
+        choice->allowance = -DEEPEST_DEBT * current;
     if (choice->allowance > most)
         choice->allowance = most;
 }
 
 bool shm_choice_goes_on(const struct shm_choice *choice) { return choice->left && choice->learned; }
 
-uint64_t shm_choice_expect(const struct shm_choice *choice, uint64_t length)
+uint64_t shm_choice_expect(const struct shm_choice *choice, enum ofp_moved way, uint64_t length)
 {
-    return find_cost(choice, choice->current) * length / 1024 / PS;
+    return find_cost(choice, way) * length / 1024 / PS;
 }

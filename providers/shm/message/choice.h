@@ -41,7 +41,7 @@ void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial,
 /* The next message belongs to a trial that has begun. */
 bool shm_choice_goes_on(const struct shm_choice *choice);
 
-/* The expected cost of `length` bytes by the current way, ns; 0: not known. */
-uint64_t shm_choice_expect(const struct shm_choice *choice, uint64_t length);
+/* The expected cost of `length` bytes by a copy method, ns; 0: not known. */
+uint64_t shm_choice_expect(const struct shm_choice *choice, enum ofp_moved way, uint64_t length);
 
 #endif

@@ -9,7 +9,7 @@
 /* Of one message. It stays where it is from begin to end or drop. */
 struct shm_cost {
     struct shm_choice *choice; /* the link's; NULL: it is not measured */
-    uint64_t begun, length, copies;
+    uint64_t begun, length;
     enum ofp_moved way;
     bool trial;
 };
@@ -17,8 +17,14 @@ struct shm_cost {
 /* The measurements of one link. NULL while it has moved no large message; freed with the link. */
 struct shm_costs;
 
-/* Take a way for a message, of those whose bits are set in `ways`. `arena`: the sender's memory lies in one. */
-enum ofp_moved shm_cost_begin(struct shm_link *link, struct shm_cost *cost, uint64_t length, bool arena, uint32_t ways);
+/*
+ * Choose the copy method of a message, of those whose bits are set in `ways`. `arena`: the sender's memory lies in one. `sleeps`: so
+ * does the sender.
+ */
+enum ofp_moved shm_cost_begin(struct shm_link *link, struct shm_cost *cost, uint64_t length, bool arena, bool sleeps,
+                              uint32_t ways);
+/* What `length` bytes of the message are expected to cost by a copy method, ns. A guess as long as nothing is known. */
+uint64_t shm_cost_expect(const struct shm_cost *cost, enum ofp_moved way, uint64_t length);
 /* The payload is here. */
 void shm_cost_end(struct shm_link *link, struct shm_cost *cost);
 /* The payload does not come, or comes by another way after all. */

@@ -7,8 +7,8 @@
  *                 both are awake
  *     attach      process_vm_readv from the sender's address space, which needs nobody
  *
- * The first and the last go in pieces of SHM_PIECE, the first piece at once, the others one per call of progress. A sender that
- * sleeps is not woken for fragments, and one that stops bringing them is not waited for: attach fetches what is missing.
+ * The first and the last go in pieces of SHM_PIECE, the first piece at once, the others one per call of progress. When a
+ * sender stops bringing fragments (presence.c), attach fetches what is missing.
  */
 #include "message/pull.h"
 
@@ -22,11 +22,8 @@
 #include "link/publish.h"
 #include "memory/arena.h"
 #include "message/cost.h"
+#include "message/presence.h"
 #include "ofipy/iov.h"
-
-/* Without a fragment: so long may a sender not look at its ring, and so long may it look and bring none, ns. */
-#define PATIENCE_ABSENT UINT64_C(4000)
-#define PATIENCE_PRESENT UINT64_C(100000)
 
 /* Place in ofp_receive.provider_data of what moves its payload. */
 enum { RECEIVE_PULL };
@@ -41,11 +38,7 @@ struct shm_pull {
     struct shm_cost cost; /* of the way that it began with */
     bool held;            /* it has not begun, since a trial is under way */
     const char *mapped;
-    /* FRAGMENTS: when the last one came, or the sender was last seen; what its header said, and how far we were then. */
-    bool asked, fetched; /* for fragments; some of it by attach */
-    /* FRAGMENTS: when the sender last brought some, of this or other messages, or was last seen; what told us then. */
-    uint64_t brought_at, seen_at, brought;
-    uint32_t looks;
+    bool asked, fetched;   /* for fragments; some of it by attach */
     uint32_t remote_count; /* ATTACH */
     struct iovec remote[OFP_SEGMENT_LIMIT];
 };
@@ -65,6 +58,15 @@ static void send_done(struct shm_link *link, const struct ofp_receive *receive, 
     shm_control_send(link, SHM_DONE, 0,
                      &(struct shm_control_fields){.id = receive->message.provider_data[SHM_DATA_ID], .error = error});
     OFP_SHM_STEP(after_done);
+}
+
+static void set_copy_method(struct shm_pull *pull, enum ofp_moved way)
+{
+    if (pull->way == OFP_MOVED_PIPELINED)
+        shm_presence_forget(pull->link);
+    pull->way = way;
+    if (way == OFP_MOVED_PIPELINED)
+        shm_presence_expect(pull->link);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- attach */
@@ -115,7 +117,7 @@ static enum progress begin_attach(struct shm_pull *pull)
     uint64_t address = message->provider_data[SHM_DATA_ADDRESS];
     uint32_t iov_count = (uint8_t)(message->provider_data[SHM_DATA_WAY] >> 8);
 
-    pull->way = OFP_MOVED_ATTACHED;
+    set_copy_method(pull, OFP_MOVED_ATTACHED);
     if (iov_count > 1)
         return fetch_list(pull, address, iov_count);
     pull->remote[0] = (struct iovec){(void *)(uintptr_t)address, message->length};
@@ -127,18 +129,15 @@ static enum progress begin_attach(struct shm_pull *pull)
 
 static bool sender_sleeps(const struct shm_link *link)
 {
-    return !(link->segment.knows & SHM_KNOWS_LOOKS) || ofp_load_relaxed(&link->ring.header->status) & SHM_SLEEPING;
+    return ofp_load_relaxed(&link->ring.header->status) & SHM_SLEEPING;
 }
 
 static enum progress begin_fragments(struct shm_pull *pull)
 {
     struct shm_link *link = pull->link;
 
-    pull->way = OFP_MOVED_PIPELINED;
+    set_copy_method(pull, OFP_MOVED_PIPELINED);
     pull->asked = true;
-    pull->looks = ofp_load_relaxed(&link->ring.header->looks);
-    pull->brought = link->brought;
-    pull->brought_at = pull->seen_at = shm_core->now();
     OFP_SHM_STEP(before_clear);
     shm_control_send(link, SHM_CLEAR, 0,
                      &(struct shm_control_fields){.id = pull->receive->message.provider_data[SHM_DATA_ID],
@@ -148,20 +147,10 @@ static enum progress begin_fragments(struct shm_pull *pull)
     return PULL_WAITS;
 }
 
-/* Whether the sender can be expected to bring more, as things look now. */
-static bool sender_is_at_it(struct shm_pull *pull)
+static bool can_expect_fragments(const struct shm_pull *pull)
 {
-    const struct shm_link *link = pull->link;
-    uint64_t now = shm_core->now();
-    uint32_t looks = ofp_load_relaxed(&link->ring.header->looks);
-
-    if (link->brought != pull->brought)
-        pull->brought_at = now;
-    if (link->brought != pull->brought || looks != pull->looks)
-        pull->seen_at = now;
-    pull->brought = link->brought;
-    pull->looks = looks;
-    return now - pull->seen_at < PATIENCE_ABSENT && now - pull->brought_at < PATIENCE_PRESENT;
+    return shm_presence_check(pull->link,
+                              shm_cost_expect(&pull->cost, OFP_MOVED_ATTACHED, pull->receive->length - pull->offset));
 }
 
 /* ----------------------------------------------------------------------------------------------------------- pulls */
@@ -194,11 +183,11 @@ static enum progress forbidden(struct shm_pull *pull)
     shm_cost_drop(pull->link, &pull->cost);
     if (!pull->asked)
         return begin_fragments(pull);
-    pull->way = OFP_MOVED_PIPELINED;
+    set_copy_method(pull, OFP_MOVED_PIPELINED);
     return pull->fetched ? PULL_FAILED : PULL_WAITS;
 }
 
-/* A sender that sleeps is not woken for the pipeline; without attach it is what there is for memory that is not mapped. */
+/* Without attach the pipeline is what there is for memory that is not mapped. With it, a sender has to count its looks at its ring. */
 static uint32_t ways_for(const struct shm_pull *pull)
 {
     const struct shm_link *link = pull->link;
@@ -207,7 +196,7 @@ static uint32_t ways_for(const struct shm_pull *pull)
     if (!link->attach)
         return ways ? ways : SHM_WAY_BIT(OFP_MOVED_PIPELINED);
     ways |= SHM_WAY_BIT(OFP_MOVED_ATTACHED);
-    if (!link->endpoint->domain->always_attach && !sender_sleeps(link))
+    if (!link->endpoint->domain->always_attach && link->segment.knows & SHM_KNOWS_LOOKS)
         ways |= SHM_WAY_BIT(OFP_MOVED_PIPELINED);
     return ways;
 }
@@ -232,13 +221,14 @@ static enum progress begin(struct shm_pull *pull)
         pull->mapped =
             shm_foreign_memory(pull->link, arena, message->provider_data[SHM_DATA_ARENA_OFFSET], message->length);
     pull->held = false;
-    switch (shm_cost_begin(pull->link, &pull->cost, pull->receive->length, arena != 0, ways_for(pull))) {
+    switch (shm_cost_begin(pull->link, &pull->cost, pull->receive->length, arena != 0, sender_sleeps(pull->link),
+                           ways_for(pull))) {
     case OFP_MOVED_PIPELINED:
         return begin_fragments(pull);
     case OFP_MOVED_ATTACHED:
         return begin_attach(pull);
     default:
-        pull->way = OFP_MOVED_MAPPED;
+        set_copy_method(pull, OFP_MOVED_MAPPED);
         return PULL_MORE;
     }
 }
@@ -254,7 +244,7 @@ static enum progress advance(struct shm_pull *pull)
         if (result != PULL_MORE)
             return result == PULL_FORBIDDEN ? forbidden(pull) : result;
     } else if (pull->way == OFP_MOVED_PIPELINED) {
-        if (sender_is_at_it(pull))
+        if (can_expect_fragments(pull))
             return PULL_WAITS;
         result = begin_attach(pull);
     }
@@ -272,6 +262,8 @@ static void let_go(struct shm_pull *pull)
 {
     ofp_list_remove(&pull->node);
     shm_cost_drop(pull->link, &pull->cost);
+    if (pull->way == OFP_MOVED_PIPELINED)
+        shm_presence_forget(pull->link);
     pull->receive->provider_data[RECEIVE_PULL] = 0;
     free(pull);
 }
@@ -445,11 +437,11 @@ bool shm_fragment_arrived(struct shm_link *link, const struct shm_content *conte
         ofp_receive_write(pull->receive, pull->offset, shm_bounce_memory(&link->segment, fields->index),
                           content->length);
     shm_bounce_free(link, fields, true);
+    shm_presence_note_fragment(link);
     OFP_SHM_STEP(fragment_received);
     if (late)
         return true;
     pull->offset += content->length;
-    link->brought++;
     if (pull->offset == pull->receive->length)
         finish(pull, 0);
     return true;

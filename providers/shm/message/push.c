@@ -14,8 +14,9 @@
 #include "link/publish.h"
 #include "ofipy/iov.h"
 
+/* Owned by link->pushes. */
 struct shm_push {
-    struct ofp_list node; /* in endpoint->pushes; each in its turn */
+    struct ofp_list node; /* in link->pushes, in the order in which the receiver asked */
     struct shm_link *link;
     struct ofp_pending *pending;
     uint64_t receive; /* the receiver's id of the transfer */
@@ -24,9 +25,13 @@ struct shm_push {
 
 static void push_end(struct shm_push *push)
 {
+    struct shm_link *link = push->link;
+
     push->pending->provider_data[SHM_PENDING_PUSH] = 0;
     ofp_list_remove(&push->node);
     free(push);
+    if (ofp_list_empty(&link->pushes))
+        ofp_list_remove(&link->pushing);
 }
 
 static struct shm_push *push_of(const struct ofp_pending *pending)
@@ -70,7 +75,9 @@ bool shm_clear_arrived(struct shm_link *link, const struct shm_content *content)
     *push = (struct shm_push){.link = link, .pending = pending, .receive = fields->receive, .length = fields->length};
     pending->provider_data[SHM_PENDING_STATE] = SHM_PENDING_PUSHED;
     pending->provider_data[SHM_PENDING_PUSH] = (uint64_t)(uintptr_t)push;
-    ofp_list_append(&link->endpoint->pushes, &push->node);
+    if (ofp_list_empty(&link->pushes))
+        ofp_list_append(&link->endpoint->pushing, &link->pushing);
+    ofp_list_append(&link->pushes, &push->node);
     link->endpoint->work |= SHM_WORK_PUSHES;
     OFP_SHM_STEP(push_started);
     return true;
@@ -115,22 +122,41 @@ static int push_fragment(struct shm_push *push)
     return 0;
 }
 
-/* Returns fragments sent; the push may be gone afterwards. */
-static int push_piece(struct shm_push *push)
+/* 0: this call may send more of the link's messages. The push may be gone afterwards. */
+static int push_piece(struct shm_push *push, uint64_t *room, int *sent)
 {
-    uint64_t start = push->offset;
-    int sent = 0, result = 0;
+    int result = 0;
 
-    while (push->link->up && push->offset < push->length && push->offset - start < SHM_PIECE) {
+    while (push->link->up && push->offset < push->length && *room) {
+        uint64_t start = push->offset;
+
         result = push_fragment(push);
         if (result)
             break;
-        sent++;
+        *room -= push->offset - start < *room ? push->offset - start : *room;
+        ++*sent;
     }
     if (result && result != -EAGAIN)
         abort_push(push->link, push->receive, -result);
-    if (push->offset >= push->length || (result && result != -EAGAIN))
-        push_end(push);
+    if (push->offset < push->length && (!result || result == -EAGAIN))
+        return -EAGAIN;
+    push_end(push);
+    return 0;
+}
+
+/*
+ * The messages of one link leave one after the other: each is whole at its receiver as soon as it can be, and takes
+ * there the time that its own bytes take, which is what the receiver measures (cost.c).
+ */
+static int push_link(struct shm_link *link)
+{
+    struct ofp_list *node, *following;
+    uint64_t room = SHM_PIECE;
+    int sent = 0;
+
+    OFP_LIST_EACH(node, following, &link->pushes)
+        if (push_piece(OFP_CONTAINER_OF(node, struct shm_push, node), &room, &sent))
+            break;
     return sent;
 }
 
@@ -139,13 +165,13 @@ int shm_pushes_work(struct shm_endpoint *endpoint)
     struct ofp_list *node, *following;
     int events = 0;
 
-    OFP_LIST_EACH(node, following, &endpoint->pushes)
-        events += push_piece(OFP_CONTAINER_OF(node, struct shm_push, node));
-    if (ofp_list_empty(&endpoint->pushes))
+    OFP_LIST_EACH(node, following, &endpoint->pushing)
+        events += push_link(OFP_CONTAINER_OF(node, struct shm_link, pushing));
+    if (ofp_list_empty(&endpoint->pushing))
         endpoint->work &= ~(uint32_t)SHM_WORK_PUSHES;
     else
-        /* Who was served first is served last the next time. */
-        ofp_list_append(&endpoint->pushes, ofp_list_pop(&endpoint->pushes));
+        /* The link that was served first is served last the next time. */
+        ofp_list_append(&endpoint->pushing, ofp_list_pop(&endpoint->pushing));
     return events;
 }
 
@@ -153,8 +179,8 @@ bool shm_pushes_can_move(struct shm_endpoint *endpoint)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &endpoint->pushes) {
-        struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_push, node)->link;
+    OFP_LIST_EACH(node, following, &endpoint->pushing) {
+        struct shm_link *link = OFP_CONTAINER_OF(node, struct shm_link, pushing);
 
         if (link->up && shm_ring_has_room(&link->ring) && shm_bounce_would_have(link))
             return true;
@@ -166,10 +192,6 @@ void shm_pushes_drop(struct shm_link *link)
 {
     struct ofp_list *node, *following;
 
-    OFP_LIST_EACH(node, following, &link->endpoint->pushes) {
-        struct shm_push *push = OFP_CONTAINER_OF(node, struct shm_push, node);
-
-        if (push->link == link)
-            push_end(push);
-    }
+    OFP_LIST_EACH(node, following, &link->pushes)
+        push_end(OFP_CONTAINER_OF(node, struct shm_push, node));
 }

@@ -315,14 +315,14 @@ static int work(struct shm_endpoint *endpoint)
 
 /*
  * Waking a sender costs us a system call and an interrupt to its core, and awake it competes for the memory that we copy from. As
- * long as it has more for us to fetch it misses nothing by sleeping on, up to a bound.
+ * long as it has more for us to fetch it misses nothing by sleeping on, up to a bound; unless it is to fill fragments.
  */
 static void wake_soon(struct shm_endpoint *endpoint)
 {
     uint64_t state = shm_ring_peek(&endpoint->ring, endpoint->head);
 
     endpoint->moved_since += endpoint->moved;
-    if (endpoint->moved >= SHM_PIECE && endpoint->moved_since < SHM_WAKE_BYTES &&
+    if (endpoint->moved >= SHM_PIECE && endpoint->moved_since < SHM_WAKE_BYTES && !endpoint->pipelined &&
         shm_ring_is_ready(&endpoint->ring, endpoint->head, state))
         ofp_flush_later(endpoint->base);
     else

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "message/presence.h"
+
+/* How long a sender may not look at its ring, and how long it may look and bring nothing, ns: at least. */
+#define PATIENCE_ABSENT UINT64_C(4000)
+#define PATIENCE_PRESENT UINT64_C(100000)
+
+static uint64_t longer(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+void shm_presence_expect(struct shm_link *link)
+{
+    struct shm_presence *presence = &link->presence;
+
+    link->endpoint->pipelined++;
+    if (presence->expected++)
+        return;
+    presence->looks = ofp_load_relaxed(&link->ring.header->looks);
+    presence->fragments_seen = presence->fragments;
+    presence->brought_at = presence->seen_at = shm_core->now();
+}
+
+void shm_presence_forget(struct shm_link *link)
+{
+    link->endpoint->pipelined--;
+    link->presence.expected--;
+}
+
+bool shm_presence_check(struct shm_link *link, uint64_t fetch)
+{
+    struct shm_presence *presence = &link->presence;
+    uint64_t now = shm_core->now();
+    uint32_t looks = ofp_load_relaxed(&link->ring.header->looks);
+    bool brought = presence->fragments != presence->fragments_seen;
+
+    if (brought)
+        presence->brought_at = now;
+    if (brought || looks != presence->looks)
+        presence->seen_at = now;
+    presence->fragments_seen = presence->fragments;
+    presence->looks = looks;
+    return now - presence->seen_at < longer(fetch, PATIENCE_ABSENT) &&
+           now - presence->brought_at < longer(fetch, PATIENCE_PRESENT);
+}
