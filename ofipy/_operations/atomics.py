@@ -12,7 +12,7 @@ its process need not run, and there are no more of them than the device has (``a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from ofipy._base.errors import BufferTypeError, InvalidArgument
 from ofipy._base.flags import Flag, Op, complete_flags, parse_enum, parse_flags
 from ofipy._base.renamed import room_timeout_from
 from ofipy._completion.request import FetchRequest, PreparedRequest, Request
-from ofipy._discovery.av import own_peer
-from ofipy._memory.buffers import LocalMemory, local_memory, make_record, region_memory
+from ofipy._memory.buffers import LocalMemory, local_memory, region_memory
 from ofipy._memory.region import Region
 from ofipy._memory.remote import (
     DEVICE,
@@ -32,10 +31,9 @@ from ofipy._memory.remote import (
     RemoteMemory,
     RemoteRegion,
     is_of_device,
-    remote_memory,
 )
 from ofipy._operations.initiator import Initiator, post_record, prepare, start
-from ofipy._operations.rma import Remote, check_lengths
+from ofipy._operations.remote_record import Remote, remote_record
 from ofipy._requests import PLAIN
 
 if TYPE_CHECKING:
@@ -102,10 +100,6 @@ def atomic(
     """
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    if flags is None and room_timeout is None:
-        request: Request | None = _at_once(self, _ATOMIC, value, None, peer, remote, op, None, complete)
-        if request is not None:
-            return request
     return _start(self, _ATOMIC, value, None, peer, remote, op, None, complete, flags, room_timeout)  # type: ignore[no-any-return]
 
 
@@ -137,10 +131,6 @@ def fetch_atomic(
     """
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    if flags is None and room_timeout is None:
-        request: Request[V] | None = _at_once(self, _FETCH, value, None, peer, remote, op, into, None)
-        if request is not None:
-            return request
     return _start(self, _FETCH, value, None, peer, remote, op, into, None, flags, room_timeout)  # type: ignore[no-any-return]
 
 
@@ -179,10 +169,6 @@ def compare_atomic(
     """
     if timeout is not None:
         room_timeout = room_timeout_from(timeout)
-    if flags is None and room_timeout is None:
-        request: Request[V] | None = _at_once(self, _COMPARE, value, compare, peer, remote, op, into, None)
-        if request is not None:
-            return request
     return _start(self, _COMPARE, value, compare, peer, remote, op, into, None, flags, room_timeout)  # type: ignore[no-any-return]
 
 
@@ -203,7 +189,7 @@ def prepare_atomic(
 
     What a contiguous array holds when it is started is the operand; anything else is copied now.
     """
-    return _prepare(self, _ATOMIC, value, None, peer, remote, op, None, complete, flags)
+    return _prepare(self, _Attributes(_ATOMIC, op, peer, remote, complete, flags), value, None, None)
 
 
 def prepare_fetch_atomic(
@@ -217,7 +203,7 @@ def prepare_fetch_atomic(
     flags: Flag | str | None = None,
 ) -> PreparedRequest:
     """Prepare a fetching one, as :meth:`prepare_atomic`; each run leaves the old values in `into`."""
-    return _prepare(self, _FETCH, value, None, peer, remote, op, into, None, flags)
+    return _prepare(self, _Attributes(_FETCH, op, peer, remote, None, flags), value, None, into)
 
 
 def prepare_compare_atomic(
@@ -232,7 +218,7 @@ def prepare_compare_atomic(
     flags: Flag | str | None = None,
 ) -> PreparedRequest:
     """Prepare a comparing one, as :meth:`prepare_fetch_atomic`."""
-    return _prepare(self, _COMPARE, value, compare, peer, remote, op, into, None, flags)
+    return _prepare(self, _Attributes(_COMPARE, op, peer, remote, None, flags), value, compare, into)
 
 
 # raw
@@ -263,8 +249,8 @@ def post_atomic(
     peer, remote, op, complete, flags
         As of :meth:`atomic`.
     """
-    memory = region_memory(region, offset, length, domain=self._domain, operation="atomic")
-    _post(self, _ATOMIC, memory, peer, remote, op, dtype, None, None, context, complete, flags)
+    attributes = _Attributes(_ATOMIC, op, peer, remote, complete, flags)
+    _post(self, attributes, region, offset, length, dtype, context)
 
 
 def post_fetch_atomic(
@@ -283,9 +269,8 @@ def post_fetch_atomic(
     flags: Flag | str | None = None,
 ) -> None:
     """Post a fetching one; the old values go to the start of the region `result`; see :meth:`post_atomic`."""
-    memory = region_memory(region, offset, length, domain=self._domain, operation="fetch_atomic")
-    back = region_memory(result, 0, memory.length, domain=self._domain, operation="fetch_atomic")
-    _post(self, _FETCH, memory, peer, remote, op, dtype, None, back, context, complete, flags)
+    attributes = _Attributes(_FETCH, op, peer, remote, complete, flags)
+    _post(self, attributes, region, offset, length, dtype, context, result=result)
 
 
 def post_compare_atomic(
@@ -305,148 +290,154 @@ def post_compare_atomic(
     flags: Flag | str | None = None,
 ) -> None:
     """Post a comparing one, with the start of the region `compare`; see :meth:`post_fetch_atomic`."""
-    memory = region_memory(region, offset, length, domain=self._domain, operation="compare_atomic")
-    with_ = region_memory(compare, 0, memory.length, domain=self._domain, operation="compare_atomic")
-    back = region_memory(result, 0, memory.length, domain=self._domain, operation="compare_atomic")
-    _post(self, _COMPARE, memory, peer, remote, op, dtype, with_, back, context, complete, flags)
+    attributes = _Attributes(_COMPARE, op, peer, remote, complete, flags)
+    _post(self, attributes, region, offset, length, dtype, context, compare=compare, result=result)
 
 
 # how
 
 
-def _at_once(
+class _Attributes(NamedTuple):
+    """What an atomic operation is, apart from local memory: the same of requests, prepared and raw ones."""
+
+    code: int
+    op: AtomicOp | str
+    peer: int
+    remote: Remote
+    complete: str | None
+    flags: Flag | str | None
+
+    @property
+    def name(self) -> str:
+        """Of the operation, for errors."""
+        return _NAMES[self.code]
+
+    def record(
+        self,
+        initiator: Initiator,
+        memory: LocalMemory,
+        datatype: int,
+        compare: LocalMemory | None,
+        result: LocalMemory | None,
+        context: int = 0,
+    ) -> tuple[Any, RemoteMemory]:
+        """Make the record of the operation on this memory; with the remote segments that it points to."""
+        what = parse_enum(AtomicOp, self.op)
+        chosen = parse_flags(Flag, self.flags).value | complete_flags(self.complete)
+        rights = READS if what is AtomicOp.READ and self.code != _ATOMIC else _RIGHTS[self.code]
+        # The handle says who carries it out: two kinds on one element would not be one step against each other.
+        if chosen & lib.OFP_DEVICE_ATOMIC or is_of_device(self.remote):
+            chosen |= lib.OFP_DEVICE_ATOMIC
+            rights = DEVICE
+        return remote_record(
+            initiator,
+            self.code,
+            self.name,
+            memory,
+            self.peer,
+            self.remote,
+            rights=rights,
+            flags=chosen,
+            context=context,
+            atomic_op=what,
+            datatype=datatype,
+            compare=compare,
+            result=result,
+        )
+
+    def record_of_arrays(
+        self,
+        initiator: Initiator,
+        operand: npt.NDArray[Any],
+        compare: Value | None,
+        into: npt.NDArray[Any] | None,
+    ) -> tuple[Any, Any]:
+        """Make the record of the operation on arrays, and what has to stay alive with it."""
+        datatype = Datatype.from_dtype(operand.dtype)
+        memory, with_, back = _one_piece(initiator, operand, False, self.name), None, None
+        if self.code != _ATOMIC:
+            _check_like(into, operand, "into", self.name)
+            back = _one_piece(initiator, into, True, self.name)
+        if self.code == _COMPARE:
+            other = _operand(compare, "compare", self.name)
+            _check_like(other, operand, "compare", self.name)
+            with_ = _one_piece(initiator, other, False, self.name)
+        record, far = self.record(initiator, memory, datatype, with_, back)
+        return record, (memory.keep, with_ and with_.keep, back and back.keep, far)
+
+
+def _start(
     self: Initiator,
     code: int,
     value: Any,
     compare: Any,
     peer: int,
     remote: Any,
-    op: Any,
+    op: AtomicOp | str,
     into: Any,
     complete: str | None,
-) -> Any:
-    """One remote piece that is not its device's, all arguments right; None when it is not so: nothing was started."""
-    if type(remote) is not RemoteRegion or _RIGHTS[code] & ~remote._rights or remote._rights & DEVICE:
-        return None
-    bits = complete_flags(complete) if complete is not None else 0
-    return self._poster.atomic(self, code, value, compare, into, op, peer, remote._segment, bits)
-
-
-def _record(
-    self: Initiator,
-    code: int,
-    memory: LocalMemory,
-    peer: int,
-    remote: Remote,
-    op: AtomicOp | str,
-    datatype: int,
-    compare: LocalMemory | None,
-    result: LocalMemory | None,
-    complete: str | None,
     flags: Flag | str | None,
-    context: int = 0,
-) -> tuple[Any, RemoteMemory]:
-    name = _NAMES[code]
-    what = parse_enum(AtomicOp, op)
-    chosen = parse_flags(Flag, flags).value | complete_flags(complete)
-    rights = WRITES if code == _ATOMIC else READS if what is AtomicOp.READ else READS | WRITES
-    # The handle says who carries it out: two kinds on one element would not be one step against each other.
-    if chosen & lib.OFP_DEVICE_ATOMIC or is_of_device(remote):
-        chosen |= lib.OFP_DEVICE_ATOMIC
-        rights = DEVICE
-    far = remote_memory(
-        remote,
-        rights=rights,
-        limit=self._domain.info.remote_segment_limit,
-        operation=name,
-        provider=self._domain.provider,
-    )
-    check_lengths(name, memory.length, far.length)
-    record = make_record(
-        code,
-        memory,
-        peer=own_peer(self._peers.vector, peer, name),
-        flags=chosen,
-        context=context,
-        remote=far,
-        atomic_op=what,
-        datatype=datatype,
-        compare=compare,
-        result=result,
-    )
-    return record, far
-
-
-def _start(
-    self: Initiator,
-    code: int,
-    value: Value,
-    compare: Value | None,
-    peer: int,
-    remote: Remote,
-    op: AtomicOp | str,
-    into: npt.NDArray[Any] | None,
-    complete: str | None,
-    flags: Flag | str | None,
-    timeout: float | None,
+    room_timeout: float | None,
 ) -> Any:
-    name = _NAMES[code]
-    self._pointer(name)
-    operand = _operand(value, "value", name)
+    # The common case: all arguments right, one remote piece, whose device does not carry it out itself.
+    if (
+        flags is None
+        and room_timeout is None
+        and type(remote) is RemoteRegion
+        and not _RIGHTS[code] & ~remote._rights
+        and not remote._rights & DEVICE
+    ):
+        bits = 0 if complete is None else complete_flags(complete)
+        request = self._poster.atomic(self, code, value, compare, into, op, peer, remote._segment, bits)
+        if request is not None:
+            return request
+    attributes = _Attributes(code, op, peer, remote, complete, flags)
+    self._pointer(attributes.name)
+    operand = _operand(value, "value", attributes.name)
     if code != _ATOMIC and into is None:
         into = np.empty(operand.shape, operand.dtype)
-    record, keep = _operation(self, code, operand, compare, peer, remote, op, into, complete, flags)
-    if into is None:
-        return start(self, Request, PLAIN, record, keep, name, peer, timeout)
-    request = start(self, FetchRequest, PLAIN, record, keep, name, peer, timeout)
-    request._fetched = into
+    record, keep = attributes.record_of_arrays(self, operand, compare, into)
+    kind = Request if into is None else FetchRequest
+    request = start(self, kind, PLAIN, record, keep, attributes.name, peer, room_timeout)
+    if into is not None:
+        request._fetched = into
     return request
 
 
 def _prepare(
     self: Initiator,
-    code: int,
+    attributes: _Attributes,
     value: Value,
     compare: Value | None,
-    peer: int,
-    remote: Remote,
-    op: AtomicOp | str,
     into: npt.NDArray[Any] | None,
-    complete: str | None,
-    flags: Flag | str | None,
 ) -> PreparedRequest:
-    name = _NAMES[code]
-    self._pointer(name)
-    operand = _operand(value, "value", name)
-    record, keep = _operation(self, code, operand, compare, peer, remote, op, into, complete, flags)
-    return prepare(self, record, keep, name, peer)
+    self._pointer(attributes.name)
+    operand = _operand(value, "value", attributes.name)
+    record, keep = attributes.record_of_arrays(self, operand, compare, into)
+    return prepare(self, record, keep, attributes.name, attributes.peer)
 
 
-def _operation(
+def _post(
     self: Initiator,
-    code: int,
-    operand: npt.NDArray[Any],
-    compare: Value | None,
-    peer: int,
-    remote: Remote,
-    op: AtomicOp | str,
-    into: npt.NDArray[Any] | None,
-    complete: str | None,
-    flags: Flag | str | None,
-) -> tuple[Any, Any]:
-    """The record of an operation, and what has to stay alive with it."""
-    name = _NAMES[code]
-    datatype = Datatype.from_dtype(operand.dtype)
-    memory, with_, back = _one_piece(self, operand, False, name), None, None
-    if code != _ATOMIC:
-        _check_like(into, operand, "into", name)
-        back = _one_piece(self, into, True, name)
-    if code == _COMPARE:
-        other = _operand(compare, "compare", name)
-        _check_like(other, operand, "compare", name)
-        with_ = _one_piece(self, other, False, name)
-    record, far = _record(self, code, memory, peer, remote, op, datatype, with_, back, complete, flags)
-    return record, (memory.keep, with_ and with_.keep, back and back.keep, far)
+    attributes: _Attributes,
+    region: Region,
+    offset: int,
+    length: int | None,
+    dtype: Datatype | npt.DTypeLike,
+    context: int,
+    *,
+    compare: Region | None = None,
+    result: Region | None = None,
+) -> None:
+    name, domain = attributes.name, self._domain
+    memory = region_memory(region, offset, length, domain=domain, operation=name)
+    with_, back = (
+        None if each is None else region_memory(each, 0, memory.length, domain=domain, operation=name)
+        for each in (compare, result)
+    )
+    # The segments are the record's until the post returns.
+    record, _far = attributes.record(self, memory, parse_datatype(dtype), with_, back, context)
+    post_record(self, record, name, attributes.peer)
 
 
 def _one_piece(self: Initiator, array: Any, writable: bool, operation: str) -> LocalMemory:
@@ -458,28 +449,6 @@ def _one_piece(self: Initiator, array: Any, writable: bool, operation: str) -> L
             remedy="use a new array: numpy.empty_like(value)",
         )
     return memory
-
-
-def _post(
-    self: Initiator,
-    code: int,
-    memory: LocalMemory,
-    peer: int,
-    remote: Remote,
-    op: AtomicOp | str,
-    dtype: Datatype | npt.DTypeLike,
-    compare: LocalMemory | None,
-    result: LocalMemory | None,
-    context: int,
-    complete: str | None,
-    flags: Flag | str | None,
-) -> None:
-    datatype = parse_datatype(dtype)
-    # The segments are the record's until the post returns.
-    record, _far = _record(
-        self, code, memory, peer, remote, op, datatype, compare, result, complete, flags, context
-    )
-    post_record(self, record, _NAMES[code], peer)
 
 
 def _operand(value: Any, what: str, operation: str) -> npt.NDArray[Any]:

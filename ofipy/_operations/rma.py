@@ -11,27 +11,22 @@ bounds or rights) ends as :class:`~ofipy.RemoteAccessError` from ``wait()``, wit
 
 from __future__ import annotations
 
-import errno as codes
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Flag, Op, complete_flags, parse_flags
 from ofipy._base.renamed import remote_data_from, room_timeout_from
 from ofipy._completion.request import PreparedRequest, Request
-from ofipy._discovery.av import own_peer
-from ofipy._memory.buffers import LocalMemory, local_memory, make_record, region_memory
+from ofipy._memory.buffers import LocalMemory, local_memory, region_memory
 from ofipy._memory.region import Region
-from ofipy._memory.remote import READS, WRITES, RemoteMemory, RemoteRegion, remote_memory
+from ofipy._memory.remote import READS, WRITES, RemoteMemory, RemoteRegion
 from ofipy._operations.initiator import Initiator, post_record, prepare, start
+from ofipy._operations.remote_record import Remote, remote_record
 from ofipy._requests import PLAIN
 
 if TYPE_CHECKING:
     from ofipy._memory.accepted import Memory
 
 __all__ = [
-    "Remote",
-    "check_lengths",
     "post_read",
     "post_write",
     "prepare_read",
@@ -44,8 +39,6 @@ _READ, _WRITE = int(Op.READ), int(Op.WRITE)
 _NAMES = {_READ: "read", _WRITE: "write"}
 _RIGHTS = {_READ: READS, _WRITE: WRITES}
 _HAS_DATA = int(Flag.REMOTE_CQ_DATA)
-
-Remote = RemoteRegion | Sequence[RemoteRegion]
 
 
 def read(
@@ -251,22 +244,22 @@ def _record(
     flags: Flag | str | None,
     context: int = 0,
 ) -> tuple[Any, RemoteMemory]:
-    """Check the arguments and make a record; with the remote segments that it points to."""
-    name = _NAMES[op]
-    peer = own_peer(self._peers.vector, peer, name)
-    far = remote_memory(
-        remote,
-        rights=_RIGHTS[op],
-        limit=self._domain.info.remote_segment_limit,
-        operation=name,
-        provider=self._domain.provider,
-    )
-    check_lengths(name, memory.length, far.length)
+    """Make a record; with the remote segments that it points to."""
     bits = parse_flags(Flag, flags).value | complete_flags(complete)
     if data is not None:
         bits |= _HAS_DATA
-    record = make_record(op, memory, peer=peer, data=data or 0, flags=bits, context=context, remote=far)
-    return record, far
+    return remote_record(
+        self,
+        op,
+        _NAMES[op],
+        memory,
+        peer,
+        remote,
+        rights=_RIGHTS[op],
+        data=data or 0,
+        flags=bits,
+        context=context,
+    )
 
 
 def _start(
@@ -320,14 +313,3 @@ def _post(
     # The segments are the record's until the post returns.
     record, _far = _record(self, op, memory, peer, remote, data, complete, flags, context)
     post_record(self, record, _NAMES[op], peer)
-
-
-def check_lengths(operation: str, local: int, remote: int) -> None:
-    """Both sides of an operation are equally long, or nothing is started."""
-    if local != remote:
-        raise InvalidArgument(
-            f"{local} bytes here, {remote} bytes at the peer",
-            errno=codes.EINVAL,
-            operation=operation,
-            remedy="cut the longer one: remote[begin:end]",
-        )
