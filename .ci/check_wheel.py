@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = {
+    "ofipy/_measure.abi3.so": {"PyInit__measure"},
     "ofipy/_ofp.abi3.so": {"PyInit__ofp"},
     "ofipy/_requests.abi3.so": {"PyInit__requests"},
     "ofipy/providers/ofi/_bridge.abi3.so": {"ofp_provider_entry"},

@@ -1,5 +1,8 @@
 # SPDX - License - Identifier : BSD - 3 - Clause
-"""Makes the cffi binding `ofipy._ofp` from the core's public headers, which so stay the one place of truth."""
+"""Makes the cffi bindings from the public headers, which so stay the one place of truth.
+
+`ffibuilder` is the core's, `ofipy._ofp`; `measure_builder` that of the loops that measure it, `ofipy._measure`.
+"""
 
 import re
 from pathlib import Path
@@ -7,6 +10,7 @@ from pathlib import Path
 from cffi import FFI
 
 INCLUDE = Path(__file__).resolve().parent / "include" / "ofipy"
+CORE = ("types.h", "ofp.h", "request.h", "connect.h", "ways.h")
 
 
 def declarations(header: str) -> str:
@@ -22,15 +26,16 @@ def declarations(header: str) -> str:
     return "\n".join(kept)
 
 
-def cdef() -> str:
-    """Return the declarations of the whole binding."""
-    headers = ("types.h", "ofp.h", "request.h", "connect.h", "measure.h", "ways.h")
-    return "".join(declarations(header) for header in headers)
+def binding(module: str, headers: tuple[str, ...], over: FFI | None = None) -> FFI:
+    """Return the builder of a binding of these headers; the types of the binding `over` are those of this one too."""
+    builder = FFI()
+    if over is not None:
+        builder.include(over)
+    builder.cdef("".join(declarations(header) for header in headers))
+    # C looks at all types, also at those of the other binding.
+    builder.set_source(module, "".join(f'#include "ofipy/{header}"\n' for header in (*CORE, *headers)))
+    return builder
 
 
-ffibuilder = FFI()
-ffibuilder.cdef(cdef())
-ffibuilder.set_source(
-    "ofipy._ofp",
-    "".join(f'#include "ofipy/{header}.h"\n' for header in ("connect", "measure", "request", "ways")),
-)
+ffibuilder = binding("ofipy._ofp", CORE)
+measure_builder = binding("ofipy._measure", ("measure.h",), over=ffibuilder)

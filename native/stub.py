@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes `ofipy/_ofp.pyi`, the types of the cffi binding, from the same declarations as the binding itself."""
+"""Writes `ofipy/_ofp.pyi` and `ofipy/_measure.pyi`, the types of the cffi bindings, from the bindings' declarations."""
 
 import sys
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from cdef import ffibuilder
+from cdef import ffibuilder, measure_builder
 from cffi import model
 
-STUB = Path(__file__).resolve().parent.parent / "ofipy" / "_ofp.pyi"
+FOLDER = Path(__file__).resolve().parent.parent / "ofipy"
+STUBS = {FOLDER / "_ofp.pyi": ffibuilder, FOLDER / "_measure.pyi": measure_builder}
 HEADER = """# SPDX-License-Identifier: BSD-3-Clause
 # Made by native/stub.py from the core's headers.
 from typing import Any
@@ -37,21 +38,25 @@ def function(name: str, ctype: Any) -> str:
     return f"    def {name}({', '.join(['self', *arguments, '/'])}) -> {python_type(ctype.result)}: ..."
 
 
-def stub() -> str:
-    """Return the text of the stub."""
-    parser = ffibuilder._parser
+def stub(builder: Any) -> str:
+    """Return the text of a binding's stub, without what is of another binding that it includes."""
+    parser, included = builder._parser, [other._parser for other in builder._included_ffis]
     functions = [
         function(key.removeprefix("function "), declared)
         for key, (declared, _) in sorted(parser._declarations.items())
-        if key.startswith("function ")
+        if key.startswith("function ") and not any(key in other._declarations for other in included)
     ]
-    constants = [f"    {name}: int" for name in sorted(parser._int_constants)]
+    constants = [
+        f"    {name}: int"
+        for name in sorted(parser._int_constants)
+        if not any(name in other._int_constants for other in included)
+    ]
     return HEADER + "\n".join(constants + functions) + "\n\nlib: _Library\n"
 
 
 if __name__ == "__main__":
-    if "--check" in sys.argv:
-        sys.exit(
-            0 if STUB.read_text() == stub() else f"{STUB} is out of date: run python {Path(__file__).name}"
-        )
-    STUB.write_text(stub())
+    for path, builder in STUBS.items():
+        if "--check" not in sys.argv:
+            path.write_text(stub(builder))
+        elif path.read_text() != stub(builder):
+            sys.exit(f"{path} is out of date: run python {Path(__file__).name}")

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ofipy._base.binding import check, ffi, lib
+from ofipy._base.binding import check
 from ofipy._base.contents import refuse_objects
 from ofipy._base.errors import InvalidArgument
 from ofipy._base.flags import Op, complete_flags
 from ofipy._base.limits import UINT32_MAX, UINT64_MAX, whole_number
+from ofipy._base.measure_binding import ffi, lib
 from ofipy._memory.region import Region, own_region
 from ofipy._memory.remote import RemoteRegion
 from ofipy._objects.endpoint import Endpoint

@@ -9,10 +9,14 @@
 
 #define ROWS 64
 
+struct ofp_measure_calls ofpi_measure_core;
+
+void ofp_measure_bind(const struct ofp_measure_calls *calls) { ofpi_measure_core = *calls; }
+
 int ofpi_measure_post(struct ofp_endpoint *endpoint, const struct ofp_operation *ops, uint64_t count)
 {
     while (count) {
-        int64_t accepted = ofp_post(endpoint, ops, count);
+        int64_t accepted = ofpi_measure_core.post(endpoint, ops, count);
 
         if (accepted < 0 && accepted != -EAGAIN)
             return (int)accepted;
@@ -21,7 +25,7 @@ int ofpi_measure_post(struct ofp_endpoint *endpoint, const struct ofp_operation 
             count -= (uint64_t)accepted;
         }
         if (count)
-            ofp_domain_progress(endpoint->domain);
+            ofpi_measure_core.domain_progress(endpoint->domain);
     }
     return 0;
 }
@@ -30,7 +34,7 @@ int ofpi_measure_take(struct ofp_cq *cq, uint64_t *receives_open, uint64_t *othe
 {
     struct ofp_completion rows[ROWS];
     bool expired;
-    int64_t count = ofp_cq_wait(cq, rows, ROWS, 1, -1, &expired);
+    int64_t count = ofpi_measure_core.cq_wait(cq, rows, ROWS, 1, -1, &expired);
 
     for (int64_t i = 0; i < count; i++) {
         if (rows[i].error)

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Steps that the measuring loops share; like a program's own they take no lock. */
+/*
+ * Steps that the measuring loops share; like a program's own they take no lock. The loops call the core by
+ * ofpi_measure_core alone: a direct call would link a second core into their shared object. Only the matching is linked,
+ * which ofp_measure_match runs without an endpoint.
+ */
 #ifndef OFPI_MEASURE_H
 #define OFPI_MEASURE_H
 
 #include "ofipy/measure.h"
+
+/* What ofp_measure_bind was given. */
+extern struct ofp_measure_calls ofpi_measure_core;
 
 /* Post all of these, with progress in between while there is no room. */
 int ofpi_measure_post(struct ofp_endpoint *endpoint, const struct ofp_operation *ops, uint64_t count);

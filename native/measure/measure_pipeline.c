@@ -131,7 +131,7 @@ static int take(struct ofp_measure_pipeline *pipeline)
 {
     struct ofp_completion rows[ROWS];
     bool expired;
-    int64_t count = ofp_cq_wait(pipeline->attr->cq, rows, ROWS, 1, -1, &expired);
+    int64_t count = ofpi_measure_core.cq_wait(pipeline->attr->cq, rows, ROWS, 1, -1, &expired);
     int result = count < 0 ? (int)count : 0;
 
     /* A second without any: the caller looks whether to go on. */

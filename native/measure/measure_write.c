@@ -30,7 +30,7 @@ struct write_loop {
 static int look_at_queue(struct write_loop *loop)
 {
     struct ofp_completion rows[ROWS];
-    int64_t count = ofp_cq_read(loop->attr->cq, rows, ROWS);
+    int64_t count = ofpi_measure_core.cq_read(loop->attr->cq, rows, ROWS);
 
     for (int64_t i = 0; i < count; i++)
         if (rows[i].error)

@@ -8,7 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ofipy._base.binding import check, lib
+from ofipy._base.binding import check
+from ofipy._base.measure_binding import lib
 
 __all__ = ["StealClock", "cpu_model", "describe_machine", "measure_handover", "read_cpuinfo"]
 

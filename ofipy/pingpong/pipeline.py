@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ofipy._base.binding import check, drain_log, ffi, lib
+from ofipy._base import binding
+from ofipy._base.binding import check, drain_log
 from ofipy._base.errors import InvalidArgument
+from ofipy._base.measure_binding import ffi, lib
 from ofipy._objects.endpoint import Endpoint
 
 __all__ = ["LONGEST_LIST", "run_pipeline"]
@@ -112,7 +114,7 @@ def _run(record: Any, provider: str) -> int:
     try:
         check(lib.ofp_measure_pipeline_open(record, pipeline), operation="run_pipeline", provider=provider)
         while (elapsed := lib.ofp_measure_pipeline_run(pipeline[0])) == -codes.EINTR:
-            if lib.ofp_log_waiting():
+            if binding.lib.ofp_log_waiting():
                 drain_log()
         return check(elapsed, operation="run_pipeline", provider=provider)
     finally:

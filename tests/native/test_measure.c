@@ -212,9 +212,11 @@ static void test_failures(void **state)
 
 int main(void)
 {
+    const struct ofp_measure_calls calls = {ofp_post, ofp_cq_read, ofp_cq_wait, ofp_domain_progress};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_pingpong), cmocka_unit_test(test_stream),
                                        cmocka_unit_test(test_write), cmocka_unit_test(test_pipeline),
                                        cmocka_unit_test(test_failures)};
 
+    ofp_measure_bind(&calls);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import threading
@@ -12,12 +13,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ofipy
+from ofipy._base import binding, measure_binding
 from ofipy.pingpong import machine
 from ofipy.pingpong.machine import measure_handover
 from ofipy.pingpong.pipeline import run_pipeline
@@ -408,3 +411,12 @@ def test_a_pipeline_can_be_interrupted(sides: Sides) -> None:
     # What is under way uses the memory until then.
     endpoint.close()
     assert not memory.any()
+
+
+def test_the_core_has_no_measuring_code_and_the_loops_have_no_core() -> None:
+    """A loop that called the core outright would link a second one, with lists and locks of its own."""
+    assert [name for name in dir(binding.lib) if "measure" in name] == []
+    called = re.compile(r"\b(ofp_(?!measure_|load_|store_)\w+)\(")
+    sources = (Path(__file__).parents[2] / "native" / "measure").glob("*.c")
+    assert {name for source in sources for name in called.findall(source.read_text())} == set()
+    assert binding.ffi.typeof("struct ofp_endpoint *") is measure_binding.ffi.typeof("struct ofp_endpoint *")

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the core costs without Python: loops over its public calls, for benchmarks. */
+/* What the core costs without Python: loops over its public calls, for benchmarks. They are no part of the core. */
 #ifndef OFP_MEASURE_H
 #define OFP_MEASURE_H
 
 #include "ofipy/ofp.h"
+
+/*
+ * The core's calls that the loops make. The loops are a shared object of their own without a core, so their caller passes the
+ * addresses of the core that opened the endpoints: once, before the first loop over an endpoint. The table is copied.
+ */
+struct ofp_measure_calls {
+    int64_t (*post)(struct ofp_endpoint *endpoint, const struct ofp_operation *operations, uint64_t count);
+    int64_t (*cq_read)(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max);
+    int64_t (*cq_wait)(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max, uint64_t min, int64_t timeout,
+                       bool *expired);
+    int (*domain_progress)(struct ofp_domain *domain);
+};
+void ofp_measure_bind(const struct ofp_measure_calls *calls);
 
 struct ofp_measure_attr {
     struct ofp_endpoint *endpoint;
