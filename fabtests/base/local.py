@@ -12,7 +12,7 @@ import click
 from fabtests.base.options import Options
 from fabtests.base.program import Failed, NotRun
 from fabtests.base.session import READY
-from ofipy.pingpong.pair import pick_cores
+from ofipy.pingpong.pipe import pick_cores
 
 __all__ = ["serve_here"]
 

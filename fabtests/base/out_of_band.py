@@ -3,12 +3,12 @@
 
 import socket
 import struct
-import time
 
 import ofipy
+from fabtests.base.channel import connect
 from fabtests.base.program import Failed
 
-__all__ = ["BLOCK", "OOB_PORT", "OutOfBand", "behind_name", "connect", "pack_name", "unpack_name"]
+__all__ = ["BLOCK", "OOB_PORT", "OutOfBand", "behind_name", "pack_name", "unpack_name"]
 
 BLOCK = 1024
 """Bytes of a control message: a name is sent in one, whatever its length."""
@@ -17,7 +17,6 @@ OOB_PORT = 3000
 
 _READY = struct.Struct("=i")
 _LENGTH = struct.Struct("=H")
-_CONNECT_SECONDS = 30.0
 
 # An address of the internet tells its length by its family; what a C program leaves behind it is not ours to read.
 _LENGTHS = {socket.AF_INET: 16, socket.AF_INET6: 28}
@@ -125,18 +124,3 @@ def unpack_name(endpoint: ofipy.Endpoint, block: bytes) -> bytes:
         return block
     (length,) = _LENGTH.unpack(block[-_LENGTH.size :])
     return block[:length]
-
-
-def connect(host: str, port: int) -> socket.socket:
-    """To a server that may not be there yet."""
-    end = time.monotonic() + _CONNECT_SECONDS
-    while True:
-        try:
-            connection = socket.create_connection((host, port))
-        except ConnectionRefusedError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.05)
-        else:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return connection

@@ -19,7 +19,7 @@ from fabtests.compare.second import parse_environments
 from fabtests.compare.tables import build_document, print_tables
 from ofipy.cli.support import CommandError, ExitCode, data_console, print_json, status_console
 from ofipy.pingpong.machine import StealClock, describe_machine, measure_handover
-from ofipy.pingpong.pair import pick_cores
+from ofipy.pingpong.pipe import pick_cores
 
 __all__ = ["run"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import rich_click as click
 
+from fabtests.base.channel import PORT
 from fabtests.base.options import Number
-from fabtests.perf.channel import PORT
 from fabtests.perf.kinds import Kind
 from fabtests.perf.plan import LONGEST_MESSAGE, MOST_ITERATIONS, MOST_PROCESSES, MOST_QPS, Plan
 from ofipy.cli.support import Seconds

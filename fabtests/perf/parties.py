@@ -11,17 +11,17 @@ from typing import Any
 
 import click
 
-from fabtests.base.out_of_band import connect
+from fabtests.base.channel import Channel, connect, printable
 from fabtests.base.program import Failed, NotRun
-from fabtests.perf.channel import Channel, printable
 from fabtests.perf.kinds import Kind, find
 from fabtests.perf.options import Output
 from fabtests.perf.output import LiveLine, Report, banner
 from fabtests.perf.plan import Plan
 from fabtests.perf.result import Result, merge
 from fabtests.perf.worker import measure, serve
-from fabtests.perf.workers import FORK, Workers, core_of, die_with_parent
+from fabtests.perf.workers import FORK, Workers, core_of
 from ofipy.cli.support import CommandError
+from ofipy.pingpong.pipe import die_with_parent
 
 __all__ = ["client", "local", "server"]
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 import ofipy
+from fabtests.base.channel import Channel
 from fabtests.base.needs import require
 from fabtests.base.program import Failed
-from fabtests.perf.channel import Channel
 from fabtests.perf.kinds import Kind
 from fabtests.perf.plan import Plan
 

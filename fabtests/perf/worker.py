@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import ofipy
+from fabtests.base.channel import Channel
 from fabtests.base.program import Failed
-from fabtests.perf.channel import Channel
 from fabtests.perf.kinds import find
 from fabtests.perf.plan import MOST_ITERATIONS, Plan
 from fabtests.perf.result import Result

@@ -5,34 +5,23 @@ That one opens nothing of the fabric, so its children start as forks. Each of th
 in C cannot be told to stop, so that when something goes wrong, here or on the other side, they are killed.
 """
 
-import ctypes
 import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Self
 
+from fabtests.base.channel import Channel, told_error
 from fabtests.base.program import Failed, NotRun
-from fabtests.perf.channel import Channel, told_error
 from ofipy.cli.support import ExitCode, is_missing_provider
 from ofipy.pingpong.leftovers import remove_leftovers
-from ofipy.pingpong.pair import pick_cores
+from ofipy.pingpong.pipe import die_with_parent, pick_cores
 
-__all__ = ["FORK", "Workers", "core_of", "die_with_parent"]
+__all__ = ["FORK", "Workers", "core_of"]
 
 FORK = multiprocessing.get_context("fork")
-PR_SET_PDEATHSIG = 1
-
-
-def die_with_parent() -> None:
-    """Have the kernel end this process with its parent, and end if that is gone already."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    parent = multiprocessing.parent_process()
-    if parent is None or os.getppid() != parent.pid:
-        os._exit(1)
 
 
 def _describe(error: Exception) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from ofipy.cli.tables import print_table
 from ofipy.pingpong.local import measure_local
 from ofipy.pingpong.loop import measure
 from ofipy.pingpong.machine import StealClock, describe_machine
-from ofipy.pingpong.pair import PairError, pick_cores
+from ofipy.pingpong.pair import PairError
+from ofipy.pingpong.pipe import pick_cores
 from ofipy.pingpong.plan import Measurement, Plan
 from ofipy.pingpong.side import Side
 from ofipy.pingpong.sizes import DEFAULT_SIZES, parse_sizes, shorten_bytes

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ofipy.pingpong.loop import measure
-from ofipy.pingpong.pair import Pair, pick_cores
+from ofipy.pingpong.pair import Pair
+from ofipy.pingpong.pipe import pick_cores
 from ofipy.pingpong.plan import Measurement, Plan
 from ofipy.pingpong.side import Side
 

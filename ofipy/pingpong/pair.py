@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from ofipy.pingpong.leftovers import mapped_by, remove_leftovers
 
-__all__ = ["Pair", "PairError", "PairTimeout", "pick_cores"]
+__all__ = ["Pair", "PairError", "PairTimeout"]
 
 START_SECONDS = 120.0  # importing numpy and mpi4py on a cold, loaded or emulated machine takes a while
 STOP_SECONDS = 5.0
@@ -52,12 +52,6 @@ class PairTimeout(PairError, TimeoutError):
 
     def __init__(self, seconds: float) -> None:
         super().__init__("TimeoutError", f"a worker process gave no answer within {seconds:g} s")
-
-
-def pick_cores() -> tuple[int, int]:
-    """Two cores that this process may use; twice the same one if there is no second."""
-    cores = sorted(os.sched_getaffinity(0))
-    return cores[0], cores[-1] if len(cores) < 2 else cores[1]
 
 
 class Pair:

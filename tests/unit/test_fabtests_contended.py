@@ -18,7 +18,7 @@ from fabtests.compare.contended import ArrayContended
 from fabtests.compare.copier import Copier, pick_core
 from fabtests.compare.entrants import COPIER, FORCED, Entrant, recipe_of
 from fabtests.compare.field import Field
-from ofipy.pingpong.pair import pick_cores
+from ofipy.pingpong.pipe import pick_cores
 
 MIB = 1 << 20
 PIPELINE, ATTACH_ONLY = FORCED
@@ -125,7 +125,7 @@ ORPHAN = """
 import os, signal
 from fabtests.compare.entrants import COPIER, Entrant
 from fabtests.compare.field import Field
-from ofipy.pingpong.pair import pick_cores
+from ofipy.pingpong.pipe import pick_cores
 field = Field(cores=pick_cores())
 if field.has(Entrant(COPIER)):
     field.pair(Entrant(COPIER)).call("begin")

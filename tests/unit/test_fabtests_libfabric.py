@@ -21,7 +21,7 @@ from fabtests.compare.libfabric import (
 from fabtests.compare.programs import ProgramError
 from fabtests.compare.runner import run_case
 from fabtests.compare.windows import ShmBandwidth
-from ofipy.pingpong.pair import pick_cores
+from ofipy.pingpong.pipe import pick_cores
 
 STAND_IN = """#!{python}
 import os, socket, sys

@@ -25,7 +25,7 @@ from fabtests.compare.rma import ShmRma
 from fabtests.compare.runner import select_rows
 from fabtests.compare.second import parse_environments
 from fabtests.compare.windows import TcpBandwidth, TcpRate
-from ofipy.pingpong.pair import pick_cores
+from ofipy.pingpong.pipe import pick_cores
 from ofipy.pingpong.worker import load
 
 MIB = 1 << 20

@@ -15,7 +15,7 @@ from fabtests.compare.entrants import LIBFABRIC, OFIPY, PERFTEST, Absent, Entran
 from fabtests.compare.field import Field
 from fabtests.compare.perftest import LATENCY, WINDOWS, Perftest, read_bandwidth, read_latencies
 from fabtests.compare.programs import ProgramError
-from ofipy.pingpong.pair import pick_cores
+from ofipy.pingpong.pipe import pick_cores
 
 STAND_IN = """#!{python}
 import os, socket, sys

@@ -11,7 +11,7 @@ from fabtests.compare.entrants import OPEN_MPI, Entrant
 from fabtests.compare.field import Field
 from fabtests.compare.second import SecondEnvironment, parse_environments
 from ofipy.cli.support import CommandError
-from ofipy.pingpong.pair import pick_cores
+from ofipy.pingpong.pipe import pick_cores
 
 GOOD = {"ofipy": version("ofipy"), "library": "Open MPI v5.0.11, package: Open MPI"}
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ofipy.pingpong.pair import Pair, PairError, PairTimeout, pick_cores
+from ofipy.pingpong.pair import Pair, PairError, PairTimeout
+from ofipy.pingpong.pipe import pick_cores
 
 TARGET = """
 import mmap, os, threading
@@ -47,7 +48,8 @@ class Target:
 
 # Starts a pair, prints the workers' process ids and is then killed.
 ORPHAN_MAKER = """
-from ofipy.pingpong.pair import Pair, pick_cores
+from ofipy.pingpong.pair import Pair
+from ofipy.pingpong.pipe import pick_cores
 pair = Pair("pair_target:Target", cores=pick_cores())
 print(*(state[2] for state in pair.call("state")), flush=True)
 pair.call("hang")

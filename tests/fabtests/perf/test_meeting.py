@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from fabtests.base import channel as channels
+from fabtests.base.channel import Channel, told_error
 from fabtests.base.program import Failed, NotRun
-from fabtests.perf import channel as channels
 from fabtests.perf import parties
-from fabtests.perf.channel import Channel, told_error
 from fabtests.perf.plan import Plan
 from fabtests.perf.workers import Workers
 from ofipy.cli.support import deadline

@@ -5,6 +5,7 @@ import errno
 import json
 import re
 import socket
+import time
 from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Any, Self
@@ -12,13 +13,14 @@ from typing import Any, Self
 from fabtests.base.program import Failed, NotRun
 from ofipy.cli.support import ExitCode
 
-__all__ = ["PORT", "Channel", "printable", "told_error"]
+__all__ = ["PORT", "Channel", "connect", "printable", "told_error"]
 
 PORT = 18515
 
 LONGEST = 1 << 20  # bytes of a line; addresses and handles of some hundred queue pairs fit
 LONGEST_ERROR = 2000
 _PART = 1 << 16
+_CONNECT_SECONDS = 30.0
 
 _NOT_RUN = (errno.ENOSYS, errno.ENODATA)
 _CONTROL = re.compile(r"[^\n\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]")
@@ -150,3 +152,18 @@ def _gone(error: OSError) -> Exception:
     if isinstance(error, TimeoutError) and error.errno is None:
         return error  # the deadline of this command, no news of the connection
     return Failed(f"the other side is gone: {error}")
+
+
+def connect(host: str, port: int) -> socket.socket:
+    """To a server that may not be there yet."""
+    end = time.monotonic() + _CONNECT_SECONDS
+    while True:
+        try:
+            connection = socket.create_connection((host, port))
+        except ConnectionRefusedError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+        else:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connection
