@@ -265,13 +265,14 @@ def multinode(**options: Any) -> None:
 def scale(size: int | None, window: int | None, **options: Any) -> None:
     """Measure what N processes get at once: the rate, each one's share, and the slowest."""
     from fabtests.scale.command import scale as run_job
+    from ofipy.pingpong.plan import WINDOW
 
     storm = options["pattern"] == "connection_storm"
     if not storm and options["ep_type"] != "rdm":
         raise click.UsageError("-e msg is for connection_storm: others have one endpoint for all targets")
     if storm and (size or window):
         raise click.UsageError(f"{'-S' if size else '-W'} is for messages: connection_storm has connections")
-    run_job(size=size or 8, window=window or 64, **options)
+    run_job(size=size or 8, window=window or WINDOW, **options)
 
 
 @fabtests.group(cls=PerfPrograms)

@@ -12,8 +12,8 @@ from fabtests.base.out_of_band import OOB_PORT
 from fabtests.base.program import NotRun
 from fabtests.base.sizes import Sizes
 from ofipy.cli.support import Seconds
+from ofipy.pingpong.plan import WINDOW, count_repetitions
 from ofipy.pingpong.side import DEFAULT_PORT
-from ofipy.pingpong.sizes import default_iterations
 
 if TYPE_CHECKING:
     from fabtests.base.program import Program
@@ -55,7 +55,7 @@ class Options:
     connections: int = 1
     iterations: int | None
     warmup: int = 10
-    window: int = 64
+    window: int = WINDOW
     sizes: Sizes
     verify: bool = False
     machine_readable: bool = False
@@ -84,9 +84,7 @@ class Options:
 
     def count(self, size: int, *, factor: int = 1) -> int:
         """Repetitions for messages of `size` bytes."""
-        if self.iterations is not None:
-            return self.iterations
-        return default_iterations(size) * factor
+        return count_repetitions(self.iterations, size, factor=factor)
 
 
 def attach_values(argument: str) -> str:
@@ -173,7 +171,7 @@ COMMON: tuple[Callable[[Any], Any], ...] = (
         "-W",
         "--window",
         type=_number,
-        default=64,
+        default=WINDOW,
         show_default=True,
         metavar="NUMBER",
         help="Messages under way at once.",

@@ -12,6 +12,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from ofipy.pingpong.plan import Timed
 from ofipy.pingpong.sizes import shorten_bytes, shorten_count
 
 if TYPE_CHECKING:
@@ -24,39 +25,11 @@ PERCENTILES = (50, 99, 99.9)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """What one size took."""
+class Row(Timed):
+    """What one size took, with percentiles."""
 
-    bytes: int
-    """Message size."""
-    iterations: int
-    """Timed repetitions."""
-    seconds: float
-    """Their duration."""
-    transfers: int = 1
-    """Messages of one repetition: 2 of a round trip."""
     percentiles: tuple[float, ...] = ()
     """Microseconds of single transfers at 50, 99 and 99.9 %; of a window, its share; empty where nobody looked."""
-
-    @property
-    def total(self) -> int:
-        """Bytes moved."""
-        return self.bytes * self.iterations * self.transfers
-
-    @property
-    def usec_per_transfer(self) -> float:
-        """Mean time of one transfer, microseconds."""
-        return self.seconds * 1e6 / (self.iterations * self.transfers)
-
-    @property
-    def mb_per_sec(self) -> float:
-        """Million bytes per second."""
-        return self.total / self.seconds / 1e6
-
-    @property
-    def million_per_sec(self) -> float:
-        """Million transfers per second."""
-        return 1 / self.usec_per_transfer
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ofipy.pingpong.plan import WINDOW
+
 __all__ = [
     "DISTINCT",
-    "WINDOW",
     "Bytes",
     "Contender",
     "TimedInC",
@@ -23,8 +24,6 @@ __all__ = [
     "time_each",
 ]
 
-WINDOW = 64
-"""Messages of a window, as in libfabric's and other bandwidth programs."""
 DISTINCT_BYTES = 64 << 20
 """What the buffers of a window take at most on each side: more than most caches hold, and no more than a laptop has."""
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Many senders and one receiver: what a side of the case ``fan-in`` does, whoever moves its messages.
 
-A message is the number of its sender, a word. Senders send windows for a fixed time, and then one more with
-:data:`LAST` in place of it; the receiver counts the messages of each within a time that lies inside theirs.
+A message is the number of its sender, a word; all that is ever sent are whole windows. Senders send windows for a fixed
+time, and then one more with :data:`LAST` in place of the number; the receiver counts the messages of each within a time
+that lies inside theirs.
 """
 
 from abc import ABC, abstractmethod
@@ -13,10 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ofipy.pingpong.plan import WINDOW, Span
+
 __all__ = ["SENDERS", "WINDOW", "WORD", "Counts", "Crowd", "Words"]
 
 SENDERS = 63
-WINDOW = 64  # messages of one call; all that is ever sent are whole windows
 WORD = np.uint64
 LAST = SENDERS
 SECONDS = (
@@ -55,7 +57,7 @@ class Crowd(ABC):
         """
         if self.first:
             return self._count()
-        until = monotonic() + SECONDS + 2 * MARGIN
+        until = Span(monotonic(), MARGIN, SECONDS).end
         words = np.full(WINDOW, number, WORD)
         while monotonic() < until:
             self.send(words)
@@ -65,21 +67,15 @@ class Crowd(ABC):
 
     def _count(self) -> tuple[Counts, float]:
         counts, ended = np.zeros(LAST + 1, np.int64), 0
-        begin = end = 0.0
-        first = monotonic()
+        span = Span(monotonic(), MARGIN, SECONDS)
         for words in self.receive():
-            now = monotonic()
             came = np.bincount(words.view(np.int64), minlength=LAST + 1)
             ended += int(came[LAST])
-            if begin and not end:
+            if span.counts(monotonic()):
                 counts += came
-                if now - begin >= SECONDS:
-                    end = now
-            elif not begin and now - first >= MARGIN:
-                begin = now
             if ended == SENDERS * WINDOW:
                 break
-        return counts[:LAST], end - begin
+        return counts[:LAST], SECONDS
 
     @abstractmethod
     def send(self, words: Words) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from fabtests.compare.case import NO_SAMPLES, Case, Cell, Round
 from fabtests.compare.entrants import IN_C, SHM_PEERS, TCP_PEERS
 from fabtests.compare.field import Field
+from ofipy.pingpong.plan import fill_time
 
 __all__ = ["Gil", "Latency", "ShmLatency", "TcpLatency"]
 
@@ -32,7 +33,7 @@ class Latency(Case):
             trials, _ = field.pair(cell.entrant).call("latency", cell.mode, cell.size, count, TRIALS, 1)[0]
             taken = float(trials.min())
             if taken >= CHUNK_NANOSECONDS / 8:
-                return max(1, round(count * CHUNK_NANOSECONDS / taken))
+                return fill_time(CHUNK_NANOSECONDS, taken / count)
             count *= 8
 
     def run(self, field: Field, cell: Cell, count: int) -> Round:

@@ -4,6 +4,7 @@
 from fabtests.compare.case import NO_SAMPLES, Case, Cell, Line, Round
 from fabtests.compare.entrants import THREADED, Entrant
 from fabtests.compare.field import Field
+from ofipy.pingpong.plan import fill_time
 
 __all__ = ["Threads"]
 
@@ -32,7 +33,7 @@ class Threads(Case):
         """Messages of each thread that fill a round."""
         count = 1000
         taken: int = field.pair(cell.entrant).call("exchange", cell.mode, cell.size, count)[0]
-        return max(count, round(count * self.round_nanoseconds / taken))
+        return fill_time(self.round_nanoseconds, taken / count, least=count)
 
     def run(self, field: Field, cell: Cell, count: int) -> Round:
         """One round."""

@@ -8,6 +8,7 @@ from fabtests.compare.entrants import LIBFABRIC, OFIPY, PERFTEST, VERBS, Entrant
 from fabtests.compare.field import Field
 from fabtests.compare.latency import Latency
 from fabtests.compare.windows import Windows
+from ofipy.pingpong.plan import fill_time
 
 __all__ = ["VerbsBandwidth", "VerbsLatency"]
 
@@ -45,7 +46,7 @@ class VerbsLatency(Latency):
     def calibrate(self, field: Field, cell: Cell) -> int:
         """Transfers that fill a round."""
         typical = float(np.median(self._take(field, cell, self.trial)))
-        return max(self.trial, min(self.most, round(self.round_nanoseconds / typical)))
+        return fill_time(self.round_nanoseconds, typical, least=self.trial, most=self.most)
 
     def run(self, field: Field, cell: Cell, count: int) -> Round:
         """The median of single ones."""

@@ -5,9 +5,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fabtests.compare.case import Case, Cell, Line, Round
-from fabtests.compare.contender import DISTINCT, WINDOW, count_distinct
+from fabtests.compare.contender import DISTINCT, count_distinct
 from fabtests.compare.entrants import IN_C, MPI, SHM_PEERS, TCP_PEERS, Entrant
 from fabtests.compare.field import Field
+from ofipy.pingpong.plan import WINDOW, fill_time
 
 __all__ = ["Rates", "ShmBandwidth", "TcpBandwidth", "TcpRate", "Windows"]
 
@@ -49,7 +50,7 @@ class Windows(Case):
     def calibrate(self, field: Field, cell: Cell) -> int:
         """Windows that fill a round."""
         taken = float(np.median(self.time_windows(field, cell, 3)))
-        return max(3, min(500, round(self.round_nanoseconds / taken)))
+        return fill_time(self.round_nanoseconds, taken, least=3, most=500)
 
     def run(self, field: Field, cell: Cell, count: int) -> Round:
         """The median window."""

@@ -2,10 +2,12 @@
 """What is measured, the same on both sides, and the limits that either side holds it to."""
 
 import math
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from ofipy.pingpong.pipeline import LONGEST_LIST
+from ofipy.pingpong.plan import LONGEST_NAME, hold
+from ofipy.pingpong.plan import Plan as AnyPlan
 
 __all__ = ["LONGEST_MESSAGE", "MOST_ITERATIONS", "MOST_PROCESSES", "MOST_QPS", "Plan"]
 
@@ -16,7 +18,6 @@ MOST_QPS = 1024
 MOST_BYTES = 1 << 36  # of the memory of all queue pairs of a side
 MOST_DEPTH = 1 << 20
 MOST_SIZES = 64
-LONGEST_NAME = 200
 
 _NUMBERS = {
     "iterations": MOST_ITERATIONS,
@@ -31,7 +32,7 @@ _FLAGS = ("bidirectional", "compare", "peak", "pinned")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(AnyPlan):
     """What is measured: the client tells the server.
 
     Raises
@@ -40,10 +41,11 @@ class Plan:
         When a value is beyond what either side does, or of another type.
     """
 
+    program: ClassVar[str] = "fabtests perf"
+
     test: str
     provider: str | None
     ep_type: str
-    sizes: tuple[int, ...]
     iterations: int
     duration: float | None
     margin: float
@@ -61,51 +63,26 @@ class Plan:
     def __post_init__(self) -> None:
         """Hold it to the limits: one that came over the network may say anything."""
         for name, most in _NUMBERS.items():
-            _hold(name, getattr(self, name), _is_number(getattr(self, name), most), f"1 to {most}")
+            hold(name, getattr(self, name), _is_number(getattr(self, name), most), f"1 to {most}")
         for name in _FLAGS:
-            _hold(name, getattr(self, name), type(getattr(self, name)) is bool, "true or false")
-        _hold("test", self.test, _is_name(self.test), "a name")
-        _hold("provider", self.provider, self.provider is None or _is_name(self.provider), "a name")
-        _hold("ep_type", self.ep_type, self.ep_type in ("rdm", "msg"), "rdm or msg")
-        _hold("duration", self.duration, self.duration is None or _is_time(self.duration), "a time")
-        _hold("margin", self.margin, _is_time(self.margin), "a time")
+            hold(name, getattr(self, name), type(getattr(self, name)) is bool, "true or false")
+        hold("test", self.test, _is_name(self.test), "a name")
+        hold("provider", self.provider, self.provider is None or _is_name(self.provider), "a name")
+        hold("ep_type", self.ep_type, self.ep_type in ("rdm", "msg"), "rdm or msg")
+        hold("duration", self.duration, self.duration is None or _is_time(self.duration), "a time")
+        hold("margin", self.margin, _is_time(self.margin), "a time")
         known = 0 < len(self.sizes) <= MOST_SIZES
         known = known and all(_is_number(size, LONGEST_MESSAGE) for size in self.sizes)
-        _hold("sizes", self.sizes, known, f"up to {MOST_SIZES} of 1 to {LONGEST_MESSAGE} bytes")
+        hold("sizes", self.sizes, known, f"up to {MOST_SIZES} of 1 to {LONGEST_MESSAGE} bytes")
         for name in ("moderation", "post_list"):
-            _hold(
+            hold(
                 name,
                 getattr(self, name),
                 getattr(self, name) <= self.depth,
                 f"at most {self.depth}, the depth",
             )
         needed = 2 * max(self.sizes) * self.qps * self.processes
-        _hold("memory of all queue pairs", needed, needed <= MOST_BYTES, f"at most {MOST_BYTES} bytes")
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the other side."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Plan":
-        """From the other side.
-
-        Raises
-        ------
-        ValueError
-            When it is of another version, or beyond the limits.
-        """
-        names = {each.name for each in fields(cls)}
-        if values.keys() != names:
-            differing = ", ".join(sorted(str(each)[:LONGEST_NAME] for each in values.keys() ^ names))
-            raise ValueError(f"it is of another version of fabtests perf: {differing}")
-        _hold("sizes", values["sizes"], isinstance(values["sizes"], list), "a list")
-        return cls(**{**values, "sizes": tuple(values["sizes"])})
-
-
-def _hold(name: str, value: Any, good: bool, meant: str) -> None:
-    if not good:
-        raise ValueError(f"{name} is {str(value)[:LONGEST_NAME]!r}; {meant} is meant")
+        hold("memory of all queue pairs", needed, needed <= MOST_BYTES, f"at most {MOST_BYTES} bytes")
 
 
 def _is_number(value: Any, most: int) -> bool:

@@ -19,6 +19,7 @@ from fabtests.perf.plan import MOST_ITERATIONS, Plan
 from fabtests.perf.result import Result
 from fabtests.perf.runs import prepare, run
 from fabtests.perf.side import Side
+from ofipy.pingpong.plan import Span, fill_time
 
 __all__ = ["measure", "serve"]
 
@@ -92,19 +93,20 @@ def _batch(side: Side, channel: Channel, size: int, iterations: int) -> Result:
 
 
 def _timed(side: Side, channel: Channel, size: int, duration: float, tell: Tell) -> Result:
-    begin, margin = time.monotonic(), side.plan.margin
-    iterations, elapsed = WARMUP, 0.0
+    margin, now = side.plan.margin, time.monotonic()
+    span = Span(now, margin, duration - 2 * margin)
+    iterations = WARMUP
     counted: list[tuple[int, float]] = []
-    while elapsed < duration:
+    while now < span.end:
+        before = now
         result = _batch(side, channel, size, iterations)
         last = result.operations, result.operations / result.rate
-        before, elapsed = elapsed, time.monotonic() - begin
-        if before >= margin and elapsed <= duration - margin:
+        now = time.monotonic()
+        if span.counts(before) and span.counts(now):
             counted.append(last)
-        tell("live", (size, elapsed, result.rate))
-        iterations = min(
-            max(WARMUP, int(iterations * min(BATCH_SECONDS / last[1], MOST_GROWTH))), MOST_ITERATIONS
-        )
+        tell("live", (size, now - span.begin, result.rate))
+        longest = min(int(iterations * MOST_GROWTH), MOST_ITERATIONS)
+        iterations = fill_time(BATCH_SECONDS, last[1] / iterations, least=WARMUP, most=longest)
     operations, seconds = (sum(each) for each in zip(*(counted or [last]), strict=True))
     return Result(size=size, operations=int(operations), rate=operations / seconds)
 

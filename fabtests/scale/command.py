@@ -14,10 +14,12 @@ from fabtests.base.fairness import jain
 from fabtests.base.jobs import start_job
 from fabtests.base.needs import require
 from fabtests.base.program import Failed
-from fabtests.scale.flows import Clock, Flows
+from fabtests.scale.flows import Flows
 from fabtests.scale.storm import answer_connections, answer_messages, storm
 from fabtests.scale.traffic import Traffic
 from ofipy.cli.support import print_json
+from ofipy.pingpong.plan import Plan as AnyPlan
+from ofipy.pingpong.plan import Span
 
 __all__ = ["PATTERNS", "Plan", "document", "scale"]
 
@@ -26,13 +28,11 @@ LIMIT = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What is to be measured."""
+class Plan(AnyPlan):
+    """What is to be measured; of sizes there is one."""
 
     pattern: str
     provider: str | None
-    size: int
-    """Bytes of a message."""
     window: int
     """Messages that a sender has under way to one target."""
     seconds: float
@@ -40,10 +40,15 @@ class Plan:
     ep_type: str
     """Of a storm of connections."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of a message."""
+        return self.sizes[0]
 
-def scale(*, number: int, as_json: bool, **options: Any) -> None:
+
+def scale(*, number: int, as_json: bool, size: int, **options: Any) -> None:
     """Run a pattern in a job, which is started here unless this process is in one already."""
-    plan = Plan(**options)
+    plan = Plan(sizes=(size,), **options)
     _require(plan)
     with ofipy.job() as job:
         if job.launcher != "alone":
@@ -72,9 +77,9 @@ def _take_part(job: ofipy.Job, plan: Plan, *, as_json: bool) -> None:
             raise Failed("nothing came within the time")
 
 
-def _clock(job: ofipy.Job, plan: Plan) -> Clock:
+def _span(job: ofipy.Job, plan: Plan) -> Span:
     job.barrier(timeout=LIMIT)
-    return Clock(monotonic(), MARGIN, plan.seconds)
+    return Span(monotonic(), MARGIN, plan.seconds)
 
 
 def _messages(job: ofipy.Job, plan: Plan, targets: Sequence[int], sources: int) -> tuple[str, Flows]:
@@ -89,7 +94,7 @@ def _messages(job: ofipy.Job, plan: Plan, targets: Sequence[int], sources: int) 
             size=plan.size,
             window=plan.window,
         )
-        flows = traffic.run(_clock(job, plan))
+        flows = traffic.run(_span(job, plan))
         job.barrier(timeout=LIMIT)  # what was injected has come
         return endpoint.provider, flows
 
@@ -114,10 +119,10 @@ def _connection_storm(job: ofipy.Job, plan: Plan) -> tuple[str, Flows]:
     with opened:
         own = b"" if job.rank else bytes(opened.address)
         server = ofipy.Address.from_bytes(job.exchange(own, timeout=LIMIT)[0])
-        clock = _clock(job, plan)
+        span = _span(job, plan)
         flows = Flows(np.zeros(0, np.int64))
         if job.rank:
-            flows = storm(opened, server, job.rank, clock, connected=connected)
+            flows = storm(opened, server, job.rank, span, connected=connected)
         elif connected:
             answer_connections(opened, job.size - 1)
         else:

@@ -6,31 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Clock", "Flows", "Turns"]
+__all__ = ["Flows", "Turns"]
 
 PARTS = 128  # of a factor e: what a percentile is exact to is 1 / PARTS
 BUCKETS = PARTS * 28  # up to e**28 ns, 24 minutes
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """The time that counts lies inside the time in which all are at work."""
-
-    begin: float
-    """Seconds, of :func:`time.monotonic`."""
-    margin: float
-    """Seconds before and after."""
-    seconds: float
-    """That count."""
-
-    @property
-    def end(self) -> float:
-        """From here on nobody begins anything."""
-        return self.begin + 2 * self.margin + self.seconds
-
-    def counts(self, now: float) -> bool:
-        """Whether what ended now counts."""
-        return 0 <= now - self.begin - self.margin < self.seconds
 
 
 @dataclass(slots=True)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 import ofipy
-from fabtests.scale.flows import Clock, Flows
+from fabtests.scale.flows import Flows
+from ofipy.pingpong.plan import Span
 
 __all__ = ["answer_connections", "answer_messages", "storm"]
 
@@ -19,16 +20,16 @@ LIMIT = 60.0
 LAST = b"last"
 
 
-def storm(owner: ofipy.Endpoint, server: ofipy.Address, rank: int, clock: Clock, *, connected: bool) -> Flows:
+def storm(owner: ofipy.Endpoint, server: ofipy.Address, rank: int, span: Span, *, connected: bool) -> Flows:
     """Meet the server from endpoint after endpoint, of the owner's domain, until the time is over."""
     flows = Flows(np.zeros(1, np.int64))
     meet = _connect if connected else _first_message
-    while monotonic() < clock.end:
+    while monotonic() < span.end:
         with owner.domain.endpoint().enable() as endpoint:
             begin = monotonic()
             meet(endpoint, server, b"%d" % rank)
             now = monotonic()
-        if clock.counts(now):
+        if span.counts(now):
             flows.counts[0] += 1
             flows.turns.add(now - begin)
     with owner.domain.endpoint().enable() as endpoint:

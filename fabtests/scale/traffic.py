@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import ofipy
-from fabtests.scale.flows import Clock, Flows
+from fabtests.scale.flows import Flows
+from ofipy.pingpong.plan import Span
 
 __all__ = ["Traffic"]
 
@@ -89,7 +90,7 @@ class Traffic:
             records["flags"] = ofipy.Flag.INJECT.value
         return records
 
-    def run(self, clock: Clock) -> Flows:
+    def run(self, span: Span) -> Flows:
         """Send and receive until everybody has ended; what was answered in time counts."""
         flows = Flows(np.zeros(len(self._peers), np.int64))
         begun = dict.fromkeys(self._targets, monotonic())
@@ -106,10 +107,10 @@ class Traffic:
             sources -= int(np.count_nonzero(kinds == LAST))
             for target in map(int, ranks[kinds == ANSWER]):
                 now = monotonic()
-                if clock.counts(now):
+                if span.counts(now):
                     flows.counts[target] += self._window
                     flows.turns.add(now - begun[target])
-                if now < clock.end:
+                if now < span.end:
                     begun[target] = now
                     self._post(self._windows[target])
                 else:

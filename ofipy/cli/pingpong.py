@@ -20,7 +20,7 @@ from ofipy.pingpong.loop import measure
 from ofipy.pingpong.machine import StealClock, describe_machine
 from ofipy.pingpong.pair import PairError
 from ofipy.pingpong.pipe import pick_cores
-from ofipy.pingpong.plan import Measurement, Plan
+from ofipy.pingpong.plan import Measurement, PingPongPlan
 from ofipy.pingpong.side import Side
 from ofipy.pingpong.sizes import DEFAULT_SIZES, parse_sizes, shorten_bytes
 
@@ -41,7 +41,7 @@ def run(
     as_json: bool,
 ) -> None:
     """Run the command; the parameters are its options as given."""
-    plan = Plan(sizes=read_sizes(sizes), iterations=iterations, samples=SAMPLES)
+    plan = PingPongPlan(sizes=read_sizes(sizes), iterations=iterations, samples=SAMPLES)
     if host is None and not listen:
         run_local(plan, provider=provider, as_json=as_json)
         return
@@ -59,7 +59,7 @@ def run(
     show([document], [rows], as_json=as_json, single=True)
 
 
-def run_local(plan: Plan, *, provider: str | None, as_json: bool) -> None:
+def run_local(plan: PingPongPlan, *, provider: str | None, as_json: bool) -> None:
     """Both sides here, over the provider chosen or over every one of ofipy's own that is available.
 
     Raises

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ofipy.pingpong.loop import measure
 from ofipy.pingpong.pair import Pair
 from ofipy.pingpong.pipe import pick_cores
-from ofipy.pingpong.plan import Measurement, Plan
+from ofipy.pingpong.plan import Measurement, PingPongPlan
 from ofipy.pingpong.side import Side
 
 __all__ = ["LocalSide", "measure_local"]
@@ -18,13 +18,13 @@ ROW_SECONDS = 300.0
 class LocalSide(Side):
     """A side that lives in a worker process."""
 
-    def measure(self, plan: Plan) -> list[Measurement]:
+    def measure(self, plan: PingPongPlan) -> list[Measurement]:
         """Run the whole plan."""
         return list(measure(self, plan))
 
 
 def measure_local(
-    plan: Plan,
+    plan: PingPongPlan,
     *,
     provider: str | None = None,
     cores: tuple[int, int] | None = None,
@@ -34,7 +34,7 @@ def measure_local(
 
     Parameters
     ----------
-    plan : Plan
+    plan : PingPongPlan
         What to run.
     provider : str, optional
         Provider by name; None: as configured.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 import ofipy
-from ofipy.pingpong.plan import Measurement, Plan
+from ofipy.pingpong.plan import Measurement, PingPongPlan
 from ofipy.pingpong.side import Side
 
 __all__ = ["PingPong", "VerificationError", "measure"]
@@ -114,7 +114,7 @@ class PingPong:
             )
 
 
-def measure(side: Side, plan: Plan) -> Iterator[Measurement]:
+def measure(side: Side, plan: PingPongPlan) -> Iterator[Measurement]:
     """Run the plan; both sides call this and yield a row for each size."""
     for size in plan.sizes:
         game = PingPong(side, size, delivery=plan.delivery)
@@ -130,5 +130,5 @@ def measure(side: Side, plan: Plan) -> Iterator[Measurement]:
             single = game.sample(min(count, plan.samples)) / 2e3
             if side.first:
                 p50, p99 = (float(value) for value in np.percentile(single, (50, 99)))
-        yield Measurement(size, count, seconds, p50, p99)
+        yield Measurement(size, count, seconds, p50_usec=p50, p99_usec=p99)
     side.sync()

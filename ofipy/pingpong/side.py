@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 import ofipy
-from ofipy.pingpong.plan import Plan
+from ofipy.pingpong.plan import PingPongPlan
 
 __all__ = ["DEFAULT_PORT", "Side"]
 
@@ -73,15 +73,15 @@ class Side:
         """The same of an address in any form."""
         self._peer = self.endpoint.insert(address)
 
-    def propose(self, plan: Plan) -> None:
+    def propose(self, plan: PingPongPlan) -> None:
         """Client, having met the server's address: send it the plan."""
         self.endpoint.tsend(plan.encode(), self.peer, tag=TAG_HELLO).wait()
 
-    def answer(self) -> Plan:
+    def answer(self) -> PingPongPlan:
         """Server: wait for a client and take its plan."""
         message = self.endpoint.trecv(tag=TAG_HELLO).wait()
         self._peer = message.source
-        return Plan.decode(bytes(message.data))
+        return PingPongPlan.decode(bytes(message.data))
 
     def sync(self) -> None:
         """Return when the other side has come to the same point."""

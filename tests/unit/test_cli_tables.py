@@ -9,7 +9,7 @@ import pytest
 import ofipy
 from ofipy.cli import atomics, info, pingpong
 from ofipy.cli.support import data_console, status_console
-from ofipy.pingpong.plan import Measurement, Plan
+from ofipy.pingpong.plan import Measurement, PingPongPlan
 
 FOREIGN = "[/red] not [bold]here[/], see :smile: [link=x] [/"
 
@@ -61,7 +61,7 @@ def test_pingpong_names_the_providers_that_it_leaves_out(
     monkeypatch.setattr(ofipy, "getinfo", lambda **wanted: infos)
     monkeypatch.setattr(pingpong, "configured_providers", lambda provider: ())
     monkeypatch.setattr(pingpong, "measure_local", lambda *plan, **where: [measured(8)])
-    pingpong.run_local(Plan(sizes=(8,), iterations=1, samples=1), provider=None, as_json=as_json)
+    pingpong.run_local(PingPongPlan(sizes=(8,), iterations=1, samples=1), provider=None, as_json=as_json)
     printed = capsys.readouterr()
     line = "Left out, since some take minutes: ofi:net, ofi:udp;ofi_rxd; one runs with -p 'ofi:net'"
     assert (line in printed.err.splitlines()) is not as_json

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from fabtests.base.output import MachineLines, Row, TableLines
-from ofipy.pingpong.plan import Plan
+from ofipy.pingpong.plan import PingPongPlan
 from ofipy.pingpong.sizes import ALL_SIZES, default_iterations, parse_sizes, shorten_bytes, shorten_count
 
 
@@ -74,15 +74,15 @@ def test_larger_messages_are_sent_less_often() -> None:
 
 
 def test_a_plan_travels() -> None:
-    plan = Plan(sizes=(8, 64), iterations=5, warmup=1, verify=True, delivery=True, samples=3)
-    assert Plan.decode(plan.encode()) == plan
+    plan = PingPongPlan(sizes=(8, 64), iterations=5, warmup=1, verify=True, delivery=True, samples=3)
+    assert PingPongPlan.decode(plan.encode()) == plan
 
 
 def test_a_plan_of_another_version_is_refused() -> None:
-    fields = json.loads(Plan(sizes=(8,)).encode())
+    fields = json.loads(PingPongPlan(sizes=(8,)).encode())
     fields["protocol"] = 99
     with pytest.raises(ValueError, match="version 99"):
-        Plan.decode(json.dumps(fields).encode())
+        PingPongPlan.decode(json.dumps(fields).encode())
 
 
 ROW = Row(bytes=1024, iterations=1000, seconds=0.01, transfers=2)

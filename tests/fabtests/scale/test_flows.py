@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 from fabtests.base.fairness import jain
-from fabtests.scale.flows import Clock, Flows, Turns
+from fabtests.scale.flows import Flows, Turns
+from ofipy.pingpong.plan import Span
 
 
 def test_what_ends_outside_the_time_does_not_count() -> None:
-    clock = Clock(begin=10.0, margin=0.25, seconds=2.0)
-    assert [clock.counts(now) for now in (10.2, 10.25, 12.2, 12.25)] == [False, True, True, False]
-    assert clock.end == 12.5
+    span = Span(begin=10.0, margin=0.25, seconds=2.0)
+    assert [span.counts(now) for now in (10.2, 10.25, 12.2, 12.25)] == [False, True, True, False]
+    assert span.end == 12.5
 
 
 def test_percentiles_of_buckets_are_those_of_the_times() -> None:
