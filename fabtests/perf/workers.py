@@ -6,7 +6,6 @@ in C cannot be told to stop, so that when something goes wrong, here or on the o
 """
 
 import multiprocessing
-import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
@@ -15,23 +14,14 @@ from typing import Any, Self
 
 from fabtests.base.channel import Channel, told_error
 from fabtests.base.program import Failed, NotRun
-from ofipy.cli.support import ExitCode, is_missing_provider
 from ofipy.pingpong.leftovers import remove_leftovers
-from ofipy.pingpong.pipe import die_with_parent, pick_cores
+from ofipy.pingpong.pipe import DIED, ERROR, Pipe, die_with_parent, pick_cores, pin, report_result
 
 __all__ = ["FORK", "Workers", "core_of"]
 
 FORK = multiprocessing.get_context("fork")
-
-
-def _describe(error: Exception) -> dict[str, Any]:
-    """An error for another process: what to say, and the exit code."""
-    if isinstance(error, NotRun):
-        return {"error": error.message, "code": error.code}
-    if isinstance(error, (Failed, OSError)):
-        code = ExitCode.NO_PROVIDER if is_missing_provider(error) else ExitCode.FAILED
-        return {"error": str(error), "code": int(code)}
-    return {"error": f"{type(error).__name__}: {error}", "code": 1}
+END = "end"
+"""Word of a process's last report."""
 
 
 class Workers:
@@ -46,7 +36,7 @@ class Workers:
     def __init__(self, control: Channel) -> None:
         self._control = control
         self._processes: list[Any] = []
-        self._pipes: list[Connection] = []
+        self._pipes: list[Pipe] = []
 
     def start(self, task: Callable[..., None], channel: Channel, *arguments: Any, core: int | None) -> None:
         """Start one, with a channel to its counterpart."""
@@ -54,7 +44,7 @@ class Workers:
         process = FORK.Process(target=_work, args=(task, channel, arguments, theirs, core), daemon=True)
         process.start()
         theirs.close()
-        self._pipes.append(ours)
+        self._pipes.append(Pipe(ours))
         self._processes.append(process)
 
     def messages(self) -> Iterator[tuple[int, str, Any]]:
@@ -81,8 +71,8 @@ class Workers:
                     else:
                         yield -1, "control", message
                     continue
-                word, value = self._hear(each, waited[each])
-                if word != "end":
+                word, value = self._receive(each, waited[each])
+                if word != END:
                     yield waited[each], word, value
                     continue
                 del waited[each]
@@ -90,15 +80,14 @@ class Workers:
                 if not left:
                     self._control.send(end=True)
 
-    def _hear(self, pipe: Any, number: int) -> tuple[str, Any]:
-        try:
-            word, value = pipe.recv()
-        except EOFError:
-            word, value = "error", {"error": f"process {number} ended early", "code": 1}
-        if word == "error":
+    def _receive(self, pipe: Any, number: int) -> tuple[str, Any]:
+        word, value = pipe.receive()
+        if word == ERROR:
+            text = f"process {number} ended early" if value.kind == DIED else value.text
+            told = {"error": text, "code": value.code}
             with suppress(Failed):
-                self._control.send(**value)
-            raise told_error(value)
+                self._control.send(**told)
+            raise told_error(told)
         return word, value
 
     def __enter__(self) -> Self:
@@ -128,14 +117,11 @@ def _work(
     core: int | None,
 ) -> None:
     die_with_parent()
-    if core is not None:
-        os.sched_setaffinity(0, {core})
-    try:
+    pin(core)
+
+    def measure() -> None:
         with channel:
             task(channel, *arguments, lambda word, value: pipe.send((word, value)))
-    except KeyboardInterrupt:
-        return
-    except Exception as error:
-        pipe.send(("error", _describe(error)))
-    else:
-        pipe.send(("end", None))
+
+    with suppress(KeyboardInterrupt):
+        report_result(pipe, END, measure, plain=(OSError, Failed, NotRun))

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ofipy.pingpong.leftovers import mapped_by, remove_leftovers
+from ofipy.pingpong.pipe import DIED, ERROR, Pipe, exit_code_of
 
 __all__ = ["Pair", "PairError", "PairTimeout"]
 
@@ -44,7 +45,7 @@ class PairError(Exception):
     @property
     def exit_code(self) -> int:
         """The exit code of a program that ends with this error."""
-        return {"TimeoutError": 124, "ProviderUnavailable": 3}.get(self.kind, 1)
+        return exit_code_of(self.kind)
 
 
 class PairTimeout(PairError, TimeoutError):
@@ -95,10 +96,10 @@ class Pair:
     ) -> None:
         self._python = python
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._connections: list[Connection] = []
+        self._pipes: list[Pipe] = []
         self._workers: list[int] = []  # process ids, also of those that a launcher started
         try:
-            self._connections = self._launch(count, cores, launcher, dict(environment or {}))
+            self._pipes = self._launch(count, cores, launcher, dict(environment or {}))
             self._send("start", [((target,), options)] * count)
             self._collect(START_SECONDS)
         except BaseException:
@@ -107,7 +108,7 @@ class Pair:
 
     def _launch(
         self, count: int, cores: tuple[int, int], launcher: Sequence[str], environment: dict[str, str]
-    ) -> list[Connection]:
+    ) -> list[Pipe]:
         address = f"fabtests-{secrets.token_hex(16)}"
         worker = [self._python, "-P", "-m", "ofipy.pingpong.worker", address, f"{cores[0]},{cores[1]}"]
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -132,8 +133,8 @@ class Pair:
             )
         )
 
-    def _accept(self, listener: socket.socket, count: int) -> list[Connection]:
-        ranked: dict[int, Connection] = {}
+    def _accept(self, listener: socket.socket, count: int) -> list[Pipe]:
+        ranked: dict[int, Pipe] = {}
         deadline = time.monotonic() + START_SECONDS
         listener.settimeout(0.2)
         while len(ranked) < count:
@@ -141,7 +142,7 @@ class Pair:
                 accepted, _ = listener.accept()
             except TimeoutError:
                 if any(process.poll() is not None for process in self._processes):
-                    raise PairError("died", "a worker process ended while starting") from None
+                    raise PairError(DIED, "a worker process ended while starting") from None
                 if time.monotonic() > deadline:
                     raise PairTimeout(START_SECONDS) from None
                 continue
@@ -153,7 +154,7 @@ class Pair:
             self._workers.append(worker)
             accepted.setblocking(True)
             connection = Connection(accepted.detach())
-            ranked[connection.recv()] = connection
+            ranked[connection.recv()] = Pipe(connection)
         return [ranked[rank] for rank in range(count)]
 
     def call(self, name: str, /, *arguments: Any, timeout: float = 120.0, **options: Any) -> list[Any]:
@@ -178,14 +179,14 @@ class Pair:
         PairTimeout
             When the time is over; the pair is gone then too.
         """
-        return self.call_each(name, [arguments] * len(self._connections), timeout=timeout, **options)
+        return self.call_each(name, [arguments] * len(self._pipes), timeout=timeout, **options)
 
     def call_each(
         self, name: str, arguments: Sequence[tuple[Any, ...]], *, timeout: float = 120.0, **options: Any
     ) -> list[Any]:
         """Like :meth:`call`, with one tuple of positional arguments for each worker."""
-        if not self._connections:
-            raise PairError("died", "the worker processes have ended")
+        if not self._pipes:
+            raise PairError(DIED, "the worker processes have ended")
         try:
             self._send(name, [(each, options) for each in arguments])
             return self._collect(timeout)
@@ -194,35 +195,33 @@ class Pair:
             raise
 
     def _send(self, name: str, calls: Sequence[tuple[tuple[Any, ...], dict[str, Any]]]) -> None:
-        for connection, (arguments, options) in zip(self._connections, calls, strict=True):
+        for pipe, (arguments, options) in zip(self._pipes, calls, strict=True):
             try:
-                connection.send((name, arguments, options))
+                pipe.send((name, arguments, options))
             except OSError:
-                raise PairError("died", "a worker process is gone") from None
+                raise PairError(DIED, "a worker process is gone") from None
 
     def _collect(self, timeout: float) -> list[Any]:
-        results: dict[Connection, Any] = {}
+        results: dict[Pipe, Any] = {}
+        pending: list[Any] = list(self._pipes)
         deadline = time.monotonic() + timeout
-        while pending := [each for each in self._connections if each not in results]:
-            ready = wait(pending, max(0.0, deadline - time.monotonic()))
+        while pending:
+            ready: list[Any] = wait(pending, max(0.0, deadline - time.monotonic()))
             if not ready:
                 raise PairTimeout(timeout)
-            for connection in ready:
-                assert isinstance(connection, Connection)
-                try:
-                    good, result = connection.recv()
-                except (EOFError, OSError):
-                    raise PairError("died", "a worker process died") from None
-                if not good:
-                    raise PairError(*result)
-                results[connection] = result
-        return [results[each] for each in self._connections]
+            for pipe in ready:
+                word, result = pipe.receive()
+                if word == ERROR:
+                    raise PairError(result.kind, result.text)
+                results[pipe] = result
+                pending.remove(pipe)
+        return [results[each] for each in self._pipes]
 
     def close(self) -> None:
         """Let the workers close what they hold, then end them."""
-        for connection in self._connections:
+        for pipe in self._pipes:
             try:
-                connection.send(("stop", (), {}))
+                pipe.send(("stop", (), {}))
             except OSError:  # it is gone already
                 continue
         deadline = time.monotonic() + STOP_SECONDS
@@ -245,10 +244,10 @@ class Pair:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        for connection in self._connections:
-            connection.close()
+        for pipe in self._pipes:
+            pipe.close()
         remove_leftovers(self._workers, mapped)
-        self._connections, self._workers = [], []
+        self._pipes, self._workers = [], []
 
     def __enter__(self) -> Self:
         return self

@@ -5,19 +5,20 @@ Started by :mod:`ofipy.pingpong.pair` as ``python -m ofipy.pingpong.worker ADDRE
 ``mpiexec``.
 """
 
-import ctypes
 import importlib
 import os
-import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
+from ofipy.pingpong.pipe import die_with_parent, pin, report_result
+
 __all__ = ["main"]
 
-PR_SET_PDEATHSIG = 1
+RESULT = "result"
 # Ours, and those of MPICH's and Open MPI's launchers.
 RANK_VARIABLES = ("FABTESTS_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK")
 
@@ -25,12 +26,10 @@ RANK_VARIABLES = ("FABTESTS_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK")
 def main(arguments: list[str]) -> int:
     """Serve until the connection closes."""
     address, cores = arguments
-    # A measurement blocks in C without looking at the control connection, so the kernel must end it with its
-    # parent.
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     rank = next(int(os.environ[name]) for name in RANK_VARIABLES if name in os.environ)
     allowed = cores.split(",")
-    os.sched_setaffinity(0, {int(allowed[min(rank, len(allowed) - 1)])})
+    pin(int(allowed[min(rank, len(allowed) - 1)]))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
         control.connect("\0" + address)
         connection = Connection(control.detach())
@@ -43,30 +42,35 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+class Worker:
+    """The object that a worker process makes, and calls of its methods."""
+
+    def __init__(self, *, first: bool) -> None:
+        self._first = first
+        self._target: Any = None
+
+    def call(self, name: str, arguments: Sequence[Any], options: dict[str, Any]) -> Any:
+        """Call a method; of the name ``start``, make the object that the argument names."""
+        if name == "start":
+            self._target = load(arguments[0])(self._first, **options)
+            return None
+        return getattr(self._target, name)(*arguments, **options)
+
+    def close(self) -> None:
+        """Close the object."""
+        if self._target is not None:
+            self._target.close()
+
+
 def serve(connection: Connection, rank: int) -> None:
-    """Make the object that was asked for, then call its methods until told to stop."""
-    target: Any = None
+    """Answer calls until told to stop."""
+    worker = Worker(first=rank == 0)
     while True:
-        name, arguments, options = connection.recv()
-        if name == "stop":
+        order = connection.recv()
+        if order[0] == "stop":
             break
-        try:
-            if name == "start":
-                target = load(arguments[0])(rank == 0, **options)
-                result = None
-            else:
-                result = getattr(target, name)(*arguments, **options)
-        except Exception as error:
-            connection.send((False, (type(error).__name__, describe(error))))
-        else:
-            connection.send((True, result))
-    if target is not None:
-        target.close()
-
-
-def describe(error: Exception) -> str:
-    """What to tell the user: those of the operating system and of ofipy explain themselves."""
-    return str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        report_result(connection, RESULT, partial(worker.call, *order))
+    worker.close()
 
 
 def load(name: str) -> Callable[..., Any]:
