@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The TCP connection beside the fabric: one JSON object a line, as perftest's own exchange goes over TCP."""
+"""The TCP connection between two sides, beside the fabric.
+
+``fabtests perf`` sends one JSON object a line, as perftest's own exchange goes over TCP; the programs that speak
+libfabric's protocol send bytes (:mod:`fabtests.base.out_of_band`).
+"""
 
 import errno
 import json
@@ -13,9 +17,7 @@ from typing import Any, Self
 from fabtests.base.program import Failed, NotRun
 from ofipy.cli.support import ExitCode
 
-__all__ = ["PORT", "Channel", "connect", "printable", "told_error"]
-
-PORT = 18515
+__all__ = ["Channel", "connect", "listen", "printable", "told_error"]
 
 LONGEST = 1 << 20  # bytes of a line; addresses and handles of some hundred queue pairs fit
 LONGEST_ERROR = 2000
@@ -49,12 +51,15 @@ class Channel:
     ----------
     connection : socket.socket
         Connected; closed with this.
+    name : str
+        What errors call it.
     """
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, *, name: str = "connection") -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self._socket = connection
+        self._name = name
         self._buffer = bytearray()
         self.limit: float | None = None
         """Seconds to wait for what comes; None: as long as it takes."""
@@ -82,8 +87,18 @@ class Channel:
         Failed
             When the other side is gone.
         """
+        self.send_bytes(json.dumps(message).encode() + b"\n")
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send bytes.
+
+        Raises
+        ------
+        Failed
+            When the other side is gone.
+        """
         try:
-            self._socket.sendall(json.dumps(message).encode() + b"\n")
+            self._socket.sendall(data)
         except OSError as error:
             raise _gone(error) from None
 
@@ -113,6 +128,18 @@ class Channel:
                 raise Failed(f"what came over the connection has no {name} as fabtests perf sends it")
         return message
 
+    def receive_bytes(self, size: int) -> bytes:
+        """Wait for that many bytes.
+
+        Raises
+        ------
+        Failed
+            When the other side is gone.
+        """
+        while len(self._buffer) < size:
+            self._buffer += self._part()
+        return self._take(size)
+
     def _line(self) -> bytes:
         begin = 0
         while (end := self._buffer.find(b"\n", begin)) < 0:
@@ -120,9 +147,12 @@ class Channel:
             if begin > LONGEST:
                 raise Failed(f"the other side sent a line of more than {LONGEST} bytes")
             self._buffer += self._part()
-        line = bytes(self._buffer[:end])
-        del self._buffer[: end + 1]
-        return line
+        return self._take(end + 1)[:end]
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return taken
 
     def _part(self) -> bytes:
         try:
@@ -132,7 +162,7 @@ class Channel:
         except OSError as error:
             raise _gone(error) from None
         if not part:
-            raise Failed("the other side closed the connection")
+            raise Failed(f"the other side closed the {self._name}")
         return part
 
     def close(self) -> None:
@@ -154,16 +184,18 @@ def _gone(error: OSError) -> Exception:
     return Failed(f"the other side is gone: {error}")
 
 
+def listen(port: int, host: str | None = None) -> socket.socket:
+    """A server's socket, at one address or everywhere; port 0: at any."""
+    return socket.create_server((host or "", port))
+
+
 def connect(host: str, port: int) -> socket.socket:
     """To a server that may not be there yet."""
     end = time.monotonic() + _CONNECT_SECONDS
     while True:
         try:
-            connection = socket.create_connection((host, port))
+            return socket.create_connection((host, port))
         except ConnectionRefusedError:
             if time.monotonic() > end:
                 raise
             time.sleep(0.05)
-        else:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return connection

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The TCP connection beside the fabric (``-b``, ``-E``): addresses, and when both sides are ready."""
+"""libfabric's exchange beside the fabric (``-b``, ``-E``): addresses, and when both sides are ready."""
 
 import socket
 import struct
 
 import ofipy
-from fabtests.base.channel import connect
+from fabtests.base.channel import Channel, connect, listen
 from fabtests.base.program import Failed
 
 __all__ = ["BLOCK", "OOB_PORT", "OutOfBand", "behind_name", "pack_name", "unpack_name"]
@@ -15,6 +15,7 @@ BLOCK = 1024
 
 OOB_PORT = 3000
 
+_NAME = "out-of-band connection"
 _READY = struct.Struct("=i")
 _LENGTH = struct.Struct("=H")
 
@@ -28,12 +29,12 @@ class OutOfBand:
 
     def __init__(self, *, host: str | None, port: int, node: str | None = None) -> None:
         self._listener: socket.socket | None = None
-        self._connection: socket.socket | None = None
+        self._channel: Channel | None = None
         self._client = host is not None
         if host is None:
-            self._listener = socket.create_server((node or "", port))
+            self._listener = listen(port, node)
         else:
-            self._connection = connect(host, port)
+            self._channel = Channel(connect(host, port), name=_NAME)
 
     @property
     def port(self) -> int:
@@ -45,15 +46,14 @@ class OutOfBand:
     @property
     def connected(self) -> bool:
         """Whether the other side is there."""
-        return self._connection is not None
+        return self._channel is not None
 
     def accept(self) -> None:
         """Server: wait for the client; again for the next one."""
         assert self._listener is not None
-        if self._connection is not None:
-            self._connection.close()
-        self._connection, _ = self._listener.accept()
-        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._channel is not None:
+            self._channel.close()
+        self._channel = Channel(self._listener.accept()[0], name=_NAME)
 
     def ready(self) -> None:
         """Wait until the other side says the same."""
@@ -73,19 +73,13 @@ class OutOfBand:
 
     def send(self, data: bytes) -> None:
         """Send bytes."""
-        assert self._connection is not None
-        self._connection.sendall(data)
+        assert self._channel is not None
+        self._channel.send_bytes(data)
 
     def receive(self, size: int) -> bytes:
         """Receive that many bytes."""
-        assert self._connection is not None
-        data = b""
-        while len(data) < size:
-            part = self._connection.recv(size - len(data))
-            if not part:
-                raise Failed("the other side closed the out-of-band connection")
-            data += part
-        return data
+        assert self._channel is not None
+        return self._channel.receive_bytes(size)
 
     def swap(self, block: bytes) -> bytes:
         """Exchange blocks."""
@@ -94,7 +88,7 @@ class OutOfBand:
 
     def close(self) -> None:
         """Close what is open."""
-        for each in (self._connection, self._listener):
+        for each in (self._channel, self._listener):
             if each is not None:
                 each.close()
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A program of ``fabtests perf`` as a command of the command line."""
 
-import socket
 from typing import Any
 
 import rich_click as click
 
+from fabtests.base.channel import listen
 from fabtests.perf.kinds import Kind
 from fabtests.perf.options import OPTIONS, make_plan
 from fabtests.perf.parties import client, local, server
@@ -25,7 +25,7 @@ def command_of(name: str, kind: Kind) -> click.Command:
             if given["local"]:
                 local(plan, output)
             elif host is None:
-                server(socket.create_server((bind or "", port)), plan)
+                server(listen(port, bind), plan)
             else:
                 client(host, port, plan, output)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import rich_click as click
 
-from fabtests.base.channel import PORT
 from fabtests.base.options import Number
 from fabtests.perf.kinds import Kind
 from fabtests.perf.plan import LONGEST_MESSAGE, MOST_ITERATIONS, MOST_PROCESSES, MOST_QPS, Plan
@@ -22,6 +21,7 @@ ALL = tuple(2**power for power in range(1, 24))
 MOST_GROUPS_WITH_PEAK = 20000  # each is compared with those behind it
 LEAST_ITERATIONS = 5
 CQ_MODERATION = 100
+PORT = 18515  # perftest's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from fabtests.base.channel import Channel, connect, printable
+from fabtests.base.channel import Channel, connect, listen, printable
 from fabtests.base.program import Failed, NotRun
 from fabtests.perf.kinds import Kind, find
 from fabtests.perf.options import Output
@@ -108,7 +108,7 @@ def _echo(workers: Workers, plan: Plan, *, quiet: bool) -> None:
 
 def local(plan: Plan, output: Output) -> None:
     """Both sides here."""
-    listener = socket.create_server((LOOPBACK, 0))
+    listener = listen(0, LOOPBACK)
     process = FORK.Process(target=_serve_here, args=(listener, plan))
     process.start()
     port = listener.getsockname()[1]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ofipy.pingpong.pair import Pair, PairError, PairTimeout
-from ofipy.pingpong.pipe import pick_cores
+from ofipy.pingpong.pipe import Failure, pick_cores
 
 TARGET = """
 import mmap, os, threading
@@ -167,3 +167,12 @@ def test_what_libraries_leave_of_killed_workers_is_removed() -> None:
     finally:
         for file in files:
             file.unlink(missing_ok=True)
+
+
+def test_a_failure_has_text_and_exit_code() -> None:
+    class Refused(Exception):
+        code = 61
+
+    assert Failure.of(KeyError("x")) == Failure("KeyError", "KeyError: 'x'", 1)
+    assert Failure.of(TimeoutError("late")) == Failure("TimeoutError", "late", 124)
+    assert Failure.of(Refused("no"), plain=(Refused,)) == Failure("Refused", "no", 61)

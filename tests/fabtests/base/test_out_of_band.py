@@ -6,6 +6,7 @@ import threading
 import pytest
 
 import ofipy
+from fabtests.base.channel import Channel, connect, listen
 from fabtests.base.out_of_band import BLOCK, OutOfBand, pack_name, unpack_name
 from fabtests.base.program import Failed
 
@@ -23,6 +24,20 @@ def test_both_sides_meet() -> None:
     with pytest.raises(Failed, match="closed"):
         server.sync()
     server.close()
+
+
+def test_bytes_come_in_the_sizes_that_are_asked_for() -> None:
+    with listen(0, "127.0.0.1") as listener:
+        connection = connect("127.0.0.1", listener.getsockname()[1])
+        with Channel(connection) as client, Channel(listener.accept()[0], name="pipe") as server:
+            client.send_bytes(b"abcd")
+            client.send(number=1)
+            assert server.receive_bytes(1) == b"a"
+            assert server.receive_bytes(3) == b"bcd"
+            assert server.receive(number=int) == {"number": 1}
+            client.close()
+            with pytest.raises(Failed, match="closed the pipe"):
+                server.receive_bytes(1)
 
 
 @pytest.mark.parametrize("provider", ["shm", "tcp"])

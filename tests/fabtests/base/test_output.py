@@ -6,7 +6,7 @@ import json
 import pytest
 
 from fabtests.base.output import MachineLines, Row, TableLines
-from ofipy.pingpong.plan import PingPongPlan
+from ofipy.pingpong.plan import PingPongPlan, fill_time
 from ofipy.pingpong.sizes import ALL_SIZES, default_iterations, parse_sizes, shorten_bytes, shorten_count
 
 
@@ -83,6 +83,18 @@ def test_a_plan_of_another_version_is_refused() -> None:
     fields["protocol"] = 99
     with pytest.raises(ValueError, match="version 99"):
         PingPongPlan.decode(json.dumps(fields).encode())
+
+
+def test_a_plan_with_other_fields_is_refused() -> None:
+    fields = json.loads(PingPongPlan(sizes=(8,)).encode())
+    with pytest.raises(ValueError, match="another version of the plan: more"):
+        PingPongPlan.decode(json.dumps(fields | {"more": 1}).encode())
+
+
+def test_repetitions_fill_a_time() -> None:
+    assert fill_time(20.0, 0.3) == 67
+    assert fill_time(20.0, 30.0, least=3) == 3
+    assert fill_time(20.0, 0.001, least=3, most=500) == 500
 
 
 ROW = Row(bytes=1024, iterations=1000, seconds=0.01, transfers=2)
