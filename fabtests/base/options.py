@@ -129,7 +129,7 @@ COMMON: tuple[Callable[[Any], Any], ...] = (
         metavar="PORT",
         default=DEFAULT_PORT,
         show_default=True,
-        help="Server: port or name to be met at.",
+        help="Server: its own port or name.",
     ),
     click.option(
         "-P",
@@ -155,9 +155,14 @@ COMMON: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("-O", "oob_host", metavar="HOST", help="Host of that connection; default: HOST."),
     click.option(
-        "-C", "connections", type=_number, metavar="NUMBER", default=1, help="Clients, one after the other."
+        "-C",
+        "connections",
+        type=_number,
+        metavar="NUMBER",
+        default=1,
+        help="Number of clients, one after the other.",
     ),
-    click.option("-I", "--iterations", type=_number, metavar="NUMBER", help="Repetitions that are timed."),
+    click.option("-I", "--iterations", type=_number, metavar="NUMBER", help="Timed repetitions."),
     click.option(
         "-w",
         "--warmup",
@@ -174,7 +179,7 @@ COMMON: tuple[Callable[[Any], Any], ...] = (
         default=WINDOW,
         show_default=True,
         metavar="NUMBER",
-        help="Messages under way at once.",
+        help="Messages in flight.",
     ),
     click.option(
         "-S",
@@ -183,7 +188,7 @@ COMMON: tuple[Callable[[Any], Any], ...] = (
         help="Bytes of a message: a number, 'all', l:8,64,1m or r:start,increment,end.",
     ),
     click.option("-v", "--verify", is_flag=True, help="Check every byte; the check is timed too."),
-    click.option("-m", "--machine-readable", is_flag=True, help="Print one YAML mapping a row."),
+    click.option("-m", "--machine-readable", is_flag=True, help="Print one YAML mapping for each row."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table."),
     click.option("-U", "--delivery", is_flag=True, help="Operations complete when delivered."),
     click.option(
@@ -192,19 +197,26 @@ COMMON: tuple[Callable[[Any], Any], ...] = (
         type=click.Choice(["spin", "sread", "fd", "yield"]),
         default="sread",
         show_default=True,
-        help="How to wait: polling, in the library, on its descriptor, polling politely.",
+        help="How to wait: spin polls, sread waits in the library, fd waits on its descriptor, yield polls and yields.",
     ),
-    click.option("-t", "completion", type=click.Choice(["queue", "counter"]), help="What to wait for."),
+    click.option("-t", "completion", type=click.Choice(["queue", "counter"]), help="Object to wait for."),
     click.option(
         "-j", "inject", type=click.IntRange(min=0), metavar="BYTES", help="Inject messages up to this size."
     ),
     click.option("-l", "align", is_flag=True, help="Align buffers to pages."),
     click.option(
-        "-k", "prefix", is_flag=True, expose_value=False, callback=_no_prefix, help="Want prefix mode."
+        "-k",
+        "prefix",
+        is_flag=True,
+        expose_value=False,
+        callback=_no_prefix,
+        help="Request prefix mode, which does not run.",
     ),
-    click.option("-r", "late_receives", is_flag=True, help="Post receives late, not ahead (ping-pong)."),
+    click.option(
+        "-r", "late_receives", is_flag=True, help="Post each receive late instead of ahead (ping-pong)."
+    ),
     click.option("--pin-core", metavar="CORES", help="Run on these cores: 0,2-4."),
-    click.option("--local", is_flag=True, help="Start both sides here, pinned to two cores."),
+    click.option("--local", is_flag=True, help="Start both sides on this machine, pinned to two cores."),
     click.option("--announce", is_flag=True, hidden=True),
     click.option("--oob-port", type=Port(), hidden=True),
     click.option(
@@ -216,7 +228,7 @@ COMMON: tuple[Callable[[Any], Any], ...] = (
         type=click.Choice(["auto", "manual"]),
         default="auto",
         show_default=True,
-        help="Who moves messages: a helper thread too, or only calls.",
+        help="Progress: by a helper thread too (auto), or only by calls (manual).",
     ),
     click.option(
         "--threading",

@@ -21,7 +21,7 @@ OPERATION = click.option(
     type=click.Choice(["write", "read", "writedata"]),
     default="write",
     show_default=True,
-    help="What is done to the other side's memory.",
+    help="Operation on the other side's memory.",
 )
 
 

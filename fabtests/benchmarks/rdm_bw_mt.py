@@ -97,6 +97,6 @@ PROGRAM = Program(
             show_default=True,
             help="Threads and endpoints.",
         ),
-        click.option("-g", "both", is_flag=True, help="Both ways in turn."),
+        click.option("-g", "both", is_flag=True, help="Both directions, one after the other."),
     ),
 )

@@ -36,5 +36,8 @@ def run(session: Session) -> None:
 
 
 PROGRAM = Program(
-    summary="Messages while addresses come and go.", run=run, out_of_band="sync+address", end=False
+    summary="Messages while addresses are inserted and removed.",
+    run=run,
+    out_of_band="sync+address",
+    end=False,
 )

@@ -71,7 +71,7 @@ def run(session: Session) -> None:
 
 
 PROGRAM = Program(
-    summary="Data with connections, acceptances and refusals.",
+    summary="Private data of connection requests, accepts and rejects.",
     run=run,
     ep_type="msg",
     meet=False,
@@ -79,7 +79,12 @@ PROGRAM = Program(
     end=False,
     options=(
         click.option(
-            "-q", "port", type=int, default=2710, show_default=True, help="Port of the TCP connection beside."
+            "-q",
+            "port",
+            type=int,
+            default=2710,
+            show_default=True,
+            help="Port of the out-of-band TCP connection.",
         ),
     ),
 )

@@ -46,7 +46,7 @@ PROGRAM = Program(
             type=click.Choice(["senddata", "writedata"]),
             default="senddata",
             show_default=True,
-            help="What carries it.",
+            help="Operation that carries the data.",
         ),
     ),
 )

@@ -59,7 +59,7 @@ def run(session: Session) -> None:
 
 
 PROGRAM = Program(
-    summary="A flood of messages that nobody expects.",
+    summary="A flood of unexpected messages.",
     run=run,
     late_receives=True,
     end=False,
@@ -70,7 +70,7 @@ PROGRAM = Program(
             type=click.FloatRange(min=0),
             default=0,
             metavar="SECONDS",
-            help="The server is late by.",
+            help="Delay of the server.",
         ),
     ),
 )

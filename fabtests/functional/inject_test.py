@@ -41,7 +41,7 @@ def take_rdm(options: Options) -> None:
 
 
 PROGRAM = Program(
-    summary="Reuse of the buffers of sends, over endpoints of type rdm whatever -e says.",
+    summary="Reuse of send buffers, over rdm endpoints for every -e.",
     run=run,
     check=take_rdm,
     caps="tagged",
@@ -56,10 +56,8 @@ PROGRAM = Program(
             type=click.Choice(["inject", "inj_complete"]),
             default="inject",
             show_default=True,
-            help="When the buffer may be used again.",
+            help="Operation after which the buffer may be reused.",
         ),
-        click.option(
-            "-N", "sendmsg", is_flag=True, help="As the C program's use of fi_sendmsg; no difference here."
-        ),
+        click.option("-N", "sendmsg", is_flag=True, help="No effect: in the C program, use fi_sendmsg."),
     ),
 )

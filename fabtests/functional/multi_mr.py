@@ -57,7 +57,7 @@ def run(session: Session) -> None:
 
 
 PROGRAM = Program(
-    summary="Writes to several regions that counters tell of.",
+    summary="Writes to several regions, counted by counters.",
     run=run,
     caps="msg|rma|rma_event",
     size=4096,
@@ -65,6 +65,6 @@ PROGRAM = Program(
         click.option(
             "-c", "regions", type=click.IntRange(min=1), default=2, show_default=True, help="Regions."
         ),
-        click.option("-V", "verbose", is_flag=True, help="Nothing: what fails is told."),
+        click.option("-V", "verbose", is_flag=True, help="No effect: failures are always printed."),
     ),
 )

@@ -33,5 +33,7 @@ PROGRAM = Program(
     summary="One server, clients one after the other.",
     run=run,
     end=False,
-    options=(click.option("-R", "reuse", is_flag=True, help="Clients come back at the address they had."),),
+    options=(
+        click.option("-R", "reuse", is_flag=True, help="Each client reuses the address of the one before."),
+    ),
 )

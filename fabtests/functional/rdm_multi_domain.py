@@ -59,6 +59,6 @@ PROGRAM = Program(
         click.option(
             "-c", "domains", type=click.IntRange(min=1), default=2, show_default=True, help="Domains."
         ),
-        click.option("-V", "verbose", is_flag=True, help="Nothing: what fails is told."),
+        click.option("-V", "verbose", is_flag=True, help="No effect: failures are always printed."),
     ),
 )

@@ -21,7 +21,7 @@ def run(session: Session) -> None:
 
 
 PROGRAM = Program(
-    summary="A write that the target's counter tells of.",
+    summary="A write that the target's counter counts.",
     run=run,
     caps="msg|rma|rma_event",
     remote_events=True,

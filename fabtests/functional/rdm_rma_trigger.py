@@ -47,7 +47,7 @@ def write(
 
 
 PROGRAM = Program(
-    summary="A write that another one's end starts.",
+    summary="A write that starts when another write has ended.",
     run=run,
     caps="msg|rma|rma_event|trigger",
     out_of_band="sync",

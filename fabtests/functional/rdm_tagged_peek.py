@@ -85,7 +85,7 @@ def run(session: Session) -> None:
 
 
 PROGRAM = Program(
-    summary="Looks at, claims and discards messages.",
+    summary="Peeks at, claims and discards messages.",
     run=run,
     caps="tagged",
     tagged=True,

@@ -48,5 +48,5 @@ PROGRAM = Program(
     caps="tagged",
     tagged=True,
     end=False,
-    options=(click.option("-V", "verbose", is_flag=True, help="Nothing: every step is told."),),
+    options=(click.option("-V", "verbose", is_flag=True, help="No effect: every step is printed."),),
 )

@@ -29,12 +29,12 @@ def run(session: Session) -> None:
 
 
 PROGRAM = Program(
-    summary="More operations than the queues hold.",
+    summary="More operations than the queues can contain.",
     run=run,
     options=(
         click.option(
             "-m", "most", type=click.IntRange(min=1), default=100, show_default=True, help="Operations."
         ),
-        click.option("-d", "delay", is_flag=True, help="The server is late."),
+        click.option("-d", "delay", is_flag=True, help="Delay the server."),
     ),
 )

@@ -126,9 +126,14 @@ PROGRAM = Program(
             "--no-tx-shared-ctx",
             "no_tx",
             is_flag=True,
-            help="Nothing: endpoints of a domain share their queue.",
+            help="No effect: endpoints of a domain share their queue.",
         ),
-        click.option("--no-rx-shared-ctx", "no_rx", is_flag=True, help="Receive through each endpoint."),
+        click.option(
+            "--no-rx-shared-ctx",
+            "no_rx",
+            is_flag=True,
+            help="Receive by each endpoint instead of a shared context.",
+        ),
         click.option(
             "--ep-count",
             "endpoints",

@@ -69,7 +69,7 @@ def run(session: Session) -> None:
 
 
 PROGRAM = Program(
-    summary="Messages that come before their receives.",
+    summary="Messages that arrive before their receives.",
     run=run,
     caps="tagged",
     tagged=True,
@@ -86,7 +86,7 @@ PROGRAM = Program(
             type=click.IntRange(min=1),
             default=4,
             show_default=True,
-            help="Messages at once.",
+            help="Messages in flight.",
         ),
         click.option("-C", "send_data", is_flag=True, help="With remote CQ data."),
     ),

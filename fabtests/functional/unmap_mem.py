@@ -42,7 +42,7 @@ def run(session: Session) -> None:
 
 
 PROGRAM = Program(
-    summary="Ping-pong with memory that comes and goes.",
+    summary="Ping-pong with memory that is mapped and unmapped.",
     run=run,
     out_of_band="sync",
     size=None,

@@ -59,14 +59,14 @@ _flag: dict[str, Any] = {"is_flag": True}
 
 OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.argument("host", required=False),
-    click.option("-d", "--provider", metavar="NAME", help="Provider, where perftest has a device."),
+    click.option("-d", "--provider", metavar="NAME", help="Provider; in perftest this is the device."),
     click.option(
         "-c",
         "--connection",
         type=click.Choice(["RDM", "RC"]),
-        help="Endpoints that reach everybody, or connected ones. Default: RDM.",
+        help="Endpoints that reach every peer (RDM), or connected ones (RC). Default: RDM.",
     ),
-    click.option("-R", "--rdma_cm", "connected", **_flag, help="Connected endpoints, as -c RC."),
+    click.option("-R", "--rdma_cm", "connected", **_flag, help="Connected endpoints, same as -c RC."),
     click.option(
         "-p",
         "--port",
@@ -76,27 +76,27 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="TCP port of the server.",
     ),
     click.option(
-        "--bind_source_ip", "bind", metavar="ADDRESS", help="Where a server listens. Default: everywhere."
+        "--bind_source_ip", "bind", metavar="ADDRESS", help="Address on which a server listens. Default: all."
     ),
     click.option("-a", "--all", "every_size", **_flag, help="Sizes from 2 to 2^23."),
-    click.option("-s", "--size", type=Bytes(), help="Bytes of a message. Default: 65536, of latencies 2."),
+    click.option("-s", "--size", type=Bytes(), help="Bytes of a message. Default: 65536, for latencies 2."),
     click.option(
         "-n",
         "--iters",
         type=click.IntRange(LEAST_ITERATIONS, MOST_ITERATIONS),
-        help="Operations of each queue pair. Default: 1000, of write_bw 5000.",
+        help="Operations of each queue pair. Default: 1000, for write_bw 5000.",
     ),
     click.option(
-        "-D", "--duration", type=Seconds(), metavar="SECONDS", help="Run for so long, in place of -n."
+        "-D", "--duration", type=Seconds(), metavar="SECONDS", help="Run for this time instead of -n."
     ),
     click.option(
         "-f",
         "--margin",
         type=click.FloatRange(min=0),
         metavar="SECONDS",
-        help="Not measured at either end of -D. Default: a quarter of it.",
+        help="Time at each end of -D that is not measured. Default: a quarter of -D.",
     ),
-    click.option("-b", "--bidirectional", **_flag, help="Both ways at once."),
+    click.option("-b", "--bidirectional", **_flag, help="Both directions at once."),
     click.option(
         "-q",
         "--qp",
@@ -104,7 +104,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         type=click.IntRange(1, MOST_QPS),
         default=1,
         show_default=True,
-        help="Queue pairs: endpoints of each process.",
+        help="Queue pairs of each process, which are endpoints.",
     ),
     click.option(
         "--processes",
@@ -118,14 +118,14 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--tx-depth",
         "depth",
         type=_number,
-        help="Operations under way of each queue pair. Default: 128.",
+        help="Operations in flight of each queue pair. Default: 128.",
     ),
     click.option(
         "-r",
         "--rx-depth",
         "receive_depth",
         type=_number,
-        help="Receives posted of each. Default: 512.",
+        help="Posted receives of each queue pair. Default: 512.",
     ),
     click.option(
         "-l",
@@ -140,20 +140,22 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--cq-mod",
         "moderation",
         type=_number,
-        help="One completion for so many operations. Default: 100, or the depth.",
+        help="Operations for each completion. Default: 100, or the depth.",
     ),
     click.option(
         "-A",
         "--atomic_type",
         type=click.Choice(["FETCH_AND_ADD", "CMP_AND_SWAP"]),
-        help="Which atomic. Default: FETCH_AND_ADD.",
+        help="Atomic operation. Default: FETCH_AND_ADD.",
     ),
-    click.option("-N", "--noPeak", "no_peak", **_flag, help="Do not look for the peak."),
+    click.option("-N", "--noPeak", "no_peak", **_flag, help="Do not compute the peak."),
     click.option(
-        "-F", "--CPU-freq", **_flag, expose_value=False, help="Nothing: there is no warning to silence."
+        "-F", "--CPU-freq", **_flag, expose_value=False, help="No effect: there is no warning to silence."
     ),
     click.option("-H", "--report-histogram", "histogram", **_flag, help="Print every latency, sorted."),
-    click.option("-U", "--report-unsorted", "unsorted", **_flag, help="Print every latency as it came."),
+    click.option(
+        "-U", "--report-unsorted", "unsorted", **_flag, help="Print every latency in order of time."
+    ),
     click.option(
         "-w",
         "--limit_bw",
@@ -162,22 +164,22 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Fail below this bandwidth, in the unit printed.",
     ),
     click.option("-y", "--limit_msgrate", "least_rate", type=float, help="Fail below this rate, in Mpps."),
-    click.option("--report_gbits", "gbits", **_flag, help="Gb/sec in place of MiB/sec."),
-    click.option("--report-per-port", "per_port", **_flag, help="A row for each process, too."),
+    click.option("--report_gbits", "gbits", **_flag, help="Gb/sec instead of MiB/sec."),
+    click.option("--report-per-port", "per_port", **_flag, help="Also print a row for each process."),
     click.option(
         "--output",
         "bare",
         type=click.Choice(["bandwidth", "message_rate", "latency"]),
-        help="Print one number a size, and nothing else.",
+        help="Print only one number for each size.",
     ),
     click.option("--out_json", **_flag, help="Write a report as JSON."),
     click.option(
         "--out_json_file",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Where to. Default: perftest_out.json.",
+        help="File for the report. Default: perftest_out.json.",
     ),
-    click.option("--local", **_flag, help="Start both sides here."),
+    click.option("--local", **_flag, help="Start both sides on this machine."),
     click.option(
         "--timeout", type=Seconds(), metavar="SECONDS", help="End with exit code 124 after this time."
     ),

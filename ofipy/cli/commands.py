@@ -13,25 +13,26 @@ __all__ = ["ofipy_command"]
 @click.group(name="ofipy", context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ofipy", prog_name="ofipy")
 def ofipy_command() -> None:
-    """Messaging that does not care which network is under it."""
+    """Messaging for Python over shared memory, TCP, RDMA devices and libfabric."""
 
 
 @ofipy_command.command()
 @click.option("-p", "--provider", metavar="NAME", help="Only this provider.")
 @click.option(
-    "-c", "--caps", metavar="NAME[,NAME]", help="Only what has all these capabilities, such as tagged,rma."
+    "-c", "--caps", metavar="NAME[,NAME]", help="Only infos with all these capabilities, such as tagged,rma."
 )
 @click.option("-t", "--ep-type", metavar="TYPE", help="Only this endpoint type: rdm, msg or dgram.")
-@click.option("-v", "--verbose", is_flag=True, help="Every attribute.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every attribute.")
+@click.option("--env", "show_parameters", is_flag=True, help="Show parameters: value, default, origin, help.")
 @click.option(
-    "--env", "show_parameters", is_flag=True, help="Parameters: value, default, where it comes from, help."
+    "--atomics",
+    "show_atomics",
+    is_flag=True,
+    help="Show atomic operations: operations and types of each kind.",
 )
+@click.option("--hooks", "show_hooks", is_flag=True, help="Show hooks and their options.")
 @click.option(
-    "--atomics", "show_atomics", is_flag=True, help="Atomic operations: which on which type, of each kind."
-)
-@click.option("--hooks", "show_hooks", is_flag=True, help="Hooks, and the options of each.")
-@click.option(
-    "--job", "show_job", is_flag=True, help="The job that ofipy.job() would join, and by which launcher."
+    "--job", "show_job", is_flag=True, help="Show the job that ofipy.job() would join, and its launcher."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def info(
@@ -45,7 +46,7 @@ def info(
     show_job: bool,
     as_json: bool,
 ) -> None:
-    """List providers: what each can do, or why it cannot run and what helps."""
+    """List providers: what each can do, or why it cannot run and what to do about it."""
     from ofipy.cli import info as module
 
     if show_parameters:
@@ -70,9 +71,9 @@ def info(
     "-p",
     "--provider",
     metavar="NAME",
-    help="Only this provider; default: every one of ofipy's own that is available, none of an installed libfabric.",
+    help="Only this provider; default: all available providers of ofipy's own, without those of libfabric.",
 )
-@click.option("--listen", is_flag=True, help="Be the server, for one client.")
+@click.option("--listen", is_flag=True, help="Run the server, for one client.")
 @click.option("--port", metavar="PORT", default="9228", show_default=True, help="Port or name of the server.")
 @click.option(
     "-S", "--sizes", metavar="SIZE", help="Bytes of a message, as 8,64k,1m, 'all' or r:start,increment,end."
@@ -97,7 +98,7 @@ def pingpong(
     timeout: float | None,
     as_json: bool,
 ) -> None:
-    """Tagged ping-pong: without HOST both sides on this machine, a table for each provider."""
+    """Run a tagged ping-pong and print a table for each provider. Without HOST, both sides run on this machine."""
     from ofipy.cli import pingpong as module
     from ofipy.cli.support import deadline
 
@@ -118,15 +119,19 @@ def pingpong(
 @ofipy_command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("-n", "number", type=click.IntRange(min=1), metavar="NUMBER", help="How many processes.")
 @click.option(
-    "--hosts", metavar="HOST[:NUMBER],...", help="Where, over ssh, and how many on each; default: all here."
+    "--hosts",
+    metavar="HOST[:NUMBER],...",
+    help="Hosts, reached over ssh, and processes on each; default: all on this host.",
 )
-@click.option("--ssh", metavar="COMMAND", default="ssh", show_default=True, help="In place of ssh.")
 @click.option(
-    "--pin/--no-pin", default=True, help="Give each process cores of its own, where there are enough."
+    "--ssh", metavar="COMMAND", default="ssh", show_default=True, help="Command to use instead of ssh."
+)
+@click.option(
+    "--pin/--no-pin", default=True, help="Pin each process to cores of its own, if there are enough."
 )
 @click.argument("command", metavar="PROGRAM [ARGUMENT]...", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(number: int | None, hosts: str | None, ssh: str, pin: bool, command: tuple[str, ...]) -> int:
-    """Start PROGRAM several times as one job, whose processes find each other by ofipy.job()."""
+    """Start PROGRAM several times as one job. Its processes find each other by ofipy.job()."""
     from ofipy.cli.run import run_job
 
     return run_job(command, number=number, hosts=hosts, ssh=ssh, pin=pin)
@@ -135,7 +140,7 @@ def run(number: int | None, hosts: str | None, ssh: str, pin: bool, command: tup
 @ofipy_command.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def version(as_json: bool) -> None:
-    """Versions of ofipy, its providers and what it runs on."""
+    """Print the versions of ofipy, its providers, Python and the system."""
     from ofipy.cli import version as module
 
     module.show_version(as_json=as_json)
@@ -144,7 +149,7 @@ def version(as_json: bool) -> None:
 @ofipy_command.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def doctor(as_json: bool) -> None:
-    """Look at limits, rights, interfaces, keys and libraries: what is fine, and what to do about the rest."""
+    """Check limits, rights, interfaces, keys and libraries, and say what to do about problems."""
     from ofipy.cli import doctor as module
 
     module.show_checks(as_json=as_json)
@@ -152,13 +157,13 @@ def doctor(as_json: bool) -> None:
 
 @ofipy_command.group()
 def key() -> None:
-    """Keys that peers prove to each other (OFIPY_AUTH_KEY_FILE)."""
+    """Make keys that peers prove to each other (OFIPY_AUTH_KEY_FILE)."""
 
 
 @key.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 def new(file: Path) -> None:
-    """Write a random key to FILE, which must not exist yet, readable by its owner alone."""
+    """Write a random key to FILE, which only you can read. FILE must not exist yet."""
     from ofipy.cli.key import new_key
 
     new_key(file)
@@ -166,7 +171,7 @@ def new(file: Path) -> None:
 
 @ofipy_command.group()
 def trace() -> None:
-    """Work on the files that the hook trace writes."""
+    """Process files that the hook trace has written."""
 
 
 @trace.command()
@@ -179,10 +184,10 @@ def trace() -> None:
     metavar="FILE",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where the merged trace goes.",
+    help="File for the merged trace.",
 )
 def merge(files: tuple[Path, ...], output: Path) -> None:
-    """Make one trace of those of several processes, with the arrows between them."""
+    """Merge the traces of several processes into one, with arrows between the processes."""
     from ofipy.cli.trace import merge_files
 
     merge_files(files, output)
