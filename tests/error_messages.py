@@ -20,15 +20,16 @@ HEAD = """<!-- SPDX-License-Identifier: BSD-3-Clause -->
 <!-- Written by `python -m tests.error_messages`; a test fails while it is stale. -->
 # Every message
 
-What an error can say, as the sources have it: `‹name›` and `…` stand for values. Before it an error says what failed,
-with which peer and over which provider, and behind it, in brackets, what to do, where the message does not say it:
+This page lists the messages of all errors. `‹name›` and `…` stand for values. The text of an error begins with the
+operation, the peer and the provider. The message follows. If the message does not say what to do, a remedy in brackets
+ends the text:
 
 ```text
 tsend with tcp://192.0.2.2:7471 over tcp: the peer has another key than this side
 (set OFIPY_AUTH_KEY_FILE to the same one)
 ```
 
-What each class means is on the page of [errors](errors.md).
+The page [Errors](errors.md) says what each class means.
 """
 
 KINDS = {
@@ -194,7 +195,7 @@ def page() -> str:
             parts.append(table(title, rows))
     parts.append(table("By a code alone", set(coded())))
     parts.append(
-        "## From the core and the providers\n\nTheir class follows from the [code](errors.md#codes) beside them.\n"
+        "## From the core and the providers\n\nThe class of these errors depends on their [code](errors.md#codes).\n"
     )
     for title, places in C.items():
         texts = {

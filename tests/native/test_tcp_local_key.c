@@ -42,8 +42,9 @@ static void test_others(void **state)
         const char *caller, *called;
     } pairs[] = {
         {ours, another, EACCES, "the peer has another key", "the peer has another key"},
-        {NULL, ours, ECONNREFUSED, "within one host the peer wants a key", "within one host this side proves a key"},
-        {ours, NULL, ECONNREFUSED, "within one host this side proves a key",
+        {NULL, ours, ECONNREFUSED, "within one host the peer requires a proof",
+         "within one host this side proves the user"},
+        {ours, NULL, ECONNREFUSED, "within one host this side proves the user",
          "the peer has a key and this side has none"},
     };
 

@@ -103,11 +103,11 @@ static const char *const places[] = {
          "programs do not have"),
     [TCP_KEY_IS_THERE] = "the peer has a key and this side has none; set OFIPY_AUTH_KEY_FILE to the same one",
     [TCP_LOCAL_KEY_IS_HERE] =
-        ("within one host this side proves a key of its user's, and the peer, opened as tcp or another program than ofipy, "
-         "proves none; open it as link, or set OFIPY_AUTH_KEY_FILE to the same file for both"),
+        ("within one host this side proves the user's key, and the peer, opened as tcp or another program, proves none; open "
+         "it as link, or set OFIPY_AUTH_KEY_FILE to one file for both"),
     [TCP_LOCAL_KEY_IS_THERE] =
-        ("within one host the peer wants a key of its user's proven, as endpoints of link do, and this side, opened as tcp, "
-         "has none; open it as link, or set OFIPY_AUTH_KEY_FILE to the same file for both"),
+        ("within one host the peer requires a proof of the user's key, and this side, opened as tcp, has none; open it as "
+         "link, or set OFIPY_AUTH_KEY_FILE to one file for both"),
     [TCP_KEYS_DIFFER] = "the peer has another key than this side; set OFIPY_AUTH_KEY_FILE to the same one",
 };
 
