@@ -287,7 +287,7 @@ def wrong_calls(code: Code) -> Iterator[str]:
     if code.language:
         return
     for match in re.finditer(r"(?<![\w.>])([a-z_]\w*)\(", code.text):
-        if match[1] not in callables() and not hasattr(builtins, match[1]) and not is_c(match[1]):
+        if match[1] not in callables() and not hasattr(builtins, match[1]) and match[1] not in c_names():
             yield f"{match[1]}()"
 
 
@@ -365,10 +365,6 @@ def test_options_of_commands() -> None:
 # ------------------------------------------------------------------------------------------------------ C, files
 
 
-# It lists names that are to go away, and examples.
-NAMES = "docs/explanation/names.md"
-
-
 @cache
 def c_names() -> frozenset[str]:
     sources = [
@@ -378,18 +374,14 @@ def c_names() -> frozenset[str]:
     return frozenset(re.findall(r"\b[A-Za-z_]\w*\b", text))
 
 
-def is_c(name: str) -> bool:
-    return name in c_names()
-
-
 def wrong_c(code: Code) -> Iterator[str]:
-    if code.page == NAMES:
-        return
+    if code.page == "docs/explanation/names.md":
+        return  # it lists former names
     for name in re.findall(r"\b(?:ofpi?|OFPI?|shm|tcp)_\w+\b(?!\*|…)", code.text):
-        if not is_c(name):
+        if name not in c_names():
             yield name
     for name in re.findall(r"\(\*(?:\w+\.)?(\w+)\)\(", code.text):
-        if not is_c(name):
+        if name not in c_names():
             yield f"(*{name})"
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import language
-from tests.language import Function, Rules
+from tests import c_source, language
+from tests.c_source import Function
+from tests.language import Rules
 
 PAGE = """
 # Names
@@ -63,7 +64,7 @@ void KERNEL(int x) { }
 __attribute__((constructor)) static void third(void) { }
 _Alignas(64) static int numbers[] = {sizeof(int), 2};
 """
-    assert language.functions(source) == [
+    assert c_source.functions(source) == [
         Function("first", 9, True),
         Function("PyInit_module", 15, False),
         Function("third", 18, True),
@@ -72,7 +73,7 @@ _Alignas(64) static int numbers[] = {sizeof(int), 2};
 
 def test_a_function_in_both_branches_of_a_condition_is_found_twice() -> None:
     source = "#ifdef A\nvoid f(void)\n{\n}\n#else\nvoid f(void)\n{\n}\n#endif\n"
-    assert [each.line for each in language.functions(source)] == [2, 6]
+    assert [each.line for each in c_source.functions(source)] == [2, 6]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_comments_and_their_first_words() -> None:
         'int x; /* that one */\nchar *s = "/* no comment */";\n/* ---------- whatever */\n/* ------ */\n'
         "/* Items, so many */\n/* It's here */\n"
     )
-    found = list(language.comments(source))
+    found = list(c_source.comments(source))
     assert found == [
         (2, "What is here."),
         (6, "that one"),
@@ -178,12 +179,12 @@ def test_checks_of_null_do_not_count() -> None:
     OFPI_CHECK(!peer->closed);
     static_assert(sizeof(int) == 4, "int");
 """
-    assert [" ".join(each.split()) for each in language.checks(source)] == [
+    assert [" ".join(each.split()) for each in c_source.checks(source)] == [
         "ofp_is_held(peer->domain)",
         "first->count <= last->count",
         "!peer->closed",
     ]
-    assert language.code_lines(source) == 9
+    assert c_source.code_lines(source) == 9
 
 
 def test_sentences_of_a_page() -> None:
