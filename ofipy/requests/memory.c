@@ -8,13 +8,13 @@
 /* From this size on an array is looked up among the memory of domain.empty, which the provider moves faster. */
 #define LOOKUP_SIZE 4096
 
-int memory_import(void)
+int memory_numpy_load(void)
 {
     import_array1(-1);
     return 0;
 }
 
-static bool number_of(PyObject *object, const char *name, uint64_t *number)
+static bool get_number_attribute(PyObject *object, const char *name, uint64_t *number)
 {
     PyObject *attribute = PyObject_GetAttrString(object, name);
 
@@ -26,31 +26,32 @@ static bool number_of(PyObject *object, const char *name, uint64_t *number)
 }
 
 /* How often a domain has freed memory of domain.empty; what lies there next is another region. */
-static uint64_t freed;
+static uint64_t free_count;
 
-const char requests_memory_freed_doc[] = "memory_freed(): forget which memory of domain.empty was used last";
-PyObject *requests_memory_freed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+const char memory_frees_count_doc[] = "memory_freed(): forget which memory of domain.empty was used last";
+PyObject *memory_frees_count(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    freed++;
+    free_count++;
     Py_RETURN_NONE;
 }
 
 /* Whether it is memory of domain.empty, as a part of its region. The last answer is remembered until some is freed. */
-static bool look_up(struct poster *poster, struct ofp_segment *segment)
+static bool resolve_allocation(struct poster *poster, struct ofp_segment *segment)
 {
-    uint64_t address = segment->offset, number, start, freed_then;
+    uint64_t address = segment->offset, number, start, free_count_then;
     PyObject *found;
     bool known = true;
 
     if (poster->found_address == address && poster->found_segment.length == segment->length &&
-        poster->found_before == freed) {
+        poster->found_at_free_count == free_count) {
         *segment = poster->found_segment;
         return true;
     }
-    freed_then = freed;
-    found = PyObject_CallFunction(poster->find, "KK", (unsigned long long)address, (unsigned long long)segment->length);
+    free_count_then = free_count;
+    found = PyObject_CallFunction(poster->find_allocation, "KK", (unsigned long long)address,
+                                  (unsigned long long)segment->length);
     if (found && found != Py_None) {
-        known = number_of(found, "number", &number) && number_of(found, "address", &start);
+        known = get_number_attribute(found, "number", &number) && get_number_attribute(found, "address", &start);
         if (known) {
             segment->region = (uint32_t)number;
             segment->offset = address - start;
@@ -62,16 +63,16 @@ static bool look_up(struct poster *poster, struct ofp_segment *segment)
         return false;
     }
     poster->found_address = address;
-    poster->found_before = freed_then;
+    poster->found_at_free_count = free_count_then;
     poster->found_segment = *segment;
     return true;
 }
 
 /* The region of the array that owns the memory. It is asked for each time: only whoever has the array knows that it is there. */
-static void look_for_owner(const struct poster *poster, PyObject *array, struct ofp_segment *segment)
+static void resolve_owned_region(const struct poster *poster, PyObject *array, struct ofp_segment *segment)
 {
     unsigned long long address = segment->offset, length = segment->length, offset;
-    PyObject *found = PyObject_CallFunction(poster->own, "OKK", array, address, length);
+    PyObject *found = PyObject_CallFunction(poster->find_owned, "OKK", array, address, length);
     unsigned int number;
 
     if (found && found != Py_None && PyArg_ParseTuple(found, "IK", &number, &offset)) {
@@ -83,7 +84,7 @@ static void look_for_owner(const struct poster *poster, PyObject *array, struct 
 }
 
 /* Flags are read each time: an array that was made read-only since its last use is refused. */
-static bool describe_array(struct poster *poster, PyObject *object, bool writable, struct ofp_segment *segment)
+static bool fill_array_segment(struct poster *poster, PyObject *object, bool writable, struct ofp_segment *segment)
 {
     PyArrayObject *array = (PyArrayObject *)object;
     npy_intp size = PyArray_NBYTES(array);
@@ -97,14 +98,14 @@ static bool describe_array(struct poster *poster, PyObject *object, bool writabl
     segment->region = OFP_REGION_PROCESS;
     if (size < LOOKUP_SIZE)
         return true;
-    if (PyList_Size(poster->starts) > 0 && !look_up(poster, segment))
+    if (PyList_Size(poster->allocation_starts) > 0 && !resolve_allocation(poster, segment))
         return false;
-    if (segment->region == OFP_REGION_PROCESS && segment->length > poster->own_above)
-        look_for_owner(poster, object, segment);
+    if (segment->region == OFP_REGION_PROCESS && segment->length > poster->owned_above)
+        resolve_owned_region(poster, object, segment);
     return true;
 }
 
-static bool copy_segment(PyObject *region, struct ofp_segment *segment)
+static bool copy_region_segment(PyObject *region, struct ofp_segment *segment)
 {
     PyObject *address = PyObject_GetAttrString(region, "_segment");
     const void *pointer = address ? PyLong_AsVoidPtr(address) : NULL;
@@ -116,64 +117,64 @@ static bool copy_segment(PyObject *region, struct ofp_segment *segment)
 }
 
 /* The last region is remembered; whether it was closed since is what the core knows. */
-static bool describe_region(struct poster *poster, PyObject *region, struct ofp_segment *segment)
+static bool fill_region_segment(struct poster *poster, PyObject *region, struct ofp_segment *segment)
 {
-    if (region != poster->region) {
+    if (region != poster->last_region) {
         PyObject *domain = PyObject_GetAttrString(region, "_domain");
         bool own = domain == poster->domain;
 
         Py_XDECREF(domain);
-        if (!own || !copy_segment(region, &poster->region_segment)) {
+        if (!own || !copy_region_segment(region, &poster->last_region_segment)) {
             PyErr_Clear();
             return false;
         }
-        replace_object(&poster->region, region);
+        replace_object(&poster->last_region, region);
     }
-    *segment = poster->region_segment;
+    *segment = poster->last_region_segment;
     return true;
 }
 
-static bool describe_bytearray(PyObject *buffer, struct ofp_segment *segment, struct hold *hold)
+static bool fill_bytearray_segment(PyObject *buffer, struct ofp_segment *segment, struct buffer_reference *reference)
 {
-    if (PyObject_GetBuffer(buffer, &hold->view, PyBUF_WRITABLE) != 0) {
+    if (PyObject_GetBuffer(buffer, &reference->view, PyBUF_WRITABLE) != 0) {
         PyErr_Clear();
         return false;
     }
-    segment->offset = (uint64_t)(uintptr_t)hold->view.buf;
-    segment->length = (uint64_t)hold->view.len;
+    segment->offset = (uint64_t)(uintptr_t)reference->view.buf;
+    segment->length = (uint64_t)reference->view.len;
     segment->region = OFP_REGION_PROCESS;
     return true;
 }
 
-bool memory_describe(struct poster *poster, PyObject *buffer, bool writable, struct ofp_segment *segment,
-                     struct hold *hold)
+bool memory_segment_fill(struct poster *poster, PyObject *buffer, bool writable, struct ofp_segment *segment,
+                         struct buffer_reference *reference)
 {
-    bool described;
+    bool filled;
 
     if (PyArray_CheckExact(buffer)) {
-        described = describe_array(poster, buffer, writable, segment);
+        filled = fill_array_segment(poster, buffer, writable, segment);
     } else if ((PyObject *)Py_TYPE(buffer) == hooks.Region) {
-        described = describe_region(poster, buffer, segment);
+        filled = fill_region_segment(poster, buffer, segment);
     } else if (PyBytes_CheckExact(buffer) && !writable) {
         segment->offset = (uint64_t)(uintptr_t)PyBytes_AsString(buffer);
         segment->length = (uint64_t)PyBytes_Size(buffer);
         segment->region = OFP_REGION_PROCESS;
-        described = true;
+        filled = true;
     } else {
         /* The export of a bytearray keeps it, and from growing. */
-        return PyByteArray_CheckExact(buffer) && describe_bytearray(buffer, segment, hold);
+        return PyByteArray_CheckExact(buffer) && fill_bytearray_segment(buffer, segment, reference);
     }
-    if (described) {
+    if (filled) {
         Py_INCREF(buffer);
-        hold->keep = buffer;
+        reference->owner = buffer;
     }
-    return described;
+    return filled;
 }
 
 /* ------------------------------------------------------------------------------------------------- elements of atomics */
 
 /* -1: there is none like it. */
-static int datatype_of(PyArrayObject *array)
+static int datatype_of_array(PyArrayObject *array)
 {
     int size = (int)PyArray_ITEMSIZE(array);
     char kind = PyArray_DESCR(array)->kind;
@@ -189,7 +190,7 @@ static int datatype_of(PyArrayObject *array)
     return -1;
 }
 
-PyObject *memory_elements(PyObject *value, uint8_t *datatype)
+PyObject *memory_operand_create(PyObject *value, uint8_t *datatype)
 {
     PyObject *array = NULL;
     int found;
@@ -200,7 +201,7 @@ PyObject *memory_elements(PyObject *value, uint8_t *datatype)
     } else if (PyArray_IsScalar(value, Generic)) {
         array = PyArray_FromScalar(value, NULL);
     }
-    found = array ? datatype_of((PyArrayObject *)array) : -1;
+    found = array ? datatype_of_array((PyArrayObject *)array) : -1;
     if (found < 0)
         Py_CLEAR(array);
     *datatype = (uint8_t)found;
@@ -211,13 +212,16 @@ bool memory_is_alike(PyObject *object, PyObject *other)
 {
     PyArrayObject *array = (PyArrayObject *)object;
 
-    return PyArray_CheckExact(object) && datatype_of(array) == datatype_of((PyArrayObject *)other) &&
+    return PyArray_CheckExact(object) && datatype_of_array(array) == datatype_of_array((PyArrayObject *)other) &&
            PyArray_SIZE(array) == PyArray_SIZE((PyArrayObject *)other);
 }
 
-PyObject *memory_new_like(PyObject *array) { return PyArray_NewLikeArray((PyArrayObject *)array, NPY_CORDER, NULL, 0); }
+PyObject *memory_array_create(PyObject *array)
+{
+    return PyArray_NewLikeArray((PyArrayObject *)array, NPY_CORDER, NULL, 0);
+}
 
-PyObject *memory_result(PyObject *array)
+PyObject *memory_result_get(PyObject *array)
 {
     Py_INCREF(array);
     return PyArray_Return((PyArrayObject *)array);

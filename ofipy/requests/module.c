@@ -4,31 +4,32 @@
 
 struct calls core;
 struct hooks hooks;
-PyTypeObject *request_type, *poster_type, *waiter_type, *poller_type, *notices_type;
+PyTypeObject *request_type, *poster_type, *waiter_type, *poller_type, *notifier_type;
 
-PyDoc_STRVAR(bind_doc, "bind(addresses of CALLS, objects of HOOKS): what is called of the core, and of Python");
-static PyObject *bind(PyObject *Py_UNUSED(module), PyObject *arguments)
+PyDoc_STRVAR(bind_functions_doc,
+             "bind(addresses of CALLS, objects of HOOKS): what is called of the core, and of Python");
+static PyObject *bind_functions(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *addresses, *objects;
     Py_ssize_t i = 0;
 
     if (!PyArg_ParseTuple(arguments, "O!O!", &PyTuple_Type, &addresses, &PyTuple_Type, &objects))
         return NULL;
-#define OFIPY_TAKE(result, name, parameters)                                                                           \
+#define OFIPY_SET_CALL(result, name, parameters)                                                                       \
     core.name = (result(*) parameters)PyLong_AsVoidPtr(PyTuple_GetItem(addresses, i++));                               \
     if (!core.name)                                                                                                    \
         return NULL;
-    OFIPY_CALLS(OFIPY_TAKE)
+    OFIPY_CALLS(OFIPY_SET_CALL)
     i = 0;
-#define OFIPY_KEEP(name)                                                                                               \
+#define OFIPY_SET_HOOK(name)                                                                                           \
     if (i >= PyTuple_Size(objects))                                                                                    \
         return PyErr_Format(PyExc_TypeError, "fewer objects than HOOKS");                                              \
     replace_object(&hooks.name, PyTuple_GetItem(objects, i++));
-    OFIPY_HOOKS(OFIPY_KEEP)
+    OFIPY_HOOKS(OFIPY_SET_HOOK)
     Py_RETURN_NONE;
 }
 
-static int add_names(PyObject *module)
+static int add_name_lists(PyObject *module)
 {
 #define OFIPY_CALL_NAME(result, name, parameters) #name,
     static const char *const calls[] = {OFIPY_CALLS(OFIPY_CALL_NAME) NULL};
@@ -55,11 +56,11 @@ static int add_names(PyObject *module)
 }
 
 static PyMethodDef functions[] = {
-    {"bind", bind, METH_VARARGS, bind_doc},
-    {"memory_freed", requests_memory_freed, METH_NOARGS, requests_memory_freed_doc},
-    {"sender", requests_sender, METH_VARARGS, requests_sender_doc},
-    {"start", (PyCFunction)(void (*)(void))requests_start, METH_FASTCALL | METH_KEYWORDS, prepared_start_doc},
-    {"start_some", requests_start_some, METH_VARARGS, prepared_start_some_doc},
+    {"bind", bind_functions, METH_VARARGS, bind_functions_doc},
+    {"memory_freed", memory_frees_count, METH_NOARGS, memory_frees_count_doc},
+    {"sender", sender_method_create, METH_VARARGS, sender_method_create_doc},
+    {"start", (PyCFunction)(void (*)(void))prepared_start, METH_FASTCALL | METH_KEYWORDS, prepared_start_doc},
+    {"start_some", prepared_start_some, METH_VARARGS, prepared_start_some_doc},
     {0},
 };
 
@@ -76,23 +77,24 @@ static PyTypeObject *add_type(PyObject *module, PyObject *(*make)(PyObject *), c
     return type && PyModule_AddObjectRef(module, name, type) == 0 ? (PyTypeObject *)type : NULL;
 }
 
-static bool add_types(PyObject *module)
+static bool add_module_types(PyObject *module)
 {
-    return (request_type = add_type(module, make_request_type, "RequestBase")) &&
-           (poster_type = add_type(module, make_poster_type, "Poster")) &&
-           (waiter_type = add_type(module, make_waiter_type, "Waiter")) &&
-           (poller_type = add_type(module, make_poller_type, "PollerBase")) &&
-           (notices_type = add_type(module, make_notices_type, "Notices"));
+    return (request_type = add_type(module, request_type_create, "RequestBase")) &&
+           (poster_type = add_type(module, poster_type_create, "Poster")) &&
+           (waiter_type = add_type(module, waiter_type_create, "Waiter")) &&
+           (poller_type = add_type(module, poller_type_create, "PollerBase")) &&
+           (notifier_type = add_type(module, notifier_type_create, "Notices"));
 }
 
 PyMODINIT_FUNC PyInit__requests(void)
 {
     PyObject *module = PyModule_Create(&definition);
 
-    if (!module || memory_import() != 0 || !add_types(module) || PyModule_AddIntConstant(module, "PLAIN", PLAIN) != 0 ||
+    if (!module || memory_numpy_load() != 0 || !add_module_types(module) ||
+        PyModule_AddIntConstant(module, "PLAIN", PLAIN) != 0 ||
         PyModule_AddIntConstant(module, "MESSAGE", MESSAGE) != 0 ||
         PyModule_AddIntConstant(module, "MANY", MANY) != 0 ||
-        PyModule_AddIntConstant(module, "MISSES_ENOUGH", MISSES_ENOUGH) != 0 || add_names(module) != 0)
+        PyModule_AddIntConstant(module, "MISSES_ENOUGH", MISSES_ENOUGH) != 0 || add_name_lists(module) != 0)
         return NULL;
     return module;
 }

@@ -11,34 +11,34 @@
 
 #define TAKEN_AT_ONCE 64
 
-static int remember(struct notices *notices, struct request *request)
+static int add_request(struct notifier *notifier, struct request *request)
 {
     PyObject *key = PyLong_FromLongLong(request->handle);
-    int result = key ? PyDict_SetItem(notices->requests, key, (PyObject *)request) : RAISED;
+    int result = key ? PyDict_SetItem(notifier->requests, key, (PyObject *)request) : RAISED;
 
     Py_XDECREF(key);
     return result;
 }
 
-void notices_forget(struct notices *notices, ofp_request_t handle)
+void notifier_request_remove(struct notifier *notifier, ofp_request_t handle)
 {
     PyObject *kind, *error, *trace, *key;
 
     PyErr_Fetch(&kind, &error, &trace);
     key = PyLong_FromLongLong(handle);
     /* Not there any more: the queue was closed. */
-    if (!key || PyDict_DelItem(notices->requests, key) != 0)
+    if (!key || PyDict_DelItem(notifier->requests, key) != 0)
         PyErr_Clear();
     Py_XDECREF(key);
     PyErr_Restore(kind, error, trace);
 }
 
-int notices_ask(struct notices *notices, struct request *request)
+int notifier_request_register(struct notifier *notifier, struct request *request)
 {
-    int asked, settled;
+    int asked, state;
 
     /* Before the core is asked to tell: another thread may take it at once. */
-    if (remember(notices, request) != 0)
+    if (add_request(notifier, request) != 0)
         return RAISED;
     for (;;) {
         asked = core.ofp_request_notify(request->handle, true);
@@ -48,40 +48,40 @@ int notices_ask(struct notices *notices, struct request *request)
         }
         if (asked == 0)
             return NOT_YET;
-        settled = request_settle(request, 0);
-        if (settled != NOT_YET)
-            return settled;
+        state = request_wait_once(request, 0);
+        if (state != NOT_YET)
+            return state;
     }
 }
 
 /* One that the queue has told of. 0, or RAISED. */
-static int tell_of(struct notices *notices, ofp_request_t handle)
+static int handle_reported_request(struct notifier *notifier, ofp_request_t handle)
 {
     PyObject *key = PyLong_FromLongLong(handle);
-    PyObject *found = key ? PyDict_GetItemWithError(notices->requests, key) : NULL;
+    PyObject *found = key ? PyDict_GetItemWithError(notifier->requests, key) : NULL;
     int result;
 
     Py_XDECREF(key);
     if (!found)
         return PyErr_Occurred() ? RAISED : 0;
     Py_INCREF(found);
-    result = request_settle((struct request *)found, 0);
+    result = request_wait_once((struct request *)found, 0);
     /* Its message is on the way into memory. */
     if (result == NOT_YET)
-        result = notices_ask(notices, (struct request *)found);
+        result = notifier_request_register(notifier, (struct request *)found);
     Py_DECREF(found);
     return result == RAISED ? RAISED : 0;
 }
 
-static int64_t take(struct notices *notices, ofp_request_t *handles, bool progress)
+static int64_t consume_handles(struct notifier *notifier, ofp_request_t *handles, bool progress)
 {
     int64_t count;
 
-    if (!notices->pointer)
+    if (!notifier->pointer)
         return -ECANCELED;
-    count = core.ofp_cq_take_finished(notices->pointer, handles, TAKEN_AT_ONCE);
+    count = core.ofp_cq_take_finished(notifier->pointer, handles, TAKEN_AT_ONCE);
     if (count == -ENOLCK || (count == 0 && progress)) {
-        struct ofp_cq *pointer = notices->pointer;
+        struct ofp_cq *pointer = notifier->pointer;
 
         Py_BEGIN_ALLOW_THREADS count = core.ofp_cq_finished(pointer, handles, TAKEN_AT_ONCE);
         Py_END_ALLOW_THREADS
@@ -89,26 +89,26 @@ static int64_t take(struct notices *notices, ofp_request_t *handles, bool progre
     return count;
 }
 
-int64_t notices_collect(struct notices *notices, bool progress)
+int64_t notifier_collect(struct notifier *notifier, bool progress)
 {
     ofp_request_t handles[TAKEN_AT_ONCE];
     int64_t count, total = 0;
 
     do {
-        count = take(notices, handles, progress && !total);
+        count = consume_handles(notifier, handles, progress && !total);
         if (count < 0)
             return count;
         for (int64_t i = 0; i < count; i++)
-            if (tell_of(notices, handles[i]) != 0)
+            if (handle_reported_request(notifier, handles[i]) != 0)
                 return INT64_MIN;
         total += count;
     } while (count == TAKEN_AT_ONCE);
     return total;
 }
 
-int notices_arm(struct notices *notices, bool at_once)
+int notifier_queue_arm(struct notifier *notifier, bool at_once)
 {
-    struct ofp_cq *pointer = notices->pointer;
+    struct ofp_cq *pointer = notifier->pointer;
     int armed = pointer ? core.ofp_cq_arm_at_once(pointer) : -ECANCELED;
 
     if (armed != 0 && armed != -ENOLCK)
@@ -121,109 +121,110 @@ int notices_arm(struct notices *notices, bool at_once)
 
 /* ------------------------------------------------------------------------------------------------------------- methods */
 
-static PyObject *notices_new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
+static PyObject *notifier_new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
 {
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    struct notices *notices;
+    struct notifier *notifier;
     unsigned long long pointer;
     PyObject *owner, *queue;
 
     if (!PyArg_ParseTuple(arguments, "KOO", &pointer, &owner, &queue))
         return NULL;
-    notices = (struct notices *)allocate(type, 0);
-    if (!notices)
+    notifier = (struct notifier *)allocate(type, 0);
+    if (!notifier)
         return NULL;
-    notices->pointer = (struct ofp_cq *)(uintptr_t)pointer;
-    replace_object(&notices->owner, owner);
-    replace_object(&notices->queue, queue);
-    notices->requests = PyDict_New();
-    if (notices->requests)
-        return (PyObject *)notices;
-    Py_DECREF((PyObject *)notices);
+    notifier->pointer = (struct ofp_cq *)(uintptr_t)pointer;
+    replace_object(&notifier->owner, owner);
+    replace_object(&notifier->queue, queue);
+    notifier->requests = PyDict_New();
+    if (notifier->requests)
+        return (PyObject *)notifier;
+    Py_DECREF((PyObject *)notifier);
     return NULL;
 }
 
-static PyObject *collect(PyObject *self, PyObject *Py_UNUSED(ignored))
+static PyObject *collect_finished_requests(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    int64_t result = notices_collect((struct notices *)self, true);
+    int64_t result = notifier_collect((struct notifier *)self, true);
 
     return result == INT64_MIN ? NULL : PyLong_FromLongLong(result);
 }
 
-static PyObject *notices_close(PyObject *self, PyObject *Py_UNUSED(ignored))
+static PyObject *close_notifier(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    struct notices *notices = (struct notices *)self;
+    struct notifier *notifier = (struct notifier *)self;
 
-    notices->pointer = NULL;
-    PyDict_Clear(notices->requests);
+    notifier->pointer = NULL;
+    PyDict_Clear(notifier->requests);
     Py_RETURN_NONE;
 }
 
-static int notices_traverse(PyObject *self, visitproc visit, void *arg)
+static int notifier_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    struct notices *notices = (struct notices *)self;
+    struct notifier *notifier = (struct notifier *)self;
 
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(notices->owner);
-    Py_VISIT(notices->queue);
-    Py_VISIT(notices->requests);
+    Py_VISIT(notifier->owner);
+    Py_VISIT(notifier->queue);
+    Py_VISIT(notifier->requests);
     return 0;
 }
 
-static int notices_clear(PyObject *self)
+static int notifier_clear(PyObject *self)
 {
-    struct notices *notices = (struct notices *)self;
+    struct notifier *notifier = (struct notifier *)self;
 
-    if (notices->requests)
-        PyDict_Clear(notices->requests);
+    if (notifier->requests)
+        PyDict_Clear(notifier->requests);
     return 0;
 }
 
-static void notices_dealloc(PyObject *self)
+static void notifier_dealloc(PyObject *self)
 {
-    struct notices *notices = (struct notices *)self;
+    struct notifier *notifier = (struct notifier *)self;
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
 
     PyObject_GC_UnTrack(self);
-    Py_CLEAR(notices->requests);
-    Py_CLEAR(notices->queue);
-    Py_CLEAR(notices->owner);
+    Py_CLEAR(notifier->requests);
+    Py_CLEAR(notifier->queue);
+    Py_CLEAR(notifier->owner);
     release(self);
     Py_DECREF(type);
 }
 
-static Py_ssize_t notices_length(PyObject *self) { return PyDict_Size(((struct notices *)self)->requests); }
+static Py_ssize_t notifier_length(PyObject *self) { return PyDict_Size(((struct notifier *)self)->requests); }
 
-static PyObject *notices_queue(PyObject *self, PyObject *Py_UNUSED(ignored))
+static PyObject *get_notifier_queue(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    return PyObject_CallNoArgs(((struct notices *)self)->queue);
+    return PyObject_CallNoArgs(((struct notifier *)self)->queue);
 }
 
-static PyMethodDef notices_methods[] = {
-    {"queue", notices_queue, METH_NOARGS, "The queue, None once it is gone."},
-    {"collect", collect, METH_NOARGS, "Take what the queue has told of, after a look: how many, or the core's error."},
-    {"close", notices_close, METH_NOARGS, "The queue is closed."},
+static PyMethodDef notifier_methods[] = {
+    {"queue", get_notifier_queue, METH_NOARGS, "The queue, None once it is gone."},
+    {"collect", collect_finished_requests, METH_NOARGS,
+     "Take what the queue has told of, after a look: how many, or the core's error."},
+    {"close", close_notifier, METH_NOARGS, "The queue is closed."},
     {0},
 };
 
-static PyType_Slot notices_slots[] = {
+static PyType_Slot notifier_slots[] = {
     {Py_tp_doc,
      (void *)"Notices(pointer, its owner, weak reference to the queue): the requests of a queue that somebody awaits."},
-    {Py_tp_new, notices_new},
-    {Py_tp_traverse, notices_traverse},
-    {Py_tp_clear, notices_clear},
-    {Py_tp_dealloc, notices_dealloc},
-    {Py_tp_methods, notices_methods},
-    {Py_mp_length, notices_length},
+    {Py_tp_new, notifier_new},
+    {Py_tp_traverse, notifier_traverse},
+    {Py_tp_clear, notifier_clear},
+    {Py_tp_dealloc, notifier_dealloc},
+    {Py_tp_methods, notifier_methods},
+    {Py_mp_length, notifier_length},
     {0},
 };
 
-static PyType_Spec notices_spec = {
+static PyType_Spec notifier_spec = {
     .name = "ofipy._requests.Notices",
-    .basicsize = sizeof(struct notices),
+    .basicsize = sizeof(struct notifier),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .slots = notices_slots,
+    .slots = notifier_slots,
 };
 
-PyObject *make_notices_type(PyObject *module) { return PyType_FromModuleAndSpec(module, &notices_spec, NULL); }
+PyObject *notifier_type_create(PyObject *module) { return PyType_FromModuleAndSpec(module, &notifier_spec, NULL); }

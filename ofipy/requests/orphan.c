@@ -9,18 +9,18 @@
 /* Of the list a post looks at, so that thousands of operations that run do not slow it down. */
 #define LOOKED_AT_ONCE 4
 
-void hold_release(struct hold *hold)
+void buffer_reference_release(struct buffer_reference *reference)
 {
-    struct hold released = *hold;
+    struct buffer_reference released = *reference;
 
     /* What runs in the object's end finds it gone. */
-    *hold = (struct hold){0};
+    *reference = (struct buffer_reference){0};
     if (released.view.obj)
         PyBuffer_Release(&released.view);
-    Py_XDECREF(released.keep);
+    Py_XDECREF(released.owner);
 }
 
-static void append(struct poster *poster, struct orphan *orphan)
+static void append_orphan(struct poster *poster, struct orphan *orphan)
 {
     orphan->next = NULL;
     if (!poster->orphans)
@@ -30,7 +30,7 @@ static void append(struct poster *poster, struct orphan *orphan)
     poster->orphan_count++;
 }
 
-static struct orphan *remove_at(struct poster *poster, struct orphan **place)
+static struct orphan *remove_orphan(struct poster *poster, struct orphan **place)
 {
     struct orphan *orphan = *place;
 
@@ -41,14 +41,14 @@ static struct orphan *remove_at(struct poster *poster, struct orphan **place)
     return orphan;
 }
 
-static void orphan_free(struct orphan *orphan)
+static void free_orphan(struct orphan *orphan)
 {
-    hold_release(&orphan->hold);
+    buffer_reference_release(&orphan->buffer);
     PyMem_Free(orphan);
 }
 
 /* Whether the core is done with it. */
-static bool has_ended(const struct orphan *orphan)
+static bool poll_orphan(const struct orphan *orphan)
 {
     int state = core.ofp_request_finished(orphan->handle);
 
@@ -57,28 +57,28 @@ static bool has_ended(const struct orphan *orphan)
 }
 
 /* Without memory for that the buffer stays for good, which is safe. */
-static void leave_to(struct poster *keeper, struct request *request, bool cancel)
+static void add_orphan(struct poster *keeper, struct request *request, bool cancel)
 {
     struct orphan *orphan = PyMem_Malloc(sizeof(*orphan));
 
     if (orphan) {
-        *orphan = (struct orphan){.handle = request->handle, .hold = request->hold, .cancel = cancel};
-        append(keeper, orphan);
+        *orphan = (struct orphan){.handle = request->handle, .buffer = request->buffer, .cancel = cancel};
+        append_orphan(keeper, orphan);
     }
-    request->hold = (struct hold){0};
+    request->buffer = (struct buffer_reference){0};
 }
 
-void orphan_leave(struct poster *poster, struct request *request)
+void request_operation_abandon(struct poster *poster, struct request *request)
 {
-    struct poster *keeper = poster->heir ? (struct poster *)poster->heir : poster;
+    struct poster *keeper = poster->successor ? (struct poster *)poster->successor : poster;
     bool receives = request->op == OFP_RECV || request->op == OFP_TRECV;
-    bool cancel = request->kind == MESSAGE || (receives && !request->kept);
+    bool cancel = request->kind == MESSAGE || (receives && !request->is_delivered);
 
     if (core.ofp_request_abandon(request->handle, cancel) != 0)
-        leave_to(keeper, request, cancel);
+        add_orphan(keeper, request, cancel);
     request->handle = 0;
-    request->claimed = 0;
-    hold_release(&request->hold);
+    request->is_claimed = 0;
+    buffer_reference_release(&request->buffer);
 }
 
 void orphans_sweep(struct poster *poster, bool all)
@@ -87,36 +87,36 @@ void orphans_sweep(struct poster *poster, bool all)
     struct orphan *ended = NULL, *orphan;
 
     for (; looks && poster->orphans; looks--) {
-        orphan = remove_at(poster, &poster->orphans);
-        if (has_ended(orphan)) {
+        orphan = remove_orphan(poster, &poster->orphans);
+        if (poll_orphan(orphan)) {
             orphan->next = ended;
             ended = orphan;
         } else {
-            append(poster, orphan);
+            append_orphan(poster, orphan);
         }
     }
     /* Freeing runs code of the program's, which may post: the list is whole by now. */
     while ((orphan = ended)) {
         ended = orphan->next;
-        orphan_free(orphan);
+        free_orphan(orphan);
     }
 }
 
-void orphans_inherit(struct poster *poster, struct poster *heir)
+void orphans_move(struct poster *poster, struct poster *successor)
 {
     while (poster->orphans)
-        append(heir, remove_at(poster, &poster->orphans));
+        append_orphan(successor, remove_orphan(poster, &poster->orphans));
 }
 
 void orphans_free(struct poster *poster)
 {
     orphans_sweep(poster, true);
     while (poster->orphans) {
-        struct orphan *orphan = remove_at(poster, &poster->orphans);
+        struct orphan *orphan = remove_orphan(poster, &poster->orphans);
 
         /* What the core may still use stays for good; the endpoint is gone, so that there is no such thing. */
         if (core.ofp_request_abandon(orphan->handle, true) == 0)
-            orphan_free(orphan);
+            free_orphan(orphan);
         else
             PyMem_Free(orphan);
     }

@@ -13,7 +13,7 @@
 #define AT_ONCE 16
 #define SPUN_AT_ONCE 16
 
-static PyObject *running_loop(void)
+static PyObject *get_running_loop(void)
 {
     static PyObject *function;
 
@@ -26,10 +26,10 @@ static PyObject *running_loop(void)
     return function ? PyObject_CallNoArgs(function) : NULL;
 }
 
-struct poller *poller_of_thread(void)
+struct poller *poller_get_running(void)
 {
     static PyObject *name;
-    PyObject *loop = running_loop(), *poller = NULL;
+    PyObject *loop = get_running_loop(), *poller = NULL;
 
     if (loop && (name || (name = PyUnicode_InternFromString("_ofipy_poller")))) {
         poller = PyObject_GetAttr(loop, name);
@@ -42,21 +42,21 @@ struct poller *poller_of_thread(void)
     return (struct poller *)poller;
 }
 
-bool poller_may_spin(const struct poller *poller)
+bool poller_can_spin(const struct poller *poller)
 {
-    if (poller->waiting || poller->at_once <= 0 || !poller->longest_spin || poller->misses >= MISSES_ENOUGH ||
+    if (poller->waiting || poller->answers_left <= 0 || !poller->longest_spin || poller->idle_spins >= MISSES_ENOUGH ||
         PyList_Size(poller->woken))
         return false;
-    return poller->ready == Py_None || PyObject_Size(poller->ready) == 0;
+    return poller->loop_ready == Py_None || PyObject_Size(poller->loop_ready) == 0;
 }
 
 void poller_schedule(struct poller *poller)
 {
     PyObject *kind, *error, *trace, *answer;
 
-    if (poller->scheduled || poller->turning)
+    if (poller->is_scheduled || poller->is_turning)
         return;
-    poller->scheduled = 1;
+    poller->is_scheduled = 1;
     PyErr_Fetch(&kind, &error, &trace);
     answer = PyObject_CallMethod((PyObject *)poller, "_schedule", NULL);
     if (!answer)
@@ -67,25 +67,25 @@ void poller_schedule(struct poller *poller)
 
 /* ------------------------------------------------------------------------------------------------------------- sources */
 
-static struct notices *notices_of(struct request *request)
+static struct notifier *get_request_notifier(struct request *request)
 {
     static PyObject *cq, *name;
-    PyObject *queue, *notices;
+    PyObject *queue, *notifier;
 
     if ((!cq && !(cq = PyUnicode_InternFromString("_cq"))) ||
         (!name && !(name = PyUnicode_InternFromString("_notices"))))
         return NULL;
     queue = PyObject_GetAttr(request->endpoint, cq);
-    notices = queue ? PyObject_GetAttr(queue, name) : NULL;
+    notifier = queue ? PyObject_GetAttr(queue, name) : NULL;
     Py_XDECREF(queue);
-    return (struct notices *)notices;
+    return (struct notifier *)notifier;
 }
 
-static struct source *source_of(struct poller *poller, struct notices *notices)
+static struct source *get_queue_source(struct poller *poller, struct notifier *notifier)
 {
     struct source *source = poller->sources;
 
-    while (source && source->notices != notices)
+    while (source && source->notifier != notifier)
         source = source->next;
     if (source)
         return source;
@@ -94,40 +94,40 @@ static struct source *source_of(struct poller *poller, struct notices *notices)
         PyErr_NoMemory();
         return NULL;
     }
-    Py_INCREF((PyObject *)notices);
-    source->notices = notices;
+    Py_INCREF((PyObject *)notifier);
+    source->notifier = notifier;
     source->next = poller->sources;
     poller->sources = source;
     return source;
 }
 
 /* Whether the loop has to turn in order to poll, or to arm the queue before it sleeps. */
-static bool needs_turn(const struct poller *poller, struct notices *notices)
+static bool needs_loop_turn(const struct poller *poller, struct notifier *notifier)
 {
-    if (!poller->plain)
+    if (!poller->foreign_selector)
         return false;
-    return poller->longest_spin || PyDict_Contains(poller->watched, (PyObject *)notices) != 1 ||
-           notices_arm(notices, true) != 1;
+    return poller->longest_spin || PyDict_Contains(poller->watched, (PyObject *)notifier) != 1 ||
+           notifier_queue_arm(notifier, true) != 1;
 }
 
-struct source *poller_enter(struct poller *poller, struct request *request)
+struct source *poller_waiter_add(struct poller *poller, struct request *request)
 {
-    struct notices *notices = notices_of(request);
-    struct source *source = notices ? source_of(poller, notices) : NULL;
+    struct notifier *notifier = get_request_notifier(request);
+    struct source *source = notifier ? get_queue_source(poller, notifier) : NULL;
 
-    Py_XDECREF((PyObject *)notices);
+    Py_XDECREF((PyObject *)notifier);
     if (!source)
         return NULL;
     source->waiting++;
     poller->waiting++;
-    poller->active = 1;
-    if (!poller->scheduled && !poller->turning && needs_turn(poller, source->notices))
+    poller->had_event = 1;
+    if (!poller->is_scheduled && !poller->is_turning && needs_loop_turn(poller, source->notifier))
         poller_schedule(poller);
     return source;
 }
 
 /* Remove those that nobody waits for. */
-static void drop_sources(struct poller *poller, bool all)
+static void free_sources(struct poller *poller, bool all)
 {
     struct source **place = &poller->sources, *source;
 
@@ -137,7 +137,7 @@ static void drop_sources(struct poller *poller, bool all)
             continue;
         }
         *place = source->next;
-        Py_DECREF((PyObject *)source->notices);
+        Py_DECREF((PyObject *)source->notifier);
         PyMem_Free(source);
     }
 }
@@ -148,7 +148,7 @@ static PyObject *list_sources(const struct poller *poller)
     PyObject *list = PyList_New(0);
 
     for (const struct source *source = poller->sources; list && source; source = source->next)
-        if (source->waiting && PyList_Append(list, (PyObject *)source->notices) != 0)
+        if (source->waiting && PyList_Append(list, (PyObject *)source->notifier) != 0)
             Py_CLEAR(list);
     return list;
 }
@@ -156,15 +156,15 @@ static PyObject *list_sources(const struct poller *poller)
 /* --------------------------------------------------------------------------------------------------------------- turns */
 
 /* How many requests the queues told of; -1 with an exception. `progress`: True, or the Notices of the one to look at first. */
-static int64_t collect(struct poller *poller, const PyObject *progress)
+static int64_t collect_completions(struct poller *poller, const PyObject *progress)
 {
     PyObject *sources = list_sources(poller);
     int64_t total = sources ? 0 : -1;
 
     for (Py_ssize_t i = 0; total >= 0 && i < PyList_Size(sources); i++) {
-        PyObject *notices = PyList_GetItem(sources, i);
-        bool look = progress == Py_True || progress == notices;
-        int64_t count = notices_collect((struct notices *)notices, look);
+        PyObject *notifier = PyList_GetItem(sources, i);
+        bool look = progress == Py_True || progress == notifier;
+        int64_t count = notifier_collect((struct notifier *)notifier, look);
 
         /* Of a queue that is closed, or another process's: whoever closes it tells its waiters. */
         total = count == INT64_MIN ? -1 : total + (count > 0 ? count : 0);
@@ -174,7 +174,7 @@ static int64_t collect(struct poller *poller, const PyObject *progress)
 }
 
 /* The task goes on. False with an exception, which asyncio lets out of a task only when the loop is to end. */
-static bool resume(struct waiter *waiter)
+static bool resume_task(struct waiter *waiter)
 {
     PyObject *callback = waiter->callback, *context = waiter->context, *answer;
 
@@ -193,7 +193,7 @@ static bool resume(struct waiter *waiter)
 }
 
 /* Those that have been woken until now; whom they wake have the next turn. */
-static bool resume_woken(struct poller *poller)
+static bool resume_woken_tasks(struct poller *poller)
 {
     PyObject *woken = poller->woken, *next = PyList_New(0);
     Py_ssize_t i, count = PyList_Size(woken);
@@ -203,7 +203,7 @@ static bool resume_woken(struct poller *poller)
         return false;
     poller->woken = next;
     for (i = 0; good && i < count; i++)
-        good = resume((struct waiter *)PyList_GetItem(woken, i));
+        good = resume_task((struct waiter *)PyList_GetItem(woken, i));
     /* Before those that were woken meanwhile. */
     if (i < count && PyList_SetSlice(woken, 0, i, NULL) == 0)
         PyList_SetSlice(poller->woken, 0, 0, woken);
@@ -214,16 +214,16 @@ static bool resume_woken(struct poller *poller)
 PyDoc_STRVAR(run_doc,
              "run(progress): take what the queues tell of, and resume who waits for it. True: after a look at all of "
              "them, Notices: at theirs");
-static PyObject *poller_run(PyObject *self, PyObject *progress)
+static PyObject *run_turn(PyObject *self, PyObject *progress)
 {
     struct poller *poller = (struct poller *)self;
     bool good;
 
-    poller->at_once = AT_ONCE;
-    poller->turning = 1;
-    good = collect(poller, progress) >= 0 && resume_woken(poller);
-    poller->turning = 0;
-    drop_sources(poller, false);
+    poller->answers_left = AT_ONCE;
+    poller->is_turning = 1;
+    good = collect_completions(poller, progress) >= 0 && resume_woken_tasks(poller);
+    poller->is_turning = 0;
+    free_sources(poller, false);
     if (PyList_Size(poller->woken))
         poller_schedule(poller);
     if (!good)
@@ -232,7 +232,7 @@ static PyObject *poller_run(PyObject *self, PyObject *progress)
 }
 
 PyDoc_STRVAR(spin_doc, "spin(nanoseconds) -> whether there is something for a turn; 0: a look");
-static PyObject *poller_spin(PyObject *self, PyObject *duration)
+static PyObject *spin_queues(PyObject *self, PyObject *duration)
 {
     struct poller *poller = (struct poller *)self;
     unsigned long long nanoseconds = PyLong_AsUnsignedLongLong(duration);
@@ -243,9 +243,9 @@ static PyObject *poller_spin(PyObject *self, PyObject *duration)
 
     if (!sources)
         return NULL;
-    poller->at_once = AT_ONCE;
+    poller->answers_left = AT_ONCE;
     for (Py_ssize_t i = 0; i < PyList_Size(sources) && count < SPUN_AT_ONCE; i++) {
-        queues[count] = ((struct notices *)PyList_GetItem(sources, i))->pointer;
+        queues[count] = ((struct notifier *)PyList_GetItem(sources, i))->pointer;
         count += queues[count] != NULL;
     }
     if (count) {
@@ -254,28 +254,28 @@ static PyObject *poller_spin(PyObject *self, PyObject *duration)
     }
     Py_DECREF(sources);
     if (result > 0)
-        poller->misses = 0;
+        poller->idle_spins = 0;
     return PyBool_FromLong(result > 0);
 }
 
 PyDoc_STRVAR(arm_all_doc, "arm_all() -> the Notices of queues that have to be looked at before the loop may sleep");
-static PyObject *poller_arm_all(PyObject *self, PyObject *Py_UNUSED(ignored))
+static PyObject *arm_queues(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     PyObject *sources = list_sources((struct poller *)self);
     PyObject *left = sources ? PyList_New(0) : NULL;
 
     for (Py_ssize_t i = 0; left && i < PyList_Size(sources); i++) {
-        PyObject *notices = PyList_GetItem(sources, i);
+        PyObject *notifier = PyList_GetItem(sources, i);
 
         /* Whoever closes one, an error here, wakes those who wait. */
-        if (notices_arm((struct notices *)notices, false) == 0 && PyList_Append(left, notices) != 0)
+        if (notifier_queue_arm((struct notifier *)notifier, false) == 0 && PyList_Append(left, notifier) != 0)
             Py_CLEAR(left);
     }
     Py_XDECREF(sources);
     return left;
 }
 
-static PyObject *poller_sources(PyObject *self, PyObject *Py_UNUSED(ignored))
+static PyObject *get_poller_sources(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     return list_sources((struct poller *)self);
 }
@@ -285,19 +285,19 @@ static PyObject *poller_sources(PyObject *self, PyObject *Py_UNUSED(ignored))
 static PyObject *poller_new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
 {
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *loop, *ready, *cancelled;
+    PyObject *loop, *loop_ready, *cancelled;
     struct poller *poller;
-    int plain;
+    int foreign_selector;
 
-    if (!PyArg_ParseTuple(arguments, "OOOp", &loop, &ready, &cancelled, &plain))
+    if (!PyArg_ParseTuple(arguments, "OOOp", &loop, &loop_ready, &cancelled, &foreign_selector))
         return NULL;
     poller = (struct poller *)allocate(type, 0);
     if (!poller)
         return NULL;
     replace_object(&poller->loop, loop);
-    replace_object(&poller->ready, ready);
+    replace_object(&poller->loop_ready, loop_ready);
     replace_object(&poller->cancelled, cancelled);
-    poller->plain = (char)plain;
+    poller->foreign_selector = (char)foreign_selector;
     poller->woken = PyList_New(0);
     poller->watched = PyDict_New();
     if (poller->woken && poller->watched)
@@ -312,12 +312,12 @@ static int poller_traverse(PyObject *self, visitproc visit, void *arg)
 
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(poller->loop);
-    Py_VISIT(poller->ready);
+    Py_VISIT(poller->loop_ready);
     Py_VISIT(poller->cancelled);
     Py_VISIT(poller->woken);
     Py_VISIT(poller->watched);
     for (const struct source *source = poller->sources; source; source = source->next)
-        Py_VISIT((PyObject *)source->notices);
+        Py_VISIT((PyObject *)source->notifier);
     return 0;
 }
 
@@ -342,11 +342,11 @@ static void poller_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     if (poller->weak_references)
         PyObject_ClearWeakRefs(self);
-    drop_sources(poller, true);
+    free_sources(poller, true);
     Py_CLEAR(poller->woken);
     Py_CLEAR(poller->watched);
     Py_CLEAR(poller->loop);
-    Py_CLEAR(poller->ready);
+    Py_CLEAR(poller->loop_ready);
     Py_CLEAR(poller->cancelled);
     release(self);
     Py_DECREF(type);
@@ -356,20 +356,20 @@ static void poller_dealloc(PyObject *self)
 static PyMemberDef poller_members[] = {
     FIELD("__weaklistoffset__", T_PYSSIZET, weak_references, READONLY),
     FIELD("waiting", T_PYSSIZET, waiting, READONLY),
-    FIELD("plain", T_BOOL, plain, READONLY),
-    FIELD("active", T_BOOL, active, 0),
-    FIELD("scheduled", T_BOOL, scheduled, 0),
-    FIELD("misses", T_INT, misses, 0),
+    FIELD("plain", T_BOOL, foreign_selector, READONLY),
+    FIELD("active", T_BOOL, had_event, 0),
+    FIELD("scheduled", T_BOOL, is_scheduled, 0),
+    FIELD("misses", T_INT, idle_spins, 0),
     FIELD("longest_spin", T_LONGLONG, longest_spin, 0),
     FIELD("watched", T_OBJECT_EX, watched, READONLY),
     {0},
 };
 
 static PyMethodDef poller_methods[] = {
-    {"run", poller_run, METH_O, run_doc},
-    {"spin", poller_spin, METH_O, spin_doc},
-    {"arm_all", poller_arm_all, METH_NOARGS, arm_all_doc},
-    {"sources", poller_sources, METH_NOARGS, "The Notices of queues that somebody waits for."},
+    {"run", run_turn, METH_O, run_doc},
+    {"spin", spin_queues, METH_O, spin_doc},
+    {"arm_all", arm_queues, METH_NOARGS, arm_all_doc},
+    {"sources", get_poller_sources, METH_NOARGS, "The Notices of queues that somebody waits for."},
     {0},
 };
 
@@ -392,4 +392,4 @@ static PyType_Spec poller_spec = {
     .slots = poller_slots,
 };
 
-PyObject *make_poller_type(PyObject *module) { return PyType_FromModuleAndSpec(module, &poller_spec, NULL); }
+PyObject *poller_type_create(PyObject *module) { return PyType_FromModuleAndSpec(module, &poller_spec, NULL); }

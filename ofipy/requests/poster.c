@@ -13,7 +13,7 @@
 #define UNPOSTED INT64_MIN
 
 /* 1 yes, 0 no, -1 with an exception. */
-static int loop_is_running(void)
+static int is_loop_running(void)
 {
     PyObject *answer = PyObject_CallNoArgs(hooks.loop_is_running);
     int running = answer ? PyObject_IsTrue(answer) : -1;
@@ -23,7 +23,7 @@ static int loop_is_running(void)
 }
 
 /* What runs between two rounds of waiting: signal handlers and the log. */
-static int between_rounds(void)
+static int handle_interruptions(void)
 {
     PyObject *drained;
 
@@ -36,8 +36,8 @@ static int between_rounds(void)
     return drained ? 0 : -1;
 }
 
-static ofp_request_t start_without_lock(struct ofp_endpoint *endpoint, const struct ofp_operation *op, uint32_t how,
-                                        int64_t timeout)
+static ofp_request_t start_operation_without_gil(struct ofp_endpoint *endpoint, const struct ofp_operation *op,
+                                                 uint32_t how, int64_t timeout)
 {
     ofp_request_t result;
 
@@ -46,27 +46,28 @@ static ofp_request_t start_without_lock(struct ofp_endpoint *endpoint, const str
 }
 
 /* Wait for room; a thread with an event loop never does: what exceeds the queue waits in the core. */
-static ofp_request_t start_with_room(struct ofp_endpoint *endpoint, const struct ofp_operation *op, int64_t timeout)
+static ofp_request_t start_operation_with_space(struct ofp_endpoint *endpoint, const struct ofp_operation *op,
+                                                int64_t timeout)
 {
-    int64_t deadline = timeout < 0 ? INT64_MAX : now() + timeout, left = timeout;
+    int64_t deadline = timeout < 0 ? INT64_MAX : get_time_ns() + timeout, left = timeout;
     ofp_request_t result;
-    int loop = loop_is_running();
+    int loop = is_loop_running();
 
     if (loop)
-        return loop < 0 ? UNPOSTED : start_without_lock(endpoint, op, OFP_START_BEYOND, 0);
+        return loop < 0 ? UNPOSTED : start_operation_without_gil(endpoint, op, OFP_START_BEYOND, 0);
     for (;;) {
-        result = start_without_lock(endpoint, op, 0, left);
+        result = start_operation_without_gil(endpoint, op, 0, left);
         if (result != -EAGAIN && result != -EINTR)
             return result;
         /* The core waits for a second at most, so that signal handlers run. */
-        if (between_rounds() != 0)
+        if (handle_interruptions() != 0)
             return UNPOSTED;
-        if (timeout >= 0 && (left = deadline - now()) <= 0)
+        if (timeout >= 0 && (left = deadline - get_time_ns()) <= 0)
             return -ETIMEDOUT;
     }
 }
 
-static ofp_request_t start(struct poster *poster, const struct ofp_operation *op, int64_t timeout)
+static ofp_request_t start_operation(struct poster *poster, const struct ofp_operation *op, int64_t timeout)
 {
     struct ofp_endpoint *endpoint = poster->pointer;
     ofp_request_t result;
@@ -77,64 +78,65 @@ static ofp_request_t start(struct poster *poster, const struct ofp_operation *op
     if (op->length <= COPIED_AT_ONCE && !op->segment_count)
         result = core.ofp_request_start(endpoint, op, OFP_START_AT_ONCE, 0);
     else
-        result = start_without_lock(endpoint, op, 0, 0);
+        result = start_operation_without_gil(endpoint, op, 0, 0);
     /* -ENOLCK: another thread is in the domain. Nobody waits for it with the interpreter's lock held. */
-    return result == -EAGAIN || result == -ENOLCK ? start_with_room(endpoint, op, timeout) : result;
+    return result == -EAGAIN || result == -ENOLCK ? start_operation_with_space(endpoint, op, timeout) : result;
 }
 
 /* The request for the next post: the spare one, which lets a send that is over at once make none. */
-static struct request *take_spare(struct poster *poster, PyObject *type)
+static struct request *pop_spare_request(struct poster *poster, PyObject *type)
 {
-    PyObject *spare = poster->spare;
+    PyObject *spare = poster->spare_request;
 
     if (spare && type == hooks.Request) {
-        poster->spare = NULL;
+        poster->spare_request = NULL;
         return (struct request *)spare;
     }
-    return request_new((PyTypeObject *)type);
+    return request_allocate((PyTypeObject *)type);
 }
 
-static PyObject *completed(struct poster *poster, struct request *request, PyObject *type,
-                           const struct ofp_operation *op, struct hold *hold)
+static PyObject *complete_finished_post(struct poster *poster, struct request *request, PyObject *type,
+                                        const struct ofp_operation *op, struct buffer_reference *reference)
 {
-    hold_release(hold);
+    buffer_reference_release(reference);
     if (type == hooks.FetchRequest) {
         request->op = op->op;
-        request->over = 1;
+        request->has_result = 1;
         return (PyObject *)request;
     }
-    if (type == hooks.Request && !poster->spare)
-        poster->spare = (PyObject *)request;
+    if (type == hooks.Request && !poster->spare_request)
+        poster->spare_request = (PyObject *)request;
     else
         Py_DECREF((PyObject *)request);
     Py_INCREF(hooks.COMPLETED);
     return hooks.COMPLETED;
 }
 
-PyObject *poster_post(struct poster *poster, PyObject *endpoint, PyObject *type, const struct ofp_operation *op,
-                      int64_t timeout, enum kind kind, struct hold *hold)
+PyObject *poster_operation_post(struct poster *poster, PyObject *endpoint, PyObject *type,
+                                const struct ofp_operation *op, int64_t timeout, enum kind kind,
+                                struct buffer_reference *reference)
 {
     /* Before the post: whatever exception comes up behind it, an object has the handle and the buffer. */
-    struct request *request = take_spare(poster, type);
+    struct request *request = pop_spare_request(poster, type);
     ofp_request_t handle = UNPOSTED;
 
     if (request)
-        handle = start(poster, op, timeout);
+        handle = start_operation(poster, op, timeout);
     if (handle > 0) {
-        request_begin(request, poster, endpoint, handle, op, hold);
+        request_operation_attach(request, poster, endpoint, handle, op, reference);
         request->kind = (char)kind;
         return (PyObject *)request;
     }
     if (handle == 0)
-        return completed(poster, request, type, op, hold);
+        return complete_finished_post(poster, request, type, op, reference);
     Py_XDECREF((PyObject *)request);
-    hold_release(hold);
+    buffer_reference_release(reference);
     return handle == UNPOSTED ? NULL : PyLong_FromLongLong(handle);
 }
 
 /* ------------------------------------------------------------------------------------------------ the plain arguments */
 
-static bool to_uint64(PyObject *number, uint64_t *result)
+static bool convert_to_uint64(PyObject *number, uint64_t *result)
 {
     if (!PyLong_CheckExact(number))
         return false;
@@ -145,13 +147,13 @@ static bool to_uint64(PyObject *number, uint64_t *result)
     return false;
 }
 
-bool poster_peer(struct poster *poster, PyObject *peer, uint32_t *number)
+bool poster_peer_resolve(struct poster *poster, PyObject *peer, uint32_t *number)
 {
     PyObject *vector;
     unsigned long value;
 
-    if (peer == poster->peer) {
-        *number = poster->peer_number;
+    if (peer == poster->last_peer) {
+        *number = poster->last_peer_number;
         return true;
     }
     if (!PyLong_CheckExact(peer)) {
@@ -169,13 +171,13 @@ bool poster_peer(struct poster *poster, PyObject *peer, uint32_t *number)
     }
     *number = (uint32_t)value;
     if (!PyLong_CheckExact(peer)) {
-        replace_object(&poster->peer, peer);
-        poster->peer_number = *number;
+        replace_object(&poster->last_peer, peer);
+        poster->last_peer_number = *number;
     }
     return true;
 }
 
-PyObject *poster_plain(PyObject *result)
+PyObject *poster_error_discard(PyObject *result)
 {
     if (result && PyLong_CheckExact(result)) {
         Py_DECREF(result);
@@ -184,40 +186,41 @@ PyObject *poster_plain(PyObject *result)
     return result;
 }
 
-bool poster_plain_arguments(struct poster *poster, PyObject *peer, PyObject *tag, struct ofp_operation *op)
+bool poster_arguments_convert(struct poster *poster, PyObject *peer, PyObject *tag, struct ofp_operation *op)
 {
-    return (peer == Py_None || poster_peer(poster, peer, &op->peer)) && (!tag || to_uint64(tag, &op->tag));
+    return (peer == Py_None || poster_peer_resolve(poster, peer, &op->peer)) &&
+           (!tag || convert_to_uint64(tag, &op->tag));
 }
 
-PyObject *poster_post_plain(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op)
+PyObject *poster_buffer_post(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op)
 {
     bool receives = op->op == OFP_TRECV || op->op == OFP_RECV;
     struct ofp_segment segment;
-    struct hold hold = {0};
+    struct buffer_reference reference = {0};
 
-    if (!poster->pointer || !memory_describe(poster, buffer, receives, &segment, &hold))
+    if (!poster->pointer || !memory_segment_fill(poster, buffer, receives, &segment, &reference))
         Py_RETURN_NONE;
     op->offset = segment.offset;
     op->length = segment.length;
     op->region = segment.region;
-    return poster_plain(poster_post(poster, endpoint, hooks.Request, op, -1, PLAIN, &hold));
+    return poster_error_discard(poster_operation_post(poster, endpoint, hooks.Request, op, -1, PLAIN, &reference));
 }
 
 PyDoc_STRVAR(trecv_doc, "trecv(endpoint, buffer, peer or None, tag) -> Request or None");
-static PyObject *poster_trecv(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *post_trecv(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     struct poster *poster = (struct poster *)self;
     struct ofp_operation op = {.op = OFP_TRECV, .peer = OFP_PEER_ANY};
 
-    if (count != 4 || !poster_plain_arguments(poster, arguments[2], arguments[3], &op))
+    if (count != 4 || !poster_arguments_convert(poster, arguments[2], arguments[3], &op))
         Py_RETURN_NONE;
-    return poster_post_plain(poster, arguments[0], arguments[1], &op);
+    return poster_buffer_post(poster, arguments[0], arguments[1], &op);
 }
 
 /* ------------------------------------------------------------------------------------------------------ the general way */
 
 /* A record as Python makes it. */
-static bool to_record(PyObject *buffer, struct ofp_operation *op)
+static bool copy_record(PyObject *buffer, struct ofp_operation *op)
 {
     Py_buffer view;
     bool fits;
@@ -235,40 +238,40 @@ static bool to_record(PyObject *buffer, struct ofp_operation *op)
 
 PyDoc_STRVAR(start_doc,
              "start(endpoint, type, kind, record, keep, nanoseconds) -> Request, COMPLETED, or the core's error");
-static PyObject *poster_start(PyObject *self, PyObject *arguments)
+static PyObject *start_record(PyObject *self, PyObject *arguments)
 {
     struct poster *poster = (struct poster *)self;
-    PyObject *endpoint, *type, *record, *keep;
-    struct hold hold = {0};
+    PyObject *endpoint, *type, *record, *owner;
+    struct buffer_reference reference = {0};
     struct ofp_operation op;
     long long timeout;
     int kind;
 
-    if (!PyArg_ParseTuple(arguments, "OOiOOL", &endpoint, &type, &kind, &record, &keep, &timeout) ||
-        !to_record(record, &op))
+    if (!PyArg_ParseTuple(arguments, "OOiOOL", &endpoint, &type, &kind, &record, &owner, &timeout) ||
+        !copy_record(record, &op))
         return NULL;
     if (!poster->pointer)
         return PyLong_FromLong(-ECANCELED);
-    Py_INCREF(keep);
-    hold.keep = keep;
-    return poster_post(poster, endpoint, type, &op, timeout, (enum kind)kind, &hold);
+    Py_INCREF(owner);
+    reference.owner = owner;
+    return poster_operation_post(poster, endpoint, type, &op, timeout, (enum kind)kind, &reference);
 }
 
 PyDoc_STRVAR(prepare_doc, "prepare(endpoint, type, record, keep) -> Request, or the core's error");
-static PyObject *poster_prepare(PyObject *self, PyObject *arguments)
+static PyObject *prepare_record(PyObject *self, PyObject *arguments)
 {
     struct poster *poster = (struct poster *)self;
-    PyObject *endpoint, *type, *record, *keep;
+    PyObject *endpoint, *type, *record, *owner;
     struct request *request;
-    struct hold hold = {0};
+    struct buffer_reference reference = {0};
     struct ofp_operation op;
     ofp_request_t handle;
 
-    if (!PyArg_ParseTuple(arguments, "OOOO", &endpoint, &type, &record, &keep) || !to_record(record, &op))
+    if (!PyArg_ParseTuple(arguments, "OOOO", &endpoint, &type, &record, &owner) || !copy_record(record, &op))
         return NULL;
     if (!poster->pointer)
         return PyLong_FromLong(-ECANCELED);
-    request = request_new((PyTypeObject *)type);
+    request = request_allocate((PyTypeObject *)type);
     if (!request)
         return NULL;
     handle = core.ofp_prepare(poster->pointer, &op);
@@ -276,32 +279,32 @@ static PyObject *poster_prepare(PyObject *self, PyObject *arguments)
         Py_DECREF((PyObject *)request);
         return PyLong_FromLongLong(handle);
     }
-    Py_INCREF(keep);
-    hold.keep = keep;
-    request_begin(request, poster, endpoint, handle, &op, &hold);
+    Py_INCREF(owner);
+    reference.owner = owner;
+    request_operation_attach(request, poster, endpoint, handle, &op, &reference);
     request->kind = PREPARED;
-    request->kept = 1;
+    request->is_delivered = 1;
     return (PyObject *)request;
 }
 
 PyDoc_STRVAR(adopt_doc, "adopt(endpoint, type, handle, peer) -> Request of an operation without memory");
-static PyObject *poster_adopt(PyObject *self, PyObject *arguments)
+static PyObject *adopt_handle(PyObject *self, PyObject *arguments)
 {
     PyObject *endpoint, *type;
     struct ofp_operation op = {0};
     struct request *request;
-    struct hold nothing = {0};
+    struct buffer_reference nothing = {0};
     long long handle;
 
     if (!PyArg_ParseTuple(arguments, "OOLI", &endpoint, &type, &handle, &op.peer))
         return NULL;
-    request = request_new((PyTypeObject *)type);
+    request = request_allocate((PyTypeObject *)type);
     if (request)
-        request_begin(request, (struct poster *)self, endpoint, handle, &op, &nothing);
+        request_operation_attach(request, (struct poster *)self, endpoint, handle, &op, &nothing);
     return (PyObject *)request;
 }
 
-static ofp_request_t ask_for(struct ofp_endpoint *endpoint, uint32_t peer, uint64_t patience)
+static ofp_request_t request_connection(struct ofp_endpoint *endpoint, uint32_t peer, uint64_t patience)
 {
     ofp_request_t handle;
 
@@ -311,13 +314,13 @@ static ofp_request_t ask_for(struct ofp_endpoint *endpoint, uint32_t peer, uint6
 
 PyDoc_STRVAR(reach_doc,
              "reach(endpoint, type, peer, nanoseconds) -> Request that ends when the peer is connected, or error");
-static PyObject *poster_reach(PyObject *self, PyObject *arguments)
+static PyObject *connect_peer(PyObject *self, PyObject *arguments)
 {
     struct poster *poster = (struct poster *)self;
     PyObject *endpoint, *type;
     struct ofp_operation op = {0};
     struct request *request;
-    struct hold nothing = {0};
+    struct buffer_reference nothing = {0};
     unsigned long long patience;
     ofp_request_t handle;
 
@@ -325,15 +328,15 @@ static PyObject *poster_reach(PyObject *self, PyObject *arguments)
         return NULL;
     if (!poster->pointer)
         return PyLong_FromLong(-ECANCELED);
-    request = request_new((PyTypeObject *)type);
+    request = request_allocate((PyTypeObject *)type);
     if (!request)
         return NULL;
-    handle = ask_for(poster->pointer, op.peer, patience);
+    handle = request_connection(poster->pointer, op.peer, patience);
     if (handle < 0) {
         Py_DECREF((PyObject *)request);
         return PyLong_FromLongLong(handle);
     }
-    request_begin(request, poster, endpoint, handle, &op, &nothing);
+    request_operation_attach(request, poster, endpoint, handle, &op, &nothing);
     return (PyObject *)request;
 }
 
@@ -343,12 +346,12 @@ static PyObject *poster_new(PyTypeObject *type, PyObject *arguments, PyObject *k
 {
     static char *names[] = {"pointer", "domain", "vector", "find", "starts", "own", "own_above", NULL};
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *domain, *vector, *find, *starts, *own;
-    unsigned long long pointer, own_above;
+    PyObject *domain, *vector, *find_allocation, *allocation_starts, *find_owned;
+    unsigned long long pointer, owned_above;
     struct poster *poster;
 
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KOOOO!OK", names, &pointer, &domain, &vector, &find,
-                                     &PyList_Type, &starts, &own, &own_above))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KOOOO!OK", names, &pointer, &domain, &vector,
+                                     &find_allocation, &PyList_Type, &allocation_starts, &find_owned, &owned_above))
         return NULL;
     poster = (struct poster *)allocate(type, 0);
     if (!poster)
@@ -356,10 +359,10 @@ static PyObject *poster_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     poster->pointer = (struct ofp_endpoint *)(uintptr_t)pointer;
     replace_object(&poster->domain, domain);
     replace_object(&poster->vector, vector);
-    replace_object(&poster->find, find);
-    replace_object(&poster->starts, starts);
-    replace_object(&poster->own, own);
-    poster->own_above = own_above;
+    replace_object(&poster->find_allocation, find_allocation);
+    replace_object(&poster->allocation_starts, allocation_starts);
+    replace_object(&poster->find_owned, find_owned);
+    poster->owned_above = owned_above;
     return (PyObject *)poster;
 }
 
@@ -370,13 +373,13 @@ static int poster_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(poster->domain);
     Py_VISIT(poster->vector);
-    Py_VISIT(poster->find);
-    Py_VISIT(poster->starts);
-    Py_VISIT(poster->own);
-    Py_VISIT(poster->peer);
-    Py_VISIT(poster->region);
-    Py_VISIT(poster->spare);
-    Py_VISIT(poster->heir);
+    Py_VISIT(poster->find_allocation);
+    Py_VISIT(poster->allocation_starts);
+    Py_VISIT(poster->find_owned);
+    Py_VISIT(poster->last_peer);
+    Py_VISIT(poster->last_region);
+    Py_VISIT(poster->spare_request);
+    Py_VISIT(poster->successor);
     return 0;
 }
 
@@ -386,10 +389,10 @@ static int poster_clear(PyObject *self)
 
     Py_CLEAR(poster->domain);
     Py_CLEAR(poster->vector);
-    Py_CLEAR(poster->peer);
-    Py_CLEAR(poster->region);
-    Py_CLEAR(poster->spare);
-    Py_CLEAR(poster->heir);
+    Py_CLEAR(poster->last_peer);
+    Py_CLEAR(poster->last_region);
+    Py_CLEAR(poster->spare_request);
+    Py_CLEAR(poster->successor);
     return 0;
 }
 
@@ -402,25 +405,25 @@ static void poster_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     orphans_free(poster);
     poster_clear(self);
-    Py_CLEAR(poster->find);
-    Py_CLEAR(poster->starts);
-    Py_CLEAR(poster->own);
+    Py_CLEAR(poster->find_allocation);
+    Py_CLEAR(poster->allocation_starts);
+    Py_CLEAR(poster->find_owned);
     release(self);
     Py_DECREF(type);
 }
 
 PyDoc_STRVAR(close_doc,
              "close(heir): what it stands for is closed; what still runs, of an alias, is the heir's; or None");
-static PyObject *poster_close(PyObject *self, PyObject *heir)
+static PyObject *close_poster(PyObject *self, PyObject *successor)
 {
     struct poster *poster = (struct poster *)self;
 
     poster->pointer = NULL;
-    Py_CLEAR(poster->peer);
-    Py_CLEAR(poster->region);
-    if (Py_TYPE(heir) == poster_type) {
-        replace_object(&poster->heir, heir);
-        orphans_inherit(poster, (struct poster *)heir);
+    Py_CLEAR(poster->last_peer);
+    Py_CLEAR(poster->last_region);
+    if (Py_TYPE(successor) == poster_type) {
+        replace_object(&poster->successor, successor);
+        orphans_move(poster, (struct poster *)successor);
     } else {
         orphans_free(poster);
     }
@@ -428,14 +431,14 @@ static PyObject *poster_close(PyObject *self, PyObject *heir)
 }
 
 static PyMethodDef poster_methods[] = {
-    {"trecv", (PyCFunction)(void (*)(void))poster_trecv, METH_FASTCALL, trecv_doc},
-    {"rma", (PyCFunction)(void (*)(void))poster_rma, METH_FASTCALL, poster_rma_doc},
-    {"atomic", (PyCFunction)(void (*)(void))poster_atomic, METH_FASTCALL, poster_atomic_doc},
-    {"start", poster_start, METH_VARARGS, start_doc},
-    {"prepare", poster_prepare, METH_VARARGS, prepare_doc},
-    {"adopt", poster_adopt, METH_VARARGS, adopt_doc},
-    {"reach", poster_reach, METH_VARARGS, reach_doc},
-    {"close", poster_close, METH_O, close_doc},
+    {"trecv", (PyCFunction)(void (*)(void))post_trecv, METH_FASTCALL, trecv_doc},
+    {"rma", (PyCFunction)(void (*)(void))poster_rma_post, METH_FASTCALL, poster_rma_post_doc},
+    {"atomic", (PyCFunction)(void (*)(void))poster_atomic_post, METH_FASTCALL, poster_atomic_post_doc},
+    {"start", start_record, METH_VARARGS, start_doc},
+    {"prepare", prepare_record, METH_VARARGS, prepare_doc},
+    {"adopt", adopt_handle, METH_VARARGS, adopt_doc},
+    {"reach", connect_peer, METH_VARARGS, reach_doc},
+    {"close", close_poster, METH_O, close_doc},
     {0},
 };
 
@@ -456,4 +459,4 @@ static PyType_Spec poster_spec = {
     .slots = poster_slots,
 };
 
-PyObject *make_poster_type(PyObject *module) { return PyType_FromModuleAndSpec(module, &poster_spec, NULL); }
+PyObject *poster_type_create(PyObject *module) { return PyType_FromModuleAndSpec(module, &poster_spec, NULL); }

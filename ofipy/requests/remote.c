@@ -4,12 +4,12 @@
 #include "requests.h"
 
 /* The peer, and the memory there: (…, peer, address of a struct ofp_remote_segment, flags). */
-static const struct ofp_remote_segment *to_remote(struct poster *poster, PyObject *const *arguments,
-                                                  struct ofp_operation *op)
+static const struct ofp_remote_segment *convert_remote(struct poster *poster, PyObject *const *arguments,
+                                                       struct ofp_operation *op)
 {
     const struct ofp_remote_segment *remote = PyLong_AsVoidPtr(arguments[1]);
 
-    if (!remote || !poster->pointer || !poster_peer(poster, arguments[0], &op->peer))
+    if (!remote || !poster->pointer || !poster_peer_resolve(poster, arguments[0], &op->peer))
         return NULL;
     op->remote_offset = remote->offset;
     op->remote_key = remote->key;
@@ -17,38 +17,38 @@ static const struct ofp_remote_segment *to_remote(struct poster *poster, PyObjec
     return remote;
 }
 
-static PyObject *none_unless_raised(void)
+static PyObject *return_none_unless_raised(void)
 {
     if (PyErr_Occurred())
         return NULL;
     Py_RETURN_NONE;
 }
 
-const char poster_rma_doc[] =
+const char poster_rma_post_doc[] =
     "rma(endpoint, op, buffer, peer, address of a struct ofp_remote_segment, flags) -> Request or None";
-PyObject *poster_rma(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+PyObject *poster_rma_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     struct poster *poster = (struct poster *)self;
     const struct ofp_remote_segment *remote = NULL;
     struct ofp_operation op = {0};
     struct ofp_segment segment;
-    struct hold hold = {0};
+    struct buffer_reference reference = {0};
 
     if (count == 6) {
         op.op = (uint16_t)PyLong_AsLong(arguments[1]);
-        remote = to_remote(poster, arguments + 3, &op);
+        remote = convert_remote(poster, arguments + 3, &op);
     }
-    if (!remote || !memory_describe(poster, arguments[2], op.op == OFP_READ, &segment, &hold))
-        return none_unless_raised();
+    if (!remote || !memory_segment_fill(poster, arguments[2], op.op == OFP_READ, &segment, &reference))
+        return return_none_unless_raised();
     /* The general way says what is wrong. */
     if (segment.length != remote->length) {
-        hold_release(&hold);
+        buffer_reference_release(&reference);
         Py_RETURN_NONE;
     }
     op.offset = segment.offset;
     op.length = segment.length;
     op.region = segment.region;
-    return poster_plain(poster_post(poster, arguments[0], hooks.Request, &op, -1, PLAIN, &hold));
+    return poster_error_discard(poster_operation_post(poster, arguments[0], hooks.Request, &op, -1, PLAIN, &reference));
 }
 
 /* ------------------------------------------------------------------------------------------------------------- atomics */
@@ -58,14 +58,14 @@ struct operands {
     PyObject *value, *compare, *fetched;
 };
 
-static void operands_release(struct operands *operands)
+static void release_operands(struct operands *operands)
 {
     Py_XDECREF(operands->value);
     Py_XDECREF(operands->compare);
     Py_XDECREF(operands->fetched);
 }
 
-static bool to_atomic_op(PyObject *what, uint8_t *number)
+static bool convert_atomic_op(PyObject *what, uint8_t *number)
 {
     PyObject *found = NULL;
 
@@ -79,23 +79,23 @@ static bool to_atomic_op(PyObject *what, uint8_t *number)
 }
 
 /* Arrays alike, and a new one for the old values where `into` is None. */
-static bool to_operands(struct ofp_operation *op, PyObject *value, PyObject *compare, PyObject *into,
-                        struct operands *operands)
+static bool build_operands(struct ofp_operation *op, PyObject *value, PyObject *compare, PyObject *into,
+                           struct operands *operands)
 {
-    operands->value = memory_elements(value, &op->datatype);
+    operands->value = memory_operand_create(value, &op->datatype);
     if (!operands->value)
         return false;
     if (op->op == OFP_COMPARE_ATOMIC) {
         uint8_t datatype;
 
-        operands->compare = memory_elements(compare, &datatype);
+        operands->compare = memory_operand_create(compare, &datatype);
         if (!operands->compare || !memory_is_alike(operands->compare, operands->value))
             return false;
     }
     if (op->op == OFP_ATOMIC)
         return true;
     if (into == Py_None) {
-        operands->fetched = memory_new_like(operands->value);
+        operands->fetched = memory_array_create(operands->value);
     } else if (memory_is_alike(into, operands->value)) {
         Py_INCREF(into);
         operands->fetched = into;
@@ -104,33 +104,33 @@ static bool to_operands(struct ofp_operation *op, PyObject *value, PyObject *com
 }
 
 /* Where an operand lies; who keeps it is the tuple of all. */
-static bool describe(struct poster *poster, PyObject *array, bool writable, struct ofp_segment *segment)
+static bool fill_operand_segment(struct poster *poster, PyObject *array, bool writable, struct ofp_segment *segment)
 {
-    struct hold hold = {0};
+    struct buffer_reference reference = {0};
 
-    if (!memory_describe(poster, array, writable, segment, &hold))
+    if (!memory_segment_fill(poster, array, writable, segment, &reference))
         return false;
-    hold_release(&hold);
+    buffer_reference_release(&reference);
     return true;
 }
 
-static bool describe_all(struct poster *poster, const struct operands *operands, struct ofp_operation *op)
+static bool fill_operand_fields(struct poster *poster, const struct operands *operands, struct ofp_operation *op)
 {
     struct ofp_segment segment;
 
-    if (!describe(poster, operands->value, false, &segment))
+    if (!fill_operand_segment(poster, operands->value, false, &segment))
         return false;
     op->offset = segment.offset;
     op->length = segment.length;
     op->region = segment.region;
     if (operands->compare) {
-        if (!describe(poster, operands->compare, false, &segment))
+        if (!fill_operand_segment(poster, operands->compare, false, &segment))
             return false;
         op->compare_offset = segment.offset;
         op->compare_region = segment.region;
     }
     if (operands->fetched) {
-        if (!describe(poster, operands->fetched, true, &segment))
+        if (!fill_operand_segment(poster, operands->fetched, true, &segment))
             return false;
         op->result_offset = segment.offset;
         op->result_region = segment.region;
@@ -138,7 +138,7 @@ static bool describe_all(struct poster *poster, const struct operands *operands,
     return true;
 }
 
-static PyObject *keep_all(const struct operands *operands)
+static PyObject *retain_operands(const struct operands *operands)
 {
     if (!operands->fetched) {
         Py_INCREF(operands->value);
@@ -148,23 +148,23 @@ static PyObject *keep_all(const struct operands *operands)
                              : PyTuple_Pack(2, operands->value, operands->fetched);
 }
 
-static PyObject *post_atomic(struct poster *poster, PyObject *endpoint, const struct operands *operands,
-                             const struct ofp_operation *op)
+static PyObject *post_operands(struct poster *poster, PyObject *endpoint, const struct operands *operands,
+                               const struct ofp_operation *op)
 {
     PyObject *type = operands->fetched ? hooks.FetchRequest : hooks.Request, *result;
-    struct hold hold = {.keep = keep_all(operands)};
+    struct buffer_reference reference = {.owner = retain_operands(operands)};
 
-    if (!hold.keep)
+    if (!reference.owner)
         return NULL;
-    result = poster_plain(poster_post(poster, endpoint, type, op, -1, PLAIN, &hold));
+    result = poster_error_discard(poster_operation_post(poster, endpoint, type, op, -1, PLAIN, &reference));
     if (operands->fetched && result && result != Py_None)
         replace_object(&((struct request *)result)->fetched, operands->fetched);
     return result;
 }
 
-const char poster_atomic_doc[] = "atomic(endpoint, code, value, compare, into, op, peer, address of a struct "
-                                 "ofp_remote_segment, flags) -> Request or None";
-PyObject *poster_atomic(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+const char poster_atomic_post_doc[] = "atomic(endpoint, code, value, compare, into, op, peer, address of a struct "
+                                      "ofp_remote_segment, flags) -> Request or None";
+PyObject *poster_atomic_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     struct poster *poster = (struct poster *)self;
     const struct ofp_remote_segment *remote = NULL;
@@ -172,15 +172,15 @@ PyObject *poster_atomic(PyObject *self, PyObject *const *arguments, Py_ssize_t c
     struct ofp_operation op = {0};
     PyObject *result;
 
-    if (count == 9 && to_atomic_op(arguments[5], &op.atomic_op)) {
+    if (count == 9 && convert_atomic_op(arguments[5], &op.atomic_op)) {
         op.op = (uint16_t)PyLong_AsLong(arguments[1]);
-        remote = to_remote(poster, arguments + 6, &op);
+        remote = convert_remote(poster, arguments + 6, &op);
     }
-    if (remote && to_operands(&op, arguments[2], arguments[3], arguments[4], &operands) &&
-        describe_all(poster, &operands, &op) && op.length == remote->length)
-        result = post_atomic(poster, arguments[0], &operands, &op);
+    if (remote && build_operands(&op, arguments[2], arguments[3], arguments[4], &operands) &&
+        fill_operand_fields(poster, &operands, &op) && op.length == remote->length)
+        result = post_operands(poster, arguments[0], &operands, &op);
     else
-        result = none_unless_raised();
-    operands_release(&operands);
+        result = return_none_unless_raised();
+    release_operands(&operands);
     return result;
 }

@@ -9,29 +9,29 @@
 #include <errno.h>
 #include <structmember.h>
 
-struct request *request_new(PyTypeObject *type)
+struct request *request_allocate(PyTypeObject *type)
 {
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
 
     return (struct request *)allocate(type, 0);
 }
 
-void request_begin(struct request *request, struct poster *poster, PyObject *endpoint, ofp_request_t handle,
-                   const struct ofp_operation *op, struct hold *hold)
+void request_operation_attach(struct request *request, struct poster *poster, PyObject *endpoint, ofp_request_t handle,
+                              const struct ofp_operation *op, struct buffer_reference *reference)
 {
     replace_object(&request->poster, (PyObject *)poster);
     replace_object(&request->endpoint, endpoint);
     request->handle = handle;
     request->op = op->op;
     request->peer = op->peer;
-    request->room = op->length;
-    request->hold = *hold;
+    request->buffer_length = op->length;
+    request->buffer = *reference;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- the end */
 
 /* Tell whoever watches. What they raise is not this caller's affair. */
-static void tell(struct request *request)
+static void notify_watchers(struct request *request)
 {
     PyObject *watchers = request->watchers, *kind, *error, *trace;
 
@@ -57,26 +57,26 @@ static void tell(struct request *request)
     PyErr_Restore(kind, error, trace);
 }
 
-int request_finish(struct request *request)
+int request_complete(struct request *request)
 {
-    request->over = 1;
+    request->has_result = 1;
     /* A message that it received is the core's still, in this memory, until the program has it. */
-    if (request->kind != PREPARED && !(request->claimed && !request->completion.error)) {
+    if (request->kind != PREPARED && !(request->is_claimed && !request->completion.error)) {
         request->handle = 0;
-        request->claimed = 0;
-        hold_release(&request->hold);
+        request->is_claimed = 0;
+        buffer_reference_release(&request->buffer);
     }
-    tell(request);
-    return SETTLED;
+    notify_watchers(request);
+    return FINISHED;
 }
 
 int request_end(struct request *request, int error)
 {
     request->completion.error = error;
-    return request_finish(request);
+    return request_complete(request);
 }
 
-static int keep_row(struct request *request, const struct ofp_completion *completion)
+static int append_row(struct request *request, const struct ofp_completion *completion)
 {
     PyObject *row = PyBytes_FromStringAndSize((const char *)completion, sizeof(*completion));
     int result = RAISED;
@@ -89,13 +89,13 @@ static int keep_row(struct request *request, const struct ofp_completion *comple
     if (result != 0)
         return RAISED;
     if (completion->flags & OFP_COMPLETED_MULTI_RECV)
-        return request_finish(request);
-    tell(request);
-    return SETTLED;
+        return request_complete(request);
+    notify_watchers(request);
+    return FINISHED;
 }
 
 /* The core refuses to say; `_refused` raises why. */
-static int raise_code(struct request *request, int code)
+static int raise_core_error(struct request *request, int code)
 {
     PyObject *answer = PyObject_CallMethod((PyObject *)request, "_refused", "i", code);
 
@@ -104,60 +104,60 @@ static int raise_code(struct request *request, int code)
 }
 
 /* What the core answered to a take. */
-static int note(struct request *request, int result, const struct ofp_completion *row)
+static int handle_core_answer(struct request *request, int result, const struct ofp_completion *row)
 {
     switch (result) {
     case 1:
         if (request->kind == MANY)
-            return keep_row(request, row);
+            return append_row(request, row);
         if (request->kind == MESSAGE && request->completion.flags & OFP_COMPLETED_CLAIM && !request->completion.error)
             return request_claim(request);
-        return request_finish(request);
+        return request_complete(request);
     case 0:
     case -EINTR:
         return NOT_YET;
     case -ESTALE:
         /* Another thread took it, into the same place. */
-        return request_finish(request);
+        return request_complete(request);
     case -ECANCELED:
     case -OFP_EFORKED:
-        request->gone = 1;
+        request->is_result_lost = 1;
         return request_end(request, -result);
     default:
-        return raise_code(request, result);
+        return raise_core_error(request, result);
     }
 }
 
 /* With the interpreter's lock held, so nothing that waits; `progress`: after one round of it. */
-static int settle_at_once(struct request *request, bool progress)
+static int poll_request(struct request *request, bool progress)
 {
     struct ofp_completion row, *into = request->kind == MANY ? &row : &request->completion;
     int result;
 
     if (request->kind == MANY && request->rows && PyList_Size(request->rows) > 0)
-        return SETTLED;
-    if (request->kind != PREPARED && request->over)
-        return SETTLED;
+        return FINISHED;
+    if (request->kind != PREPARED && request->has_result)
+        return FINISHED;
     result = progress ? core.ofp_request_take_at_once(request->handle, into)
                       : core.ofp_request_take_finished(request->handle, into);
-    return result ? note(request, result, &row) : NOT_YET;
+    return result ? handle_core_answer(request, result, &row) : NOT_YET;
 }
 
-int request_settle_finished(struct request *request) { return settle_at_once(request, false); }
+int request_poll(struct request *request) { return poll_request(request, false); }
 
-int request_settle(struct request *request, int64_t timeout)
+int request_wait_once(struct request *request, int64_t timeout)
 {
     struct ofp_completion row, *into = request->kind == MANY ? &row : &request->completion;
     ofp_request_t handle = request->handle;
     /* What little has arrived is had sooner than the interpreter's lock is let go of and taken again. */
-    int result = settle_at_once(request, request->room <= COPIED_AT_ONCE);
+    int result = poll_request(request, request->buffer_length <= COPIED_AT_ONCE);
 
     if (result != NOT_YET)
         return result;
     /* Another thread may settle it meanwhile: `over` tells. */
     Py_BEGIN_ALLOW_THREADS result = core.ofp_request_take(handle, timeout, into);
-    Py_END_ALLOW_THREADS if (request->kind != PREPARED && request->over) return SETTLED;
-    return note(request, result, &row);
+    Py_END_ALLOW_THREADS if (request->kind != PREPARED && request->has_result) return FINISHED;
+    return handle_core_answer(request, result, &row);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- methods */
@@ -171,12 +171,12 @@ static bool drain_log(void)
 }
 
 /* 1: it has finished; 0: the time is over; -1: an exception. */
-static int wait_until(struct request *request, int64_t timeout)
+static int wait_until_deadline(struct request *request, int64_t timeout)
 {
-    int64_t deadline = timeout < 0 ? 0 : now() + timeout, left = timeout;
+    int64_t deadline = timeout < 0 ? 0 : get_time_ns() + timeout, left = timeout;
 
     for (;;) {
-        int result = request_settle(request, left);
+        int result = request_wait_once(request, left);
 
         if (result != NOT_YET)
             return result;
@@ -184,13 +184,13 @@ static int wait_until(struct request *request, int64_t timeout)
         if (PyErr_CheckSignals() != 0 || (core.ofp_log_waiting() && !drain_log()))
             return RAISED;
         /* It may have finished just as the time ran out. */
-        if (timeout >= 0 && (left = deadline - now()) <= 0)
-            return request_settle(request, 0);
+        if (timeout >= 0 && (left = deadline - get_time_ns()) <= 0)
+            return request_wait_once(request, 0);
     }
 }
 
 /* Nanoseconds, -1 for ever; -2 with an exception. */
-static int64_t to_nanoseconds(PyObject *timeout)
+static int64_t convert_timeout(PyObject *timeout)
 {
     PyObject *number;
     int64_t result;
@@ -203,7 +203,7 @@ static int64_t to_nanoseconds(PyObject *timeout)
     return result;
 }
 
-static PyObject *wait_timeout(PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+static PyObject *get_timeout_argument(PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     if (count + (names ? PyTuple_Size(names) : 0) == 0)
         return Py_None;
@@ -216,7 +216,7 @@ static PyObject *wait_timeout(PyObject *const *arguments, Py_ssize_t count, PyOb
     return NULL;
 }
 
-PyObject *request_outcome(struct request *request)
+PyObject *request_outcome_get(struct request *request)
 {
     PyObject *self = (PyObject *)request;
 
@@ -226,25 +226,25 @@ PyObject *request_outcome(struct request *request)
         return self;
     }
     if (!request->completion.error && request->fetched)
-        return memory_result(request->fetched);
+        return memory_result_get(request->fetched);
     return PyObject_CallMethod(self, "_result", NULL);
 }
 
-static PyObject *request_wait(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+static PyObject *wait_for_request(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     struct request *request = (struct request *)self;
-    PyObject *timeout = wait_timeout(arguments, count, names);
-    int64_t nanoseconds = timeout ? to_nanoseconds(timeout) : -2;
-    int result = nanoseconds < -1 ? RAISED : wait_until(request, nanoseconds);
+    PyObject *timeout = get_timeout_argument(arguments, count, names);
+    int64_t nanoseconds = timeout ? convert_timeout(timeout) : -2;
+    int result = nanoseconds < -1 ? RAISED : wait_until_deadline(request, nanoseconds);
 
     if (result == RAISED)
         return NULL;
     if (result == NOT_YET)
         return PyObject_CallMethod(self, "_timed_out", "(O)", timeout);
-    return request_outcome(request);
+    return request_outcome_get(request);
 }
 
-static PyObject *request_attempt(PyObject *self, PyObject *timeout)
+static PyObject *try_request(PyObject *self, PyObject *timeout)
 {
     struct request *request = (struct request *)self;
     int64_t nanoseconds = PyLong_AsLongLong(timeout);
@@ -252,28 +252,28 @@ static PyObject *request_attempt(PyObject *self, PyObject *timeout)
 
     if (nanoseconds == -1 && PyErr_Occurred())
         return NULL;
-    result = request_settle(request, nanoseconds);
-    return result == RAISED ? NULL : PyBool_FromLong(result == SETTLED);
+    result = request_wait_once(request, nanoseconds);
+    return result == RAISED ? NULL : PyBool_FromLong(result == FINISHED);
 }
 
-static PyObject *request_await(PyObject *self, PyObject *timeout)
+static PyObject *wait_for_completion(PyObject *self, PyObject *timeout)
 {
-    int64_t nanoseconds = to_nanoseconds(timeout);
-    int result = nanoseconds < -1 ? RAISED : wait_until((struct request *)self, nanoseconds);
+    int64_t nanoseconds = convert_timeout(timeout);
+    int result = nanoseconds < -1 ? RAISED : wait_until_deadline((struct request *)self, nanoseconds);
 
-    return result == RAISED ? NULL : PyBool_FromLong(result == SETTLED);
+    return result == RAISED ? NULL : PyBool_FromLong(result == FINISHED);
 }
 
-static PyObject *request_finished(PyObject *self, void *Py_UNUSED(closure))
+static PyObject *is_request_finished(PyObject *self, void *Py_UNUSED(closure))
 {
     struct request *request = (struct request *)self;
 
-    if (request->kind != PREPARED && (request->over || !request->handle))
+    if (request->kind != PREPARED && (request->has_result || !request->handle))
         Py_RETURN_TRUE;
     return PyBool_FromLong(core.ofp_request_finished(request->handle) != 0);
 }
 
-static PyObject *request_cancel(PyObject *self, PyObject *Py_UNUSED(ignored))
+static PyObject *cancel_request(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     ofp_request_t handle = ((struct request *)self)->handle;
     int result = -ENOENT;
@@ -287,12 +287,12 @@ static PyObject *request_cancel(PyObject *self, PyObject *Py_UNUSED(ignored))
 
 PyDoc_STRVAR(leave_doc,
              "End as cancelled, whatever the operation still does; a message that it holds goes to the next receive.");
-static PyObject *request_leave(PyObject *self, PyObject *Py_UNUSED(ignored))
+static PyObject *abandon_request(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     struct request *request = (struct request *)self;
 
-    if (request_is_needed(request)) {
-        orphan_leave((struct poster *)request->poster, request);
+    if (request_has_operation(request)) {
+        request_operation_abandon((struct poster *)request->poster, request);
         request_end(request, ECANCELED);
     }
     Py_RETURN_NONE;
@@ -300,11 +300,11 @@ static PyObject *request_leave(PyObject *self, PyObject *Py_UNUSED(ignored))
 
 PyDoc_STRVAR(watch_doc,
              "watch(function): call it once when there is news. False: there is already, and it is not called.");
-static PyObject *request_watch(PyObject *self, PyObject *function)
+static PyObject *add_watcher(PyObject *self, PyObject *function)
 {
     struct request *request = (struct request *)self;
 
-    if ((request->kind != PREPARED && request->over) || (request->rows && PyList_Size(request->rows) > 0))
+    if ((request->kind != PREPARED && request->has_result) || (request->rows && PyList_Size(request->rows) > 0))
         Py_RETURN_FALSE;
     if (!request->watchers && !(request->watchers = PyList_New(0)))
         return NULL;
@@ -313,18 +313,18 @@ static PyObject *request_watch(PyObject *self, PyObject *function)
     Py_RETURN_TRUE;
 }
 
-static PyObject *request_has_data(PyObject *self, void *Py_UNUSED(closure))
+static PyObject *has_remote_data(PyObject *self, void *Py_UNUSED(closure))
 {
     return PyBool_FromLong((((struct request *)self)->completion.flags & OFP_COMPLETED_REMOTE_CQ_DATA) != 0);
 }
 
-static PyObject *request_keep(PyObject *self, void *Py_UNUSED(closure))
+static PyObject *get_buffer_owner(PyObject *self, void *Py_UNUSED(closure))
 {
-    PyObject *keep = ((struct request *)self)->hold.keep;
+    PyObject *owner = ((struct request *)self)->buffer.owner;
 
-    keep = keep ? keep : Py_None;
-    Py_INCREF(keep);
-    return keep;
+    owner = owner ? owner : Py_None;
+    Py_INCREF(owner);
+    return owner;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ lifetime */
@@ -339,7 +339,7 @@ static int request_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(request->watchers);
     Py_VISIT(request->rows);
     Py_VISIT(request->fetched);
-    Py_VISIT(request->hold.keep);
+    Py_VISIT(request->buffer.owner);
     return 0;
 }
 
@@ -348,9 +348,9 @@ static int request_clear(PyObject *self)
     struct request *request = (struct request *)self;
 
     /* Before its hold is released: of an operation that runs on the poster keeps the memory. */
-    if (request_is_needed(request))
-        orphan_leave((struct poster *)request->poster, request);
-    hold_release(&request->hold);
+    if (request_has_operation(request))
+        request_operation_abandon((struct poster *)request->poster, request);
+    buffer_reference_release(&request->buffer);
     Py_CLEAR(request->watchers);
     Py_CLEAR(request->rows);
     Py_CLEAR(request->fetched);
@@ -381,12 +381,12 @@ static PyMemberDef request_members[] = {
     FIELD("_op", T_USHORT, op, READONLY),
     FIELD("_peer", T_UINT, peer, READONLY),
     FIELD("_fetched", T_OBJECT, fetched, 0),
-    FIELD("_over", T_BOOL, over, 0),
-    FIELD("_awaiting", T_INT, awaiting, 0),
-    FIELD("_claimed", T_BOOL, claimed, READONLY),
-    FIELD("_too_large", T_BOOL, too_large, READONLY),
-    FIELD("_gone", T_BOOL, gone, 0),
-    FIELD("_room", T_ULONGLONG, room, READONLY),
+    FIELD("_over", T_BOOL, has_result, 0),
+    FIELD("_awaiting", T_INT, waiter_count, 0),
+    FIELD("_claimed", T_BOOL, is_claimed, READONLY),
+    FIELD("_too_large", T_BOOL, is_too_large, READONLY),
+    FIELD("_gone", T_BOOL, is_result_lost, 0),
+    FIELD("_room", T_ULONGLONG, buffer_length, READONLY),
     FIELD("_length", T_ULONGLONG, completion.length, 0),
     FIELD("_tag", T_ULONGLONG, completion.tag, READONLY),
     FIELD("_data", T_ULONGLONG, completion.data, READONLY),
@@ -399,13 +399,13 @@ static PyMemberDef request_members[] = {
 };
 
 static PyGetSetDef request_attributes[] = {
-    {"_finished", request_finished, NULL, "Whether the core, or this, has its result; looks only.", NULL},
-    {"_has_data", request_has_data, NULL, "Whether remote CQ data came with the message.", NULL},
-    {"_rows", request_rows, NULL, "How many rows of a multi-receive buffer wait to be looked at.", NULL},
-    {"_kept", request_kept, request_set_kept, "Whether the program has what the posting call, or the wait, returned.",
-     NULL},
-    {"_keep", request_keep, NULL, "What keeps its memory.", NULL},
-    {"_next_message", request_message, NULL, "The next row of a multi-receive buffer.", NULL},
+    {"_finished", is_request_finished, NULL, "Whether the core, or this, has its result; looks only.", NULL},
+    {"_has_data", has_remote_data, NULL, "Whether remote CQ data came with the message.", NULL},
+    {"_rows", request_rows_count, NULL, "How many rows of a multi-receive buffer wait to be looked at.", NULL},
+    {"_kept", request_is_delivered, request_delivered_set,
+     "Whether the program has what the posting call, or the wait, returned.", NULL},
+    {"_keep", get_buffer_owner, NULL, "What keeps its memory.", NULL},
+    {"_next_message", request_row_pop, NULL, "The next row of a multi-receive buffer.", NULL},
     {0},
 };
 
@@ -416,15 +416,14 @@ PyDoc_STRVAR(wait_doc,
              "receive of unknown size the message.\n\nRaises\n------\nTimedOut\n    When the time is over.\n"
              "Canceled, Truncated, PeerLost and other FabricError\n    What the operation ended with.\n");
 static PyMethodDef request_methods[] = {
-    {"wait", (PyCFunction)(void (*)(void))request_wait, METH_FASTCALL | METH_KEYWORDS, wait_doc},
-    {"_attempt", request_attempt, METH_O,
-     "_attempt(nanoseconds): wait once, at most a second; whether it has finished."},
-    {"_await", request_await, METH_O, "_await(seconds or None): whether it has finished within the time."},
-    {"_cancel", request_cancel, METH_NOARGS, "Ask the core to cancel: its answer."},
-    {"_unclaim", request_unclaim, METH_NOARGS, request_unclaim_doc},
-    {"_leave", request_leave, METH_NOARGS, leave_doc},
-    {"_watch", request_watch, METH_O, watch_doc},
-    {"_news", request_news, METH_NOARGS, "To be awaited: ends when there is news."},
+    {"wait", (PyCFunction)(void (*)(void))wait_for_request, METH_FASTCALL | METH_KEYWORDS, wait_doc},
+    {"_attempt", try_request, METH_O, "_attempt(nanoseconds): wait once, at most a second; whether it has finished."},
+    {"_await", wait_for_completion, METH_O, "_await(seconds or None): whether it has finished within the time."},
+    {"_cancel", cancel_request, METH_NOARGS, "Ask the core to cancel: its answer."},
+    {"_unclaim", request_message_return, METH_NOARGS, request_message_return_doc},
+    {"_leave", abandon_request, METH_NOARGS, leave_doc},
+    {"_watch", add_watcher, METH_O, watch_doc},
+    {"_news", request_event_waiter_create, METH_NOARGS, "To be awaited: ends when there is news."},
     {0},
 };
 
@@ -436,7 +435,7 @@ static PyType_Slot request_slots[] = {
     {Py_tp_members, request_members},
     {Py_tp_getset, request_attributes},
     {Py_tp_methods, request_methods},
-    {Py_am_await, request_wait_for},
+    {Py_am_await, request_waiter_create},
     {0},
 };
 
@@ -447,4 +446,4 @@ static PyType_Spec request_spec = {
     .slots = request_slots,
 };
 
-PyObject *make_request_type(PyObject *module) { return PyType_FromModuleAndSpec(module, &request_spec, NULL); }
+PyObject *request_type_create(PyObject *module) { return PyType_FromModuleAndSpec(module, &request_spec, NULL); }

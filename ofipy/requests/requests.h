@@ -76,11 +76,11 @@ struct hooks {
 extern struct hooks hooks;
 
 /* Memory of an operation under way: an object that keeps it, or an export of a buffer, or both. Zero: none. */
-struct hold {
-    PyObject *keep;
+struct buffer_reference {
+    PyObject *owner;
     Py_buffer view; /* view.obj NULL: none */
 };
-void hold_release(struct hold *hold);
+void buffer_reference_release(struct buffer_reference *reference);
 
 /* What a request does with its completions, and when it is dropped. */
 enum kind {
@@ -93,7 +93,7 @@ enum kind {
 struct orphan {
     struct orphan *next;
     ofp_request_t handle;
-    struct hold hold;
+    struct buffer_reference buffer;
     bool cancel;
 };
 
@@ -102,47 +102,48 @@ struct poster {
     PyObject_HEAD struct ofp_endpoint *pointer; /* NULL once closed */
     PyObject *domain;                           /* of the regions that may be used; owned, as all objects here */
     PyObject *vector;                           /* what its peers refer to as `_vector` */
-    PyObject *find;                             /* (address, length) -> Allocation or None: of the domain's memory */
-    PyObject *starts;                           /* list: not empty where the domain has allocated memory */
-    PyObject *own;                              /* (array, address, length) -> (number, offset) or None: its region */
-    uint64_t own_above;                         /* arrays of more bytes have one, maybe */
-    PyObject *peer, *region;                    /* the last of each that was found to be right; NULL: none */
-    uint32_t peer_number;
-    struct ofp_segment region_segment;
-    uint64_t found_before;  /* so many frees of memory; see memory.c */
-    uint64_t found_address; /* of the last array that was looked up, 0: none; as a segment: */
+    PyObject *find_allocation;                  /* (address, length) -> Allocation or None: of the domain's memory */
+    PyObject *allocation_starts;                /* list: not empty where the domain has allocated memory */
+    PyObject *find_owned;                       /* (array, address, length) -> (number, offset) or None: its region */
+    uint64_t owned_above;                       /* arrays of more bytes have one, maybe */
+    PyObject *last_peer, *last_region;          /* the last of each that was found to be right; NULL: none */
+    uint32_t last_peer_number;
+    struct ofp_segment last_region_segment;
+    uint64_t found_at_free_count; /* so many frees of memory; see memory.c */
+    uint64_t found_address;       /* of the last array that was looked up, 0: none; as a segment: */
     struct ofp_segment found_segment;
-    PyObject *spare;                       /* a Request of type hooks.Request for the next post; NULL: none */
+    PyObject *spare_request;               /* a Request of type hooks.Request for the next post; NULL: none */
     struct orphan *orphans, **orphans_end; /* owned, in the order in which they are looked at */
     uint64_t orphan_count;                 /* now */
-    PyObject *heir;                        /* poster: who looks after its orphans once it is closed; NULL: itself */
+    PyObject *successor;                   /* poster: who looks after its orphans once it is closed; NULL: itself */
 };
 
 struct request {
     PyObject_HEAD PyObject *weak_references;
-    PyObject *endpoint;   /* owned, as all objects here */
-    PyObject *poster;     /* NULL: nothing was ever posted for it */
-    PyObject *watchers;   /* list of who is told once when it has news, waiters or functions; NULL: none */
-    PyObject *fetched;    /* array of the old values, what wait() returns; NULL: the operation has none */
-    PyObject *rows;       /* MANY: list of bytes, completions that were taken and not looked at yet */
-    struct hold hold;     /* of its memory, while the operation runs */
-    ofp_request_t handle; /* 0: it is over, and owns nothing of the core's */
+    PyObject *endpoint;             /* owned, as all objects here */
+    PyObject *poster;               /* NULL: nothing was ever posted for it */
+    PyObject *watchers;             /* list of who is told once when it has news, waiters or functions; NULL: none */
+    PyObject *fetched;              /* array of the old values, what wait() returns; NULL: the operation has none */
+    PyObject *rows;                 /* MANY: list of bytes, completions that were taken and not looked at yet */
+    struct buffer_reference buffer; /* of its memory, while the operation runs */
+    ofp_request_t handle;           /* 0: it is over, and owns nothing of the core's */
     struct ofp_completion completion;
-    uint64_t room; /* bytes, of a receive */
+    uint64_t buffer_length; /* bytes, of a receive */
     uint32_t peer;
     uint16_t op;
-    int awaiting; /* waiters */
-    char kind;    /* enum kind */
-    char over;    /* `completion` is the result */
-    char kept; /* the posting method was left with it, so that dropping it leaves a receive posted; MESSAGE: the program
+    int waiter_count; /* waiters */
+    char kind;        /* enum kind */
+    char has_result;  /* `completion` is the result */
+    char
+        is_delivered; /* the posting method was left with it, so that dropping it leaves a receive posted; MESSAGE: the program
                      has the message, so that dropping it gives nothing back */
-    char claimed;   /* MESSAGE: it holds the message, which is on its way into hold.keep, or there */
-    char too_large; /* MESSAGE: there was no memory for it, and it was dropped */
-    char gone;      /* its domain was closed, or its process forked, before the result was taken */
+    char is_claimed;     /* MESSAGE: it holds the message, which is on its way into hold.keep, or there */
+    char is_too_large;   /* MESSAGE: there was no memory for it, and it was dropped */
+    char is_result_lost; /* its domain was closed, or its process forked, before the result was taken */
 };
 
 /* Of one completion queue: the requests that somebody awaits, which the queue tells of once they have finished. */
-struct notices {
+struct notifier {
     PyObject_HEAD struct ofp_cq *pointer; /* NULL once closed */
     PyObject *owner;                      /* keeps the pointer's memory; owned, as all objects here */
     PyObject *queue;                      /* weak reference */
@@ -152,7 +153,7 @@ struct notices {
 /* A queue that waiters of one event loop wait for; goes when there are none. */
 struct source {
     struct source *next;
-    struct notices *notices; /* owned */
+    struct notifier *notifier; /* owned */
     Py_ssize_t waiting;
 };
 
@@ -162,18 +163,18 @@ struct source {
 /* Of one event loop: who waits in it, and for which queues; see poller.c. Its Python part is in aio.py. */
 struct poller {
     PyObject_HEAD PyObject *weak_references;
-    PyObject *loop, *ready, *cancelled; /* `ready`: what the loop runs next, None where it does not tell; owned */
-    PyObject *woken;                    /* list of waiters whose tasks are to go on; owned */
-    PyObject *watched;                  /* dict: notices whose queues' descriptors the loop watches; owned */
-    struct source *sources;             /* owned */
-    Py_ssize_t waiting;                 /* waiters that nobody has woken */
-    int at_once;                        /* how often more a task may be answered before the loop turns */
-    int misses;                         /* spins in a row that met nothing */
-    long long longest_spin;             /* ns; 0: it sleeps at once */
-    char plain;                         /* the loop's selector is not ours: to poll, it has to turn */
-    char active;                        /* something came, or somebody began to wait, since the last spin */
-    char turning;                       /* woken waiters are being dealt with */
-    char scheduled;                     /* the loop will call `turn` */
+    PyObject *loop, *loop_ready, *cancelled; /* `ready`: what the loop runs next, None where it does not tell; owned */
+    PyObject *woken;                         /* list of waiters whose tasks are to go on; owned */
+    PyObject *watched;                       /* dict: notices whose queues' descriptors the loop watches; owned */
+    struct source *sources;                  /* owned */
+    Py_ssize_t waiting;                      /* waiters that nobody has woken */
+    int answers_left;                        /* how often more a task may be answered before the loop turns */
+    int idle_spins;                          /* spins in a row that met nothing */
+    long long longest_spin;                  /* ns; 0: it sleeps at once */
+    char foreign_selector;                   /* the loop's selector is not ours: to poll, it has to turn */
+    char had_event;                          /* something came, or somebody began to wait, since the last spin */
+    char is_turning;                         /* woken waiters are being dealt with */
+    char is_scheduled;                       /* the loop will call `turn` */
 };
 
 /* What `await` of a request runs: an iterator, and in its task's eyes a future; see waiter.c. */
@@ -181,112 +182,113 @@ struct waiter {
     PyObject_HEAD struct request *request; /* owned, as all objects here */
     struct poller *poller;                 /* NULL: it has not waited yet */
     struct source *source;                 /* of the poller, borrowed; NULL: it is not waiting now */
-    struct notices *notices;               /* that it was entered into as `handle`; NULL: none */
+    struct notifier *notifier;             /* that it was entered into as `handle`; NULL: none */
     ofp_request_t handle;
     PyObject *callback, *context; /* of the task that it keeps; NULL: none */
-    char blocking;                /* for the task: it was yielded by `await` */
-    char counted;                 /* in request->awaiting, and `notices` is set */
+    char is_blocking;             /* for the task: it was yielded by `await` */
+    char is_registered;           /* in request->awaiting, and `notices` is set */
     char woken;                   /* in poller->woken */
-    char news;                    /* ends at any news of the request, without its result */
+    char ends_at_event;           /* ends at any news of the request, without its result */
 };
 
 /* Whether there is something to end or to give back. */
-static inline bool request_is_needed(const struct request *request) { return request->poster && request->handle; }
+static inline bool request_has_operation(const struct request *request) { return request->poster && request->handle; }
 
-extern PyTypeObject *request_type, *poster_type, *waiter_type, *poller_type, *notices_type;
-PyObject *make_request_type(PyObject *module);
-PyObject *make_poster_type(PyObject *module);
-PyObject *make_waiter_type(PyObject *module);
-PyObject *make_poller_type(PyObject *module);
-PyObject *make_notices_type(PyObject *module);
+extern PyTypeObject *request_type, *poster_type, *waiter_type, *poller_type, *notifier_type;
+PyObject *request_type_create(PyObject *module);
+PyObject *poster_type_create(PyObject *module);
+PyObject *waiter_type_create(PyObject *module);
+PyObject *poller_type_create(PyObject *module);
+PyObject *notifier_type_create(PyObject *module);
 
 /* A request without an operation yet. */
-struct request *request_new(PyTypeObject *type);
+struct request *request_allocate(PyTypeObject *type);
 /* Its operation has been posted; the hold moves into it. */
-void request_begin(struct request *request, struct poster *poster, PyObject *endpoint, ofp_request_t handle,
-                   const struct ofp_operation *op, struct hold *hold);
+void request_operation_attach(struct request *request, struct poster *poster, PyObject *endpoint, ofp_request_t handle,
+                              const struct ofp_operation *op, struct buffer_reference *reference);
 
 /* poster.c. Post, and make the request. The hold is taken over. An int: the core's error. */
-PyObject *poster_post(struct poster *poster, PyObject *endpoint, PyObject *type, const struct ofp_operation *op,
-                      int64_t timeout, enum kind kind, struct hold *hold);
+PyObject *poster_operation_post(struct poster *poster, PyObject *endpoint, PyObject *type,
+                                const struct ofp_operation *op, int64_t timeout, enum kind kind,
+                                struct buffer_reference *reference);
 /* None in place of an error: the general way meets it again and says it in full. */
-PyObject *poster_plain(PyObject *result);
+PyObject *poster_error_discard(PyObject *result);
 /* A number, or a Peer of the poster's vector; whether it was removed since is what the core knows. */
-bool poster_peer(struct poster *poster, PyObject *peer, uint32_t *number);
+bool poster_peer_resolve(struct poster *poster, PyObject *peer, uint32_t *number);
 
 /* Put peer (None: anyone, or the only one) and tag (NULL: 0) into a record. False: the general way deals with them. */
-bool poster_plain_arguments(struct poster *poster, PyObject *peer, PyObject *tag, struct ofp_operation *op);
+bool poster_arguments_convert(struct poster *poster, PyObject *peer, PyObject *tag, struct ofp_operation *op);
 /* Post with this memory. None: the general way is to do it. */
-PyObject *poster_post_plain(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op);
+PyObject *poster_buffer_post(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op);
 
 /* send.c */
-extern const char requests_sender_doc[];
-PyObject *requests_sender(PyObject *module, PyObject *arguments);
+extern const char sender_method_create_doc[];
+PyObject *sender_method_create(PyObject *module, PyObject *arguments);
 
 /* remote.c: methods of a poster. */
-extern const char poster_rma_doc[], poster_atomic_doc[];
-PyObject *poster_rma(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
-PyObject *poster_atomic(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
+extern const char poster_rma_post_doc[], poster_atomic_post_doc[];
+PyObject *poster_rma_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
+PyObject *poster_atomic_post(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 
-#define SETTLED 1
+#define FINISHED 1
 #define NOT_YET 0
 #define RAISED (-1)
 /*
  * See whether it has finished, for nanoseconds (negative: for a second). A multi-receive buffer: whether there is a row.
  */
-int request_settle(struct request *request, int64_t timeout);
+int request_wait_once(struct request *request, int64_t timeout);
 /* The same of what has finished already; never waits. */
-int request_settle_finished(struct request *request);
+int request_poll(struct request *request);
 /* Mark the request over; returns SETTLED. After an error it holds nothing of the core's. */
-int request_finish(struct request *request);
+int request_complete(struct request *request);
 int request_end(struct request *request, int error);
 /* What waiting for a request that is over returns, or raises. */
-PyObject *request_outcome(struct request *request);
+PyObject *request_outcome_get(struct request *request);
 
 /* claim.c: have the message that the core holds for it received into memory of its size. */
 int request_claim(struct request *request);
-extern const char request_unclaim_doc[];
-PyObject *request_unclaim(PyObject *self, PyObject *ignored);
-PyObject *request_kept(PyObject *self, void *closure);
-int request_set_kept(PyObject *self, PyObject *value, void *closure);
+extern const char request_message_return_doc[];
+PyObject *request_message_return(PyObject *self, PyObject *ignored);
+PyObject *request_is_delivered(PyObject *self, void *closure);
+int request_delivered_set(PyObject *self, PyObject *value, void *closure);
 
 /* waiter.c */
-PyObject *request_wait_for(PyObject *request);
-PyObject *request_news(PyObject *request, PyObject *ignored);
+PyObject *request_waiter_create(PyObject *request);
+PyObject *request_event_waiter_create(PyObject *request, PyObject *ignored);
 /* There is news of its request: its task goes on in the next turn of its loop. */
 void waiter_wake(struct waiter *waiter);
 
 /* poller.c: that of the loop which runs in this thread; NULL with an exception. */
-struct poller *poller_of_thread(void);
+struct poller *poller_get_running(void);
 /* One more waits for the queue of this request, borrowed; NULL with an exception. */
-struct source *poller_enter(struct poller *poller, struct request *request);
+struct source *poller_waiter_add(struct poller *poller, struct request *request);
 /* Whether its loop has nothing else to do, so that a task may keep it for a moment. */
-bool poller_may_spin(const struct poller *poller);
+bool poller_can_spin(const struct poller *poller);
 /* Have the loop turn. */
 void poller_schedule(struct poller *poller);
 
 /* notices.c: have the queue tell of the request's end: NOT_YET, or SETTLED where it is here; RAISED. */
-int notices_ask(struct notices *notices, struct request *request);
-void notices_forget(struct notices *notices, ofp_request_t handle);
+int notifier_request_register(struct notifier *notifier, struct request *request);
+void notifier_request_remove(struct notifier *notifier, ofp_request_t handle);
 /* Take what the queue has told of: how many, -errno, or INT64_MIN with an exception. `progress`: look for more first. */
-int64_t notices_collect(struct notices *notices, bool progress);
+int64_t notifier_collect(struct notifier *notifier, bool progress);
 /* Whether it is safe to sleep on the queue's descriptor: 1, 0 or -errno; `at_once`: 0 also where that takes a longer look. */
-int notices_arm(struct notices *notices, bool at_once);
+int notifier_queue_arm(struct notifier *notifier, bool at_once);
 
 /* rows.c: of a multi-receive buffer. */
-PyObject *request_message(PyObject *self, void *closure);
-PyObject *request_rows(PyObject *self, void *closure);
+PyObject *request_row_pop(PyObject *self, void *closure);
+PyObject *request_rows_count(PyObject *self, void *closure);
 
 /* start.c: of prepared requests. */
 extern const char prepared_start_doc[], prepared_start_some_doc[];
-PyObject *requests_start(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
-PyObject *requests_start_some(PyObject *module, PyObject *arguments);
+PyObject *prepared_start(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+PyObject *prepared_start_some(PyObject *module, PyObject *arguments);
 
 /* Put what still runs into the list, or end it. The hold is taken over in any case. */
-void orphan_leave(struct poster *poster, struct request *request);
+void request_operation_abandon(struct poster *poster, struct request *request);
 /* Let go of what has ended meanwhile: of all, or of the next few. */
 void orphans_sweep(struct poster *poster, bool all);
-void orphans_inherit(struct poster *poster, struct poster *heir);
+void orphans_move(struct poster *poster, struct poster *successor);
 void orphans_free(struct poster *poster);
 
 /* Put a new reference where an old one, or none, was. */
@@ -300,7 +302,7 @@ static inline void replace_object(PyObject **place, PyObject *object)
 }
 
 /* Nanoseconds. */
-static inline int64_t now(void)
+static inline int64_t get_time_ns(void)
 {
     struct timespec time;
 

@@ -2,7 +2,7 @@
 /* Rows of a multi-receive buffer: completions that were taken of the core and not looked at yet. */
 #include "requests.h"
 
-PyObject *request_rows(PyObject *self, void *Py_UNUSED(closure))
+PyObject *request_rows_count(PyObject *self, void *Py_UNUSED(closure))
 {
     PyObject *rows = ((struct request *)self)->rows;
 
@@ -13,7 +13,7 @@ PyObject *request_rows(PyObject *self, void *Py_UNUSED(closure))
  * The next message of a multi-receive buffer, as `_made` makes it of a completion; None: there is none. An attribute, since
  * Python runs no signal handler between reading one and returning it: no message is lost as it is handed over.
  */
-PyObject *request_message(PyObject *self, void *Py_UNUSED(closure))
+PyObject *request_row_pop(PyObject *self, void *Py_UNUSED(closure))
 {
     struct request *request = (struct request *)self;
     PyObject *row, *message;

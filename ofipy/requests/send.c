@@ -14,13 +14,13 @@ struct sender {
     PyObject *general, *text; /* the function in Python, and what `method` has as its name and documentation; owned */
 };
 
-static PyObject *endpoint_tsend(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
-static PyObject *endpoint_send(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+static PyObject *send_tagged(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+static PyObject *send_untagged(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
 
-#define METHOD(name) {#name, (PyCFunction)(void (*)(void))endpoint_##name, METH_FASTCALL | METH_KEYWORDS, NULL}
+#define METHOD(name, function) {name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS, NULL}
 static struct sender senders[] = {
-    {.method = METHOD(tsend), .op = OFP_TSEND},
-    {.method = METHOD(send), .op = OFP_SEND},
+    {.method = METHOD("tsend", send_tagged), .op = OFP_TSEND},
+    {.method = METHOD("send", send_untagged), .op = OFP_SEND},
 };
 
 static PyObject *name_poster, *name_peer, *name_tag; /* interned, which makes them comparable as pointers; owned */
@@ -48,16 +48,16 @@ static bool parse_plain_arguments(uint16_t op, PyObject *const *arguments, Py_ss
 }
 
 /* A request, or None: the general way is to do it; NULL with an exception. */
-static PyObject *send_plain(const struct sender *sender, PyObject *self, PyObject *buffer, PyObject *peer,
-                            PyObject *tag)
+static PyObject *send_plain_message(const struct sender *sender, PyObject *self, PyObject *buffer, PyObject *peer,
+                                    PyObject *tag)
 {
     struct ofp_operation op = {.op = sender->op, .peer = OFP_PEER_UNKNOWN};
     PyObject *poster = PyObject_GetAttr(self, name_poster), *result;
 
     if (!poster)
         return NULL;
-    if (Py_TYPE(poster) == poster_type && poster_plain_arguments((struct poster *)poster, peer, tag, &op)) {
-        result = poster_post_plain((struct poster *)poster, self, buffer, &op);
+    if (Py_TYPE(poster) == poster_type && poster_arguments_convert((struct poster *)poster, peer, tag, &op)) {
+        result = poster_buffer_post((struct poster *)poster, self, buffer, &op);
     } else {
         Py_INCREF(Py_None);
         result = Py_None;
@@ -66,8 +66,8 @@ static PyObject *send_plain(const struct sender *sender, PyObject *self, PyObjec
     return result;
 }
 
-static PyObject *send_generally(const struct sender *sender, PyObject *self, PyObject *const *arguments,
-                                Py_ssize_t count, PyObject *names)
+static PyObject *call_general_function(const struct sender *sender, PyObject *self, PyObject *const *arguments,
+                                       Py_ssize_t count, PyObject *names)
 {
     Py_ssize_t named = names ? PyTuple_Size(names) : 0;
     PyObject *positional = PyTuple_New(1 + count), *keywords = PyDict_New(), *result = NULL;
@@ -88,31 +88,31 @@ static PyObject *send_generally(const struct sender *sender, PyObject *self, PyO
     return result;
 }
 
-static PyObject *send_any(const struct sender *sender, PyObject *self, PyObject *const *arguments, Py_ssize_t count,
-                          PyObject *names)
+static PyObject *send_message(const struct sender *sender, PyObject *self, PyObject *const *arguments, Py_ssize_t count,
+                              PyObject *names)
 {
     PyObject *peer, *tag = NULL, *result;
 
     if (parse_plain_arguments(sender->op, arguments, count, names, &peer, &tag)) {
-        result = send_plain(sender, self, arguments[0], peer, tag);
+        result = send_plain_message(sender, self, arguments[0], peer, tag);
         if (result != Py_None)
             return result;
         Py_DECREF(result);
     }
-    return send_generally(sender, self, arguments, count, names);
+    return call_general_function(sender, self, arguments, count, names);
 }
 
-static PyObject *endpoint_tsend(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+static PyObject *send_tagged(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    return send_any(&senders[0], self, arguments, count, names);
+    return send_message(&senders[0], self, arguments, count, names);
 }
 
-static PyObject *endpoint_send(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+static PyObject *send_untagged(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    return send_any(&senders[1], self, arguments, count, names);
+    return send_message(&senders[1], self, arguments, count, names);
 }
 
-static bool intern_names(void)
+static bool create_names(void)
 {
     if (name_tag)
         return true;
@@ -120,16 +120,16 @@ static bool intern_names(void)
            (name_tag = PyUnicode_InternFromString("tag"));
 }
 
-const char requests_sender_doc[] =
+const char sender_method_create_doc[] =
     "sender(class, op, function, text) -> method of the class that sends, for an op of TSEND or SEND; `function` takes what is not "
     "plain, `text` is the method's signature and documentation";
-PyObject *requests_sender(PyObject *Py_UNUSED(module), PyObject *arguments)
+PyObject *sender_method_create(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *type, *function, *text;
     struct sender *sender = senders;
     int op;
 
-    if (!PyArg_ParseTuple(arguments, "O!iOU", &PyType_Type, &type, &op, &function, &text) || !intern_names())
+    if (!PyArg_ParseTuple(arguments, "O!iOU", &PyType_Type, &type, &op, &function, &text) || !create_names())
         return NULL;
     while (sender->op != op)
         if (++sender == senders + sizeof(senders) / sizeof(*senders))

@@ -7,7 +7,7 @@
 #define MOST_AT_ONCE 16
 
 /* What are no prepared requests raises. */
-static bool are_prepared(PyObject *const *requests, Py_ssize_t count)
+static bool check_prepared_requests(PyObject *const *requests, Py_ssize_t count)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
         if (PyObject_TypeCheck(requests[i], request_type) && ((struct request *)requests[i])->kind == PREPARED)
@@ -19,7 +19,7 @@ static bool are_prepared(PyObject *const *requests, Py_ssize_t count)
 }
 
 /* How many of the first were started, or the core's error; `timeout` as prepared_start_some_doc says. */
-static int start_some(PyObject *const *requests, Py_ssize_t count, int64_t timeout)
+static int start_first_requests(PyObject *const *requests, Py_ssize_t count, int64_t timeout)
 {
     ofp_request_t handles[MOST_AT_ONCE];
     int result;
@@ -35,14 +35,14 @@ static int start_some(PyObject *const *requests, Py_ssize_t count, int64_t timeo
         Py_END_ALLOW_THREADS
     }
     for (int i = 0; i < result; i++)
-        ((struct request *)requests[i])->over = 0;
+        ((struct request *)requests[i])->has_result = 0;
     return result;
 }
 
 const char prepared_start_some_doc[] =
     "start_some(requests, nanoseconds) -> how many of the first 16 were started, or the core's "
     "error.\n-2 nanoseconds: what exceeds the transmit queue waits in the core.";
-PyObject *requests_start_some(PyObject *Py_UNUSED(module), PyObject *arguments)
+PyObject *prepared_start_some(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *list, *requests[MOST_AT_ONCE];
     long long timeout;
@@ -53,7 +53,8 @@ PyObject *requests_start_some(PyObject *Py_UNUSED(module), PyObject *arguments)
     count = PyTuple_Size(list) < MOST_AT_ONCE ? PyTuple_Size(list) : MOST_AT_ONCE;
     for (Py_ssize_t i = 0; i < count; i++)
         requests[i] = PyTuple_GetItem(list, i);
-    return are_prepared(requests, count) ? PyLong_FromLong(start_some(requests, count, timeout)) : NULL;
+    return check_prepared_requests(requests, count) ? PyLong_FromLong(start_first_requests(requests, count, timeout))
+                                                    : NULL;
 }
 
 static bool warn_of_timeout(void)
@@ -81,7 +82,7 @@ static PyObject *find_room_timeout(PyObject *const *values, PyObject *names)
 }
 
 /* What has not been started at once is Python's affair: waiting for room, and saying why. */
-static PyObject *start_rest(PyObject *const *requests, Py_ssize_t count, PyObject *timeout)
+static PyObject *call_start_all(PyObject *const *requests, Py_ssize_t count, PyObject *timeout)
 {
     PyObject *rest = PyTuple_New(count), *result;
 
@@ -106,19 +107,19 @@ const char prepared_start_doc[] =
     "Busy\n    When one is running; those before it have been started.\n"
     "Again, TimedOut\n    When there was no room, as :meth:`PreparedRequest.start` says; those before have been started.\n"
     "Closed\n    When the endpoint of one is closed.\n";
-PyObject *requests_start(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+PyObject *prepared_start(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     PyObject *timeout = find_room_timeout(arguments + count, names);
     int started = 0;
 
-    if (!timeout || !are_prepared(arguments, count))
+    if (!timeout || !check_prepared_requests(arguments, count))
         return NULL;
     if (count == 0)
         return PyErr_Format(PyExc_TypeError, "start() of no prepared request");
     if (timeout == Py_None)
-        started = start_some(arguments, count, 0);
+        started = start_first_requests(arguments, count, 0);
     if (started == count)
         Py_RETURN_NONE;
     started = started < 0 ? 0 : started;
-    return start_rest(arguments + started, count - started, timeout);
+    return call_start_all(arguments + started, count - started, timeout);
 }

@@ -15,7 +15,7 @@
 /* How long a task keeps a loop that has nothing else to do (ns): a fast peer answers sooner than the loop turns. */
 #define KEEPS_LOOP 20000
 
-static struct waiter *waiter_new(PyObject *request, bool news)
+static struct waiter *create_waiter(PyObject *request, bool ends_at_event)
 {
     allocfunc allocate = (allocfunc)PyType_GetSlot(waiter_type, Py_tp_alloc);
     struct waiter *waiter = (struct waiter *)allocate(waiter_type, 0);
@@ -24,21 +24,21 @@ static struct waiter *waiter_new(PyObject *request, bool news)
         return NULL;
     Py_INCREF(request);
     waiter->request = (struct request *)request;
-    waiter->news = news;
+    waiter->ends_at_event = ends_at_event;
     return waiter;
 }
 
-PyObject *request_wait_for(PyObject *request) { return (PyObject *)waiter_new(request, false); }
+PyObject *request_waiter_create(PyObject *request) { return (PyObject *)create_waiter(request, false); }
 
-PyObject *request_news(PyObject *request, PyObject *Py_UNUSED(ignored))
+PyObject *request_event_waiter_create(PyObject *request, PyObject *Py_UNUSED(ignored))
 {
-    return (PyObject *)waiter_new(request, true);
+    return (PyObject *)create_waiter(request, true);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- waiting */
 
 /* It waits no longer; whether it goes on is its caller's affair. */
-static void stop_waiting(struct waiter *waiter)
+static void stop_waiter(struct waiter *waiter)
 {
     if (!waiter->source)
         return;
@@ -49,17 +49,17 @@ static void stop_waiting(struct waiter *waiter)
 
 void waiter_wake(struct waiter *waiter)
 {
-    stop_waiting(waiter);
+    stop_waiter(waiter);
     if (waiter->woken)
         return;
     waiter->woken = 1;
-    waiter->poller->active = 1;
+    waiter->poller->had_event = 1;
     if (PyList_Append(waiter->poller->woken, (PyObject *)waiter) != 0)
         PyErr_WriteUnraisable((PyObject *)waiter);
     poller_schedule(waiter->poller);
 }
 
-static void forget_watcher(struct request *request, struct waiter *waiter)
+static void remove_watcher(struct request *request, struct waiter *waiter)
 {
     for (Py_ssize_t i = 0; request->watchers && i < PyList_Size(request->watchers); i++) {
         if (PyList_GetItem(request->watchers, i) == (PyObject *)waiter) {
@@ -69,54 +69,54 @@ static void forget_watcher(struct request *request, struct waiter *waiter)
     }
 }
 
-static void enter(struct waiter *waiter, struct source *source)
+static void register_waiter(struct waiter *waiter, struct source *source)
 {
     waiter->source = source;
-    Py_INCREF((PyObject *)source->notices);
-    waiter->notices = source->notices;
+    Py_INCREF((PyObject *)source->notifier);
+    waiter->notifier = source->notifier;
     waiter->handle = waiter->request->handle;
-    waiter->request->awaiting++;
-    waiter->counted = 1;
+    waiter->request->waiter_count++;
+    waiter->is_registered = 1;
 }
 
 /* The end of a wait, however it ends. */
-static void leave(struct waiter *waiter)
+static void deregister_waiter(struct waiter *waiter)
 {
     struct request *request = waiter->request;
 
-    if (!waiter->counted)
+    if (!waiter->is_registered)
         return;
-    waiter->counted = 0;
+    waiter->is_registered = 0;
     if (waiter->source)
-        forget_watcher(request, waiter);
-    stop_waiting(waiter);
-    if (--request->awaiting == 0)
-        notices_forget(waiter->notices, waiter->handle);
-    Py_CLEAR(waiter->notices);
+        remove_watcher(request, waiter);
+    stop_waiter(waiter);
+    if (--request->waiter_count == 0)
+        notifier_request_remove(waiter->notifier, waiter->handle);
+    Py_CLEAR(waiter->notifier);
 }
 
 /* Whether it has finished, for which a task may keep its loop a moment. */
-static int look(struct waiter *waiter)
+static int spin_for_request(struct waiter *waiter)
 {
     struct request *request = waiter->request;
-    int result = request_settle_finished(request);
+    int result = request_poll(request);
 
     if (result != NOT_YET)
         return result;
-    if (!waiter->poller && !(waiter->poller = poller_of_thread()))
+    if (!waiter->poller && !(waiter->poller = poller_get_running()))
         return RAISED;
-    if (!poller_may_spin(waiter->poller))
+    if (!poller_can_spin(waiter->poller))
         return NOT_YET;
-    waiter->poller->at_once--;
+    waiter->poller->answers_left--;
     Py_BEGIN_ALLOW_THREADS core.ofp_request_spin(request->handle, KEEPS_LOOP);
-    Py_END_ALLOW_THREADS result = request_settle_finished(request);
+    Py_END_ALLOW_THREADS result = request_poll(request);
     if (result != NOT_YET)
-        waiter->poller->misses = 0;
+        waiter->poller->idle_spins = 0;
     return result;
 }
 
 /* Have the request tell. SETTLED: it is here. */
-static int watch(struct waiter *waiter)
+static int start_waiter(struct waiter *waiter)
 {
     struct request *request = waiter->request;
     struct source *source;
@@ -126,43 +126,43 @@ static int watch(struct waiter *waiter)
         return RAISED;
     if (PyList_Append(request->watchers, (PyObject *)waiter) != 0)
         return RAISED;
-    source = poller_enter(waiter->poller, request);
+    source = poller_waiter_add(waiter->poller, request);
     if (!source) {
-        forget_watcher(request, waiter);
+        remove_watcher(request, waiter);
         return RAISED;
     }
-    enter(waiter, source);
-    result = notices_ask(waiter->notices, request);
+    register_waiter(waiter, source);
+    result = notifier_request_register(waiter->notifier, request);
     /* Another thread may have settled it meanwhile. */
-    return result == NOT_YET && !waiter->source ? request_settle_finished(request) : result;
+    return result == NOT_YET && !waiter->source ? request_poll(request) : result;
 }
 
 /* `await` goes on: the result, or another wait. */
 static PySendResult waiter_send(PyObject *self, PyObject *Py_UNUSED(value), PyObject **result)
 {
     struct waiter *waiter = (struct waiter *)self;
-    int settled;
+    int state;
 
     *result = NULL;
     waiter->woken = 0;
-    leave(waiter);
-    settled = look(waiter);
-    if (settled == NOT_YET)
-        settled = watch(waiter);
-    if (settled == NOT_YET) {
-        waiter->blocking = 1;
+    deregister_waiter(waiter);
+    state = spin_for_request(waiter);
+    if (state == NOT_YET)
+        state = start_waiter(waiter);
+    if (state == NOT_YET) {
+        waiter->is_blocking = 1;
         Py_INCREF(self);
         *result = self;
         return PYGEN_NEXT;
     }
-    leave(waiter);
-    if (settled == RAISED)
+    deregister_waiter(waiter);
+    if (state == RAISED)
         return PYGEN_ERROR;
-    if (waiter->news) {
+    if (waiter->ends_at_event) {
         Py_INCREF(Py_None);
         *result = Py_None;
     } else {
-        *result = request_outcome(waiter->request);
+        *result = request_outcome_get(waiter->request);
     }
     return *result ? PYGEN_RETURN : PYGEN_ERROR;
 }
@@ -192,30 +192,30 @@ static PyObject *waiter_next(PyObject *self)
     return NULL;
 }
 
-static PyObject *waiter_send_method(PyObject *self, PyObject *Py_UNUSED(value)) { return waiter_next(self); }
+static PyObject *send_to_waiter(PyObject *self, PyObject *Py_UNUSED(value)) { return waiter_next(self); }
 
 /*
  * Cancellation is exact for receives: who is cancelled and was the last one takes it back, so that either nothing was
  * received, and a message that was already taken hold of goes back to its place, or the request has finished and still
  * says what came. A send goes on.
  */
-static bool withdraw(struct waiter *waiter)
+static bool cancel_receive(struct waiter *waiter)
 {
     PyObject *answer;
 
-    if (waiter->news || !waiter->counted || waiter->request->awaiting != 1)
+    if (waiter->ends_at_event || !waiter->is_registered || waiter->request->waiter_count != 1)
         return true;
     answer = PyObject_CallMethod((PyObject *)waiter->request, "_withdraw", NULL);
     Py_XDECREF(answer);
     return answer != NULL;
 }
 
-static PyObject *waiter_throw(PyObject *self, PyObject *arguments)
+static PyObject *raise_in_waiter(PyObject *self, PyObject *arguments)
 {
     struct waiter *waiter = (struct waiter *)self;
     PyObject *kind, *error = NULL, *trace = NULL;
     int cancelled;
-    bool withdrawn;
+    bool is_done;
 
     if (!PyArg_UnpackTuple(arguments, "throw", 1, 3, &kind, &error, &trace))
         return NULL;
@@ -224,22 +224,22 @@ static PyObject *waiter_throw(PyObject *self, PyObject *arguments)
         kind = (PyObject *)Py_TYPE(error);
     }
     cancelled = waiter->poller ? PyObject_IsSubclass(kind, waiter->poller->cancelled) : 0;
-    withdrawn = cancelled == 0 || (cancelled > 0 && withdraw(waiter));
-    leave(waiter);
-    if (withdrawn)
+    is_done = cancelled == 0 || (cancelled > 0 && cancel_receive(waiter));
+    deregister_waiter(waiter);
+    if (is_done)
         PyErr_SetObject(kind, error == Py_None ? NULL : error);
     return NULL;
 }
 
-static PyObject *waiter_close(PyObject *self, PyObject *Py_UNUSED(ignored))
+static PyObject *close_waiter(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    leave((struct waiter *)self);
+    deregister_waiter((struct waiter *)self);
     Py_RETURN_NONE;
 }
 
 /* ---------------------------------------------------------------------------------------------- what its task asks it */
 
-static PyObject *waiter_get_loop(PyObject *self, PyObject *Py_UNUSED(ignored))
+static PyObject *get_waiter_loop(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     PyObject *loop = ((struct waiter *)self)->poller->loop;
 
@@ -247,7 +247,7 @@ static PyObject *waiter_get_loop(PyObject *self, PyObject *Py_UNUSED(ignored))
     return loop;
 }
 
-static PyObject *waiter_add_done_callback(PyObject *self, PyObject *arguments, PyObject *keywords)
+static PyObject *add_done_callback(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
     static char *names[] = {"", "context", NULL};
     struct waiter *waiter = (struct waiter *)self;
@@ -261,7 +261,7 @@ static PyObject *waiter_add_done_callback(PyObject *self, PyObject *arguments, P
 }
 
 /* "No": the task then ends it by throwing into it, once it is resumed. */
-static PyObject *waiter_cancel(PyObject *self, PyObject *Py_UNUSED(arguments), PyObject *Py_UNUSED(keywords))
+static PyObject *cancel_waiter(PyObject *self, PyObject *Py_UNUSED(arguments), PyObject *Py_UNUSED(keywords))
 {
     struct waiter *waiter = (struct waiter *)self;
 
@@ -274,7 +274,7 @@ static PyObject *waiter_cancel(PyObject *self, PyObject *Py_UNUSED(arguments), P
     Py_RETURN_FALSE;
 }
 
-static PyObject *waiter_result(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored)) { Py_RETURN_NONE; }
+static PyObject *get_waiter_result(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored)) { Py_RETURN_NONE; }
 
 /* ------------------------------------------------------------------------------------------------------------ lifetime */
 
@@ -306,7 +306,7 @@ static void waiter_dealloc(PyObject *self)
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
 
     PyObject_GC_UnTrack(self);
-    leave(waiter);
+    deregister_waiter(waiter);
     waiter_clear(self);
     Py_CLEAR(waiter->request);
     Py_CLEAR(waiter->poller);
@@ -315,19 +315,19 @@ static void waiter_dealloc(PyObject *self)
 }
 
 static PyMemberDef waiter_members[] = {
-    {"_asyncio_future_blocking", T_BOOL, offsetof(struct waiter, blocking), 0, NULL},
+    {"_asyncio_future_blocking", T_BOOL, offsetof(struct waiter, is_blocking), 0, NULL},
     {0},
 };
 
 #define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 static PyMethodDef waiter_methods[] = {
-    {"send", waiter_send_method, METH_O, NULL},
-    {"throw", waiter_throw, METH_VARARGS, NULL},
-    {"close", waiter_close, METH_NOARGS, NULL},
-    {"get_loop", waiter_get_loop, METH_NOARGS, NULL},
-    {"add_done_callback", WITH_KEYWORDS(waiter_add_done_callback), NULL},
-    {"cancel", WITH_KEYWORDS(waiter_cancel), NULL},
-    {"result", waiter_result, METH_NOARGS, NULL},
+    {"send", send_to_waiter, METH_O, NULL},
+    {"throw", raise_in_waiter, METH_VARARGS, NULL},
+    {"close", close_waiter, METH_NOARGS, NULL},
+    {"get_loop", get_waiter_loop, METH_NOARGS, NULL},
+    {"add_done_callback", WITH_KEYWORDS(add_done_callback), NULL},
+    {"cancel", WITH_KEYWORDS(cancel_waiter), NULL},
+    {"result", get_waiter_result, METH_NOARGS, NULL},
     {0},
 };
 
@@ -352,4 +352,4 @@ static PyType_Spec waiter_spec = {
     .slots = waiter_slots,
 };
 
-PyObject *make_waiter_type(PyObject *module) { return PyType_FromModuleAndSpec(module, &waiter_spec, NULL); }
+PyObject *waiter_type_create(PyObject *module) { return PyType_FromModuleAndSpec(module, &waiter_spec, NULL); }
