@@ -5,7 +5,7 @@ The problem: waking up costs ten times what a neighbour's answer takes, and of w
 is only one of many descriptors. So each loop has one poller for all queues that its tasks wait for. While something
 comes it polls them, and lets the loop look at its other descriptors in between; when nothing has come for a moment it
 arms the queues and lets the loop sleep on their descriptors. What came is taken for all at once, and all tasks go on in
-one callback. What a task waits with is C (``ofipy/requests/waiter.c``), no future.
+one callback. What a task waits with is C (``ofipy/requests/await/waiter.c``), no future.
 
 A loop with a :class:`~ofipy.Selector` polls in its selector, once a turn. Any other one has to turn in order to poll.
 """

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_22_API_VERSION
-#include "memory.h"
+#include "memory/memory.h"
 
 #include <numpy/arrayobject.h>
 

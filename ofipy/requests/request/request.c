@@ -3,7 +3,7 @@
  * Requests. What can end one (the core, another thread, a closed domain) is met in request_settle(); what a signal handler may
  * interrupt is written so that the request says the same afterwards.
  */
-#include "memory.h"
+#include "memory/memory.h"
 #include "requests.h"
 
 #include <errno.h>

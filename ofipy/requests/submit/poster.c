@@ -4,7 +4,7 @@
  * not the plain ones that they know, or the core refuses them: then nothing was started, and the general way in Python
  * starts it or says what is wrong.
  */
-#include "memory.h"
+#include "memory/memory.h"
 #include "requests.h"
 
 #include <errno.h>

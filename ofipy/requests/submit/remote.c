@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Posting operations on the memory of peers. As in poster.c: None where the arguments are not the plain ones. */
-#include "memory.h"
+#include "memory/memory.h"
 #include "requests.h"
 
 /* The peer, and the memory there: (…, peer, address of a struct ofp_remote_segment, flags). */
