@@ -291,6 +291,20 @@ void orphans_sweep(struct poster *poster, bool all);
 void orphans_move(struct poster *poster, struct poster *successor);
 void orphans_free(struct poster *poster);
 
+/* Used by several files of one folder. */
+void notify_watchers(struct request *request);
+int append_row(struct request *request, const struct ofp_completion *completion);
+void free_sources(struct poller *poller, bool all);
+bool resume_task(struct waiter *waiter);
+void deregister_waiter(struct waiter *waiter);
+PySendResult waiter_send(PyObject *self, PyObject *value, PyObject **result);
+bool cancel_receive(struct waiter *waiter);
+extern const char start_doc[], prepare_doc[], adopt_doc[], reach_doc[];
+PyObject *start_record(PyObject *self, PyObject *arguments);
+PyObject *prepare_record(PyObject *self, PyObject *arguments);
+PyObject *adopt_handle(PyObject *self, PyObject *arguments);
+PyObject *connect_peer(PyObject *self, PyObject *arguments);
+
 /* Put a new reference where an old one, or none, was. */
 static inline void replace_object(PyObject **place, PyObject *object)
 {

@@ -9,17 +9,6 @@
 /* Of the list a post looks at, so that thousands of operations that run do not slow it down. */
 #define LOOKED_AT_ONCE 4
 
-void buffer_reference_release(struct buffer_reference *reference)
-{
-    struct buffer_reference released = *reference;
-
-    /* What runs in the object's end finds it gone. */
-    *reference = (struct buffer_reference){0};
-    if (released.view.obj)
-        PyBuffer_Release(&released.view);
-    Py_XDECREF(released.owner);
-}
-
 static void append_orphan(struct poster *poster, struct orphan *orphan)
 {
     orphan->next = NULL;

@@ -2,6 +2,24 @@
 /* Rows of a multi-receive buffer: completions that were taken of the core and not looked at yet. */
 #include "requests.h"
 
+int append_row(struct request *request, const struct ofp_completion *completion)
+{
+    PyObject *row = PyBytes_FromStringAndSize((const char *)completion, sizeof(*completion));
+    int result = RAISED;
+
+    if (row && !request->rows)
+        request->rows = PyList_New(0);
+    if (row && request->rows)
+        result = PyList_Append(request->rows, row);
+    Py_XDECREF(row);
+    if (result != 0)
+        return RAISED;
+    if (completion->flags & OFP_COMPLETED_MULTI_RECV)
+        return request_complete(request);
+    notify_watchers(request);
+    return FINISHED;
+}
+
 PyObject *request_rows_count(PyObject *self, void *Py_UNUSED(closure))
 {
     PyObject *rows = ((struct request *)self)->rows;

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting. A poster's methods take the endpoint for the request that they make; they return None where the arguments are
+ * not the plain ones that they know, or the core refuses them: then nothing was started, and the general way in Python
+ * starts it or says what is wrong.
+ */
+#include "memory/memory.h"
+#include "requests.h"
+
+#include <errno.h>
+
+/* How a post ended that made no request: neither a handle nor an error of the core. */
+#define UNPOSTED INT64_MIN
+
+/* 1 yes, 0 no, -1 with an exception. */
+static int is_loop_running(void)
+{
+    PyObject *answer = PyObject_CallNoArgs(hooks.loop_is_running);
+    int running = answer ? PyObject_IsTrue(answer) : -1;
+
+    Py_XDECREF(answer);
+    return running;
+}
+
+/* What runs between two rounds of waiting: signal handlers and the log. */
+static int handle_interruptions(void)
+{
+    PyObject *drained;
+
+    if (PyErr_CheckSignals() != 0)
+        return -1;
+    if (!core.ofp_log_waiting())
+        return 0;
+    drained = PyObject_CallNoArgs(hooks.drain_log);
+    Py_XDECREF(drained);
+    return drained ? 0 : -1;
+}
+
+static ofp_request_t start_operation_without_gil(struct ofp_endpoint *endpoint, const struct ofp_operation *op,
+                                                 uint32_t how, int64_t timeout)
+{
+    ofp_request_t result;
+
+    Py_BEGIN_ALLOW_THREADS result = core.ofp_request_start(endpoint, op, how, timeout);
+    Py_END_ALLOW_THREADS return result;
+}
+
+/* Wait for room; a thread with an event loop never does: what exceeds the queue waits in the core. */
+static ofp_request_t start_operation_with_space(struct ofp_endpoint *endpoint, const struct ofp_operation *op,
+                                                int64_t timeout)
+{
+    int64_t deadline = timeout < 0 ? INT64_MAX : get_time_ns() + timeout, left = timeout;
+    ofp_request_t result;
+    int loop = is_loop_running();
+
+    if (loop)
+        return loop < 0 ? UNPOSTED : start_operation_without_gil(endpoint, op, OFP_START_BEYOND, 0);
+    for (;;) {
+        result = start_operation_without_gil(endpoint, op, 0, left);
+        if (result != -EAGAIN && result != -EINTR)
+            return result;
+        /* The core waits for a second at most, so that signal handlers run. */
+        if (handle_interruptions() != 0)
+            return UNPOSTED;
+        if (timeout >= 0 && (left = deadline - get_time_ns()) <= 0)
+            return -ETIMEDOUT;
+    }
+}
+
+static ofp_request_t start_operation(struct poster *poster, const struct ofp_operation *op, int64_t timeout)
+{
+    struct ofp_endpoint *endpoint = poster->pointer;
+    ofp_request_t result;
+
+    if (__builtin_expect(poster->orphans != NULL, 0))
+        orphans_sweep(poster, false);
+    /* So little is posted sooner than the interpreter's lock is let go of and taken again. */
+    if (op->length <= COPIED_AT_ONCE && !op->segment_count)
+        result = core.ofp_request_start(endpoint, op, OFP_START_AT_ONCE, 0);
+    else
+        result = start_operation_without_gil(endpoint, op, 0, 0);
+    /* -ENOLCK: another thread is in the domain. Nobody waits for it with the interpreter's lock held. */
+    return result == -EAGAIN || result == -ENOLCK ? start_operation_with_space(endpoint, op, timeout) : result;
+}
+
+/* The request for the next post: the spare one, which lets a send that is over at once make none. */
+static struct request *pop_spare_request(struct poster *poster, PyObject *type)
+{
+    PyObject *spare = poster->spare_request;
+
+    if (spare && type == hooks.Request) {
+        poster->spare_request = NULL;
+        return (struct request *)spare;
+    }
+    return request_allocate((PyTypeObject *)type);
+}
+
+static PyObject *complete_finished_post(struct poster *poster, struct request *request, PyObject *type,
+                                        const struct ofp_operation *op, struct buffer_reference *reference)
+{
+    buffer_reference_release(reference);
+    if (type == hooks.FetchRequest) {
+        request->op = op->op;
+        request->has_result = 1;
+        return (PyObject *)request;
+    }
+    if (type == hooks.Request && !poster->spare_request)
+        poster->spare_request = (PyObject *)request;
+    else
+        Py_DECREF((PyObject *)request);
+    Py_INCREF(hooks.COMPLETED);
+    return hooks.COMPLETED;
+}
+
+PyObject *poster_operation_post(struct poster *poster, PyObject *endpoint, PyObject *type,
+                                const struct ofp_operation *op, int64_t timeout, enum kind kind,
+                                struct buffer_reference *reference)
+{
+    /* Before the post: whatever exception comes up behind it, an object has the handle and the buffer. */
+    struct request *request = pop_spare_request(poster, type);
+    ofp_request_t handle = UNPOSTED;
+
+    if (request)
+        handle = start_operation(poster, op, timeout);
+    if (handle > 0) {
+        request_operation_attach(request, poster, endpoint, handle, op, reference);
+        request->kind = (char)kind;
+        return (PyObject *)request;
+    }
+    if (handle == 0)
+        return complete_finished_post(poster, request, type, op, reference);
+    Py_XDECREF((PyObject *)request);
+    buffer_reference_release(reference);
+    return handle == UNPOSTED ? NULL : PyLong_FromLongLong(handle);
+}
+
+/* ------------------------------------------------------------------------------------------------ the plain arguments */
+
+static bool convert_to_uint64(PyObject *number, uint64_t *result)
+{
+    if (!PyLong_CheckExact(number))
+        return false;
+    *result = PyLong_AsUnsignedLongLong(number);
+    if (*result != UINT64_MAX || !PyErr_Occurred())
+        return true;
+    PyErr_Clear();
+    return false;
+}
+
+bool poster_peer_resolve(struct poster *poster, PyObject *peer, uint32_t *number)
+{
+    PyObject *vector;
+    unsigned long value;
+
+    if (peer == poster->last_peer) {
+        *number = poster->last_peer_number;
+        return true;
+    }
+    if (!PyLong_CheckExact(peer)) {
+        vector = PyLong_Check(peer) ? PyObject_GetAttrString(peer, "_vector") : NULL;
+        Py_XDECREF(vector);
+        if (!vector || vector != poster->vector) {
+            PyErr_Clear();
+            return false;
+        }
+    }
+    value = PyLong_AsUnsignedLong(peer);
+    if (value > UINT32_MAX) {
+        PyErr_Clear();
+        return false;
+    }
+    *number = (uint32_t)value;
+    if (!PyLong_CheckExact(peer)) {
+        replace_object(&poster->last_peer, peer);
+        poster->last_peer_number = *number;
+    }
+    return true;
+}
+
+PyObject *poster_error_discard(PyObject *result)
+{
+    if (result && PyLong_CheckExact(result)) {
+        Py_DECREF(result);
+        Py_RETURN_NONE;
+    }
+    return result;
+}
+
+bool poster_arguments_convert(struct poster *poster, PyObject *peer, PyObject *tag, struct ofp_operation *op)
+{
+    return (peer == Py_None || poster_peer_resolve(poster, peer, &op->peer)) &&
+           (!tag || convert_to_uint64(tag, &op->tag));
+}
+
+PyObject *poster_buffer_post(struct poster *poster, PyObject *endpoint, PyObject *buffer, struct ofp_operation *op)
+{
+    bool receives = op->op == OFP_TRECV || op->op == OFP_RECV;
+    struct ofp_segment segment;
+    struct buffer_reference reference = {0};
+
+    if (!poster->pointer || !memory_segment_fill(poster, buffer, receives, &segment, &reference))
+        Py_RETURN_NONE;
+    op->offset = segment.offset;
+    op->length = segment.length;
+    op->region = segment.region;
+    return poster_error_discard(poster_operation_post(poster, endpoint, hooks.Request, op, -1, PLAIN, &reference));
+}
