@@ -27,7 +27,6 @@ __all__ = [
     "MessageRequest",
     "PreparedRequest",
     "Request",
-    "loop_is_running",
     "make_poller",
     "no_room",
     "queue_is_full",
@@ -415,15 +414,6 @@ class PreparedRequest(Request["PreparedRequest"]):
     def _state(self, receives: bool) -> str:
         # Its first run is still to come, or the last one has not ended.
         return super()._state(receives) if self._over else "idle or running"
-
-
-def loop_is_running() -> bool:
-    """Whether an event loop runs in this thread, which must not be kept from turning."""
-    import sys
-
-    # Not imported for this: where nobody else has done so, no loop runs.
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 def make_poller(loop: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from ofipy._base.binding import drain_log, failure, lib, nanoseconds
 from ofipy._base.errors import FabricError, InvalidArgument, TimedOut
-from ofipy._completion.request import PreparedRequest, Request, loop_is_running, no_room, queue_is_full
-from ofipy._requests import start, start_some
+from ofipy._completion.request import PreparedRequest, Request, no_room, queue_is_full
+from ofipy._requests import loop_is_running, start, start_some
 
 __all__ = ["start", "start_all", "wait_all", "wait_any"]
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from ofipy._base.atomic_types import AtomicOp
 from ofipy._base.binding import drain_log, ffi, lib, nanoseconds
-from ofipy._completion.request import COMPLETED, FetchRequest, Request, loop_is_running, make_poller
+from ofipy._completion.request import COMPLETED, FetchRequest, Request, make_poller
 from ofipy._completion.together import start_all
 from ofipy._memory.allocation import MemoryDomain
 from ofipy._memory.region import Region
-from ofipy._requests import CALLS, HOOKS, Poster, bind
+from ofipy._requests import CALLS, OBJECTS, Poster, bind
 
 if TYPE_CHECKING:
     import weakref
@@ -25,7 +25,6 @@ bind(
         {
             "nanoseconds": nanoseconds,
             "drain_log": drain_log,
-            "loop_is_running": loop_is_running,
             "Region": Region,
             "Request": Request,
             "FetchRequest": FetchRequest,
@@ -35,7 +34,7 @@ bind(
             "start_all": start_all,
             "make_poller": make_poller,
         }[name]
-        for name in HOOKS
+        for name in OBJECTS
     ),
 )
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The module ofipy._requests: its functions, its types, and what Python passes to bind(). Uses all layers. */
+#include "await/await.h"
 #include "memory/memory.h"
-#include "requests.h"
+#include "request/request.h"
+#include "submit/submit.h"
 
-struct calls core;
-struct hooks hooks;
-PyTypeObject *request_type, *poster_type, *waiter_type, *poller_type, *notifier_type;
-
-PyDoc_STRVAR(bind_functions_doc,
-             "bind(addresses of CALLS, objects of HOOKS): what is called of the core, and of Python");
+PyDoc_STRVAR(
+    bind_functions_doc,
+    "bind(addresses of CALLS, OBJECTS): the functions of the core, and the objects of Python, that are used here");
 static PyObject *bind_functions(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *addresses, *objects;
@@ -21,11 +21,18 @@ static PyObject *bind_functions(PyObject *Py_UNUSED(module), PyObject *arguments
         return NULL;
     OFIPY_CALLS(OFIPY_SET_CALL)
     i = 0;
-#define OFIPY_SET_HOOK(name)                                                                                           \
+#define OFIPY_SET_OBJECT(layer, name)                                                                                  \
     if (i >= PyTuple_Size(objects))                                                                                    \
-        return PyErr_Format(PyExc_TypeError, "fewer objects than HOOKS");                                              \
-    replace_object(&hooks.name, PyTuple_GetItem(objects, i++));
-    OFIPY_HOOKS(OFIPY_SET_HOOK)
+        return PyErr_Format(PyExc_TypeError, "fewer objects than OBJECTS");                                            \
+    replace_object(&layer##_python.name, PyTuple_GetItem(objects, i++));
+#define OFIPY_SET_MEMORY_OBJECT(name) OFIPY_SET_OBJECT(memory, name)
+#define OFIPY_SET_REQUEST_OBJECT(name) OFIPY_SET_OBJECT(request, name)
+#define OFIPY_SET_AWAIT_OBJECT(name) OFIPY_SET_OBJECT(await, name)
+#define OFIPY_SET_SUBMIT_OBJECT(name) OFIPY_SET_OBJECT(submit, name)
+    MEMORY_OBJECTS(OFIPY_SET_MEMORY_OBJECT)
+    REQUEST_OBJECTS(OFIPY_SET_REQUEST_OBJECT)
+    AWAIT_OBJECTS(OFIPY_SET_AWAIT_OBJECT)
+    SUBMIT_OBJECTS(OFIPY_SET_SUBMIT_OBJECT)
     Py_RETURN_NONE;
 }
 
@@ -33,10 +40,11 @@ static int add_name_lists(PyObject *module)
 {
 #define OFIPY_CALL_NAME(result, name, parameters) #name,
     static const char *const calls[] = {OFIPY_CALLS(OFIPY_CALL_NAME) NULL};
-#define OFIPY_HOOK_NAME(name) #name,
-    static const char *const objects[] = {OFIPY_HOOKS(OFIPY_HOOK_NAME) NULL};
+#define OFIPY_OBJECT_NAME(name) #name,
+    static const char *const objects[] = {MEMORY_OBJECTS(OFIPY_OBJECT_NAME) REQUEST_OBJECTS(OFIPY_OBJECT_NAME)
+                                              AWAIT_OBJECTS(OFIPY_OBJECT_NAME) SUBMIT_OBJECTS(OFIPY_OBJECT_NAME) NULL};
     const char *const *const lists[] = {calls, objects};
-    const char *const names[] = {"CALLS", "HOOKS"};
+    const char *const names[] = {"CALLS", "OBJECTS"};
 
     for (int which = 0; which < 2; which++) {
         PyObject *list = PyList_New(0);
@@ -57,6 +65,7 @@ static int add_name_lists(PyObject *module)
 
 static PyMethodDef functions[] = {
     {"bind", bind_functions, METH_VARARGS, bind_functions_doc},
+    {"loop_is_running", await_loop_query, METH_NOARGS, "Whether an event loop runs in this thread."},
     {"memory_freed", memory_frees_count, METH_NOARGS, memory_frees_count_doc},
     {"sender", sender_method_create, METH_VARARGS, sender_method_create_doc},
     {"start", (PyCFunction)(void (*)(void))prepared_start, METH_FASTCALL | METH_KEYWORDS, prepared_start_doc},
@@ -69,21 +78,21 @@ static struct PyModuleDef definition = {
     .m_size = -1,          .m_methods = functions,
 };
 
-/* A type of the module, which has it as `name`; NULL with an exception. */
-static PyTypeObject *add_type(PyObject *module, PyObject *(*make)(PyObject *), const char *name)
+static bool add_type(PyObject *module, PyObject *(*create)(PyObject *), const char *name)
 {
-    PyObject *type = make(module);
+    PyObject *type = create(module);
+    int result = type ? PyModule_AddObjectRef(module, name, type) : -1;
 
-    return type && PyModule_AddObjectRef(module, name, type) == 0 ? (PyTypeObject *)type : NULL;
+    /* The reference of create() stays: C uses most types without the module. */
+    return result == 0;
 }
 
 static bool add_module_types(PyObject *module)
 {
-    return (request_type = add_type(module, request_type_create, "RequestBase")) &&
-           (poster_type = add_type(module, poster_type_create, "Poster")) &&
-           (waiter_type = add_type(module, waiter_type_create, "Waiter")) &&
-           (poller_type = add_type(module, poller_type_create, "PollerBase")) &&
-           (notifier_type = add_type(module, notifier_type_create, "Notices"));
+    return add_type(module, request_type_create, "Waitable") &&
+           add_type(module, awaitable_type_create, "RequestBase") && add_type(module, poster_type_create, "Poster") &&
+           add_type(module, waiter_type_create, "Waiter") && add_type(module, poller_type_create, "PollerBase") &&
+           add_type(module, notifier_type_create, "Notices");
 }
 
 PyMODINIT_FUNC PyInit__requests(void)

@@ -1,10 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The type of waiters, as the tasks of asyncio use it. */
-#include "requests.h"
+/*
+ * What asyncio calls, and what is called of asyncio: the type of waiters, and whether a loop runs in this thread.
+ *
+ * All private names of asyncio that C uses are in this file; those that Python uses are in ofipy/_completion/aio.py:
+ *
+ *   _asyncio_future_blocking   the attribute by which a task recognises a future
+ *   _get_running_loop          as asyncio.get_running_loop, but without an exception
+ *
+ * A task calls get_loop(), add_done_callback(), cancel() and result() of what an await yields, which are public methods of
+ * asyncio.Future. A cancelled task is resumed as any other; asyncio then raises CancelledError in the waiter, by throw().
+ */
+#include "await/await.h"
 
 #include <structmember.h>
 
-static struct waiter *create_waiter(PyObject *request, bool ends_at_event)
+/* Set once, when the module is created. */
+static PyTypeObject *waiter_type;
+
+/* --------------------------------------------------------------------------------------------------------- running loop */
+
+int await_loop_is_running(void)
+{
+    PyObject *name = PyUnicode_InternFromString("asyncio");
+    /* Not imported for this question: as long as no other code has imported asyncio, no loop runs. */
+    PyObject *asyncio = name ? PyImport_GetModule(name) : NULL;
+    PyObject *loop = asyncio ? PyObject_CallMethod(asyncio, "_get_running_loop", NULL) : NULL;
+    int running = loop ? loop != Py_None : PyErr_Occurred() ? -1 : 0;
+
+    Py_XDECREF(loop);
+    Py_XDECREF(asyncio);
+    Py_XDECREF(name);
+    return running;
+}
+
+PyObject *await_loop_query(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    int running = await_loop_is_running();
+
+    return running < 0 ? NULL : PyBool_FromLong(running);
+}
+
+/* ------------------------------------------------------------------------------------------------------- as an iterator */
+
+PyObject *waiter_create(PyObject *request, bool ends_at_event)
 {
     allocfunc allocate = (allocfunc)PyType_GetSlot(waiter_type, Py_tp_alloc);
     struct waiter *waiter = (struct waiter *)allocate(waiter_type, 0);
@@ -14,14 +52,12 @@ static struct waiter *create_waiter(PyObject *request, bool ends_at_event)
     Py_INCREF(request);
     waiter->request = (struct request *)request;
     waiter->ends_at_event = ends_at_event;
-    return waiter;
+    return (PyObject *)waiter;
 }
 
-PyObject *request_waiter_create(PyObject *request) { return (PyObject *)create_waiter(request, false); }
-
-PyObject *request_event_waiter_create(PyObject *request, PyObject *Py_UNUSED(ignored))
+static PySendResult waiter_send(PyObject *self, PyObject *Py_UNUSED(value), PyObject **result)
 {
-    return (PyObject *)create_waiter(request, true);
+    return waiter_continue((struct waiter *)self, result);
 }
 
 /*
@@ -42,7 +78,7 @@ static PyObject *waiter_next(PyObject *self)
 {
     PyObject *result;
 
-    if (waiter_send(self, Py_None, &result) != PYGEN_RETURN)
+    if (waiter_continue((struct waiter *)self, &result) != PYGEN_RETURN)
         return result;
     raise_stop_iteration(result);
     Py_DECREF(result);
@@ -64,9 +100,9 @@ static PyObject *raise_in_waiter(PyObject *self, PyObject *arguments)
         error = kind;
         kind = (PyObject *)Py_TYPE(error);
     }
-    cancelled = waiter->poller ? PyObject_IsSubclass(kind, waiter->poller->cancelled) : 0;
-    is_done = cancelled == 0 || (cancelled > 0 && cancel_receive(waiter));
-    deregister_waiter(waiter);
+    cancelled = waiter->base.queue ? PyObject_IsSubclass(kind, poller_of_waiter(waiter)->cancelled) : 0;
+    is_done = cancelled == 0 || (cancelled > 0 && waiter_receive_cancel(waiter));
+    waiter_end(waiter);
     if (is_done)
         PyErr_SetObject(kind, error == Py_None ? NULL : error);
     return NULL;
@@ -74,15 +110,15 @@ static PyObject *raise_in_waiter(PyObject *self, PyObject *arguments)
 
 static PyObject *close_waiter(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    deregister_waiter((struct waiter *)self);
+    waiter_end((struct waiter *)self);
     Py_RETURN_NONE;
 }
 
-/* ---------------------------------------------------------------------------------------------- what its task asks it */
+/* -------------------------------------------------------------------------------------------------------- as a future */
 
 static PyObject *get_waiter_loop(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    PyObject *loop = ((struct waiter *)self)->poller->loop;
+    PyObject *loop = poller_of_waiter((struct waiter *)self)->loop;
 
     Py_INCREF(loop);
     return loop;
@@ -101,16 +137,16 @@ static PyObject *add_done_callback(PyObject *self, PyObject *arguments, PyObject
     Py_RETURN_NONE;
 }
 
-/* "No": the task then ends it by throwing into it, once it is resumed. */
+/* False: it is not cancelled as a future. The task is resumed, and then raises CancelledError in the waiter. */
 static PyObject *cancel_waiter(PyObject *self, PyObject *Py_UNUSED(arguments), PyObject *Py_UNUSED(keywords))
 {
     struct waiter *waiter = (struct waiter *)self;
 
-    if (!waiter->woken) {
-        waiter->woken = 1;
-        if (PyList_Append(waiter->poller->woken, self) != 0)
+    if (!waiter->base.is_woken) {
+        waiter->base.is_woken = 1;
+        if (PyList_Append(waiter->base.queue->woken, self) != 0)
             return NULL;
-        poller_schedule(waiter->poller);
+        wake_queue_schedule(waiter->base.queue);
     }
     Py_RETURN_FALSE;
 }
@@ -125,7 +161,7 @@ static int waiter_traverse(PyObject *self, visitproc visit, void *arg)
 
     Py_VISIT(Py_TYPE(self));
     Py_VISIT((PyObject *)waiter->request);
-    Py_VISIT((PyObject *)waiter->poller);
+    Py_VISIT((PyObject *)waiter->base.queue);
     Py_VISIT(waiter->callback);
     Py_VISIT(waiter->context);
     return 0;
@@ -147,10 +183,10 @@ static void waiter_dealloc(PyObject *self)
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
 
     PyObject_GC_UnTrack(self);
-    deregister_waiter(waiter);
+    waiter_end(waiter);
     waiter_clear(self);
     Py_CLEAR(waiter->request);
-    Py_CLEAR(waiter->poller);
+    Py_CLEAR(waiter->base.queue);
     release(self);
     Py_DECREF(type);
 }
@@ -193,4 +229,8 @@ static PyType_Spec waiter_spec = {
     .slots = waiter_slots,
 };
 
-PyObject *waiter_type_create(PyObject *module) { return PyType_FromModuleAndSpec(module, &waiter_spec, NULL); }
+PyObject *waiter_type_create(PyObject *module)
+{
+    waiter_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &waiter_spec, NULL);
+    return (PyObject *)waiter_type;
+}

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requests of one completion queue that somebody awaits.
- *
- * Whichever thread and loop looks at the queue takes what it tells of, for all: here the request is found by its handle, is
- * settled, and tells its waiters.
+ * The completion notifier of one completion queue: it finds the awaited requests that have finished, and completes them, which
+ * wakes their waiters.
  */
-#include "requests.h"
+#include "await/await.h"
 
 #include <errno.h>
 
-#define TAKEN_AT_ONCE 64
+#define HANDLES_PER_READ 64
 
 static int add_request(struct notifier *notifier, struct request *request)
 {
@@ -26,7 +24,7 @@ void notifier_request_remove(struct notifier *notifier, ofp_request_t handle)
 
     PyErr_Fetch(&kind, &error, &trace);
     key = PyLong_FromLongLong(handle);
-    /* Not there any more: the queue was closed. */
+    /* An error only says that it is not there: the queue was closed. */
     if (!key || PyDict_DelItem(notifier->requests, key) != 0)
         PyErr_Clear();
     Py_XDECREF(key);
@@ -37,7 +35,7 @@ int notifier_request_register(struct notifier *notifier, struct request *request
 {
     int asked, state;
 
-    /* Before the core is asked to tell: another thread may take it at once. */
+    /* GIL: stored before the core is asked to report: another thread may read the report at once. */
     if (add_request(notifier, request) != 0)
         return RAISED;
     for (;;) {
@@ -54,7 +52,7 @@ int notifier_request_register(struct notifier *notifier, struct request *request
     }
 }
 
-/* One that the queue has told of. 0, or RAISED. */
+/* Complete a request that the queue has reported: 0, or RAISED. A request without waiters is ignored. */
 static int handle_reported_request(struct notifier *notifier, ofp_request_t handle)
 {
     PyObject *key = PyLong_FromLongLong(handle);
@@ -66,7 +64,7 @@ static int handle_reported_request(struct notifier *notifier, ofp_request_t hand
         return PyErr_Occurred() ? RAISED : 0;
     Py_INCREF(found);
     result = request_wait_once((struct request *)found, 0);
-    /* Its message is on the way into memory. */
+    /* A message was set aside, and is being received into memory: the queue reports the request again. */
     if (result == NOT_YET)
         result = notifier_request_register(notifier, (struct request *)found);
     Py_DECREF(found);
@@ -79,11 +77,11 @@ static int64_t consume_handles(struct notifier *notifier, ofp_request_t *handles
 
     if (!notifier->pointer)
         return -ECANCELED;
-    count = core.ofp_cq_take_finished(notifier->pointer, handles, TAKEN_AT_ONCE);
+    count = core.ofp_cq_take_finished(notifier->pointer, handles, HANDLES_PER_READ);
     if (count == -ENOLCK || (count == 0 && progress)) {
         struct ofp_cq *pointer = notifier->pointer;
 
-        Py_BEGIN_ALLOW_THREADS count = core.ofp_cq_finished(pointer, handles, TAKEN_AT_ONCE);
+        Py_BEGIN_ALLOW_THREADS count = core.ofp_cq_finished(pointer, handles, HANDLES_PER_READ);
         Py_END_ALLOW_THREADS
     }
     return count;
@@ -91,7 +89,7 @@ static int64_t consume_handles(struct notifier *notifier, ofp_request_t *handles
 
 int64_t notifier_collect(struct notifier *notifier, bool progress)
 {
-    ofp_request_t handles[TAKEN_AT_ONCE];
+    ofp_request_t handles[HANDLES_PER_READ];
     int64_t count, total = 0;
 
     do {
@@ -102,7 +100,7 @@ int64_t notifier_collect(struct notifier *notifier, bool progress)
             if (handle_reported_request(notifier, handles[i]) != 0)
                 return INT64_MIN;
         total += count;
-    } while (count == TAKEN_AT_ONCE);
+    } while (count == HANDLES_PER_READ);
     return total;
 }
 
@@ -203,14 +201,13 @@ static PyObject *get_notifier_queue(PyObject *self, PyObject *Py_UNUSED(ignored)
 static PyMethodDef notifier_methods[] = {
     {"queue", get_notifier_queue, METH_NOARGS, "The queue, None once it is gone."},
     {"collect", collect_finished_requests, METH_NOARGS,
-     "Take what the queue has told of, after a look: how many, or the core's error."},
+     "Make progress and complete what the queue reports: how many, or the core's error."},
     {"close", close_notifier, METH_NOARGS, "The queue is closed."},
     {0},
 };
 
 static PyType_Slot notifier_slots[] = {
-    {Py_tp_doc,
-     (void *)"Notices(pointer, its owner, weak reference to the queue): the requests of a queue that somebody awaits."},
+    {Py_tp_doc, (void *)"Notices(pointer, its owner, weak reference to the queue): the awaited requests of a queue."},
     {Py_tp_new, notifier_new},
     {Py_tp_traverse, notifier_traverse},
     {Py_tp_clear, notifier_clear},

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The poller of an event loop: one for all that its tasks await.
- *
- * A turn takes what the queues tell of and resumes the tasks, all with one callback of the loop. What the loop does between two
- * turns, polling or sleeping, is decided in Python (aio.py), since it goes through the loop's own ways.
- */
-#include "requests.h"
+/* For which queues the tasks of one event loop wait. What the loop does about it is in turn.c and in aio.py. */
+#include "await/await.h"
 
+struct await_python await_python;
+
+/* GIL: guards the static variable, as all of them in this file: it is written by the first call. */
 static PyObject *get_running_loop(void)
 {
     static PyObject *function;
@@ -29,7 +27,7 @@ struct poller *poller_get_running(void)
         poller = PyObject_GetAttr(loop, name);
         if (!poller && PyErr_ExceptionMatches(PyExc_AttributeError)) {
             PyErr_Clear();
-            poller = PyObject_CallFunctionObjArgs(hooks.make_poller, loop, NULL);
+            poller = PyObject_CallFunctionObjArgs(await_python.make_poller, loop, NULL);
         }
     }
     Py_XDECREF(loop);
@@ -38,25 +36,10 @@ struct poller *poller_get_running(void)
 
 bool poller_can_spin(const struct poller *poller)
 {
-    if (poller->waiting || poller->answers_left <= 0 || !poller->longest_spin || poller->idle_spins >= MISSES_ENOUGH ||
-        PyList_Size(poller->woken))
+    if (poller->wake.waiting || poller->answers_left <= 0 || !poller->longest_spin ||
+        poller->idle_spins >= MISSES_ENOUGH || PyList_Size(poller->wake.woken))
         return false;
     return poller->loop_ready == Py_None || PyObject_Size(poller->loop_ready) == 0;
-}
-
-void poller_schedule(struct poller *poller)
-{
-    PyObject *kind, *error, *trace, *answer;
-
-    if (poller->is_scheduled || poller->is_turning)
-        return;
-    poller->is_scheduled = 1;
-    PyErr_Fetch(&kind, &error, &trace);
-    answer = PyObject_CallMethod((PyObject *)poller, "_schedule", NULL);
-    if (!answer)
-        PyErr_WriteUnraisable((PyObject *)poller);
-    Py_XDECREF(answer);
-    PyErr_Restore(kind, error, trace);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- sources */
@@ -95,7 +78,7 @@ static struct source *get_queue_source(struct poller *poller, struct notifier *n
     return source;
 }
 
-/* Whether the loop has to turn in order to poll, or to arm the queue before it sleeps. */
+/* Whether the loop has to make a turn: in order to poll, or to arm the queue before it sleeps. */
 static bool needs_loop_turn(const struct poller *poller, struct notifier *notifier)
 {
     if (!poller->foreign_selector)
@@ -113,15 +96,14 @@ struct source *poller_waiter_add(struct poller *poller, struct request *request)
     if (!source)
         return NULL;
     source->waiting++;
-    poller->waiting++;
-    poller->had_event = 1;
-    if (!poller->is_scheduled && !poller->is_turning && needs_loop_turn(poller, source->notifier))
-        poller_schedule(poller);
+    poller->wake.waiting++;
+    poller->wake.had_event = 1;
+    if (!poller->wake.is_scheduled && !poller->wake.is_turning && needs_loop_turn(poller, source->notifier))
+        wake_queue_schedule(&poller->wake);
     return source;
 }
 
-/* Remove those that nobody waits for. */
-void free_sources(struct poller *poller, bool all)
+void poller_sources_free(struct poller *poller, bool all)
 {
     struct source **place = &poller->sources, *source;
 

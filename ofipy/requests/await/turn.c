@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The type of pollers, and the turns of a loop. */
-#include "requests.h"
+/*
+ * The type of pollers. A turn of the event loop completes what the queues report and resumes the tasks, all in one callback of
+ * the loop. What the loop does between two turns, polling or sleeping, is decided in Python (aio.py), since it depends on the
+ * loop's own functions.
+ */
+#include "await/await.h"
 
 #include <structmember.h>
 
-/* Answers that one task after the other may get without a turn, in which others, timers and descriptors have theirs. */
-#define AT_ONCE 16
-#define SPUN_AT_ONCE 16
+/* Further queues are not polled in a spin; the arming before the loop sleeps includes them. */
+#define QUEUES_PER_SPIN 16
 
-/* Those of the sources at this moment, as a list: what follows may run anything. */
+/* The notifiers of the sources for which a waiter waits, as a list: code of Python may change the sources meanwhile. */
 static PyObject *list_sources(const struct poller *poller)
 {
     PyObject *list = PyList_New(0);
@@ -21,7 +24,10 @@ static PyObject *list_sources(const struct poller *poller)
 
 /* --------------------------------------------------------------------------------------------------------------- turns */
 
-/* How many requests the queues told of; -1 with an exception. `progress`: True, or the Notices of the one to look at first. */
+/*
+ * Complete what the queues report: how many requests, -1 with an exception. `progress`: True to make progress on all queues, or
+ * the notifier of the one queue to make progress on.
+ */
 static int64_t collect_completions(struct poller *poller, const PyObject *progress)
 {
     PyObject *sources = list_sources(poller);
@@ -32,66 +38,67 @@ static int64_t collect_completions(struct poller *poller, const PyObject *progre
         bool look = progress == Py_True || progress == notifier;
         int64_t count = notifier_collect((struct notifier *)notifier, look);
 
-        /* Of a queue that is closed, or another process's: whoever closes it tells its waiters. */
+        /* A negative count is ignored: the queue is closed, and closing it has notified its waiters; or the process forked. */
         total = count == INT64_MIN ? -1 : total + (count > 0 ? count : 0);
     }
     Py_XDECREF(sources);
     return total;
 }
 
-/* Those that have been woken until now; whom they wake have the next turn. */
+/* Resume the waiters that were woken before this turn. Waiters that these tasks wake are resumed in the next turn. */
 static bool resume_woken_tasks(struct poller *poller)
 {
-    PyObject *woken = poller->woken, *next = PyList_New(0);
+    PyObject *woken = poller->wake.woken, *next = PyList_New(0);
     Py_ssize_t i, count = PyList_Size(woken);
     bool good = true;
 
     if (!next)
         return false;
-    poller->woken = next;
+    poller->wake.woken = next;
     for (i = 0; good && i < count; i++)
-        good = resume_task((struct waiter *)PyList_GetItem(woken, i));
-    /* Before those that were woken meanwhile. */
+        good = waiter_task_resume((struct waiter *)PyList_GetItem(woken, i));
+    /* After an exception the rest goes in front of those that were woken meanwhile. */
     if (i < count && PyList_SetSlice(woken, 0, i, NULL) == 0)
-        PyList_SetSlice(poller->woken, 0, 0, woken);
+        PyList_SetSlice(poller->wake.woken, 0, 0, woken);
     Py_DECREF(woken);
     return good;
 }
 
-PyDoc_STRVAR(run_doc,
-             "run(progress): take what the queues tell of, and resume who waits for it. True: after a look at all of "
-             "them, Notices: at theirs");
+PyDoc_STRVAR(
+    run_doc,
+    "run(progress): complete what the queues report, and resume the waiters. True: after progress on all queues; "
+    "Notices: on its queue");
 static PyObject *run_turn(PyObject *self, PyObject *progress)
 {
     struct poller *poller = (struct poller *)self;
     bool good;
 
-    poller->answers_left = AT_ONCE;
-    poller->is_turning = 1;
+    poller->answers_left = ANSWERS_PER_TURN;
+    poller->wake.is_turning = 1;
     good = collect_completions(poller, progress) >= 0 && resume_woken_tasks(poller);
-    poller->is_turning = 0;
-    free_sources(poller, false);
-    if (PyList_Size(poller->woken))
-        poller_schedule(poller);
+    poller->wake.is_turning = 0;
+    poller_sources_free(poller, false);
+    if (PyList_Size(poller->wake.woken))
+        wake_queue_schedule(&poller->wake);
     if (!good)
         return NULL;
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(spin_doc, "spin(nanoseconds) -> whether there is something for a turn; 0: a look");
+PyDoc_STRVAR(spin_doc, "spin(nanoseconds) -> whether a queue has something for a turn; 0: check once");
 static PyObject *spin_queues(PyObject *self, PyObject *duration)
 {
     struct poller *poller = (struct poller *)self;
     unsigned long long nanoseconds = PyLong_AsUnsignedLongLong(duration);
-    struct ofp_cq *queues[SPUN_AT_ONCE];
+    struct ofp_cq *queues[QUEUES_PER_SPIN];
     PyObject *sources = PyErr_Occurred() ? NULL : list_sources(poller);
     uint32_t count = 0;
     int result = 0;
 
     if (!sources)
         return NULL;
-    poller->answers_left = AT_ONCE;
-    for (Py_ssize_t i = 0; i < PyList_Size(sources) && count < SPUN_AT_ONCE; i++) {
+    poller->answers_left = ANSWERS_PER_TURN;
+    for (Py_ssize_t i = 0; i < PyList_Size(sources) && count < QUEUES_PER_SPIN; i++) {
         queues[count] = ((struct notifier *)PyList_GetItem(sources, i))->pointer;
         count += queues[count] != NULL;
     }
@@ -105,7 +112,7 @@ static PyObject *spin_queues(PyObject *self, PyObject *duration)
     return PyBool_FromLong(result > 0);
 }
 
-PyDoc_STRVAR(arm_all_doc, "arm_all() -> the Notices of queues that have to be looked at before the loop may sleep");
+PyDoc_STRVAR(arm_all_doc, "arm_all() -> the Notices of queues that have to be read before the loop may sleep");
 static PyObject *arm_queues(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     PyObject *sources = list_sources((struct poller *)self);
@@ -114,7 +121,7 @@ static PyObject *arm_queues(PyObject *self, PyObject *Py_UNUSED(ignored))
     for (Py_ssize_t i = 0; left && i < PyList_Size(sources); i++) {
         PyObject *notifier = PyList_GetItem(sources, i);
 
-        /* Whoever closes one, an error here, wakes those who wait. */
+        /* An error is ignored: the queue is closed, and closing it has notified its waiters. */
         if (notifier_queue_arm((struct notifier *)notifier, false) == 0 && PyList_Append(left, notifier) != 0)
             Py_CLEAR(left);
     }
@@ -145,9 +152,9 @@ static PyObject *poller_new(PyTypeObject *type, PyObject *arguments, PyObject *P
     replace_object(&poller->loop_ready, loop_ready);
     replace_object(&poller->cancelled, cancelled);
     poller->foreign_selector = (char)foreign_selector;
-    poller->woken = PyList_New(0);
+    poller->wake.woken = PyList_New(0);
     poller->watched = PyDict_New();
-    if (poller->woken && poller->watched)
+    if (poller->wake.woken && poller->watched)
         return (PyObject *)poller;
     Py_DECREF((PyObject *)poller);
     return NULL;
@@ -161,7 +168,7 @@ static int poller_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(poller->loop);
     Py_VISIT(poller->loop_ready);
     Py_VISIT(poller->cancelled);
-    Py_VISIT(poller->woken);
+    Py_VISIT(poller->wake.woken);
     Py_VISIT(poller->watched);
     for (const struct source *source = poller->sources; source; source = source->next)
         Py_VISIT((PyObject *)source->notifier);
@@ -172,9 +179,9 @@ static int poller_clear(PyObject *self)
 {
     struct poller *poller = (struct poller *)self;
 
-    /* What a waiter of it still asks for stays. */
-    if (poller->woken)
-        PyList_SetSlice(poller->woken, 0, PyList_Size(poller->woken), NULL);
+    /* The other members stay: waiters that refer to this poller may still be deleted, and use them. */
+    if (poller->wake.woken)
+        PyList_SetSlice(poller->wake.woken, 0, PyList_Size(poller->wake.woken), NULL);
     if (poller->watched)
         PyDict_Clear(poller->watched);
     return 0;
@@ -189,8 +196,8 @@ static void poller_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     if (poller->weak_references)
         PyObject_ClearWeakRefs(self);
-    free_sources(poller, true);
-    Py_CLEAR(poller->woken);
+    poller_sources_free(poller, true);
+    Py_CLEAR(poller->wake.woken);
     Py_CLEAR(poller->watched);
     Py_CLEAR(poller->loop);
     Py_CLEAR(poller->loop_ready);
@@ -202,10 +209,10 @@ static void poller_dealloc(PyObject *self)
 #define FIELD(name, type, field, flags) {name, type, offsetof(struct poller, field), flags, NULL}
 static PyMemberDef poller_members[] = {
     FIELD("__weaklistoffset__", T_PYSSIZET, weak_references, READONLY),
-    FIELD("waiting", T_PYSSIZET, waiting, READONLY),
+    FIELD("waiting", T_PYSSIZET, wake.waiting, READONLY),
     FIELD("plain", T_BOOL, foreign_selector, READONLY),
-    FIELD("active", T_BOOL, had_event, 0),
-    FIELD("scheduled", T_BOOL, is_scheduled, 0),
+    FIELD("active", T_BOOL, wake.had_event, 0),
+    FIELD("scheduled", T_BOOL, wake.is_scheduled, 0),
     FIELD("misses", T_INT, idle_spins, 0),
     FIELD("longest_spin", T_LONGLONG, longest_spin, 0),
     FIELD("watched", T_OBJECT_EX, watched, READONLY),
@@ -216,13 +223,13 @@ static PyMethodDef poller_methods[] = {
     {"run", run_turn, METH_O, run_doc},
     {"spin", spin_queues, METH_O, spin_doc},
     {"arm_all", arm_queues, METH_NOARGS, arm_all_doc},
-    {"sources", get_poller_sources, METH_NOARGS, "The Notices of queues that somebody waits for."},
+    {"sources", get_poller_sources, METH_NOARGS, "The Notices of queues for which tasks wait."},
     {0},
 };
 
 static PyType_Slot poller_slots[] = {
     {Py_tp_doc,
-     (void *)"PollerBase(loop, what it runs next or None, CancelledError, whether its selector is another's)"},
+     (void *)"PollerBase(loop, what it runs next or None, CancelledError, whether its selector is no ofipy.Selector)"},
     {Py_tp_new, poller_new},
     {Py_tp_traverse, poller_traverse},
     {Py_tp_clear, poller_clear},

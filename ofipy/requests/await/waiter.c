@@ -1,47 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `await request`.
+ * The wait of `await request`.
  *
- * A task that has to wait needs something that calls it back: of asyncio's futures it knows get_loop(), add_done_callback(),
- * cancel() and result(). The waiter, the iterator that `await` runs, is that itself, so that nothing else is made. Whoever
- * settles the request puts it into its poller's list, and the poller's next turn resumes the task.
- *
- * A cancelled task is woken as any other, and asyncio then throws the cancellation into it.
+ * A task that waits needs an object that calls it back. The waiter is that object itself, so that an await creates no other.
+ * The thread that completes the request puts the waiter into its loop's wake queue, and the poller's next turn resumes the task.
  */
-#include "requests.h"
+#include "await/await.h"
 
-/* How long a task keeps a loop that has nothing else to do (ns): a fast peer answers sooner than the loop turns. */
-#define KEEPS_LOOP 20000
+/* How long a task keeps a loop that has nothing else to do (ns). A fast peer answers before the loop would have turned. */
+#define LOOP_KEPT_NS 20000
 
-/* ------------------------------------------------------------------------------------------------------------- waiting */
-
-/* It waits no longer; whether it goes on is its caller's affair. */
-static void stop_waiter(struct waiter *waiter)
+static void remove_waiter(struct request *request, struct waiter *waiter)
 {
-    if (!waiter->source)
-        return;
-    waiter->source->waiting--;
-    waiter->poller->waiting--;
-    waiter->source = NULL;
-}
-
-void waiter_wake(struct waiter *waiter)
-{
-    stop_waiter(waiter);
-    if (waiter->woken)
-        return;
-    waiter->woken = 1;
-    waiter->poller->had_event = 1;
-    if (PyList_Append(waiter->poller->woken, (PyObject *)waiter) != 0)
-        PyErr_WriteUnraisable((PyObject *)waiter);
-    poller_schedule(waiter->poller);
-}
-
-static void remove_watcher(struct request *request, struct waiter *waiter)
-{
-    for (Py_ssize_t i = 0; request->watchers && i < PyList_Size(request->watchers); i++) {
-        if (PyList_GetItem(request->watchers, i) == (PyObject *)waiter) {
-            PyList_SetSlice(request->watchers, i, i + 1, NULL);
+    for (Py_ssize_t i = 0; request->waiters && i < PyList_Size(request->waiters); i++) {
+        if (PyList_GetItem(request->waiters, i) == (PyObject *)waiter) {
+            PyList_SetSlice(request->waiters, i, i + 1, NULL);
             return;
         }
     }
@@ -49,7 +22,7 @@ static void remove_watcher(struct request *request, struct waiter *waiter)
 
 static void register_waiter(struct waiter *waiter, struct source *source)
 {
-    waiter->source = source;
+    waiter->base.waiting = &source->waiting;
     Py_INCREF((PyObject *)source->notifier);
     waiter->notifier = source->notifier;
     waiter->handle = waiter->request->handle;
@@ -57,83 +30,82 @@ static void register_waiter(struct waiter *waiter, struct source *source)
     waiter->is_registered = 1;
 }
 
-/* The end of a wait, however it ends. */
-void deregister_waiter(struct waiter *waiter)
+void waiter_end(struct waiter *waiter)
 {
     struct request *request = waiter->request;
 
     if (!waiter->is_registered)
         return;
     waiter->is_registered = 0;
-    if (waiter->source)
-        remove_watcher(request, waiter);
-    stop_waiter(waiter);
+    if (waiter->base.waiting)
+        remove_waiter(request, waiter);
+    request_waiter_stop(&waiter->base);
     if (--request->waiter_count == 0)
         notifier_request_remove(waiter->notifier, waiter->handle);
     Py_CLEAR(waiter->notifier);
 }
 
-/* Whether it has finished, for which a task may keep its loop a moment. */
+/* Check whether the request has finished; if its loop has nothing else to do, keep the loop and spin for a moment. */
 static int spin_for_request(struct waiter *waiter)
 {
     struct request *request = waiter->request;
+    struct poller *poller;
     int result = request_poll(request);
 
     if (result != NOT_YET)
         return result;
-    if (!waiter->poller && !(waiter->poller = poller_get_running()))
+    if (!waiter->base.queue && !(waiter->base.queue = (struct wake_queue *)poller_get_running()))
         return RAISED;
-    if (!poller_can_spin(waiter->poller))
+    poller = poller_of_waiter(waiter);
+    if (!poller_can_spin(poller))
         return NOT_YET;
-    waiter->poller->answers_left--;
-    Py_BEGIN_ALLOW_THREADS core.ofp_request_spin(request->handle, KEEPS_LOOP);
+    poller->answers_left--;
+    Py_BEGIN_ALLOW_THREADS core.ofp_request_spin(request->handle, LOOP_KEPT_NS);
     Py_END_ALLOW_THREADS result = request_poll(request);
     if (result != NOT_YET)
-        waiter->poller->idle_spins = 0;
+        poller->idle_spins = 0;
     return result;
 }
 
-/* Have the request tell. SETTLED: it is here. */
+/* Begin to wait: NOT_YET. FINISHED: there is no need to. */
 static int start_waiter(struct waiter *waiter)
 {
     struct request *request = waiter->request;
     struct source *source;
     int result;
 
-    if (!request->watchers && !(request->watchers = PyList_New(0)))
+    if (!request->waiters && !(request->waiters = PyList_New(0)))
         return RAISED;
-    if (PyList_Append(request->watchers, (PyObject *)waiter) != 0)
+    if (PyList_Append(request->waiters, (PyObject *)waiter) != 0)
         return RAISED;
-    source = poller_waiter_add(waiter->poller, request);
+    source = poller_waiter_add(poller_of_waiter(waiter), request);
     if (!source) {
-        remove_watcher(request, waiter);
+        remove_waiter(request, waiter);
         return RAISED;
     }
     register_waiter(waiter, source);
     result = notifier_request_register(waiter->notifier, request);
-    /* Another thread may have settled it meanwhile. */
-    return result == NOT_YET && !waiter->source ? request_poll(request) : result;
+    /* GIL: another thread may have completed the request, and woken this waiter, during a release. */
+    return result == NOT_YET && !waiter->base.waiting ? request_poll(request) : result;
 }
 
-/* `await` goes on: the result, or another wait. */
-PySendResult waiter_send(PyObject *self, PyObject *Py_UNUSED(value), PyObject **result)
+PySendResult waiter_continue(struct waiter *waiter, PyObject **result)
 {
-    struct waiter *waiter = (struct waiter *)self;
     int state;
 
     *result = NULL;
-    waiter->woken = 0;
-    deregister_waiter(waiter);
+    waiter->base.is_woken = 0;
+    waiter_end(waiter);
     state = spin_for_request(waiter);
     if (state == NOT_YET)
         state = start_waiter(waiter);
     if (state == NOT_YET) {
         waiter->is_blocking = 1;
-        Py_INCREF(self);
-        *result = self;
+        Py_INCREF((PyObject *)waiter);
+        *result = (PyObject *)waiter;
         return PYGEN_NEXT;
     }
-    deregister_waiter(waiter);
+    waiter_end(waiter);
     if (state == RAISED)
         return PYGEN_ERROR;
     if (waiter->ends_at_event) {
@@ -146,11 +118,11 @@ PySendResult waiter_send(PyObject *self, PyObject *Py_UNUSED(value), PyObject **
 }
 
 /*
- * Cancellation is exact for receives: who is cancelled and was the last one takes it back, so that either nothing was
- * received, and a message that was already taken hold of goes back to its place, or the request has finished and still
- * says what came. A send goes on.
+ * The cancellation of a receive is exact. When the last task that awaits it is cancelled, the receive is cancelled too: either
+ * nothing was received, and a message that was set aside is returned to its place, or the request has finished and its result
+ * stays readable. A send is not cancelled.
  */
-bool cancel_receive(struct waiter *waiter)
+bool waiter_receive_cancel(struct waiter *waiter)
 {
     PyObject *answer;
 
@@ -161,13 +133,12 @@ bool cancel_receive(struct waiter *waiter)
     return answer != NULL;
 }
 
-/* The task goes on. False with an exception, which asyncio lets out of a task only when the loop is to end. */
-bool resume_task(struct waiter *waiter)
+bool waiter_task_resume(struct waiter *waiter)
 {
     PyObject *callback = waiter->callback, *context = waiter->context, *answer;
 
     waiter->callback = waiter->context = NULL;
-    waiter->woken = 0;
+    waiter->base.is_woken = 0;
     if (!callback)
         return true;
     if (context && context != Py_None)
@@ -177,5 +148,6 @@ bool resume_task(struct waiter *waiter)
     Py_XDECREF(context);
     Py_DECREF(callback);
     Py_XDECREF(answer);
+    /* asyncio lets an exception out of a task only if the loop has to end. */
     return answer != NULL;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "requests.h"
+#include "memory/memory.h"
+
+struct memory_python memory_python;
 
 void buffer_reference_release(struct buffer_reference *reference)
 {
     struct buffer_reference released = *reference;
 
-    /* What runs in the object's end finds it gone. */
+    /* Cleared first: releasing runs code of the program, which may come back here through the same owner. */
     *reference = (struct buffer_reference){0};
     if (released.view.obj)
         PyBuffer_Release(&released.view);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations whose request is gone. The core may use the memory of such an operation until the operation has ended, or until
- * the message that came into it, and was given back, is gone. So the memory moves into a list of the poster's, which is looked
- * through at later posts, and whole when the endpoint closes.
+ * Operations whose request is gone.
+ *
+ * The core may use the memory of such an operation until the operation has ended. If it is a receive of unknown size, and
+ * the message in that memory was returned to the core, the core may use the memory until that message is gone. So the buffer
+ * reference moves to a list of the poster's. Later posts check a few entries, and closing the endpoint checks all.
  */
-#include "requests.h"
+#include "memory/memory.h"
 
-/* Of the list a post looks at, so that thousands of operations that run do not slow it down. */
-#define LOOKED_AT_ONCE 4
+/* How many orphans one post checks, so that thousands of running operations do not slow posts down. */
+#define ORPHANS_PER_POST 4
 
-static void append_orphan(struct poster *poster, struct orphan *orphan)
+static void append_orphan(struct orphan_owner *orphans, struct orphan *orphan)
 {
     orphan->next = NULL;
-    if (!poster->orphans)
-        poster->orphans_end = &poster->orphans;
-    *poster->orphans_end = orphan;
-    poster->orphans_end = &orphan->next;
-    poster->orphan_count++;
+    if (!orphans->first)
+        orphans->end = &orphans->first;
+    *orphans->end = orphan;
+    orphans->end = &orphan->next;
+    orphans->count++;
 }
 
-static struct orphan *remove_orphan(struct poster *poster, struct orphan **place)
+static struct orphan *pop_orphan(struct orphan_owner *orphans)
 {
-    struct orphan *orphan = *place;
+    struct orphan *orphan = orphans->first;
 
-    *place = orphan->next;
-    if (!orphan->next)
-        poster->orphans_end = place;
-    poster->orphan_count--;
+    orphans->first = orphan->next;
+    orphans->count--;
     return orphan;
 }
 
@@ -36,77 +36,75 @@ static void free_orphan(struct orphan *orphan)
     PyMem_Free(orphan);
 }
 
-/* Whether the core is done with it. */
+/* Whether the core no longer uses the memory. */
 static bool poll_orphan(const struct orphan *orphan)
 {
     int state = core.ofp_request_finished(orphan->handle);
 
-    /* One that has finished is not released yet: it was left by a thread that is not the domain's. */
+    /* A positive state: it has finished, but its slot in the core is still used, and has to be released here. */
     return state < 0 || (state > 0 && core.ofp_request_abandon(orphan->handle, orphan->cancel) == 0);
 }
 
-/* Without memory for that the buffer stays for good, which is safe. */
-static void add_orphan(struct poster *keeper, struct request *request, bool cancel)
+void orphan_owner_add(struct orphan_owner *orphans, ofp_request_t handle, bool cancel, struct buffer_reference *buffer)
 {
-    struct orphan *orphan = PyMem_Malloc(sizeof(*orphan));
+    struct orphan_owner *target = orphans->successor ? (struct orphan_owner *)orphans->successor : orphans;
+    struct orphan *orphan;
 
-    if (orphan) {
-        *orphan = (struct orphan){.handle = request->handle, .buffer = request->buffer, .cancel = cancel};
-        append_orphan(keeper, orphan);
+    if (core.ofp_request_abandon(handle, cancel) != 0) {
+        orphan = PyMem_Malloc(sizeof(*orphan));
+        if (orphan) {
+            *orphan = (struct orphan){.handle = handle, .buffer = *buffer, .cancel = cancel};
+            append_orphan(target, orphan);
+        }
+        /* Without memory for an entry the reference leaks, which is safe: the core may still write to the buffer. */
+        *buffer = (struct buffer_reference){0};
     }
-    request->buffer = (struct buffer_reference){0};
+    buffer_reference_release(buffer);
 }
 
-void request_operation_abandon(struct poster *poster, struct request *request)
+void orphan_owner_sweep(struct orphan_owner *orphans, bool all)
 {
-    struct poster *keeper = poster->successor ? (struct poster *)poster->successor : poster;
-    bool receives = request->op == OFP_RECV || request->op == OFP_TRECV;
-    bool cancel = request->kind == MESSAGE || (receives && !request->is_delivered);
-
-    if (core.ofp_request_abandon(request->handle, cancel) != 0)
-        add_orphan(keeper, request, cancel);
-    request->handle = 0;
-    request->is_claimed = 0;
-    buffer_reference_release(&request->buffer);
-}
-
-void orphans_sweep(struct poster *poster, bool all)
-{
-    uint64_t looks = all || poster->orphan_count < LOOKED_AT_ONCE ? poster->orphan_count : LOOKED_AT_ONCE;
+    uint64_t left = all || orphans->count < ORPHANS_PER_POST ? orphans->count : ORPHANS_PER_POST;
     struct orphan *ended = NULL, *orphan;
 
-    for (; looks && poster->orphans; looks--) {
-        orphan = remove_orphan(poster, &poster->orphans);
+    for (; left && orphans->first; left--) {
+        orphan = pop_orphan(orphans);
         if (poll_orphan(orphan)) {
             orphan->next = ended;
             ended = orphan;
         } else {
-            append_orphan(poster, orphan);
+            append_orphan(orphans, orphan);
         }
     }
-    /* Freeing runs code of the program's, which may post: the list is whole by now. */
+    /* Only now: releasing memory runs code of the program, which may post and so change the list. */
     while ((orphan = ended)) {
         ended = orphan->next;
         free_orphan(orphan);
     }
 }
 
-void orphans_move(struct poster *poster, struct poster *successor)
+/* The endpoint is gone, and with it all uses of the memory. */
+static void free_all_orphans(struct orphan_owner *orphans)
 {
-    while (poster->orphans)
-        append_orphan(successor, remove_orphan(poster, &poster->orphans));
-}
+    orphan_owner_sweep(orphans, true);
+    while (orphans->first) {
+        struct orphan *orphan = pop_orphan(orphans);
 
-void orphans_free(struct poster *poster)
-{
-    orphans_sweep(poster, true);
-    while (poster->orphans) {
-        struct orphan *orphan = remove_orphan(poster, &poster->orphans);
-
-        /* What the core may still use stays for good; the endpoint is gone, so that there is no such thing. */
+        /* If the core still used the memory in spite of that, the reference would leak, which is safe. */
         if (core.ofp_request_abandon(orphan->handle, true) == 0)
             free_orphan(orphan);
         else
             PyMem_Free(orphan);
     }
+}
+
+void orphan_owner_close(struct orphan_owner *orphans, struct orphan_owner *successor)
+{
+    if (!successor) {
+        free_all_orphans(orphans);
+        return;
+    }
+    replace_object(&orphans->successor, (PyObject *)successor);
+    while (orphans->first)
+        append_orphan(successor, pop_orphan(orphans));
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a Python object to a segment (region, offset, length), for the kinds of memory that most programs pass. All other kinds
+ * are left to ofipy._memory, in Python.
+ */
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_22_API_VERSION
 #include "memory/memory.h"
 
 #include <numpy/arrayobject.h>
 
-/* From this size on an array is looked up among the memory of domain.empty, which the provider moves faster. */
-#define LOOKUP_SIZE 4096
+/* From this size on it pays to find out whether an array lies in memory of domain.empty, which the provider moves faster. */
+#define ALLOCATION_LOOKUP_SIZE 4096
 
 int memory_numpy_load(void)
 {
@@ -25,7 +29,10 @@ static bool get_number_attribute(PyObject *object, const char *name, uint64_t *n
     return !PyErr_Occurred();
 }
 
-/* How often a domain has freed memory of domain.empty; what lies there next is another region. */
+/*
+ * How often any domain has freed memory of domain.empty: after that another region can have the same address.
+ * GIL: guards it.
+ */
 static uint64_t free_count;
 
 const char memory_frees_count_doc[] = "memory_freed(): forget which memory of domain.empty was used last";
@@ -35,20 +42,24 @@ PyObject *memory_frees_count(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ig
     Py_RETURN_NONE;
 }
 
-/* Whether it is memory of domain.empty, as a part of its region. The last answer is remembered until some is freed. */
-static bool resolve_allocation(struct poster *poster, struct ofp_segment *segment)
+/*
+ * If the memory was allocated by domain.empty, replace the address by region and offset; no error otherwise. False: the
+ * call of Python failed. The last answer is stored, and valid until such memory is freed.
+ */
+static bool resolve_allocation(struct segment_finder *finder, struct ofp_segment *segment)
 {
     uint64_t address = segment->offset, number, start, free_count_then;
     PyObject *found;
     bool known = true;
 
-    if (poster->found_address == address && poster->found_segment.length == segment->length &&
-        poster->found_at_free_count == free_count) {
-        *segment = poster->found_segment;
+    if (finder->found_address == address && finder->found_segment.length == segment->length &&
+        finder->found_at_free_count == free_count) {
+        *segment = finder->found_segment;
         return true;
     }
+    /* Read before the call: memory that is freed during the call makes the answer invalid. */
     free_count_then = free_count;
-    found = PyObject_CallFunction(poster->find_allocation, "KK", (unsigned long long)address,
+    found = PyObject_CallFunction(finder->find_allocation, "KK", (unsigned long long)address,
                                   (unsigned long long)segment->length);
     if (found && found != Py_None) {
         known = get_number_attribute(found, "number", &number) && get_number_attribute(found, "address", &start);
@@ -62,17 +73,20 @@ static bool resolve_allocation(struct poster *poster, struct ofp_segment *segmen
         PyErr_Clear();
         return false;
     }
-    poster->found_address = address;
-    poster->found_at_free_count = free_count_then;
-    poster->found_segment = *segment;
+    finder->found_address = address;
+    finder->found_at_free_count = free_count_then;
+    finder->found_segment = *segment;
     return true;
 }
 
-/* The region of the array that owns the memory. It is asked for each time: only whoever has the array knows that it is there. */
-static void resolve_owned_region(const struct poster *poster, PyObject *array, struct ofp_segment *segment)
+/*
+ * If the array owns memory with a region of its own, replace the address by region and offset. The answer is not stored: the
+ * region lives as long as the array, and nothing here would notice the end of the array.
+ */
+static void resolve_owned_region(const struct segment_finder *finder, PyObject *array, struct ofp_segment *segment)
 {
     unsigned long long address = segment->offset, length = segment->length, offset;
-    PyObject *found = PyObject_CallFunction(poster->find_owned, "OKK", array, address, length);
+    PyObject *found = PyObject_CallFunction(finder->find_owned, "OKK", array, address, length);
     unsigned int number;
 
     if (found && found != Py_None && PyArg_ParseTuple(found, "IK", &number, &offset)) {
@@ -83,25 +97,26 @@ static void resolve_owned_region(const struct poster *poster, PyObject *array, s
     PyErr_Clear();
 }
 
-/* Flags are read each time: an array that was made read-only since its last use is refused. */
-static bool fill_array_segment(struct poster *poster, PyObject *object, bool writable, struct ofp_segment *segment)
+/* The flags are read each time, so that an array that became read-only after its last use is refused. */
+static bool fill_array_segment(struct segment_finder *finder, PyObject *object, bool writable,
+                               struct ofp_segment *segment)
 {
     PyArrayObject *array = (PyArrayObject *)object;
     npy_intp size = PyArray_NBYTES(array);
 
-    /* Strided, read-only, or of Python objects: the general way takes it to pieces, or says why not. */
+    /* Strided, read-only, or of Python objects: the general function in Python splits it, or raises the error. */
     if (!PyArray_IS_C_CONTIGUOUS(array) || (writable && !PyArray_ISWRITEABLE(array)) ||
         PyDataType_REFCHK(PyArray_DESCR(array)))
         return false;
     segment->offset = (uint64_t)(uintptr_t)PyArray_DATA(array);
     segment->length = (uint64_t)size;
     segment->region = OFP_REGION_PROCESS;
-    if (size < LOOKUP_SIZE)
+    if (size < ALLOCATION_LOOKUP_SIZE)
         return true;
-    if (PyList_Size(poster->allocation_starts) > 0 && !resolve_allocation(poster, segment))
+    if (PyList_Size(finder->allocation_starts) > 0 && !resolve_allocation(finder, segment))
         return false;
-    if (segment->region == OFP_REGION_PROCESS && segment->length > poster->owned_above)
-        resolve_owned_region(poster, object, segment);
+    if (segment->region == OFP_REGION_PROCESS && segment->length > finder->owned_above)
+        resolve_owned_region(finder, object, segment);
     return true;
 }
 
@@ -116,21 +131,21 @@ static bool copy_region_segment(PyObject *region, struct ofp_segment *segment)
     return pointer != NULL;
 }
 
-/* The last region is remembered; whether it was closed since is what the core knows. */
-static bool fill_region_segment(struct poster *poster, PyObject *region, struct ofp_segment *segment)
+/* The segment of the last region is stored. If the region was closed meanwhile, the core refuses its number. */
+static bool fill_region_segment(struct segment_finder *finder, PyObject *region, struct ofp_segment *segment)
 {
-    if (region != poster->last_region) {
+    if (region != finder->last_region) {
         PyObject *domain = PyObject_GetAttrString(region, "_domain");
-        bool own = domain == poster->domain;
+        bool own = domain == finder->domain;
 
         Py_XDECREF(domain);
-        if (!own || !copy_region_segment(region, &poster->last_region_segment)) {
+        if (!own || !copy_region_segment(region, &finder->last_region_segment)) {
             PyErr_Clear();
             return false;
         }
-        replace_object(&poster->last_region, region);
+        replace_object(&finder->last_region, region);
     }
-    *segment = poster->last_region_segment;
+    *segment = finder->last_region_segment;
     return true;
 }
 
@@ -146,22 +161,22 @@ static bool fill_bytearray_segment(PyObject *buffer, struct ofp_segment *segment
     return true;
 }
 
-bool memory_segment_fill(struct poster *poster, PyObject *buffer, bool writable, struct ofp_segment *segment,
+bool memory_segment_fill(struct segment_finder *finder, PyObject *buffer, bool writable, struct ofp_segment *segment,
                          struct buffer_reference *reference)
 {
     bool filled;
 
     if (PyArray_CheckExact(buffer)) {
-        filled = fill_array_segment(poster, buffer, writable, segment);
-    } else if ((PyObject *)Py_TYPE(buffer) == hooks.Region) {
-        filled = fill_region_segment(poster, buffer, segment);
+        filled = fill_array_segment(finder, buffer, writable, segment);
+    } else if ((PyObject *)Py_TYPE(buffer) == memory_python.Region) {
+        filled = fill_region_segment(finder, buffer, segment);
     } else if (PyBytes_CheckExact(buffer) && !writable) {
         segment->offset = (uint64_t)(uintptr_t)PyBytes_AsString(buffer);
         segment->length = (uint64_t)PyBytes_Size(buffer);
         segment->region = OFP_REGION_PROCESS;
         filled = true;
     } else {
-        /* The export of a bytearray keeps it, and from growing. */
+        /* The export keeps the bytearray alive, and prevents it from being resized. */
         return PyByteArray_CheckExact(buffer) && fill_bytearray_segment(buffer, segment, reference);
     }
     if (filled) {
@@ -171,9 +186,9 @@ bool memory_segment_fill(struct poster *poster, PyObject *buffer, bool writable,
     return filled;
 }
 
-/* ------------------------------------------------------------------------------------------------- elements of atomics */
+/* ------------------------------------------------------------------------------------------------- operands of atomics */
 
-/* -1: there is none like it. */
+/* An enum ofp_datatype, or -1 if none describes the elements. */
 static int datatype_of_array(PyArrayObject *array)
 {
     int size = (int)PyArray_ITEMSIZE(array);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of unknown size. The core holds one for its request, which claims it, with memory of its size, and accepts it once
- * the program has it. Until then whoever drops the request gives the message back.
+ * Receives of unknown size. The core sets a message aside for its request. The request claims the message, with a bytearray of
+ * its size, and accepts it when the program has it. Until then a request that is deleted or cancelled returns the message.
  */
-#include "requests.h"
+#include "request/request.h"
 
 #include <errno.h>
 
@@ -13,7 +13,7 @@ int request_claim(struct request *request)
     PyObject *payload;
     int result;
 
-    /* Another thread is at it. */
+    /* Another thread is claiming it. */
     if (request->is_claimed)
         return NOT_YET;
     payload = length <= PY_SSIZE_T_MAX ? PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)length) : NULL;
@@ -24,13 +24,13 @@ int request_claim(struct request *request)
         return request_end(request, ENOMEM);
     }
     request->buffer.owner = payload;
-    /* While the interpreter's lock is still held: no second thread claims it then. */
+    /* GIL: set before the release, so that no second thread claims the message too. */
     request->is_claimed = 1;
     Py_BEGIN_ALLOW_THREADS result =
         core.ofp_request_claim(request->handle, OFP_REGION_PROCESS, (uint64_t)(uintptr_t)PyByteArray_AsString(payload),
                                length, &request->completion);
     Py_END_ALLOW_THREADS
-        /* Another thread has ended it meanwhile. */
+        /* GIL: another thread may have completed the request during the release. */
         if (request->has_result) return FINISHED;
     if (result == 0)
         return NOT_YET;
@@ -57,7 +57,10 @@ PyObject *request_is_delivered(PyObject *self, void *Py_UNUSED(closure))
     return PyBool_FromLong(((struct request *)self)->is_delivered);
 }
 
-/* The program has what it received. An attribute, since Python runs no signal handler between setting it and returning. */
+/*
+ * The program has what it received, so the core may free the message. It is an attribute, since Python runs no signal handler
+ * between setting an attribute and returning from the method that sets it.
+ */
 int request_delivered_set(PyObject *self, PyObject *value, void *Py_UNUSED(closure))
 {
     struct request *request = (struct request *)self;
@@ -66,7 +69,7 @@ int request_delivered_set(PyObject *self, PyObject *value, void *Py_UNUSED(closu
     request->is_delivered = value == Py_True;
     if (!request->is_claimed || !request->has_result || !request->is_delivered)
         return 0;
-    /* First: another thread may come here as soon as the interpreter's lock is let go of. */
+    /* GIL: cleared before the release, so that no second thread accepts the message too. */
     request->handle = 0;
     request->is_claimed = 0;
     if (core.ofp_request_accept(handle, true) == -ENOLCK) {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The beginning and the end of the operation of a request. */
-#include "requests.h"
+/* The beginning and the end of a request's operation, and the notification of those who wait for it. */
+#include "request/request.h"
+
+struct request_python request_python;
+
+/* -------------------------------------------------------------------------------------------------------------- begin */
 
 struct request *request_allocate(PyTypeObject *type)
 {
@@ -9,10 +13,10 @@ struct request *request_allocate(PyTypeObject *type)
     return (struct request *)allocate(type, 0);
 }
 
-void request_operation_attach(struct request *request, struct poster *poster, PyObject *endpoint, ofp_request_t handle,
-                              const struct ofp_operation *op, struct buffer_reference *reference)
+void request_operation_attach(struct request *request, struct orphan_owner *orphans, PyObject *endpoint,
+                              ofp_request_t handle, const struct ofp_operation *op, struct buffer_reference *reference)
 {
-    replace_object(&request->poster, (PyObject *)poster);
+    replace_object(&request->orphans, (PyObject *)orphans);
     replace_object(&request->endpoint, endpoint);
     request->handle = handle;
     request->op = op->op;
@@ -21,45 +25,103 @@ void request_operation_attach(struct request *request, struct poster *poster, Py
     request->buffer = *reference;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- the end */
-
-/* Tell whoever watches. What they raise is not this caller's affair. */
-void notify_watchers(struct request *request)
+void request_operation_abandon(struct request *request)
 {
-    PyObject *watchers = request->watchers, *kind, *error, *trace;
+    bool receives = request->op == OFP_RECV || request->op == OFP_TRECV;
+    bool cancel = request->kind == MESSAGE || (receives && !request->is_delivered);
+    ofp_request_t handle = request->handle;
 
-    if (__builtin_expect(!watchers, 1))
+    /* Before the buffer is released: that runs code of the program, which must not find the handle any more. */
+    request->handle = 0;
+    request->is_claimed = 0;
+    orphan_owner_add((struct orphan_owner *)request->orphans, handle, cancel, &request->buffer);
+}
+
+/* ------------------------------------------------------------------------------------------------------ waking waiters */
+
+void wake_queue_schedule(struct wake_queue *queue)
+{
+    PyObject *kind, *error, *trace, *answer;
+
+    if (queue->is_scheduled || queue->is_turning)
         return;
-    /* First, for whoever is called may watch again. */
-    request->watchers = NULL;
-    /* An exception may be on its way already, and is not to be lost to theirs. */
+    queue->is_scheduled = 1;
     PyErr_Fetch(&kind, &error, &trace);
-    for (Py_ssize_t i = 0; i < PyList_Size(watchers); i++) {
-        PyObject *watcher = PyList_GetItem(watchers, i), *answer;
+    answer = PyObject_CallMethod((PyObject *)queue, "_schedule", NULL);
+    if (!answer)
+        PyErr_WriteUnraisable((PyObject *)queue);
+    Py_XDECREF(answer);
+    PyErr_Restore(kind, error, trace);
+}
 
-        if (Py_TYPE(watcher) == waiter_type) {
-            waiter_wake((struct waiter *)watcher);
-            continue;
-        }
-        answer = PyObject_CallNoArgs(watcher);
+void request_waiter_stop(struct request_waiter *waiter)
+{
+    if (!waiter->waiting)
+        return;
+    --*waiter->waiting;
+    waiter->queue->waiting--;
+    waiter->waiting = NULL;
+}
+
+void request_waiter_wake(struct request_waiter *waiter)
+{
+    request_waiter_stop(waiter);
+    if (waiter->is_woken)
+        return;
+    waiter->is_woken = 1;
+    waiter->queue->had_event = 1;
+    if (PyList_Append(waiter->queue->woken, (PyObject *)waiter) != 0)
+        PyErr_WriteUnraisable((PyObject *)waiter);
+    wake_queue_schedule(waiter->queue);
+}
+
+static void wake_waiters(PyObject *waiters)
+{
+    for (Py_ssize_t i = 0; waiters && i < PyList_Size(waiters); i++)
+        request_waiter_wake((struct request_waiter *)PyList_GetItem(waiters, i));
+    Py_XDECREF(waiters);
+}
+
+static void call_watchers(PyObject *watchers)
+{
+    for (Py_ssize_t i = 0; watchers && i < PyList_Size(watchers); i++) {
+        PyObject *watcher = PyList_GetItem(watchers, i), *answer = PyObject_CallNoArgs(watcher);
+
+        /* The error is the watcher's; the caller only completes a request. */
         if (!answer)
             PyErr_WriteUnraisable(watcher);
         Py_XDECREF(answer);
     }
-    Py_DECREF(watchers);
+    Py_XDECREF(watchers);
+}
+
+void request_waiters_notify(struct request *request)
+{
+    PyObject *waiters = request->waiters, *watchers = request->watchers, *kind, *error, *trace;
+
+    if (__builtin_expect(!waiters && !watchers, 1))
+        return;
+    /* Cleared first: a watcher may watch the request again, which begins a new list. */
+    request->waiters = request->watchers = NULL;
+    /* The caller may have an exception set, which the calls below would replace. */
+    PyErr_Fetch(&kind, &error, &trace);
+    wake_waiters(waiters);
+    call_watchers(watchers);
     PyErr_Restore(kind, error, trace);
 }
+
+/* ---------------------------------------------------------------------------------------------------------------- end */
 
 int request_complete(struct request *request)
 {
     request->has_result = 1;
-    /* A message that it received is the core's still, in this memory, until the program has it. */
+    /* A received message still belongs to the core, in this memory, until the program has it: request_delivered_set(). */
     if (request->kind != PREPARED && !(request->is_claimed && !request->completion.error)) {
         request->handle = 0;
         request->is_claimed = 0;
         buffer_reference_release(&request->buffer);
     }
-    notify_watchers(request);
+    request_waiters_notify(request);
     return FINISHED;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of a multi-receive buffer: completions that were taken of the core and not looked at yet. */
-#include "requests.h"
+/* Rows of a multi-receive buffer: completions that were read from the core and not by the program yet. */
+#include "request/request.h"
 
-int append_row(struct request *request, const struct ofp_completion *completion)
+int request_row_append(struct request *request, const struct ofp_completion *completion)
 {
     PyObject *row = PyBytes_FromStringAndSize((const char *)completion, sizeof(*completion));
     int result = RAISED;
@@ -16,7 +16,7 @@ int append_row(struct request *request, const struct ofp_completion *completion)
         return RAISED;
     if (completion->flags & OFP_COMPLETED_MULTI_RECV)
         return request_complete(request);
-    notify_watchers(request);
+    request_waiters_notify(request);
     return FINISHED;
 }
 
@@ -28,8 +28,8 @@ PyObject *request_rows_count(PyObject *self, void *Py_UNUSED(closure))
 }
 
 /*
- * The next message of a multi-receive buffer, as `_made` makes it of a completion; None: there is none. An attribute, since
- * Python runs no signal handler between reading one and returning it: no message is lost as it is handed over.
+ * The next message of a multi-receive buffer, which `_made` builds from a row; None: there is none. It is an attribute, since
+ * Python runs no signal handler between reading an attribute and returning it: no message is lost on the way to the program.
  */
 PyObject *request_row_pop(PyObject *self, void *Py_UNUSED(closure))
 {
@@ -42,7 +42,7 @@ PyObject *request_row_pop(PyObject *self, void *Py_UNUSED(closure))
     Py_INCREF(row);
     PyList_SetSlice(request->rows, 0, 1, NULL);
     message = PyObject_CallMethod(self, "_made", "(O)", row);
-    /* Interrupted while it was made: it is the next one again. */
+    /* Interrupted while the message was built: the row becomes the next one again. */
     if (!message && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) {
         PyObject *kind, *error, *trace;
 

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The Python type of requests. */
-#include "requests.h"
+/* The Python type of requests, without `await`; await/awaitable.c derives the type that the program's requests have. */
+#include "request/request.h"
 
 #include <errno.h>
 #include <structmember.h>
 
+PyTypeObject *request_type;
+
 /* ------------------------------------------------------------------------------------------------------------- methods */
 
-static bool drain_log(void)
-{
-    PyObject *result = PyObject_CallNoArgs(hooks.drain_log);
-
-    Py_XDECREF(result);
-    return result != NULL;
-}
-
-/* 1: it has finished; 0: the time is over; -1: an exception. */
+/* FINISHED, NOT_YET if the time is over, or RAISED; negative timeout: no limit. */
 static int wait_until_deadline(struct request *request, int64_t timeout)
 {
     int64_t deadline = timeout < 0 ? 0 : get_time_ns() + timeout, left = timeout;
@@ -25,16 +19,16 @@ static int wait_until_deadline(struct request *request, int64_t timeout)
 
         if (result != NOT_YET)
             return result;
-        /* Between two rounds signal handlers run; Ctrl-C leaves from here, and the operation goes on. */
-        if (PyErr_CheckSignals() != 0 || (core.ofp_log_waiting() && !drain_log()))
+        /* Ctrl-C ends the wait here, and the operation continues. */
+        if (request_interruptions_handle() != 0)
             return RAISED;
-        /* It may have finished just as the time ran out. */
+        /* The last check: it may have finished just before the time was over. */
         if (timeout >= 0 && (left = deadline - get_time_ns()) <= 0)
             return request_wait_once(request, 0);
     }
 }
 
-/* Nanoseconds, -1 for ever; -2 with an exception. */
+/* Nanoseconds; -1: no limit; -2: an exception was raised. */
 static int64_t convert_timeout(PyObject *timeout)
 {
     PyObject *number;
@@ -42,7 +36,7 @@ static int64_t convert_timeout(PyObject *timeout)
 
     if (timeout == Py_None)
         return -1;
-    number = PyObject_CallFunctionObjArgs(hooks.nanoseconds, timeout, NULL);
+    number = PyObject_CallFunctionObjArgs(request_python.nanoseconds, timeout, NULL);
     result = number ? PyLong_AsLongLong(number) : -2;
     Py_XDECREF(number);
     return result;
@@ -123,7 +117,7 @@ static PyObject *abandon_request(PyObject *self, PyObject *Py_UNUSED(ignored))
     struct request *request = (struct request *)self;
 
     if (request_has_operation(request)) {
-        request_operation_abandon((struct poster *)request->poster, request);
+        request_operation_abandon(request);
         request_end(request, ECANCELED);
     }
     Py_RETURN_NONE;
@@ -166,7 +160,8 @@ static int request_traverse(PyObject *self, visitproc visit, void *arg)
 
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(request->endpoint);
-    Py_VISIT(request->poster);
+    Py_VISIT(request->orphans);
+    Py_VISIT(request->waiters);
     Py_VISIT(request->watchers);
     Py_VISIT(request->rows);
     Py_VISIT(request->fetched);
@@ -178,15 +173,16 @@ static int request_clear(PyObject *self)
 {
     struct request *request = (struct request *)self;
 
-    /* Before its hold is released: of an operation that runs on the poster keeps the memory. */
+    /* Before the buffer reference is released: if the operation still runs, the reference moves to an orphan. */
     if (request_has_operation(request))
-        request_operation_abandon((struct poster *)request->poster, request);
+        request_operation_abandon(request);
     buffer_reference_release(&request->buffer);
+    Py_CLEAR(request->waiters);
     Py_CLEAR(request->watchers);
     Py_CLEAR(request->rows);
     Py_CLEAR(request->fetched);
     Py_CLEAR(request->endpoint);
-    Py_CLEAR(request->poster);
+    Py_CLEAR(request->orphans);
     return 0;
 }
 
@@ -254,27 +250,29 @@ static PyMethodDef request_methods[] = {
     {"_unclaim", request_message_return, METH_NOARGS, request_message_return_doc},
     {"_leave", abandon_request, METH_NOARGS, leave_doc},
     {"_watch", add_watcher, METH_O, watch_doc},
-    {"_news", request_event_waiter_create, METH_NOARGS, "To be awaited: ends when there is news."},
     {0},
 };
 
 static PyType_Slot request_slots[] = {
-    {Py_tp_doc, (void *)"The part of a request that is C."},
+    {Py_tp_doc, (void *)"A request without `await`: the base of RequestBase."},
     {Py_tp_traverse, request_traverse},
     {Py_tp_clear, request_clear},
     {Py_tp_dealloc, request_dealloc},
     {Py_tp_members, request_members},
     {Py_tp_getset, request_attributes},
     {Py_tp_methods, request_methods},
-    {Py_am_await, request_waiter_create},
     {0},
 };
 
 static PyType_Spec request_spec = {
-    .name = "ofipy._requests.RequestBase",
+    .name = "ofipy._requests.Waitable",
     .basicsize = sizeof(struct request),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .slots = request_slots,
 };
 
-PyObject *request_type_create(PyObject *module) { return PyType_FromModuleAndSpec(module, &request_spec, NULL); }
+PyObject *request_type_create(PyObject *module)
+{
+    request_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &request_spec, NULL);
+    return (PyObject *)request_type;
+}

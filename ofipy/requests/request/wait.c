@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests. What can end one (the core, another thread, a closed domain) is met in request_settle(); what a signal handler may
- * interrupt is written so that the request says the same afterwards.
+ * Waiting for a request in a thread. Whatever can end a request (the core, another thread, a closed domain) is handled in
+ * handle_core_answer().
  */
-#include "memory/memory.h"
-#include "requests.h"
+#include "request/request.h"
 
 #include <errno.h>
 
-/* The core refuses to say; `_refused` raises why. */
+/* The core refuses to report a result: `_refused`, in Python, raises the error of this code. */
 static int raise_core_error(struct request *request, int code)
 {
     PyObject *answer = PyObject_CallMethod((PyObject *)request, "_refused", "i", code);
@@ -17,13 +16,13 @@ static int raise_core_error(struct request *request, int code)
     return answer ? NOT_YET : RAISED;
 }
 
-/* What the core answered to a take. */
+/* Act on the result of one of the core's functions that read a completion. `row`: the completion, of kind MANY. */
 static int handle_core_answer(struct request *request, int result, const struct ofp_completion *row)
 {
     switch (result) {
     case 1:
         if (request->kind == MANY)
-            return append_row(request, row);
+            return request_row_append(request, row);
         if (request->kind == MESSAGE && request->completion.flags & OFP_COMPLETED_CLAIM && !request->completion.error)
             return request_claim(request);
         return request_complete(request);
@@ -31,7 +30,7 @@ static int handle_core_answer(struct request *request, int result, const struct 
     case -EINTR:
         return NOT_YET;
     case -ESTALE:
-        /* Another thread took it, into the same place. */
+        /* GIL: another thread has read the completion, into the same request, and has got the GIL later than this one. */
         return request_complete(request);
     case -ECANCELED:
     case -OFP_EFORKED:
@@ -42,7 +41,8 @@ static int handle_core_answer(struct request *request, int result, const struct 
     }
 }
 
-/* With the interpreter's lock held, so nothing that waits; `progress`: after one round of it. */
+/* Check without releasing the GIL, so without waiting; `progress`: first make one round of progress, unless the domain is
+   in use. */
 static int poll_request(struct request *request, bool progress)
 {
     struct ofp_completion row, *into = request->kind == MANY ? &row : &request->completion;
@@ -63,23 +63,36 @@ int request_wait_once(struct request *request, int64_t timeout)
 {
     struct ofp_completion row, *into = request->kind == MANY ? &row : &request->completion;
     ofp_request_t handle = request->handle;
-    /* What little has arrived is had sooner than the interpreter's lock is let go of and taken again. */
-    int result = poll_request(request, request->buffer_length <= COPIED_AT_ONCE);
+    /* Receiving so few bytes takes less time than releasing and reacquiring the GIL. */
+    int result = poll_request(request, request->buffer_length <= COPIED_WITH_GIL);
 
     if (result != NOT_YET)
         return result;
-    /* Another thread may settle it meanwhile: `over` tells. */
+    /* GIL: another thread may complete the request during the release, which has_result shows. */
     Py_BEGIN_ALLOW_THREADS result = core.ofp_request_take(handle, timeout, into);
     Py_END_ALLOW_THREADS if (request->kind != PREPARED && request->has_result) return FINISHED;
     return handle_core_answer(request, result, &row);
+}
+
+int request_interruptions_handle(void)
+{
+    PyObject *drained;
+
+    if (PyErr_CheckSignals() != 0)
+        return -1;
+    if (!core.ofp_log_waiting())
+        return 0;
+    drained = PyObject_CallNoArgs(request_python.drain_log);
+    Py_XDECREF(drained);
+    return drained ? 0 : -1;
 }
 
 PyObject *request_outcome_get(struct request *request)
 {
     PyObject *self = (PyObject *)request;
 
-    if (!request->completion.error &&
-        ((PyObject *)Py_TYPE(self) == hooks.Request || request->kind == PREPARED || self == hooks.COMPLETED)) {
+    if (!request->completion.error && ((PyObject *)Py_TYPE(self) == request_python.Request ||
+                                       request->kind == PREPARED || self == request_python.COMPLETED)) {
         Py_INCREF(self);
         return self;
     }

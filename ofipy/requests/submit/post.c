@@ -1,40 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting. A poster's methods take the endpoint for the request that they make; they return None where the arguments are
- * not the plain ones that they know, or the core refuses them: then nothing was started, and the general way in Python
- * starts it or says what is wrong.
+ * Posting one operation. Locks: the domain's lock is tried while the GIL is held, and waited for only without the GIL.
  */
-#include "memory/memory.h"
-#include "requests.h"
+#include "await/await.h"
+#include "submit/submit.h"
 
 #include <errno.h>
 
-/* How a post ended that made no request: neither a handle nor an error of the core. */
+struct submit_python submit_python;
+
+/* The result of a post that raised an exception: neither a handle nor an error of the core. */
 #define UNPOSTED INT64_MIN
-
-/* 1 yes, 0 no, -1 with an exception. */
-static int is_loop_running(void)
-{
-    PyObject *answer = PyObject_CallNoArgs(hooks.loop_is_running);
-    int running = answer ? PyObject_IsTrue(answer) : -1;
-
-    Py_XDECREF(answer);
-    return running;
-}
-
-/* What runs between two rounds of waiting: signal handlers and the log. */
-static int handle_interruptions(void)
-{
-    PyObject *drained;
-
-    if (PyErr_CheckSignals() != 0)
-        return -1;
-    if (!core.ofp_log_waiting())
-        return 0;
-    drained = PyObject_CallNoArgs(hooks.drain_log);
-    Py_XDECREF(drained);
-    return drained ? 0 : -1;
-}
 
 static ofp_request_t start_operation_without_gil(struct ofp_endpoint *endpoint, const struct ofp_operation *op,
                                                  uint32_t how, int64_t timeout)
@@ -45,13 +21,16 @@ static ofp_request_t start_operation_without_gil(struct ofp_endpoint *endpoint, 
     Py_END_ALLOW_THREADS return result;
 }
 
-/* Wait for room; a thread with an event loop never does: what exceeds the queue waits in the core. */
+/*
+ * Wait for space in the transmit queue. A thread with an event loop does not wait: the core accepts some operations beyond the
+ * queue's size for it.
+ */
 static ofp_request_t start_operation_with_space(struct ofp_endpoint *endpoint, const struct ofp_operation *op,
                                                 int64_t timeout)
 {
     int64_t deadline = timeout < 0 ? INT64_MAX : get_time_ns() + timeout, left = timeout;
     ofp_request_t result;
-    int loop = is_loop_running();
+    int loop = await_loop_is_running();
 
     if (loop)
         return loop < 0 ? UNPOSTED : start_operation_without_gil(endpoint, op, OFP_START_BEYOND, 0);
@@ -59,8 +38,8 @@ static ofp_request_t start_operation_with_space(struct ofp_endpoint *endpoint, c
         result = start_operation_without_gil(endpoint, op, 0, left);
         if (result != -EAGAIN && result != -EINTR)
             return result;
-        /* The core waits for a second at most, so that signal handlers run. */
-        if (handle_interruptions() != 0)
+        /* The core waits for a second at most, so that signal handlers run here. */
+        if (request_interruptions_handle() != 0)
             return UNPOSTED;
         if (timeout >= 0 && (left = deadline - get_time_ns()) <= 0)
             return -ETIMEDOUT;
@@ -72,23 +51,23 @@ static ofp_request_t start_operation(struct poster *poster, const struct ofp_ope
     struct ofp_endpoint *endpoint = poster->pointer;
     ofp_request_t result;
 
-    if (__builtin_expect(poster->orphans != NULL, 0))
-        orphans_sweep(poster, false);
-    /* So little is posted sooner than the interpreter's lock is let go of and taken again. */
-    if (op->length <= COPIED_AT_ONCE && !op->segment_count)
+    if (__builtin_expect(poster->orphans.first != NULL, 0))
+        orphan_owner_sweep(&poster->orphans, false);
+    /* Copying so few bytes takes less time than releasing and reacquiring the GIL. */
+    if (op->length <= COPIED_WITH_GIL && !op->segment_count)
         result = core.ofp_request_start(endpoint, op, OFP_START_AT_ONCE, 0);
     else
         result = start_operation_without_gil(endpoint, op, 0, 0);
-    /* -ENOLCK: another thread is in the domain. Nobody waits for it with the interpreter's lock held. */
+    /* -ENOLCK: another thread is in the domain. No thread waits for the domain while it has the GIL. */
     return result == -EAGAIN || result == -ENOLCK ? start_operation_with_space(endpoint, op, timeout) : result;
 }
 
-/* The request for the next post: the spare one, which lets a send that is over at once make none. */
+/* GIL: of two threads only one gets the spare request. */
 static struct request *pop_spare_request(struct poster *poster, PyObject *type)
 {
     PyObject *spare = poster->spare_request;
 
-    if (spare && type == hooks.Request) {
+    if (spare && type == request_python.Request) {
         poster->spare_request = NULL;
         return (struct request *)spare;
     }
@@ -99,31 +78,31 @@ static PyObject *complete_finished_post(struct poster *poster, struct request *r
                                         const struct ofp_operation *op, struct buffer_reference *reference)
 {
     buffer_reference_release(reference);
-    if (type == hooks.FetchRequest) {
+    if (type == submit_python.FetchRequest) {
         request->op = op->op;
         request->has_result = 1;
         return (PyObject *)request;
     }
-    if (type == hooks.Request && !poster->spare_request)
+    if (type == request_python.Request && !poster->spare_request)
         poster->spare_request = (PyObject *)request;
     else
         Py_DECREF((PyObject *)request);
-    Py_INCREF(hooks.COMPLETED);
-    return hooks.COMPLETED;
+    Py_INCREF(request_python.COMPLETED);
+    return request_python.COMPLETED;
 }
 
 PyObject *poster_operation_post(struct poster *poster, PyObject *endpoint, PyObject *type,
                                 const struct ofp_operation *op, int64_t timeout, enum kind kind,
                                 struct buffer_reference *reference)
 {
-    /* Before the post: whatever exception comes up behind it, an object has the handle and the buffer. */
+    /* Created before the post: whatever exception follows the post, an object owns the handle and the buffer. */
     struct request *request = pop_spare_request(poster, type);
     ofp_request_t handle = UNPOSTED;
 
     if (request)
         handle = start_operation(poster, op, timeout);
     if (handle > 0) {
-        request_operation_attach(request, poster, endpoint, handle, op, reference);
+        request_operation_attach(request, &poster->orphans, endpoint, handle, op, reference);
         request->kind = (char)kind;
         return (PyObject *)request;
     }
@@ -134,7 +113,7 @@ PyObject *poster_operation_post(struct poster *poster, PyObject *endpoint, PyObj
     return handle == UNPOSTED ? NULL : PyLong_FromLongLong(handle);
 }
 
-/* ------------------------------------------------------------------------------------------------ the plain arguments */
+/* ----------------------------------------------------------------------------------------------------- plain arguments */
 
 static bool convert_to_uint64(PyObject *number, uint64_t *result)
 {
@@ -198,10 +177,11 @@ PyObject *poster_buffer_post(struct poster *poster, PyObject *endpoint, PyObject
     struct ofp_segment segment;
     struct buffer_reference reference = {0};
 
-    if (!poster->pointer || !memory_segment_fill(poster, buffer, receives, &segment, &reference))
+    if (!poster->pointer || !memory_segment_fill(&poster->finder, buffer, receives, &segment, &reference))
         Py_RETURN_NONE;
     op->offset = segment.offset;
     op->length = segment.length;
     op->region = segment.region;
-    return poster_error_discard(poster_operation_post(poster, endpoint, hooks.Request, op, -1, PLAIN, &reference));
+    return poster_error_discard(
+        poster_operation_post(poster, endpoint, request_python.Request, op, -1, PLAIN, &reference));
 }

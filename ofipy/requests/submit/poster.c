@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The type of posters. */
-#include "requests.h"
+/* The type of posters: its lifetime, and its methods. */
+#include "submit/submit.h"
+
+PyTypeObject *poster_type;
 
 PyDoc_STRVAR(trecv_doc, "trecv(endpoint, buffer, peer or None, tag) -> Request or None");
 static PyObject *post_trecv(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
@@ -30,12 +32,12 @@ static PyObject *poster_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     if (!poster)
         return NULL;
     poster->pointer = (struct ofp_endpoint *)(uintptr_t)pointer;
-    replace_object(&poster->domain, domain);
+    replace_object(&poster->finder.domain, domain);
     replace_object(&poster->vector, vector);
-    replace_object(&poster->find_allocation, find_allocation);
-    replace_object(&poster->allocation_starts, allocation_starts);
-    replace_object(&poster->find_owned, find_owned);
-    poster->owned_above = owned_above;
+    replace_object(&poster->finder.find_allocation, find_allocation);
+    replace_object(&poster->finder.allocation_starts, allocation_starts);
+    replace_object(&poster->finder.find_owned, find_owned);
+    poster->finder.owned_above = owned_above;
     return (PyObject *)poster;
 }
 
@@ -44,15 +46,15 @@ static int poster_traverse(PyObject *self, visitproc visit, void *arg)
     struct poster *poster = (struct poster *)self;
 
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(poster->domain);
+    Py_VISIT(poster->finder.domain);
     Py_VISIT(poster->vector);
-    Py_VISIT(poster->find_allocation);
-    Py_VISIT(poster->allocation_starts);
-    Py_VISIT(poster->find_owned);
+    Py_VISIT(poster->finder.find_allocation);
+    Py_VISIT(poster->finder.allocation_starts);
+    Py_VISIT(poster->finder.find_owned);
     Py_VISIT(poster->last_peer);
-    Py_VISIT(poster->last_region);
+    Py_VISIT(poster->finder.last_region);
     Py_VISIT(poster->spare_request);
-    Py_VISIT(poster->successor);
+    Py_VISIT(poster->orphans.successor);
     return 0;
 }
 
@@ -60,12 +62,12 @@ static int poster_clear(PyObject *self)
 {
     struct poster *poster = (struct poster *)self;
 
-    Py_CLEAR(poster->domain);
+    Py_CLEAR(poster->finder.domain);
     Py_CLEAR(poster->vector);
     Py_CLEAR(poster->last_peer);
-    Py_CLEAR(poster->last_region);
+    Py_CLEAR(poster->finder.last_region);
     Py_CLEAR(poster->spare_request);
-    Py_CLEAR(poster->successor);
+    Py_CLEAR(poster->orphans.successor);
     return 0;
 }
 
@@ -76,30 +78,25 @@ static void poster_dealloc(PyObject *self)
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
 
     PyObject_GC_UnTrack(self);
-    orphans_free(poster);
+    orphan_owner_close(&poster->orphans, NULL);
     poster_clear(self);
-    Py_CLEAR(poster->find_allocation);
-    Py_CLEAR(poster->allocation_starts);
-    Py_CLEAR(poster->find_owned);
+    Py_CLEAR(poster->finder.find_allocation);
+    Py_CLEAR(poster->finder.allocation_starts);
+    Py_CLEAR(poster->finder.find_owned);
     release(self);
     Py_DECREF(type);
 }
 
 PyDoc_STRVAR(close_doc,
-             "close(heir): what it stands for is closed; what still runs, of an alias, is the heir's; or None");
+             "close(successor): the handle is closed; the poster that gets the orphans of an alias, or None");
 static PyObject *close_poster(PyObject *self, PyObject *successor)
 {
     struct poster *poster = (struct poster *)self;
 
     poster->pointer = NULL;
     Py_CLEAR(poster->last_peer);
-    Py_CLEAR(poster->last_region);
-    if (Py_TYPE(successor) == poster_type) {
-        replace_object(&poster->successor, successor);
-        orphans_move(poster, (struct poster *)successor);
-    } else {
-        orphans_free(poster);
-    }
+    Py_CLEAR(poster->finder.last_region);
+    orphan_owner_close(&poster->orphans, Py_TYPE(successor) == poster_type ? (struct orphan_owner *)successor : NULL);
     Py_RETURN_NONE;
 }
 
@@ -107,10 +104,10 @@ static PyMethodDef poster_methods[] = {
     {"trecv", (PyCFunction)(void (*)(void))post_trecv, METH_FASTCALL, trecv_doc},
     {"rma", (PyCFunction)(void (*)(void))poster_rma_post, METH_FASTCALL, poster_rma_post_doc},
     {"atomic", (PyCFunction)(void (*)(void))poster_atomic_post, METH_FASTCALL, poster_atomic_post_doc},
-    {"start", start_record, METH_VARARGS, start_doc},
-    {"prepare", prepare_record, METH_VARARGS, prepare_doc},
-    {"adopt", adopt_handle, METH_VARARGS, adopt_doc},
-    {"reach", connect_peer, METH_VARARGS, reach_doc},
+    {"start", poster_record_start, METH_VARARGS, poster_record_start_doc},
+    {"prepare", poster_record_prepare, METH_VARARGS, poster_record_prepare_doc},
+    {"adopt", poster_handle_adopt, METH_VARARGS, poster_handle_adopt_doc},
+    {"reach", poster_peer_connect, METH_VARARGS, poster_peer_connect_doc},
     {"close", close_poster, METH_O, close_doc},
     {0},
 };
@@ -132,4 +129,8 @@ static PyType_Spec poster_spec = {
     .slots = poster_slots,
 };
 
-PyObject *poster_type_create(PyObject *module) { return PyType_FromModuleAndSpec(module, &poster_spec, NULL); }
+PyObject *poster_type_create(PyObject *module)
+{
+    poster_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &poster_spec, NULL);
+    return (PyObject *)poster_type;
+}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posting what Python has described in full. */
-#include "requests.h"
+/*
+ * Operations that Python has described in full: a record, the memory's owner, the type and the kind of the request.
+ */
+#include "submit/submit.h"
 
 #include <errno.h>
 
-/* ------------------------------------------------------------------------------------------------------ the general way */
-
-/* A record as Python makes it. */
+/* A record that Python has built: the bytes of a struct ofp_operation. */
 static bool copy_record(PyObject *buffer, struct ofp_operation *op)
 {
     Py_buffer view;
@@ -23,9 +23,9 @@ static bool copy_record(PyObject *buffer, struct ofp_operation *op)
     return fits;
 }
 
-const char start_doc[] =
+const char poster_record_start_doc[] =
     "start(endpoint, type, kind, record, keep, nanoseconds) -> Request, COMPLETED, or the core's error";
-PyObject *start_record(PyObject *self, PyObject *arguments)
+PyObject *poster_record_start(PyObject *self, PyObject *arguments)
 {
     struct poster *poster = (struct poster *)self;
     PyObject *endpoint, *type, *record, *owner;
@@ -44,8 +44,8 @@ PyObject *start_record(PyObject *self, PyObject *arguments)
     return poster_operation_post(poster, endpoint, type, &op, timeout, (enum kind)kind, &reference);
 }
 
-const char prepare_doc[] = "prepare(endpoint, type, record, keep) -> Request, or the core's error";
-PyObject *prepare_record(PyObject *self, PyObject *arguments)
+const char poster_record_prepare_doc[] = "prepare(endpoint, type, record, keep) -> Request, or the core's error";
+PyObject *poster_record_prepare(PyObject *self, PyObject *arguments)
 {
     struct poster *poster = (struct poster *)self;
     PyObject *endpoint, *type, *record, *owner;
@@ -68,14 +68,14 @@ PyObject *prepare_record(PyObject *self, PyObject *arguments)
     }
     Py_INCREF(owner);
     reference.owner = owner;
-    request_operation_attach(request, poster, endpoint, handle, &op, &reference);
+    request_operation_attach(request, &poster->orphans, endpoint, handle, &op, &reference);
     request->kind = PREPARED;
     request->is_delivered = 1;
     return (PyObject *)request;
 }
 
-const char adopt_doc[] = "adopt(endpoint, type, handle, peer) -> Request of an operation without memory";
-PyObject *adopt_handle(PyObject *self, PyObject *arguments)
+const char poster_handle_adopt_doc[] = "adopt(endpoint, type, handle, peer) -> Request of an operation without memory";
+PyObject *poster_handle_adopt(PyObject *self, PyObject *arguments)
 {
     PyObject *endpoint, *type;
     struct ofp_operation op = {0};
@@ -87,7 +87,7 @@ PyObject *adopt_handle(PyObject *self, PyObject *arguments)
         return NULL;
     request = request_allocate((PyTypeObject *)type);
     if (request)
-        request_operation_attach(request, (struct poster *)self, endpoint, handle, &op, &nothing);
+        request_operation_attach(request, &((struct poster *)self)->orphans, endpoint, handle, &op, &nothing);
     return (PyObject *)request;
 }
 
@@ -99,9 +99,9 @@ static ofp_request_t request_connection(struct ofp_endpoint *endpoint, uint32_t 
     Py_END_ALLOW_THREADS return handle;
 }
 
-const char reach_doc[] =
+const char poster_peer_connect_doc[] =
     "reach(endpoint, type, peer, nanoseconds) -> Request that ends when the peer is connected, or error";
-PyObject *connect_peer(PyObject *self, PyObject *arguments)
+PyObject *poster_peer_connect(PyObject *self, PyObject *arguments)
 {
     struct poster *poster = (struct poster *)self;
     PyObject *endpoint, *type;
@@ -123,6 +123,6 @@ PyObject *connect_peer(PyObject *self, PyObject *arguments)
         Py_DECREF((PyObject *)request);
         return PyLong_FromLongLong(handle);
     }
-    request_operation_attach(request, poster, endpoint, handle, &op, &nothing);
+    request_operation_attach(request, &poster->orphans, endpoint, handle, &op, &nothing);
     return (PyObject *)request;
 }

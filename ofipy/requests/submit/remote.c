@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posting operations on the memory of peers. As in poster.c: None where the arguments are not the plain ones. */
-#include "memory/memory.h"
-#include "requests.h"
+/* Operations on the memory of peers. None: the arguments are not plain; see submit.h. */
+#include "submit/submit.h"
 
-/* The peer, and the memory there: (…, peer, address of a struct ofp_remote_segment, flags). */
+/* Convert three arguments: peer, address of a struct ofp_remote_segment, flags. NULL: they are not plain, or an exception. */
 static const struct ofp_remote_segment *convert_remote(struct poster *poster, PyObject *const *arguments,
                                                        struct ofp_operation *op)
 {
@@ -38,9 +37,9 @@ PyObject *poster_rma_post(PyObject *self, PyObject *const *arguments, Py_ssize_t
         op.op = (uint16_t)PyLong_AsLong(arguments[1]);
         remote = convert_remote(poster, arguments + 3, &op);
     }
-    if (!remote || !memory_segment_fill(poster, arguments[2], op.op == OFP_READ, &segment, &reference))
+    if (!remote || !memory_segment_fill(&poster->finder, arguments[2], op.op == OFP_READ, &segment, &reference))
         return return_none_unless_raised();
-    /* The general way says what is wrong. */
+    /* The general function raises the error. */
     if (segment.length != remote->length) {
         buffer_reference_release(&reference);
         Py_RETURN_NONE;
@@ -48,7 +47,8 @@ PyObject *poster_rma_post(PyObject *self, PyObject *const *arguments, Py_ssize_t
     op.offset = segment.offset;
     op.length = segment.length;
     op.region = segment.region;
-    return poster_error_discard(poster_operation_post(poster, arguments[0], hooks.Request, &op, -1, PLAIN, &reference));
+    return poster_error_discard(
+        poster_operation_post(poster, arguments[0], request_python.Request, &op, -1, PLAIN, &reference));
 }
 
 /* ------------------------------------------------------------------------------------------------------------- atomics */
@@ -69,16 +69,16 @@ static bool convert_atomic_op(PyObject *what, uint8_t *number)
 {
     PyObject *found = NULL;
 
-    /* A plain number is no operation, though members of AtomicOp equal theirs. */
-    if (PyUnicode_CheckExact(what) || (PyObject *)Py_TYPE(what) == hooks.AtomicOp)
-        found = PyDict_GetItemWithError(hooks.ATOMIC_OPS, what);
+    /* A plain number is refused, although the members of AtomicOp are equal to their numbers. */
+    if (PyUnicode_CheckExact(what) || (PyObject *)Py_TYPE(what) == submit_python.AtomicOp)
+        found = PyDict_GetItemWithError(submit_python.ATOMIC_OPS, what);
     if (!found)
         return false;
     *number = (uint8_t)PyLong_AsLong(found);
     return true;
 }
 
-/* Arrays alike, and a new one for the old values where `into` is None. */
+/* Arrays of the same type and size, and a new one for the old values if `into` is None. */
 static bool build_operands(struct ofp_operation *op, PyObject *value, PyObject *compare, PyObject *into,
                            struct operands *operands)
 {
@@ -103,12 +103,12 @@ static bool build_operands(struct ofp_operation *op, PyObject *value, PyObject *
     return operands->fetched != NULL;
 }
 
-/* Where an operand lies; who keeps it is the tuple of all. */
+/* The address of an operand. It is kept alive by the tuple of all operands: retain_operands(). */
 static bool fill_operand_segment(struct poster *poster, PyObject *array, bool writable, struct ofp_segment *segment)
 {
     struct buffer_reference reference = {0};
 
-    if (!memory_segment_fill(poster, array, writable, segment, &reference))
+    if (!memory_segment_fill(&poster->finder, array, writable, segment, &reference))
         return false;
     buffer_reference_release(&reference);
     return true;
@@ -151,7 +151,7 @@ static PyObject *retain_operands(const struct operands *operands)
 static PyObject *post_operands(struct poster *poster, PyObject *endpoint, const struct operands *operands,
                                const struct ofp_operation *op)
 {
-    PyObject *type = operands->fetched ? hooks.FetchRequest : hooks.Request, *result;
+    PyObject *type = operands->fetched ? submit_python.FetchRequest : request_python.Request, *result;
     struct buffer_reference reference = {.owner = retain_operands(operands)};
 
     if (!reference.owner)

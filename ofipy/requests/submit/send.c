@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The methods tsend and send, of every class that has a poster as `_poster`. The plain arguments, which are buffer, peer and
- * tag, go from here to the core; whatever else is passed goes on to the function in Python, which takes everything.
+ * The methods tsend and send. Plain arguments (buffer, peer, tag) are passed to the core from here; all others are passed on to
+ * the general function in Python, which knows every argument.
  *
- * A receive has no such method: the interpreter may run a signal handler behind a call into C, before the caller has the
- * request, and a receive that nobody has must not stay posted.
+ * There is no such method for receives: Python may run a signal handler after a call of C, before the caller has the request,
+ * and a receive without a request must not stay posted.
  */
-#include "requests.h"
+#include "submit/submit.h"
 
+/* GIL: guards the table and the names below, which are written when classes are created. */
 struct sender {
     PyMethodDef method;
     uint16_t op;
-    PyObject *general, *text; /* the function in Python, and what `method` has as its name and documentation; owned */
+    PyObject *general, *text; /* the general function, and the text of ml_doc; owned */
 };
 
 static PyObject *send_tagged(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
@@ -23,9 +24,9 @@ static struct sender senders[] = {
     {.method = METHOD("send", send_untagged), .op = OFP_SEND},
 };
 
-static PyObject *name_poster, *name_peer, *name_tag; /* interned, which makes them comparable as pointers; owned */
+static PyObject *name_poster, *name_peer, *name_tag; /* interned, so that pointers can be compared; owned */
 
-/* The plain arguments that were passed: false where there are others, and the general way deals with all of them. */
+/* Find the plain arguments; false if there are others. */
 static bool parse_plain_arguments(uint16_t op, PyObject *const *arguments, Py_ssize_t count, PyObject *names,
                                   PyObject **peer, PyObject **tag)
 {
@@ -47,7 +48,7 @@ static bool parse_plain_arguments(uint16_t op, PyObject *const *arguments, Py_ss
     return true;
 }
 
-/* A request, or None: the general way is to do it; NULL with an exception. */
+/* A request, or None for the general function; NULL with an exception. */
 static PyObject *send_plain_message(const struct sender *sender, PyObject *self, PyObject *buffer, PyObject *peer,
                                     PyObject *tag)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starting prepared requests, several with one call. */
-#include "requests.h"
+#include "submit/submit.h"
 
 #include <errno.h>
 
-#define MOST_AT_ONCE 16
+/* How many requests one call of the core starts. */
+#define REQUESTS_PER_START 16
 
-/* What are no prepared requests raises. */
+/* Raises TypeError unless all of them are prepared requests. */
 static bool check_prepared_requests(PyObject *const *requests, Py_ssize_t count)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -21,14 +22,14 @@ static bool check_prepared_requests(PyObject *const *requests, Py_ssize_t count)
 /* How many of the first were started, or the core's error; `timeout` as prepared_start_some_doc says. */
 static int start_first_requests(PyObject *const *requests, Py_ssize_t count, int64_t timeout)
 {
-    ofp_request_t handles[MOST_AT_ONCE];
+    ofp_request_t handles[REQUESTS_PER_START];
     int result;
 
-    count = count < MOST_AT_ONCE ? count : MOST_AT_ONCE;
+    count = count < REQUESTS_PER_START ? count : REQUESTS_PER_START;
     for (Py_ssize_t i = 0; i < count; i++)
         handles[i] = ((struct request *)requests[i])->handle;
     result = core.ofp_start_many(handles, (uint64_t)count, OFP_START_AT_ONCE, 0);
-    /* Somebody else is in the domain, or there is no room: what may wait does so without the interpreter's lock. */
+    /* Another thread is in the domain, or there is no space: wait without the GIL. */
     if (result == -ENOLCK || result == -EAGAIN) {
         Py_BEGIN_ALLOW_THREADS result = core.ofp_start_many(
             handles, (uint64_t)count, timeout < -1 ? OFP_START_BEYOND : 0, timeout < -1 ? 0 : timeout);
@@ -44,13 +45,13 @@ const char prepared_start_some_doc[] =
     "error.\n-2 nanoseconds: what exceeds the transmit queue waits in the core.";
 PyObject *prepared_start_some(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *list, *requests[MOST_AT_ONCE];
+    PyObject *list, *requests[REQUESTS_PER_START];
     long long timeout;
     Py_ssize_t count;
 
     if (!PyArg_ParseTuple(arguments, "O!L", &PyTuple_Type, &list, &timeout))
         return NULL;
-    count = PyTuple_Size(list) < MOST_AT_ONCE ? PyTuple_Size(list) : MOST_AT_ONCE;
+    count = PyTuple_Size(list) < REQUESTS_PER_START ? PyTuple_Size(list) : REQUESTS_PER_START;
     for (Py_ssize_t i = 0; i < count; i++)
         requests[i] = PyTuple_GetItem(list, i);
     return check_prepared_requests(requests, count) ? PyLong_FromLong(start_first_requests(requests, count, timeout))
@@ -81,7 +82,7 @@ static PyObject *find_room_timeout(PyObject *const *values, PyObject *names)
     return NULL;
 }
 
-/* What has not been started at once is Python's affair: waiting for room, and saying why. */
+/* Leave the rest to Python, which waits for space, or raises the error. */
 static PyObject *call_start_all(PyObject *const *requests, Py_ssize_t count, PyObject *timeout)
 {
     PyObject *rest = PyTuple_New(count), *result;
@@ -92,7 +93,7 @@ static PyObject *call_start_all(PyObject *const *requests, Py_ssize_t count, PyO
         Py_INCREF(requests[i]);
         PyTuple_SetItem(rest, i, requests[i]);
     }
-    result = PyObject_CallFunctionObjArgs(hooks.start_all, rest, timeout, NULL);
+    result = PyObject_CallFunctionObjArgs(submit_python.start_all, rest, timeout, NULL);
     Py_DECREF(rest);
     return result;
 }
