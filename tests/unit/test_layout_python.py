@@ -6,7 +6,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from test_layout import ROOT, circles, graph_of_python, long_files
+from source_graph import circles, graph_of_python
+from test_layout import ROOT, long_files
 
 STOREYS = ("_base", "_discovery", "_memory", "_completion", "_operations", "_objects")
 
