@@ -33,15 +33,17 @@ void notifier_request_remove(struct notifier *notifier, ofp_request_t handle)
 
 int notifier_request_register(struct notifier *notifier, struct request *request)
 {
+    ofp_request_t handle;
     int asked, state;
 
     /* GIL: stored before the core is asked to report: another thread may read the report at once. */
     if (add_request(notifier, request) != 0)
         return RAISED;
     for (;;) {
-        asked = core.ofp_request_notify(request->handle, true);
+        handle = request->handle;
+        asked = core.ofp_request_notify(handle, true);
         if (asked == -ENOLCK) {
-            Py_BEGIN_ALLOW_THREADS asked = core.ofp_request_notify(request->handle, false);
+            Py_BEGIN_ALLOW_THREADS asked = core.ofp_request_notify(handle, false);
             Py_END_ALLOW_THREADS
         }
         if (asked == 0)

@@ -49,6 +49,7 @@ void waiter_end(struct waiter *waiter)
 static int spin_for_request(struct waiter *waiter)
 {
     struct request *request = waiter->request;
+    ofp_request_t handle;
     struct poller *poller;
     int result = request_poll(request);
 
@@ -60,7 +61,8 @@ static int spin_for_request(struct waiter *waiter)
     if (!poller_can_spin(poller))
         return NOT_YET;
     poller->answers_left--;
-    Py_BEGIN_ALLOW_THREADS core.ofp_request_spin(request->handle, LOOP_KEPT_NS);
+    handle = request->handle;
+    Py_BEGIN_ALLOW_THREADS core.ofp_request_spin(handle, LOOP_KEPT_NS);
     Py_END_ALLOW_THREADS result = request_poll(request);
     if (result != NOT_YET)
         poller->idle_spins = 0;

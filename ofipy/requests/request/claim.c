@@ -9,7 +9,9 @@
 
 int request_claim(struct request *request)
 {
-    uint64_t length = request->completion.length;
+    struct ofp_completion *completion = &request->completion;
+    ofp_request_t handle = request->handle;
+    uint64_t length = completion->length, address;
     PyObject *payload;
     int result;
 
@@ -20,15 +22,14 @@ int request_claim(struct request *request)
     if (!payload) {
         PyErr_Clear();
         request->is_too_large = 1;
-        core.ofp_request_discard(request->handle);
+        core.ofp_request_discard(handle);
         return request_end(request, ENOMEM);
     }
     request->buffer.owner = payload;
     /* GIL: set before the release, so that no second thread claims the message too. */
     request->is_claimed = 1;
-    Py_BEGIN_ALLOW_THREADS result =
-        core.ofp_request_claim(request->handle, OFP_REGION_PROCESS, (uint64_t)(uintptr_t)PyByteArray_AsString(payload),
-                               length, &request->completion);
+    address = (uint64_t)(uintptr_t)PyByteArray_AsString(payload);
+    Py_BEGIN_ALLOW_THREADS result = core.ofp_request_claim(handle, OFP_REGION_PROCESS, address, length, completion);
     Py_END_ALLOW_THREADS
         /* GIL: another thread may have completed the request during the release. */
         if (request->has_result) return FINISHED;
@@ -41,7 +42,7 @@ int request_claim(struct request *request)
 }
 
 const char request_message_return_doc[] =
-    PyDoc_STR("Give back the message that it holds; True: it is over, as cancelled.");
+    PyDoc_STR("Return the message that is set aside; True: the request has ended, as cancelled.");
 PyObject *request_message_return(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     struct request *request = (struct request *)self;

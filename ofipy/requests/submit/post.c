@@ -62,7 +62,7 @@ static ofp_request_t start_operation(struct poster *poster, const struct ofp_ope
     return result == -EAGAIN || result == -ENOLCK ? start_operation_with_space(endpoint, op, timeout) : result;
 }
 
-/* GIL: of two threads only one gets the spare request. */
+/* The spare request, or a new one. GIL: of two threads only one gets the spare. */
 static struct request *pop_spare_request(struct poster *poster, PyObject *type)
 {
     PyObject *spare = poster->spare_request;
@@ -150,8 +150,9 @@ bool poster_peer_resolve(struct poster *poster, PyObject *peer, uint32_t *number
     }
     *number = (uint32_t)value;
     if (!PyLong_CheckExact(peer)) {
-        replace_object(&poster->last_peer, peer);
+        /* The number first: releasing the former peer may run code of the program, which may post to this one. */
         poster->last_peer_number = *number;
+        replace_object(&poster->last_peer, peer);
     }
     return true;
 }
