@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What every layer of this module uses: the core's functions, and helpers for the C API of Python.
+ * The base of every layer of this module: the core's functions, and helpers for the C API of Python.
  *
  * The extension is not linked against the core. cffi's module `_ofp` contains the core; Python passes the addresses of the
  * core's functions to bind() once, at import.
  *
- * "GIL:" in a comment, in all folders, marks code that relies on the interpreter's lock. A free-threaded build has to replace
- * each of these places.
+ * "GIL:" in a comment, in all folders, marks what relies on the interpreter's lock. A free-threaded build has to replace each of
+ * these places. Where the GIL is released, everything that the call needs is read from the objects before.
  */
 #ifndef OFIPY_REQUESTS_CORE_H
 #define OFIPY_REQUESTS_CORE_H

@@ -191,7 +191,7 @@ def folders_of_headers(folder: Path) -> list[Path]:
 
 
 def symbols_of(
-    files: list[Path], include: list[Path], variables: bool
+    files: list[Path], include: list[Path], variables: bool = False
 ) -> dict[Path, tuple[set[str], set[str]]]:
     """The functions, and maybe variables, that each source defines for others, and those of others that it uses."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:

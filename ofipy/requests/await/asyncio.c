@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What asyncio calls, and what is called of asyncio: the type of waiters, and whether a loop runs in this thread.
+ * The seam to asyncio: the type of waiters, whose methods its tasks call, and whether a loop runs in this thread.
  *
  * All private names of asyncio that C uses are in this file; those that Python uses are in ofipy/_completion/aio.py:
  *

@@ -80,13 +80,13 @@ struct poller {
     struct wake_queue wake;
     PyObject *weak_references;
     PyObject *loop, *cancelled; /* the event loop; asyncio.CancelledError. Owned, as all objects here */
-    PyObject *loop_ready;       /* what the loop runs next, as a collection; None if the loop does not show it */
-    PyObject *watched;          /* dict: notifiers whose queues' descriptors the loop watches */
-    struct source *sources;     /* owned */
-    int answers_left;           /* how many more tasks may keep the loop before it makes a turn */
-    int idle_spins;             /* spins in a row without an event */
-    long long longest_spin;     /* ns; 0: the loop sleeps at once */
-    char foreign_selector;      /* the loop's selector is not an ofipy.Selector: to poll, the loop has to turn */
+    PyObject *loop_ready;   /* the collection of callbacks that the loop runs next; None if the loop does not show it */
+    PyObject *watched;      /* dict: notifiers whose queues' descriptors the loop watches */
+    struct source *sources; /* owned */
+    int answers_left;       /* how many more tasks may keep the loop before it makes a turn */
+    int idle_spins;         /* spins in a row without an event */
+    long long longest_spin; /* ns; 0: the loop sleeps at once */
+    char foreign_selector;  /* the loop's selector is not an ofipy.Selector: to poll, the loop has to turn */
 };
 
 /* How many tasks in a row may keep the loop, before it turns for other tasks, timers and descriptors. */
@@ -98,13 +98,13 @@ struct poller *poller_get_running(void);
 struct source *poller_waiter_add(struct poller *poller, struct request *request);
 /* Whether the loop has nothing else to do, so that a task may keep it for a moment. */
 bool poller_can_spin(const struct poller *poller);
-/* Free the sources for which nobody waits, or all. */
+/* Free the sources without waiters, or all. */
 void poller_sources_free(struct poller *poller, bool all);
 
 /* ------------------------------------------------------------------------------------------------------------- waiters */
 
 /*
- * What `await` of a request runs: an iterator. asyncio's task treats it as a future: it stores a callback in it, and the
+ * The iterator that `await` of a request runs. asyncio's task treats it as a future: it stores a callback in it, and the
  * poller calls that to resume the task.
  *
  * GIL: guards every member.

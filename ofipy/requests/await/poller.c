@@ -4,7 +4,7 @@
 
 struct await_python await_python;
 
-/* GIL: guards the static variable, as all of them in this file: it is written by the first call. */
+/* GIL: guards the static variables in this file, which the first call writes. */
 static PyObject *get_running_loop(void)
 {
     static PyObject *function;

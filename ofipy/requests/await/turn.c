@@ -11,7 +11,7 @@
 /* Further queues are not polled in a spin; the arming before the loop sleeps includes them. */
 #define QUEUES_PER_SPIN 16
 
-/* The notifiers of the sources for which a waiter waits, as a list: code of Python may change the sources meanwhile. */
+/* A list of the notifiers of all sources with waiters: code of Python that runs during an iteration may change the sources. */
 static PyObject *list_sources(const struct poller *poller)
 {
     PyObject *list = PyList_New(0);

@@ -64,7 +64,7 @@ void orphan_owner_close(struct orphan_owner *orphans, struct orphan_owner *succe
 /* ------------------------------------------------------------------------------------------------------------ segments */
 
 /*
- * What segment.c uses of one domain, with the last answers. A part of a poster.
+ * The parts of one domain that segment.c uses, with the last answers. A member of a poster.
  *
  * GIL: guards every member, in particular pairs that have to match: last_region and its segment, found_address and its
  * segment. An answer is stored only after the call of Python that computed it has returned.

@@ -131,7 +131,7 @@ static bool copy_region_segment(PyObject *region, struct ofp_segment *segment)
     return pointer != NULL;
 }
 
-/* The segment of the last region is stored. If the region was closed meanwhile, the core refuses its number. */
+/* The segment of the last region is stored. If the region was closed since, the core refuses its number. */
 static bool fill_region_segment(struct segment_finder *finder, PyObject *region, struct ofp_segment *segment)
 {
     if (region != finder->last_region) {

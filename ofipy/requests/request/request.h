@@ -105,7 +105,7 @@ int request_poll(struct request *request);
 /* Record the result, release what it owns, notify waiters and watchers; returns FINISHED. */
 int request_complete(struct request *request);
 int request_end(struct request *request, int error);
-/* What wait() and await return, or raise, for a finished request. */
+/* The value that wait() and await return for a finished request; NULL with the exception that they raise. */
 PyObject *request_outcome_get(struct request *request);
 
 /* Wake the waiters and call the watchers, once; those who want more events enter again. */
@@ -142,7 +142,7 @@ PyObject *request_rows_count(PyObject *self, void *closure);
  */
 struct wake_queue {
     PyObject_HEAD PyObject *woken; /* list of waiters, to be resumed in the loop's next turn; owned */
-    Py_ssize_t waiting;            /* waiters that nobody has woken */
+    Py_ssize_t waiting;            /* waiters that wait, and are not woken yet */
     char had_event;                /* a waiter was woken, or began to wait, since the last spin */
     char is_turning;               /* a turn is resuming waiters; it checks `woken` at its end */
     char is_scheduled;             /* the loop will call the next turn */

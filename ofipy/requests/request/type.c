@@ -111,7 +111,7 @@ static PyObject *cancel_request(PyObject *self, PyObject *Py_UNUSED(ignored))
 }
 
 PyDoc_STRVAR(leave_doc,
-             "End as cancelled, whatever the operation still does; a message that it holds goes to the next receive.");
+             "End as cancelled, although the operation may continue; a message that was set aside is returned.");
 static PyObject *abandon_request(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     struct request *request = (struct request *)self;
@@ -123,8 +123,9 @@ static PyObject *abandon_request(PyObject *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(watch_doc,
-             "watch(function): call it once when there is news. False: there is already, and it is not called.");
+PyDoc_STRVAR(
+    watch_doc,
+    "watch(function): call it once, at the next event. False: there is a result or a row already, and it is not called.");
 static PyObject *add_watcher(PyObject *self, PyObject *function)
 {
     struct request *request = (struct request *)self;
@@ -226,12 +227,12 @@ static PyMemberDef request_members[] = {
 };
 
 static PyGetSetDef request_attributes[] = {
-    {"_finished", is_request_finished, NULL, "Whether the core, or this, has its result; looks only.", NULL},
+    {"_finished", is_request_finished, NULL, "Whether the result is here, or in the core; makes no progress.", NULL},
     {"_has_data", has_remote_data, NULL, "Whether remote CQ data came with the message.", NULL},
-    {"_rows", request_rows_count, NULL, "How many rows of a multi-receive buffer wait to be looked at.", NULL},
+    {"_rows", request_rows_count, NULL, "How many rows of a multi-receive buffer are stored.", NULL},
     {"_kept", request_is_delivered, request_delivered_set,
      "Whether the program has what the posting call, or the wait, returned.", NULL},
-    {"_keep", get_buffer_owner, NULL, "What keeps its memory.", NULL},
+    {"_keep", get_buffer_owner, NULL, "The object that keeps its memory alive, or None.", NULL},
     {"_next_message", request_row_pop, NULL, "The next row of a multi-receive buffer.", NULL},
     {0},
 };
@@ -246,7 +247,7 @@ static PyMethodDef request_methods[] = {
     {"wait", (PyCFunction)(void (*)(void))wait_for_request, METH_FASTCALL | METH_KEYWORDS, wait_doc},
     {"_attempt", try_request, METH_O, "_attempt(nanoseconds): wait once, at most a second; whether it has finished."},
     {"_await", wait_for_completion, METH_O, "_await(seconds or None): whether it has finished within the time."},
-    {"_cancel", cancel_request, METH_NOARGS, "Ask the core to cancel: its answer."},
+    {"_cancel", cancel_request, METH_NOARGS, "Ask the core to cancel the operation: the core's result."},
     {"_unclaim", request_message_return, METH_NOARGS, request_message_return_doc},
     {"_leave", abandon_request, METH_NOARGS, leave_doc},
     {"_watch", add_watcher, METH_O, watch_doc},

@@ -33,15 +33,15 @@ struct submit_python {
 extern struct submit_python submit_python;
 
 /*
- * What an endpoint, an alias or a shared receive context posts with.
+ * The object with which an endpoint, an alias or a shared receive context posts.
  *
- * GIL: guards every member; last_peer and last_peer_number have to match. `pointer` may be used after a release of the GIL:
- * the core refuses the calls of a closed endpoint. A spare request has one owner: popping it and using it is one step.
+ * GIL: guards every member; last_peer and last_peer_number have to match. `pointer` is read under the GIL and may be used after
+ * its release: the core refuses calls of an endpoint that was retired.
  */
 struct poster {
     struct orphan_owner orphans;  /* the operations whose request is gone; all that requests know of a poster */
     struct ofp_endpoint *pointer; /* NULL once it is closed */
-    PyObject *vector;             /* what the peers that it accepts have as `_vector`; owned, as all objects here */
+    PyObject *vector;             /* `_vector` of the peers that it accepts; owned, as all objects here */
     struct segment_finder finder;
     PyObject *last_peer; /* the last Peer that was accepted; NULL: none */
     uint32_t last_peer_number;
