@@ -57,7 +57,7 @@ PyObject *waiter_create(PyObject *request, bool ends_at_event)
 
 static PySendResult waiter_send(PyObject *self, PyObject *Py_UNUSED(value), PyObject **result)
 {
-    return waiter_continue((struct waiter *)self, result);
+    return waiter_resume((struct waiter *)self, result);
 }
 
 /*
@@ -78,7 +78,7 @@ static PyObject *waiter_next(PyObject *self)
 {
     PyObject *result;
 
-    if (waiter_continue((struct waiter *)self, &result) != PYGEN_RETURN)
+    if (waiter_resume((struct waiter *)self, &result) != PYGEN_RETURN)
         return result;
     raise_stop_iteration(result);
     Py_DECREF(result);
@@ -87,7 +87,7 @@ static PyObject *waiter_next(PyObject *self)
 
 static PyObject *send_to_waiter(PyObject *self, PyObject *Py_UNUSED(value)) { return waiter_next(self); }
 
-static PyObject *raise_in_waiter(PyObject *self, PyObject *arguments)
+static PyObject *fail_waiter(PyObject *self, PyObject *arguments)
 {
     struct waiter *waiter = (struct waiter *)self;
     PyObject *kind, *error = NULL, *trace = NULL;
@@ -199,7 +199,7 @@ static PyMemberDef waiter_members[] = {
 #define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 static PyMethodDef waiter_methods[] = {
     {"send", send_to_waiter, METH_O, NULL},
-    {"throw", raise_in_waiter, METH_VARARGS, NULL},
+    {"throw", fail_waiter, METH_VARARGS, NULL},
     {"close", close_waiter, METH_NOARGS, NULL},
     {"get_loop", get_waiter_loop, METH_NOARGS, NULL},
     {"add_done_callback", WITH_KEYWORDS(add_done_callback), NULL},

@@ -121,7 +121,7 @@ struct waiter {
 };
 
 /* Continue the wait of `await`: PYGEN_NEXT if it has to wait. */
-PySendResult waiter_continue(struct waiter *waiter, PyObject **result);
+PySendResult waiter_resume(struct waiter *waiter, PyObject **result);
 /* End the wait, if there is one. */
 void waiter_end(struct waiter *waiter);
 /* Before a task is cancelled: cancel the receive for which no other task waits. False with an exception. */

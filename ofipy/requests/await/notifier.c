@@ -73,7 +73,7 @@ static int handle_reported_request(struct notifier *notifier, ofp_request_t hand
     return result == RAISED ? RAISED : 0;
 }
 
-static int64_t consume_handles(struct notifier *notifier, ofp_request_t *handles, bool progress)
+static int64_t read_handles(struct notifier *notifier, ofp_request_t *handles, bool progress)
 {
     int64_t count;
 
@@ -95,7 +95,7 @@ int64_t notifier_collect(struct notifier *notifier, bool progress)
     int64_t count, total = 0;
 
     do {
-        count = consume_handles(notifier, handles, progress && !total);
+        count = read_handles(notifier, handles, progress && !total);
         if (count < 0)
             return count;
         for (int64_t i = 0; i < count; i++)

@@ -12,7 +12,7 @@
 #define QUEUES_PER_SPIN 16
 
 /* A list of the notifiers of all sources with waiters: code of Python that runs during an iteration may change the sources. */
-static PyObject *list_sources(const struct poller *poller)
+static PyObject *build_source_list(const struct poller *poller)
 {
     PyObject *list = PyList_New(0);
 
@@ -30,7 +30,7 @@ static PyObject *list_sources(const struct poller *poller)
  */
 static int64_t collect_completions(struct poller *poller, const PyObject *progress)
 {
-    PyObject *sources = list_sources(poller);
+    PyObject *sources = build_source_list(poller);
     int64_t total = sources ? 0 : -1;
 
     for (Py_ssize_t i = 0; total >= 0 && i < PyList_Size(sources); i++) {
@@ -91,7 +91,7 @@ static PyObject *spin_queues(PyObject *self, PyObject *duration)
     struct poller *poller = (struct poller *)self;
     unsigned long long nanoseconds = PyLong_AsUnsignedLongLong(duration);
     struct ofp_cq *queues[QUEUES_PER_SPIN];
-    PyObject *sources = PyErr_Occurred() ? NULL : list_sources(poller);
+    PyObject *sources = PyErr_Occurred() ? NULL : build_source_list(poller);
     uint32_t count = 0;
     int result = 0;
 
@@ -115,7 +115,7 @@ static PyObject *spin_queues(PyObject *self, PyObject *duration)
 PyDoc_STRVAR(arm_all_doc, "arm_all() -> the Notices of queues that have to be read before the loop may sleep");
 static PyObject *arm_queues(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    PyObject *sources = list_sources((struct poller *)self);
+    PyObject *sources = build_source_list((struct poller *)self);
     PyObject *left = sources ? PyList_New(0) : NULL;
 
     for (Py_ssize_t i = 0; left && i < PyList_Size(sources); i++) {
@@ -131,7 +131,7 @@ static PyObject *arm_queues(PyObject *self, PyObject *Py_UNUSED(ignored))
 
 static PyObject *get_poller_sources(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    return list_sources((struct poller *)self);
+    return build_source_list((struct poller *)self);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ lifetime */

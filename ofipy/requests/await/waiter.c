@@ -91,7 +91,7 @@ static int start_waiter(struct waiter *waiter)
     return result == NOT_YET && !waiter->base.waiting ? request_poll(request) : result;
 }
 
-PySendResult waiter_continue(struct waiter *waiter, PyObject **result)
+PySendResult waiter_resume(struct waiter *waiter, PyObject **result)
 {
     int state;
 

@@ -57,7 +57,7 @@ struct orphan_owner {
  */
 void orphan_owner_add(struct orphan_owner *orphans, ofp_request_t handle, bool cancel, struct buffer_reference *buffer);
 /* Release the memory of operations that have ended: check all orphans, or the next few. */
-void orphan_owner_sweep(struct orphan_owner *orphans, bool all);
+void orphan_owner_reclaim(struct orphan_owner *orphans, bool all);
 /* Close it. The successor gets the orphans; without one (NULL) the endpoint is closed, and the orphans are released. */
 void orphan_owner_close(struct orphan_owner *orphans, struct orphan_owner *successor);
 

@@ -62,7 +62,7 @@ void orphan_owner_add(struct orphan_owner *orphans, ofp_request_t handle, bool c
     buffer_reference_release(buffer);
 }
 
-void orphan_owner_sweep(struct orphan_owner *orphans, bool all)
+void orphan_owner_reclaim(struct orphan_owner *orphans, bool all)
 {
     uint64_t left = all || orphans->count < ORPHANS_PER_POST ? orphans->count : ORPHANS_PER_POST;
     struct orphan *ended = NULL, *orphan;
@@ -86,7 +86,7 @@ void orphan_owner_sweep(struct orphan_owner *orphans, bool all)
 /* The endpoint is gone, and with it all uses of the memory. */
 static void free_all_orphans(struct orphan_owner *orphans)
 {
-    orphan_owner_sweep(orphans, true);
+    orphan_owner_reclaim(orphans, true);
     while (orphans->first) {
         struct orphan *orphan = pop_orphan(orphans);
 

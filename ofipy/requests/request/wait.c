@@ -8,7 +8,7 @@
 #include <errno.h>
 
 /* The core refuses to report a result: `_refused`, in Python, raises the error of this code. */
-static int raise_core_error(struct request *request, int code)
+static int report_core_error(struct request *request, int code)
 {
     PyObject *answer = PyObject_CallMethod((PyObject *)request, "_refused", "i", code);
 
@@ -37,7 +37,7 @@ static int handle_core_answer(struct request *request, int result, const struct 
         request->is_result_lost = 1;
         return request_end(request, -result);
     default:
-        return raise_core_error(request, result);
+        return report_core_error(request, result);
     }
 }
 

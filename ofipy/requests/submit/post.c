@@ -52,7 +52,7 @@ static ofp_request_t start_operation(struct poster *poster, const struct ofp_ope
     ofp_request_t result;
 
     if (__builtin_expect(poster->orphans.first != NULL, 0))
-        orphan_owner_sweep(&poster->orphans, false);
+        orphan_owner_reclaim(&poster->orphans, false);
     /* Copying so few bytes takes less time than releasing and reacquiring the GIL. */
     if (op->length <= COPIED_WITH_GIL && !op->segment_count)
         result = core.ofp_request_start(endpoint, op, OFP_START_AT_ONCE, 0);
