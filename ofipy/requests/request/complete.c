@@ -95,12 +95,10 @@ static void call_watchers(PyObject *watchers)
     Py_XDECREF(watchers);
 }
 
-void request_waiters_notify(struct request *request)
+void request_waiters_wake(struct request *request)
 {
     PyObject *waiters = request->waiters, *watchers = request->watchers, *kind, *error, *trace;
 
-    if (__builtin_expect(!waiters && !watchers, 1))
-        return;
     /* Cleared first: a watcher may watch the request again, which begins a new list. */
     request->waiters = request->watchers = NULL;
     /* The caller may have an exception set, which the calls below would replace. */

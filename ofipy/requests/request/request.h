@@ -99,6 +99,8 @@ void request_operation_abandon(struct request *request);
  * FINISHED for a multi-receive buffer: there is a row.
  */
 int request_wait_once(struct request *request, int64_t timeout);
+/* Wait for nanoseconds (negative: without limit), running signal handlers: FINISHED, NOT_YET if the time is over, or RAISED. */
+int request_wait(struct request *request, int64_t timeout);
 /* Check whether the core has completed it, without progress and without waiting. */
 int request_poll(struct request *request);
 
@@ -109,7 +111,14 @@ int request_end(struct request *request, int error);
 PyObject *request_outcome_get(struct request *request);
 
 /* Wake the waiters and call the watchers, once; those who want more events enter again. */
-void request_waiters_notify(struct request *request);
+void request_waiters_wake(struct request *request);
+
+/* The same; inline, since most requests have neither. */
+static inline void request_waiters_notify(struct request *request)
+{
+    if (__builtin_expect(request->waiters || request->watchers, 0))
+        request_waiters_wake(request);
+}
 
 /* Run signal handlers and write the log, between two rounds of waiting: 0, or -1 with an exception. */
 int request_interruptions_handle(void);

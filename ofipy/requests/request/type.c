@@ -9,25 +9,6 @@ PyTypeObject *request_type;
 
 /* ------------------------------------------------------------------------------------------------------------- methods */
 
-/* FINISHED, NOT_YET if the time is over, or RAISED; negative timeout: no limit. */
-static int wait_until_deadline(struct request *request, int64_t timeout)
-{
-    int64_t deadline = timeout < 0 ? 0 : get_time_ns() + timeout, left = timeout;
-
-    for (;;) {
-        int result = request_wait_once(request, left);
-
-        if (result != NOT_YET)
-            return result;
-        /* Ctrl-C ends the wait here, and the operation continues. */
-        if (request_interruptions_handle() != 0)
-            return RAISED;
-        /* The last check: it may have finished just before the time was over. */
-        if (timeout >= 0 && (left = deadline - get_time_ns()) <= 0)
-            return request_wait_once(request, 0);
-    }
-}
-
 /* Nanoseconds; -1: no limit; -2: an exception was raised. */
 static int64_t convert_timeout(PyObject *timeout)
 {
@@ -60,7 +41,7 @@ static PyObject *wait_for_request(PyObject *self, PyObject *const *arguments, Py
     struct request *request = (struct request *)self;
     PyObject *timeout = get_timeout_argument(arguments, count, names);
     int64_t nanoseconds = timeout ? convert_timeout(timeout) : -2;
-    int result = nanoseconds < -1 ? RAISED : wait_until_deadline(request, nanoseconds);
+    int result = nanoseconds < -1 ? RAISED : request_wait(request, nanoseconds);
 
     if (result == RAISED)
         return NULL;
@@ -84,7 +65,7 @@ static PyObject *try_request(PyObject *self, PyObject *timeout)
 static PyObject *wait_for_completion(PyObject *self, PyObject *timeout)
 {
     int64_t nanoseconds = convert_timeout(timeout);
-    int result = nanoseconds < -1 ? RAISED : wait_until_deadline((struct request *)self, nanoseconds);
+    int result = nanoseconds < -1 ? RAISED : request_wait((struct request *)self, nanoseconds);
 
     return result == RAISED ? NULL : PyBool_FromLong(result == FINISHED);
 }

@@ -87,6 +87,24 @@ int request_interruptions_handle(void)
     return drained ? 0 : -1;
 }
 
+int request_wait(struct request *request, int64_t timeout)
+{
+    int64_t deadline = timeout < 0 ? 0 : get_time_ns() + timeout, left = timeout;
+
+    for (;;) {
+        int result = request_wait_once(request, left);
+
+        if (result != NOT_YET)
+            return result;
+        /* Ctrl-C ends the wait here, and the operation continues. */
+        if (request_interruptions_handle() != 0)
+            return RAISED;
+        /* The last check: it may have finished just before the time was over. */
+        if (timeout >= 0 && (left = deadline - get_time_ns()) <= 0)
+            return request_wait_once(request, 0);
+    }
+}
+
 PyObject *request_outcome_get(struct request *request)
 {
     PyObject *self = (PyObject *)request;
