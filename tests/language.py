@@ -14,13 +14,10 @@ import fnmatch
 import json
 import re
 import sys
-import sysconfig
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-
-import numpy
 
 from tests.c_source import blanked, checks, code_lines, comments, functions, without_comments
 from tests.unit import test_layout as layout
@@ -301,39 +298,11 @@ def measure_pages(tree: Path) -> Measure:
 
 def measure_circle(tree: Path, part: str) -> Measure:
     """The largest set of files that all know each other."""
-    if part == "ofipy":
-        graph = layout.graph_of_python(tree / part)
-    elif part == "ofipy/requests":
-        graph = graph_of_extension(tree / part, tree)
-    else:
-        graph = layout.graph_of_c(tree, part)
+    graph = layout.graph_of_python(tree / part) if part == "ofipy" else layout.graph_of_c(tree, part)
     found = layout.circles(graph, 1)
     largest = max((len(each) for each in found), default=1)
     where = [" ".join(each) for each in found if len(each) > CIRCLE]
     return Measure("largest circle of files", part, largest, CIRCLE, largest <= CIRCLE, where)
-
-
-def graph_of_extension(folder: Path, tree: Path) -> layout.Graph:
-    """Includes and calls of the extension module, whose sources need the headers of Python and NumPy."""
-    nodes = layout.nodes_of_c(folder, c_sources(folder))
-    graph: layout.Graph = {name: defaultdict(set) for name in nodes.values()}
-    folders = layout.folders_of_headers(folder)
-    for path, node in nodes.items():
-        for included in layout.INCLUDE.findall(path.read_text()):
-            header = next(
-                (each / included for each in [path.parent, *folders] if each / included in nodes), path
-            )
-            if nodes[header] != node:
-                graph[node][nodes[header]].add(included)
-    include = [*folders, tree / "native/include", tree / "native", Path(sysconfig.get_path("include"))]
-    include.append(Path(numpy.get_include()))
-    symbols = layout.symbols_of([path for path in nodes if path.suffix == ".c"], include)
-    defining = {name: nodes[path] for path, (defined, _) in symbols.items() for name in defined}
-    for path, (_, used) in symbols.items():
-        for name in used:
-            if defining.get(name, nodes[path]) != nodes[path]:
-                graph[nodes[path]][defining[name]].add(name)
-    return graph
 
 
 def measure(tree: Path) -> list[Measure]:
@@ -341,7 +310,7 @@ def measure(tree: Path) -> list[Measure]:
     rules, public = Rules.read((tree / PAGE).read_text()), public_names(tree)
     parts = trees_of(tree)
     named = [measure_names(tree, part, rules, public) for part in parts]
-    circles = dict.fromkeys([*layout.parts_of_c(tree), "ofipy/requests", "ofipy"])
+    circles = dict.fromkeys([*layout.parts_of_c(tree), "ofipy"])
     return [
         *(each[0] for each in named),
         *(each[1] for each in named),

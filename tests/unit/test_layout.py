@@ -41,11 +41,6 @@ from source_graph import (
     sources,
 )
 
-# For tests.language, which imports this module.
-from source_graph import folders_of_headers as folders_of_headers
-from source_graph import nodes_of_c as nodes_of_c
-from source_graph import symbols_of as symbols_of
-
 ROOT = Path(__file__).resolve().parents[2]
 LINES = 500  # of a file, at most
 FUNCTION = 60  # lines of a function, at most: a screen
