@@ -32,6 +32,8 @@ static const struct costs amd_64k = {65536, {1500, 2200, 6030}, 0}, amd_1m = {MI
 /* Beside a neighbour that fills the memory bus, or on one core with the sender. */
 /* The same with arrays as a program sends them: a message alone in the pipeline takes longer than attach, those that follow less. */
 static const struct costs amd_1m_stream = {MIB, {30000, 60000, 95000}, 120000};
+/* 64 KiB, the first message of the pipeline meets a sender that sleeps. */
+static const struct costs amd_64k_asleep = {65536, {1500, 1500, 5700}, 20000};
 static const struct costs contended_1m = {MIB, {100000, 900000, 140000}, 0};
 
 struct run {
@@ -148,6 +150,7 @@ static void a_change_is_followed(void **state)
         {&contended_1m, &amd_1m, UNMAPPED, OFP_MOVED_PIPELINED, 400},
         {&intel_1m, &amd_1m, UNMAPPED, OFP_MOVED_PIPELINED, 150},
         {&intel_1m, &amd_1m_stream, UNMAPPED, OFP_MOVED_PIPELINED, 150},
+        {&intel_64k, &amd_64k_asleep, UNMAPPED, OFP_MOVED_PIPELINED, 400},
     };
 
     (void)state;

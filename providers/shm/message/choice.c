@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The rule. The current way is replaced by another that is cheaper by a tenth: a smaller difference is noise. The cost of the other
- * ways is learned by trials of one message. A trial of the pipeline has three more, unless the first took twice as long as
- * the current way: messages that follow each other in the pipeline take less than one that is alone.
+ * ways is learned by trials of one message. A trial of the pipeline has two more, unless one of them is very dear: messages that
+ * follow each other in the pipeline take less than one that is alone.
  *
  * Trials may lose a fiftieth of the time of all messages. A message by a way that costs twice as much is so paid for by fifty others; a
  * way that costs the same is tried at every sixteenth message. The first trial of a way may exceed the allowance, which later
@@ -16,10 +16,14 @@
 #define TRIAL_PAUSE 16
 /* Messages of one trial. */
 static const uint8_t trial_length[OFP_MOVED_WAYS] = {
-    [OFP_MOVED_MAPPED] = 1, [OFP_MOVED_PIPELINED] = 4, [OFP_MOVED_ATTACHED] = 1};
-/* A trial ends with its first message where that costs so many times as much as the current way. */
+    [OFP_MOVED_MAPPED] = 1, [OFP_MOVED_PIPELINED] = 3, [OFP_MOVED_ATTACHED] = 1};
+/*
+ * A trial ends early with a message that costs so many times as much as the current way. The first one may cost more: it may wake the
+ * sender, which the next ones find awake.
+ */
 #define HOPELESS 2
-/* The allowance is capped at the loss of one trial of a way that costs so many times as much; dearer ways are tried no more rarely. */
+#define HOPELESS_FIRST 4
+/* The allowance is capped at what one message loses by a way that costs so many times as much; dearer trials are made no more rarely. */
 #define DEAREST 4
 /* A trial during which the process did not run for a while costs later trials so many times the current way's cost, at most. */
 #define DEEPEST_DEBT 8
@@ -88,10 +92,9 @@ static enum ofp_moved pick_next_trial(const struct shm_choice *choice, uint32_t 
 static uint64_t expect_loss(const struct shm_choice *choice, enum ofp_moved way)
 {
     uint64_t cost = find_cost(choice, way), current = find_cost(choice, choice->current);
+    uint64_t loss = cost > current ? trial_length[way] * (cost - current) : 0;
 
-    if (cost >= HOPELESS * current)
-        return (cost < DEAREST * current ? cost - current : (DEAREST - 1) * current);
-    return cost > current ? trial_length[way] * (cost - current) : 0;
+    return loss < (DEAREST - 1) * current ? loss : (DEAREST - 1) * current;
 }
 
 static bool may_try_way(const struct shm_choice *choice, enum ofp_moved way)
@@ -167,7 +170,7 @@ void shm_choice_learn(struct shm_choice *choice, enum ofp_moved way, bool trial,
         add_cost(choice, way, cost);
     current = (int64_t)find_cost(choice, choice->current);
     most = (DEAREST - 1) * current;
-    if (trial && (int64_t)cost >= HOPELESS * current)
+    if (trial && (int64_t)cost >= (choice->learned > 1 ? HOPELESS : HOPELESS_FIRST) * current)
         choice->left = 0;
     if (!trial)
         choice->allowance += current / TRIAL_SHARE;
