@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ofipy._base.binding import drain_log, failure, lib, nanoseconds
 from ofipy._base.errors import FabricError, InvalidArgument, TimedOut
 from ofipy._completion.request import PreparedRequest, Request, no_room, queue_is_full
-from ofipy._requests import loop_is_running, start, start_some
+from ofipy._requests import loop_is_running, outcomes, start, start_some
 
 __all__ = ["start", "start_all", "wait_all", "wait_any"]
 
@@ -69,9 +69,9 @@ def wait_all(requests: Iterable[Request[T]], timeout: float | None = None) -> li
     left = nanoseconds(timeout)
     deadline = time.monotonic_ns() + left
     failed: FabricError | None = None
-    results: list[T] = []
     _wait_for_all(every, None if timeout is None else deadline)
-    for request in every:
+    results: list[T] = outcomes(every)
+    for request in every[len(results) :]:
         if timeout is not None:
             left = max(deadline - time.monotonic_ns(), 0)
         if not request._await(None if timeout is None else left / 1e9):

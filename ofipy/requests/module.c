@@ -67,6 +67,7 @@ static PyMethodDef functions[] = {
     {"bind", bind_functions, METH_VARARGS, bind_functions_doc},
     {"loop_is_running", await_loop_query, METH_NOARGS, "Whether an event loop runs in this thread."},
     {"memory_freed", memory_frees_count, METH_NOARGS, memory_frees_count_doc},
+    {"outcomes", request_outcomes_collect, METH_O, request_outcomes_collect_doc},
     {"sender", sender_method_create, METH_VARARGS, sender_method_create_doc},
     {"start", (PyCFunction)(void (*)(void))prepared_start, METH_FASTCALL | METH_KEYWORDS, prepared_start_doc},
     {"start_some", prepared_start_some, METH_VARARGS, prepared_start_some_doc},

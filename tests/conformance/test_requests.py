@@ -106,6 +106,17 @@ def test_wait_all(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     assert ofipy.wait_all([]) == []
 
 
+def test_wait_all_of_every_kind_of_request(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
+    buffer = bytearray(1)
+    into, of_any_size = ep.trecv_into(buffer, tag=1), ep.trecv(tag=2)
+    sends = [ep.tsend(b"x", me, tag=1), ep.tsend(b"yz", me, tag=2)]
+    found = ofipy.wait_all([sends[0], into, sends[1], of_any_size, into])
+    assert found[:3] == [sends[0], into, sends[1]]
+    assert (found[3].data, found[4]) == (b"yz", into)
+    assert buffer == b"x"
+    assert ofipy.wait_all([into, into]) == [into, into]
+
+
 def test_wait_all_raises_after_all_have_finished(ep: ofipy.Endpoint, me: ofipy.Peer) -> None:
     receives = [ep.trecv_into(bytearray(2), me, tag=tag) for tag in range(3)]
     for tag, data in enumerate((b"ok", b"too long", b"ok")):

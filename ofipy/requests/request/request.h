@@ -109,6 +109,9 @@ int request_complete(struct request *request);
 int request_end(struct request *request, int error);
 /* The value that wait() and await return for a finished request; NULL with the exception that they raise. */
 PyObject *request_outcome_get(struct request *request);
+/* The same of a list: of its first requests, as far as they have finished and need no Python. */
+extern const char request_outcomes_collect_doc[];
+PyObject *request_outcomes_collect(PyObject *module, PyObject *requests);
 
 /* Wake the waiters and call the watchers, once; those who want more events enter again. */
 void request_waiters_wake(struct request *request);

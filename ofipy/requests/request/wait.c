@@ -118,3 +118,41 @@ PyObject *request_outcome_get(struct request *request)
         return memory_result_get(request->fetched);
     return PyObject_CallMethod(self, "_result", NULL);
 }
+
+const char request_outcomes_collect_doc[] =
+    "outcomes(requests)\n--\n\n"
+    "What waiting for the first requests of a list returns, as long as they have finished, without an error and with a\n"
+    "result that needs no Python. It never waits. The caller waits for the others one by one.";
+
+PyObject *request_outcomes_collect(PyObject *module, PyObject *requests)
+{
+    PyObject *outcomes = PyList_New(0);
+    Py_ssize_t count = PyList_Size(requests); /* -1, with an exception: no list */
+
+    (void)module;
+    if (!outcomes || count < 0)
+        goto failed;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PyList_GetItem(requests, i); /* borrowed; nothing below changes the list */
+        struct request *request = (struct request *)item;
+        int result = FINISHED;
+
+        if (!item)
+            goto failed;
+        if (item != request_python.COMPLETED) {
+            if ((PyObject *)Py_TYPE(item) != request_python.Request || request->kind != PLAIN || !request->orphans)
+                break;
+            result = request_poll(request);
+        }
+        if (result == RAISED)
+            goto failed;
+        if (result == NOT_YET || request->completion.error)
+            break;
+        if (PyList_Append(outcomes, item) != 0)
+            goto failed;
+    }
+    return outcomes;
+failed:
+    Py_XDECREF(outcomes);
+    return NULL;
+}
