@@ -39,8 +39,8 @@ static void expect_end(void (*breach)(void), const char *words)
         fail_msg("status %#x, and \"%s\" is not in \"%s\"", (unsigned)status, words, said);
 }
 
-/* The core's own checks come first where they are compiled in (check.h). */
-#ifdef OFPI_CHECKS
+/* The core's own checks come first where they are compiled in (ofipy/check.h). */
+#ifdef OFP_CHECKS
 #define CHECKED(words) "it does not hold that ofpi_domain_is_held"
 #else
 #define CHECKED(words) words
