@@ -36,10 +36,10 @@ static const char *const state_names[] = {"unused", "connecting", "up", "lost"};
 
 /* --------------------------------------------------------------------------------------------------------- violations */
 
-static _Noreturn void violated(const struct ofp_hook_endpoint *hook, const char *format, ...)
+static _Noreturn void report_violation(const struct ofp_hook_endpoint *hook, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static _Noreturn void violated(const struct ofp_hook_endpoint *hook, const char *format, ...)
+static _Noreturn void report_violation(const struct ofp_hook_endpoint *hook, const char *format, ...)
 {
     const char *provider = hook->endpoint->info->provider;
     char what[OFP_TEXT_MAX];
@@ -57,7 +57,7 @@ static _Noreturn void violated(const struct ofp_hook_endpoint *hook, const char 
 static void check_lock(const struct ofp_hook_endpoint *hook, const char *where)
 {
     if (!core->lock_is_held(hook))
-        violated(hook, "%s without the domain's lock", where);
+        report_violation(hook, "%s without the domain's lock", where);
 }
 
 /* --------------------------------------------------------------------------------------------------------- operations */
@@ -82,15 +82,15 @@ static int debug_post(struct ofp_hook_endpoint *hook, struct ofp_hook_operation 
     return 0;
 }
 
-static void leave(struct ofp_hook_endpoint *hook, const struct ofp_hook_operation *operation, enum stage stage)
+static void end_operation(struct ofp_hook_endpoint *hook, const struct ofp_hook_operation *operation, enum stage stage)
 {
     static const char *const stories[] = {"was never posted", "", "was refused before", "had ended before"};
     struct endpoint *endpoint = hook->private;
     struct operation *seen = operation->private;
 
     if (seen->stage != POSTED)
-        violated(hook, "operation %llu of code %u ends, and it %s", (unsigned long long)operation->number,
-                 operation->code, stories[seen->stage]);
+        report_violation(hook, "operation %llu of code %u ends, and it %s", (unsigned long long)operation->number,
+                         operation->code, stories[seen->stage]);
     if (stage == POSTED)
         return;
     seen->stage = stage;
@@ -100,14 +100,14 @@ static void leave(struct ofp_hook_endpoint *hook, const struct ofp_hook_operatio
 static void debug_refused(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation, int error)
 {
     check_lock(hook, "a refusal");
-    leave(hook, operation, REFUSED);
+    end_operation(hook, operation, REFUSED);
     if (error <= 0)
-        violated(hook, "operation %llu of code %u was refused with %d, which is no error",
-                 (unsigned long long)operation->number, operation->code, error);
+        report_violation(hook, "operation %llu of code %u was refused with %d, which is no error",
+                         (unsigned long long)operation->number, operation->code, error);
 }
 
 /* What the end of each kind says. */
-static uint64_t kind_of(uint16_t code)
+static uint64_t get_completion_kind(uint16_t code)
 {
     if (!ofp_operation_is(code, OFP_REMOTE))
         return ofp_operation_is(code, OFP_RECEIVES) ? OFP_COMPLETED_RECV | OFP_COMPLETED_MULTI_RECV
@@ -125,15 +125,15 @@ static void check_message(struct ofp_hook_endpoint *hook, const struct ofp_hook_
 
     if (!(seen->flags & (OFP_PEEK | OFP_HOLD | OFP_DISCARD)) &&
         (length > room || completion->buffer_offset > room - length))
-        violated(hook, "receive %llu has %llu bytes of room and ends with %llu at %llu", number, room, length,
-                 (unsigned long long)completion->buffer_offset);
+        report_violation(hook, "receive %llu has %llu bytes of room and ends with %llu at %llu", number, room, length,
+                         (unsigned long long)completion->buffer_offset);
     if (operation->code == OFP_TRECV && completion->flags & OFP_COMPLETED_RECV && beyond & ~seen->ignore)
-        violated(hook, "receive %llu of tag %#llx ends with a message of tag %#llx", number,
-                 (unsigned long long)operation->tag, (unsigned long long)completion->tag);
+        report_violation(hook, "receive %llu of tag %#llx ends with a message of tag %#llx", number,
+                         (unsigned long long)operation->tag, (unsigned long long)completion->tag);
     if (operation->index != OFP_PEER_ANY && completion->flags & OFP_COMPLETED_RECV &&
         completion->source != operation->index && completion->source != OFP_PEER_UNKNOWN)
-        violated(hook, "receive %llu from peer %u ends with a message of peer %u", number, operation->index,
-                 completion->source);
+        report_violation(hook, "receive %llu from peer %u ends with a message of peer %u", number, operation->index,
+                         completion->source);
 }
 
 static void debug_completed(struct ofp_hook_endpoint *hook, struct ofp_hook_operation *operation,
@@ -142,21 +142,21 @@ static void debug_completed(struct ofp_hook_endpoint *hook, struct ofp_hook_oper
     unsigned long long number = operation->number;
 
     check_lock(hook, "a completion");
-    leave(hook, operation, more ? POSTED : ENDED);
+    end_operation(hook, operation, more ? POSTED : ENDED);
     /* The end of an internal operation says nothing. */
-    if (ofp_operation_row(operation->code)->completed && !(completion->flags & kind_of(operation->code)))
-        violated(hook, "operation %llu of code %u ends with flags %#llx, which are another kind's", number,
-                 operation->code, (unsigned long long)completion->flags);
+    if (ofp_operation_row(operation->code)->completed && !(completion->flags & get_completion_kind(operation->code)))
+        report_violation(hook, "operation %llu of code %u ends with flags %#llx, which are another kind's", number,
+                         operation->code, (unsigned long long)completion->flags);
     if (completion->error < 0)
-        violated(hook, "operation %llu of code %u ends with the negative error %d", number, operation->code,
-                 completion->error);
+        report_violation(hook, "operation %llu of code %u ends with the negative error %d", number, operation->code,
+                         completion->error);
     if (completion->error)
         return;
     if (is_receive(operation))
         check_message(hook, operation, completion);
     else if (completion->length != operation->length)
-        violated(hook, "operation %llu of code %u is of %llu bytes and ends with %llu", number, operation->code,
-                 (unsigned long long)operation->length, (unsigned long long)completion->length);
+        report_violation(hook, "operation %llu of code %u is of %llu bytes and ends with %llu", number, operation->code,
+                         (unsigned long long)operation->length, (unsigned long long)completion->length);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- others */
@@ -168,10 +168,11 @@ static void debug_arrived(struct ofp_hook_endpoint *hook, const struct ofp_messa
     if (!message->peer)
         return;
     if (message->source != message->peer->index)
-        violated(hook, "a message of peer %u says that it is of peer %u", message->peer->index, message->source);
+        report_violation(hook, "a message of peer %u says that it is of peer %u", message->peer->index,
+                         message->source);
     if (message->peer->state != OFP_PEER_UP)
-        violated(hook, "a message of peer %u arrives while that is %s", message->peer->index,
-                 state_names[message->peer->state]);
+        report_violation(hook, "a message of peer %u arrives while that is %s", message->peer->index,
+                         state_names[message->peer->state]);
 }
 
 static void debug_peer_changed(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, enum ofp_peer_state before,
@@ -182,9 +183,9 @@ static void debug_peer_changed(struct ofp_hook_endpoint *hook, struct ofp_peer *
     (void)error;
     check_lock(hook, "a change of a peer's state");
     if (seen->seen ? seen->state != before : before != OFP_PEER_UNUSED && before != OFP_PEER_LOST)
-        violated(hook, "peer %u was %s, and changes from %s to %s", peer->index,
-                 state_names[seen->seen ? seen->state : OFP_PEER_UNUSED], state_names[before],
-                 state_names[peer->state]);
+        report_violation(hook, "peer %u was %s, and changes from %s to %s", peer->index,
+                         state_names[seen->seen ? seen->state : OFP_PEER_UNUSED], state_names[before],
+                         state_names[peer->state]);
     seen->seen = true;
     seen->state = peer->state;
 }
@@ -194,8 +195,8 @@ static void debug_written(struct ofp_hook_endpoint *hook, const struct ofp_recei
 {
     check_lock(hook, "a write into a receive");
     if (offset > receive->length || length > receive->length - offset)
-        violated(hook, "receive_write of %llu bytes at %llu of a receive of %llu", (unsigned long long)length,
-                 (unsigned long long)offset, (unsigned long long)receive->length);
+        report_violation(hook, "receive_write of %llu bytes at %llu of a receive of %llu", (unsigned long long)length,
+                         (unsigned long long)offset, (unsigned long long)receive->length);
 }
 
 /* Who still reads it sends this. */
@@ -210,7 +211,8 @@ static void debug_close(struct ofp_hook_endpoint *hook)
     const struct endpoint *endpoint = hook->private;
 
     if (endpoint->under_way)
-        violated(hook, "it closes, and %llu operations have not ended", (unsigned long long)endpoint->under_way);
+        report_violation(hook, "it closes, and %llu operations have not ended",
+                         (unsigned long long)endpoint->under_way);
 }
 
 static const struct ofp_hook debug = {
@@ -231,7 +233,7 @@ static const struct ofp_hook debug = {
     .released = debug_released,
 };
 
-const struct ofp_hook *ofpi_hook_debug(const struct ofp_hook_core *services)
+const struct ofp_hook *ofpi_hook_debug_get(const struct ofp_hook_core *services)
 {
     core = services;
     return &debug;

@@ -129,7 +129,7 @@ static int read_operations(struct fault *fault, const char *said, char *text, si
 }
 
 /* One step of splitmix64. */
-static uint64_t draw(struct fault *fault)
+static uint64_t advance_random(struct fault *fault)
 {
     uint64_t mixed = fault->random += 0x9e3779b97f4a7c15u;
 
@@ -151,7 +151,7 @@ static int fault_open(struct ofp_hook_endpoint *hook, char *text, size_t text_si
     fault->delay = (uint64_t)core->option_int(hook, "delay");
     fault->peer = core->option_int(hook, "peer");
     fault->random = (uint64_t)core->option_int(hook, "seed") + ((uint64_t)hook->endpoint->id << 32) + hook->number;
-    draw(fault);
+    advance_random(fault);
     if (!result && fault->delay && fault->operations & RECEIVES && fault->operations != UINT32_MAX) {
         snprintf(text, text_size,
                  "delay with operation=%.64s: a receive that waits here is no later than its message; delay the sends",
@@ -163,18 +163,18 @@ static int fault_open(struct ofp_hook_endpoint *hook, char *text, size_t text_si
 
 /* -------------------------------------------------------------------------------------------------------------- faults */
 
-static bool concerns(const struct fault *fault, const struct ofp_hook_operation *operation)
+static bool is_selected(const struct fault *fault, const struct ofp_hook_operation *operation)
 {
     return fault->operations & 1u << operation->code && (fault->peer < 0 || operation->index == fault->peer);
 }
 
-static bool happens(struct fault *fault, double share)
+static bool choose_by_share(struct fault *fault, double share)
 {
-    return share > 0 && (double)(draw(fault) >> 11) < share * (double)(1ull << 53);
+    return share > 0 && (double)(advance_random(fault) >> 11) < share * (double)(1ull << 53);
 }
 
-static int fail(struct ofp_hook_endpoint *hook, const struct ofp_hook_operation *operation, const char *option,
-                struct ofp_hook_verdict *verdict)
+static int fail_operation(struct ofp_hook_endpoint *hook, const struct ofp_hook_operation *operation,
+                          const char *option, struct ofp_hook_verdict *verdict)
 {
     const struct fault *fault = hook->private;
 
@@ -183,7 +183,7 @@ static int fail(struct ofp_hook_endpoint *hook, const struct ofp_hook_operation 
     return -fault->error;
 }
 
-static int lose(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, struct ofp_hook_verdict *verdict)
+static int fail_peer(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, struct ofp_hook_verdict *verdict)
 {
     snprintf(verdict->text, sizeof(verdict->text), "the peer was lost on purpose, as lose=%s asks",
              core->option_string(hook, "lose"));
@@ -197,15 +197,15 @@ static int fault_post(struct ofp_hook_endpoint *hook, struct ofp_hook_operation 
 {
     struct fault *fault = hook->private;
 
-    if (!concerns(fault, operation))
+    if (!is_selected(fault, operation))
         return 0;
     fault->seen++;
-    if (happens(fault, fault->fail))
-        return fail(hook, operation, "fail", verdict);
+    if (choose_by_share(fault, fault->fail))
+        return fail_operation(hook, operation, "fail", verdict);
     if (fault->nth && fault->seen % fault->nth == 0)
-        return fail(hook, operation, "nth", verdict);
-    if (operation->index != OFP_PEER_ANY && happens(fault, fault->lose))
-        return lose(hook, operation->peer, verdict);
+        return fail_operation(hook, operation, "nth", verdict);
+    if (operation->index != OFP_PEER_ANY && choose_by_share(fault, fault->lose))
+        return fail_peer(hook, operation->peer, verdict);
     if (!fault->delay)
         return 0;
     verdict->retry_at = core->core->now() + fault->delay;
@@ -223,7 +223,7 @@ static const struct ofp_hook fault = {
     .post = fault_post,
 };
 
-const struct ofp_hook *ofpi_hook_fault(const struct ofp_hook_core *services)
+const struct ofp_hook *ofpi_hook_fault_get(const struct ofp_hook_core *services)
 {
     core = services;
     return &fault;

@@ -5,6 +5,6 @@
 
 #include "ofipy/hook.h"
 
-ofp_hook_entry_fn ofpi_hook_debug, ofpi_hook_fault, ofpi_hook_profile, ofpi_hook_trace;
+ofp_hook_entry_fn ofpi_hook_debug_get, ofpi_hook_fault_get, ofpi_hook_profile_get, ofpi_hook_trace_get;
 
 #endif

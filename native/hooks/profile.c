@@ -35,9 +35,9 @@ static const struct ofp_param options[] = {
 
 /* -------------------------------------------------------------------------------------------------------------- rows */
 
-static int place_of(uint64_t number) { return number ? 64 - __builtin_clzll(number) : 0; }
+static int compute_place(uint64_t number) { return number ? 64 - __builtin_clzll(number) : 0; }
 
-static uint64_t least_of(int place) { return place ? 1ull << (place - 1) : 0; }
+static uint64_t compute_least(int place) { return place ? 1ull << (place - 1) : 0; }
 
 /* As the addresses of Python print; a quote would end the text of JSON early. */
 static void write_address(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer, char *text, size_t size)
@@ -60,7 +60,7 @@ static void write_address(const struct ofp_hook_endpoint *hook, const struct ofp
 }
 
 /* Made when it is first needed. NULL: no memory, and it is not counted. */
-static struct profile_row *row_of(struct ofp_hook_endpoint *hook, uint32_t code, uint32_t index, struct ofp_peer *peer)
+static struct profile_row *get_row(struct ofp_hook_endpoint *hook, uint32_t code, uint32_t index, struct ofp_peer *peer)
 {
     struct endpoint *endpoint = hook->private;
     struct profile_row **bucket = &endpoint->buckets[(index * 16 + code) & (BUCKETS - 1)];
@@ -117,7 +117,7 @@ static void profile_completed(struct ofp_hook_endpoint *hook, struct ofp_hook_op
     /* The end of a multi-receive buffer that no message came with. */
     if (receive && !taken && !completion->error && completion->flags & OFP_COMPLETED_MULTI_RECV)
         return;
-    row = row_of(hook, operation->code, taken ? completion->source : operation->index, operation->peer);
+    row = get_row(hook, operation->code, taken ? completion->source : operation->index, operation->peer);
     if (!row)
         return;
     row->counts.operations++;
@@ -126,8 +126,8 @@ static void profile_completed(struct ofp_hook_endpoint *hook, struct ofp_hook_op
         return;
     }
     row->counts.bytes += receive ? completion->length : operation->length;
-    row->counts.sizes[place_of(receive ? completion->length : operation->length)]++;
-    row->counts.latencies[place_of(core->core->now() - seen->begin)]++;
+    row->counts.sizes[compute_place(receive ? completion->length : operation->length)]++;
+    row->counts.latencies[compute_place(core->core->now() - seen->begin)]++;
 }
 
 static void profile_close(struct ofp_hook_endpoint *hook)
@@ -152,9 +152,9 @@ struct text {
     int64_t length; /* of the whole, be there room or not */
 };
 
-static void append(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append_text(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void append(struct text *text, const char *format, ...)
+static void append_text(struct text *text, const char *format, ...)
 {
     size_t used = (size_t)text->length < text->room ? (size_t)text->length : text->room;
     va_list arguments;
@@ -168,30 +168,30 @@ static void append_places(struct text *text, const char *name, const uint64_t *p
 {
     const char *between = "";
 
-    append(text, ",\"%s\":[", name);
+    append_text(text, ",\"%s\":[", name);
     for (int i = 0; i < PROFILE_PLACES; i++) {
         if (!places[i])
             continue;
-        append(text, "%s[%" PRIu64 ",%" PRIu64 "]", between, least_of(i), places[i]);
+        append_text(text, "%s[%" PRIu64 ",%" PRIu64 "]", between, compute_least(i), places[i]);
         between = ",";
     }
-    append(text, "]");
+    append_text(text, "]");
 }
 
 static void append_row(struct text *text, const struct profile_row *row)
 {
     const struct profile_counts *counts = &row->counts;
 
-    append(text, "{\"operation\":\"%s\",\"peer\":", ofp_operation_name(row->code));
+    append_text(text, "{\"operation\":\"%s\",\"peer\":", ofp_operation_name(row->code));
     if (row->peer == OFP_PEER_ANY || row->peer == OFP_PEER_UNKNOWN)
-        append(text, "null");
+        append_text(text, "null");
     else
-        append(text, "%" PRIu32, row->peer);
-    append(text, ",\"address\":\"%s\",\"operations\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"bytes\":%" PRIu64,
-           row->address, counts->operations, counts->errors, counts->bytes);
+        append_text(text, "%" PRIu32, row->peer);
+    append_text(text, ",\"address\":\"%s\",\"operations\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"bytes\":%" PRIu64,
+                row->address, counts->operations, counts->errors, counts->bytes);
     append_places(text, "sizes", counts->sizes);
     append_places(text, "latencies", counts->latencies);
-    append(text, "}");
+    append_text(text, "}");
 }
 
 static int64_t profile_report(struct ofp_hook_endpoint *hook, char *json, size_t size)
@@ -199,13 +199,13 @@ static int64_t profile_report(struct ofp_hook_endpoint *hook, char *json, size_t
     const struct endpoint *endpoint = hook->private;
     struct text text = {.at = json, .room = size};
 
-    append(&text, "{\"schema\":1,\"rows\":[");
+    append_text(&text, "{\"schema\":1,\"rows\":[");
     for (const struct profile_row *row = endpoint->rows; row; row = row->next) {
         append_row(&text, row);
         if (row->next)
-            append(&text, ",");
+            append_text(&text, ",");
     }
-    append(&text, "]}");
+    append_text(&text, "]}");
     return text.length;
 }
 
@@ -224,7 +224,7 @@ static const struct ofp_hook profile = {
     .report = profile_report,
 };
 
-const struct ofp_hook *ofpi_hook_profile(const struct ofp_hook_core *services)
+const struct ofp_hook *ofpi_hook_profile_get(const struct ofp_hook_core *services)
 {
     core = services;
     core->core->hold_in_fork(&profile_totals_lock);

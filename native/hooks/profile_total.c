@@ -17,7 +17,7 @@ static pid_t owner;
 /* ------------------------------------------------------------------------------------------------------------- the table */
 
 /* Below which this share of what was counted lies. */
-static double bound(const uint64_t *places, double share)
+static double compute_bound(const uint64_t *places, double share)
 {
     uint64_t all = 0, seen = 0;
     int place = 0;
@@ -29,7 +29,7 @@ static double bound(const uint64_t *places, double share)
     return place ? (double)(1ull << (place - 1)) * 2 : 0;
 }
 
-static const char *duration(double ns, char text[16])
+static const char *format_duration(double ns, char text[16])
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     int unit = 0;
@@ -40,25 +40,26 @@ static const char *duration(double ns, char text[16])
     return text;
 }
 
-static const char *name_of(const struct profile_row *row)
+static const char *name_of_row(const struct profile_row *row)
 {
     if (row->address[0])
         return row->address;
     return row->peer == OFP_PEER_ANY ? "any" : "unknown";
 }
 
-static void print_row(const struct profile_row *row)
+static void write_row(const struct profile_row *row)
 {
     const struct profile_counts *counts = &row->counts;
     char half[16], most[16];
 
     fprintf(stderr, "%-15s %10llu %8llu %15llu %12.0f %10s %10s  %s\n", ofp_operation_name(row->code),
             (unsigned long long)counts->operations, (unsigned long long)counts->errors,
-            (unsigned long long)counts->bytes, bound(counts->sizes, 0.5), duration(bound(counts->latencies, 0.5), half),
-            duration(bound(counts->latencies, 0.99), most), name_of(row));
+            (unsigned long long)counts->bytes, compute_bound(counts->sizes, 0.5),
+            format_duration(compute_bound(counts->latencies, 0.5), half),
+            format_duration(compute_bound(counts->latencies, 0.99), most), name_of_row(row));
 }
 
-static void print_table(void)
+static void write_table(void)
 {
     pthread_mutex_lock(&profile_totals_lock);
     if (owner == getpid() && totals) {
@@ -67,25 +68,25 @@ static void print_table(void)
                 "%-15s %10s %8s %15s %12s %10s %10s  %s\n",
                 (long)owner, "operation", "count", "errors", "bytes", "size", "time", "99 %", "peer");
         for (const struct profile_row *row = totals; row; row = row->next)
-            print_row(row);
+            write_row(row);
     }
     pthread_mutex_unlock(&profile_totals_lock);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- sums */
 
-static bool same(const struct profile_row *a, const struct profile_row *b)
+static bool is_same_row(const struct profile_row *a, const struct profile_row *b)
 {
-    return a->code == b->code && strcmp(name_of(a), name_of(b)) == 0;
+    return a->code == b->code && strcmp(name_of_row(a), name_of_row(b)) == 0;
 }
 
-static struct profile_row *total_of(const struct profile_row *row)
+static struct profile_row *get_total(const struct profile_row *row)
 {
     struct profile_row **place = &totals;
 
-    while (*place && !same(*place, row) && (*place)->code <= row->code)
+    while (*place && !is_same_row(*place, row) && (*place)->code <= row->code)
         place = &(*place)->next;
-    if (!*place || !same(*place, row)) {
+    if (!*place || !is_same_row(*place, row)) {
         struct profile_row *total = calloc(1, sizeof(*total));
 
         if (!total)
@@ -97,7 +98,7 @@ static struct profile_row *total_of(const struct profile_row *row)
     return *place;
 }
 
-static void add(struct profile_counts *sum, const struct profile_counts *counts)
+static void add_counts(struct profile_counts *sum, const struct profile_counts *counts)
 {
     sum->operations += counts->operations;
     sum->errors += counts->errors;
@@ -109,7 +110,7 @@ static void add(struct profile_counts *sum, const struct profile_counts *counts)
 }
 
 /* The lock is held. */
-static void begin(void)
+static void init_totals(void)
 {
     static bool registered;
 
@@ -118,19 +119,19 @@ static void begin(void)
     owner = getpid();
     totals = NULL; /* those of the process that forked this one are its own affair */
     if (!registered)
-        atexit(print_table);
+        atexit(write_table);
     registered = true;
 }
 
 void profile_total_add(const struct profile_row *rows)
 {
     pthread_mutex_lock(&profile_totals_lock);
-    begin();
+    init_totals();
     for (; rows; rows = rows->next) {
-        struct profile_row *total = total_of(rows);
+        struct profile_row *total = get_total(rows);
 
         if (total)
-            add(&total->counts, &rows->counts);
+            add_counts(&total->counts, &rows->counts);
     }
     pthread_mutex_unlock(&profile_totals_lock);
 }

@@ -62,7 +62,7 @@ static const struct ofp_param options[] = {
 /* -------------------------------------------------------------------------------------------------------------- arrows */
 
 /* FNV-1a. */
-static uint64_t hash(uint64_t state, const void *bytes, size_t length)
+static uint64_t compute_trace_hash(uint64_t state, const void *bytes, size_t length)
 {
     const unsigned char *byte = bytes;
 
@@ -71,7 +71,7 @@ static uint64_t hash(uint64_t state, const void *bytes, size_t length)
     return state;
 }
 
-static struct pair *pair_of(struct ofp_hook_endpoint *hook, const struct ofp_peer *base)
+static struct pair *get_pair(struct ofp_hook_endpoint *hook, const struct ofp_peer *base)
 {
     struct endpoint *endpoint = hook->private;
     struct peer *peer = core->peer_private(hook, base);
@@ -79,7 +79,7 @@ static struct pair *pair_of(struct ofp_hook_endpoint *hook, const struct ofp_pee
 
     if (peer->pair)
         return peer->pair;
-    address = hash(HASH_START, base->address, base->address_length);
+    address = compute_trace_hash(HASH_START, base->address, base->address_length);
     for (struct pair *pair = endpoint->pairs; pair && !peer->pair; pair = pair->next)
         if (pair->address == address)
             peer->pair = pair;
@@ -94,10 +94,10 @@ static struct pair *pair_of(struct ofp_hook_endpoint *hook, const struct ofp_pee
     return peer->pair;
 }
 
-static uint64_t flow(uint64_t sender, uint64_t receiver, const struct pair *pair, uint64_t place)
+static uint64_t compute_flow(uint64_t sender, uint64_t receiver, const struct pair *pair, uint64_t place)
 {
     const uint64_t parts[] = {sender, receiver, pair->connections, place};
-    uint64_t result = hash(HASH_START, parts, sizeof(parts));
+    uint64_t result = compute_trace_hash(HASH_START, parts, sizeof(parts));
 
     if (!sender || !receiver)
         return 0;
@@ -112,7 +112,7 @@ static void count_send(struct ofp_hook_endpoint *hook, const struct ofp_hook_ope
     /* Where the transport matches nobody hears of arrivals. */
     if (!is_message || !operation->peer || hook->endpoint->info->offloads_matching)
         return;
-    seen->pair = pair_of(hook, operation->peer);
+    seen->pair = get_pair(hook, operation->peer);
     if (!seen->pair)
         return;
     seen->place = seen->pair->sent++;
@@ -126,26 +126,26 @@ static void uncount_send(struct operation *seen)
         seen->pair->sent--;
 }
 
-static uint64_t flow_of_send(const struct endpoint *endpoint, struct operation *seen, int error)
+static uint64_t compute_send_flow(const struct endpoint *endpoint, struct operation *seen, int error)
 {
     struct pair *pair = seen->pair;
 
     if (!pair || seen->losses != pair->losses || pair->uncertain)
         return 0;
     pair->uncertain = error != 0;
-    return error ? 0 : flow(endpoint->own, pair->peer, pair, seen->place);
+    return error ? 0 : compute_flow(endpoint->own, pair->peer, pair, seen->place);
 }
 
-static uint64_t flow_of_arrival(struct ofp_hook_endpoint *hook, const struct ofp_peer *peer)
+static uint64_t compute_arrival_flow(struct ofp_hook_endpoint *hook, const struct ofp_peer *peer)
 {
     const struct endpoint *endpoint = hook->private;
-    struct pair *pair = peer ? pair_of(hook, peer) : NULL;
+    struct pair *pair = peer ? get_pair(hook, peer) : NULL;
 
-    return pair ? flow(pair->peer, endpoint->own, pair, pair->arrived++) : 0;
+    return pair ? compute_flow(pair->peer, endpoint->own, pair, pair->arrived++) : 0;
 }
 
 /* By addresses, or by identities where the two ends may know an endpoint by different addresses. */
-static void learn_names(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer, struct pair *pair)
+static void store_pair_names(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer, struct pair *pair)
 {
     const struct ofp_endpoint *base = hook->endpoint;
     struct endpoint *endpoint = hook->private;
@@ -155,18 +155,18 @@ static void learn_names(const struct ofp_hook_endpoint *hook, const struct ofp_p
     if (base->ops->peer_identity) {
         const uint8_t *identity = base->ops->peer_identity(peer);
 
-        pair->peer = identity ? hash(HASH_START, identity, OFP_IDENTITY_SIZE) : 0;
-        endpoint->own = hash(HASH_START, base->identity, OFP_IDENTITY_SIZE);
+        pair->peer = identity ? compute_trace_hash(HASH_START, identity, OFP_IDENTITY_SIZE) : 0;
+        endpoint->own = compute_trace_hash(HASH_START, base->identity, OFP_IDENTITY_SIZE);
         return;
     }
     pair->peer = pair->address;
     if (base->ops->name(hook->endpoint, address, &length) == 0)
-        endpoint->own = hash(HASH_START, address, length);
+        endpoint->own = compute_trace_hash(HASH_START, address, length);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- events */
 
-static void keep(struct endpoint *endpoint, const struct trace_event *event)
+static void store_event(struct endpoint *endpoint, const struct trace_event *event)
 {
     struct trace_events *events = &endpoint->events;
     size_t room = events->room ? events->room * 2 : FIRST_ROOM;
@@ -242,22 +242,22 @@ static void trace_completed(struct ofp_hook_endpoint *hook, struct ofp_hook_oper
     if (!operation->posted)
         uncount_send(seen);
     else
-        event.flow = flow_of_send(hook->private, seen, completion->error);
-    keep(hook->private, &event);
+        event.flow = compute_send_flow(hook->private, seen, completion->error);
+    store_event(hook->private, &event);
     log_operation(hook, &event);
 }
 
 static void trace_arrived(struct ofp_hook_endpoint *hook, const struct ofp_message *message, enum ofp_hook_arrival how)
 {
-    keep(hook->private, &(struct trace_event){
-                            .kind = TRACE_ARRIVAL,
-                            .begin = core->core->now(),
-                            .code = (uint16_t)how,
-                            .peer = message->source,
-                            .tag = message->tag,
-                            .length = message->length,
-                            .flow = flow_of_arrival(hook, message->peer),
-                        });
+    store_event(hook->private, &(struct trace_event){
+                                   .kind = TRACE_ARRIVAL,
+                                   .begin = core->core->now(),
+                                   .code = (uint16_t)how,
+                                   .peer = message->source,
+                                   .tag = message->tag,
+                                   .length = message->length,
+                                   .flow = compute_arrival_flow(hook, message->peer),
+                               });
     core->core->log(OFP_LOG_DEBUG, "trace", "endpoint %u: arrival from peer %u, tag %#llx, %llu bytes",
                     hook->endpoint->id, message->source, (unsigned long long)message->tag,
                     (unsigned long long)message->length);
@@ -265,46 +265,46 @@ static void trace_arrived(struct ofp_hook_endpoint *hook, const struct ofp_messa
 
 static void trace_moved(struct ofp_hook_endpoint *hook, const struct ofp_receive *receive, enum ofp_moved how)
 {
-    keep(hook->private, &(struct trace_event){
-                            .kind = TRACE_MOVE,
-                            .begin = core->core->now(),
-                            .code = (uint16_t)how,
-                            .peer = receive->message.source,
-                            .tag = receive->message.tag,
-                            .length = receive->length,
-                        });
+    store_event(hook->private, &(struct trace_event){
+                                   .kind = TRACE_MOVE,
+                                   .begin = core->core->now(),
+                                   .code = (uint16_t)how,
+                                   .peer = receive->message.source,
+                                   .tag = receive->message.tag,
+                                   .length = receive->length,
+                               });
     core->core->log(OFP_LOG_DEBUG, "trace", "endpoint %u: payload from peer %u, tag %#llx, %llu bytes: %s",
                     hook->endpoint->id, receive->message.source, (unsigned long long)receive->message.tag,
-                    (unsigned long long)receive->length, trace_way(how));
+                    (unsigned long long)receive->length, trace_method_describe(how));
 }
 
 static void trace_peer_changed(struct ofp_hook_endpoint *hook, struct ofp_peer *peer, enum ofp_peer_state before,
                                int error)
 {
-    struct pair *pair = pair_of(hook, peer);
+    struct pair *pair = get_pair(hook, peer);
 
     if (pair && peer->state == OFP_PEER_UP)
-        learn_names(hook, peer, pair);
+        store_pair_names(hook, peer, pair);
     if (pair && peer->state == OFP_PEER_LOST) {
         pair->connections += before == OFP_PEER_UP;
         pair->losses++;
         pair->sent = pair->arrived = 0;
         pair->uncertain = false;
     }
-    keep(hook->private, &(struct trace_event){
-                            .kind = TRACE_PEER,
-                            .begin = core->core->now(),
-                            .code = peer->state,
-                            .peer = peer->index,
-                        });
+    store_event(hook->private, &(struct trace_event){
+                                   .kind = TRACE_PEER,
+                                   .begin = core->core->now(),
+                                   .code = peer->state,
+                                   .peer = peer->index,
+                               });
     core->core->log(OFP_LOG_DEBUG, "trace", "endpoint %u: peer %u is %s%s%s", hook->endpoint->id, peer->index,
-                    trace_peer_state(peer->state), error ? ": " : "", error ? ofp_strerror(error) : "");
+                    trace_peer_state_describe(peer->state), error ? ": " : "", error ? ofp_strerror(error) : "");
 }
 
 /* ---------------------------------------------------------------------------------------------------- opening, closing */
 
 /* %p becomes the id of the process. */
-static int expand(const char *said, char *name, size_t size)
+static int format_file_name(const char *said, char *name, size_t size)
 {
     size_t used = 0;
 
@@ -331,7 +331,7 @@ static int trace_open(struct ofp_hook_endpoint *hook, char *text, size_t text_si
     endpoint->limit = (uint64_t)core->option_int(hook, "limit");
     if (!*said)
         return 0;
-    if (expand(said, name, sizeof(name)) != 0) {
+    if (format_file_name(said, name, sizeof(name)) != 0) {
         snprintf(text, text_size, "file=%.64s… is longer than %zu bytes", said, sizeof(name) - 1);
         return -ENAMETOOLONG;
     }
@@ -339,7 +339,7 @@ static int trace_open(struct ofp_hook_endpoint *hook, char *text, size_t text_si
     return endpoint->file ? 0 : -EINVAL;
 }
 
-static void write_events(const struct ofp_hook_endpoint *hook, struct endpoint *endpoint)
+static void write_endpoint_events(const struct ofp_hook_endpoint *hook, struct endpoint *endpoint)
 {
     const char *said = core->option_string(hook, "file");
     char title[96];
@@ -360,7 +360,7 @@ static void trace_close(struct ofp_hook_endpoint *hook)
     struct endpoint *endpoint = hook->private;
 
     if (endpoint->file)
-        write_events(hook, endpoint);
+        write_endpoint_events(hook, endpoint);
     free(endpoint->events.all);
     while (endpoint->pairs) {
         struct pair *pair = endpoint->pairs;
@@ -389,7 +389,7 @@ static const struct ofp_hook trace = {
     .peer_changed = trace_peer_changed,
 };
 
-const struct ofp_hook *ofpi_hook_trace(const struct ofp_hook_core *services)
+const struct ofp_hook *ofpi_hook_trace_get(const struct ofp_hook_core *services)
 {
     core = services;
     core->core->hold_in_fork(&trace_files_lock);

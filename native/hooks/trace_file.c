@@ -38,7 +38,7 @@ pthread_mutex_t trace_files_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct trace_file *files;
 static uint32_t tracks; /* of this process so far */
 
-const char *trace_peer_state(uint32_t state)
+const char *trace_peer_state_describe(uint32_t state)
 {
     static const char *const names[] = {"unused", "connecting", "up", "lost"};
 
@@ -90,7 +90,7 @@ static void write_head(FILE *stream)
 }
 
 /* The lock is held. */
-static struct trace_file *begin(const char *name)
+static struct trace_file *create_file(const char *name)
 {
     struct trace_file *file = calloc(1, sizeof(*file) + strlen(name) + 1);
 
@@ -118,7 +118,7 @@ struct trace_file *trace_file_open(const char *name, char *text, size_t text_siz
     for (file = files; file && (file->pid != pid || strcmp(file->name, name) != 0); file = file->next)
         ;
     if (!file)
-        file = begin(name);
+        file = create_file(name);
     if (!file)
         snprintf(text, text_size, "file=%.256s cannot be written: %s; name another place", name, strerror(errno));
     pthread_mutex_unlock(&trace_files_lock);
@@ -127,7 +127,7 @@ struct trace_file *trace_file_open(const char *name, char *text, size_t text_siz
 
 /* ------------------------------------------------------------------------------------------------------------- events */
 
-static void write_time(FILE *stream, const char *key, uint64_t ns)
+static void write_timestamp(FILE *stream, const char *key, uint64_t ns)
 {
     fprintf(stream, ",\"%s\":%llu.%03u", key, (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
 }
@@ -136,7 +136,7 @@ static void write_time(FILE *stream, const char *key, uint64_t ns)
 static void write_begin(const struct trace_file *file, const char *phase, uint32_t track, uint64_t time)
 {
     fprintf(file->stream, ",\n{\"ph\":\"%s\",\"pid\":%ld,\"tid\":%u", phase, (long)file->pid, track);
-    write_time(file->stream, "ts", time);
+    write_timestamp(file->stream, "ts", time);
 }
 
 static void write_peer(FILE *stream, uint32_t peer)
@@ -161,7 +161,7 @@ static void write_operation(const struct trace_file *file, const struct trace_ev
     FILE *stream = file->stream;
 
     write_begin(file, "X", track, event->begin);
-    write_time(stream, "dur", event->end - event->begin);
+    write_timestamp(stream, "dur", event->end - event->begin);
     fprintf(stream, ",\"cat\":\"operation\",\"name\":\"%s\",\"args\":{\"operation\":%llu,",
             ofp_operation_name(event->code), (unsigned long long)event->number);
     write_peer(stream, event->peer);
@@ -197,7 +197,7 @@ static void write_arrival(const struct trace_file *file, const struct trace_even
     }
 }
 
-const char *trace_way(uint32_t how)
+const char *trace_method_describe(uint32_t how)
 {
     static const char *const ways[] = {
         [OFP_MOVED_MAPPED] = "mapped", [OFP_MOVED_PIPELINED] = "pipeline", [OFP_MOVED_ATTACHED] = "attach"};
@@ -211,21 +211,21 @@ static void write_move(const struct trace_file *file, const struct trace_event *
     fprintf(file->stream, ",\"s\":\"t\",\"cat\":\"payload\",\"name\":\"payload\",\"args\":{");
     write_peer(file->stream, event->peer);
     write_message(file->stream, event);
-    fprintf(file->stream, ",\"way\":\"%s\"}}", trace_way(event->code));
+    fprintf(file->stream, ",\"way\":\"%s\"}}", trace_method_describe(event->code));
 }
 
 static void write_peer_change(const struct trace_file *file, const struct trace_event *event, uint32_t track)
 {
     write_begin(file, "i", track, event->begin);
     fprintf(file->stream, ",\"s\":\"t\",\"cat\":\"peer\",\"name\":\"peer %s\",\"args\":{",
-            trace_peer_state(event->code));
+            trace_peer_state_describe(event->code));
     write_peer(file->stream, event->peer);
     fprintf(file->stream, "}}");
 }
 
 /* -------------------------------------------------------------------------------------------------------------- lanes */
 
-static uint32_t new_track(const struct trace_file *file, const char *title, const char *what)
+static uint32_t create_track(const struct trace_file *file, const char *title, const char *what)
 {
     uint32_t track = ++tracks;
 
@@ -240,7 +240,7 @@ static uint32_t new_track(const struct trace_file *file, const char *title, cons
 }
 
 /* The first that is free: viewers want the slices of one track to be apart. NULL: no memory for another. */
-static struct lane *lane_at(struct lanes *lanes, const struct trace_file *file, const char *title, uint64_t time)
+static struct lane *find_track(struct lanes *lanes, const struct trace_file *file, const char *title, uint64_t time)
 {
     struct lane *grown;
     char what[24] = "";
@@ -254,11 +254,11 @@ static struct lane *lane_at(struct lanes *lanes, const struct trace_file *file, 
     if (lanes->count)
         snprintf(what, sizeof(what), " +%zu", lanes->count);
     lanes->all = grown;
-    grown[lanes->count] = (struct lane){.track = new_track(file, title, what)};
+    grown[lanes->count] = (struct lane){.track = create_track(file, title, what)};
     return &grown[lanes->count++];
 }
 
-static int earlier(const void *a, const void *b)
+static int compare_events(const void *a, const void *b)
 {
     const struct trace_event *one = a, *other = b;
 
@@ -269,8 +269,8 @@ static int write_events(struct trace_file *file, const char *title, const struct
 {
     struct lanes lanes = {0};
     /* The first lane stands above. */
-    int result = lane_at(&lanes, file, title, 1) ? 0 : -ENOMEM;
-    uint32_t arrivals = new_track(file, title, ": arrivals, peers");
+    int result = find_track(&lanes, file, title, 1) ? 0 : -ENOMEM;
+    uint32_t arrivals = create_track(file, title, ": arrivals, peers");
 
     for (size_t i = 0; !result && i < events->count; i++) {
         const struct trace_event *event = &events->all[i];
@@ -282,7 +282,7 @@ static int write_events(struct trace_file *file, const char *title, const struct
             write_move(file, event, arrivals);
         } else if (event->kind == TRACE_PEER) {
             write_peer_change(file, event, arrivals);
-        } else if ((lane = lane_at(&lanes, file, title, event->begin))) {
+        } else if ((lane = find_track(&lanes, file, title, event->begin))) {
             lane->busy_until = event->end;
             write_operation(file, event, lane->track);
         } else {
@@ -298,7 +298,7 @@ int trace_file_add(struct trace_file *file, const char *title, struct trace_even
     int result;
 
     if (events->count)
-        qsort(events->all, events->count, sizeof(events->all[0]), earlier);
+        qsort(events->all, events->count, sizeof(events->all[0]), compare_events);
     pthread_mutex_lock(&trace_files_lock);
     result = fseek(file->stream, -(long)strlen(TAIL), SEEK_END) == 0 ? 0 : -errno;
     if (!result) {

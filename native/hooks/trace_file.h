@@ -43,8 +43,8 @@ struct trace_file *trace_file_open(const char *name, char *text, size_t text_siz
 /* Sorts the events and adds them under this title. 0, or a negative errno. */
 int trace_file_add(struct trace_file *file, const char *title, struct trace_events *events);
 /* "unused", "connecting", "up", "lost" */
-const char *trace_peer_state(uint32_t state);
+const char *trace_peer_state_describe(uint32_t state);
 /* "mapped", "pipeline", "attach" */
-const char *trace_way(uint32_t how);
+const char *trace_method_describe(uint32_t how);
 
 #endif

@@ -87,7 +87,7 @@ static int read_name(struct candidates *all, const char *name, char *text, size_
 /* Why endpoints of this info cannot be part; NULL: they can. */
 static const char *obstacle(const struct ofp_provider *provider, const struct ofp_info *info)
 {
-    const struct ofp_endpoint_ops *ops = ofpi_endpoint_ops(provider, info);
+    const struct ofp_endpoint_ops *ops = ofpi_endpoint_ops_get(provider, info);
 
     if (strcmp(provider->name, LINK_NAME) == 0)
         return "it is made of others itself";
@@ -115,7 +115,7 @@ static int ask(struct candidate *candidate, char *text, size_t text_size)
         return refuse(text, text_size, candidate->name, why);
     if (strcmp(candidate->provider->name, LINK_NAME) == 0)
         return refuse(text, text_size, candidate->name, "it is made of others itself");
-    offered = ofpi_provider_infos(candidate->provider, infos, INFOS_MAX, text, text_size);
+    offered = ofpi_provider_infos_get(candidate->provider, infos, INFOS_MAX, text, text_size);
     why = NULL;
     for (int i = 0; i < offered; i++) {
         const char *against;
@@ -257,7 +257,7 @@ static void lay_out(struct link_set *set, const struct ofp_endpoint_ops *ops)
     for (uint32_t i = 0; i < set->count; i++) {
         struct link_part *part = &set->parts[i];
 
-        part->ops = ofpi_endpoint_ops(part->provider, &part->info);
+        part->ops = ofpi_endpoint_ops_get(part->provider, &part->info);
         part->within_host = is_within_host(&part->info);
         part->endpoint_offset = endpoint;
         part->way_offset = peer;

@@ -152,7 +152,7 @@ static void a_peer_s_state_is_written_by_somebody_else(void)
     peer = ofpi_peer_at(endpoint, side.peer);
     peer->base.state = OFP_PEER_CONNECTING;
     ofpi_lock_acquire(&endpoint->domain->lock);
-    ofpi_peer_up(&peer->base);
+    ofpi_peer_established(&peer->base);
 }
 
 static void a_message_arrives_from_a_peer_that_is_not_up(void)

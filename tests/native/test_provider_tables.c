@@ -11,14 +11,14 @@ struct table {
 static void test_what_a_table_lacks_is_zero(void **state)
 {
     static const struct table given = {.size = offsetof(struct table, second), .first = 1, .second = 2};
-    const struct table *whole = ofpi_table_whole(&given, given.size, sizeof(given));
+    const struct table *whole = ofpi_table_convert(&given, given.size, sizeof(given));
 
     (void)state;
     assert_int_equal(whole->first, 1);
     assert_int_equal(whole->second, 0);
-    assert_ptr_equal(whole, ofpi_table_whole(&given, given.size, sizeof(given)));
-    assert_ptr_equal(&given, ofpi_table_whole(&given, sizeof(given), sizeof(given)));
-    assert_null(ofpi_table_whole(NULL, 0, sizeof(given)));
+    assert_ptr_equal(whole, ofpi_table_convert(&given, given.size, sizeof(given)));
+    assert_ptr_equal(&given, ofpi_table_convert(&given, sizeof(given), sizeof(given)));
+    assert_null(ofpi_table_convert(NULL, 0, sizeof(given)));
 }
 
 static struct ofp_provider base, other;
@@ -72,7 +72,7 @@ static void test_infos_of_other_lengths(void **state)
 
         info_step = steps[i];
         provider.info_size = (uint32_t)info_step;
-        assert_int_equal(ofpi_provider_infos(&provider, infos, 3, text, sizeof(text)), 3);
+        assert_int_equal(ofpi_provider_infos_get(&provider, infos, 3, text, sizeof(text)), 3);
         for (int j = 0; j < 3; j++)
             assert_int_equal(*(uint64_t *)&infos[j], j + 1);
     }

@@ -30,7 +30,7 @@ static int refuse_hook(const char *name, struct refusal refusal)
 {
     char known[OFP_TEXT_MAX / 2];
 
-    ofpi_hook_names(known, sizeof(known));
+    ofpi_hook_names_format(known, sizeof(known));
     snprintf(refusal.text, refusal.size, "there is no hook \"%.64s\"; known are %s", name, known);
     return -EINVAL;
 }
@@ -61,7 +61,7 @@ static int refuse_value(const struct ofp_hook *hook, const struct ofp_param *opt
 /* ------------------------------------------------------------------------------------------------------------ reading */
 
 /* Cut the part before the first of `separator` off, which is written over; *rest is NULL behind the last. */
-static char *cut(char **rest, char separator)
+static char *pop_part(char **rest, char separator)
 {
     char *part = *rest, *end = strchr(part, separator);
 
@@ -74,7 +74,7 @@ static char *cut(char **rest, char separator)
 /* "name=value" of a hook. */
 static int read_option(struct ofpi_hook_use *use, char *text, struct refusal refusal)
 {
-    char *value = text, *name = cut(&value, '=');
+    char *value = text, *name = pop_part(&value, '=');
 
     for (size_t i = 0; i < count_options(use->hook); i++) {
         const struct ofp_param *option = &use->hook->options[i];
@@ -92,7 +92,7 @@ static int read_option(struct ofpi_hook_use *use, char *text, struct refusal ref
 /* "name" or "name:option=value,…". */
 static int read_use(struct ofpi_hook_use *use, char *text, struct refusal refusal)
 {
-    char *options = text, *name = cut(&options, ':');
+    char *options = text, *name = pop_part(&options, ':');
     size_t count;
     int result = 0;
 
@@ -108,12 +108,12 @@ static int read_use(struct ofpi_hook_use *use, char *text, struct refusal refusa
         ofpi_param_parse(&use->hook->options[i], use->values[i].text, &use->values[i].number);
     }
     while (!result && options)
-        result = read_option(use, cut(&options, ','), refusal);
+        result = read_option(use, pop_part(&options, ','), refusal);
     return result;
 }
 
 /* The next `size` bytes of a block, aligned for anything. */
-static size_t lay_out(size_t *block, size_t size)
+static size_t reserve_bytes(size_t *block, size_t size)
 {
     size_t offset = *block;
 
@@ -121,17 +121,17 @@ static size_t lay_out(size_t *block, size_t size)
     return offset;
 }
 
-static int read_all(struct ofpi_hook_list *list, char *rest, struct refusal refusal)
+static int read_uses(struct ofpi_hook_list *list, char *rest, struct refusal refusal)
 {
     while (rest) {
         struct ofpi_hook_use *use = &list->uses[list->count++];
-        int result = read_use(use, cut(&rest, ';'), refusal);
+        int result = read_use(use, pop_part(&rest, ';'), refusal);
 
         if (result)
             return result;
-        use->at_endpoint = lay_out(&list->endpoint_size, use->hook->endpoint_size);
-        use->at_peer = lay_out(&list->peer_size, use->hook->peer_size);
-        use->at_operation = lay_out(&list->operation_size, use->hook->operation_size);
+        use->at_endpoint = reserve_bytes(&list->endpoint_size, use->hook->endpoint_size);
+        use->at_peer = reserve_bytes(&list->peer_size, use->hook->peer_size);
+        use->at_operation = reserve_bytes(&list->operation_size, use->hook->operation_size);
     }
     return 0;
 }
@@ -152,7 +152,7 @@ int ofpi_hook_list_read(const char *text, struct ofpi_hook_list **result, char *
         list->text = strdup(text);
         list->uses = calloc(count, sizeof(*list->uses));
         if (list->text && list->uses)
-            error = read_all(list, list->text, (struct refusal){reason, reason_size});
+            error = read_uses(list, list->text, (struct refusal){reason, reason_size});
     }
     if (error)
         ofpi_hook_list_free(list);

@@ -15,10 +15,11 @@
 #include "hooks/in_tree.h"
 #include "ofipy/ofp.h"
 
-static void enter_tree(void)
+static void add_tree_hooks(void)
 {
     /* In the order of `ofipy info --hooks`. */
-    static ofp_hook_entry_fn *const in_tree[] = {ofpi_hook_debug, ofpi_hook_fault, ofpi_hook_profile, ofpi_hook_trace};
+    static ofp_hook_entry_fn *const in_tree[] = {ofpi_hook_debug_get, ofpi_hook_fault_get, ofpi_hook_profile_get,
+                                                 ofpi_hook_trace_get};
     char text[OFP_TEXT_MAX];
 
     for (size_t i = 0; i < sizeof(in_tree) / sizeof(in_tree[0]); i++)
@@ -30,7 +31,7 @@ void ofpi_hooks_enter_tree(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, enter_tree);
+    pthread_once(&once, add_tree_hooks);
 }
 
 int ofpi_hook_register(ofp_hook_entry_fn *entry, char *text, size_t text_size)
@@ -72,24 +73,24 @@ int ofp_hooks_check(const char *text, char *reason, size_t reason_size)
 
 /* ------------------------------------------------------------------------------------------------------- telling */
 
-static const struct ofp_hook *known(int index)
+static const struct ofp_hook *find_known_hook(int index)
 {
     ofpi_hooks_enter_tree();
-    return ofpi_hook_at(index);
+    return ofpi_hook_find_at(index);
 }
 
 int ofp_hook_count(void)
 {
     int count = 0;
 
-    while (known(count))
+    while (find_known_hook(count))
         count++;
     return count;
 }
 
 int ofp_hook_get(int index, const char **name, const char **description)
 {
-    const struct ofp_hook *hook = known(index);
+    const struct ofp_hook *hook = find_known_hook(index);
 
     if (!hook)
         return -EINVAL;
@@ -100,7 +101,7 @@ int ofp_hook_get(int index, const char **name, const char **description)
 
 int ofp_hook_option(int index, int option, struct ofp_hook_option_info *info)
 {
-    const struct ofp_hook *hook = known(index);
+    const struct ofp_hook *hook = find_known_hook(index);
     const struct ofp_param *options;
 
     if (!hook)

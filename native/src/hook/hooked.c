@@ -36,14 +36,14 @@ uint64_t ofp_hooks_operations(void) { return ofp_load_relaxed(&operations); }
 
 /* --------------------------------------------------------------------------------------------------------- operations */
 
-static size_t operation_size(const struct ofpi_hooks *hooks)
+static size_t compute_operation_size(const struct ofpi_hooks *hooks)
 {
     return sizeof(struct ofpi_hooked) + hooks->list->operation_size;
 }
 
-static bool more_operations(struct ofpi_hooks *hooks)
+static bool grow_operation_pool(struct ofpi_hooks *hooks)
 {
-    size_t size = operation_size(hooks);
+    size_t size = compute_operation_size(hooks);
     struct ofpi_hooked_chunk *chunk = aligned_alloc(16, sizeof(*chunk) + CHUNK_OPERATIONS * size);
 
     if (!chunk)
@@ -55,20 +55,20 @@ static bool more_operations(struct ofpi_hooks *hooks)
     return true;
 }
 
-static void finish(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
-                   struct ofp_completion *completion);
+static void complete_hooked(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
+                            struct ofp_completion *completion);
 
-static struct ofpi_hooked *hooked_new(struct ofpi_hooks *hooks, const struct ofp_transfer *transfer,
-                                      struct ofpi_peer *peer)
+static struct ofpi_hooked *allocate_hooked(struct ofpi_hooks *hooks, const struct ofp_transfer *transfer,
+                                           struct ofpi_peer *peer)
 {
     const struct ofp_operation *op = transfer->op;
     struct ofpi_hooked *hooked;
 
-    if (ofp_list_empty(&hooks->free) && !more_operations(hooks))
+    if (ofp_list_empty(&hooks->free) && !grow_operation_pool(hooks))
         return NULL;
     hooked = OFP_CONTAINER_OF(ofp_list_pop(&hooks->free), struct ofpi_hooked, node);
-    memset(hooked, 0, operation_size(hooks));
-    hooked->delayed.owner.finish = finish;
+    memset(hooked, 0, compute_operation_size(hooks));
+    hooked->delayed.owner.finish = complete_hooked;
     hooked->hooks = hooks;
     hooked->live = true;
     hooked->operation = (struct ofp_hook_operation){
@@ -83,7 +83,7 @@ static struct ofpi_hooked *hooked_new(struct ofpi_hooks *hooks, const struct ofp
     return hooked;
 }
 
-static void hooked_free(struct ofpi_hooked *hooked)
+static void free_hooked(struct ofpi_hooked *hooked)
 {
     OFPI_CHECK(hooked->live);
     hooked->live = false;
@@ -91,7 +91,7 @@ static void hooked_free(struct ofpi_hooked *hooked)
 }
 
 /* The operation as one of the hooks sees it. */
-static struct ofp_hook_operation *seen_by(struct ofpi_hooked *hooked, uint32_t number)
+static struct ofp_hook_operation *set_hook_private(struct ofpi_hooked *hooked, uint32_t number)
 {
     hooked->operation.private = hooked->private + hooked->hooks->list->uses[number].at_operation;
     return &hooked->operation;
@@ -99,8 +99,8 @@ static struct ofp_hook_operation *seen_by(struct ofpi_hooked *hooked, uint32_t n
 
 /* ---------------------------------------------------------------------------------------------------------------- end */
 
-static void finish(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
-                   struct ofp_completion *completion)
+static void complete_hooked(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
+                            struct ofp_completion *completion)
 {
     struct ofpi_hooked *hooked = (struct ofpi_hooked *)owner;
     struct ofpi_hooks *hooks = hooked->hooks;
@@ -110,20 +110,20 @@ static void finish(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint
 
     for (uint32_t i = hooked->asked; i-- > 0;)
         if (hooks->each[i].hook->completed)
-            hooks->each[i].hook->completed(&hooks->each[i], seen_by(hooked, i), completion, more);
+            hooks->each[i].hook->completed(&hooks->each[i], set_hook_private(hooked, i), completion, more);
     if (!more)
-        hooked_free(hooked);
+        free_hooked(hooked);
     ofpi_owner_pass_on(&before, endpoint, op_flags, completion);
 }
 
-static void refused(struct ofpi_hooked *hooked, int error)
+static void report_refusal(struct ofpi_hooked *hooked, int error)
 {
     struct ofpi_hooks *hooks = hooked->hooks;
 
     for (uint32_t i = hooked->asked; i-- > 0;)
         if (hooks->each[i].hook->refused)
-            hooks->each[i].hook->refused(&hooks->each[i], seen_by(hooked, i), -error);
-    hooked_free(hooked);
+            hooks->each[i].hook->refused(&hooks->each[i], set_hook_private(hooked, i), -error);
+    free_hooked(hooked);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- post */
@@ -135,11 +135,11 @@ struct verdict {
     char why[OFP_TEXT_MAX];
 };
 
-static int ask_one(struct ofpi_hooked *hooked, uint32_t number, struct verdict *verdict)
+static int call_post_hook(struct ofpi_hooked *hooked, uint32_t number, struct verdict *verdict)
 {
     struct ofp_hook_endpoint *each = &hooked->hooks->each[number];
     struct ofp_hook_verdict own = {0};
-    int result = each->hook->post ? each->hook->post(each, seen_by(hooked, number), &own) : 0;
+    int result = each->hook->post ? each->hook->post(each, set_hook_private(hooked, number), &own) : 0;
 
     if (result == -EAGAIN) {
         if (own.retry_at > verdict->not_before)
@@ -153,14 +153,14 @@ static int ask_one(struct ofpi_hooked *hooked, uint32_t number, struct verdict *
 }
 
 /* From the one nearest to the application on; who fails it is the last to hear of it. */
-static void ask(struct ofpi_hooked *hooked, struct verdict *verdict)
+static void call_post_hooks(struct ofpi_hooked *hooked, struct verdict *verdict)
 {
     struct ofpi_hooks *hooks = hooked->hooks;
 
     /* The loss of a peer that a hook asks for in here waits until the post is over. */
     hooks->in_post = true;
     while (!verdict->error && hooked->asked < hooks->list->count)
-        verdict->error = ask_one(hooked, hooked->asked++, verdict);
+        verdict->error = call_post_hook(hooked, hooked->asked++, verdict);
     hooks->in_post = false;
     /* The record is the caller's, and there for the time of the post only. */
     hooked->operation.op = NULL;
@@ -168,7 +168,7 @@ static void ask(struct ofpi_hooked *hooked, struct verdict *verdict)
 }
 
 /* A loss that a hook has asked for. The operation itself may be over. */
-static void lose(struct ofpi_hooks *hooks)
+static void disconnect_lost_peer(struct ofpi_hooks *hooks)
 {
     struct ofpi_peer *peer = hooks->losing;
 
@@ -178,7 +178,7 @@ static void lose(struct ofpi_hooks *hooks)
 }
 
 /* The peer that it names, made now if it is to be sent to. NULL without an error: any source, or none yet. */
-static struct ofpi_peer *peer_of(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, int *error)
+static struct ofpi_peer *find_operation_peer(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, int *error)
 {
     *error = 0;
     if (!endpoint->av)
@@ -190,14 +190,14 @@ static struct ofpi_peer *peer_of(struct ofpi_endpoint *endpoint, const struct of
 static int post_hooked(struct ofpi_hooks *hooks, struct ofp_operation *op, const struct ofp_transfer *transfer,
                        struct ofpi_peer *peer)
 {
-    struct ofpi_hooked *hooked = hooked_new(hooks, transfer, peer);
+    struct ofpi_hooked *hooked = allocate_hooked(hooks, transfer, peer);
     struct verdict verdict = {0};
     int result;
 
     if (!hooked)
         return -ENOMEM;
-    ask(hooked, &verdict);
-    /* From here on every completion comes by finish(), and so to the hooks that were asked. */
+    call_post_hooks(hooked, &verdict);
+    /* From here on every completion comes by complete_hooked(), and so to the hooks that were asked. */
     ofpi_owner_enter(&hooked->delayed.owner, op);
     if (verdict.error) {
         ofpi_transfer_end(hooks->endpoint, transfer, -verdict.error, ofpi_reason_keep(verdict.why));
@@ -210,7 +210,7 @@ static int post_hooked(struct ofpi_hooks *hooks, struct ofp_operation *op, const
     }
     result = ofpi_endpoint_start(hooks->endpoint, op);
     if (result)
-        refused(hooked, result);
+        report_refusal(hooked, result);
     return result;
 }
 
@@ -235,11 +235,11 @@ int ofpi_hooks_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *
     /* Who is told to try again posts it again, and hooks are to see it once. */
     if (!receive && ofpi_endpoint_is_full(endpoint))
         return -EAGAIN;
-    peer = peer_of(endpoint, &op, &result);
+    peer = find_operation_peer(endpoint, &op, &result);
     if (!result)
         result = post_hooked(hooks, &op, &resolved.transfer, peer);
     if (hooks->losing)
-        lose(hooks);
+        disconnect_lost_peer(hooks);
     return result;
 }
 
@@ -265,7 +265,7 @@ void ofpi_hooks_released(struct ofpi_endpoint *endpoint, void *memory, size_t le
 
 /* -------------------------------------------------------------------------------------------------- opening and closing */
 
-static struct ofpi_hooks *hooks_new(struct ofpi_endpoint *endpoint, const struct ofpi_hook_list *list)
+static struct ofpi_hooks *create_hooks(struct ofpi_endpoint *endpoint, const struct ofpi_hook_list *list)
 {
     struct ofpi_hooks *hooks = calloc(1, sizeof(*hooks) + list->count * sizeof(hooks->each[0]));
 
@@ -298,10 +298,10 @@ int ofpi_hooks_open(struct ofpi_endpoint *endpoint, char *text, size_t text_size
 
     if (!list)
         return 0;
-    endpoint->hooks = hooks = hooks_new(endpoint, list);
+    endpoint->hooks = hooks = create_hooks(endpoint, list);
     if (!hooks)
         return -ENOMEM;
-    ofpi_hooks_services(hooks);
+    ofpi_hooks_services_bind(hooks);
     for (; !result && hooks->open < list->count; hooks->open += !result) {
         struct ofp_hook_endpoint *each = &hooks->each[hooks->open];
         char why[OFP_TEXT_MAX] = "";

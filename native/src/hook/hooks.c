@@ -16,7 +16,7 @@
 static struct ofp_hook hooks[HOOKS_MAX];
 static int hook_count;
 
-static const struct ofp_hook *find(const char *name, size_t length)
+static const struct ofp_hook *find_hook(const char *name, size_t length)
 {
     for (int i = 0; i < hook_count; i++)
         if (strlen(hooks[i].name) == length && memcmp(hooks[i].name, name, length) == 0)
@@ -26,7 +26,7 @@ static const struct ofp_hook *find(const char *name, size_t length)
 
 /* -------------------------------------------------------------------------------------------------------- entering */
 
-static int check(const struct ofp_hook *hook, char *text, size_t text_size)
+static int check_hook(const struct ofp_hook *hook, char *text, size_t text_size)
 {
     const char *wrong;
 
@@ -49,11 +49,11 @@ static int check(const struct ofp_hook *hook, char *text, size_t text_size)
 }
 
 /* The lock is held. The first of a name stays. */
-static int add(const struct ofp_hook *hook, char *text, size_t text_size)
+static int add_hook(const struct ofp_hook *hook, char *text, size_t text_size)
 {
-    int error = check(hook, text, text_size);
+    int error = check_hook(hook, text, text_size);
 
-    if (error || find(hook->name, strlen(hook->name)))
+    if (error || find_hook(hook->name, strlen(hook->name)))
         return error;
     if (hook_count == HOOKS_MAX) {
         snprintf(text, text_size, "there are %d hooks already", HOOKS_MAX);
@@ -68,7 +68,7 @@ int ofpi_hook_add(const struct ofp_hook *hook, char *text, size_t text_size)
     int error;
 
     ofpi_process_lock_acquire(OFPI_LOCK_HOOKS);
-    error = add(hook, text, text_size);
+    error = add_hook(hook, text, text_size);
     ofpi_process_lock_release(OFPI_LOCK_HOOKS);
     return error;
 }
@@ -80,12 +80,12 @@ const struct ofp_hook *ofpi_hook_find(const char *name, size_t length)
     const struct ofp_hook *hook;
 
     ofpi_process_lock_acquire(OFPI_LOCK_HOOKS);
-    hook = find(name, length);
+    hook = find_hook(name, length);
     ofpi_process_lock_release(OFPI_LOCK_HOOKS);
     return hook;
 }
 
-void ofpi_hook_names(char *text, size_t text_size)
+void ofpi_hook_names_format(char *text, size_t text_size)
 {
     size_t used = 0;
 
@@ -96,7 +96,7 @@ void ofpi_hook_names(char *text, size_t text_size)
     ofpi_process_lock_release(OFPI_LOCK_HOOKS);
 }
 
-const struct ofp_hook *ofpi_hook_at(int index)
+const struct ofp_hook *ofpi_hook_find_at(int index)
 {
     const struct ofp_hook *hook;
 

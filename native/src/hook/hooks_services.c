@@ -10,49 +10,52 @@
 #include "ofipy/types.h"
 #include "provider/services.h"
 
-static struct ofpi_hooks *hooks_of(struct ofp_endpoint *endpoint) { return ((struct ofpi_endpoint *)endpoint)->hooks; }
+static struct ofpi_hooks *hooks_of_endpoint(struct ofp_endpoint *endpoint)
+{
+    return ((struct ofpi_endpoint *)endpoint)->hooks;
+}
 
 /* The core has taken a message. What is refused comes again, or in another way. */
-static void tell_arrival(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_hook_arrival how)
+static void report_arrival(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_hook_arrival how)
 {
-    struct ofpi_hooks *hooks = hooks_of(endpoint);
+    struct ofpi_hooks *hooks = hooks_of_endpoint(endpoint);
 
     for (uint32_t i = hooks->open; i-- > 0;)
         if (hooks->each[i].hook->arrived)
             hooks->each[i].hook->arrived(&hooks->each[i], message, how);
 }
 
-static int message_arrived(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload)
+static int report_whole_message(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload)
 {
     int result = ofpi_services.message_arrived(endpoint, message, payload);
 
     if (!result)
-        tell_arrival(endpoint, message, OFP_ARRIVED_WHOLE);
+        report_arrival(endpoint, message, OFP_ARRIVED_WHOLE);
     return result;
 }
 
-static int message_begin(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_room room,
-                         struct ofp_receive **receive)
+static int report_begun_message(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_room room,
+                                struct ofp_receive **receive)
 {
     int result = ofpi_services.message_begin(endpoint, message, room, receive);
 
     if (!result)
-        tell_arrival(endpoint, message, OFP_ARRIVED_BEGUN);
+        report_arrival(endpoint, message, OFP_ARRIVED_BEGUN);
     return result;
 }
 
-static int message_announced(struct ofp_endpoint *endpoint, const struct ofp_message *message)
+static int report_announced_message(struct ofp_endpoint *endpoint, const struct ofp_message *message)
 {
     int result = ofpi_services.message_announced(endpoint, message);
 
     if (!result)
-        tell_arrival(endpoint, message, OFP_ARRIVED_ANNOUNCED);
+        report_arrival(endpoint, message, OFP_ARRIVED_ANNOUNCED);
     return result;
 }
 
-static void receive_write(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length)
+static void report_receive_write(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length)
 {
-    struct ofpi_hooks *hooks = hooks_of(receive->endpoint);
+    struct ofpi_hooks *hooks = hooks_of_endpoint(receive->endpoint);
 
     for (uint32_t i = hooks->open; i-- > 0;)
         if (hooks->each[i].hook->written)
@@ -60,9 +63,9 @@ static void receive_write(struct ofp_receive *receive, uint64_t offset, const vo
     ofpi_services.receive_write(receive, offset, data, length);
 }
 
-static void payload_moved(struct ofp_receive *receive, enum ofp_moved how)
+static void report_payload_move(struct ofp_receive *receive, enum ofp_moved how)
 {
-    struct ofpi_hooks *hooks = hooks_of(receive->endpoint);
+    struct ofpi_hooks *hooks = hooks_of_endpoint(receive->endpoint);
 
     for (uint32_t i = hooks->open; i-- > 0;)
         if (hooks->each[i].hook->moved)
@@ -70,10 +73,10 @@ static void payload_moved(struct ofp_receive *receive, enum ofp_moved how)
     ofpi_services.payload_moved(receive, how);
 }
 
-static void remote_event(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
-                         uint64_t flags, uint64_t data, uint64_t length)
+static void report_remote_event(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
+                                uint64_t flags, uint64_t data, uint64_t length)
 {
-    struct ofpi_hooks *hooks = hooks_of(endpoint);
+    struct ofpi_hooks *hooks = hooks_of_endpoint(endpoint);
 
     for (uint32_t i = hooks->open; i-- > 0;)
         if (hooks->each[i].hook->remote)
@@ -81,7 +84,7 @@ static void remote_event(struct ofp_endpoint *endpoint, struct ofp_peer *peer, s
     ofpi_services.remote_event(endpoint, peer, region, flags, data, length);
 }
 
-void ofpi_hooks_services(struct ofpi_hooks *hooks)
+void ofpi_hooks_services_bind(struct ofpi_hooks *hooks)
 {
     struct ofp_services *services = &hooks->services;
     struct ofp_endpoint *endpoint = &hooks->endpoint->base;
@@ -91,17 +94,17 @@ void ofpi_hooks_services(struct ofpi_hooks *hooks)
         const struct ofp_hook *hook = hooks->list->uses[i].hook;
 
         if (hook->arrived) {
-            services->message_arrived = message_arrived;
-            services->message_begin = message_begin;
-            services->message_announced = message_announced;
+            services->message_arrived = report_whole_message;
+            services->message_begin = report_begun_message;
+            services->message_announced = report_announced_message;
         }
         if (hook->moved)
-            services->payload_moved = payload_moved;
+            services->payload_moved = report_payload_move;
         if (hook->written)
-            services->receive_write = receive_write;
+            services->receive_write = report_receive_write;
         if (!hook->remote)
             continue;
-        services->remote_event = remote_event;
+        services->remote_event = report_remote_event;
         /* Otherwise transports spare themselves the trouble. */
         if (endpoint->info->caps & OFP_CAP_RMA_EVENT)
             endpoint->remote_events = true;

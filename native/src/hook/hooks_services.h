@@ -5,6 +5,6 @@
 struct ofpi_hooks;
 
 /* Give the endpoint the services that tell its hooks. */
-void ofpi_hooks_services(struct ofpi_hooks *hooks);
+void ofpi_hooks_services_bind(struct ofpi_hooks *hooks);
 
 #endif

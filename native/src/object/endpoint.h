@@ -36,9 +36,10 @@ struct ofpi_endpoint {
     struct ofpi_endpoint *shared; /* whose receive context that is; NULL: its own. Not owned */
     struct ofpi_peer **peers;     /* by address vector index without its generation, which each peer knows */
     uint32_t peer_capacity;
-    uint32_t stranger_count;
-    struct ofpi_av_table *stranger_addresses; /* senders without an entry in `av`; created when the first one comes */
-    struct ofpi_peer **strangers;
+    uint32_t unknown_sender_count;
+    struct ofpi_av_table
+        *unknown_sender_addresses; /* senders without an entry in `av`; created when the first one comes */
+    struct ofpi_peer **unknown_senders;
     struct ofp_list backlogged;        /* peers with a backlog that can be posted now */
     struct ofp_list removed;           /* peers whose address left the vector, until the endpoint closes */
     struct ofp_list sourceless;        /* pending receives from any source, where the transport matches */

@@ -30,7 +30,7 @@ struct ofpi_peer {
     /* What the receive context has of it, so that its loss costs by no more than that. */
     struct ofp_list announced; /* kept messages whose payload it still holds: struct ofpi_unexpected.payload.of_peer */
     struct ofp_list receives;  /* under way: struct ofpi_lent.of_peer */
-    struct ofp_timer held;     /* runs while a hook holds the head of the backlog back; `node` is in no list then */
+    struct ofp_timer delay;    /* runs while a hook holds the head of the backlog back; `node` is in no list then */
     uint32_t sending;          /* of `pendings`, those that are no receives */
     bool fenced;               /* the head of the backlog waits until nothing is `sending`; `node` is in no list then */
     bool named;                /* a receive has named it, and may be posted still */
@@ -51,6 +51,10 @@ struct ofpi_peer {
     struct ofp_list awaiting; /* requests of ofp_reach_request, by their node */
 };
 
+static inline struct ofpi_endpoint *ofpi_endpoint_of_peer(const struct ofp_peer *peer)
+{
+    return (struct ofpi_endpoint *)peer->endpoint;
+}
 static inline enum ofpi_departure ofpi_peer_departure(const struct ofpi_peer *peer)
 {
     return peer->member ? peer->member->departed : OFPI_STAYS;

@@ -16,7 +16,7 @@
 
 static const struct ofp_endpoint_ops no_transport = {0};
 
-static struct ofpi_endpoint *alias_new(struct ofpi_endpoint *endpoint, uint64_t tx_flags, uint64_t rx_flags)
+static struct ofpi_endpoint *create_alias(struct ofpi_endpoint *endpoint, uint64_t tx_flags, uint64_t rx_flags)
 {
     struct ofpi_endpoint *alias = calloc(1, sizeof(*alias));
 
@@ -47,7 +47,7 @@ int ofp_endpoint_alias(struct ofp_endpoint *handle, uint64_t tx_flags, uint64_t 
     alias = NULL;
     error = ofpi_endpoint_receives_only(endpoint) ? -EOPNOTSUPP : 0;
     if (!error) {
-        alias = alias_new(endpoint, tx_flags, rx_flags);
+        alias = create_alias(endpoint, tx_flags, rx_flags);
         error = alias ? 0 : -ENOMEM;
     }
     ofpi_domain_leave(endpoint->domain);

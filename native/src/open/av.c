@@ -71,7 +71,7 @@ int ofp_av_close(struct ofp_av *av)
 }
 
 /* Transports with an address table of their own learn of the entry at once. */
-static int tell_endpoints(struct ofp_av *av, uint32_t index)
+static int create_eager_peers(struct ofp_av *av, uint32_t index)
 {
     struct ofp_list *node, *following;
     int error = 0;
@@ -88,7 +88,7 @@ static int tell_endpoints(struct ofp_av *av, uint32_t index)
 }
 
 /* It is there already, maybe by another address. */
-static void expect_again(struct ofp_av *av, uint32_t index, const void *address, size_t length)
+static void update_inserted_entry(struct ofp_av *av, uint32_t index, const void *address, size_t length)
 {
     bool replaced = ofpi_av_table_replace(av->table, index, address, length);
     struct ofp_list *node, *following;
@@ -98,7 +98,7 @@ static void expect_again(struct ofp_av *av, uint32_t index, const void *address,
 
         if (endpoint->av != av)
             continue;
-        ofpi_peer_expected(endpoint, index);
+        ofpi_peer_mark_expected(endpoint, index);
         if (replaced)
             ofpi_peer_readdressed(endpoint, index);
     }
@@ -115,11 +115,11 @@ int ofp_av_insert(struct ofp_av *av, const void *address, size_t length, uint32_
         return result;
     result = ofpi_av_table_find(av->table, address, length, index);
     if (!result) {
-        expect_again(av, *index, address, length);
+        update_inserted_entry(av, *index, address, length);
     } else {
         result = ofpi_av_table_insert(av->table, address, length, index);
         if (!result)
-            result = tell_endpoints(av, *index);
+            result = create_eager_peers(av, *index);
     }
     ofpi_domain_leave(av->domain);
     return result;

@@ -34,9 +34,9 @@ static const struct ofpi_upper upper = {
     .counter_closes = ofpi_works_leave_counter,
     .request_released = ofpi_request_end_released,
     .receive_recalled = ofpi_offloaded_post_again,
-    .connection_ends_here = ofpi_connection_ends_here,
-    .connection_finish = ofpi_connection_finish,
-    .connection_up = ofpi_connection_up,
+    .connection_ends_here = ofpi_connection_is_ending,
+    .connection_finish = ofpi_connection_shutdown,
+    .connection_up = ofpi_connection_established,
     .connection_lost = ofpi_connection_lost,
     .connection_end_receives = ofpi_connection_end_receives,
     .hooks_post = ofpi_hooks_post,
@@ -44,8 +44,8 @@ static const struct ofpi_upper upper = {
     .hooks_released = ofpi_hooks_released,
 };
 
-static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struct ofp_info *info,
-                                      const struct ofp_domain_attr *attr)
+static struct ofpi_domain *create_domain(struct ofp_provider *provider, const struct ofp_info *info,
+                                         const struct ofp_domain_attr *attr)
 {
     struct ofpi_domain *domain = calloc(1, sizeof(*domain) + provider->domain_ops->domain_size);
 
@@ -79,7 +79,7 @@ static struct ofpi_domain *domain_new(struct ofp_provider *provider, const struc
     return domain;
 }
 
-static void domain_free(struct ofpi_domain *domain)
+static void free_domain(struct ofpi_domain *domain)
 {
     ofpi_requests_free(domain);
     ofpi_timers_fini(&domain->timers);
@@ -91,7 +91,7 @@ static void domain_free(struct ofpi_domain *domain)
     free(domain);
 }
 
-static int fail(int error, const char *what, char *text, size_t text_size)
+static int describe_failure(int error, const char *what, char *text, size_t text_size)
 {
     if (!text[0])
         snprintf(text, text_size, "%s: %s", what, ofp_strerror(error));
@@ -101,17 +101,17 @@ static int fail(int error, const char *what, char *text, size_t text_size)
 int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, const struct ofp_domain_attr *attr,
                     struct ofp_domain **result, char *text, size_t text_size)
 {
-    struct ofpi_domain *domain = domain_new(provider, info, attr);
+    struct ofpi_domain *domain = create_domain(provider, info, attr);
     int error;
 
     text[0] = 0;
     if (!domain)
-        return fail(-ENOMEM, "cannot open a domain", text, text_size);
+        return describe_failure(-ENOMEM, "cannot open a domain", text, text_size);
     ofpi_hooks_enter_tree();
     error =
         ofpi_hook_list_read(attr->hooks ? attr->hooks : ofpi_param_string("HOOKS"), &domain->hooks, text, text_size);
     if (error) {
-        fail(error, "cannot read the list of hooks", text, text_size);
+        describe_failure(error, "cannot read the list of hooks", text, text_size);
         goto no_reactor;
     }
     domain->connect_ns = (uint64_t)ofpi_param_int("CONNECT_TIMEOUT") * 1000000000;
@@ -119,17 +119,17 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
     ofpi_fork_watch();
     error = ofpi_reactor_open(&domain->reactor);
     if (error) {
-        fail(error, "cannot make an epoll descriptor", text, text_size);
+        describe_failure(error, "cannot make an epoll descriptor", text, text_size);
         goto no_reactor;
     }
     error = ofpi_wait_open(domain);
     if (error) {
-        fail(error, "cannot make an eventfd", text, text_size);
+        describe_failure(error, "cannot make an eventfd", text, text_size);
         goto no_wait;
     }
     error = provider->domain_ops->open ? provider->domain_ops->open(&domain->base, text, text_size) : 0;
     if (error) {
-        fail(error, "the provider cannot open its domain", text, text_size);
+        describe_failure(error, "the provider cannot open its domain", text, text_size);
         goto no_provider;
     }
     if (!provider->domain_ops->region_disowned)
@@ -150,7 +150,7 @@ no_provider:
 no_wait:
     ofpi_reactor_close(&domain->reactor);
 no_reactor:
-    domain_free(domain);
+    free_domain(domain);
     return error;
 }
 
@@ -186,7 +186,7 @@ void ofp_domain_free(struct ofp_domain *handle)
     struct ofpi_domain *domain = (struct ofpi_domain *)handle;
 
     if (domain->retired)
-        domain_free(domain);
+        free_domain(domain);
 }
 
 int ofp_domain_close(struct ofp_domain *domain)

@@ -39,14 +39,14 @@
 #include "provider/services.h"
 
 /* Wants to hear of what peers read and write here. */
-static bool asks_for_traces(const struct ofp_endpoint_attr *attr)
+static bool needs_remote_events(const struct ofp_endpoint_attr *attr)
 {
     return attr->remote_events || attr->counters[OFP_COUNTER_REMOTE_READ] || attr->counters[OFP_COUNTER_REMOTE_WRITE];
 }
 
-static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
+static struct ofpi_endpoint *create_endpoint(struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr)
 {
-    const struct ofp_endpoint_ops *ops = ofpi_endpoint_ops(domain->base.provider, &domain->info);
+    const struct ofp_endpoint_ops *ops = ofpi_endpoint_ops_get(domain->base.provider, &domain->info);
     struct ofpi_endpoint *endpoint = calloc(1, sizeof(*endpoint) + ops->endpoint_size);
 
     if (!endpoint)
@@ -69,7 +69,7 @@ static struct ofpi_endpoint *endpoint_new(struct ofpi_domain *domain, const stru
     endpoint->tx_size = attr->tx_size ? attr->tx_size : endpoint->info.tx_size;
     endpoint->selective_completion = attr->selective_completion;
     endpoint->remote_events = attr->remote_events;
-    endpoint->base.remote_events = asks_for_traces(attr);
+    endpoint->base.remote_events = needs_remote_events(attr);
     endpoint->base.min_multi_recv = attr->min_multi_recv ? attr->min_multi_recv : OFP_MIN_MULTI_RECV;
     endpoint->base.bounce_size = ofpi_param_size("BOUNCE_SIZE");
     if (getrandom(endpoint->base.identity, OFP_IDENTITY_SIZE, 0) != OFP_IDENTITY_SIZE) {
@@ -117,7 +117,7 @@ static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp
     return 0;
 }
 
-static void endpoint_release(struct ofpi_endpoint *endpoint)
+static void release_endpoint(struct ofpi_endpoint *endpoint)
 {
     OFPI_CHECK(!endpoint->in_flight && !endpoint->backlog_count && !ofp_list_linked(&endpoint->flush_node));
     if (endpoint->shared)
@@ -161,7 +161,7 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
                  (long long)OFP_BYTES_MAX);
         return -EINVAL;
     }
-    if (!(domain->info.caps & OFP_CAP_RMA_EVENT) && asks_for_traces(attr)) {
+    if (!(domain->info.caps & OFP_CAP_RMA_EVENT) && needs_remote_events(attr)) {
         snprintf(text, text_size, "peers read and write here without a trace, for events and counters alike");
         return -EOPNOTSUPP;
     }
@@ -171,7 +171,7 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
     error = ofpi_domain_enter(domain);
     if (error)
         return error;
-    endpoint = endpoint_new(domain, attr);
+    endpoint = create_endpoint(domain, attr);
     error = endpoint ? open_receive_context(endpoint, attr) : -ENOMEM;
     if (!error)
         /* Before the provider's open, from which on it may tell of arrivals. */
@@ -186,13 +186,13 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
             ofpi_service_explain(&service, error, text, text_size);
     }
     if (!error && endpoint->base.ops->eager_peers && endpoint->av) {
-        error = ofpi_peers_make(endpoint);
+        error = ofpi_peers_create(endpoint);
         if (error)
             endpoint->base.ops->close(&endpoint->base, 0);
     }
     if (error) {
         if (endpoint)
-            endpoint_release(endpoint);
+            release_endpoint(endpoint);
         ofpi_domain_leave(domain);
         free(endpoint);
         if (!text[0])
@@ -219,7 +219,7 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
 }
 
 /* Let what the transport has taken leave; the peers it is for may live in this domain, so the lock is let go meanwhile. */
-static void drain(struct ofpi_endpoint *endpoint, uint64_t deadline)
+static void drain_transport(struct ofpi_endpoint *endpoint, uint64_t deadline)
 {
     struct ofpi_domain *domain = endpoint->domain;
 
@@ -229,7 +229,7 @@ static void drain(struct ofpi_endpoint *endpoint, uint64_t deadline)
         struct pollfd entry = {.fd = domain->reactor.epoll_fd, .events = POLLIN};
 
         if (ofpi_now() >= deadline) {
-            ofpi_unsent_note_transport(endpoint);
+            ofpi_unsent_add_transport(endpoint);
             return;
         }
         ofpi_progress(domain, true);
@@ -263,7 +263,7 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
     endpoint->draining = false;
     /* Nobody may come back from a wait for room into what is taken apart below. */
     ofpi_wait_for_leavers(domain, &endpoint->waiting_for_room);
-    drain(endpoint, deadline);
+    drain_transport(endpoint, deadline);
     endpoint->base.ops->close(handle, deadline);
     ofp_list_remove(&endpoint->node);
     if (ofp_list_linked(&endpoint->flush_node))
@@ -280,7 +280,7 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
     ofpi_counters_unbind(endpoint);
     if (endpoint->eq)
         endpoint->eq->uses--;
-    endpoint_release(endpoint);
+    release_endpoint(endpoint);
     ofpi_domain_leave(domain);
     return 0;
 }
@@ -348,7 +348,7 @@ static uint64_t count_receives(const struct ofp_list *pendings)
 }
 
 /* Receives that the transport has. */
-static uint64_t offloaded_receives(const struct ofpi_endpoint *endpoint)
+static uint64_t count_offloaded_receives(const struct ofpi_endpoint *endpoint)
 {
     uint64_t count = count_receives(&endpoint->sourceless);
 
@@ -371,7 +371,7 @@ int ofp_endpoint_statistics(struct ofp_endpoint *handle, struct ofp_endpoint_sta
     if (endpoint->receive_context)
         ofpi_receive_context_statistics(endpoint->receive_context, &receive);
     if (endpoint->info.offloads_matching)
-        receive.posted_receives += offloaded_receives(endpoint);
+        receive.posted_receives += count_offloaded_receives(endpoint);
     *statistics = endpoint->statistics;
     statistics->posted_receives = receive.posted_receives;
     statistics->unexpected_messages = receive.unexpected_messages;

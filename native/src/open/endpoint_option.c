@@ -121,7 +121,7 @@ static const struct option options[] = {
     {"rx_size", false, get_rx_size, NULL},
 };
 
-static const struct option *option_by_name(const char *name)
+static const struct option *find_option(const char *name)
 {
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
         if (strcmp(options[i].name, name) == 0)
@@ -132,7 +132,7 @@ static const struct option *option_by_name(const char *name)
 int ofp_endpoint_option_get(struct ofp_endpoint *handle, const char *name, uint64_t *value)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
-    const struct option *option = option_by_name(name);
+    const struct option *option = find_option(name);
     int result;
 
     if (!option)
@@ -148,7 +148,7 @@ int ofp_endpoint_option_get(struct ofp_endpoint *handle, const char *name, uint6
 int ofp_endpoint_option_set(struct ofp_endpoint *handle, const char *name, uint64_t value)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
-    const struct option *option = option_by_name(name);
+    const struct option *option = find_option(name);
     int result;
 
     if (!option)

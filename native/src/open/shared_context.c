@@ -17,7 +17,7 @@
 #include "open/endpoint_open.h"
 #include "progress/progress.h"
 
-static int no_name(struct ofp_endpoint *endpoint, void *address, size_t *length)
+static int refuse_address(struct ofp_endpoint *endpoint, void *address, size_t *length)
 {
     (void)endpoint;
     (void)address;
@@ -25,9 +25,10 @@ static int no_name(struct ofp_endpoint *endpoint, void *address, size_t *length)
     return -EOPNOTSUPP;
 }
 
-static const struct ofp_endpoint_ops no_transport = {.name = no_name};
+static const struct ofp_endpoint_ops no_transport = {.name = refuse_address};
 
-static struct ofpi_endpoint *context_new(struct ofpi_domain *domain, const struct ofp_receive_context_attr *attr)
+static struct ofpi_endpoint *create_shared_context(struct ofpi_domain *domain,
+                                                   const struct ofp_receive_context_attr *attr)
 {
     struct ofpi_endpoint *context = calloc(1, sizeof(*context));
 
@@ -48,7 +49,7 @@ static struct ofpi_endpoint *context_new(struct ofpi_domain *domain, const struc
     return context;
 }
 
-static void context_release(struct ofpi_endpoint *context)
+static void release_shared_context(struct ofpi_endpoint *context)
 {
     if (context->receive_context)
         ofpi_receive_context_close(context->receive_context);
@@ -72,13 +73,13 @@ int ofp_receive_context_open(struct ofp_domain *handle, const struct ofp_receive
     error = ofpi_domain_enter(domain);
     if (error)
         return error;
-    context = context_new(domain, attr);
+    context = create_shared_context(domain, attr);
     error = context ? ofpi_endpoint_open_context(context, attr->unexpected_limit, attr->min_multi_recv) : -ENOMEM;
     if (!error)
         error = ofpi_hooks_open(context, text, sizeof(text));
     if (error) {
         if (context)
-            context_release(context);
+            release_shared_context(context);
         free(context);
     } else {
         attr->cq->uses++;
@@ -108,7 +109,7 @@ int ofp_receive_context_retire(struct ofp_endpoint *handle)
     ofp_list_remove(&context->node);
     domain->endpoint_count--;
     ofpi_receive_context_drain(context->receive_context, handle, ECANCELED);
-    context_release(context);
+    release_shared_context(context);
     context->rx_cq->uses--;
     if (context->av)
         context->av->uses--;

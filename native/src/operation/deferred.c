@@ -27,7 +27,7 @@ static const uint64_t refused_flags = OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_H
 
 /* --------------------------------------------------------------------------------------------------------- an end */
 
-static void work_free(struct ofpi_domain *domain, struct ofpi_work *work)
+static void free_work(struct ofpi_domain *domain, struct ofpi_work *work)
 {
     if (ofp_list_linked(&work->threshold.node))
         ofp_list_remove(&work->threshold.node);
@@ -35,8 +35,8 @@ static void work_free(struct ofpi_domain *domain, struct ofpi_work *work)
     ofpi_pool_give(&domain->works, work->id);
 }
 
-static void finish(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
-                   struct ofp_completion *completion)
+static void complete_work(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
+                          struct ofp_completion *completion)
 {
     struct ofpi_work *work = OFP_CONTAINER_OF(owner, struct ofpi_work, owner);
 
@@ -44,40 +44,40 @@ static void finish(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint
         ofpi_counter_count(work->target, 1, completion->error);
     ofpi_owner_pass_on(owner, endpoint, op_flags, completion);
     /* Last: whom the completion is passed on to is written in the work. */
-    work_free(work->endpoint->domain, work);
+    free_work(work->endpoint->domain, work);
 }
 
 /* The record as it goes into the endpoint. */
-static struct ofp_operation own_record(struct ofpi_work *work)
+static struct ofp_operation build_owned_record(struct ofpi_work *work)
 {
     struct ofp_operation op = work->operation;
 
-    work->owner.finish = finish;
+    work->owner.finish = complete_work;
     ofpi_owner_enter(&work->owner, &op);
     return op;
 }
 
-static bool changes_counter(uint32_t kind) { return kind == OFP_WORK_COUNTER_ADD || kind == OFP_WORK_COUNTER_SET; }
+static bool is_counter_change(uint32_t kind) { return kind == OFP_WORK_COUNTER_ADD || kind == OFP_WORK_COUNTER_SET; }
 
 /* It has not begun, and does not; or a reduction is over, with or without error. */
-static void work_end(struct ofpi_domain *domain, struct ofpi_work *work, int error)
+static void end_work(struct ofpi_domain *domain, struct ofpi_work *work, int error)
 {
     if (work->kind == OFP_WORK_OPERATION) {
-        struct ofp_operation op = own_record(work);
+        struct ofp_operation op = build_owned_record(work);
         struct ofp_transfer transfer = {.op = &op, .length = op.length};
 
         ofpi_transfer_report(work->endpoint, &transfer, error, 0);
     } else {
         if (work->kind == OFP_WORK_REDUCE && work->target)
             ofpi_counter_count(work->target, 1, error);
-        work_free(domain, work);
+        free_work(domain, work);
     }
 }
 
 static bool has_begun(const struct ofpi_work *work) { return !ofp_list_linked(&work->threshold.node); }
 
 /* The next of an endpoint's operations that are due, behind `node`. NULL: there is no more. */
-static const struct ofpi_work *next_due(const struct ofpi_endpoint *endpoint, const struct ofp_list *node)
+static const struct ofpi_work *find_next_due(const struct ofpi_endpoint *endpoint, const struct ofp_list *node)
 {
     const struct ofp_list *due = &endpoint->domain->due;
 
@@ -92,9 +92,9 @@ static const struct ofpi_work *next_due(const struct ofpi_endpoint *endpoint, co
 
 void ofpi_works_count_due(const struct ofpi_endpoint *endpoint, struct ofpi_unsent *unsent)
 {
-    const struct ofpi_work *work = next_due(endpoint, &endpoint->domain->due);
+    const struct ofpi_work *work = find_next_due(endpoint, &endpoint->domain->due);
 
-    for (; work; work = next_due(endpoint, &work->threshold.node))
+    for (; work; work = find_next_due(endpoint, &work->threshold.node))
         ofpi_unsent_count(unsent, &work->operation);
 }
 
@@ -107,7 +107,7 @@ void ofpi_works_leave_endpoint(struct ofpi_endpoint *endpoint)
     ofpi_works_count_due(endpoint, &endpoint->unsent);
     while ((work = ofpi_pool_next(&domain->works, &cursor)))
         if (work->endpoint == endpoint && !has_begun(work))
-            work_end(domain, work, ECANCELED);
+            end_work(domain, work, ECANCELED);
 }
 
 void ofpi_works_leave_counter(struct ofp_counter *counter)
@@ -121,8 +121,8 @@ void ofpi_works_leave_counter(struct ofp_counter *counter)
         if (work->target == counter)
             work->target = NULL;
         /* It would wait for ever, or change what is not there. */
-        if (work->threshold.counter == counter || (changes_counter(work->kind) && !work->target))
-            work_end(domain, work, ECANCELED);
+        if (work->threshold.counter == counter || (is_counter_change(work->kind) && !work->target))
+            end_work(domain, work, ECANCELED);
     }
 }
 
@@ -134,7 +134,7 @@ int ofpi_works_cancel(struct ofpi_endpoint *endpoint, uint64_t context)
 
     while ((work = ofpi_pool_next(&domain->works, &cursor))) {
         if (work->endpoint == endpoint && work->operation.context == context && !has_begun(work)) {
-            work_end(domain, work, ECANCELED);
+            end_work(domain, work, ECANCELED);
             return 0;
         }
     }
@@ -171,7 +171,7 @@ static int check_reduction(struct ofpi_domain *domain, const struct ofp_operatio
 }
 
 /* Checked again: a region may have been closed since it was queued. */
-static int reduce(struct ofpi_domain *domain, const struct ofp_operation *op)
+static int execute_reduction(struct ofpi_domain *domain, const struct ofp_operation *op)
 {
     struct iovec source, target;
     int result = check_reduction(domain, op, &source, &target);
@@ -185,26 +185,26 @@ static int reduce(struct ofpi_domain *domain, const struct ofp_operation *op)
 /* --------------------------------------------------------------------------------------------------------- starting */
 
 /* -EAGAIN: the transmit queue is full, try again. */
-static int work_start(struct ofpi_domain *domain, struct ofpi_work *work)
+static int start_work(struct ofpi_domain *domain, struct ofpi_work *work)
 {
     struct ofp_operation op;
     int result;
 
     if (work->kind == OFP_WORK_REDUCE) {
-        work_end(domain, work, -reduce(domain, &work->operation));
+        end_work(domain, work, -execute_reduction(domain, &work->operation));
         return 0;
     }
     if (work->kind != OFP_WORK_OPERATION) {
         ofpi_counter_change(work->target, (work->kind == OFP_WORK_COUNTER_ADD ? work->target->value : 0) + work->value);
-        work_free(domain, work);
+        free_work(domain, work);
         return 0;
     }
-    op = own_record(work);
+    op = build_owned_record(work);
     result = ofpi_endpoint_post_due(work->endpoint, &op);
     if (result && result != -EAGAIN) {
         if (work->endpoint->lingers)
             ofpi_unsent_count(&work->endpoint->unsent, &work->operation);
-        work_end(domain, work, -result);
+        end_work(domain, work, -result);
     }
     return result == -EAGAIN ? result : 0;
 }
@@ -233,7 +233,7 @@ int ofpi_works_start(struct ofpi_domain *domain)
         }
         /* Starting one may finish it, and make others due, at the end of the list. */
         ofp_list_remove(node);
-        if (work_start(domain, work) == -EAGAIN) {
+        if (start_work(domain, work) == -EAGAIN) {
             endpoint->work_is_stuck = true;
             ofp_list_insert_after(before, node);
             node = node->next;
@@ -288,7 +288,7 @@ static int copy_memory(struct ofpi_work *work, const struct ofpi_resolved *resol
 }
 
 /* `handle`: an endpoint, or an alias, whose flags it takes. */
-static int take_operation(struct ofpi_work *work, struct ofpi_endpoint *handle, const struct ofp_operation *operation)
+static int store_operation(struct ofpi_work *work, struct ofpi_endpoint *handle, const struct ofp_operation *operation)
 {
     struct ofpi_endpoint *endpoint = handle->behind;
     struct ofpi_resolved resolved;
@@ -308,12 +308,12 @@ static int take_operation(struct ofpi_work *work, struct ofpi_endpoint *handle, 
     return result ? result : copy_memory(work, &resolved);
 }
 
-static void wait_for(struct ofpi_work *work, struct ofp_counter *counter, uint64_t threshold)
+static void schedule_work(struct ofpi_work *work, struct ofp_counter *counter, uint64_t threshold)
 {
     ofpi_counter_await(counter, &work->threshold, threshold);
 }
 
-static struct ofpi_work *work_new(struct ofpi_domain *domain)
+static struct ofpi_work *allocate_work(struct ofpi_domain *domain)
 {
     uint64_t id;
     struct ofpi_work *work = ofpi_pool_take(&domain->works, &id);
@@ -326,13 +326,13 @@ static struct ofpi_work *work_new(struct ofpi_domain *domain)
 static int defer_operation(struct ofpi_endpoint *endpoint, const struct ofp_operation *operation,
                            struct ofp_counter *counter, uint64_t threshold)
 {
-    struct ofpi_work *work = work_new(endpoint->domain);
-    int result = work ? take_operation(work, endpoint, operation) : -ENOMEM;
+    struct ofpi_work *work = allocate_work(endpoint->domain);
+    int result = work ? store_operation(work, endpoint, operation) : -ENOMEM;
 
     if (!result)
-        wait_for(work, counter, threshold);
+        schedule_work(work, counter, threshold);
     else if (work)
-        work_free(endpoint->domain, work);
+        free_work(endpoint->domain, work);
     return result;
 }
 
@@ -366,25 +366,25 @@ static struct ofpi_endpoint *find_endpoint(const struct ofpi_domain *domain, uin
     return NULL;
 }
 
-static int take_work(struct ofpi_domain *domain, struct ofpi_work *work, const struct ofp_deferred_work *asked)
+static int store_work(struct ofpi_domain *domain, struct ofpi_work *work, const struct ofp_deferred_work *asked)
 {
     struct ofpi_endpoint *endpoint;
     struct iovec source, target;
 
     if (!ofpi_counter_serves(domain, asked->counter) || asked->kind > OFP_WORK_REDUCE ||
-        ((asked->target || changes_counter(asked->kind)) && !ofpi_counter_serves(domain, asked->target)))
+        ((asked->target || is_counter_change(asked->kind)) && !ofpi_counter_serves(domain, asked->target)))
         return -EINVAL;
     work->kind = asked->kind;
     work->target = asked->target;
     work->value = asked->value;
-    if (changes_counter(asked->kind))
+    if (is_counter_change(asked->kind))
         return 0;
     if (asked->kind == OFP_WORK_REDUCE) {
         work->operation = asked->operation;
         return check_reduction(domain, &work->operation, &source, &target);
     }
     endpoint = find_endpoint(domain, asked->operation.endpoint);
-    return endpoint ? take_operation(work, endpoint, &asked->operation) : -ENOENT;
+    return endpoint ? store_operation(work, endpoint, &asked->operation) : -ENOENT;
 }
 
 int ofp_work_queue(struct ofp_domain *handle, const struct ofp_deferred_work *asked, uint64_t *id)
@@ -395,13 +395,13 @@ int ofp_work_queue(struct ofp_domain *handle, const struct ofp_deferred_work *as
 
     if (result)
         return result;
-    work = work_new(domain);
-    result = work ? take_work(domain, work, asked) : -ENOMEM;
+    work = allocate_work(domain);
+    result = work ? store_work(domain, work, asked) : -ENOMEM;
     if (!result) {
         *id = work->id;
-        wait_for(work, asked->counter, asked->threshold);
+        schedule_work(work, asked->counter, asked->threshold);
     } else if (work) {
-        work_free(domain, work);
+        free_work(domain, work);
     }
     ofpi_domain_leave(domain);
     return result;
@@ -417,7 +417,7 @@ int ofp_work_cancel(struct ofp_domain *handle, uint64_t id)
         return result;
     work = ofpi_pool_find(&domain->works, id);
     if (work && !has_begun(work))
-        work_end(domain, work, ECANCELED);
+        end_work(domain, work, ECANCELED);
     else
         result = -ENOENT;
     ofpi_domain_leave(domain);
@@ -435,7 +435,7 @@ int64_t ofp_work_flush(struct ofp_domain *handle)
         return ended;
     while ((work = ofpi_pool_next(&domain->works, &cursor))) {
         if (!has_begun(work)) {
-            work_end(domain, work, ECANCELED);
+            end_work(domain, work, ECANCELED);
             ended++;
         }
     }

@@ -36,12 +36,12 @@ static int post_to_connection(struct ofpi_endpoint *endpoint, const struct ofp_o
             ofpi_connection_end_receives(endpoint);
         return result;
     }
-    return ofpi_connection_takes_operations(connection) ? ofpi_peer_post(connection->peer, &resolved.transfer)
-                                                        : -ENOTCONN;
+    return ofpi_connection_can_post(connection) ? ofpi_peer_post(connection->peer, &resolved.transfer) : -ENOTCONN;
 }
 
 /* Inlined where operations are posted; hooks go the way through the function. */
-static inline __attribute__((always_inline)) int start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+static inline __attribute__((always_inline)) int start_operation(struct ofpi_endpoint *endpoint,
+                                                                 const struct ofp_operation *op)
 {
     struct ofpi_resolved resolved;
     struct ofpi_peer *peer;
@@ -60,14 +60,17 @@ static inline __attribute__((always_inline)) int start(struct ofpi_endpoint *end
     return ofpi_peer_post(peer, &resolved.transfer);
 }
 
-int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op) { return start(endpoint, op); }
+int ofpi_endpoint_start(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+{
+    return start_operation(endpoint, op);
+}
 
-static inline __attribute__((always_inline)) int start_or_ask_hooks(struct ofpi_endpoint *endpoint,
-                                                                    const struct ofp_operation *op)
+static inline __attribute__((always_inline)) int start_or_call_hooks(struct ofpi_endpoint *endpoint,
+                                                                     const struct ofp_operation *op)
 {
     if (__builtin_expect(endpoint->hooks != NULL, 0))
         return endpoint->domain->upper->hooks_post(endpoint, op);
-    return start(endpoint, op);
+    return start_operation(endpoint, op);
 }
 
 int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
@@ -79,7 +82,7 @@ int ofpi_endpoint_post(struct ofpi_endpoint *endpoint, const struct ofp_operatio
         if (result)
             return result;
     }
-    return start_or_ask_hooks(endpoint, op);
+    return start_or_call_hooks(endpoint, op);
 }
 
 int ofpi_endpoint_post_due(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
@@ -88,7 +91,7 @@ int ofpi_endpoint_post_due(struct ofpi_endpoint *endpoint, const struct ofp_oper
 
     if (endpoint->stopped)
         result = endpoint->closing ? -ECANCELED : ofpi_entries_resume(endpoint->domain);
-    return result ? result : start_or_ask_hooks(endpoint, op);
+    return result ? result : start_or_call_hooks(endpoint, op);
 }
 
 int64_t ofp_post(struct ofp_endpoint *base, const struct ofp_operation *operations, uint64_t count)

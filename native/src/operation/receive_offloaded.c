@@ -21,7 +21,7 @@
 #define ACTION_FLAGS (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
 
 /* The whole pages behind the first RESIDENT_SIZE bytes; a hint, whose failure changes nothing. */
-static void give_pages_back(char *memory, uint64_t length)
+static void return_pages(char *memory, uint64_t length)
 {
     const uintptr_t page = 4096;
     uintptr_t first = ((uintptr_t)memory + RESIDENT_SIZE + page - 1) & ~(page - 1);
@@ -34,11 +34,11 @@ static void give_pages_back(char *memory, uint64_t length)
 /* --------------------------------------------------------------------------------------------------------- posting */
 
 /* An ordinary receive to the transport. What else the operation says of the message is done once that is here. */
-static int post_held(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_operation *operation,
-                     uint64_t size)
+static int post_bounced_receive(struct ofpi_endpoint *endpoint, struct ofp_peer *peer,
+                                const struct ofp_operation *operation, uint64_t size)
 {
     struct ofp_operation op = *operation;
-    struct iovec memory = {ofpi_bounce_take(endpoint, size), size};
+    struct iovec memory = {ofpi_bounce_allocate(endpoint, size), size};
     struct ofp_region *region;
     struct ofp_transfer bounced = {
         .op = &op, .iov = &memory, .regions = &region, .iov_count = 1, .length = memory.iov_len};
@@ -46,7 +46,7 @@ static int post_held(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, cons
 
     if (!memory.iov_base)
         return -ENOMEM;
-    region = ofpi_bounce_region(memory.iov_base, size);
+    region = ofpi_region_of_bounce(memory.iov_base, size);
     op.flags = (op.flags & ~ACTION_FLAGS) | OFPI_HELD;
     if (operation->flags & OFP_DISCARD)
         op.flags |= OFPI_DISCARDED;
@@ -54,12 +54,12 @@ static int post_held(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, cons
         op.flags |= OFPI_PEEKED;
     result = endpoint->base.ops->post(&endpoint->base, peer, &bounced);
     if (result < 0)
-        ofpi_bounce_give(endpoint, memory.iov_base, size);
+        ofpi_bounce_free(endpoint, memory.iov_base, size);
     return result;
 }
 
 /* Whether a receive is for a message that the core has. */
-static bool concerns_kept(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
+static bool is_for_unexpected(struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
     struct ofpi_unexpected_messages *unexpected = &endpoint->receive_context->unexpected;
     struct ofpi_selector selector = ofpi_selector_of(op);
@@ -74,11 +74,11 @@ static bool concerns_kept(struct ofpi_endpoint *endpoint, const struct ofp_opera
 
 int ofpi_offloaded_post(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
-    if (concerns_kept(endpoint, transfer->op))
+    if (is_for_unexpected(endpoint, transfer->op))
         return ofpi_receive_post(endpoint->receive_context, &endpoint->base, transfer);
     /* The transport sets nothing aside: the message is received into memory of the core's, and claimed from there. */
     if ((transfer->op->flags & ACTION_FLAGS) == (OFP_HOLD | OFP_CLAIM))
-        return post_held(endpoint, peer, transfer->op, endpoint->base.bounce_size);
+        return post_bounced_receive(endpoint, peer, transfer->op, endpoint->base.bounce_size);
     if ((transfer->op->flags & (OFP_CLAIM | OFP_PEEK)) == OFP_CLAIM)
         return -ENOENT;
     return endpoint->base.ops->post(&endpoint->base, peer, transfer);
@@ -87,7 +87,7 @@ int ofpi_offloaded_post(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, c
 /* --------------------------------------------------------------------------------------------------------- holding */
 
 /* The message in a bounce buffer as one of the context's: neither waiting nor set aside yet. */
-static struct ofpi_unexpected *keep(struct ofpi_pending *pending, const struct ofp_message *message)
+static struct ofpi_unexpected *store_bounced_message(struct ofpi_pending *pending, const struct ofp_message *message)
 {
     char *memory = pending->base.transfer.iov->iov_base;
     struct ofpi_unexpected *kept = ofpi_unexpected_keep_place(
@@ -97,15 +97,15 @@ static struct ofpi_unexpected *keep(struct ofpi_pending *pending, const struct o
         memcpy(ofpi_unexpected_payload(kept), memory, message->length);
     /* A transport that keeps it registered goes on writing to the pages that it has. */
     if (!pending->region_inline)
-        give_pages_back(memory, message->length);
+        return_pages(memory, message->length);
     return kept;
 }
 
-static int hold(struct ofpi_pending *pending, const struct ofp_message *message)
+static int set_aside_message(struct ofpi_pending *pending, const struct ofp_message *message)
 {
     struct ofpi_unexpected_messages *unexpected = &pending->endpoint->receive_context->unexpected;
     const struct ofp_operation *op = &pending->base.operation;
-    struct ofpi_unexpected *kept = keep(pending, message);
+    struct ofpi_unexpected *kept = store_bounced_message(pending, message);
 
     if (!kept)
         return ENOMEM;
@@ -119,7 +119,7 @@ static int hold(struct ofpi_pending *pending, const struct ofp_message *message)
 }
 
 /* To claim a message, to drop it, and to learn its source where the transport only says that there is one. */
-static bool must_receive(const struct ofpi_pending *pending, const struct ofp_message *message)
+static bool needs_receive(const struct ofpi_pending *pending, const struct ofp_message *message)
 {
     return pending->base.operation.flags & (OFP_CLAIM | OFP_DISCARD) ||
            (message->source == OFP_PEER_UNKNOWN && pending->endpoint->info.caps & OFP_CAP_SOURCE);
@@ -131,9 +131,9 @@ bool ofpi_offloaded_found(struct ofpi_pending *pending, const struct ofp_message
     struct ofp_operation *op = &pending->base.operation;
 
     if (op->flags & OFP_PEEK) {
-        if (offloaded->error || !must_receive(pending, message))
+        if (offloaded->error || !needs_receive(pending, message))
             return false;
-        offloaded->error = -post_held(pending->endpoint, pending->base.peer, op, message->length);
+        offloaded->error = -post_bounced_receive(pending->endpoint, pending->base.peer, op, message->length);
         if (offloaded->error)
             return false;
         ofpi_pending_free(pending);
@@ -143,7 +143,7 @@ bool ofpi_offloaded_found(struct ofpi_pending *pending, const struct ofp_message
     if (offloaded->error == OFP_ETRUNC)
         offloaded->error = OFP_ETOOLONG;
     if (!offloaded->error && !(op->flags & OFPI_DISCARDED))
-        offloaded->error = hold(pending, message);
+        offloaded->error = set_aside_message(pending, message);
     if (op->flags & (OFPI_DISCARDED | OFPI_PEEKED))
         op->flags |= OFP_PEEK; /* it transfers nothing */
     else if (!offloaded->error)
@@ -154,7 +154,7 @@ bool ofpi_offloaded_found(struct ofpi_pending *pending, const struct ofp_message
 /* --------------------------------------------------------------------------------------------------------- recalling */
 
 /* Whether a receive that the transport has would take a message that was given back. */
-static bool takes(const struct ofpi_pending *receive, const struct ofpi_unexpected *kept)
+static bool can_receive(const struct ofpi_pending *receive, const struct ofpi_unexpected *kept)
 {
     const struct ofp_operation *op = &receive->base.operation;
 
@@ -165,25 +165,26 @@ static bool takes(const struct ofpi_pending *receive, const struct ofpi_unexpect
 }
 
 /* The oldest in a list that takes it and was posted after `sequence`. */
-static struct ofpi_pending *next_in(const struct ofp_list *list, const struct ofpi_unexpected *kept, uint64_t sequence)
+static struct ofpi_pending *find_next_receive_in(const struct ofp_list *list, const struct ofpi_unexpected *kept,
+                                                 uint64_t sequence)
 {
     for (struct ofp_list *node = list->next; node != list; node = node->next) {
         struct ofpi_pending *receive = OFP_CONTAINER_OF(node, struct ofpi_pending, base.node);
 
-        if (receive->sequence > sequence && takes(receive, kept))
+        if (receive->sequence > sequence && can_receive(receive, kept))
             return receive;
     }
     return NULL;
 }
 
-static struct ofpi_pending *next_that_takes(const struct ofpi_endpoint *endpoint, const struct ofpi_unexpected *kept,
-                                            uint64_t sequence)
+static struct ofpi_pending *find_next_receive(const struct ofpi_endpoint *endpoint, const struct ofpi_unexpected *kept,
+                                              uint64_t sequence)
 {
     const struct ofpi_peer *peer = ofpi_peer_at(endpoint, kept->source);
-    struct ofpi_pending *any = next_in(&endpoint->sourceless, kept, sequence), *directed = NULL;
+    struct ofpi_pending *any = find_next_receive_in(&endpoint->sourceless, kept, sequence), *directed = NULL;
 
     if (peer)
-        directed = next_in(&peer->pendings, kept, sequence);
+        directed = find_next_receive_in(&peer->pendings, kept, sequence);
     if (!any || !directed)
         return any ? any : directed;
     return any->sequence < directed->sequence ? any : directed;
@@ -216,7 +217,7 @@ void ofpi_offloaded_returned(struct ofp_endpoint *handle, const struct ofpi_unex
     if (!handle->info->offloads_matching || !handle->ops->cancel || endpoint->closing)
         return;
     /* Those that cannot be taken back any more have met a message that came before. */
-    while (result == -ENOENT && (receive = next_that_takes(endpoint, kept, receive ? receive->sequence : 0)))
+    while (result == -ENOENT && (receive = find_next_receive(endpoint, kept, receive ? receive->sequence : 0)))
         result = handle->ops->cancel(handle, &receive->base);
     if (result == -EINPROGRESS)
         receive->recalled = true;
@@ -224,7 +225,7 @@ void ofpi_offloaded_returned(struct ofp_endpoint *handle, const struct ofpi_unex
         ofpi_offloaded_post_again(receive);
 }
 
-void ofpi_offloaded_offer(struct ofpi_endpoint *endpoint)
+void ofpi_offloaded_match_again(struct ofpi_endpoint *endpoint)
 {
     struct ofp_list *order = &endpoint->receive_context->unexpected.order, *node = order->next;
 
@@ -277,5 +278,5 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
     ofpi_endpoint_complete(&endpoint->base, flags, &completion);
     /* It met another message than the one that it was recalled for, which now is the next receive's. */
     if (__builtin_expect(recalled, 0))
-        ofpi_offloaded_offer(endpoint);
+        ofpi_offloaded_match_again(endpoint);
 }

@@ -29,7 +29,7 @@ void ofpi_offloaded_returned(struct ofp_endpoint *endpoint, const struct ofpi_un
 /* A receive is back that the transport was asked to take back: the core's own messages come first this time. */
 void ofpi_offloaded_post_again(struct ofpi_pending *receive);
 /* One was asked back, and has met a message of the transport's instead: what waits is for the next that matches. */
-void ofpi_offloaded_offer(struct ofpi_endpoint *endpoint);
+void ofpi_offloaded_match_again(struct ofpi_endpoint *endpoint);
 /* A receive that the transport has has met a message, or ended without one: the entry of the services. */
 void ofpi_offloaded_receive_complete(struct ofp_pending *pending, const struct ofp_message *message,
                                      const struct ofp_offloaded *offloaded);

@@ -38,8 +38,8 @@ int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer
         error = ofpi_offloaded_post(endpoint, peer ? &peer->base : NULL, transfer);
     /* Messages that came before its end can be received, but no more come. */
     if (peer && error >= 0)
-        ofpi_peer_named(endpoint, peer);
+        ofpi_peer_mark_named(endpoint, peer);
     else if (__builtin_expect(shared && op->peer != OFP_PEER_ANY && error >= 0, 0))
-        ofpi_peer_named_in_shared(endpoint, op->peer);
+        ofpi_receives_end_in_shared(endpoint, op->peer);
     return error;
 }

@@ -188,7 +188,7 @@ static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_ope
     return 0;
 }
 
-static uint64_t longest(const struct ofp_info *info, uint32_t traits)
+static uint64_t get_length_limit(const struct ofp_info *info, uint32_t traits)
 {
     if (traits & OFP_ATOMIC_KIND)
         return info->max_atomic_size;
@@ -220,7 +220,7 @@ int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_oper
     if (row->traits & OFP_RECEIVES)
         return 0;
     resolved->transfer.remote_count = 0;
-    if (resolved->transfer.length > longest(&endpoint->info, row->traits))
+    if (resolved->transfer.length > get_length_limit(&endpoint->info, row->traits))
         return -EMSGSIZE;
     if (__builtin_expect(!(row->traits & OFP_REMOTE), 1))
         return 0;

@@ -4,13 +4,11 @@
 
 #include "base/timer.h"
 
-static struct ofpi_endpoint *endpoint_of(const struct ofp_peer *peer) { return (struct ofpi_endpoint *)peer->endpoint; }
-
-void ofpi_backlog_ready(struct ofpi_peer *peer)
+void ofpi_backlog_schedule(struct ofpi_peer *peer)
 {
-    struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
+    struct ofpi_endpoint *endpoint = ofpi_endpoint_of_peer(&peer->base);
 
-    if (ofp_list_empty(&peer->backlog) || ofp_list_linked(&peer->node) || peer->fenced || peer->held.position)
+    if (ofp_list_empty(&peer->backlog) || ofp_list_linked(&peer->node) || peer->fenced || peer->delay.position)
         return;
     ofp_list_append(&endpoint->backlogged, &peer->node);
     /* Who sleeps has no deadline yet by which to try again. */
@@ -27,22 +25,22 @@ static const struct ofp_pending *head_of_backlog(const struct ofpi_peer *peer)
     return OFP_CONTAINER_OF(peer->backlog.next, const struct ofp_pending, node);
 }
 
-void ofpi_peer_look_at_fence(struct ofpi_peer *peer)
+void ofpi_peer_fence_update(struct ofpi_peer *peer)
 {
     if (!ofp_list_empty(&peer->backlog) && ofpi_backlog_is_behind_fence(peer, &head_of_backlog(peer)->operation))
         return;
     peer->fenced = false;
-    ofpi_backlog_ready(peer);
+    ofpi_backlog_schedule(peer);
 }
 
-void ofpi_backlog_hold_end(struct ofpi_peer *peer)
+void ofpi_backlog_delay_end(struct ofpi_peer *peer)
 {
-    ofpi_timers_stop(&endpoint_of(&peer->base)->domain->timers, &peer->held);
-    ofpi_backlog_ready(peer);
+    ofpi_timers_stop(&ofpi_endpoint_of_peer(&peer->base)->domain->timers, &peer->delay);
+    ofpi_backlog_schedule(peer);
 }
 
-void ofpi_backlog_hold_expired(struct ofp_timer *timer, uint64_t now)
+void ofpi_backlog_delay_expired(struct ofp_timer *timer, uint64_t now)
 {
     (void)now;
-    ofpi_backlog_hold_end(OFP_CONTAINER_OF(timer, struct ofpi_peer, held));
+    ofpi_backlog_delay_end(OFP_CONTAINER_OF(timer, struct ofpi_peer, delay));
 }

@@ -27,63 +27,63 @@ void ofpi_bounce_open(struct ofpi_endpoint *endpoint)
         base->bounce_size = base->info->max_msg_size;
 }
 
-static uint64_t header_offset(uint64_t size)
+static uint64_t compute_header_offset(uint64_t size)
 {
     return (size + _Alignof(struct ofpi_bounce) - 1) & ~(uint64_t)(_Alignof(struct ofpi_bounce) - 1);
 }
 
-static struct ofpi_bounce *header_of(void *memory, uint64_t size)
+static struct ofpi_bounce *header_of_bounce(void *memory, uint64_t size)
 {
-    return (struct ofpi_bounce *)(void *)((char *)memory + header_offset(size));
+    return (struct ofpi_bounce *)(void *)((char *)memory + compute_header_offset(size));
 }
 
-static void *bounce_new(struct ofpi_endpoint *endpoint, uint64_t size)
+static void *map_bounce(struct ofpi_endpoint *endpoint, uint64_t size)
 {
-    void *memory = mmap(NULL, header_offset(size) + sizeof(struct ofpi_bounce), PROT_READ | PROT_WRITE,
+    void *memory = mmap(NULL, compute_header_offset(size) + sizeof(struct ofpi_bounce), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int error;
 
     if (memory == MAP_FAILED)
         return NULL;
-    header_of(memory, size)->region = ofpi_region_own(endpoint->domain, memory, size, &error);
+    header_of_bounce(memory, size)->region = ofpi_region_own(endpoint->domain, memory, size, &error);
     return memory;
 }
 
-static void bounce_free(struct ofpi_endpoint *endpoint, void *memory, uint64_t size)
+static void unmap_bounce(struct ofpi_endpoint *endpoint, void *memory, uint64_t size)
 {
-    struct ofpi_region *region = header_of(memory, size)->region;
+    struct ofpi_region *region = header_of_bounce(memory, size)->region;
 
     if (region)
         ofpi_region_disown(endpoint->domain, region);
-    munmap(memory, header_offset(size) + sizeof(struct ofpi_bounce));
+    munmap(memory, compute_header_offset(size) + sizeof(struct ofpi_bounce));
 }
 
-void *ofpi_bounce_take(struct ofpi_endpoint *endpoint, uint64_t size)
+void *ofpi_bounce_allocate(struct ofpi_endpoint *endpoint, uint64_t size)
 {
     uint64_t usual = endpoint->base.bounce_size;
     struct ofpi_bounce *spare = size == usual ? endpoint->spare_bounces : NULL;
 
     if (!spare)
-        return bounce_new(endpoint, size);
+        return map_bounce(endpoint, size);
     endpoint->spare_bounces = spare->next;
     endpoint->spare_bounce_count--;
-    return (char *)spare - header_offset(size);
+    return (char *)spare - compute_header_offset(size);
 }
 
-struct ofp_region *ofpi_bounce_region(void *memory, uint64_t size)
+struct ofp_region *ofpi_region_of_bounce(void *memory, uint64_t size)
 {
-    struct ofpi_region *region = header_of(memory, size)->region;
+    struct ofpi_region *region = header_of_bounce(memory, size)->region;
 
     return region ? &region->base : NULL;
 }
 
-void ofpi_bounce_give(struct ofpi_endpoint *endpoint, void *memory, uint64_t size)
+void ofpi_bounce_free(struct ofpi_endpoint *endpoint, void *memory, uint64_t size)
 {
-    struct ofpi_bounce *header = header_of(memory, size);
+    struct ofpi_bounce *header = header_of_bounce(memory, size);
 
     /* Spare ones are all of the usual size, so that any of them serves. */
     if (size != endpoint->base.bounce_size || endpoint->spare_bounce_count == SPARE_LIMIT) {
-        bounce_free(endpoint, memory, size);
+        unmap_bounce(endpoint, memory, size);
         return;
     }
     header->next = endpoint->spare_bounces;
@@ -94,5 +94,5 @@ void ofpi_bounce_give(struct ofpi_endpoint *endpoint, void *memory, uint64_t siz
 void ofpi_bounce_close(struct ofpi_endpoint *endpoint)
 {
     while (endpoint->spare_bounces)
-        bounce_free(endpoint, ofpi_bounce_take(endpoint, endpoint->base.bounce_size), endpoint->base.bounce_size);
+        unmap_bounce(endpoint, ofpi_bounce_allocate(endpoint, endpoint->base.bounce_size), endpoint->base.bounce_size);
 }

@@ -9,10 +9,10 @@
 void ofpi_bounce_open(struct ofpi_endpoint *endpoint);
 void ofpi_bounce_close(struct ofpi_endpoint *endpoint);
 /* NULL: out of memory. */
-void *ofpi_bounce_take(struct ofpi_endpoint *endpoint, uint64_t size);
+void *ofpi_bounce_allocate(struct ofpi_endpoint *endpoint, uint64_t size);
 /* What it is to the transport; NULL: memory as any other. */
-struct ofp_region *ofpi_bounce_region(void *memory, uint64_t size);
+struct ofp_region *ofpi_region_of_bounce(void *memory, uint64_t size);
 /* Give back the buffer of a receive with OFPI_HELD. */
-void ofpi_bounce_give(struct ofpi_endpoint *endpoint, void *memory, uint64_t size);
+void ofpi_bounce_free(struct ofpi_endpoint *endpoint, void *memory, uint64_t size);
 
 #endif

@@ -52,7 +52,7 @@ int ofpi_connection_open(struct ofpi_endpoint *endpoint, uint64_t handle)
 void ofpi_connection_opened(struct ofpi_endpoint *endpoint)
 {
     if (endpoint->connection && endpoint->connection->request)
-        ofpi_connection_request_take(endpoint->connection->request);
+        ofpi_connection_request_detach(endpoint->connection->request);
 }
 
 void ofpi_connection_free(struct ofpi_endpoint *endpoint)
@@ -71,7 +71,7 @@ void ofpi_connection_free(struct ofpi_endpoint *endpoint)
 }
 
 /* -EOPNOTSUPP: its endpoints have no connections. */
-static int connection_enter(struct ofpi_endpoint *endpoint)
+static int enter_connection(struct ofpi_endpoint *endpoint)
 {
     int result = ofpi_endpoint_enter(endpoint);
 
@@ -85,29 +85,29 @@ static int connection_enter(struct ofpi_endpoint *endpoint)
 /* ----------------------------------------------------------------------------------------------- asking and answering */
 
 /* Make the peer of a connection that begins. */
-static int begin(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+static int create_connection_peer(struct ofpi_endpoint *endpoint, const void *address, size_t length)
 {
     struct ofpi_connection *connection = endpoint->connection;
 
     /* One connection in the life of an endpoint: the peer stays here after its end. */
     if (connection->peer)
         return -EISCONN;
-    connection->peer = ofpi_peer_only(endpoint, address, length);
+    connection->peer = ofpi_only_peer_create(endpoint, address, length);
     if (!connection->peer)
         return -ENOMEM;
-    ofpi_peer_connecting(&connection->peer->base);
+    ofpi_peer_mark_connecting(&connection->peer->base);
     return 0;
 }
 
 /* The provider may have told of the loss within the call: then the state says so, and it is told once. */
-static void failed_at_once(struct ofp_peer *peer, int result, const char *text)
+static void fail_connecting_peer(struct ofp_peer *peer, int result, const char *text)
 {
     if (result && peer->state == OFP_PEER_CONNECTING)
         ofpi_peer_lost(peer, -result, false, text && text[0] ? text : NULL);
 }
 
-static int connect_to(struct ofpi_endpoint *endpoint, const void *address, size_t address_length, const void *data,
-                      size_t length)
+static int connect_endpoint(struct ofpi_endpoint *endpoint, const void *address, size_t address_length,
+                            const void *data, size_t length)
 {
     char text[OFP_TEXT_MAX] = "";
     struct ofp_peer *peer;
@@ -116,7 +116,7 @@ static int connect_to(struct ofpi_endpoint *endpoint, const void *address, size_
     /* It was opened to answer somebody. */
     if (endpoint->connection->request)
         return -EINVAL;
-    result = begin(endpoint, address, address_length);
+    result = create_connection_peer(endpoint, address, address_length);
     if (result)
         return result;
     peer = &endpoint->connection->peer->base;
@@ -127,7 +127,7 @@ static int connect_to(struct ofpi_endpoint *endpoint, const void *address, size_
     peer->private_data = NULL;
     peer->private_data_length = 0;
     /* The event and the request tell of it, also where it failed within the call. */
-    failed_at_once(peer, result, text);
+    fail_connecting_peer(peer, result, text);
     return 0;
 }
 
@@ -141,10 +141,10 @@ int ofp_connect(struct ofp_endpoint *handle, const void *address, size_t address
         return result;
     if (length > handle->info->max_private_data)
         return -EMSGSIZE;
-    result = connection_enter(endpoint);
+    result = enter_connection(endpoint);
     if (result)
         return result;
-    result = connect_to(endpoint, address, address_length, data, length);
+    result = connect_endpoint(endpoint, address, address_length, data, length);
     ofpi_domain_leave(endpoint->domain);
     return result;
 }
@@ -157,7 +157,7 @@ static int accept_request(struct ofpi_endpoint *endpoint, const void *data, size
 
     if (!request)
         return connection->peer ? -EISCONN : -EINVAL;
-    result = begin(endpoint, request->address, request->address_length);
+    result = create_connection_peer(endpoint, request->address, request->address_length);
     if (result)
         return result;
     connection->accepted = true;
@@ -166,7 +166,7 @@ static int accept_request(struct ofpi_endpoint *endpoint, const void *data, size
     endpoint->base.request = 0;
     connection->request = NULL;
     free(request);
-    failed_at_once(&connection->peer->base, result, NULL);
+    fail_connecting_peer(&connection->peer->base, result, NULL);
     return 0;
 }
 
@@ -177,7 +177,7 @@ int ofp_accept(struct ofp_endpoint *handle, const void *data, size_t length)
 
     if (length > handle->info->max_private_data)
         return -EMSGSIZE;
-    result = connection_enter(endpoint);
+    result = enter_connection(endpoint);
     if (result)
         return result;
     result = accept_request(endpoint, data, length);
@@ -204,7 +204,7 @@ void ofpi_connection_answered(struct ofp_peer *peer, const void *data, size_t le
     connection->data_length = (uint32_t)length;
 }
 
-static void tell(struct ofpi_endpoint *endpoint, uint32_t kind, int error, bool with_data)
+static void write_connection_event(struct ofpi_endpoint *endpoint, uint32_t kind, int error, bool with_data)
 {
     const struct ofpi_connection *connection = endpoint->connection;
     struct ofp_event event = {.kind = kind,
@@ -218,7 +218,7 @@ static void tell(struct ofpi_endpoint *endpoint, uint32_t kind, int error, bool 
         ofpi_log(OFP_LOG_ERROR, "core", "event queue: out of memory, an event of endpoint %u is lost", event.endpoint);
 }
 
-static void finish_request(struct ofpi_endpoint *endpoint, struct ofp_request *request, int error)
+static void complete_user_request(struct ofpi_endpoint *endpoint, struct ofp_request *request, int error)
 {
     struct ofp_completion completion = {.length = endpoint->connection->data_length,
                                         .source = OFP_PEER_UNKNOWN,
@@ -228,28 +228,28 @@ static void finish_request(struct ofpi_endpoint *endpoint, struct ofp_request *r
     ofpi_request_finish(request, &completion);
 }
 
-static void finish_requests(struct ofpi_endpoint *endpoint, struct ofp_list *requests, int error)
+static void complete_user_requests(struct ofpi_endpoint *endpoint, struct ofp_list *requests, int error)
 {
     struct ofpi_domain *domain = endpoint->domain;
     struct ofp_list *node;
 
     while ((node = ofp_list_pop(requests)))
-        finish_request(endpoint, OFP_CONTAINER_OF(node, struct ofp_request, node), error);
+        complete_user_request(endpoint, OFP_CONTAINER_OF(node, struct ofp_request, node), error);
     if (domain->leader || domain->followers)
         ofpi_wake(domain);
 }
 
-bool ofpi_connection_ends_here(const struct ofpi_endpoint *endpoint) { return endpoint->connection->ending; }
+bool ofpi_connection_is_ending(const struct ofpi_endpoint *endpoint) { return endpoint->connection->ending; }
 
-void ofpi_connection_up(struct ofpi_endpoint *endpoint)
+void ofpi_connection_established(struct ofpi_endpoint *endpoint)
 {
     endpoint->connection->made = true;
-    tell(endpoint, OFP_EVENT_CONNECTED, 0, true);
-    finish_requests(endpoint, &endpoint->connection->waiting, 0);
+    write_connection_event(endpoint, OFP_EVENT_CONNECTED, 0, true);
+    complete_user_requests(endpoint, &endpoint->connection->waiting, 0);
 }
 
 /* Both sides wanted it to end, and nothing of ours was left: which of them went first does not matter. */
-static bool ends_for_both(const struct ofpi_connection *connection, int reason)
+static bool is_end_mutual(const struct ofpi_connection *connection, int reason)
 {
     return reason == ESHUTDOWN && !connection->peer->sending && ofp_list_empty(&connection->peer->backlog);
 }
@@ -264,30 +264,32 @@ void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error
     if (endpoint->closing)
         connection->end_error = ECANCELED;
     else
-        connection->end_error = ends_for_both(connection, reason) ? 0 : reason;
+        connection->end_error = is_end_mutual(connection, reason) ? 0 : reason;
     connection->text = text ? strdup(text) : NULL;
     ofpi_log(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, endpoint->info.provider,
              "endpoint %u: %s: %s", endpoint->base.id, was_up ? "connection lost" : "not connected",
              text ? text : ofp_strerror(connection->error));
     /* What this side ended itself is no news. */
     if (connection->error != ECANCELED && was_up)
-        tell(endpoint, OFP_EVENT_SHUTDOWN, connection->error == ESHUTDOWN ? 0 : connection->error, false);
+        write_connection_event(endpoint, OFP_EVENT_SHUTDOWN, connection->error == ESHUTDOWN ? 0 : connection->error,
+                               false);
     else if (connection->error != ECANCELED)
-        tell(endpoint, OFP_EVENT_CONNECTED, connection->error, true);
+        write_connection_event(endpoint, OFP_EVENT_CONNECTED, connection->error, true);
     /* Empty where the connection was up before: its coming up has ended them. */
-    finish_requests(endpoint, &connection->waiting, connection->error);
-    finish_requests(endpoint, &connection->leaving, connection->end_error);
+    complete_user_requests(endpoint, &connection->waiting, connection->error);
+    complete_user_requests(endpoint, &connection->leaving, connection->end_error);
 }
 
 /* A request that finishes with the others of a list, or at once when there is nothing to wait for. */
-static ofp_request_t request_make(struct ofpi_endpoint *endpoint, struct ofp_list *requests, bool over, int error)
+static ofp_request_t create_user_request(struct ofpi_endpoint *endpoint, struct ofp_list *requests, bool over,
+                                         int error)
 {
     struct ofp_request *request = ofpi_request_take(endpoint);
 
     if (!request)
         return -ENOMEM;
     if (over)
-        finish_request(endpoint, request, error);
+        complete_user_request(endpoint, request, error);
     else
         ofp_list_append(requests, &request->node);
     return ofpi_request_handle(request);
@@ -297,7 +299,7 @@ ofp_request_t ofp_connection_request(struct ofp_endpoint *handle)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofpi_connection *connection;
-    ofp_request_t result = connection_enter(endpoint);
+    ofp_request_t result = enter_connection(endpoint);
 
     if (result)
         return result;
@@ -305,8 +307,9 @@ ofp_request_t ofp_connection_request(struct ofp_endpoint *handle)
     result = -ENOTCONN;
     /* It answers with what became of the question, not with what may have followed by now. */
     if (connection->peer)
-        result = request_make(endpoint, &connection->waiting, connection->peer->base.state != OFP_PEER_CONNECTING,
-                              connection->made ? 0 : connection->error);
+        result =
+            create_user_request(endpoint, &connection->waiting, connection->peer->base.state != OFP_PEER_CONNECTING,
+                                connection->made ? 0 : connection->error);
     ofpi_domain_leave(endpoint->domain);
     return result;
 }
@@ -315,19 +318,19 @@ ofp_request_t ofp_shutdown_request(struct ofp_endpoint *handle)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofpi_connection *connection;
-    ofp_request_t result = connection_enter(endpoint);
+    ofp_request_t result = enter_connection(endpoint);
 
     if (result)
         return result;
     connection = endpoint->connection;
     result = -ENOTCONN;
     if (connection->ending)
-        result = request_make(endpoint, &connection->leaving, connection->error != 0, connection->end_error);
+        result = create_user_request(endpoint, &connection->leaving, connection->error != 0, connection->end_error);
     ofpi_domain_leave(endpoint->domain);
     return result;
 }
 
-static int status_of(const struct ofpi_connection *connection, char *text, size_t text_size)
+static int get_connection_status(const struct ofpi_connection *connection, char *text, size_t text_size)
 {
     if (!connection->peer)
         return -ENOTCONN;
@@ -343,7 +346,7 @@ int ofp_connection_status(struct ofp_endpoint *handle, void *data, size_t *lengt
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     const struct ofpi_connection *connection;
     size_t room = *length;
-    int result = connection_enter(endpoint);
+    int result = enter_connection(endpoint);
 
     text[0] = 0;
     *length = 0;
@@ -357,7 +360,7 @@ int ofp_connection_status(struct ofp_endpoint *handle, void *data, size_t *lengt
     else if (*length)
         memcpy(data, connection->data, *length);
     if (!result)
-        result = status_of(connection, text, text_size);
+        result = get_connection_status(connection, text, text_size);
     ofpi_domain_leave(endpoint->domain);
     return result;
 }
@@ -368,7 +371,7 @@ int ofp_peer_address(struct ofp_endpoint *handle, void *address, size_t *length)
     const struct ofpi_connection *connection;
     const void *stored = NULL;
     size_t room = *length;
-    int result = connection_enter(endpoint);
+    int result = enter_connection(endpoint);
 
     if (result)
         return result;
@@ -390,7 +393,7 @@ int ofp_peer_address(struct ofp_endpoint *handle, void *address, size_t *length)
     return result;
 }
 
-bool ofpi_connection_takes_operations(const struct ofpi_connection *connection)
+bool ofpi_connection_can_post(const struct ofpi_connection *connection)
 {
     if (!connection->peer || connection->ending)
         return false;
@@ -402,7 +405,7 @@ void ofpi_connection_end_receives(struct ofpi_endpoint *endpoint)
     int error = endpoint->connection->error;
 
     if (endpoint->info.offloads_matching)
-        ofpi_receives_take_back(endpoint, &endpoint->sourceless, error, 0);
+        ofpi_receives_end(endpoint, &endpoint->sourceless, error, 0);
     else
         /* In a shared context nothing is posted under this endpoint's name. */
         ofpi_receive_context_end(endpoint->receive_context, &endpoint->base, error);
@@ -410,7 +413,7 @@ void ofpi_connection_end_receives(struct ofpi_endpoint *endpoint)
 
 /* -------------------------------------------------------------------------------------------------------------- end */
 
-void ofpi_connection_finish(struct ofpi_endpoint *endpoint)
+void ofpi_connection_shutdown(struct ofpi_endpoint *endpoint)
 {
     struct ofpi_peer *peer = endpoint->connection->peer;
     int result = 0;
@@ -429,7 +432,7 @@ void ofpi_connection_finish(struct ofpi_endpoint *endpoint)
 }
 
 /* The other side's orderly end came before ours. */
-static bool was_ended_there(const struct ofpi_connection *connection)
+static bool is_ended_by_peer(const struct ofpi_connection *connection)
 {
     return connection->peer && !connection->ending && connection->error == ESHUTDOWN;
 }
@@ -438,15 +441,15 @@ int ofp_shutdown(struct ofp_endpoint *handle)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofpi_connection *connection;
-    int result = connection_enter(endpoint);
+    int result = enter_connection(endpoint);
 
     if (result)
         return result;
     connection = endpoint->connection;
     /* Nothing can leave any more, so the request that asks for the end is over at once. */
-    if (was_ended_there(connection)) {
+    if (is_ended_by_peer(connection)) {
         connection->ending = true;
-    } else if (!ofpi_connection_takes_operations(connection)) {
+    } else if (!ofpi_connection_can_post(connection)) {
         result = -ENOTCONN;
     } else {
         connection->ending = true;
@@ -455,7 +458,7 @@ int ofp_shutdown(struct ofp_endpoint *handle)
             ofpi_peer_lost(&connection->peer->base, 0, false, "shut down here");
         } else {
             endpoint->ending = true;
-            ofpi_connection_finish(endpoint);
+            ofpi_connection_shutdown(endpoint);
         }
     }
     ofpi_domain_leave(endpoint->domain);

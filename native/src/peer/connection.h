@@ -36,13 +36,13 @@ void ofpi_connection_opened(struct ofpi_endpoint *endpoint);
 void ofpi_connection_free(struct ofpi_endpoint *endpoint);
 
 /* It is asked for or stands, and nobody has called ofp_shutdown. */
-bool ofpi_connection_takes_operations(const struct ofpi_connection *connection);
+bool ofpi_connection_can_post(const struct ofpi_connection *connection);
 void ofpi_connection_answered(struct ofp_peer *peer, const void *data, size_t length);
 /* The rows of struct ofpi_upper. */
-void ofpi_connection_up(struct ofpi_endpoint *endpoint);
+void ofpi_connection_established(struct ofpi_endpoint *endpoint);
 void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error, int reason, const char *text);
 void ofpi_connection_end_receives(struct ofpi_endpoint *endpoint);
-void ofpi_connection_finish(struct ofpi_endpoint *endpoint);
-bool ofpi_connection_ends_here(const struct ofpi_endpoint *endpoint);
+void ofpi_connection_shutdown(struct ofpi_endpoint *endpoint);
+bool ofpi_connection_is_ending(const struct ofpi_endpoint *endpoint);
 
 #endif

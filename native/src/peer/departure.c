@@ -9,7 +9,7 @@
 #define NEWS_NS 1000000000ull
 #define MATCHING_NS 200000000ull
 
-struct ofpi_end ofpi_departure_end(const struct ofpi_peer *peer)
+struct ofpi_end ofpi_departure_end_build(const struct ofpi_peer *peer)
 {
     bool left = ofpi_peer_departure(peer) == OFPI_LEFT;
     char text[OFP_TEXT_MAX];
@@ -20,7 +20,7 @@ struct ofpi_end ofpi_departure_end(const struct ofpi_peer *peer)
     return (struct ofpi_end){.error = left ? OFP_EPEERLEFT : OFP_EPEERDIED, .reason = ofpi_reason_keep(text)};
 }
 
-uint64_t ofpi_departure_pause(const struct ofpi_peer *peer)
+uint64_t ofpi_departure_pause_compute(const struct ofpi_peer *peer)
 {
     const struct ofpi_endpoint *endpoint = (const struct ofpi_endpoint *)peer->base.endpoint;
 
@@ -29,7 +29,7 @@ uint64_t ofpi_departure_pause(const struct ofpi_peer *peer)
     return ofpi_peer_departure(peer) && endpoint->info.offloads_matching ? MATCHING_NS : 0;
 }
 
-uint64_t ofpi_departure_patience(const struct ofpi_peer *peer)
+uint64_t ofpi_departure_patience_compute(const struct ofpi_peer *peer)
 {
     if (peer->member)
         return NEWS_NS;

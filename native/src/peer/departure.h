@@ -11,17 +11,17 @@ struct ofpi_end {
 };
 
 /* Of operations with a peer that is gone. */
-struct ofpi_end ofpi_departure_end(const struct ofpi_peer *peer);
+struct ofpi_end ofpi_departure_end_build(const struct ofpi_peer *peer);
 /*
  * Nanoseconds that receives which name a peer that is gone wait before they end. The connection's end and the roster's news
  * come by different ways, in any order: a member whose connection has ended is about to be told of. A transport that matches
  * may hold messages that it has not given to a receive yet.
  */
-uint64_t ofpi_departure_pause(const struct ofpi_peer *peer);
+uint64_t ofpi_departure_pause_compute(const struct ofpi_peer *peer);
 /*
  * For so long a peer is asked again while nobody is at its address; 0: it is refused at once. The rank of a job was there when
  * its address was told, and nobody starts it again.
  */
-uint64_t ofpi_departure_patience(const struct ofpi_peer *peer);
+uint64_t ofpi_departure_patience_compute(const struct ofpi_peer *peer);
 
 #endif

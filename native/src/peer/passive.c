@@ -27,7 +27,7 @@ struct ofpi_passive {
     bool listening, closing;
 };
 
-static int passive_enter(struct ofpi_passive *passive)
+static int enter_passive(struct ofpi_passive *passive)
 {
     int result = ofpi_domain_enter(passive->domain);
 
@@ -38,7 +38,7 @@ static int passive_enter(struct ofpi_passive *passive)
     return result;
 }
 
-static struct ofpi_passive *passive_new(struct ofpi_domain *domain, const struct ofp_passive_attr *attr)
+static struct ofpi_passive *allocate_passive(struct ofpi_domain *domain, const struct ofp_passive_attr *attr)
 {
     const struct ofp_passive_ops *ops = domain->base.provider->passive_ops;
     struct ofpi_passive *passive = calloc(1, sizeof(*passive) + ops->passive_size);
@@ -85,7 +85,7 @@ int ofp_passive_open(struct ofp_domain *handle, const struct ofp_passive_attr *a
     error = ofpi_domain_enter(domain);
     if (error)
         return error;
-    passive = passive_new(domain, attr);
+    passive = allocate_passive(domain, attr);
     error = passive ? passive->base.ops->open(&passive->base, service.text, text, text_size) : -ENOMEM;
     if (!error) {
         attr->eq->uses++;
@@ -105,7 +105,7 @@ int ofp_passive_open(struct ofp_domain *handle, const struct ofp_passive_attr *a
 int ofp_passive_listen(struct ofp_passive *handle)
 {
     struct ofpi_passive *passive = (struct ofpi_passive *)handle;
-    int result = passive_enter(passive);
+    int result = enter_passive(passive);
 
     if (result)
         return result;
@@ -120,7 +120,7 @@ int ofp_passive_listen(struct ofp_passive *handle)
 int ofp_passive_address(struct ofp_passive *handle, void *address, size_t *length)
 {
     struct ofpi_passive *passive = (struct ofpi_passive *)handle;
-    int result = passive_enter(passive);
+    int result = enter_passive(passive);
 
     if (result)
         return result;
@@ -133,7 +133,7 @@ uint32_t ofp_passive_id(struct ofp_passive *passive) { return passive->id; }
 
 /* --------------------------------------------------------------------------------------------------------- requests */
 
-static struct ofpi_connection_request *find(const struct ofpi_passive *passive, uint64_t handle)
+static struct ofpi_connection_request *find_passive_request(const struct ofpi_passive *passive, uint64_t handle)
 {
     for (struct ofp_list *node = passive->requests.next; node != &passive->requests; node = node->next) {
         struct ofpi_connection_request *request = OFP_CONTAINER_OF(node, struct ofpi_connection_request, node);
@@ -149,11 +149,11 @@ struct ofpi_connection_request *ofpi_connection_request_find(struct ofpi_domain 
     struct ofpi_connection_request *request = NULL;
 
     for (struct ofp_list *node = domain->passives.next; node != &domain->passives && !request; node = node->next)
-        request = find(OFP_CONTAINER_OF(node, struct ofpi_passive, node), handle);
+        request = find_passive_request(OFP_CONTAINER_OF(node, struct ofpi_passive, node), handle);
     return request;
 }
 
-void ofpi_connection_request_take(struct ofpi_connection_request *request)
+void ofpi_connection_request_detach(struct ofpi_connection_request *request)
 {
     ofp_list_remove(&request->node);
     request->passive->count--;
@@ -197,11 +197,11 @@ int ofp_passive_requester(struct ofp_passive *handle, uint64_t request_handle, v
     struct ofpi_passive *passive = (struct ofpi_passive *)handle;
     const struct ofpi_connection_request *request;
     size_t room = *length;
-    int result = passive_enter(passive);
+    int result = enter_passive(passive);
 
     if (result)
         return result;
-    request = find(passive, request_handle);
+    request = find_passive_request(passive, request_handle);
     if (request)
         *length = request->address_length;
     if (!request)
@@ -214,12 +214,12 @@ int ofp_passive_requester(struct ofp_passive *handle, uint64_t request_handle, v
     return result;
 }
 
-static int reject(struct ofpi_passive *passive, struct ofpi_connection_request *request, const void *data,
-                  size_t length)
+static int reject_passive_request(struct ofpi_passive *passive, struct ofpi_connection_request *request,
+                                  const void *data, size_t length)
 {
     int result = passive->base.ops->reject(&passive->base, request->request, data, length);
 
-    ofpi_connection_request_take(request);
+    ofpi_connection_request_detach(request);
     free(request);
     return result;
 }
@@ -232,11 +232,11 @@ int ofp_passive_reject(struct ofp_passive *handle, uint64_t request_handle, cons
 
     if (length > handle->info->max_private_data)
         return -EMSGSIZE;
-    result = passive_enter(passive);
+    result = enter_passive(passive);
     if (result)
         return result;
-    request = find(passive, request_handle);
-    result = request ? reject(passive, request, data, length) : -ENOENT;
+    request = find_passive_request(passive, request_handle);
+    result = request ? reject_passive_request(passive, request, data, length) : -ENOENT;
     ofpi_domain_leave(passive->domain);
     return result;
 }
@@ -246,14 +246,15 @@ int ofp_passive_reject(struct ofp_passive *handle, uint64_t request_handle, cons
 int ofp_passive_retire(struct ofp_passive *handle)
 {
     struct ofpi_passive *passive = (struct ofpi_passive *)handle;
-    int result = passive_enter(passive);
+    int result = enter_passive(passive);
 
     if (result)
         return result;
     passive->closing = true;
     /* Whoever got no answer is refused, in place of waiting for one. */
     while (!ofp_list_empty(&passive->requests))
-        reject(passive, OFP_CONTAINER_OF(passive->requests.next, struct ofpi_connection_request, node), NULL, 0);
+        reject_passive_request(passive, OFP_CONTAINER_OF(passive->requests.next, struct ofpi_connection_request, node),
+                               NULL, 0);
     handle->ops->close(handle);
     ofp_list_remove(&passive->node);
     passive->eq->uses--;

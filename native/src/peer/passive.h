@@ -21,7 +21,7 @@ struct ofpi_connection_request {
 /* The request with this handle, NULL if there is none that is unanswered. */
 struct ofpi_connection_request *ofpi_connection_request_find(struct ofpi_domain *domain, uint64_t handle);
 /* It leaves its listener. */
-void ofpi_connection_request_take(struct ofpi_connection_request *request);
+void ofpi_connection_request_detach(struct ofpi_connection_request *request);
 int ofpi_connection_requested(struct ofp_passive *passive, uint64_t request, const void *address, size_t address_length,
                               const void *data, size_t length);
 

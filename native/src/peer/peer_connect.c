@@ -28,8 +28,6 @@
 /* So long programs that start together may wait for each other without a word. */
 #define SILENCE SECOND
 
-static struct ofpi_endpoint *endpoint_of(const struct ofp_peer *peer) { return (struct ofpi_endpoint *)peer->endpoint; }
-
 void ofpi_peer_connect(struct ofpi_peer *peer)
 {
     char text[OFP_TEXT_MAX] = "";
@@ -37,7 +35,7 @@ void ofpi_peer_connect(struct ofpi_peer *peer)
 
     if (peer->again.position)
         return;
-    ofpi_peer_connecting(&peer->base);
+    ofpi_peer_mark_connecting(&peer->base);
     if (__builtin_expect(ofpi_peer_departure(peer) != OFPI_STAYS, 0)) {
         ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, NULL);
         return;
@@ -46,26 +44,26 @@ void ofpi_peer_connect(struct ofpi_peer *peer)
     if (!result || peer->base.state != OFP_PEER_CONNECTING)
         return;
     if (result == -ECONNREFUSED)
-        ofpi_peer_absent(&peer->base, text[0] ? text : NULL);
+        ofpi_peer_absence_handle(&peer->base, text[0] ? text : NULL);
     else
         ofpi_peer_lost(&peer->base, -result, false, text[0] ? text : NULL);
 }
 
-static void ask_again(struct ofp_timer *timer, uint64_t now)
+static void pause_expired(struct ofp_timer *timer, uint64_t now)
 {
     (void)now;
     ofpi_peer_connect(OFP_CONTAINER_OF(timer, struct ofpi_peer, again));
 }
 
-static double seconds(uint64_t from, uint64_t to) { return (double)(to - from) / (double)SECOND; }
+static double compute_seconds(uint64_t from, uint64_t to) { return (double)(to - from) / (double)SECOND; }
 
 /* What has set the time. */
-static const char *setting(const struct ofpi_peer *peer)
+static const char *get_timeout_setting(const struct ofpi_peer *peer)
 {
     return peer->lengthened ? "insert(wait=)" : "OFIPY_CONNECT_TIMEOUT";
 }
 
-static void give_up(struct ofpi_peer *peer, uint64_t now, const char *text)
+static void fail_absent_peer(struct ofpi_peer *peer, uint64_t now, const char *text)
 {
     /* Behind it stands what to do. */
     const char *remedy = strstr(text, "; ");
@@ -80,37 +78,37 @@ static void give_up(struct ofpi_peer *peer, uint64_t now, const char *text)
     }
     if (peer->asked_since != now) {
         snprintf(whole, sizeof(whole), "%.*s, tried for %.0f s (%s)%s", (int)(remedy ? remedy - text : 400), text,
-                 seconds(peer->asked_since, now), setting(peer), remedy ? remedy : "");
+                 compute_seconds(peer->asked_since, now), get_timeout_setting(peer), remedy ? remedy : "");
         text = whole;
     }
     ofpi_peer_lost(&peer->base, ECONNREFUSED, false, text);
 }
 
-static void warn(struct ofpi_peer *peer, uint64_t now, const char *text)
+static void warn_of_absent_peer(struct ofpi_peer *peer, uint64_t now, const char *text)
 {
     if (peer->warned || now - peer->asked_since < SILENCE)
         return;
     peer->warned = true;
     ofpi_log(OFP_LOG_WARNING, peer->base.endpoint->info->provider,
              "endpoint %u waits for peer %u, up to %.0f s (%s): %s", peer->base.endpoint->id, peer->base.index,
-             seconds(peer->asked_since, peer->ask_until), setting(peer), text);
+             compute_seconds(peer->asked_since, peer->ask_until), get_timeout_setting(peer), text);
 }
 
-static void wait_for(struct ofpi_peer *peer, uint64_t now)
+static void schedule_next_attempt(struct ofpi_peer *peer, uint64_t now)
 {
-    peer->again.expired = ask_again;
+    peer->again.expired = pause_expired;
     peer->again.deadline = now + peer->pause < peer->ask_until ? now + peer->pause : peer->ask_until;
     peer->pause = 2 * peer->pause < PAUSE_LONGEST ? 2 * peer->pause : PAUSE_LONGEST;
-    if (ofpi_timer_start(endpoint_of(&peer->base)->domain, &peer->again) != 0)
+    if (ofpi_timer_start(ofpi_endpoint_of_peer(&peer->base)->domain, &peer->again) != 0)
         ofpi_peer_lost(&peer->base, ENOMEM, false, NULL);
     else
-        ofpi_peer_unused(&peer->base);
+        ofpi_peer_mark_unused(&peer->base);
 }
 
-void ofpi_peer_absent(struct ofp_peer *base, const char *text)
+void ofpi_peer_absence_handle(struct ofp_peer *base, const char *text)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
-    uint64_t now = ofpi_now(), patience = ofpi_departure_patience(peer);
+    uint64_t now = ofpi_now(), patience = ofpi_departure_patience_compute(peer);
 
     if (base->state != OFP_PEER_CONNECTING)
         return;
@@ -123,16 +121,16 @@ void ofpi_peer_absent(struct ofp_peer *base, const char *text)
             peer->ask_until = now + patience;
     }
     if (!patience || now >= peer->ask_until) {
-        give_up(peer, now, text);
+        fail_absent_peer(peer, now, text);
     } else {
-        warn(peer, now, text);
-        wait_for(peer, now);
+        warn_of_absent_peer(peer, now, text);
+        schedule_next_attempt(peer, now);
     }
 }
 
 /* --------------------------------------------------------------------------------------------------------- to be waited for */
 
-static ofp_request_t reach(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, uint64_t patience)
+static ofp_request_t start_reach_request(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, uint64_t patience)
 {
     struct ofp_request *request = ofpi_request_take(endpoint);
     ofp_request_t handle;
@@ -158,11 +156,12 @@ static ofp_request_t reach(struct ofpi_endpoint *endpoint, struct ofpi_peer *pee
 }
 
 /* For how long it is asked without the one that is withdrawn. */
-static void shorten(struct ofpi_peer *peer)
+static void update_connect_deadline(struct ofpi_peer *peer)
 {
     const struct ofp_list *node;
 
-    peer->ask_until = peer->asked_since ? peer->asked_since + endpoint_of(&peer->base)->domain->connect_ns : 0;
+    peer->ask_until =
+        peer->asked_since ? peer->asked_since + ofpi_endpoint_of_peer(&peer->base)->domain->connect_ns : 0;
     for (node = peer->awaiting.next; node != &peer->awaiting; node = node->next) {
         const struct ofp_request *other = OFP_CONTAINER_OF(node, const struct ofp_request, node);
 
@@ -177,10 +176,10 @@ void ofpi_reach_cancel(struct ofp_request *request)
 
     ofp_list_remove(&request->node);
     request->awaited = NULL;
-    shorten(peer);
+    update_connect_deadline(peer);
     /* In a pause nobody has to hear of it; a question that is under way is the last. */
     if (peer->again.position && ofp_list_empty(&peer->awaiting) && ofp_list_empty(&peer->backlog))
-        ofpi_peer_forget_questions(peer);
+        ofpi_peer_attempts_stop(peer);
     ofpi_request_finish(request, &(struct ofp_completion){.source = OFP_PEER_UNKNOWN,
                                                           .endpoint = request->endpoint->base.id,
                                                           .error = ECANCELED});
@@ -198,7 +197,7 @@ ofp_request_t ofp_reach_request(struct ofp_endpoint *handle, uint32_t index, uin
     endpoint = endpoint->behind;
     error = -EOPNOTSUPP;
     peer = endpoint->av ? ofpi_peer_get(endpoint, index, &error) : NULL;
-    result = peer ? reach(endpoint, peer, patience) : error;
+    result = peer ? start_reach_request(endpoint, peer, patience) : error;
     ofpi_domain_leave(endpoint->domain);
     return result;
 }

@@ -10,6 +10,6 @@ void ofpi_peer_connect(struct ofpi_peer *peer);
 /* Withdraw a request of ofp_reach_request, whose peer it still awaits: it ends as cancelled. */
 void ofpi_reach_cancel(struct ofp_request *request);
 /* The row of struct ofp_services. */
-void ofpi_peer_absent(struct ofp_peer *peer, const char *text);
+void ofpi_peer_absence_handle(struct ofp_peer *peer, const char *text);
 
 #endif

@@ -13,7 +13,7 @@
 #include "object/vector.h"
 #include "peer/backlog.h"
 
-static size_t private_size(const struct ofp_endpoint *endpoint)
+static size_t compute_private_size(const struct ofp_endpoint *endpoint)
 {
     return ofpi_peer_private_size(endpoint) + ((const struct ofpi_endpoint *)endpoint)->domain->hook_peer_size;
 }
@@ -23,12 +23,12 @@ void ofpi_peer_clear(const struct ofp_peer *peer)
     /* A transport whose peers persist keeps its part; the hooks' bytes lie behind it. */
     size_t kept = peer->endpoint->ops->peers_persist ? ofpi_peer_private_size(peer->endpoint) : 0;
 
-    memset((char *)peer->private + kept, 0, private_size(peer->endpoint) - kept);
+    memset((char *)peer->private + kept, 0, compute_private_size(peer->endpoint) - kept);
 }
 
-static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index, const void *address, size_t length)
+static struct ofpi_peer *create_peer(struct ofpi_endpoint *endpoint, uint32_t index, const void *address, size_t length)
 {
-    size_t own = private_size(&endpoint->base);
+    size_t own = compute_private_size(&endpoint->base);
     struct ofpi_peer *peer = calloc(1, sizeof(*peer) + own + length);
     char *tail = (char *)(peer + 1);
 
@@ -39,7 +39,7 @@ static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index
     ofp_list_init(&peer->announced);
     ofp_list_init(&peer->receives);
     ofp_list_init(&peer->awaiting);
-    peer->held.expired = ofpi_backlog_hold_expired;
+    peer->delay.expired = ofpi_backlog_delay_expired;
     peer->base.endpoint = &endpoint->base;
     peer->base.index = index;
     peer->base.private = tail;
@@ -52,7 +52,7 @@ static struct ofpi_peer *peer_new(struct ofpi_endpoint *endpoint, uint32_t index
     return peer;
 }
 
-static void peer_free(struct ofpi_peer *peer)
+static void free_peer(struct ofpi_peer *peer)
 {
     OFPI_CHECK(!peer || (ofp_list_empty(&peer->backlog) && ofp_list_empty(&peer->pendings)));
     if (peer && peer->base.endpoint->ops->peer_close)
@@ -65,7 +65,7 @@ static void peer_free(struct ofpi_peer *peer)
 }
 
 /* It is known by another address from now on; without memory for that it stays known by the old one. */
-static void readdress(struct ofpi_peer *peer, const void *address, size_t length)
+static void replace_peer_address(struct ofpi_peer *peer, const void *address, size_t length)
 {
     void *copy;
 
@@ -88,10 +88,10 @@ void ofpi_peer_readdressed(struct ofpi_endpoint *endpoint, uint32_t index)
     const void *address = ofpi_av_table_lookup(endpoint->av->table, index, &length);
 
     if (peer && address)
-        readdress(peer, address, length);
+        replace_peer_address(peer, address, length);
 }
 
-static int peers_grow(struct ofpi_endpoint *endpoint, uint32_t place)
+static int grow_peer_table(struct ofpi_endpoint *endpoint, uint32_t place)
 {
     uint32_t capacity = endpoint->peer_capacity ? endpoint->peer_capacity : 16;
     struct ofpi_peer **peers;
@@ -109,21 +109,23 @@ static int peers_grow(struct ofpi_endpoint *endpoint, uint32_t place)
 }
 
 /* A sender that was unknown until its address entered the vector keeps its connection. */
-static struct ofpi_peer *adopt_stranger(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+static struct ofpi_peer *acquire_unknown_sender(struct ofpi_endpoint *endpoint, const void *address, size_t length)
 {
     uint32_t index;
     struct ofpi_peer *peer;
 
-    if (!endpoint->stranger_addresses || ofpi_av_table_find(endpoint->stranger_addresses, address, length, &index) != 0)
+    if (!endpoint->unknown_sender_addresses ||
+        ofpi_av_table_find(endpoint->unknown_sender_addresses, address, length, &index) != 0)
         return NULL;
-    peer = endpoint->strangers[ofpi_id_index(index)];
-    ofpi_av_table_remove(endpoint->stranger_addresses, index);
-    endpoint->strangers[ofpi_id_index(index)] = NULL;
+    peer = endpoint->unknown_senders[ofpi_id_index(index)];
+    ofpi_av_table_remove(endpoint->unknown_sender_addresses, index);
+    endpoint->unknown_senders[ofpi_id_index(index)] = NULL;
     return peer;
 }
 
 /* Out of line, so that who finds the peer saves no registers for this. */
-static __attribute__((noinline)) struct ofpi_peer *peer_make(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
+static __attribute__((noinline)) struct ofpi_peer *create_indexed_peer(struct ofpi_endpoint *endpoint, uint32_t index,
+                                                                       int *error)
 {
     uint32_t place = ofpi_id_index(index);
     size_t length;
@@ -134,16 +136,16 @@ static __attribute__((noinline)) struct ofpi_peer *peer_make(struct ofpi_endpoin
     if (!address)
         return NULL;
     *error = -ENOMEM;
-    if (place >= endpoint->peer_capacity && peers_grow(endpoint, place) != 0)
+    if (place >= endpoint->peer_capacity && grow_peer_table(endpoint, place) != 0)
         return NULL;
-    peer = adopt_stranger(endpoint, address, length);
+    peer = acquire_unknown_sender(endpoint, address, length);
     if (peer) {
         peer->base.index = index;
         /* An address that was inserted says that somebody is expected there. */
         peer->gone = false;
-        readdress(peer, address, length);
+        replace_peer_address(peer, address, length);
     } else {
-        peer = peer_new(endpoint, index, address, length);
+        peer = create_peer(endpoint, index, address, length);
     }
     if (!peer)
         return NULL;
@@ -157,19 +159,19 @@ struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, 
 {
     struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
 
-    return __builtin_expect(peer != NULL, 1) ? peer : peer_make(endpoint, index, error);
+    return __builtin_expect(peer != NULL, 1) ? peer : create_indexed_peer(endpoint, index, error);
 }
 
-struct ofpi_peer *ofpi_peer_only(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+struct ofpi_peer *ofpi_only_peer_create(struct ofpi_endpoint *endpoint, const void *address, size_t length)
 {
-    if (!endpoint->peer_capacity && peers_grow(endpoint, 0) != 0)
+    if (!endpoint->peer_capacity && grow_peer_table(endpoint, 0) != 0)
         return NULL;
     /* Without a vector there is no number that a completion could name. */
-    endpoint->peers[0] = peer_new(endpoint, OFP_PEER_UNKNOWN, address, length);
+    endpoint->peers[0] = create_peer(endpoint, OFP_PEER_UNKNOWN, address, length);
     return endpoint->peers[0];
 }
 
-int ofpi_peers_make(struct ofpi_endpoint *endpoint)
+int ofpi_peers_create(struct ofpi_endpoint *endpoint)
 {
     uint32_t cursor = 0, index;
     int error = 0;
@@ -179,31 +181,32 @@ int ofpi_peers_make(struct ofpi_endpoint *endpoint)
     return error;
 }
 
-static struct ofpi_peer *stranger_get(struct ofpi_endpoint *endpoint, const void *address, size_t length)
+static struct ofpi_peer *get_unknown_sender(struct ofpi_endpoint *endpoint, const void *address, size_t length)
 {
-    struct ofpi_peer **strangers;
+    struct ofpi_peer **unknown_senders;
     uint32_t index, place;
 
-    if (!endpoint->stranger_addresses &&
-        !(endpoint->stranger_addresses = ofpi_av_table_new(endpoint->base.domain->provider)))
+    if (!endpoint->unknown_sender_addresses &&
+        !(endpoint->unknown_sender_addresses = ofpi_av_table_new(endpoint->base.domain->provider)))
         return NULL;
-    if (ofpi_av_table_insert(endpoint->stranger_addresses, address, length, &index) != 0)
+    if (ofpi_av_table_insert(endpoint->unknown_sender_addresses, address, length, &index) != 0)
         return NULL;
     place = ofpi_id_index(index);
-    if (place >= endpoint->stranger_count) {
-        strangers = realloc(endpoint->strangers, (place + 1) * sizeof(*strangers));
-        if (!strangers)
+    if (place >= endpoint->unknown_sender_count) {
+        unknown_senders = realloc(endpoint->unknown_senders, (place + 1) * sizeof(*unknown_senders));
+        if (!unknown_senders)
             return NULL;
-        memset(strangers + endpoint->stranger_count, 0, (place + 1 - endpoint->stranger_count) * sizeof(*strangers));
-        endpoint->strangers = strangers;
-        endpoint->stranger_count = place + 1;
+        memset(unknown_senders + endpoint->unknown_sender_count, 0,
+               (place + 1 - endpoint->unknown_sender_count) * sizeof(*unknown_senders));
+        endpoint->unknown_senders = unknown_senders;
+        endpoint->unknown_sender_count = place + 1;
     }
-    if (!endpoint->strangers[place])
-        endpoint->strangers[place] = peer_new(endpoint, OFP_PEER_UNKNOWN, address, length);
-    return endpoint->strangers[place];
+    if (!endpoint->unknown_senders[place])
+        endpoint->unknown_senders[place] = create_peer(endpoint, OFP_PEER_UNKNOWN, address, length);
+    return endpoint->unknown_senders[place];
 }
 
-struct ofp_peer *ofpi_peer_by_address(struct ofp_endpoint *handle, const void *address, size_t length)
+struct ofp_peer *ofpi_peer_find_by_address(struct ofp_endpoint *handle, const void *address, size_t length)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofpi_peer *peer;
@@ -214,7 +217,7 @@ struct ofp_peer *ofpi_peer_by_address(struct ofp_endpoint *handle, const void *a
         (endpoint->av->auto_insert && ofpi_av_table_insert(endpoint->av->table, address, length, &index) == 0))
         peer = ofpi_peer_get(endpoint, index, &error);
     else
-        peer = stranger_get(endpoint, address, length);
+        peer = get_unknown_sender(endpoint, address, length);
     return peer ? &peer->base : NULL;
 }
 
@@ -231,16 +234,16 @@ void ofpi_peers_free(struct ofpi_endpoint *endpoint)
     struct ofp_list *node;
 
     while ((node = ofp_list_pop(&endpoint->removed)))
-        peer_free(OFP_CONTAINER_OF(node, struct ofpi_peer, node));
+        free_peer(OFP_CONTAINER_OF(node, struct ofpi_peer, node));
     for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
-        peer_free(endpoint->peers[i]);
-    for (uint32_t i = 0; i < endpoint->stranger_count; i++)
-        peer_free(endpoint->strangers[i]);
+        free_peer(endpoint->peers[i]);
+    for (uint32_t i = 0; i < endpoint->unknown_sender_count; i++)
+        free_peer(endpoint->unknown_senders[i]);
     free(endpoint->peers);
-    free(endpoint->strangers);
-    if (endpoint->stranger_addresses)
-        ofpi_av_table_free(endpoint->stranger_addresses);
-    endpoint->peers = endpoint->strangers = NULL;
-    endpoint->stranger_addresses = NULL;
-    endpoint->peer_capacity = endpoint->stranger_count = 0;
+    free(endpoint->unknown_senders);
+    if (endpoint->unknown_sender_addresses)
+        ofpi_av_table_free(endpoint->unknown_sender_addresses);
+    endpoint->peers = endpoint->unknown_senders = NULL;
+    endpoint->unknown_sender_addresses = NULL;
+    endpoint->peer_capacity = endpoint->unknown_sender_count = 0;
 }

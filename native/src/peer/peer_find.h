@@ -8,13 +8,13 @@
 /* The peer behind an address vector index, made when first used. NULL with *error. */
 struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, int *error);
 /* The one peer of an endpoint of type MSG, state UNUSED; endpoint->peers owns it. NULL: out of memory. */
-struct ofpi_peer *ofpi_peer_only(struct ofpi_endpoint *endpoint, const void *address, size_t length);
+struct ofpi_peer *ofpi_only_peer_create(struct ofpi_endpoint *endpoint, const void *address, size_t length);
 /* The peers behind all entries of its vector, for a transport with `eager_peers`. */
-int ofpi_peers_make(struct ofpi_endpoint *endpoint);
+int ofpi_peers_create(struct ofpi_endpoint *endpoint);
 /* The index of an address, or OFP_PEER_UNKNOWN. */
 uint32_t ofpi_source_find(struct ofp_endpoint *endpoint, const void *address, size_t length);
 void ofpi_peers_free(struct ofpi_endpoint *endpoint);
-struct ofp_peer *ofpi_peer_by_address(struct ofp_endpoint *endpoint, const void *address, size_t length);
+struct ofp_peer *ofpi_peer_find_by_address(struct ofp_endpoint *endpoint, const void *address, size_t length);
 /* It connects again: its private part is zeroed, the hooks' and, unless it wants to keep it, the transport's. */
 void ofpi_peer_clear(const struct ofp_peer *peer);
 /* Its entry was inserted again, by an address that tells more of it. */

@@ -18,10 +18,8 @@
 #include "peer/pending.h"
 #include "progress/progress.h"
 
-static struct ofpi_endpoint *endpoint_of(const struct ofp_peer *peer) { return (struct ofpi_endpoint *)peer->endpoint; }
-
 /* A hook holds the head back for some time. */
-static bool hold_back(struct ofpi_peer *peer, struct ofp_operation *op)
+static bool defer_delayed_head(struct ofpi_peer *peer, struct ofp_operation *op)
 {
     uint64_t not_before = ((const struct ofpi_delayed_owner *)(uintptr_t)op->context)->not_before;
 
@@ -29,17 +27,17 @@ static bool hold_back(struct ofpi_peer *peer, struct ofp_operation *op)
         op->flags &= ~OFPI_DELAYED;
         return false;
     }
-    peer->held.deadline = not_before;
+    peer->delay.deadline = not_before;
     /* Without memory for the timer it stays in the list, and is looked at again and again. */
-    if (ofpi_timer_start(endpoint_of(&peer->base)->domain, &peer->held) == 0)
+    if (ofpi_timer_start(ofpi_endpoint_of_peer(&peer->base)->domain, &peer->delay) == 0)
         ofp_list_remove(&peer->node);
     return true;
 }
 
 /* Post the head of a backlog. False: the transport is full, or the head waits at a fence or for its time; the rest stays. */
-static bool flush_one(struct ofpi_peer *peer)
+static bool flush_backlog_head(struct ofpi_peer *peer)
 {
-    struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
+    struct ofpi_endpoint *endpoint = ofpi_endpoint_of_peer(&peer->base);
     struct ofp_pending *head = OFP_CONTAINER_OF(peer->backlog.next, struct ofp_pending, node);
     int result;
 
@@ -51,7 +49,7 @@ static bool flush_one(struct ofpi_peer *peer)
         ofp_list_remove(&peer->node);
         return false;
     }
-    if (__builtin_expect(head->operation.flags & OFPI_DELAYED, 0) && hold_back(peer, &head->operation))
+    if (__builtin_expect(head->operation.flags & OFPI_DELAYED, 0) && defer_delayed_head(peer, &head->operation))
         return false;
     result = endpoint->base.ops->post(&endpoint->base, &peer->base, &head->transfer);
     /* It stays the head, so the order towards the peer is kept. */
@@ -63,7 +61,7 @@ static bool flush_one(struct ofpi_peer *peer)
     return true;
 }
 
-static __attribute__((noinline)) int keep_for_later(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+static __attribute__((noinline)) int defer_transfer(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
 {
     /* Before connecting: where that fails within the call, the loss ends this one with the others. */
     int result = ofpi_backlog_append(peer, transfer);
@@ -71,17 +69,17 @@ static __attribute__((noinline)) int keep_for_later(struct ofpi_peer *peer, cons
     if (result)
         return result;
     if (peer->base.state == OFP_PEER_UP)
-        ofpi_backlog_ready(peer);
+        ofpi_backlog_schedule(peer);
     else if (peer->base.state != OFP_PEER_CONNECTING)
         ofpi_peer_connect(peer);
     /* A peer that needed no round trip takes it at once. */
     if (peer->base.state == OFP_PEER_UP && ofp_list_linked(&peer->node) && peer->backlog.next == peer->backlog.previous)
-        flush_one(peer);
+        flush_backlog_head(peer);
     return 0;
 }
 
 /* What goes through the backlog even when the transport has room: it waits there, or gets its copy there. */
-static bool goes_through_backlog(const struct ofpi_peer *peer, const struct ofp_transfer *transfer)
+static bool needs_backlog(const struct ofpi_peer *peer, const struct ofp_transfer *transfer)
 {
     /*
      * The payload is the caller's again when the post returns, and the transport copies no more than its inject_size.
@@ -93,7 +91,7 @@ static bool goes_through_backlog(const struct ofpi_peer *peer, const struct ofp_
 
 int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
 {
-    struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
+    struct ofpi_endpoint *endpoint = ofpi_endpoint_of_peer(&peer->base);
     int result;
 
     OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && !ofpi_operation_is_receive(transfer->op));
@@ -101,17 +99,17 @@ int ofpi_peer_post(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
         return -EAGAIN;
     /* Whatever comes later than a backlog goes behind it, or messages would overtake each other. */
     if (__builtin_expect(peer->base.state != OFP_PEER_UP || !ofp_list_empty(&peer->backlog), 0))
-        return keep_for_later(peer, transfer);
+        return defer_transfer(peer, transfer);
     if (__builtin_expect(transfer->op->flags & (OFP_INJECT | OFP_FENCE | OFPI_DELAYED), 0) &&
-        goes_through_backlog(peer, transfer))
-        return keep_for_later(peer, transfer);
+        needs_backlog(peer, transfer))
+        return defer_transfer(peer, transfer);
     result = endpoint->base.ops->post(&endpoint->base, &peer->base, transfer);
     if (result == OFP_POST_DONE) {
         ofpi_transfer_report(endpoint, transfer, 0, 0);
         return 0;
     }
     /* A transport without room is no affair of the caller's: tx_size alone bounds what may be in flight. */
-    return result == -EAGAIN ? keep_for_later(peer, transfer) : result;
+    return result == -EAGAIN ? defer_transfer(peer, transfer) : result;
 }
 
 int ofpi_peers_flush(struct ofpi_endpoint *endpoint)
@@ -122,7 +120,7 @@ int ofpi_peers_flush(struct ofpi_endpoint *endpoint)
     OFP_LIST_EACH(node, following, &endpoint->backlogged) {
         struct ofpi_peer *peer = OFP_CONTAINER_OF(node, struct ofpi_peer, node);
 
-        while (!ofp_list_empty(&peer->backlog) && flush_one(peer))
+        while (!ofp_list_empty(&peer->backlog) && flush_backlog_head(peer))
             moved++;
         /* A peer that was lost within a post has left the list already. */
         if (ofp_list_empty(&peer->backlog) && ofp_list_linked(&peer->node))
@@ -134,7 +132,7 @@ int ofpi_peers_flush(struct ofpi_endpoint *endpoint)
     return moved;
 }
 
-static int cancel_in(struct ofp_list *list, uint64_t context, uint64_t op_flags)
+static int cancel_queued_operation(struct ofp_list *list, uint64_t context, uint64_t op_flags)
 {
     /* The newest of this context, as ofp_cancel promises. */
     for (struct ofp_list *node = list->previous; node != list; node = node->previous) {
@@ -148,7 +146,8 @@ static int cancel_in(struct ofp_list *list, uint64_t context, uint64_t op_flags)
     return -ENOENT;
 }
 
-static int cancel_offloaded(struct ofpi_endpoint *endpoint, struct ofp_list *list, uint64_t context, uint64_t op_flags)
+static int cancel_offloaded_receive(struct ofpi_endpoint *endpoint, struct ofp_list *list, uint64_t context,
+                                    uint64_t op_flags)
 {
     for (struct ofp_list *node = list->previous; node != list; node = node->previous) {
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
@@ -171,17 +170,17 @@ static int cancel_offloaded(struct ofpi_endpoint *endpoint, struct ofp_list *lis
 
 int ofpi_peer_cancel(struct ofpi_endpoint *endpoint, uint64_t context, uint64_t op_flags)
 {
-    int result = cancel_offloaded(endpoint, &endpoint->sourceless, context, op_flags);
+    int result = cancel_offloaded_receive(endpoint, &endpoint->sourceless, context, op_flags);
 
     for (uint32_t i = 0; i < endpoint->peer_capacity && result == -ENOENT; i++) {
         if (!endpoint->peers[i])
             continue;
-        result = cancel_in(&endpoint->peers[i]->backlog, context, op_flags);
+        result = cancel_queued_operation(&endpoint->peers[i]->backlog, context, op_flags);
         /* It may be the head that was cancelled, and nobody holds back those behind it. */
-        if (!result && endpoint->peers[i]->held.position)
-            ofpi_backlog_hold_end(endpoint->peers[i]);
+        if (!result && endpoint->peers[i]->delay.position)
+            ofpi_backlog_delay_end(endpoint->peers[i]);
         if (result == -ENOENT)
-            result = cancel_offloaded(endpoint, &endpoint->peers[i]->pendings, context, op_flags);
+            result = cancel_offloaded_receive(endpoint, &endpoint->peers[i]->pendings, context, op_flags);
     }
     return result;
 }

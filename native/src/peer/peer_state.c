@@ -42,14 +42,12 @@ static const bool allowed[4][4] = {
     [OFP_PEER_LOST] = {[OFP_PEER_CONNECTING] = true},
 };
 
-static struct ofpi_endpoint *endpoint_of(const struct ofp_peer *peer) { return (struct ofpi_endpoint *)peer->endpoint; }
-
 /* `error`: why it is lost. */
-static bool change_state(struct ofpi_peer *peer, enum ofp_peer_state state, int error)
+static bool set_peer_state(struct ofpi_peer *peer, enum ofp_peer_state state, int error)
 {
     enum ofp_peer_state before = peer->base.state;
 
-    OFPI_CHECK(ofpi_domain_is_held(endpoint_of(&peer->base)->domain));
+    OFPI_CHECK(ofpi_domain_is_held(ofpi_endpoint_of_peer(&peer->base)->domain));
 
     if (!allowed[before][state]) {
         ofpi_log(OFP_LOG_ERROR, peer->base.endpoint->info->provider, "peer %u: no way from %s to %s", peer->base.index,
@@ -57,31 +55,31 @@ static bool change_state(struct ofpi_peer *peer, enum ofp_peer_state state, int 
         return false;
     }
     peer->base.state = state;
-    if (__builtin_expect(endpoint_of(&peer->base)->hooks != NULL, 0))
-        endpoint_of(&peer->base)->domain->upper->hooks_peer_changed(peer, before, error);
+    if (__builtin_expect(ofpi_endpoint_of_peer(&peer->base)->hooks != NULL, 0))
+        ofpi_endpoint_of_peer(&peer->base)->domain->upper->hooks_peer_changed(peer, before, error);
     return true;
 }
 
 /* -------------------------------------------------------------------------------------------------------- to be asked */
 
-void ofpi_peer_forget_questions(struct ofpi_peer *peer)
+void ofpi_peer_attempts_stop(struct ofpi_peer *peer)
 {
-    ofpi_timers_stop(&endpoint_of(&peer->base)->domain->timers, &peer->again);
+    ofpi_timers_stop(&ofpi_endpoint_of_peer(&peer->base)->domain->timers, &peer->again);
     peer->asked_since = peer->ask_until = 0;
     peer->warned = peer->lengthened = false;
 }
 
 /* It is there, or given up: nobody asks again, and who waits for it hears. */
-static void end_questions(struct ofpi_peer *peer, int error, int provider_error)
+static void end_connect_attempts(struct ofpi_peer *peer, int error, int provider_error)
 {
-    struct ofpi_domain *domain = endpoint_of(&peer->base)->domain;
+    struct ofpi_domain *domain = ofpi_endpoint_of_peer(&peer->base)->domain;
     struct ofp_completion completion = {.source = OFP_PEER_UNKNOWN,
                                         .endpoint = peer->base.endpoint->id,
                                         .error = error,
                                         .provider_error = provider_error};
     struct ofp_list *node;
 
-    ofpi_peer_forget_questions(peer);
+    ofpi_peer_attempts_stop(peer);
     if (ofp_list_empty(&peer->awaiting))
         return;
     while ((node = ofp_list_pop(&peer->awaiting))) {
@@ -96,7 +94,7 @@ static void end_questions(struct ofpi_peer *peer, int error, int provider_error)
 
 /* --------------------------------------------------------------------------------------------------- state changes */
 
-void ofpi_peer_connecting(struct ofp_peer *base)
+void ofpi_peer_mark_connecting(struct ofp_peer *base)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
 
@@ -107,44 +105,44 @@ void ofpi_peer_connecting(struct ofp_peer *base)
         ofpi_peer_clear(base);
         base->incarnation = 0;
     }
-    ofpi_timers_stop(&endpoint_of(base)->domain->timers, &peer->again);
-    change_state(peer, OFP_PEER_CONNECTING, 0);
+    ofpi_timers_stop(&ofpi_endpoint_of_peer(base)->domain->timers, &peer->again);
+    set_peer_state(peer, OFP_PEER_CONNECTING, 0);
 }
 
 void ofpi_peer_called(struct ofp_peer *base)
 {
     ((struct ofpi_peer *)base)->expected = false;
-    ofpi_peer_connecting(base);
+    ofpi_peer_mark_connecting(base);
 }
 
-void ofpi_peer_unused(struct ofp_peer *base)
+void ofpi_peer_mark_unused(struct ofp_peer *base)
 {
-    if (!change_state((struct ofpi_peer *)base, OFP_PEER_UNUSED, 0))
+    if (!set_peer_state((struct ofpi_peer *)base, OFP_PEER_UNUSED, 0))
         return;
     base->endpoint->ops->peer_down(base);
     ofpi_peer_clear(base);
     base->incarnation = 0;
 }
 
-void ofpi_peer_up(struct ofp_peer *base)
+void ofpi_peer_established(struct ofp_peer *base)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
 
-    if (!change_state(peer, OFP_PEER_UP, 0))
+    if (!set_peer_state(peer, OFP_PEER_UP, 0))
         return;
     /* What is there now is another incarnation than the one that went, whoever began. */
     peer->gone = peer->expected = false;
-    end_questions(peer, 0, 0);
-    endpoint_of(base)->statistics.peers_up++;
-    if (endpoint_of(base)->connection)
-        endpoint_of(base)->domain->upper->connection_up(endpoint_of(base));
-    else if (endpoint_of(base)->eq)
-        ofpi_eq_peer(endpoint_of(base)->eq, base, OFP_EVENT_PEER_UP, 0, 0);
+    end_connect_attempts(peer, 0, 0);
+    ofpi_endpoint_of_peer(base)->statistics.peers_up++;
+    if (ofpi_endpoint_of_peer(base)->connection)
+        ofpi_endpoint_of_peer(base)->domain->upper->connection_up(ofpi_endpoint_of_peer(base));
+    else if (ofpi_endpoint_of_peer(base)->eq)
+        ofpi_eq_peer(ofpi_endpoint_of_peer(base)->eq, base, OFP_EVENT_PEER_UP, 0, 0);
     /* For the next round of progress: within a provider's callback nothing is posted. */
-    ofpi_backlog_ready(peer);
+    ofpi_backlog_schedule(peer);
 }
 
-static void fail_list(struct ofp_list *list, int error, int provider_error)
+static void fail_operations(struct ofp_list *list, int error, int provider_error)
 {
     while (!ofp_list_empty(list))
         ofpi_transfer_complete(OFP_CONTAINER_OF(list->next, struct ofp_pending, node), error, provider_error);
@@ -164,7 +162,7 @@ static void fail_sends(struct ofp_list *list, int error, int provider_error)
 }
 
 /* Receives that a transport matches end only once it has let go of them. */
-void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error, int provider_error)
+void ofpi_receives_end(struct ofpi_endpoint *endpoint, struct ofp_list *list, int error, int provider_error)
 {
     struct ofp_list *node, *following;
 
@@ -176,19 +174,19 @@ void ofpi_receives_take_back(struct ofpi_endpoint *endpoint, struct ofp_list *li
     }
 }
 
-static void stop_ending(struct ofpi_peer *peer)
+static void stop_ending_timer(struct ofpi_peer *peer)
 {
     if (peer->member)
-        ofpi_timers_stop(&endpoint_of(&peer->base)->domain->timers, &peer->member->ending);
+        ofpi_timers_stop(&ofpi_endpoint_of_peer(&peer->base)->domain->timers, &peer->member->ending);
 }
 
 /* Nothing more comes from it: what waits for that ends, as far as nothing came before. */
-static void end_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+static void end_directed_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 {
-    struct ofpi_end end = ofpi_departure_end(peer);
+    struct ofpi_end end = ofpi_departure_end_build(peer);
 
-    stop_ending(peer);
-    ofpi_receives_take_back(endpoint, &peer->pendings, end.error, end.reason);
+    stop_ending_timer(peer);
+    ofpi_receives_end(endpoint, &peer->pendings, end.error, end.reason);
     /* In a shared context receives are posted that name it and not through this endpoint. */
     if (endpoint->receive_context && (peer->named || endpoint->shared) && peer->base.index != OFP_PEER_UNKNOWN)
         ofpi_receive_context_end_directed(endpoint->receive_context, peer->base.index, end.error, end.reason);
@@ -196,7 +194,7 @@ static void end_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 }
 
 /* While it is connecting nobody knows. */
-static bool is_gone(const struct ofpi_peer *peer) { return peer->gone && peer->base.state == OFP_PEER_LOST; }
+static bool has_process_ended(const struct ofpi_peer *peer) { return peer->gone && peer->base.state == OFP_PEER_LOST; }
 
 static void ending_expired(struct ofp_timer *timer, uint64_t now)
 {
@@ -205,18 +203,18 @@ static void ending_expired(struct ofp_timer *timer, uint64_t now)
     (void)now;
     if (ofpi_peer_departure(peer) && peer->base.state != OFP_PEER_LOST)
         ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, NULL);
-    if (is_gone(peer))
-        end_receives(endpoint_of(&peer->base), peer);
+    if (has_process_ended(peer))
+        end_directed_receives(ofpi_endpoint_of_peer(&peer->base), peer);
 }
 
 /* The same once it is known how the peer ended, and once a transport that matches has had time to match what came before. */
-static void end_receives_in_time(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+static void schedule_end_of_receives(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 {
-    uint64_t pause = ofpi_departure_pause(peer);
+    uint64_t pause = ofpi_departure_pause_compute(peer);
     struct ofp_timer *ending;
 
     if (!pause) {
-        end_receives(endpoint, peer);
+        end_directed_receives(endpoint, peer);
         return;
     }
     ending = &peer->member->ending;
@@ -225,19 +223,19 @@ static void end_receives_in_time(struct ofpi_endpoint *endpoint, struct ofpi_pee
     ending->expired = ending_expired;
     ending->deadline = ofpi_now() + pause;
     if (ofpi_timer_start(endpoint->domain, ending) != 0)
-        end_receives(endpoint, peer);
+        end_directed_receives(endpoint, peer);
 }
 
 void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const char *text)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
-    struct ofpi_endpoint *endpoint = endpoint_of(base);
-    struct ofpi_end end = ofpi_departure_end(peer);
+    struct ofpi_endpoint *endpoint = ofpi_endpoint_of_peer(base);
+    struct ofpi_end end = ofpi_departure_end_build(peer);
     bool was_up = base->state == OFP_PEER_UP;
     int reason = error, why;
 
     /* Told once, whoever notices first. */
-    if (base->state == OFP_PEER_LOST || !change_state(peer, OFP_PEER_LOST, error))
+    if (base->state == OFP_PEER_LOST || !set_peer_state(peer, OFP_PEER_LOST, error))
         return;
     /* The endpoint may be its own peer: what it closes itself is cancelled, not lost. */
     if (endpoint->closing || (endpoint->connection && endpoint->domain->upper->connection_ends_here(endpoint))) {
@@ -268,26 +266,26 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     if (ofp_list_linked(&peer->node))
         ofp_list_remove(&peer->node);
     peer->fenced = false;
-    ofpi_timers_stop(&endpoint->domain->timers, &peer->held);
-    end_questions(peer, error, why);
+    ofpi_timers_stop(&endpoint->domain->timers, &peer->delay);
+    end_connect_attempts(peer, error, why);
     /* What the transport had was posted before what waits, so it ends first. */
     fail_sends(&peer->pendings, error, why);
-    fail_list(&peer->backlog, error, why);
+    fail_operations(&peer->backlog, error, why);
     if (endpoint->receive_context)
         ofpi_receive_context_peer_lost(endpoint->receive_context, peer, OFPI_EVERY_WAY, error);
     /* Gone before, and not found again: what was posted while we looked has nothing to wait for either. */
     peer->gone = process_gone || (peer->gone && error != ECANCELED);
     if (peer->gone)
-        end_receives_in_time(endpoint, peer);
+        schedule_end_of_receives(endpoint, peer);
     if (endpoint->connection)
         endpoint->domain->upper->connection_end_receives(endpoint);
 }
 
 /* ------------------------------------------------------------------------------------------------------- departures */
 
-void ofpi_peer_depart(struct ofpi_peer *peer, enum ofpi_departure departed)
+void ofpi_peer_departure_handle(struct ofpi_peer *peer, enum ofpi_departure departed)
 {
-    struct ofpi_endpoint *endpoint = endpoint_of(&peer->base);
+    struct ofpi_endpoint *endpoint = ofpi_endpoint_of_peer(&peer->base);
 
     if (!peer->member || peer->member->departed || peer->removed || endpoint->closing)
         return;
@@ -295,35 +293,35 @@ void ofpi_peer_depart(struct ofpi_peer *peer, enum ofpi_departure departed)
     switch (peer->base.state) {
     case OFP_PEER_UNUSED:
         /* Operations that wait for the next connection attempt end now. */
-        ofpi_peer_connecting(&peer->base);
+        ofpi_peer_mark_connecting(&peer->base);
         ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, NULL);
         break;
     case OFP_PEER_LOST:
         peer->gone = true;
-        stop_ending(peer);
-        end_receives_in_time(endpoint, peer);
+        stop_ending_timer(peer);
+        schedule_end_of_receives(endpoint, peer);
         break;
     default:
         /* The transport knows when all has been read that came before. One that matches tells of no end. */
         if (endpoint->info.offloads_matching)
-            end_receives_in_time(endpoint, peer);
+            schedule_end_of_receives(endpoint, peer);
     }
 }
 
 /* ------------------------------------------------------------------------------------------------------------- ends */
 
-static void peer_finish(struct ofpi_peer *peer, int error)
+static void end_peer(struct ofpi_peer *peer, int error)
 {
     if (peer->base.state == OFP_PEER_UP || peer->base.state == OFP_PEER_CONNECTING)
         ofpi_peer_lost(&peer->base, error, true, "closed here");
-    stop_ending(peer);
-    end_questions(peer, error, 0);
-    ofpi_receives_take_back(endpoint_of(&peer->base), &peer->pendings, error, 0);
-    fail_list(&peer->pendings, error, 0);
-    fail_list(&peer->backlog, error, 0);
+    stop_ending_timer(peer);
+    end_connect_attempts(peer, error, 0);
+    ofpi_receives_end(ofpi_endpoint_of_peer(&peer->base), &peer->pendings, error, 0);
+    fail_operations(&peer->pendings, error, 0);
+    fail_operations(&peer->backlog, error, 0);
 }
 
-void ofpi_peer_expected(struct ofpi_endpoint *endpoint, uint32_t index)
+void ofpi_peer_mark_expected(struct ofpi_endpoint *endpoint, uint32_t index)
 {
     struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
 
@@ -333,14 +331,14 @@ void ofpi_peer_expected(struct ofpi_endpoint *endpoint, uint32_t index)
     peer->expected = peer->base.state != OFP_PEER_UP;
 }
 
-void ofpi_peer_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+void ofpi_peer_mark_named(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 {
     peer->named = true;
-    if (__builtin_expect(is_gone(peer), 0))
-        end_receives_in_time(endpoint, peer);
+    if (__builtin_expect(has_process_ended(peer), 0))
+        schedule_end_of_receives(endpoint, peer);
 }
 
-void ofpi_peer_named_in_shared(struct ofpi_endpoint *context, uint32_t index)
+void ofpi_receives_end_in_shared(struct ofpi_endpoint *context, uint32_t index)
 {
     struct ofp_list *node, *following;
     const struct ofpi_peer *gone = NULL;
@@ -356,12 +354,12 @@ void ofpi_peer_named_in_shared(struct ofpi_endpoint *context, uint32_t index)
         if (peer->base.state == OFP_PEER_UP)
             return;
         /* The timer `ending` ends these receives as well. */
-        if (is_gone(peer) && !(peer->member && peer->member->ending.position))
+        if (has_process_ended(peer) && !(peer->member && peer->member->ending.position))
             gone = peer;
     }
     if (!gone)
         return;
-    end = ofpi_departure_end(gone);
+    end = ofpi_departure_end_build(gone);
     ofpi_receive_context_end_directed(context->receive_context, index, end.error, end.reason);
 }
 
@@ -374,9 +372,9 @@ void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
     if (endpoint->receive_context)
         ofpi_receive_context_end_directed(endpoint->receive_context, index, ECANCELED, 0);
     /* Before it is lost, which would end them as that. */
-    ofpi_receives_take_back(endpoint, &peer->pendings, ECANCELED, 0);
-    peer_finish(peer, ECANCELED);
-    end_receives(endpoint, peer);
+    ofpi_receives_end(endpoint, &peer->pendings, ECANCELED, 0);
+    end_peer(peer, ECANCELED);
+    end_directed_receives(endpoint, peer);
     /* Messages that came from it may still name the object: it stays, out of the way, until the endpoint closes. */
     peer->base.index = OFP_PEER_UNKNOWN;
     peer->removed = true;
@@ -388,9 +386,9 @@ void ofpi_peers_close(struct ofpi_endpoint *endpoint)
 {
     for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
         if (endpoint->peers[i])
-            peer_finish(endpoint->peers[i], ECANCELED);
-    for (uint32_t i = 0; i < endpoint->stranger_count; i++)
-        if (endpoint->strangers[i])
-            peer_finish(endpoint->strangers[i], ECANCELED);
-    fail_list(&endpoint->sourceless, ECANCELED, 0);
+            end_peer(endpoint->peers[i], ECANCELED);
+    for (uint32_t i = 0; i < endpoint->unknown_sender_count; i++)
+        if (endpoint->unknown_senders[i])
+            end_peer(endpoint->unknown_senders[i], ECANCELED);
+    fail_operations(&endpoint->sourceless, ECANCELED, 0);
 }

@@ -44,7 +44,7 @@ static int copy_inject(struct ofpi_pending *pending, const struct ofp_transfer *
 }
 
 /* Room for what is more than one: local segments with their regions, then remote segments. */
-static int make_room(struct ofpi_pending *pending, uint32_t count, uint32_t remote_count)
+static int allocate_segment_copies(struct ofpi_pending *pending, uint32_t count, uint32_t remote_count)
 {
     size_t size = 0;
 
@@ -58,7 +58,7 @@ static int make_room(struct ofpi_pending *pending, uint32_t count, uint32_t remo
     return pending->many ? 0 : -ENOMEM;
 }
 
-static void keep_local(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
+static void store_local_segments(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
 {
     uint32_t count = transfer->iov_count;
     struct iovec *iov = count > 1 ? pending->many : &pending->iov_inline;
@@ -74,7 +74,8 @@ static void keep_local(struct ofpi_pending *pending, const struct ofp_transfer *
     pending->base.transfer.iov_count = count;
 }
 
-static void keep_remote(struct ofpi_pending *pending, const struct ofp_transfer *transfer, uint32_t local_count)
+static void store_remote_segments(struct ofpi_pending *pending, const struct ofp_transfer *transfer,
+                                  uint32_t local_count)
 {
     struct ofp_transfer *kept = &pending->base.transfer;
     struct ofp_remote_segment *remote = &pending->remote_inline;
@@ -100,22 +101,22 @@ static void keep_remote(struct ofpi_pending *pending, const struct ofp_transfer 
     ofpi_region_hold(kept->compare_region);
 }
 
-static int keep_segments(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
+static int store_segments(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
 {
     bool remote = ofpi_operation_is_remote(transfer->op), inject = transfer->op->flags & OFP_INJECT;
     uint32_t local_count = inject ? 1 : transfer->iov_count;
-    int result = make_room(pending, local_count, remote ? transfer->remote_count : 0);
+    int result = allocate_segment_copies(pending, local_count, remote ? transfer->remote_count : 0);
 
     if (!result && inject)
         result = copy_inject(pending, transfer);
     else if (!result)
-        keep_local(pending, transfer);
+        store_local_segments(pending, transfer);
     if (!result && remote)
-        keep_remote(pending, transfer, local_count);
+        store_remote_segments(pending, transfer, local_count);
     return result;
 }
 
-static struct ofpi_pending *pending_new(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer)
+static struct ofpi_pending *create_pending(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer)
 {
     uint64_t id;
     struct ofpi_pending *pending = ofpi_pool_take(&endpoint->domain->pendings, &id);
@@ -129,7 +130,7 @@ static struct ofpi_pending *pending_new(struct ofpi_endpoint *endpoint, const st
     pending->base.operation = *transfer->op;
     pending->base.transfer.op = &pending->base.operation;
     pending->base.transfer.length = transfer->length;
-    result = keep_segments(pending, transfer);
+    result = store_segments(pending, transfer);
     /* What can fail comes before any region is held, so there is none to release. */
     if (result) {
         free(pending->many);
@@ -142,17 +143,17 @@ static struct ofpi_pending *pending_new(struct ofpi_endpoint *endpoint, const st
     return pending;
 }
 
-static struct ofpi_pending *pending_of_transfer(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer,
-                                                const struct ofp_transfer *transfer)
+static struct ofpi_pending *acquire_pending(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer,
+                                            const struct ofp_transfer *transfer)
 {
     struct ofpi_pending *pending;
 
     if (!peer || ofp_list_empty(&peer->backlog))
-        return pending_new(endpoint, transfer);
+        return create_pending(endpoint, transfer);
     pending = OFP_CONTAINER_OF(peer->backlog.next, struct ofpi_pending, base.node);
     /* Something that does not wait its turn, such as a receive for a transport that matches. */
     if (transfer != &pending->base.transfer)
-        return pending_new(endpoint, transfer);
+        return create_pending(endpoint, transfer);
     /* The provider takes the head of the backlog. */
     ofp_list_remove(&pending->base.node);
     endpoint->backlog_count--;
@@ -163,7 +164,7 @@ struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *handle, struct ofp
                                          const struct ofp_transfer *transfer)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
-    struct ofpi_pending *pending = pending_of_transfer(endpoint, (struct ofpi_peer *)peer, transfer);
+    struct ofpi_pending *pending = acquire_pending(endpoint, (struct ofpi_peer *)peer, transfer);
 
     if (!pending)
         return NULL;
@@ -183,7 +184,7 @@ struct ofp_pending *ofpi_transfer_retain(struct ofp_endpoint *handle, struct ofp
 int ofpi_backlog_append(struct ofpi_peer *peer, const struct ofp_transfer *transfer)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)peer->base.endpoint;
-    struct ofpi_pending *pending = pending_new(endpoint, transfer);
+    struct ofpi_pending *pending = create_pending(endpoint, transfer);
 
     if (!pending)
         return -ENOMEM;
@@ -206,7 +207,7 @@ struct ofp_pending *ofpi_pending_find(struct ofp_peer *peer, uint64_t id)
     return &pending->base;
 }
 
-static void copy_free(struct ofpi_pending *pending)
+static void free_inject_copy(struct ofpi_pending *pending)
 {
     if (pending->inject_copy && pending->endpoint->hooks)
         pending->endpoint->domain->upper->hooks_released(pending->endpoint, pending->inject_copy,
@@ -224,13 +225,13 @@ void ofpi_pending_free(struct ofpi_pending *pending)
     for (uint32_t i = 0; i < pending->base.transfer.iov_count; i++)
         ofpi_region_release(pending->base.transfer.regions[i]);
     if (__builtin_expect(pending->base.operation.flags & OFPI_HELD, 0))
-        ofpi_bounce_give(endpoint, pending->base.transfer.iov->iov_base, pending->base.transfer.length);
+        ofpi_bounce_free(endpoint, pending->base.transfer.iov->iov_base, pending->base.transfer.length);
     if (ofpi_operation_is_atomic(&pending->base.operation)) {
         ofpi_region_release(pending->base.transfer.result_region);
         ofpi_region_release(pending->base.transfer.compare_region);
     }
     free(pending->many);
-    copy_free(pending);
+    free_inject_copy(pending);
     ofp_list_remove(&pending->base.node);
     if (!pending->posted)
         endpoint->backlog_count--;
@@ -241,14 +242,14 @@ void ofpi_pending_free(struct ofpi_pending *pending)
             peer->sending -= pending->posted;
             /* It may have been the last that the fence waited for. */
             if (__builtin_expect(peer->fenced, 0))
-                ofpi_peer_look_at_fence(peer);
+                ofpi_peer_fence_update(peer);
         }
     }
     ofpi_pool_give(&endpoint->domain->pendings, pending->base.id);
 }
 
 /* `completed`: what its completion says. Receives are counted where they complete. */
-static void count(struct ofp_endpoint_statistics *statistics, uint32_t completed, uint64_t length)
+static void count_operation(struct ofp_endpoint_statistics *statistics, uint32_t completed, uint64_t length)
 {
     if (completed & OFP_COMPLETED_SEND) {
         statistics->sends++;
@@ -282,7 +283,7 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
     if (error) {
         endpoint->statistics.errors++;
     } else {
-        count(&endpoint->statistics, row->completed, transfer->length);
+        count_operation(&endpoint->statistics, row->completed, transfer->length);
     }
     ofpi_endpoint_complete(&endpoint->base, op->flags, &completion);
 }
@@ -323,7 +324,7 @@ void ofpi_transfer_complete(struct ofp_pending *base, int error, int provider_er
             return;
         }
         if (pending->endpoint->lingers)
-            ofpi_unsent_note(pending->endpoint, pending->peer, &base->operation);
+            ofpi_unsent_add(pending->endpoint, pending->peer, &base->operation);
     }
     ofpi_transfer_end(pending->endpoint, &base->transfer, error, provider_error);
     ofpi_pending_free(pending);

@@ -93,7 +93,7 @@ int ofp_roster_depart(struct ofp_roster *roster, uint32_t rank, bool died)
     return 0;
 }
 
-static bool departure_next(struct ofpi_follower *follower, struct departure *departure)
+static bool pop_departure(struct ofpi_follower *follower, struct departure *departure)
 {
     struct ofp_roster *roster = follower->roster;
     bool found;
@@ -106,30 +106,30 @@ static bool departure_next(struct ofpi_follower *follower, struct departure *dep
     return found;
 }
 
-static void departures_apply(struct ofpi_follower *follower)
+static void handle_departures(struct ofpi_follower *follower)
 {
     struct departure departure;
 
-    while (departure_next(follower, &departure)) {
+    while (pop_departure(follower, &departure)) {
         struct ofpi_peer *peer = ofpi_peer_at(follower->endpoint, follower->peers[departure.rank]);
 
         /* NULL: its address has left the vector. */
         if (peer)
-            ofpi_peer_depart(peer, departure.how);
+            ofpi_peer_departure_handle(peer, departure.how);
     }
 }
 
-static void roster_was_told(struct ofp_watch *watch, uint32_t events)
+static void handle_roster_event(struct ofp_watch *watch, uint32_t events)
 {
     uint64_t ignored;
 
     (void)events;
     (void)!read(watch->fd, &ignored, sizeof(ignored));
-    departures_apply(OFP_CONTAINER_OF(watch, struct ofpi_follower, watch));
+    handle_departures(OFP_CONTAINER_OF(watch, struct ofpi_follower, watch));
 }
 
-static struct ofpi_follower *follower_new(struct ofp_roster *roster, struct ofpi_endpoint *endpoint,
-                                          const uint32_t *peers, int *error)
+static struct ofpi_follower *create_follower(struct ofp_roster *roster, struct ofpi_endpoint *endpoint,
+                                             const uint32_t *peers, int *error)
 {
     struct ofpi_follower *follower = calloc(1, sizeof(*follower) + roster->size * sizeof(peers[0]));
 
@@ -139,8 +139,8 @@ static struct ofpi_follower *follower_new(struct ofp_roster *roster, struct ofpi
     memcpy(follower->peers, peers, roster->size * sizeof(peers[0]));
     follower->roster = roster;
     follower->endpoint = endpoint;
-    follower->watch =
-        (struct ofp_watch){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .events = EPOLLIN, .ready = roster_was_told};
+    follower->watch = (struct ofp_watch){
+        .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .events = EPOLLIN, .ready = handle_roster_event};
     *error = follower->watch.fd < 0 ? -errno : ofpi_reactor_add(&endpoint->domain->reactor, &follower->watch);
     if (!*error)
         return follower;
@@ -167,7 +167,7 @@ void ofpi_follower_free(struct ofpi_endpoint *endpoint)
 }
 
 /* Made now, so that no departure is lost for want of memory later. */
-static int members_make(struct ofpi_endpoint *endpoint, const uint32_t *peers, uint32_t size, bool waits)
+static int create_members(struct ofpi_endpoint *endpoint, const uint32_t *peers, uint32_t size, bool waits)
 {
     int error = 0;
 
@@ -185,14 +185,14 @@ static int members_make(struct ofpi_endpoint *endpoint, const uint32_t *peers, u
     return error;
 }
 
-static int follow_roster(struct ofp_roster *roster, struct ofpi_endpoint *endpoint, const uint32_t *peers, bool waits)
+static int attach_follower(struct ofp_roster *roster, struct ofpi_endpoint *endpoint, const uint32_t *peers, bool waits)
 {
     struct ofpi_follower *follower;
-    int error = endpoint->av ? members_make(endpoint, peers, roster->size, waits) : -EOPNOTSUPP;
+    int error = endpoint->av ? create_members(endpoint, peers, roster->size, waits) : -EOPNOTSUPP;
 
     if (error)
         return error;
-    follower = follower_new(roster, endpoint, peers, &error);
+    follower = create_follower(roster, endpoint, peers, &error);
     if (!follower)
         return error;
     ofpi_follower_free(endpoint);
@@ -201,7 +201,7 @@ static int follow_roster(struct ofp_roster *roster, struct ofpi_endpoint *endpoi
     roster->references++;
     ofp_list_append(&roster->followers, &follower->node);
     ofpi_process_lock_release(OFPI_LOCK_ROSTERS);
-    departures_apply(follower);
+    handle_departures(follower);
     return 0;
 }
 
@@ -212,7 +212,7 @@ int ofp_roster_follow(struct ofp_roster *roster, struct ofp_endpoint *handle, co
 
     if (error)
         return error;
-    error = follow_roster(roster, endpoint->behind, peers, waits);
+    error = attach_follower(roster, endpoint->behind, peers, waits);
     ofpi_domain_leave(endpoint->domain);
     return error;
 }

@@ -44,13 +44,13 @@ void ofpi_unsent_count_pending(const struct ofpi_endpoint *endpoint, bool waited
     if (!endpoint->in_flight)
         return;
     count_peers(endpoint->peers, endpoint->peer_capacity, waited_for, unsent);
-    count_peers(endpoint->strangers, endpoint->stranger_count, waited_for, unsent);
+    count_peers(endpoint->unknown_senders, endpoint->unknown_sender_count, waited_for, unsent);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ noting */
 
 /* Without memory the peer is not named; the operation counts all the same. */
-static void name_peer(struct ofpi_unsent *unsent, struct ofpi_peer *peer)
+static void store_unsent_peer(struct ofpi_unsent *unsent, struct ofpi_peer *peer)
 {
     struct ofpi_unsent_peer *named;
 
@@ -71,27 +71,27 @@ static void name_peer(struct ofpi_unsent *unsent, struct ofpi_peer *peer)
     peer->unsent = true;
 }
 
-void ofpi_unsent_note(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, const struct ofp_operation *op)
+void ofpi_unsent_add(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, const struct ofp_operation *op)
 {
     if (ofpi_unsent_count(&endpoint->unsent, op))
-        name_peer(&endpoint->unsent, peer);
+        store_unsent_peer(&endpoint->unsent, peer);
 }
 
-static void note_transport(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
+static void add_unsent_of_transport(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer)
 {
     uint64_t count = peer ? endpoint->base.ops->unsent(&peer->base) : 0;
 
     endpoint->unsent.count += count;
     if (count)
-        name_peer(&endpoint->unsent, peer);
+        store_unsent_peer(&endpoint->unsent, peer);
 }
 
-void ofpi_unsent_note_transport(struct ofpi_endpoint *endpoint)
+void ofpi_unsent_add_transport(struct ofpi_endpoint *endpoint)
 {
     if (!endpoint->base.ops->unsent)
         return;
     for (uint32_t i = 0; i < endpoint->peer_capacity; i++)
-        note_transport(endpoint, endpoint->peers[i]);
-    for (uint32_t i = 0; i < endpoint->stranger_count; i++)
-        note_transport(endpoint, endpoint->strangers[i]);
+        add_unsent_of_transport(endpoint, endpoint->peers[i]);
+    for (uint32_t i = 0; i < endpoint->unknown_sender_count; i++)
+        add_unsent_of_transport(endpoint, endpoint->unknown_senders[i]);
 }

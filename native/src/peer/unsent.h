@@ -16,9 +16,9 @@ struct ofpi_unsent_peer {
 /* Count an operation, if it is of the kind that is to reach a peer. */
 bool ofpi_unsent_count(struct ofpi_unsent *unsent, const struct ofp_operation *op);
 /* An operation of an endpoint that lingers has failed, or was cancelled. `peer` may be NULL. */
-void ofpi_unsent_note(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, const struct ofp_operation *op);
+void ofpi_unsent_add(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, const struct ofp_operation *op);
 /* Note what the transport completed and still has in queues of its own. */
-void ofpi_unsent_note_transport(struct ofpi_endpoint *endpoint);
+void ofpi_unsent_add_transport(struct ofpi_endpoint *endpoint);
 /* Count those that peers' backlogs and the transport have; `waited_for`: only to peers that are up or connecting, one is enough. */
 void ofpi_unsent_count_pending(const struct ofpi_endpoint *endpoint, bool waited_for, struct ofpi_unsent *unsent);
 

@@ -36,40 +36,40 @@ static int registry_count;
 
 /* ------------------------------------------------------------------------------------------ services for providers */
 
-static struct ofpi_domain *engine_of(struct ofp_domain *domain) { return (struct ofpi_domain *)domain->engine; }
+static struct ofpi_domain *engine_of_domain(struct ofp_domain *domain) { return (struct ofpi_domain *)domain->engine; }
 
 static int watch_add(struct ofp_domain *domain, struct ofp_watch *watch)
 {
-    return ofpi_reactor_add(&engine_of(domain)->reactor, watch);
+    return ofpi_reactor_add(&engine_of_domain(domain)->reactor, watch);
 }
 
 static void watch_remove(struct ofp_domain *domain, struct ofp_watch *watch)
 {
-    ofpi_reactor_remove(&engine_of(domain)->reactor, watch);
+    ofpi_reactor_remove(&engine_of_domain(domain)->reactor, watch);
 }
 
 static void timer_start(struct ofp_domain *domain, struct ofp_timer *timer)
 {
-    if (ofpi_timer_start(engine_of(domain), timer) != 0)
+    if (ofpi_timer_start(engine_of_domain(domain), timer) != 0)
         ofpi_log(OFP_LOG_ERROR, domain->info->provider, "out of memory: a timer will not fire");
 }
 
 static void timer_stop(struct ofp_domain *domain, struct ofp_timer *timer)
 {
-    ofpi_timers_stop(&engine_of(domain)->timers, timer);
+    ofpi_timers_stop(&engine_of_domain(domain)->timers, timer);
 }
 
-static struct ofp_region *region_by_id(struct ofp_domain *domain, uint32_t id)
+static struct ofp_region *find_region_by_id(struct ofp_domain *domain, uint32_t id)
 {
-    struct ofpi_region *region = ofpi_regions_find(&engine_of(domain)->regions, id);
+    struct ofpi_region *region = ofpi_regions_find(&engine_of_domain(domain)->regions, id);
 
     return region ? &region->base : NULL;
 }
 
-static void device_event(struct ofp_domain *domain, int error, const char *text)
+static void report_device_event(struct ofp_domain *domain, int error, const char *text)
 {
     ofpi_log(error ? OFP_LOG_WARNING : OFP_LOG_INFO, domain->info->provider, "%s", text);
-    ofpi_eq_device(engine_of(domain), error, text);
+    ofpi_eq_device(engine_of_domain(domain), error, text);
 }
 
 const struct ofp_core ofpi_core = {
@@ -89,16 +89,16 @@ const struct ofp_core ofpi_core = {
     .watch_remove = watch_remove,
     .timer_start = timer_start,
     .timer_stop = timer_stop,
-    .region_by_id = region_by_id,
+    .region_by_id = find_region_by_id,
     .atomic_is_direct = ofpi_atomic_is_direct,
     .explain = ofpi_reason_explain,
-    .device_event = device_event,
+    .device_event = report_device_event,
     .hold_in_fork = ofpi_process_lock_register,
 };
 
 /* ------------------------------------------------------------------------------------------------------- checking */
 
-static const char *missing_endpoint_entry(const struct ofp_endpoint_ops *ops, const struct ofp_info *info)
+static const char *find_missing_endpoint_entry(const struct ofp_endpoint_ops *ops, const struct ofp_info *info)
 {
     if (!ops)
         return "an endpoint table";
@@ -113,7 +113,7 @@ static const char *missing_endpoint_entry(const struct ofp_endpoint_ops *ops, co
     return NULL;
 }
 
-static const char *missing_passive_entry(const struct ofp_passive_ops *ops, const struct ofp_info *info)
+static const char *find_missing_passive_entry(const struct ofp_passive_ops *ops, const struct ofp_info *info)
 {
     if (!(info->ep_types & OFP_EP_MSG))
         return NULL;
@@ -122,7 +122,7 @@ static const char *missing_passive_entry(const struct ofp_passive_ops *ops, cons
     return ops->open && ops->name && ops->listen && ops->reject && ops->close ? NULL : "an entry for listeners";
 }
 
-static int check(const struct ofp_provider *provider, char *text, size_t text_size)
+static int check_provider(const struct ofp_provider *provider, char *text, size_t text_size)
 {
     const char *wrong;
 
@@ -150,15 +150,15 @@ static int check(const struct ofp_provider *provider, char *text, size_t text_si
 }
 
 /* With OFPI_LOCK_PROVIDERS. Returns its place, or a negated errno. */
-static int enter(ofp_provider_entry_fn *entry, char *text, size_t text_size)
+static int add_provider(ofp_provider_entry_fn *entry, char *text, size_t text_size)
 {
     const struct ofp_provider *provider = entry(&ofpi_core);
-    int error = check(provider, text, text_size);
+    int error = check_provider(provider, text, text_size);
     int i;
 
     if (error)
         return error;
-    provider = ofpi_provider_whole(provider);
+    provider = ofpi_provider_convert(provider);
     if (!provider)
         return -ENOMEM;
     if (provider->params)
@@ -181,7 +181,7 @@ int ofpi_provider_register(ofp_provider_entry_fn *entry, struct ofp_provider **r
     while (place < registry_count && registry[place].entry != entry)
         place++;
     if (place == registry_count)
-        place = enter(entry, text, text_size);
+        place = add_provider(entry, text, text_size);
     if (place >= 0)
         /* Callers outside only pass it back. */
         *result = (struct ofp_provider *)(uintptr_t)registry[place].provider;
@@ -242,14 +242,14 @@ static void add_emulated(struct ofp_info *info)
     info->emulated_caps |= added;
 }
 
-static int finish_infos(const struct ofp_provider *provider, struct ofp_info *infos, int count, char *text,
-                        size_t text_size)
+static int prepare_infos(const struct ofp_provider *provider, struct ofp_info *infos, int count, char *text,
+                         size_t text_size)
 {
     for (int i = 0; i < count; i++) {
-        const char *missing = missing_endpoint_entry(ofpi_endpoint_ops(provider, &infos[i]), &infos[i]);
+        const char *missing = find_missing_endpoint_entry(ofpi_endpoint_ops_get(provider, &infos[i]), &infos[i]);
 
         if (!missing)
-            missing = missing_passive_entry(provider->passive_ops, &infos[i]);
+            missing = find_missing_passive_entry(provider->passive_ops, &infos[i]);
         if (missing) {
             snprintf(text, text_size, "the provider's table for %s lacks %s", infos[i].domain, missing);
             return -EINVAL;
@@ -263,7 +263,8 @@ int ofp_provider_getinfo(struct ofp_provider *provider, struct ofp_info *infos, 
 {
     text[0] = 0;
     memset(infos, 0, sizeof(*infos) * (size_t)max);
-    return finish_infos(provider, infos, ofpi_provider_infos(provider, infos, max, text, text_size), text, text_size);
+    return prepare_infos(provider, infos, ofpi_provider_infos_get(provider, infos, max, text, text_size), text,
+                         text_size);
 }
 
 int ofp_provider_getinfo_as(struct ofp_provider *provider, const char *name, struct ofp_info *infos, int max,
@@ -273,7 +274,7 @@ int ofp_provider_getinfo_as(struct ofp_provider *provider, const char *name, str
         return ofp_provider_getinfo(provider, infos, max, text, text_size);
     text[0] = 0;
     memset(infos, 0, sizeof(*infos) * (size_t)max);
-    return finish_infos(provider, infos, provider->getinfo_as(name, infos, max, text, text_size), text, text_size);
+    return prepare_infos(provider, infos, provider->getinfo_as(name, infos, max, text, text_size), text, text_size);
 }
 
 /* The address is a text of a foreign library, in several parts: its last part may look like a port and be none. */

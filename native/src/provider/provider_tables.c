@@ -19,7 +19,7 @@ static const struct ofp_domain_ops no_domain_ops = {.size = sizeof(no_domain_ops
 
 static struct completed *tables;
 
-static struct completed *complete(const void *table, size_t known, size_t size)
+static struct completed *create_complete_table(const void *table, size_t known, size_t size)
 {
     struct completed *made = calloc(1, sizeof(*made) + size);
 
@@ -33,7 +33,7 @@ static struct completed *complete(const void *table, size_t known, size_t size)
 }
 
 /* The same copy each time. NULL: out of memory. */
-static void *copy_of(const void *table, size_t known, size_t size)
+static void *get_table_copy(const void *table, size_t known, size_t size)
 {
     struct completed *found;
 
@@ -41,37 +41,37 @@ static void *copy_of(const void *table, size_t known, size_t size)
     for (found = tables; found && found->given != table; found = found->next)
         ;
     if (!found)
-        found = complete(table, known < size ? known : size, size);
+        found = create_complete_table(table, known < size ? known : size, size);
     ofpi_process_lock_release(OFPI_LOCK_TABLES);
     return found ? found->whole : NULL;
 }
 
-const void *ofpi_table_whole(const void *table, uint32_t known, size_t size)
+const void *ofpi_table_convert(const void *table, uint32_t known, size_t size)
 {
-    return !table || known >= size ? table : copy_of(table, known, size);
+    return !table || known >= size ? table : get_table_copy(table, known, size);
 }
 
-const struct ofp_endpoint_ops *ofpi_endpoint_ops(const struct ofp_provider *provider, const struct ofp_info *info)
+const struct ofp_endpoint_ops *ofpi_endpoint_ops_get(const struct ofp_provider *provider, const struct ofp_info *info)
 {
     const struct ofp_endpoint_ops *ops = provider->endpoint_ops(info);
 
-    return ops ? ofpi_table_whole(ops, ops->size, sizeof(*ops)) : NULL;
+    return ops ? ofpi_table_convert(ops, ops->size, sizeof(*ops)) : NULL;
 }
 
-const struct ofp_provider *ofpi_provider_whole(const struct ofp_provider *given)
+const struct ofp_provider *ofpi_provider_convert(const struct ofp_provider *given)
 {
-    const struct ofp_provider *whole = ofpi_table_whole(given, given->size, sizeof(*given));
+    const struct ofp_provider *whole = ofpi_table_convert(given, given->size, sizeof(*given));
     const struct ofp_domain_ops *domain_ops = whole && whole->domain_ops ? whole->domain_ops : &no_domain_ops;
     const struct ofp_passive_ops *passive_ops = whole ? whole->passive_ops : NULL;
     struct ofp_provider *mended;
 
     if (!whole)
         return NULL;
-    domain_ops = ofpi_table_whole(domain_ops, domain_ops->size, sizeof(*domain_ops));
-    passive_ops = passive_ops ? ofpi_table_whole(passive_ops, passive_ops->size, sizeof(*passive_ops)) : NULL;
+    domain_ops = ofpi_table_convert(domain_ops, domain_ops->size, sizeof(*domain_ops));
+    passive_ops = passive_ops ? ofpi_table_convert(passive_ops, passive_ops->size, sizeof(*passive_ops)) : NULL;
     if (domain_ops == whole->domain_ops && passive_ops == whole->passive_ops)
         return whole;
-    mended = domain_ops ? copy_of(given, given->size, sizeof(*given)) : NULL;
+    mended = domain_ops ? get_table_copy(given, given->size, sizeof(*given)) : NULL;
     if (mended) {
         mended->domain_ops = domain_ops;
         mended->passive_ops = passive_ops;
@@ -79,8 +79,8 @@ const struct ofp_provider *ofpi_provider_whole(const struct ofp_provider *given)
     return mended;
 }
 
-int ofpi_provider_infos(const struct ofp_provider *provider, struct ofp_info *infos, int max, char *text,
-                        size_t text_size)
+int ofpi_provider_infos_get(const struct ofp_provider *provider, struct ofp_info *infos, int max, char *text,
+                            size_t text_size)
 {
     size_t size = provider->info_size, both = size < sizeof(*infos) ? size : sizeof(*infos);
     char *theirs;

@@ -15,34 +15,37 @@
 #include "progress/flush.h"
 #include "progress/helper.h"
 
-static struct ofpi_endpoint *endpoint_of(struct ofp_endpoint *endpoint) { return (struct ofpi_endpoint *)endpoint; }
-
-static int message_arrived(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload)
+static struct ofpi_endpoint *endpoint_of_base(struct ofp_endpoint *endpoint)
 {
-    return ofpi_message_arrived(endpoint_of(endpoint)->receive_context, endpoint, message, payload);
+    return (struct ofpi_endpoint *)endpoint;
 }
 
-static int message_announced(struct ofp_endpoint *endpoint, const struct ofp_message *message)
+static int match_whole_message(struct ofp_endpoint *endpoint, const struct ofp_message *message, const void *payload)
 {
-    return ofpi_message_announced(endpoint_of(endpoint)->receive_context, endpoint, message);
+    return ofpi_message_arrived(endpoint_of_base(endpoint)->receive_context, endpoint, message, payload);
 }
 
-static int message_begin(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_room room,
-                         struct ofp_receive **receive)
+static int match_announced_message(struct ofp_endpoint *endpoint, const struct ofp_message *message)
 {
-    return ofpi_message_begin(endpoint_of(endpoint)->receive_context, endpoint, message, room, receive);
+    return ofpi_message_announced(endpoint_of_base(endpoint)->receive_context, endpoint, message);
 }
 
-static bool announce_only(struct ofp_endpoint *endpoint)
+static int match_begun_message(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_room room,
+                               struct ofp_receive **receive)
 {
-    return ofpi_announce_only(endpoint_of(endpoint)->receive_context);
+    return ofpi_message_begin(endpoint_of_base(endpoint)->receive_context, endpoint, message, room, receive);
+}
+
+static bool needs_announcement(struct ofp_endpoint *endpoint)
+{
+    return ofpi_announce_only(endpoint_of_base(endpoint)->receive_context);
 }
 
 /* An endpoint of one transport knows its peers by their addresses, whoever is there. */
-static struct ofp_peer *peer_by_identity(struct ofp_endpoint *endpoint, const uint8_t *identity, bool connects_only,
-                                         const void *address, size_t length)
+static struct ofp_peer *find_peer_by_identity(struct ofp_endpoint *endpoint, const uint8_t *identity,
+                                              bool connects_only, const void *address, size_t length)
 {
-    struct ofp_peer *peer = ofpi_peer_by_address(endpoint, address, length);
+    struct ofp_peer *peer = ofpi_peer_find_by_address(endpoint, address, length);
 
     (void)identity;
     if (peer)
@@ -50,17 +53,20 @@ static struct ofp_peer *peer_by_identity(struct ofp_endpoint *endpoint, const ui
     return peer;
 }
 
-static int peer_identified(struct ofp_peer *peer, const uint8_t *identity, char *text, size_t text_size)
+static int accept_any_identity(struct ofp_peer *peer, const uint8_t *identity, char *text, size_t text_size)
 {
     (void)peer, (void)identity, (void)text, (void)text_size;
     return 0;
 }
 
-static void message_dropped(struct ofp_endpoint *endpoint) { endpoint_of(endpoint)->statistics.messages_dropped++; }
-
-static void payload_moved(struct ofp_receive *receive, enum ofp_moved how)
+static void count_dropped_message(struct ofp_endpoint *endpoint)
 {
-    struct ofp_endpoint_statistics *statistics = &endpoint_of(receive->endpoint)->statistics;
+    endpoint_of_base(endpoint)->statistics.messages_dropped++;
+}
+
+static void count_payload_move(struct ofp_receive *receive, enum ofp_moved how)
+{
+    struct ofp_endpoint_statistics *statistics = &endpoint_of_base(receive->endpoint)->statistics;
 
     statistics->messages_mapped += how == OFP_MOVED_MAPPED;
     statistics->messages_pipelined += how == OFP_MOVED_PIPELINED;
@@ -68,8 +74,8 @@ static void payload_moved(struct ofp_receive *receive, enum ofp_moved how)
 }
 
 /* Handles of an endpoint of one transport say what its device says. */
-static bool remote_at_device(struct ofp_peer *peer, const struct ofp_remote_segment *remote,
-                             struct ofp_remote_segment *there)
+static bool copy_remote_segment(struct ofp_peer *peer, const struct ofp_remote_segment *remote,
+                                struct ofp_remote_segment *there)
 {
     (void)peer;
     *there = *remote;
@@ -78,31 +84,31 @@ static bool remote_at_device(struct ofp_peer *peer, const struct ofp_remote_segm
 
 const struct ofp_services ofpi_services = {
     .size = sizeof(struct ofp_services),
-    .peer_by_address = ofpi_peer_by_address,
+    .peer_by_address = ofpi_peer_find_by_address,
     .peer_connecting = ofpi_peer_called,
-    .peer_up = ofpi_peer_up,
+    .peer_up = ofpi_peer_established,
     .peer_lost = ofpi_peer_lost,
     .connection_answered = ofpi_connection_answered,
     .transfer_retain = ofpi_transfer_retain,
     .pending_find = ofpi_pending_find,
     .transfer_complete = ofpi_transfer_complete,
     .offloaded_receive_complete = ofpi_offloaded_receive_complete,
-    .message_arrived = message_arrived,
-    .message_begin = message_begin,
-    .message_announced = message_announced,
-    .announce_only = announce_only,
+    .message_arrived = match_whole_message,
+    .message_begin = match_begun_message,
+    .message_announced = match_announced_message,
+    .announce_only = needs_announcement,
     .receive_write = ofpi_receive_write,
     .remote_access = ofpi_remote_access,
     .remote_event = ofpi_remote_event,
     .receive_find = ofpi_receive_find,
     .receive_complete = ofpi_receive_complete,
     .flush_later = ofpi_endpoint_flush_later,
-    .peer_by_identity = peer_by_identity,
-    .peer_identified = peer_identified,
+    .peer_by_identity = find_peer_by_identity,
+    .peer_identified = accept_any_identity,
     .source_find = ofpi_source_find,
-    .message_dropped = message_dropped,
-    .remote_at_device = remote_at_device,
+    .message_dropped = count_dropped_message,
+    .remote_at_device = copy_remote_segment,
     .look_soon = ofpi_look_soon,
-    .peer_absent = ofpi_peer_absent,
-    .payload_moved = payload_moved,
+    .peer_absent = ofpi_peer_absence_handle,
+    .payload_moved = count_payload_move,
 };

@@ -19,13 +19,13 @@
 #include "request/request_wait.h"
 
 /* The request holds a message that it has not claimed. */
-static bool may_claim(const struct ofp_request *request)
+static bool can_claim(const struct ofp_request *request)
 {
     return ofpi_request_holds_message(request) && !request->claimed;
 }
 
 /* 0, -ENOENT: too late, or -EINPROGRESS: the transport tells by the completion. */
-static int cancel(struct ofp_request *request)
+static int cancel_operation(struct ofp_request *request)
 {
     struct ofpi_endpoint *endpoint = request->endpoint;
     uint64_t context = (uint64_t)(uintptr_t)request;
@@ -46,7 +46,7 @@ static int cancel(struct ofp_request *request)
     return result;
 }
 
-static int outcome_of_cancel(struct ofp_request *request, ofp_request_t handle)
+static int wait_for_cancel(struct ofp_request *request, ofp_request_t handle)
 {
     if (ofpi_request_await(request, -1) != 1)
         return -EAGAIN;
@@ -64,15 +64,15 @@ int ofp_request_cancel(ofp_request_t handle)
         return result == -ESTALE ? -ENOENT : result;
     /* After a wait the slot may be in another use. */
     domain = request->domain;
-    result = cancel(request);
+    result = cancel_operation(request);
     if (result == -EINPROGRESS)
-        result = outcome_of_cancel(request, handle);
+        result = wait_for_cancel(request, handle);
     ofpi_domain_leave(domain);
     return result;
 }
 
 /* Receive the message that it holds, or drop it: the same request runs again. */
-static int claim(struct ofp_request *request, uint64_t flags, const struct ofp_segment *memory)
+static int claim_message(struct ofp_request *request, uint64_t flags, const struct ofp_segment *memory)
 {
     struct ofp_operation op = {.op = request->completion.flags & OFP_COMPLETED_TAGGED ? OFP_TRECV : OFP_RECV,
                                .peer = OFP_PEER_ANY,
@@ -83,7 +83,7 @@ static int claim(struct ofp_request *request, uint64_t flags, const struct ofp_s
                                .region = memory->region};
     int result;
 
-    if (!may_claim(request))
+    if (!can_claim(request))
         return -EINVAL;
     /* Before the post, which may finish it. */
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
@@ -107,9 +107,9 @@ int ofp_request_claim(ofp_request_t handle, uint32_t region, uint64_t offset, ui
     if (result)
         return result;
     domain = request->domain;
-    result = claim(request, 0, &memory);
+    result = claim_message(request, 0, &memory);
     if (!result && ofpi_request_is_finished(request)) {
-        ofpi_request_take_completion(request, completion);
+        ofpi_request_read_completion(request, completion);
         result = 1;
     }
     ofpi_domain_leave(domain);
@@ -149,7 +149,7 @@ int ofp_request_discard(ofp_request_t handle)
         return result;
     /* Released, so that the end of its dropping gives the slot back. */
     request->released = true;
-    result = claim(request, OFP_DISCARD, &nothing);
+    result = claim_message(request, OFP_DISCARD, &nothing);
     if (result)
         request->released = false;
     ofpi_domain_leave(request->domain);
@@ -160,7 +160,7 @@ int ofp_request_discard(ofp_request_t handle)
  * The message goes back, claimed or not, and with it the caller's interest. 0: the request is given back, 1: once nobody uses
  * its memory any more, which may be by now. Negative: nothing has changed.
  */
-static int give_back(struct ofp_request *request)
+static int return_message(struct ofp_request *request)
 {
     struct ofpi_endpoint *endpoint = request->endpoint;
     struct ofpi_unexpected *waiting = NULL;
@@ -193,15 +193,15 @@ int ofp_request_unclaim(ofp_request_t handle)
     if (result)
         return result;
     domain = request->domain;
-    result = may_claim(request) ? give_back(request) : -EINVAL;
+    result = can_claim(request) ? return_message(request) : -EINVAL;
     ofpi_domain_leave(domain);
     return result;
 }
 
 /* Whether nothing more is to be done: a message is not lost with who took hold of it, but goes back to its place. */
-static bool is_given_back(struct ofp_request *request)
+static bool return_message_if_any(struct ofp_request *request)
 {
-    int result = request->claimed || ofpi_request_holds_message(request) ? give_back(request) : -ENOENT;
+    int result = request->claimed || ofpi_request_holds_message(request) ? return_message(request) : -ENOENT;
 
     if (result != -ENOMEM)
         return result >= 0;
@@ -214,17 +214,17 @@ static bool is_given_back(struct ofp_request *request)
 void ofpi_request_end_released(struct ofp_request *request)
 {
     /* It was asked back, and a message was set aside for it all the same. */
-    if (!ofpi_request_holds_message(request) || !is_given_back(request))
+    if (!ofpi_request_holds_message(request) || !return_message_if_any(request))
         ofpi_request_give(request);
 }
 
-static int abandon(struct ofp_request *request, ofp_request_t handle, bool take_back)
+static int abandon_request(struct ofp_request *request, ofp_request_t handle, bool take_back)
 {
-    if (is_given_back(request))
+    if (return_message_if_any(request))
         return ofpi_request_handle(request) == handle;
     /* To wait for a peer is all that a request of ofp_reach_request does. */
     if (take_back || request->many || request->awaited)
-        cancel(request);
+        cancel_operation(request);
     if (request->many)
         ofpi_request_many_release(request);
     else if (ofp_load_relaxed(&request->state) == OFPI_REQUEST_RUNNING) {
@@ -249,7 +249,7 @@ int ofp_request_abandon(ofp_request_t handle, bool take_back)
         return result == -OFP_ETHREAD ? result : 0;
     domain = request->domain;
     request->notify = false;
-    result = abandon(request, handle, take_back);
+    result = abandon_request(request, handle, take_back);
     ofpi_domain_leave(domain);
     return result;
 }

@@ -20,7 +20,7 @@
 #include "progress/progress.h"
 #include "progress/wait.h"
 
-static bool has_room(const void *argument)
+static bool has_transmit_space(const void *argument)
 {
     const struct ofpi_endpoint *endpoint = argument;
 
@@ -28,7 +28,7 @@ static bool has_room(const void *argument)
     return endpoint->in_flight < endpoint->tx_size || endpoint->refuses;
 }
 
-static int post_with_room(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, int64_t timeout)
+static int post_with_space(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, int64_t timeout)
 {
     int result = -EAGAIN;
 
@@ -36,7 +36,7 @@ static int post_with_room(struct ofpi_endpoint *endpoint, const struct ofp_opera
         bool expired;
 
         endpoint->waiting_for_room++;
-        result = ofpi_wait(endpoint->domain, has_room, endpoint, timeout, &expired);
+        result = ofpi_wait(endpoint->domain, has_transmit_space, endpoint, timeout, &expired);
         endpoint->waiting_for_room--;
         if (result <= 0)
             return result ? result : -EAGAIN;
@@ -59,10 +59,10 @@ int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation
         result = ofpi_endpoint_post(endpoint, op);
         endpoint->posts_beyond = false;
     }
-    return result == -EAGAIN && timeout ? post_with_room(endpoint, op, timeout) : result;
+    return result == -EAGAIN && timeout ? post_with_space(endpoint, op, timeout) : result;
 }
 
-static ofp_request_t request_start(struct ofpi_endpoint *endpoint, struct ofp_operation *op, uint32_t how,
+static ofp_request_t start_request(struct ofpi_endpoint *endpoint, struct ofp_operation *op, uint32_t how,
                                    int64_t timeout)
 {
     struct ofp_request *request = ofpi_request_take(endpoint);
@@ -98,7 +98,7 @@ ofp_request_t ofp_request_start(struct ofp_endpoint *base, const struct ofp_oper
     result = ofpi_domain_enter_as(domain, how & OFP_START_AT_ONCE);
     if (result)
         return result;
-    result = request_start(handle->behind, &op, how, timeout);
+    result = start_request(handle->behind, &op, how, timeout);
     ofpi_domain_leave(domain);
     return result;
 }

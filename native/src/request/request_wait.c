@@ -11,7 +11,7 @@
 #include "progress/progress.h"
 #include "progress/wait.h"
 
-static int result_of(const struct ofp_request *request) { return request->completion.error ? 2 : 1; }
+static int result_of_request(const struct ofp_request *request) { return request->completion.error ? 2 : 1; }
 
 int ofp_request_finished(ofp_request_t handle)
 {
@@ -23,7 +23,7 @@ int ofp_request_finished(ofp_request_t handle)
     /* Pairs with the store-release in ofpi_request_finish. */
     if (ofp_load_acquire(&request->state) != OFPI_REQUEST_FINISHED)
         return 0;
-    result = result_of(request);
+    result = result_of_request(request);
     /* Only if the use has not ended meanwhile was it this operation's result. */
     return ofpi_request_find(handle) ? result : -ESTALE;
 }
@@ -34,7 +34,7 @@ struct run {
 };
 
 /* Also when somebody else took its completion: the slot is idle then, or serves another operation by now. */
-static bool is_over(const void *argument)
+static bool is_run_over(const void *argument)
 {
     const struct run *run = argument;
 
@@ -46,11 +46,11 @@ int ofpi_request_await(struct ofp_request *request, int64_t timeout)
     struct run run = {request, request->runs};
     bool expired;
 
-    return ofpi_wait(request->domain, is_over, &run, timeout, &expired);
+    return ofpi_wait(request->domain, is_run_over, &run, timeout, &expired);
 }
 
 /* 1: it is finished, and still of this handle. */
-static int wait_for(struct ofp_request *request, ofp_request_t handle, int64_t timeout)
+static int wait_for_request(struct ofp_request *request, ofp_request_t handle, int64_t timeout)
 {
     int result;
 
@@ -72,14 +72,14 @@ int ofp_request_wait(ofp_request_t handle, int64_t timeout)
     if (result)
         return result;
     domain = request->domain;
-    result = wait_for(request, handle, timeout);
+    result = wait_for_request(request, handle, timeout);
     if (result == 1)
-        result = result_of(request);
+        result = result_of_request(request);
     ofpi_domain_leave(domain);
     return result;
 }
 
-void ofpi_request_take_completion(struct ofp_request *request, struct ofp_completion *completion)
+void ofpi_request_read_completion(struct ofp_request *request, struct ofp_completion *completion)
 {
     *completion = request->completion;
     if (__builtin_expect(request->many, 0))
@@ -98,16 +98,16 @@ int ofp_request_take(ofp_request_t handle, int64_t timeout, struct ofp_completio
     if (result)
         return result;
     domain = request->domain;
-    result = wait_for(request, handle, timeout);
+    result = wait_for_request(request, handle, timeout);
     if (result == 1)
-        ofpi_request_take_completion(request, completion);
+        ofpi_request_read_completion(request, completion);
     ofpi_domain_leave(domain);
     return result;
 }
 
 /* Without waiting for the domain's lock. */
-static inline int take_now(struct ofp_request *request, ofp_request_t handle, bool progress,
-                           struct ofp_completion *completion)
+static inline int read_completion_now(struct ofp_request *request, ofp_request_t handle, bool progress,
+                                      struct ofp_completion *completion)
 {
     struct ofpi_domain *domain = request->domain;
     int result = ofpi_domain_enter_as(domain, true);
@@ -122,7 +122,7 @@ static inline int take_now(struct ofp_request *request, ofp_request_t handle, bo
     else if (ofpi_request_is_finished(request))
         result = 1;
     if (result == 1)
-        ofpi_request_take_completion(request, completion);
+        ofpi_request_read_completion(request, completion);
     ofpi_domain_leave(domain);
     return result;
 }
@@ -133,14 +133,14 @@ int ofp_request_take_finished(ofp_request_t handle, struct ofp_completion *compl
 
     if (!request)
         return -ESTALE;
-    return ofpi_request_is_finished(request) ? take_now(request, handle, false, completion) : 0;
+    return ofpi_request_is_finished(request) ? read_completion_now(request, handle, false, completion) : 0;
 }
 
 int ofp_request_take_at_once(ofp_request_t handle, struct ofp_completion *completion)
 {
     struct ofp_request *request = ofpi_request_find(handle);
 
-    return request ? take_now(request, handle, true, completion) : -ESTALE;
+    return request ? read_completion_now(request, handle, true, completion) : -ESTALE;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ many */
@@ -153,7 +153,7 @@ struct many_condition {
 
 static bool is_finished_or_stale(ofp_request_t handle) { return ofp_request_finished(handle) != 0; }
 
-static bool all_finished(const void *argument)
+static bool are_all_finished(const void *argument)
 {
     const struct many_condition *condition = argument;
 
@@ -162,7 +162,7 @@ static bool all_finished(const void *argument)
     return *condition->finished == condition->count;
 }
 
-static bool any_finished(const void *argument)
+static bool is_any_finished(const void *argument)
 {
     const struct many_condition *condition = argument;
 
@@ -173,7 +173,7 @@ static bool any_finished(const void *argument)
 }
 
 /* The one domain of those that are not stale; NULL: all are. -EXDEV: there are several. */
-static int domain_of(const ofp_request_t *requests, uint64_t count, struct ofpi_domain **domain)
+static int find_common_domain(const ofp_request_t *requests, uint64_t count, struct ofpi_domain **domain)
 {
     *domain = NULL;
     for (uint64_t i = 0; i < count; i++) {
@@ -193,14 +193,14 @@ int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, i
     struct many_condition condition = {requests, count, &known};
     struct ofpi_domain *domain;
     bool expired;
-    int result = domain_of(requests, count, &domain);
+    int result = find_common_domain(requests, count, &domain);
 
     if (result || !domain)
         return result ? result : 1;
     result = ofpi_domain_enter(domain);
     if (result)
         return result;
-    result = ofpi_wait(domain, all ? all_finished : any_finished, &condition, timeout, &expired);
+    result = ofpi_wait(domain, all ? are_all_finished : is_any_finished, &condition, timeout, &expired);
     ofpi_domain_leave(domain);
     return result;
 }
@@ -233,7 +233,7 @@ int ofp_request_spin(ofp_request_t handle, uint64_t duration)
         return result == -ESTALE ? 1 : result;
     domain = request->domain;
     run = (struct run){request, request->runs};
-    result = ofpi_spin(domain, is_over, &run, duration);
+    result = ofpi_spin(domain, is_run_over, &run, duration);
     ofpi_domain_leave(domain);
     return result;
 }
