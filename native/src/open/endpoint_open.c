@@ -133,15 +133,10 @@ static void release_endpoint(struct ofpi_endpoint *endpoint)
     ofpi_connection_free(endpoint);
 }
 
-int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **result,
-                      char *text, size_t text_size)
+/* 0, or a negative errno with a text that says which attribute is refused. */
+static int check_endpoint_attributes(const struct ofpi_domain *domain, const struct ofp_endpoint_attr *attr, char *text,
+                                     size_t text_size)
 {
-    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
-    struct ofpi_service service;
-    struct ofpi_endpoint *endpoint;
-    int error;
-
-    text[0] = 0;
     if (attr->tx_flags & ~(uint64_t)OFPI_TX_DEFAULTS || attr->rx_flags & ~(uint64_t)OFPI_RX_DEFAULTS) {
         snprintf(
             text, text_size,
@@ -165,40 +160,42 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         snprintf(text, text_size, "peers read and write here without a trace, for events and counters alike");
         return -EOPNOTSUPP;
     }
-    error = ofpi_service_choose(&service, attr->service, text, text_size);
-    if (error)
-        return error;
-    error = ofpi_domain_enter(domain);
-    if (error)
-        return error;
-    endpoint = create_endpoint(domain, attr);
-    error = endpoint ? open_receive_context(endpoint, attr) : -ENOMEM;
+    return 0;
+}
+
+/* Open the parts of an endpoint in the order of their dependence, the provider's last. release_endpoint undoes a failure. */
+static int open_endpoint_parts(struct ofpi_endpoint *endpoint, const struct ofp_endpoint_attr *attr,
+                               const struct ofpi_service *service, char *text, size_t text_size)
+{
+    const struct ofp_endpoint_ops *ops = endpoint->base.ops;
+    int error = open_receive_context(endpoint, attr);
+
     if (!error)
-        /* Before the provider's open, from which on it may tell of arrivals. */
+        /* Before the provider's open, which may already deliver messages. */
         error = ofpi_hooks_open(endpoint, text, text_size);
     if (!error)
         error = ofpi_connection_open(endpoint, attr->request);
-    if (!error) {
-        /* The provider itself may have named the listener, as no user names an endpoint. */
-        error = endpoint->base.ops->open(
-            &endpoint->base, attr->listener_service ? attr->listener_service : service.text, text, text_size);
-        if (error)
-            ofpi_service_explain(&service, error, text, text_size);
-    }
-    if (!error && endpoint->base.ops->eager_peers && endpoint->av) {
-        error = ofpi_peers_create(endpoint);
-        if (error)
-            endpoint->base.ops->close(&endpoint->base, 0);
-    }
+    if (error)
+        return error;
+    /* The provider itself may have named the listener, as no user names an endpoint. */
+    error =
+        ops->open(&endpoint->base, attr->listener_service ? attr->listener_service : service->text, text, text_size);
     if (error) {
-        if (endpoint)
-            release_endpoint(endpoint);
-        ofpi_domain_leave(domain);
-        free(endpoint);
-        if (!text[0])
-            snprintf(text, text_size, "cannot open an endpoint: %s", ofp_strerror(error));
+        ofpi_service_explain(service, error, text, text_size);
         return error;
     }
+    if (ops->eager_peers && endpoint->av) {
+        error = ofpi_peers_create(endpoint);
+        if (error)
+            ops->close(&endpoint->base, 0);
+    }
+    return error;
+}
+
+/* Nothing can fail from here on: enter an open endpoint into its domain, and count it as a user of its queues. */
+static void add_endpoint(struct ofpi_domain *domain, struct ofpi_endpoint *endpoint,
+                         const struct ofp_endpoint_attr *attr)
+{
     /* Only now: an endpoint that could not be opened leaves the request to be answered otherwise. */
     ofpi_connection_opened(endpoint);
     ofpi_bounce_open(endpoint);
@@ -211,8 +208,38 @@ int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr 
         attr->eq->uses++;
     ofp_list_append(&domain->endpoints, &endpoint->node);
     domain->endpoint_count++;
-    /* A queue that is armed already has to hear of the new endpoint too. */
+    /* A queue that is armed already must be armed again, with the descriptors of the new endpoint. */
     domain->endpoints_armed = false;
+}
+
+int ofp_endpoint_open(struct ofp_domain *handle, const struct ofp_endpoint_attr *attr, struct ofp_endpoint **result,
+                      char *text, size_t text_size)
+{
+    struct ofpi_domain *domain = (struct ofpi_domain *)handle;
+    struct ofpi_service service;
+    struct ofpi_endpoint *endpoint;
+    int error;
+
+    text[0] = 0;
+    error = check_endpoint_attributes(domain, attr, text, text_size);
+    if (!error)
+        error = ofpi_service_choose(&service, attr->service, text, text_size);
+    if (!error)
+        error = ofpi_domain_enter(domain);
+    if (error)
+        return error;
+    endpoint = create_endpoint(domain, attr);
+    error = endpoint ? open_endpoint_parts(endpoint, attr, &service, text, text_size) : -ENOMEM;
+    if (error) {
+        if (endpoint)
+            release_endpoint(endpoint);
+        ofpi_domain_leave(domain);
+        free(endpoint);
+        if (!text[0])
+            snprintf(text, text_size, "cannot open an endpoint: %s", ofp_strerror(error));
+        return error;
+    }
+    add_endpoint(domain, endpoint, attr);
     ofpi_domain_leave(domain);
     *result = &endpoint->base;
     return 0;
