@@ -157,6 +157,7 @@ static void call_post_hooks(struct ofpi_hooked *hooked, struct verdict *verdict)
 {
     struct ofpi_hooks *hooks = hooked->hooks;
 
+    OFPI_CHECK(hooked->live && !hooked->asked && !hooks->in_post);
     /* The loss of a peer that a hook asks for in here waits until the post is over. */
     hooks->in_post = true;
     while (!verdict->error && hooked->asked < hooks->list->count)

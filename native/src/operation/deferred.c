@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "atomic/atomic.h"
+#include "base/check.h"
 #include "base/pool.h"
 #include "completion/complete.h"
 #include "completion/counter.h"
@@ -52,6 +53,7 @@ static struct ofp_operation build_owned_record(struct ofpi_work *work)
 {
     struct ofp_operation op = work->operation;
 
+    OFPI_CHECK(ofpi_domain_is_held(work->endpoint->domain) && work->kind == OFP_WORK_OPERATION);
     work->owner.finish = complete_work;
     ofpi_owner_enter(&work->owner, &op);
     return op;

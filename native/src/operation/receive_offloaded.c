@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/check.h"
 #include "completion/complete.h"
 #include "match/receive_post.h"
 #include "match/selector.h"
@@ -219,8 +220,10 @@ void ofpi_offloaded_returned(struct ofp_endpoint *handle, const struct ofpi_unex
     /* Those that cannot be taken back any more have met a message that came before. */
     while (result == -ENOENT && (receive = find_next_receive(endpoint, kept, receive ? receive->sequence : 0)))
         result = handle->ops->cancel(handle, &receive->base);
-    if (result == -EINPROGRESS)
+    if (result == -EINPROGRESS) {
+        OFPI_CHECK(receive->posted && ofpi_operation_is_receive(&receive->base.operation));
         receive->recalled = true;
+    }
     if (!result)
         ofpi_offloaded_post_again(receive);
 }

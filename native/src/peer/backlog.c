@@ -2,6 +2,7 @@
 /* The backlog of a peer: what holds it, and when it may go on. */
 #include "peer/backlog.h"
 
+#include "base/check.h"
 #include "base/timer.h"
 
 void ofpi_backlog_schedule(struct ofpi_peer *peer)
@@ -10,6 +11,7 @@ void ofpi_backlog_schedule(struct ofpi_peer *peer)
 
     if (ofp_list_empty(&peer->backlog) || ofp_list_linked(&peer->node) || peer->fenced || peer->delay.position)
         return;
+    OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && endpoint->backlog_count);
     ofp_list_append(&endpoint->backlogged, &peer->node);
     /* Who sleeps has no deadline yet by which to try again. */
     endpoint->domain->endpoints_armed = false;
@@ -29,6 +31,7 @@ void ofpi_peer_fence_update(struct ofpi_peer *peer)
 {
     if (!ofp_list_empty(&peer->backlog) && ofpi_backlog_is_behind_fence(peer, &head_of_backlog(peer)->operation))
         return;
+    OFPI_CHECK(!peer->fenced || !ofp_list_linked(&peer->node));
     peer->fenced = false;
     ofpi_backlog_schedule(peer);
 }

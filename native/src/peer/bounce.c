@@ -7,6 +7,7 @@
 
 #include <sys/mman.h>
 
+#include "base/check.h"
 #include "memory/owned.h"
 
 #define DEFAULT_BOUNCE_SIZE (64ull << 20)
@@ -86,6 +87,7 @@ void ofpi_bounce_free(struct ofpi_endpoint *endpoint, void *memory, uint64_t siz
         unmap_bounce(endpoint, memory, size);
         return;
     }
+    OFPI_CHECK(!endpoint->spare_bounces == !endpoint->spare_bounce_count);
     header->next = endpoint->spare_bounces;
     endpoint->spare_bounces = header;
     endpoint->spare_bounce_count++;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/provider_address.h"
 #include "base/reason.h"
@@ -243,6 +244,7 @@ bool ofpi_connection_is_ending(const struct ofpi_endpoint *endpoint) { return en
 
 void ofpi_connection_established(struct ofpi_endpoint *endpoint)
 {
+    OFPI_CHECK(!endpoint->connection->made && !endpoint->connection->error);
     endpoint->connection->made = true;
     write_connection_event(endpoint, OFP_EVENT_CONNECTED, 0, true);
     complete_user_requests(endpoint, &endpoint->connection->waiting, 0);
@@ -258,6 +260,7 @@ void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error
 {
     struct ofpi_connection *connection = endpoint->connection;
 
+    OFPI_CHECK(!connection->error && (connection->made || !was_up));
     /* There is nothing left for progress to finish. */
     endpoint->ending = false;
     connection->error = error ? error : ESHUTDOWN;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/service.h"
 #include "completion/event_queue.h"
 #include "object/domain.h"
@@ -155,6 +156,7 @@ struct ofpi_connection_request *ofpi_connection_request_find(struct ofpi_domain 
 
 void ofpi_connection_request_detach(struct ofpi_connection_request *request)
 {
+    OFPI_CHECK(ofp_list_linked(&request->node) && request->passive->count);
     ofp_list_remove(&request->node);
     request->passive->count--;
     request->passive = NULL;

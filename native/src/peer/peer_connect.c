@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "completion/request_finish.h"
@@ -174,6 +175,7 @@ void ofpi_reach_cancel(struct ofp_request *request)
 {
     struct ofpi_peer *peer = request->awaited;
 
+    OFPI_CHECK(ofp_list_linked(&request->node) && peer->base.state != OFP_PEER_UP);
     ofp_list_remove(&request->node);
     request->awaited = NULL;
     update_connect_deadline(peer);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/check.h"
 #include "completion/request_many.h"
 #include "completion/request_slots.h"
 #include "match/receive_claim.h"
@@ -85,6 +86,7 @@ static int claim_message(struct ofp_request *request, uint64_t flags, const stru
 
     if (!can_claim(request))
         return -EINVAL;
+    OFPI_CHECK(ofpi_request_is_finished(request) && !request->released);
     /* Before the post, which may finish it. */
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
     request->claimed = !(flags & OFP_DISCARD);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "base/check.h"
 #include "completion/request_many.h"
 #include "completion/request_slots.h"
 #include "object/domain.h"
@@ -37,6 +38,7 @@ static int post_with_space(struct ofpi_endpoint *endpoint, const struct ofp_oper
 
         endpoint->waiting_for_room++;
         result = ofpi_wait(endpoint->domain, has_transmit_space, endpoint, timeout, &expired);
+        OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && endpoint->waiting_for_room);
         endpoint->waiting_for_room--;
         if (result <= 0)
             return result ? result : -EAGAIN;
