@@ -88,8 +88,8 @@ struct verbs_reaper {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t thread;
-    struct verbs_doomed *doomed; /* guarded by `lock`, as the rest but `running` */
-    uint32_t ending;             /* queue pairs that somebody is about to destroy */
+    struct verbs_closing_id *closing; /* guarded by `lock`, as the rest but `running` */
+    uint32_t ending;                  /* queue pairs that somebody is about to destroy */
     bool running, stop;
 };
 
@@ -98,8 +98,8 @@ struct verbs_finder {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t thread;
-    struct ofp_watch watch;             /* of a descriptor that tells of `found` */
-    struct verbs_search *asked, *found; /* guarded by `lock`, as `stop` */
+    struct ofp_watch watch;                 /* of a descriptor that tells of `found` */
+    struct verbs_search *requested, *found; /* guarded by `lock`, as `stop` */
     bool running, stop;
 };
 
@@ -133,17 +133,17 @@ struct verbs_domain {
     struct rdma_event_channel *events;
     struct ibv_comp_channel *completions;
     struct ofp_watch event_watch, completion_watch, queue_watch, device_watch;
-    struct ibv_context *listening; /* its own, for events of port and device; NULL: none, or the device is gone */
-    struct rdma_cm_id *sentry;     /* hears of the removal of the device */
-    struct verbs_listener sentry_ear;
+    struct ibv_context *event_context; /* its own, for events of port and device; NULL: none, or the device is gone */
+    struct rdma_cm_id *removal_id;     /* hears of the removal of the device */
+    struct verbs_listener removal_listener;
     union tcp_address address; /* of the info; the port is 0 */
     struct verbs_slots slots;
     struct verbs_cache cache;
     struct verbs_reaper reaper;
     struct verbs_finder finder;
     struct verbs_settings settings;
-    int refusal; /* provider_error of the last memory that could not be registered for an operation */
-    bool hears_queues;
+    int registration_error; /* provider_error of the last memory that could not be registered for an operation */
+    bool watches_queues;
     bool removed; /* the device is gone: nothing works any more but closing */
 };
 
@@ -153,12 +153,12 @@ struct verbs_request {
     struct verbs_domain *domain;
     struct rdma_cm_id *id;
     uint8_t responder_resources, initiator_depth;
-    bool gone; /* who asked has left */
+    bool withdrawn; /* who asked has left */
 };
 
 /* What an operation that is under way at the device needs beside its pending object. */
-struct verbs_work {
-    struct verbs_work *next;     /* among the free ones */
+struct verbs_send {
+    struct verbs_send *next;     /* among the free ones */
     struct ofp_pending *pending; /* NULL: it is finished for the core; only the slot comes back */
     struct verbs_slot *slot;
     bool scatters;   /* what was read, or fetched, into the slot goes into the operation's memory */
@@ -194,7 +194,7 @@ struct verbs_chain {
 };
 
 /* What asynchronous events say of a queue pair, whose context it is; from any thread that looks at the device. */
-struct verbs_told {
+struct verbs_qp_context {
     struct rdma_cm_id *id;
     _Atomic int fatal; /* 0: nothing */
 };
@@ -205,14 +205,14 @@ struct verbs_pair {
     uint32_t transmit_depth, receive_depth;
     uint32_t inline_size;
     /* The send queue, as a ring of those work requests that have not ended: `works[number & works_mask]`. */
-    uint32_t works_mask; /* a power of two less one: nothing divides on the way of a post */
-    struct verbs_work **works;
+    uint32_t sends_mask; /* a power of two less one: nothing divides on the way of a post */
+    struct verbs_send **sends;
     uint64_t head, tail;          /* numbers: of the next one, and of the oldest that has not ended */
     uint64_t signalled;           /* number behind the last one that will tell of its end */
     uint64_t wanted;              /* number behind the last one whose end somebody waits for */
-    uint64_t farewell;            /* number behind the last work request of all; 0: there will be more */
-    struct verbs_work *long_work; /* of many pieces, some not posted yet; nothing passes it */
-    struct verbs_work *free_works;
+    uint64_t goodbye;             /* number behind the last work request of all; 0: there will be more */
+    struct verbs_send *long_send; /* of many pieces, some not posted yet; nothing passes it */
+    struct verbs_send *free_sends;
     struct verbs_chain chain;
     struct ofp_list receives;       /* posted ones first */
     struct ofp_list *free_receives; /* a chain of their nodes */
@@ -220,7 +220,7 @@ struct verbs_pair {
     uint64_t receive_memory; /* registered for them */
     bool armed;              /* the completion queue's context: it will tell */
     bool flushed;            /* the device gives work requests back undone */
-    struct verbs_told told;
+    struct verbs_qp_context qp_context;
 };
 
 struct verbs_endpoint {
@@ -230,15 +230,15 @@ struct verbs_endpoint {
     struct rdma_cm_id *id;
     struct verbs_pair pair;
     union tcp_address address;
-    struct ofp_peer *peer;     /* once there is one, until it is lost */
-    struct ofp_peer *quitting; /* its connection ends as soon as nothing is under way to it */
-    bool left;                 /* `quitting` is the other side: what is under way is waited for until `deadline` */
+    struct ofp_peer *peer;        /* once there is one, until it is lost */
+    struct ofp_peer *ending_peer; /* its connection ends as soon as nothing is under way to it */
+    bool left_by_peer;            /* `quitting` is the other side: what is under way is waited for until `deadline` */
     struct ofp_timer deadline;
-    uint8_t said[1 + VERBS_PRIVATE_MAX];
-    uint8_t said_length;
+    uint8_t request_data[1 + VERBS_PRIVATE_MAX];
+    uint8_t request_data_length;
     uint8_t responder_resources, initiator_depth;
     bool unanswered; /* opened from a request */
-    bool gone;       /* whoever asked has left */
+    bool withdrawn;  /* whoever asked has left */
     bool established;
 };
 

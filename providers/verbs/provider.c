@@ -22,7 +22,7 @@
 #include "endpoint/passive.h"
 #include "memory/memory.h"
 #include "memory/slot.h"
-#include "names.h"
+#include "addresses.h"
 #include "objects.h"
 #include "packet/channel.h"
 #include "queue/atomic.h"
@@ -80,7 +80,7 @@ static const struct ofp_param params[] = {
 
 /* -------------------------------------------------------------------------------------------------------- settings */
 
-static uint32_t depth(const char *name, const struct verbs_limits *limits)
+static uint32_t get_depth(const char *name, const struct verbs_limits *limits)
 {
     int64_t wanted = verbs_core->param_int(name);
 
@@ -88,7 +88,7 @@ static uint32_t depth(const char *name, const struct verbs_limits *limits)
 }
 
 /* The code of a path MTU, -1 for none. */
-static int mtu_code(int64_t bytes)
+static int encode_mtu(int64_t bytes)
 {
     for (int code = IBV_MTU_256; code <= IBV_MTU_4096; code++)
         if (bytes == 128 << code)
@@ -104,13 +104,13 @@ static void read_settings(struct verbs_domain *domain)
 {
     domain->settings = (struct verbs_settings){
         .connect_ns = verbs_core->param_size("CONNECT_TIMEOUT") * VERBS_SECOND,
-        .transmit_depth = depth("VERBS_TX_DEPTH", &domain->port->limits),
-        .receive_depth = depth("VERBS_RX_DEPTH", &domain->port->limits),
+        .transmit_depth = get_depth("VERBS_TX_DEPTH", &domain->port->limits),
+        .receive_depth = get_depth("VERBS_RX_DEPTH", &domain->port->limits),
         .receive_memory = verbs_core->param_size("VERBS_RECEIVE_MEMORY"),
         .retries = (uint8_t)verbs_core->param_int("VERBS_RETRY_COUNT"),
         .traffic_class = (int)verbs_core->param_int("VERBS_TRAFFIC_CLASS"),
         .service_level = (int)verbs_core->param_int("VERBS_SERVICE_LEVEL"),
-        .path_mtu = mtu_code(verbs_core->param_int("VERBS_PATH_MTU")),
+        .path_mtu = encode_mtu(verbs_core->param_int("VERBS_PATH_MTU")),
         .ack_timeout = (int)verbs_core->param_int("VERBS_ACK_TIMEOUT"),
         .rnr_timer = (int)verbs_core->param_int("VERBS_MIN_RNR_TIMER"),
         .pkey = (int)verbs_core->param_int("VERBS_PKEY_INDEX"),
@@ -120,7 +120,7 @@ static void read_settings(struct verbs_domain *domain)
 
 /* --------------------------------------------------------------------------------------------------------- domains */
 
-static int open_completions(struct verbs_domain *domain)
+static int open_completion_channel(struct verbs_domain *domain)
 {
     int fd, result;
 
@@ -129,7 +129,8 @@ static int open_completions(struct verbs_domain *domain)
         return -errno;
     fd = domain->completions->fd;
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    domain->completion_watch = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = verbs_completions_ready};
+    domain->completion_watch =
+        (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = verbs_completion_channel_handle};
     result = verbs_core->watch_add(domain->base, &domain->completion_watch);
     if (result) {
         verbs_calls.destroy_comp_channel(domain->completions);
@@ -147,7 +148,7 @@ static void close_objects(struct verbs_domain *domain)
         verbs_calls.destroy_comp_channel(domain->completions);
     }
     verbs_events_close(domain);
-    verbs_slots_free(domain);
+    verbs_slots_close(domain);
     if (domain->pd)
         verbs_calls.dealloc_pd(domain->pd);
     if (domain->events) {
@@ -170,16 +171,16 @@ static int open_objects(struct verbs_domain *domain)
         domain->base->keeps_above = domain->base->info->inject_size;
     result = verbs_channel_open(domain);
     if (!result)
-        result = open_completions(domain);
+        result = open_completion_channel(domain);
     if (!result)
         result = verbs_events_open(domain);
     if (result)
         return result;
-    domain->slots.overflow = verbs_slot_take(domain);
+    domain->slots.overflow = verbs_slot_allocate(domain);
     return domain->slots.overflow ? 0 : -ENOMEM;
 }
 
-static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
+static int open_domain(struct ofp_domain *base, char *text, size_t text_size)
 {
     struct verbs_domain *domain = verbs_domain_of(base);
     int result;
@@ -187,8 +188,8 @@ static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
     domain->base = base;
     if (!verbs_library_load(text, text_size))
         return -ENOENT;
-    verbs_info_address(base->info, &domain->address);
-    domain->port = verbs_port_at(&domain->address, text, text_size);
+    verbs_info_get_address(base->info, &domain->address);
+    domain->port = verbs_port_find(&domain->address, text, text_size);
     if (!domain->port) {
         if (!text[0])
             snprintf(text, text_size, "the device %s is gone, or its address", base->info->domain);
@@ -205,7 +206,7 @@ static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
     return result;
 }
 
-static void domain_close(struct ofp_domain *base) { close_objects(verbs_domain_of(base)); }
+static void close_domain(struct ofp_domain *base) { close_objects(verbs_domain_of(base)); }
 
 /* ------------------------------------------------------------------------------------------------------- discovery */
 
@@ -215,11 +216,11 @@ static void fill_place(struct ofp_info *info, const struct verbs_place *place)
     bool many = place->port->device.phys_port_cnt > 1;
     bool v6 = place->interface.address.any.sa_family == AF_INET6;
 
-    verbs_place_network(place, info->fabric, sizeof(info->fabric));
-    snprintf(info->domain, sizeof(info->domain), many ? "%s:%u%s" : "%s%.0u%s", verbs_port_device(place->port),
+    verbs_place_format_network(place, info->fabric, sizeof(info->fabric));
+    snprintf(info->domain, sizeof(info->domain), many ? "%s:%u%s" : "%s%.0u%s", verbs_device_name_of(place->port),
              many ? place->port->number : 0, v6 ? "-ipv6" : "");
     verbs_info_set_address(info, &place->interface.address);
-    if (verbs_interface_is_asked_for())
+    if (verbs_interface_is_chosen())
         tcp_info_choose(info);
 }
 
@@ -256,7 +257,7 @@ static void fill_msg(struct ofp_info *info, const struct verbs_place *place)
 
 static void fill_datagram(struct ofp_info *info, const struct verbs_place *place)
 {
-    uint32_t limit = verbs_datagram_limit(place->port);
+    uint32_t limit = verbs_datagram_compute_limit(place->port);
 
     *info = (struct ofp_info){
         .provider = VERBS_NAME,
@@ -284,7 +285,7 @@ static void fill_rdm(struct ofp_info *info, const struct verbs_place *place)
 {
     struct ofpi_channel_limits limits;
 
-    verbs_packet_limits(place->port, &limits);
+    verbs_packet_limits_compute(place->port, &limits);
     *info = (struct ofp_info){
         .provider = VERBS_NAME,
         .protocol = "ofipy-rdm",
@@ -313,20 +314,20 @@ static void fill_rdm(struct ofp_info *info, const struct verbs_place *place)
 static void (*const kinds[])(struct ofp_info *info, const struct verbs_place *place) = {fill_rdm, fill_msg,
                                                                                         fill_datagram};
 
-static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+static int query_infos(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
     struct verbs_place places[TCP_INTERFACES_MAX];
     int places_count, count = 0;
     char name[64];
 
     /* Loading the libraries takes a millisecond, a quarter of what a program without a device needs to open its first endpoint. */
-    if (text_size <= 1 && !verbs_kernel_device(name, sizeof(name)))
+    if (text_size <= 1 && !verbs_kernel_device_find(name, sizeof(name)))
         return 0;
     if (!verbs_library_load(text, text_size))
         return 0;
-    places_count = verbs_places(places, text, text_size);
+    places_count = verbs_places_find(places, text, text_size);
     if (!places_count && !text[0])
-        verbs_obstacle(text, text_size);
+        verbs_obstacle_describe(text, text_size);
     /* First those that need no connecting, since the first of all is what `open` takes. */
     for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
         for (int i = 0; i < places_count && count < max; i++) {
@@ -347,13 +348,13 @@ static const struct ofp_endpoint_ops msg_ops = {
     .endpoint_size = sizeof(struct verbs_endpoint),
     .open = verbs_endpoint_open,
     .drain = verbs_endpoint_drain,
-    .unsent = verbs_peer_unsent,
+    .unsent = verbs_peer_count_unsent,
     .close = verbs_endpoint_close,
-    .name = verbs_endpoint_name,
+    .name = verbs_endpoint_get_address,
     .connect = verbs_msg_connect,
     .accept = verbs_msg_accept,
     .shutdown = verbs_msg_shutdown,
-    .peer_down = verbs_msg_peer_down,
+    .peer_down = verbs_msg_peer_disconnect,
     .post = verbs_endpoint_post,
     .flush = verbs_endpoint_flush,
     .cancel = verbs_receive_cancel,
@@ -362,7 +363,7 @@ static const struct ofp_endpoint_ops msg_ops = {
     .disarm = verbs_endpoint_disarm,
 };
 
-static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
+static const struct ofp_endpoint_ops *choose_endpoint_ops(const struct ofp_info *info)
 {
     if (info->ep_types & OFP_EP_DGRAM)
         return &verbs_datagram_ops;
@@ -372,8 +373,8 @@ static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
 static const struct ofp_domain_ops domain_ops = {
     .size = sizeof(struct ofp_domain_ops),
     .domain_size = sizeof(struct verbs_domain),
-    .open = domain_open,
-    .close = domain_close,
+    .open = open_domain,
+    .close = close_domain,
     .region_open = verbs_region_open,
     .region_close = verbs_region_close,
     .region_disowned = verbs_region_disowned,
@@ -387,20 +388,20 @@ static const struct ofp_provider provider = {
     .name = VERBS_NAME,
     .description = "RDMA devices (InfiniBand, RoCE) by libibverbs, as libfabric's verbs speaks to them",
     .params = params,
-    .getinfo = getinfo,
-    .resolve = verbs_name_resolve,
-    .address_check = verbs_name_check,
-    .address_format = verbs_name_format,
-    .at_node = verbs_name_at_node,
-    .reaches = verbs_name_reaches,
-    .address_key = verbs_name_key,
-    .address_relation = verbs_name_relation,
+    .getinfo = query_infos,
+    .resolve = verbs_address_resolve,
+    .address_check = verbs_address_check,
+    .address_format = verbs_address_format,
+    .at_node = verbs_info_set_node,
+    .reaches = verbs_address_check_route,
+    .address_key = verbs_address_get_key,
+    .address_relation = verbs_address_compare,
     .atomic_query = verbs_atomic_query,
-    .error_text = verbs_fault_code_text,
+    .error_text = verbs_code_find_text,
     .domain_ops = &domain_ops,
-    .endpoint_ops = endpoint_ops,
+    .endpoint_ops = choose_endpoint_ops,
     .passive_ops = &verbs_passive_ops,
-    .describe = verbs_describe,
+    .describe = verbs_info_describe,
 };
 
 __attribute__((visibility("default"))) const struct ofp_provider *ofp_provider_entry(const struct ofp_core *core);

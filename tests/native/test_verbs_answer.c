@@ -168,7 +168,7 @@ static void refuse_there(void) { complete_work(0, IBV_WC_REM_ACCESS_ERR); }
 static void refuse_and_fail(void)
 {
     refuse_there();
-    atomic_store(&((struct verbs_told *)pair->qp_context)->fatal, IBV_EVENT_QP_FATAL);
+    atomic_store(&((struct verbs_qp_context *)pair->qp_context)->fatal, IBV_EVENT_QP_FATAL);
 }
 
 /* Until the manager's event has been read. */

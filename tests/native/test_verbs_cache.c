@@ -104,7 +104,7 @@ static struct ofp_region region_at(size_t page, size_t pages)
 
 static struct verbs_registration *take(struct ofp_region *region, uint64_t offset, uint64_t length)
 {
-    return verbs_cache_take(&cache, region, region->base + offset, length, 0);
+    return verbs_cache_acquire(&cache, region, region->base + offset, length, 0);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- */
@@ -115,11 +115,11 @@ static void test_memory_with_an_owner_is_registered_once(void **state)
 
     (void)state;
     for (int i = 0; i < 10; i++)
-        verbs_cache_give(&cache, take(&region, 0, 2 * PAGE));
+        verbs_cache_release(&cache, take(&region, 0, 2 * PAGE));
     assert_int_equal(domain.registrations, 1);
     assert_int_equal(domain.registrations_reused, 9);
     assert_int_equal(live, 1);
-    verbs_cache_forget(&cache, &region);
+    verbs_cache_remove_region(&cache, &region);
     assert_int_equal(live, 0);
     assert_int_equal(domain.registrations_dropped, 0);
 }
@@ -131,8 +131,8 @@ static void test_other_memory_is_registered_for_each_operation(void **state)
     (void)state;
     explicit.owned = false;
     for (int i = 0; i < 3; i++) {
-        verbs_cache_give(&cache, verbs_cache_take(&cache, NULL, space, PAGE, 0));
-        verbs_cache_give(&cache, take(&explicit, 0, PAGE));
+        verbs_cache_release(&cache, verbs_cache_acquire(&cache, NULL, space, PAGE, 0));
+        verbs_cache_release(&cache, take(&explicit, 0, PAGE));
         assert_int_equal(live, 0);
     }
     assert_int_equal(domain.registrations, 6);
@@ -144,10 +144,10 @@ static void test_a_part_of_a_small_owner_makes_all_of_it_known(void **state)
     struct ofp_region region = region_at(0, 4);
 
     (void)state;
-    verbs_cache_give(&cache, take(&region, PAGE, PAGE));
-    verbs_cache_give(&cache, take(&region, 0, 4 * PAGE));
+    verbs_cache_release(&cache, take(&region, PAGE, PAGE));
+    verbs_cache_release(&cache, take(&region, 0, 4 * PAGE));
     assert_int_equal(domain.registrations, 1);
-    verbs_cache_forget(&cache, &region);
+    verbs_cache_remove_region(&cache, &region);
 }
 
 static void test_of_a_large_owner_the_parts_are_registered(void **state)
@@ -155,16 +155,16 @@ static void test_of_a_large_owner_the_parts_are_registered(void **state)
     struct ofp_region region = region_at(0, 30);
 
     (void)state;
-    verbs_cache_give(&cache, take(&region, 0, PAGE));
-    verbs_cache_give(&cache, take(&region, 8 * PAGE, PAGE));
+    verbs_cache_release(&cache, take(&region, 0, PAGE));
+    verbs_cache_release(&cache, take(&region, 8 * PAGE, PAGE));
     assert_int_equal(locked, 2 * PAGE);
-    verbs_cache_give(&cache, take(&region, 8 * PAGE + 1, PAGE - 1));
+    verbs_cache_release(&cache, take(&region, 8 * PAGE + 1, PAGE - 1));
     assert_int_equal(domain.registrations, 2);
     /* Beyond one of them, below it, and from one into the next. */
-    verbs_cache_give(&cache, take(&region, 8 * PAGE, PAGE + 1));
-    verbs_cache_give(&cache, take(&region, 8 * PAGE - 1, PAGE));
+    verbs_cache_release(&cache, take(&region, 8 * PAGE, PAGE + 1));
+    verbs_cache_release(&cache, take(&region, 8 * PAGE - 1, PAGE));
     assert_int_equal(domain.registrations, 4);
-    verbs_cache_forget(&cache, &region);
+    verbs_cache_remove_region(&cache, &region);
 }
 
 static void test_other_rights_are_another_registration(void **state)
@@ -172,13 +172,13 @@ static void test_other_rights_are_another_registration(void **state)
     struct ofp_region region = region_at(0, 1);
 
     (void)state;
-    verbs_cache_give(&cache, take(&region, 0, PAGE));
-    verbs_cache_give(&cache, verbs_cache_take(&cache, &region, region.base, PAGE, IBV_ACCESS_LOCAL_WRITE));
+    verbs_cache_release(&cache, take(&region, 0, PAGE));
+    verbs_cache_release(&cache, verbs_cache_acquire(&cache, &region, region.base, PAGE, IBV_ACCESS_LOCAL_WRITE));
     assert_int_equal(domain.registrations, 1);
-    verbs_cache_give(
-        &cache, verbs_cache_take(&cache, &region, region.base, PAGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ));
+    verbs_cache_release(&cache, verbs_cache_acquire(&cache, &region, region.base, PAGE,
+                                                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ));
     assert_int_equal(domain.registrations, 2);
-    verbs_cache_forget(&cache, &region);
+    verbs_cache_remove_region(&cache, &region);
 }
 
 static void test_those_longest_idle_make_room(void **state)
@@ -191,17 +191,17 @@ static void test_those_longest_idle_make_room(void **state)
         regions[i] = region_at(i, 1);
     first = take(&regions[0], 0, PAGE);
     for (size_t i = 1; i < MOST; i++)
-        verbs_cache_give(&cache, take(&regions[i], 0, PAGE));
-    verbs_cache_give(&cache, take(&regions[1], 0, PAGE));
+        verbs_cache_release(&cache, take(&regions[i], 0, PAGE));
+    verbs_cache_release(&cache, take(&regions[1], 0, PAGE));
     /* The first is in use, the second was used last: the third goes. */
-    verbs_cache_give(&cache, take(&regions[MOST], 0, PAGE));
+    verbs_cache_release(&cache, take(&regions[MOST], 0, PAGE));
     assert_int_equal(domain.registrations_dropped, 1);
     assert_int_equal(regions[2].device[0].provider_data[0], 0);
     assert_int_not_equal(regions[1].device[0].provider_data[0], 0);
-    verbs_cache_give(&cache, first);
+    verbs_cache_release(&cache, first);
     assert_int_equal(cache.count, MOST);
     for (size_t i = 0; i <= MOST; i++)
-        verbs_cache_forget(&cache, &regions[i]);
+        verbs_cache_remove_region(&cache, &regions[i]);
 }
 
 static void test_what_is_in_use_may_be_more_than_is_kept(void **state)
@@ -216,10 +216,10 @@ static void test_what_is_in_use_may_be_more_than_is_kept(void **state)
     }
     assert_int_equal(live, MOST + 4);
     for (size_t i = 0; i < MOST + 4; i++)
-        verbs_cache_give(&cache, used[i]);
+        verbs_cache_release(&cache, used[i]);
     assert_int_equal(live, MOST);
     for (size_t i = 0; i < MOST + 4; i++)
-        verbs_cache_forget(&cache, &regions[i]);
+        verbs_cache_remove_region(&cache, &regions[i]);
 }
 
 static void test_idle_ones_give_way_to_the_limit_on_locked_memory(void **state)
@@ -228,18 +228,18 @@ static void test_idle_ones_give_way_to_the_limit_on_locked_memory(void **state)
     struct verbs_registration *used;
 
     (void)state;
-    verbs_cache_give(&cache, take(&small, 0, PAGE));
-    used = verbs_cache_take(&cache, NULL, space + 20 * PAGE, 38 * PAGE, IBV_ACCESS_LOCAL_WRITE);
+    verbs_cache_release(&cache, take(&small, 0, PAGE));
+    used = verbs_cache_acquire(&cache, NULL, space + 20 * PAGE, 38 * PAGE, IBV_ACCESS_LOCAL_WRITE);
     assert_non_null(used);
     assert_int_equal(domain.registrations_dropped, 1);
     assert_null(take(&large, 0, 3 * PAGE));
     assert_int_equal(errno, ENOMEM);
-    verbs_cache_give(&cache, used);
+    verbs_cache_release(&cache, used);
     used = take(&large, 0, 3 * PAGE);
     assert_non_null(used);
-    verbs_cache_give(&cache, used);
-    verbs_cache_forget(&cache, &small);
-    verbs_cache_forget(&cache, &large);
+    verbs_cache_release(&cache, used);
+    verbs_cache_remove_region(&cache, &small);
+    verbs_cache_remove_region(&cache, &large);
 }
 
 static void test_what_is_in_use_outlives_its_owner(void **state)
@@ -248,15 +248,15 @@ static void test_what_is_in_use_outlives_its_owner(void **state)
     struct verbs_registration *used = take(&region, 0, PAGE), *other;
 
     (void)state;
-    verbs_cache_forget(&cache, &region);
+    verbs_cache_remove_region(&cache, &region);
     assert_int_equal(live, 1);
     assert_int_equal(cache.count, 0);
     other = take(&next, 0, PAGE);
     assert_ptr_not_equal(other, used);
-    verbs_cache_give(&cache, used);
+    verbs_cache_release(&cache, used);
     assert_int_equal(live, 1);
-    verbs_cache_give(&cache, other);
-    verbs_cache_forget(&cache, &next);
+    verbs_cache_release(&cache, other);
+    verbs_cache_remove_region(&cache, &next);
 }
 
 static void test_rights_from_afar_are_for_what_was_named(void **state)
@@ -265,18 +265,18 @@ static void test_rights_from_afar_are_for_what_was_named(void **state)
     struct verbs_registration *used;
 
     (void)state;
-    verbs_cache_give(&cache, take(&region, 0, 4 * PAGE));
-    used = verbs_cache_take(&cache, &region, region.base + PAGE, PAGE, IBV_ACCESS_REMOTE_READ);
+    verbs_cache_release(&cache, take(&region, 0, 4 * PAGE));
+    used = verbs_cache_acquire(&cache, &region, region.base + PAGE, PAGE, IBV_ACCESS_REMOTE_READ);
     assert_ptr_equal(used->mr->addr, region.base + PAGE);
     assert_int_equal(used->mr->length, PAGE);
-    verbs_cache_give(&cache, used);
+    verbs_cache_release(&cache, used);
     /* The same again, a part of it, and what it is a part of. */
-    assert_ptr_equal(verbs_cache_take(&cache, &region, region.base + PAGE, PAGE, IBV_ACCESS_REMOTE_READ), used);
-    verbs_cache_give(&cache, used);
-    verbs_cache_give(&cache, verbs_cache_take(&cache, &region, region.base + PAGE, 100, IBV_ACCESS_REMOTE_READ));
-    verbs_cache_give(&cache, verbs_cache_take(&cache, &region, region.base, 4 * PAGE, IBV_ACCESS_REMOTE_READ));
+    assert_ptr_equal(verbs_cache_acquire(&cache, &region, region.base + PAGE, PAGE, IBV_ACCESS_REMOTE_READ), used);
+    verbs_cache_release(&cache, used);
+    verbs_cache_release(&cache, verbs_cache_acquire(&cache, &region, region.base + PAGE, 100, IBV_ACCESS_REMOTE_READ));
+    verbs_cache_release(&cache, verbs_cache_acquire(&cache, &region, region.base, 4 * PAGE, IBV_ACCESS_REMOTE_READ));
     assert_int_equal(domain.registrations, 4);
-    verbs_cache_forget(&cache, &region);
+    verbs_cache_remove_region(&cache, &region);
 }
 
 static void test_nothing_is_kept_where_that_is_asked_for(void **state)
@@ -285,10 +285,10 @@ static void test_nothing_is_kept_where_that_is_asked_for(void **state)
 
     (void)state;
     open_with(0, 32 * PAGE);
-    verbs_cache_give(&cache, take(&region, 0, PAGE));
+    verbs_cache_release(&cache, take(&region, 0, PAGE));
     assert_int_equal(live, 0);
     open_with(MOST, 0);
-    verbs_cache_give(&cache, take(&region, 0, PAGE));
+    verbs_cache_release(&cache, take(&region, 0, PAGE));
     assert_int_equal(live, 0);
 }
 
@@ -330,7 +330,7 @@ static void check_sees(const struct use *use)
 
 static void leave(struct owner *owner)
 {
-    verbs_cache_forget(&cache, &owner->region);
+    verbs_cache_remove_region(&cache, &owner->region);
     for (size_t page = 0; page < owner->region.length / PAGE; page++)
         now[page_of(owner->region.base) + page] = 0;
     owner->name = 0;
@@ -369,7 +369,7 @@ static void test_operations_see_the_memory_of_their_owner(void **state)
             leave(owner);
         } else if (use->registration) {
             check_sees(use);
-            verbs_cache_give(&cache, use->registration);
+            verbs_cache_release(&cache, use->registration);
             use->owner->uses--;
             use->registration = NULL;
         } else {
@@ -378,7 +378,8 @@ static void test_operations_see_the_memory_of_their_owner(void **state)
             int access = draw(2) ? IBV_ACCESS_LOCAL_WRITE : 0;
 
             *use = (struct use){.owner = owner, .base = owner->region.base + offset, .length = length};
-            use->registration = verbs_cache_take(&cache, &owner->region, owner->region.base + offset, length, access);
+            use->registration =
+                verbs_cache_acquire(&cache, &owner->region, owner->region.base + offset, length, access);
             refused += !use->registration;
             if (use->registration) {
                 owner->uses++;
@@ -391,7 +392,7 @@ static void test_operations_see_the_memory_of_their_owner(void **state)
     }
     for (size_t i = 0; i < IN_USE; i++)
         if (uses[i].registration)
-            verbs_cache_give(&cache, uses[i].registration);
+            verbs_cache_release(&cache, uses[i].registration);
     for (size_t i = 0; i < OWNERS; i++)
         if (owners[i].name)
             leave(&owners[i]);

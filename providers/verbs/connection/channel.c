@@ -15,7 +15,7 @@
 /* ----------------------------------------------------------------------------------------------------------- events */
 
 /* What came is padded with zeros, and its first byte anybody may have written: neither is believed beyond the other. */
-static void read_private(struct verbs_event *event, const struct rdma_conn_param *param)
+static void decode_private_data(struct verbs_event *event, const struct rdma_conn_param *param)
 {
     const uint8_t *bytes = param->private_data;
     size_t length;
@@ -31,7 +31,7 @@ static void read_private(struct verbs_event *event, const struct rdma_conn_param
     event->data_length = (uint8_t)length;
 }
 
-static void deliver(struct rdma_cm_event *given)
+static void deliver_event(struct rdma_cm_event *given)
 {
     struct verbs_listener *listener = given->listen_id ? given->listen_id->context : given->id->context;
     struct verbs_event event = {.type = given->event,
@@ -40,7 +40,7 @@ static void deliver(struct rdma_cm_event *given)
                                 .responder_resources = given->param.conn.responder_resources,
                                 .initiator_depth = given->param.conn.initiator_depth};
 
-    read_private(&event, &given->param.conn);
+    decode_private_data(&event, &given->param.conn);
     /* Given back first: an id is not destroyed before. */
     verbs_calls.ack_cm_event(given);
     if (listener)
@@ -49,14 +49,14 @@ static void deliver(struct rdma_cm_event *given)
         verbs_calls.destroy_id(event.id);
 }
 
-static void events_ready(struct ofp_watch *watch, uint32_t events)
+static void read_connection_events(struct ofp_watch *watch, uint32_t events)
 {
     struct verbs_domain *domain = OFP_CONTAINER_OF(watch, struct verbs_domain, event_watch);
     struct rdma_cm_event *event;
 
     (void)events;
     while (verbs_calls.get_cm_event(domain->events, &event) == 0)
-        deliver(event);
+        deliver_event(event);
 }
 
 int verbs_channel_open(struct verbs_domain *domain)
@@ -67,7 +67,8 @@ int verbs_channel_open(struct verbs_domain *domain)
     if (!domain->events)
         return -errno;
     fcntl(domain->events->fd, F_SETFL, fcntl(domain->events->fd, F_GETFL) | O_NONBLOCK);
-    domain->event_watch = (struct ofp_watch){.fd = domain->events->fd, .events = EPOLLIN, .ready = events_ready};
+    domain->event_watch =
+        (struct ofp_watch){.fd = domain->events->fd, .events = EPOLLIN, .ready = read_connection_events};
     result = verbs_core->watch_add(domain->base, &domain->event_watch);
     if (result) {
         verbs_calls.destroy_event_channel(domain->events);
@@ -85,7 +86,7 @@ void verbs_channel_close(struct verbs_domain *domain)
 
 /* -------------------------------------------------------------------------------------------------------------- ids */
 
-static void own_address(struct rdma_cm_id *id, union tcp_address *address)
+static void get_own_address(struct rdma_cm_id *id, union tcp_address *address)
 {
     memset(address, 0, sizeof(*address));
     memcpy(address, &id->route.addr.src_addr,
@@ -93,7 +94,7 @@ static void own_address(struct rdma_cm_id *id, union tcp_address *address)
     tcp_address_clean(address);
 }
 
-void verbs_id_peer(struct rdma_cm_id *id, union tcp_address *address)
+void verbs_id_get_peer_address(struct rdma_cm_id *id, union tcp_address *address)
 {
     memset(address, 0, sizeof(*address));
     memcpy(address, &id->route.addr.dst_addr,
@@ -101,13 +102,13 @@ void verbs_id_peer(struct rdma_cm_id *id, union tcp_address *address)
     tcp_address_clean(address);
 }
 
-static int bind_to(const struct verbs_domain *domain, struct rdma_cm_id *id, union tcp_address *address)
+static int bind_id(const struct verbs_domain *domain, struct rdma_cm_id *id, union tcp_address *address)
 {
     if (verbs_calls.bind_addr(id, &address->any) != 0)
         return -errno;
     if (!id->verbs || id->verbs != domain->port->context)
         return -ENODEV;
-    own_address(id, address);
+    get_own_address(id, address);
     return 0;
 }
 
@@ -123,7 +124,7 @@ int verbs_id_open(struct verbs_domain *domain, struct verbs_listener *listener, 
     if (verbs_calls.create_id(domain->events, id, listener, RDMA_PS_TCP) != 0)
         return -errno;
     tcp_address_set_port(address, port);
-    result = bind_to(domain, *id, address);
+    result = bind_id(domain, *id, address);
     if (result) {
         tcp_address_text(address, shown);
         snprintf(text, text_size, "%s cannot be at %s: %s", VERBS_NAME, shown[0] ? shown : "its address",
@@ -145,9 +146,9 @@ int verbs_id_open(struct verbs_domain *domain, struct verbs_listener *listener, 
 
 /* ------------------------------------------------------------------------------------------------ what is said there */
 
-struct rdma_conn_param verbs_parameters(const struct verbs_domain *domain, const struct ibv_qp *qp,
-                                        const uint8_t *bytes, uint8_t length, uint8_t responder_resources,
-                                        uint8_t initiator_depth)
+struct rdma_conn_param verbs_parameters_build(const struct verbs_domain *domain, const struct ibv_qp *qp,
+                                              const uint8_t *bytes, uint8_t length, uint8_t responder_resources,
+                                              uint8_t initiator_depth)
 {
     return (struct rdma_conn_param){.private_data = bytes,
                                     .private_data_len = length,
@@ -159,7 +160,7 @@ struct rdma_conn_param verbs_parameters(const struct verbs_domain *domain, const
                                     .qp_num = qp ? qp->qp_num : 0};
 }
 
-uint8_t verbs_private_data(uint8_t bytes[1 + VERBS_PRIVATE_MAX], const void *data, size_t length)
+uint8_t verbs_private_data_encode(uint8_t bytes[1 + VERBS_PRIVATE_MAX], const void *data, size_t length)
 {
     bytes[0] = (uint8_t)length;
     if (length)
@@ -167,9 +168,9 @@ uint8_t verbs_private_data(uint8_t bytes[1 + VERBS_PRIVATE_MAX], const void *dat
     return (uint8_t)(1 + length);
 }
 
-void verbs_refuse(struct rdma_cm_id *id, const void *data, size_t length)
+void verbs_id_reject(struct rdma_cm_id *id, const void *data, size_t length)
 {
     uint8_t bytes[1 + VERBS_PRIVATE_MAX];
 
-    verbs_calls.reject(id, bytes, verbs_private_data(bytes, data, length));
+    verbs_calls.reject(id, bytes, verbs_private_data_encode(bytes, data, length));
 }

@@ -22,20 +22,20 @@ void verbs_channel_close(struct verbs_domain *domain);
 int verbs_id_open(struct verbs_domain *domain, struct verbs_listener *listener, union tcp_address *address,
                   const char *service, struct rdma_cm_id **id, char *text, size_t text_size);
 /* The address of the other side. */
-void verbs_id_peer(struct rdma_cm_id *id, union tcp_address *address);
+void verbs_id_get_peer_address(struct rdma_cm_id *id, union tcp_address *address);
 
 /* A byte that says how much follows. Returns how many bytes were written. */
-uint8_t verbs_private_data(uint8_t bytes[1 + VERBS_PRIVATE_MAX], const void *data, size_t length);
+uint8_t verbs_private_data_encode(uint8_t bytes[1 + VERBS_PRIVATE_MAX], const void *data, size_t length);
 /* What is asked of the other side, with data of `length` bytes as they go out; `qp` may be NULL where there will be none. */
-struct rdma_conn_param verbs_parameters(const struct verbs_domain *domain, const struct ibv_qp *qp,
-                                        const uint8_t *bytes, uint8_t length, uint8_t responder_resources,
-                                        uint8_t initiator_depth);
-static inline void verbs_limit(uint8_t *value, uint8_t other)
+struct rdma_conn_param verbs_parameters_build(const struct verbs_domain *domain, const struct ibv_qp *qp,
+                                              const uint8_t *bytes, uint8_t length, uint8_t responder_resources,
+                                              uint8_t initiator_depth);
+static inline void verbs_resources_set_limit(uint8_t *value, uint8_t other)
 {
     if (other < *value)
         *value = other;
 }
 /* Say no to a request. */
-void verbs_refuse(struct rdma_cm_id *id, const void *data, size_t length);
+void verbs_id_reject(struct rdma_cm_id *id, const void *data, size_t length);
 
 #endif

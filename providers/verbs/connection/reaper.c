@@ -5,77 +5,77 @@
 #include <signal.h>
 #include <stdlib.h>
 
-struct verbs_doomed {
-    struct verbs_doomed *next;
+struct verbs_closing_id {
+    struct verbs_closing_id *next;
     struct rdma_cm_id *id;
     struct ibv_qp *qp; /* NULL: none, or no more */
 };
 
 /* With what asynchronous events find, which none of them needs any more. */
-static void destroy_pair(struct ibv_qp *qp)
+static void close_queue_pair(struct ibv_qp *qp)
 {
-    struct verbs_told *told = qp->qp_context;
+    struct verbs_qp_context *context = qp->qp_context;
 
     verbs_calls.destroy_qp(qp);
-    free(told);
+    free(context);
 }
 
 /* The lock is held, but not meanwhile. False: there is no queue pair that nobody destroys yet. */
-static bool end_a_pair(struct verbs_reaper *reaper)
+static bool close_next_pair(struct verbs_reaper *reaper)
 {
-    struct verbs_doomed *doomed = reaper->doomed;
+    struct verbs_closing_id *closing = reaper->closing;
     struct ibv_qp *qp;
 
-    while (doomed && !doomed->qp)
-        doomed = doomed->next;
-    if (!doomed)
+    while (closing && !closing->qp)
+        closing = closing->next;
+    if (!closing)
         return false;
-    qp = doomed->qp;
-    doomed->qp = NULL;
+    qp = closing->qp;
+    closing->qp = NULL;
     reaper->ending++;
     pthread_mutex_unlock(&reaper->lock);
-    destroy_pair(qp);
+    close_queue_pair(qp);
     pthread_mutex_lock(&reaper->lock);
     reaper->ending--;
     pthread_cond_broadcast(&reaper->changed);
     return true;
 }
 
-static bool end_an_id(struct verbs_reaper *reaper)
+static bool close_next_id(struct verbs_reaper *reaper)
 {
-    struct verbs_doomed *doomed = reaper->doomed;
+    struct verbs_closing_id *closing = reaper->closing;
 
-    if (!doomed)
+    if (!closing)
         return false;
-    reaper->doomed = doomed->next;
+    reaper->closing = closing->next;
     pthread_mutex_unlock(&reaper->lock);
-    verbs_calls.destroy_id(doomed->id);
-    free(doomed);
+    verbs_calls.destroy_id(closing->id);
+    free(closing);
     pthread_mutex_lock(&reaper->lock);
     return true;
 }
 
 /* Queue pairs first: somebody may wait for them. */
-static void *reap(void *argument)
+static void *run_reaper(void *argument)
 {
     struct verbs_reaper *reaper = argument;
 
     pthread_mutex_lock(&reaper->lock);
-    while (end_a_pair(reaper) || end_an_id(reaper) || !reaper->stop)
-        if (!reaper->doomed && !reaper->stop)
+    while (close_next_pair(reaper) || close_next_id(reaper) || !reaper->stop)
+        if (!reaper->closing && !reaper->stop)
             pthread_cond_wait(&reaper->changed, &reaper->lock);
     pthread_mutex_unlock(&reaper->lock);
     return NULL;
 }
 
 /* With all signals blocked, as every thread of the library. */
-static bool start(struct verbs_reaper *reaper)
+static bool start_reaper(struct verbs_reaper *reaper)
 {
     sigset_t all, before;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    reaper->running = pthread_create(&reaper->thread, NULL, reap, reaper) == 0;
+    reaper->running = pthread_create(&reaper->thread, NULL, run_reaper, reaper) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return reaper->running;
 }
@@ -86,34 +86,34 @@ void verbs_reaper_open(struct verbs_domain *domain)
     pthread_cond_init(&domain->reaper.changed, NULL);
 }
 
-void verbs_reap(struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp)
+void verbs_id_close_later(struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp)
 {
     struct verbs_reaper *reaper = &domain->reaper;
-    struct verbs_doomed *doomed = malloc(sizeof(*doomed));
+    struct verbs_closing_id *closing = malloc(sizeof(*closing));
 
     id->context = NULL;
-    if (!doomed || (!reaper->running && !start(reaper))) {
-        free(doomed);
+    if (!closing || (!reaper->running && !start_reaper(reaper))) {
+        free(closing);
         if (qp)
-            destroy_pair(qp);
+            close_queue_pair(qp);
         verbs_calls.destroy_id(id);
         return;
     }
-    doomed->id = id;
-    doomed->qp = qp;
+    closing->id = id;
+    closing->qp = qp;
     pthread_mutex_lock(&reaper->lock);
-    doomed->next = reaper->doomed;
-    reaper->doomed = doomed;
+    closing->next = reaper->closing;
+    reaper->closing = closing;
     pthread_cond_broadcast(&reaper->changed);
     pthread_mutex_unlock(&reaper->lock);
 }
 
-void verbs_reaper_settle(struct verbs_domain *domain)
+void verbs_reaper_drain_pairs(struct verbs_domain *domain)
 {
     struct verbs_reaper *reaper = &domain->reaper;
 
     pthread_mutex_lock(&reaper->lock);
-    while (end_a_pair(reaper))
+    while (close_next_pair(reaper))
         ;
     while (reaper->ending)
         pthread_cond_wait(&reaper->changed, &reaper->lock);

@@ -7,12 +7,12 @@
 
 void verbs_reaper_open(struct verbs_domain *domain);
 /*
- * Nobody hears of the id any more; it goes when it can, its queue pair, where there is one, before, with the struct verbs_told of
+ * Nobody hears of the id any more; it goes when it can, its queue pair, where there is one, before, with the struct verbs_qp_context of
  * malloc that is its context.
  */
-void verbs_reap(struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp);
+void verbs_id_close_later(struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp);
 /* No queue pair is left of those that were given away, whatever ids wait for. */
-void verbs_reaper_settle(struct verbs_domain *domain);
+void verbs_reaper_drain_pairs(struct verbs_domain *domain);
 /* All of them are gone when this returns. No lock is held. */
 void verbs_reaper_close(struct verbs_domain *domain);
 

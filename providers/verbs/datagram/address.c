@@ -13,7 +13,7 @@
 /* Behind the number of the queue pair. */
 #define REST ".lid%hu.sl%hhu.pkey%hx"
 
-int verbs_datagram_parse(const void *bytes, size_t length, struct verbs_datagram_address *address)
+int verbs_datagram_address_decode(const void *bytes, size_t length, struct verbs_datagram_address *address)
 {
     if (length != sizeof(*address))
         return -EINVAL;
@@ -24,14 +24,14 @@ int verbs_datagram_parse(const void *bytes, size_t length, struct verbs_datagram
     return 0;
 }
 
-int verbs_datagram_format(const struct verbs_datagram_address *address, char *text, size_t text_size)
+int verbs_datagram_address_format(const struct verbs_datagram_address *address, char *text, size_t text_size)
 {
     char host[INET6_ADDRSTRLEN], rest[48] = "";
     union tcp_address ip;
     size_t ip_length;
     int length;
 
-    verbs_gid_address(&address->gid, &ip);
+    verbs_gid_decode(&address->gid, &ip);
     inet_ntop(ip.any.sa_family, tcp_address_ip(&ip, &ip_length), host, sizeof(host));
     if (address->lid || address->sl || ntohs(address->pkey) != DEFAULT_PKEY)
         snprintf(rest, sizeof(rest), REST, address->lid, address->sl, ntohs(address->pkey));
@@ -40,7 +40,7 @@ int verbs_datagram_format(const struct verbs_datagram_address *address, char *te
     return (size_t)length < text_size ? 0 : -OFP_ETOOSMALL;
 }
 
-static bool read_host(const char *node, union ibv_gid *gid)
+static bool parse_host(const char *node, union ibv_gid *gid)
 {
     union tcp_address ip = {0};
 
@@ -48,24 +48,24 @@ static bool read_host(const char *node, union ibv_gid *gid)
     if (!node || inet_pton(ip.any.sa_family, node,
                            ip.any.sa_family == AF_INET6 ? (void *)&ip.v6.sin6_addr : (void *)&ip.v4.sin_addr) != 1)
         return false;
-    verbs_gid_of(&ip, gid);
+    verbs_gid_encode(&ip, gid);
     return true;
 }
 
-int verbs_datagram_read(const char *node, const char *service, struct verbs_datagram_address *address, char *text,
-                        size_t text_size)
+int verbs_datagram_address_parse(const char *node, const char *service, struct verbs_datagram_address *address,
+                                 char *text, size_t text_size)
 {
     struct verbs_datagram_address read = {.pkey = htons(DEFAULT_PKEY)};
     uint16_t pkey;
     int end = 0, behind = 0;
     bool good;
 
-    good = read_host(node, &read.gid) && sscanf(service, "qp%u%n", &read.qpn, &end) == 1;
+    good = parse_host(node, &read.gid) && sscanf(service, "qp%u%n", &read.qpn, &end) == 1;
     if (good && service[end]) {
         good = sscanf(service + end, REST "%n", &read.lid, &read.sl, &pkey, &behind) == 3 && !service[end + behind];
         read.pkey = htons(pkey);
     }
-    if (good && verbs_datagram_parse(&read, sizeof(read), address) == 0)
+    if (good && verbs_datagram_address_decode(&read, sizeof(read), address) == 0)
         return 0;
     snprintf(text, text_size, "%s:%s is no address of a datagram endpoint, such as 203.0.113.1:qp17 or its bytes",
              node ? node : "", service);

@@ -25,12 +25,12 @@ _Static_assert(offsetof(struct verbs_datagram_address, sl) == 26, "libfabric's p
 #define VERBS_DATAGRAM_KEY_SIZE (sizeof(union ibv_gid) + sizeof(uint32_t))
 
 /* From bytes of anywhere: 0, or -EINVAL. */
-int verbs_datagram_parse(const void *bytes, size_t length, struct verbs_datagram_address *address);
-int verbs_datagram_format(const struct verbs_datagram_address *address, char *text, size_t text_size);
+int verbs_datagram_address_decode(const void *bytes, size_t length, struct verbs_datagram_address *address);
+int verbs_datagram_address_format(const struct verbs_datagram_address *address, char *text, size_t text_size);
 /* Whether what is behind the host's name of a text is of such an address. */
-static inline bool verbs_datagram_is_service(const char *service) { return service[0] == 'q' && service[1] == 'p'; }
-/* From the text of `verbs_datagram_format`, taken apart at its last colon. -EINVAL with a text. */
-int verbs_datagram_read(const char *node, const char *service, struct verbs_datagram_address *address, char *text,
-                        size_t text_size);
+static inline bool verbs_service_is_of_datagrams(const char *service) { return service[0] == 'q' && service[1] == 'p'; }
+/* From the text of `verbs_datagram_address_format`, taken apart at its last colon. -EINVAL with a text. */
+int verbs_datagram_address_parse(const char *node, const char *service, struct verbs_datagram_address *address,
+                                 char *text, size_t text_size);
 
 #endif

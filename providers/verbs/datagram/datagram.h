@@ -24,17 +24,17 @@ struct verbs_datagram {
     struct verbs_domain *domain;
     struct ibv_qp *qp;
     struct ibv_cq *cq;
-    struct verbs_told told;
+    struct verbs_qp_context qp_context;
     bool armed; /* the completion queue's context: it will tell */
     struct verbs_datagram_address address;
-    int gid_index;  /* of the address */
-    uint32_t life;  /* how often the queue pair was begun anew; what ends of an earlier life is not ours */
-    uint32_t limit; /* bytes of a message */
-    bool dead;      /* the device is gone */
+    int gid_index;       /* of the address */
+    uint32_t generation; /* how often the queue pair was begun anew; what ends of an earlier life is not ours */
+    uint32_t limit;      /* bytes of a message */
+    bool dead;           /* the device is gone */
     uint32_t inline_size;
-    uint32_t room_size, room_count;
-    char *rooms; /* for messages, posted all of them but for those that are looked at */
-    struct ibv_mr *rooms_mr;
+    uint32_t buffer_size, buffer_count;
+    char *buffers; /* for messages, posted all of them but for those that are looked at */
+    struct ibv_mr *buffers_mr;
     uint32_t transmit_depth;
     struct verbs_datagram_send *sends; /* the send queue, as a ring: `sends[number % transmit_depth]` */
     uint32_t head, tail;               /* numbers: of the next one, and of the oldest that has not ended */
@@ -52,7 +52,7 @@ static inline struct verbs_datagram *verbs_datagram_of(const struct ofp_endpoint
 }
 
 /* The largest message over a port, bytes. */
-uint32_t verbs_datagram_limit(const struct verbs_port *port);
+uint32_t verbs_datagram_compute_limit(const struct verbs_port *port);
 extern const struct ofp_endpoint_ops verbs_datagram_ops;
 
 #endif

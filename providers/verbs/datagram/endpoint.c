@@ -6,16 +6,16 @@
 #include <string.h>
 
 #include "datagram/finder.h"
-#include "datagram/mark.h"
+#include "datagram/work_id.h"
 #include "datagram/pair.h"
-#include "datagram/path.h"
+#include "datagram/handle.h"
 #include "datagram/receive.h"
 #include "datagram/send.h"
 #include "queue/fault.h"
 
 #define BATCH 16
 
-uint32_t verbs_datagram_limit(const struct verbs_port *port)
+uint32_t verbs_datagram_compute_limit(const struct verbs_port *port)
 {
     int64_t asked = verbs_core->param_int("VERBS_PATH_MTU");
     uint32_t limit = 128u << port->attr.active_mtu;
@@ -23,7 +23,7 @@ uint32_t verbs_datagram_limit(const struct verbs_port *port)
     return asked >= 256 && asked < limit ? (uint32_t)asked : limit;
 }
 
-static int datagram_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+static int open_datagram_endpoint(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
     struct verbs_datagram *endpoint = verbs_datagram_of(base);
     int result;
@@ -37,7 +37,7 @@ static int datagram_open(struct ofp_endpoint *base, const char *service, char *t
                  service);
         return -EINVAL;
     }
-    result = verbs_datagram_find_self(endpoint);
+    result = verbs_datagram_address_fill(endpoint);
     if (result) {
         snprintf(text, text_size, "the port has no GID of this address any more; see rdma link, ip address");
         return result;
@@ -48,12 +48,12 @@ static int datagram_open(struct ofp_endpoint *base, const char *service, char *t
     return result;
 }
 
-static int datagram_name(struct ofp_endpoint *base, void *address, size_t *length)
+static int get_datagram_address(struct ofp_endpoint *base, void *address, size_t *length)
 {
-    size_t room = *length;
+    size_t space = *length;
 
     *length = sizeof(struct verbs_datagram_address);
-    if (room < *length)
+    if (space < *length)
         return -OFP_ETOOSMALL;
     memcpy(address, &verbs_datagram_of(base)->address, *length);
     return 0;
@@ -61,7 +61,7 @@ static int datagram_name(struct ofp_endpoint *base, void *address, size_t *lengt
 
 /* ------------------------------------------------------------------------------------------------------------ peers */
 
-static int datagram_connect(struct ofp_peer *peer, char *text, size_t text_size)
+static int connect_datagram_peer(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct verbs_datagram *endpoint = verbs_datagram_of(peer->endpoint);
     struct verbs_datagram_peer *known = peer->private;
@@ -69,22 +69,22 @@ static int datagram_connect(struct ofp_peer *peer, char *text, size_t text_size)
     struct ibv_ah_attr attr;
     int result;
 
-    if (verbs_datagram_parse(peer->address, peer->address_length, &to) != 0)
+    if (verbs_datagram_address_decode(peer->address, peer->address_length, &to) != 0)
         return -EINVAL;
     known->qpn = to.qpn;
-    attr = verbs_datagram_path(endpoint, &to);
-    result = verbs_finder_ask(endpoint->domain, peer, &attr);
+    attr = verbs_datagram_handle_build(endpoint, &to);
+    result = verbs_search_start(endpoint->domain, peer, &attr);
     if (result)
         snprintf(text, text_size, "no way can be looked for: %s", strerror(-result));
     return result;
 }
 
-static void datagram_peer_down(struct ofp_peer *peer)
+static void disconnect_datagram_peer(struct ofp_peer *peer)
 {
     struct verbs_datagram_peer *known = peer->private;
 
     if (known->search)
-        verbs_finder_forget(known->search);
+        verbs_search_abandon(known->search);
     if (known->handle)
         verbs_calls.destroy_ah(known->handle);
     known->search = NULL;
@@ -94,46 +94,46 @@ static void datagram_peer_down(struct ofp_peer *peer)
 /* -------------------------------------------------------------------------------------------------------- progress */
 
 /* What failed takes the queue pair along, so the first that is not merely flushed is why. */
-static bool handle(struct verbs_datagram *endpoint, const struct ibv_wc *wc)
+static bool handle_datagram_completion(struct verbs_datagram *endpoint, const struct ibv_wc *wc)
 {
-    if (!verbs_mark_is_of_this_life(endpoint, wc->wr_id))
+    if (!verbs_work_id_is_current(endpoint, wc->wr_id))
         return false;
     if (wc->status != IBV_WC_SUCCESS) {
-        int fault = verbs_fault_of(endpoint->domain, wc->status);
+        int fault = verbs_fault_identify(endpoint->domain, wc->status);
 
-        verbs_datagram_pair_mend(endpoint, verbs_fault_error(fault), verbs_fault_code(fault));
+        verbs_datagram_pair_repair(endpoint, verbs_fault_find_error(fault), verbs_code_of_fault(fault));
         return false;
     }
-    if (!verbs_mark_is_receive(wc->wr_id))
-        verbs_datagram_sent(endpoint, verbs_mark_number(wc->wr_id));
+    if (!verbs_work_id_is_receive(wc->wr_id))
+        verbs_datagram_sent(endpoint, verbs_number_of_work_id(wc->wr_id));
     return true;
 }
 
-static int poll(struct verbs_datagram *endpoint)
+static int poll_datagram_queue(struct verbs_datagram *endpoint)
 {
     struct ibv_wc completions[BATCH];
-    int count = ibv_poll_cq(endpoint->cq, BATCH, completions), kept = 0;
+    int count = ibv_poll_cq(endpoint->cq, BATCH, completions), remaining = 0;
 
-    if (count < 0 || atomic_exchange_explicit(&endpoint->told.fatal, 0, memory_order_acquire)) {
-        verbs_datagram_pair_mend(endpoint, ECONNRESET, 0);
+    if (count < 0 || atomic_exchange_explicit(&endpoint->qp_context.fatal, 0, memory_order_acquire)) {
+        verbs_datagram_pair_repair(endpoint, ECONNRESET, 0);
         return 1;
     }
     for (int i = 0; i < count; i++)
-        if (handle(endpoint, &completions[i]))
-            completions[kept++] = completions[i];
-    if (kept)
-        verbs_datagram_arrived(endpoint, completions, kept);
+        if (handle_datagram_completion(endpoint, &completions[i]))
+            completions[remaining++] = completions[i];
+    if (remaining)
+        verbs_datagram_arrived(endpoint, completions, remaining);
     return count;
 }
 
-static int datagram_progress(struct ofp_endpoint *base)
+static int progress_datagrams(struct ofp_endpoint *base)
 {
     struct verbs_datagram *endpoint = verbs_datagram_of(base);
 
-    return endpoint->dead ? 0 : poll(endpoint);
+    return endpoint->dead ? 0 : poll_datagram_queue(endpoint);
 }
 
-static bool datagram_arm(struct ofp_endpoint *base)
+static bool arm_datagram_queue(struct ofp_endpoint *base)
 {
     struct verbs_datagram *endpoint = verbs_datagram_of(base);
 
@@ -142,51 +142,51 @@ static bool datagram_arm(struct ofp_endpoint *base)
     if (!endpoint->armed && ibv_req_notify_cq(endpoint->cq, 0) != 0)
         return false;
     endpoint->armed = true;
-    return poll(endpoint) == 0;
+    return poll_datagram_queue(endpoint) == 0;
 }
 
 /* What was asked to tell does so once, which costs one look. */
-static void datagram_disarm(struct ofp_endpoint *base) { (void)base; }
+static void disarm_datagram_queue(struct ofp_endpoint *base) { (void)base; }
 
 /* ---------------------------------------------------------------------------------------------------------- closing */
 
-static int datagram_drain(struct ofp_endpoint *base)
+static int drain_datagram_endpoint(struct ofp_endpoint *base)
 {
     struct verbs_datagram *endpoint = verbs_datagram_of(base);
 
-    return endpoint->dead || verbs_datagram_sends_are_over(endpoint) ? 0 : -EAGAIN;
+    return endpoint->dead || verbs_datagram_is_idle(endpoint) ? 0 : -EAGAIN;
 }
 
-static void datagram_close(struct ofp_endpoint *base, uint64_t deadline)
+static void close_datagram_endpoint(struct ofp_endpoint *base, uint64_t deadline)
 {
     (void)deadline;
     verbs_datagram_pair_close(verbs_datagram_of(base));
 }
 
 /* All that a message may say is in its posted room: nothing is announced. */
-static void datagram_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
+static void fail_announced_receive(struct ofp_endpoint *base, struct ofp_receive *receive)
 {
     (void)base;
     ofp_receive_complete(receive, EPROTO, 0);
 }
 
 /* Nothing of an address tells more than another one of the same endpoint. */
-static void datagram_readdressed(struct ofp_peer *peer) { (void)peer; }
+static void datagram_peer_readdressed(struct ofp_peer *peer) { (void)peer; }
 
 const struct ofp_endpoint_ops verbs_datagram_ops = {
     .size = sizeof(struct ofp_endpoint_ops),
     .endpoint_size = sizeof(struct verbs_datagram),
     .peer_size = sizeof(struct verbs_datagram_peer),
-    .open = datagram_open,
-    .drain = datagram_drain,
-    .close = datagram_close,
-    .name = datagram_name,
-    .connect = datagram_connect,
-    .peer_down = datagram_peer_down,
-    .peer_readdressed = datagram_readdressed,
+    .open = open_datagram_endpoint,
+    .drain = drain_datagram_endpoint,
+    .close = close_datagram_endpoint,
+    .name = get_datagram_address,
+    .connect = connect_datagram_peer,
+    .peer_down = disconnect_datagram_peer,
+    .peer_readdressed = datagram_peer_readdressed,
     .post = verbs_datagram_post,
-    .receive_start = datagram_receive_start,
-    .progress = datagram_progress,
-    .arm = datagram_arm,
-    .disarm = datagram_disarm,
+    .receive_start = fail_announced_receive,
+    .progress = progress_datagrams,
+    .arm = arm_datagram_queue,
+    .disarm = disarm_datagram_queue,
 };

@@ -20,7 +20,7 @@ struct verbs_search {
 
 /* ---------------------------------------------------------------------------------------------------------- the thread */
 
-static void append(struct verbs_search **list, struct verbs_search *search)
+static void append_search(struct verbs_search **list, struct verbs_search *search)
 {
     while (*list)
         list = &(*list)->next;
@@ -28,25 +28,25 @@ static void append(struct verbs_search **list, struct verbs_search *search)
     *list = search;
 }
 
-static void *find(void *argument)
+static void *run_finder(void *argument)
 {
     struct verbs_domain *domain = argument;
     struct verbs_finder *finder = &domain->finder;
 
     pthread_mutex_lock(&finder->lock);
     while (!finder->stop) {
-        struct verbs_search *search = finder->asked;
+        struct verbs_search *search = finder->requested;
 
         if (!search) {
             pthread_cond_wait(&finder->changed, &finder->lock);
             continue;
         }
-        finder->asked = search->next;
+        finder->requested = search->next;
         pthread_mutex_unlock(&finder->lock);
         search->handle = verbs_calls.create_ah(domain->pd, &search->attr);
         search->error = errno;
         pthread_mutex_lock(&finder->lock);
-        append(&finder->found, search);
+        append_search(&finder->found, search);
         eventfd_write(finder->watch.fd, 1);
     }
     pthread_mutex_unlock(&finder->lock);
@@ -55,7 +55,7 @@ static void *find(void *argument)
 
 /* -------------------------------------------------------------------------------------------------------------- telling */
 
-static void tell(struct verbs_search *search)
+static void report_search(struct verbs_search *search)
 {
     struct verbs_datagram_peer *known = search->peer->private;
     char text[OFP_TEXT_MAX];
@@ -72,14 +72,14 @@ static void tell(struct verbs_search *search)
     ofp_peer_lost(search->peer, search->error, false, text);
 }
 
-static void dispose(struct verbs_search *search)
+static void free_search(struct verbs_search *search)
 {
     if (search->handle)
         verbs_calls.destroy_ah(search->handle);
     free(search);
 }
 
-static struct verbs_search *take_found(struct verbs_finder *finder)
+static struct verbs_search *collect_searches(struct verbs_finder *finder)
 {
     struct verbs_search *found;
 
@@ -90,7 +90,7 @@ static struct verbs_search *take_found(struct verbs_finder *finder)
     return found;
 }
 
-static void found_ready(struct ofp_watch *watch, uint32_t events)
+static void searches_ended(struct ofp_watch *watch, uint32_t events)
 {
     struct verbs_finder *finder = OFP_CONTAINER_OF(watch, struct verbs_finder, watch);
     struct verbs_search *search, *next;
@@ -98,19 +98,19 @@ static void found_ready(struct ofp_watch *watch, uint32_t events)
 
     (void)events;
     eventfd_read(watch->fd, &ignored);
-    for (search = take_found(finder); search; search = next) {
+    for (search = collect_searches(finder); search; search = next) {
         next = search->next;
         if (search->peer) {
-            tell(search);
+            report_search(search);
             search->handle = NULL;
         }
-        dispose(search);
+        free_search(search);
     }
 }
 
 /* --------------------------------------------------------------------------------------------------------------- asking */
 
-static int start_thread(struct verbs_domain *domain)
+static int start_finder_thread(struct verbs_domain *domain)
 {
     sigset_t all, before;
     int error;
@@ -118,22 +118,22 @@ static int start_thread(struct verbs_domain *domain)
     /* As every thread of the library. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&domain->finder.thread, NULL, find, domain);
+    error = pthread_create(&domain->finder.thread, NULL, run_finder, domain);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return -error;
 }
 
-static int start(struct verbs_domain *domain)
+static int start_finder(struct verbs_domain *domain)
 {
     struct verbs_finder *finder = &domain->finder;
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), result;
 
     if (fd < 0)
         return -errno;
-    finder->watch = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = found_ready};
+    finder->watch = (struct ofp_watch){.fd = fd, .events = EPOLLIN, .ready = searches_ended};
     result = verbs_core->watch_add(domain->base, &finder->watch);
     if (!result) {
-        result = start_thread(domain);
+        result = start_finder_thread(domain);
         if (result)
             verbs_core->watch_remove(domain->base, &finder->watch);
     }
@@ -149,11 +149,11 @@ void verbs_finder_open(struct verbs_domain *domain)
     pthread_cond_init(&domain->finder.changed, NULL);
 }
 
-int verbs_finder_ask(struct verbs_domain *domain, struct ofp_peer *peer, const struct ibv_ah_attr *attr)
+int verbs_search_start(struct verbs_domain *domain, struct ofp_peer *peer, const struct ibv_ah_attr *attr)
 {
     struct verbs_finder *finder = &domain->finder;
     struct verbs_search *search;
-    int result = finder->running ? 0 : start(domain);
+    int result = finder->running ? 0 : start_finder(domain);
 
     if (result)
         return result;
@@ -164,20 +164,20 @@ int verbs_finder_ask(struct verbs_domain *domain, struct ofp_peer *peer, const s
     search->attr = *attr;
     ((struct verbs_datagram_peer *)peer->private)->search = search;
     pthread_mutex_lock(&finder->lock);
-    append(&finder->asked, search);
+    append_search(&finder->requested, search);
     pthread_cond_signal(&finder->changed);
     pthread_mutex_unlock(&finder->lock);
     return 0;
 }
 
-void verbs_finder_forget(struct verbs_search *search) { search->peer = NULL; }
+void verbs_search_abandon(struct verbs_search *search) { search->peer = NULL; }
 
-static void dispose_all(struct verbs_search *search)
+static void free_searches(struct verbs_search *search)
 {
     while (search) {
         struct verbs_search *next = search->next;
 
-        dispose(search);
+        free_search(search);
         search = next;
     }
 }
@@ -195,8 +195,8 @@ void verbs_finder_close(struct verbs_domain *domain)
         verbs_core->watch_remove(domain->base, &finder->watch);
         close(finder->watch.fd);
     }
-    dispose_all(finder->asked);
-    dispose_all(finder->found);
+    free_searches(finder->requested);
+    free_searches(finder->found);
     pthread_cond_destroy(&finder->changed);
     pthread_mutex_destroy(&finder->lock);
 }

@@ -10,9 +10,9 @@
 
 void verbs_finder_open(struct verbs_domain *domain);
 /* The peer is up with a handle later, or lost. What cannot begin is refused. */
-int verbs_finder_ask(struct verbs_domain *domain, struct ofp_peer *peer, const struct ibv_ah_attr *attr);
+int verbs_search_start(struct verbs_domain *domain, struct ofp_peer *peer, const struct ibv_ah_attr *attr);
 /* Nobody is told any more. */
-void verbs_finder_forget(struct verbs_search *search);
+void verbs_search_abandon(struct verbs_search *search);
 /* No handle is left. No lock is held. */
 void verbs_finder_close(struct verbs_domain *domain);
 

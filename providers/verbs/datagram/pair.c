@@ -12,7 +12,7 @@
 
 #define CACHE_LINE 64
 
-static int change(struct verbs_datagram *endpoint, enum ibv_qp_state state, int more)
+static int set_datagram_state(struct verbs_datagram *endpoint, enum ibv_qp_state state, int more)
 {
     const struct verbs_domain *domain = endpoint->domain;
     struct ibv_qp_attr attr = {.qp_state = state,
@@ -23,47 +23,48 @@ static int change(struct verbs_datagram *endpoint, enum ibv_qp_state state, int 
     return -verbs_calls.modify_qp(endpoint->qp, &attr, IBV_QP_STATE | more);
 }
 
-static int begin(struct verbs_datagram *endpoint)
+static int start_datagram_pair(struct verbs_datagram *endpoint)
 {
-    int result = change(endpoint, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+    int result = set_datagram_state(endpoint, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 
     if (!result)
-        result = change(endpoint, IBV_QPS_RTR, 0);
+        result = set_datagram_state(endpoint, IBV_QPS_RTR, 0);
     if (!result)
-        result = change(endpoint, IBV_QPS_RTS, IBV_QP_SQ_PSN);
-    return result ? result : verbs_datagram_rooms_post(endpoint);
+        result = set_datagram_state(endpoint, IBV_QPS_RTS, IBV_QP_SQ_PSN);
+    return result ? result : verbs_datagram_buffers_post(endpoint);
 }
 
-static int make_rooms(struct verbs_datagram *endpoint)
+static int allocate_datagram_memory(struct verbs_datagram *endpoint)
 {
     size_t size;
 
-    endpoint->room_size = (VERBS_GRH_SIZE + endpoint->limit + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    size = (size_t)endpoint->room_size * endpoint->room_count;
-    endpoint->rooms = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (endpoint->rooms == MAP_FAILED) {
-        endpoint->rooms = NULL;
+    endpoint->buffer_size = (VERBS_GRH_SIZE + endpoint->limit + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    size = (size_t)endpoint->buffer_size * endpoint->buffer_count;
+    endpoint->buffers = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (endpoint->buffers == MAP_FAILED) {
+        endpoint->buffers = NULL;
         return -ENOMEM;
     }
-    endpoint->rooms_mr = verbs_calls.reg_mr(endpoint->domain->pd, endpoint->rooms, size, IBV_ACCESS_LOCAL_WRITE);
+    endpoint->buffers_mr = verbs_calls.reg_mr(endpoint->domain->pd, endpoint->buffers, size, IBV_ACCESS_LOCAL_WRITE);
     endpoint->sends = calloc(endpoint->transmit_depth, sizeof(*endpoint->sends));
-    if (!endpoint->rooms_mr)
+    if (!endpoint->buffers_mr)
         return -errno;
     return endpoint->sends ? 0 : -ENOMEM;
 }
 
-static int create(struct verbs_datagram *endpoint)
+static int create_datagram_queues(struct verbs_datagram *endpoint)
 {
     struct verbs_domain *domain = endpoint->domain;
-    struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_UD, .qp_context = &endpoint->told, .sq_sig_all = 1};
+    struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_UD, .qp_context = &endpoint->qp_context, .sq_sig_all = 1};
 
-    endpoint->cq = verbs_calls.create_cq(domain->port->context, (int)(endpoint->transmit_depth + endpoint->room_count),
-                                         &endpoint->armed, domain->completions, 0);
+    endpoint->cq =
+        verbs_calls.create_cq(domain->port->context, (int)(endpoint->transmit_depth + endpoint->buffer_count),
+                              &endpoint->armed, domain->completions, 0);
     if (!endpoint->cq)
         return -errno;
     attr.send_cq = attr.recv_cq = endpoint->cq;
     attr.cap.max_send_wr = endpoint->transmit_depth;
-    attr.cap.max_recv_wr = endpoint->room_count;
+    attr.cap.max_recv_wr = endpoint->buffer_count;
     attr.cap.max_send_sge = attr.cap.max_recv_sge = 1;
     attr.cap.max_inline_data = domain->port->limits.inline_size;
     endpoint->qp = verbs_calls.create_qp(domain->pd, &attr);
@@ -78,31 +79,31 @@ int verbs_datagram_pair_open(struct verbs_datagram *endpoint, char *text, size_t
     int result;
 
     endpoint->transmit_depth = endpoint->domain->settings.transmit_depth;
-    endpoint->room_count = endpoint->domain->settings.receive_depth;
-    result = make_rooms(endpoint);
+    endpoint->buffer_count = endpoint->domain->settings.receive_depth;
+    result = allocate_datagram_memory(endpoint);
     if (!result)
-        result = create(endpoint);
+        result = create_datagram_queues(endpoint);
     if (!result)
-        result = begin(endpoint);
+        result = start_datagram_pair(endpoint);
     if (!result)
         return 0;
     snprintf(text, text_size,
              "the device %s makes no queue pair for datagrams, of %u sends and %u receives: %s; smaller ones are asked "
              "for by OFIPY_VERBS_TX_DEPTH and OFIPY_VERBS_RX_DEPTH",
              verbs_calls.get_device_name(endpoint->domain->port->context->device), endpoint->transmit_depth,
-             endpoint->room_count, strerror(-result));
+             endpoint->buffer_count, strerror(-result));
     verbs_datagram_pair_close(endpoint);
     return result;
 }
 
-void verbs_datagram_pair_mend(struct verbs_datagram *endpoint, int error, int provider_error)
+void verbs_datagram_pair_repair(struct verbs_datagram *endpoint, int error, int provider_error)
 {
-    int result = change(endpoint, IBV_QPS_RESET, 0);
+    int result = set_datagram_state(endpoint, IBV_QPS_RESET, 0);
 
-    endpoint->life++;
+    endpoint->generation++;
     verbs_datagram_sends_fail(endpoint, error, provider_error);
     if (!result)
-        result = begin(endpoint);
+        result = start_datagram_pair(endpoint);
     if (!result)
         return;
     endpoint->dead = true;
@@ -119,11 +120,11 @@ void verbs_datagram_pair_close(struct verbs_datagram *endpoint)
     endpoint->qp = NULL;
     endpoint->cq = NULL;
     if (endpoint->sends)
-        verbs_datagram_sends_drop(endpoint);
-    if (endpoint->rooms_mr)
-        verbs_calls.dereg_mr(endpoint->rooms_mr);
-    if (endpoint->rooms)
-        munmap(endpoint->rooms, (size_t)endpoint->room_size * endpoint->room_count);
-    endpoint->rooms_mr = NULL;
-    endpoint->rooms = NULL;
+        verbs_datagram_sends_discard(endpoint);
+    if (endpoint->buffers_mr)
+        verbs_calls.dereg_mr(endpoint->buffers_mr);
+    if (endpoint->buffers)
+        munmap(endpoint->buffers, (size_t)endpoint->buffer_size * endpoint->buffer_count);
+    endpoint->buffers_mr = NULL;
+    endpoint->buffers = NULL;
 }

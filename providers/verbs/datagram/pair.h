@@ -8,7 +8,7 @@
 /* Make them, ready to send and receive. */
 int verbs_datagram_pair_open(struct verbs_datagram *endpoint, char *text, size_t text_size);
 /* It has failed, which ends what was under way, with this error: begin anew, as the same queue pair. */
-void verbs_datagram_pair_mend(struct verbs_datagram *endpoint, int error, int provider_error);
+void verbs_datagram_pair_repair(struct verbs_datagram *endpoint, int error, int provider_error);
 /* The device lets go of all memory. */
 void verbs_datagram_pair_close(struct verbs_datagram *endpoint);
 

@@ -5,15 +5,15 @@
 #include <errno.h>
 #include <string.h>
 
-#include "datagram/mark.h"
+#include "datagram/work_id.h"
 
 #define BATCH 16
 
 /* ------------------------------------------------------------------------------------------------------------ rooms */
 
-static char *room_at(const struct verbs_datagram *endpoint, uint32_t number)
+static char *buffer_of_number(const struct verbs_datagram *endpoint, uint32_t number)
 {
-    return endpoint->rooms + (size_t)number * endpoint->room_size;
+    return endpoint->buffers + (size_t)number * endpoint->buffer_size;
 }
 
 /* Rooms that go to the device together. */
@@ -23,38 +23,38 @@ struct batch {
     int count;
 };
 
-static void add(struct verbs_datagram *endpoint, struct batch *batch, uint32_t number)
+static void add_to_batch(struct verbs_datagram *endpoint, struct batch *batch, uint32_t number)
 {
     int place = batch->count++;
 
     /* Lest it be taken for the next message's. */
-    room_at(endpoint, number)[0] = 0;
-    batch->segments[place] = (struct ibv_sge){.addr = (uintptr_t)room_at(endpoint, number),
+    buffer_of_number(endpoint, number)[0] = 0;
+    batch->segments[place] = (struct ibv_sge){.addr = (uintptr_t)buffer_of_number(endpoint, number),
                                               .length = VERBS_GRH_SIZE + endpoint->limit,
-                                              .lkey = endpoint->rooms_mr->lkey};
+                                              .lkey = endpoint->buffers_mr->lkey};
     batch->requests[place] = (struct ibv_recv_wr){
-        .wr_id = verbs_datagram_mark(endpoint, number, true), .sg_list = &batch->segments[place], .num_sge = 1};
+        .wr_id = verbs_work_id_build(endpoint, number, true), .sg_list = &batch->segments[place], .num_sge = 1};
     if (place)
         batch->requests[place - 1].next = &batch->requests[place];
 }
 
-static int post(struct verbs_datagram *endpoint, struct batch *batch)
+static int post_batch(struct verbs_datagram *endpoint, struct batch *batch)
 {
     struct ibv_recv_wr *bad;
 
     return batch->count ? -ibv_post_recv(endpoint->qp, batch->requests, &bad) : 0;
 }
 
-int verbs_datagram_rooms_post(struct verbs_datagram *endpoint)
+int verbs_datagram_buffers_post(struct verbs_datagram *endpoint)
 {
     int result = 0;
 
-    for (uint32_t number = 0; number < endpoint->room_count && !result;) {
+    for (uint32_t number = 0; number < endpoint->buffer_count && !result;) {
         struct batch batch = {.count = 0};
 
-        while (number < endpoint->room_count && batch.count < BATCH)
-            add(endpoint, &batch, number++);
-        result = post(endpoint, &batch);
+        while (number < endpoint->buffer_count && batch.count < BATCH)
+            add_to_batch(endpoint, &batch, number++);
+        result = post_batch(endpoint, &batch);
     }
     return result;
 }
@@ -65,7 +65,7 @@ int verbs_datagram_rooms_post(struct verbs_datagram *endpoint)
 #define IPV4_SIZE 20
 #define IPV4_SOURCE 12
 
-static bool is_checked(const uint8_t header[IPV4_SIZE])
+static bool has_valid_checksum(const uint8_t header[IPV4_SIZE])
 {
     uint32_t sum = 0;
 
@@ -77,10 +77,10 @@ static bool is_checked(const uint8_t header[IPV4_SIZE])
 /* What stands in front in any other case begins with a six. Devices that leave the first half as it is may leave one there. */
 static bool is_ipv4(const uint8_t *front, const uint8_t header[IPV4_SIZE])
 {
-    return header[0] == 0x45 && (front[0] >> 4 != 6 || is_checked(header));
+    return header[0] == 0x45 && (front[0] >> 4 != 6 || has_valid_checksum(header));
 }
 
-static void gid_of_source(const char *front, union ibv_gid *gid)
+static void read_source_gid(const char *front, union ibv_gid *gid)
 {
     const uint8_t *bytes = (const uint8_t *)front, *ipv4 = bytes + VERBS_GRH_SIZE - IPV4_SIZE;
 
@@ -94,25 +94,25 @@ static void gid_of_source(const char *front, union ibv_gid *gid)
     }
 }
 
-static uint32_t source_of(struct verbs_datagram *endpoint, const char *front, const struct ibv_wc *wc)
+static uint32_t find_source(struct verbs_datagram *endpoint, const char *front, const struct ibv_wc *wc)
 {
     struct verbs_datagram_address address = {.qpn = wc->src_qp};
 
     if (!(wc->wc_flags & IBV_WC_GRH))
         return OFP_PEER_UNKNOWN;
-    gid_of_source(front, &address.gid);
+    read_source_gid(front, &address.gid);
     return ofp_source_find(endpoint->base, &address, sizeof(address));
 }
 
-static void deliver(struct verbs_datagram *endpoint, const struct ibv_wc *wc)
+static void deliver_datagram(struct verbs_datagram *endpoint, const struct ibv_wc *wc)
 {
-    const char *front = room_at(endpoint, verbs_mark_number(wc->wr_id));
+    const char *front = buffer_of_number(endpoint, verbs_number_of_work_id(wc->wr_id));
     struct ofp_message message = {.channel = OFP_CHANNEL_MESSAGE};
 
     if (wc->byte_len < VERBS_GRH_SIZE)
         return;
     message.length = wc->byte_len - VERBS_GRH_SIZE;
-    message.source = source_of(endpoint, front, wc);
+    message.source = find_source(endpoint, front, wc);
     if (wc->wc_flags & IBV_WC_WITH_IMM) {
         message.has_data = true;
         message.data = ntohl(wc->imm_data);
@@ -127,12 +127,12 @@ void verbs_datagram_arrived(struct verbs_datagram *endpoint, const struct ibv_wc
     int error;
 
     for (int i = 0; i < count; i++) {
-        if (!verbs_mark_is_receive(completions[i].wr_id))
+        if (!verbs_work_id_is_receive(completions[i].wr_id))
             continue;
-        deliver(endpoint, &completions[i]);
-        add(endpoint, &batch, verbs_mark_number(completions[i].wr_id));
+        deliver_datagram(endpoint, &completions[i]);
+        add_to_batch(endpoint, &batch, verbs_number_of_work_id(completions[i].wr_id));
     }
-    error = -post(endpoint, &batch);
+    error = -post_batch(endpoint, &batch);
     if (error)
         verbs_core->log(OFP_LOG_ERROR, VERBS_NAME, "endpoint %u: the device takes no receive: %s", endpoint->base->id,
                         strerror(error));

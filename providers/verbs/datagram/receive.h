@@ -5,7 +5,7 @@
 #include "datagram/datagram.h"
 
 /* Have messages come into all rooms. */
-int verbs_datagram_rooms_post(struct verbs_datagram *endpoint);
+int verbs_datagram_buffers_post(struct verbs_datagram *endpoint);
 /* A batch of completions that are of rooms: hand the messages on, and the rooms back. */
 void verbs_datagram_arrived(struct verbs_datagram *endpoint, const struct ibv_wc *completions, int count);
 

@@ -10,23 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datagram/mark.h"
+#include "datagram/work_id.h"
 #include "memory/slot.h"
 #include "queue/fault.h"
 
-static struct verbs_datagram_send *place_of(struct verbs_datagram *endpoint, uint32_t number)
+static struct verbs_datagram_send *entry_of_number(struct verbs_datagram *endpoint, uint32_t number)
 {
     return &endpoint->sends[number % endpoint->transmit_depth];
 }
 
 /* ---------------------------------------------------------------------------------------------------------- posting */
 
-static int hand_over(struct verbs_datagram *endpoint, const struct ofp_peer *peer, const struct ofp_transfer *transfer,
-                     struct ibv_sge *segment, bool is_inline)
+static int post_datagram(struct verbs_datagram *endpoint, const struct ofp_peer *peer,
+                         const struct ofp_transfer *transfer, struct ibv_sge *segment, bool is_inline)
 {
     const struct verbs_datagram_peer *known = peer->private;
     bool with_data = transfer->op->flags & OFP_REMOTE_CQ_DATA;
-    struct ibv_send_wr *bad, request = {.wr_id = verbs_datagram_mark(endpoint, endpoint->head, false),
+    struct ibv_send_wr *bad, request = {.wr_id = verbs_work_id_build(endpoint, endpoint->head, false),
                                         .sg_list = segment,
                                         .num_sge = segment->length ? 1 : 0,
                                         .opcode = with_data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
@@ -39,7 +39,7 @@ static int hand_over(struct verbs_datagram *endpoint, const struct ofp_peer *pee
     return -ibv_post_send(endpoint->qp, &request, &bad);
 }
 
-static int check(const struct verbs_datagram *endpoint, const struct ofp_transfer *transfer)
+static int check_datagram(const struct verbs_datagram *endpoint, const struct ofp_transfer *transfer)
 {
     if (transfer->op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE))
         return -EOPNOTSUPP;
@@ -49,13 +49,13 @@ static int check(const struct verbs_datagram *endpoint, const struct ofp_transfe
 }
 
 /* Taken, so that its end can say why. */
-static int end_at_once(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+static int fail_datagram(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct ofp_pending *pending = ofp_transfer_retain(base, peer, transfer);
 
     if (!pending)
         return -ENODEV;
-    ofp_transfer_complete(pending, ENODEV, verbs_fault_code(VERBS_FAULT_REMOVED));
+    ofp_transfer_complete(pending, ENODEV, verbs_code_of_fault(VERBS_FAULT_REMOVED));
     return OFP_POST_PENDING;
 }
 
@@ -66,47 +66,47 @@ int verbs_datagram_post(struct ofp_endpoint *base, struct ofp_peer *peer, const 
     char bytes[VERBS_INLINE_MAX];
     struct ibv_sge segment = {.addr = (uintptr_t)bytes, .length = (uint32_t)transfer->length};
     bool is_inline = transfer->length <= endpoint->inline_size && transfer->length <= sizeof(bytes);
-    int result = check(endpoint, transfer);
+    int result = check_datagram(endpoint, transfer);
 
     if (endpoint->dead || endpoint->domain->removed)
-        return end_at_once(base, peer, transfer);
+        return fail_datagram(base, peer, transfer);
     if (result)
         return result;
     if (!is_inline) {
-        send.slot = verbs_slot_take(endpoint->domain);
+        send.slot = verbs_slot_allocate(endpoint->domain);
         if (!send.slot)
             return -ENOMEM;
         segment.addr = (uintptr_t)send.slot->memory;
         segment.lkey = send.slot->key;
     }
-    verbs_gather((char *)(uintptr_t)segment.addr, transfer->iov, transfer->iov_count, transfer->length);
-    result = hand_over(endpoint, peer, transfer, &segment, is_inline);
+    verbs_iov_gather((char *)(uintptr_t)segment.addr, transfer->iov, transfer->iov_count, transfer->length);
+    result = post_datagram(endpoint, peer, transfer, &segment, is_inline);
     if (!result && transfer->op->flags & OFP_TRANSMIT_COMPLETE)
         /* It has left already, so without memory for it nobody is told that it has. */
         send.pending = ofp_transfer_retain(base, peer, transfer);
     if (result) {
         if (send.slot)
-            verbs_slot_give(endpoint->domain, send.slot);
+            verbs_slot_free(endpoint->domain, send.slot);
         return result;
     }
-    *place_of(endpoint, endpoint->head++) = send;
+    *entry_of_number(endpoint, endpoint->head++) = send;
     return send.pending ? OFP_POST_PENDING : OFP_POST_DONE;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- end */
 
-static struct ofp_pending *take_oldest(struct verbs_datagram *endpoint)
+static struct ofp_pending *pop_oldest_datagram(struct verbs_datagram *endpoint)
 {
-    struct verbs_datagram_send send = *place_of(endpoint, endpoint->tail++);
+    struct verbs_datagram_send send = *entry_of_number(endpoint, endpoint->tail++);
 
     if (send.slot)
-        verbs_slot_give(endpoint->domain, send.slot);
+        verbs_slot_free(endpoint->domain, send.slot);
     return send.pending;
 }
 
-static void end(struct verbs_datagram *endpoint, int error, int provider_error)
+static void complete_oldest_datagram(struct verbs_datagram *endpoint, int error, int provider_error)
 {
-    struct ofp_pending *pending = take_oldest(endpoint);
+    struct ofp_pending *pending = pop_oldest_datagram(endpoint);
 
     if (pending)
         ofp_transfer_complete(pending, error, provider_error);
@@ -115,19 +115,19 @@ static void end(struct verbs_datagram *endpoint, int error, int provider_error)
 void verbs_datagram_sent(struct verbs_datagram *endpoint, uint32_t number)
 {
     while ((int32_t)(number - endpoint->tail) >= 0)
-        end(endpoint, 0, 0);
+        complete_oldest_datagram(endpoint, 0, 0);
 }
 
 void verbs_datagram_sends_fail(struct verbs_datagram *endpoint, int error, int provider_error)
 {
-    while (!verbs_datagram_sends_are_over(endpoint))
-        end(endpoint, error, provider_error);
+    while (!verbs_datagram_is_idle(endpoint))
+        complete_oldest_datagram(endpoint, error, provider_error);
 }
 
-void verbs_datagram_sends_drop(struct verbs_datagram *endpoint)
+void verbs_datagram_sends_discard(struct verbs_datagram *endpoint)
 {
-    while (!verbs_datagram_sends_are_over(endpoint))
-        take_oldest(endpoint);
+    while (!verbs_datagram_is_idle(endpoint))
+        pop_oldest_datagram(endpoint);
     free(endpoint->sends);
     endpoint->sends = NULL;
 }

@@ -10,8 +10,8 @@ void verbs_datagram_sent(struct verbs_datagram *endpoint, uint32_t number);
 /* None of them is under way any more. */
 void verbs_datagram_sends_fail(struct verbs_datagram *endpoint, int error, int provider_error);
 /* The same, and the core ends the operations itself. */
-void verbs_datagram_sends_drop(struct verbs_datagram *endpoint);
-static inline bool verbs_datagram_sends_are_over(const struct verbs_datagram *endpoint)
+void verbs_datagram_sends_discard(struct verbs_datagram *endpoint);
+static inline bool verbs_datagram_is_idle(const struct verbs_datagram *endpoint)
 {
     return endpoint->tail == endpoint->head;
 }

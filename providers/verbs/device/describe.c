@@ -20,7 +20,7 @@ struct page {
     size_t size, used;
 };
 
-__attribute__((format(printf, 3, 4))) static void line(struct page *page, const char *name, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add_line(struct page *page, const char *name, const char *format, ...)
 {
     va_list values;
 
@@ -36,45 +36,45 @@ __attribute__((format(printf, 3, 4))) static void line(struct page *page, const 
         page->used = page->size - 1;
 }
 
-static const char *state_of(const struct verbs_port *port)
+static const char *state_of_port(const struct verbs_port *port)
 {
     static const char *const names[] = {"nothing", "down", "initializing", "armed", "active", "active, deferred"};
 
     return (size_t)port->attr.state < sizeof(names) / sizeof(names[0]) ? names[port->attr.state] : "unknown";
 }
 
-static const char *link_of(const struct verbs_port *port)
+static const char *link_layer_of_port(const struct verbs_port *port)
 {
     if (port->context->device->transport_type == IBV_TRANSPORT_IWARP)
         return "Ethernet (iWARP)";
     return port->attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet (RoCE)" : "InfiniBand";
 }
 
-static unsigned mtu(enum ibv_mtu code) { return code ? 128u << code : 0; }
+static unsigned decode_mtu(enum ibv_mtu code) { return code ? 128u << code : 0; }
 
 /* The kernel says "100 Gb/sec (4X EDR)". */
-static void rate(struct page *page, const struct verbs_port *port)
+static void add_rate(struct page *page, const struct verbs_port *port)
 {
     char name[32], text[64];
 
     snprintf(name, sizeof(name), "ports/%u/rate", port->number);
-    if (verbs_device_line(verbs_port_device(port), name, text, sizeof(text)))
-        line(page, "rate and width", "%s", text);
+    if (verbs_device_read_line(verbs_device_name_of(port), name, text, sizeof(text)))
+        add_line(page, "rate and width", "%s", text);
 }
 
-static void gids(struct page *page, const struct verbs_port *port)
+static void add_gids(struct page *page, const struct verbs_port *port)
 {
     char name[32], type[32], shown[INET6_ADDRSTRLEN];
     union ibv_gid gid;
 
     for (int i = 0; i < port->attr.gid_tbl_len; i++)
-        if (verbs_gid(port, i, &gid, type, sizeof(type))) {
+        if (verbs_gid_query(port, i, &gid, type, sizeof(type))) {
             snprintf(name, sizeof(name), "GID %d", i);
-            line(page, name, "%s %s", inet_ntop(AF_INET6, gid.raw, shown, sizeof(shown)), type);
+            add_line(page, name, "%s %s", inet_ntop(AF_INET6, gid.raw, shown, sizeof(shown)), type);
         }
 }
 
-static void partitions(struct page *page, const struct verbs_port *port)
+static void add_partition_keys(struct page *page, const struct verbs_port *port)
 {
     char name[32];
     uint16_t key;
@@ -82,69 +82,69 @@ static void partitions(struct page *page, const struct verbs_port *port)
     for (int i = 0; i < port->attr.pkey_tbl_len; i++)
         if (verbs_calls.query_pkey(port->context, port->number, i, &key) == 0 && key) {
             snprintf(name, sizeof(name), "P_Key %d", i);
-            line(page, name, "0x%04x", ntohs(key));
+            add_line(page, name, "0x%04x", ntohs(key));
         }
 }
 
 /* Of a device on a bus the last part of where its folder leads; none of one that is software. */
-static void bus(struct page *page, const struct verbs_port *port)
+static void add_bus(struct page *page, const struct verbs_port *port)
 {
     char path[128], target[256];
     ssize_t length;
 
-    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", verbs_port_device(port));
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", verbs_device_name_of(port));
     length = readlink(path, target, sizeof(target) - 1);
     target[length > 0 ? length : 0] = 0;
-    line(page, "PCI address", "%s", length > 0 ? strrchr(target, '/') + 1 : "none");
+    add_line(page, "PCI address", "%s", length > 0 ? strrchr(target, '/') + 1 : "none");
     if (port->numa_node >= 0)
-        line(page, "NUMA node", "%d", port->numa_node);
+        add_line(page, "NUMA node", "%d", port->numa_node);
     else
-        line(page, "NUMA node", "unknown");
+        add_line(page, "NUMA node", "unknown");
 }
 
-static void granted(struct page *page, const struct verbs_port *port)
+static void add_limits(struct page *page, const struct verbs_port *port)
 {
     const struct verbs_limits *limits = &port->limits;
 
-    line(page, "sent inline", "%u bytes", limits->inline_size);
-    line(page, "largest message", "%" PRIu64 " bytes", limits->message_size);
-    line(page, "work requests", "%u in a queue, %u segments each", limits->depth, limits->segments);
-    line(page, "reads at once", "%u out, %u in", limits->initiator_depth, limits->responder_resources);
+    add_line(page, "sent inline", "%u bytes", limits->inline_size);
+    add_line(page, "largest message", "%" PRIu64 " bytes", limits->message_size);
+    add_line(page, "work requests", "%u in a queue, %u segments each", limits->depth, limits->segments);
+    add_line(page, "reads at once", "%u out, %u in", limits->initiator_depth, limits->responder_resources);
 }
 
-static void optional(struct page *page, const struct verbs_port *port)
+static void add_optional_features(struct page *page, const struct verbs_port *port)
 {
     char text[64];
 
-    verbs_on_demand(port, text, sizeof(text));
-    line(page, "atomics", "%s", verbs_atomicity(port));
-    line(page, "on-demand paging", "%s", text);
-    line(page, "dma-buf", "%s", verbs_dmabuf(port));
+    verbs_on_demand_describe(port, text, sizeof(text));
+    add_line(page, "atomics", "%s", verbs_atomicity_describe(port));
+    add_line(page, "on-demand paging", "%s", text);
+    add_line(page, "dma-buf", "%s", verbs_dmabuf_probe(port));
 }
 
-int verbs_describe(const struct ofp_info *info, char *text, size_t text_size)
+int verbs_info_describe(const struct ofp_info *info, char *text, size_t text_size)
 {
     struct page page = {text, text_size, 0};
     const struct verbs_port *port;
     union tcp_address address;
 
     text[0] = 0;
-    verbs_info_address(info, &address);
+    verbs_info_get_address(info, &address);
     if (!verbs_library_load(text, text_size))
         return -ENOENT;
-    port = verbs_port_at(&address, text, text_size);
+    port = verbs_port_find(&address, text, text_size);
     if (!port)
         return -ENODEV;
-    line(&page, "device", "%s", verbs_port_device(port));
-    line(&page, "firmware", "%s", port->device.fw_ver[0] ? port->device.fw_ver : "none");
-    bus(&page, port);
-    line(&page, "port", "%u, %s", port->number, state_of(port));
-    line(&page, "link layer", "%s", link_of(port));
-    rate(&page, port);
-    line(&page, "MTU", "%u bytes, at most %u", mtu(port->attr.active_mtu), mtu(port->attr.max_mtu));
-    granted(&page, port);
-    optional(&page, port);
-    gids(&page, port);
-    partitions(&page, port);
+    add_line(&page, "device", "%s", verbs_device_name_of(port));
+    add_line(&page, "firmware", "%s", port->device.fw_ver[0] ? port->device.fw_ver : "none");
+    add_bus(&page, port);
+    add_line(&page, "port", "%u, %s", port->number, state_of_port(port));
+    add_line(&page, "link layer", "%s", link_layer_of_port(port));
+    add_rate(&page, port);
+    add_line(&page, "MTU", "%u bytes, at most %u", decode_mtu(port->attr.active_mtu), decode_mtu(port->attr.max_mtu));
+    add_limits(&page, port);
+    add_optional_features(&page, port);
+    add_gids(&page, port);
+    add_partition_keys(&page, port);
     return 0;
 }

@@ -5,6 +5,6 @@
 #include "objects.h"
 
 /* The device and port behind an info: lines of a name, a tab and a value. */
-int verbs_describe(const struct ofp_info *info, char *text, size_t text_size);
+int verbs_info_describe(const struct ofp_info *info, char *text, size_t text_size);
 
 #endif

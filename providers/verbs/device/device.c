@@ -33,7 +33,7 @@ static bool read_line(const char *path, char *line, size_t size)
     return found;
 }
 
-bool verbs_device_line(const char *device, const char *name, char *line, size_t size)
+bool verbs_device_read_line(const char *device, const char *name, char *line, size_t size)
 {
     char path[256];
 
@@ -41,14 +41,14 @@ bool verbs_device_line(const char *device, const char *name, char *line, size_t 
     return read_line(path, line, size);
 }
 
-static int numa_node_of(const char *device)
+static int read_numa_node(const char *device)
 {
     char line[32];
 
-    return verbs_device_line(device, "device/numa_node", line, sizeof(line)) ? atoi(line) : -1;
+    return verbs_device_read_line(device, "device/numa_node", line, sizeof(line)) ? atoi(line) : -1;
 }
 
-int verbs_port_distance(const struct verbs_port *port)
+int verbs_port_compute_distance(const struct verbs_port *port)
 {
     char path[64], line[4096], *next = line;
     unsigned processor, node;
@@ -67,20 +67,20 @@ int verbs_port_distance(const struct verbs_port *port)
 /* Of one lane, in units of 100 Mbit/s, by the bits of ibv_port_attr.active_speed. */
 static const struct {
     uint32_t bit, speed;
-} lane_speeds[] = {{1, 25}, {2, 50}, {4, 100}, {8, 100}, {16, 140}, {32, 250}, {64, 500}, {128, 1000}};
+} link_speeds[] = {{1, 25}, {2, 50}, {4, 100}, {8, 100}, {16, 140}, {32, 250}, {64, 500}, {128, 1000}};
 
-uint64_t verbs_port_speed(const struct ibv_port_attr *attr)
+uint64_t verbs_port_compute_speed(const struct ibv_port_attr *attr)
 {
     /* By the bits of ibv_port_attr.active_width. */
-    uint64_t lanes = attr->active_width == 16  ? 2
+    uint64_t width = attr->active_width == 16  ? 2
                      : attr->active_width == 8 ? 12
                      : attr->active_width == 4 ? 8
                      : attr->active_width == 2 ? 4
                                                : 1;
 
-    for (size_t i = 0; i < sizeof(lane_speeds) / sizeof(lane_speeds[0]); i++)
-        if (attr->active_speed == lane_speeds[i].bit)
-            return lanes * lane_speeds[i].speed * 100000000 / 8;
+    for (size_t i = 0; i < sizeof(link_speeds) / sizeof(link_speeds[0]); i++)
+        if (attr->active_speed == link_speeds[i].bit)
+            return width * link_speeds[i].speed * 100000000 / 8;
     return 0;
 }
 
@@ -97,7 +97,7 @@ static int query_port(struct ibv_context *context, uint8_t number, struct ibv_po
     return verbs_calls.query_port(context, number, (struct _compat_ibv_port_attr *)(void *)attr);
 }
 
-static struct verbs_port *make(struct rdma_cm_id *id, char *text, size_t text_size)
+static struct verbs_port *create_port(struct rdma_cm_id *id, char *text, size_t text_size)
 {
     struct verbs_port *port = calloc(1, sizeof(*port));
     int error;
@@ -106,14 +106,14 @@ static struct verbs_port *make(struct rdma_cm_id *id, char *text, size_t text_si
         return NULL;
     port->context = id->verbs;
     port->number = id->port_num;
-    port->numa_node = numa_node_of(verbs_port_device(port));
+    port->numa_node = read_numa_node(verbs_device_name_of(port));
     error = verbs_calls.query_device(port->context, &port->device);
     if (!error)
         error = query_port(port->context, port->number, &port->attr);
     if (error)
-        snprintf(text, text_size, "%s cannot be asked what it can do: %s", verbs_port_device(port), strerror(error));
+        snprintf(text, text_size, "%s cannot be asked what it can do: %s", verbs_device_name_of(port), strerror(error));
     else
-        error = verbs_limits_find(port, text, text_size);
+        error = verbs_limits_probe(port, text, text_size);
     if (error) {
         free(port);
         return NULL;
@@ -125,7 +125,7 @@ static struct verbs_port *make(struct rdma_cm_id *id, char *text, size_t text_si
 }
 
 /* The port that an id is at. Keeps the id for a port that is new, and destroys it otherwise. */
-static struct verbs_port *known_or_new(struct rdma_cm_id *id, char *text, size_t text_size)
+static struct verbs_port *find_or_create_port(struct rdma_cm_id *id, char *text, size_t text_size)
 {
     struct verbs_port *port = ports;
 
@@ -134,13 +134,13 @@ static struct verbs_port *known_or_new(struct rdma_cm_id *id, char *text, size_t
     if (port)
         query_port(port->context, port->number, &port->attr);
     else
-        port = make(id, text, text_size);
+        port = create_port(id, text, text_size);
     if (!port || port->anchor != id)
         verbs_calls.destroy_id(id);
     return port;
 }
 
-static bool open_channel(void)
+static bool open_event_channel(void)
 {
     if (!channel)
         channel = verbs_calls.create_event_channel();
@@ -149,26 +149,26 @@ static bool open_channel(void)
     return channel;
 }
 
-static struct verbs_port *port_at(const union tcp_address *address, char *text, size_t text_size)
+static struct verbs_port *find_port(const union tcp_address *address, char *text, size_t text_size)
 {
     union tcp_address any_port = *address;
     struct rdma_cm_id *id;
 
-    if (!open_channel() || verbs_calls.create_id(channel, &id, NULL, RDMA_PS_TCP) != 0)
+    if (!open_event_channel() || verbs_calls.create_id(channel, &id, NULL, RDMA_PS_TCP) != 0)
         return NULL;
     tcp_address_set_port(&any_port, 0);
     if (verbs_calls.bind_addr(id, &any_port.any) == 0 && id->verbs)
-        return known_or_new(id, text, text_size);
+        return find_or_create_port(id, text, text_size);
     verbs_calls.destroy_id(id);
     return NULL;
 }
 
-struct verbs_port *verbs_port_at(const union tcp_address *address, char *text, size_t text_size)
+struct verbs_port *verbs_port_find(const union tcp_address *address, char *text, size_t text_size)
 {
     struct verbs_port *port;
 
     pthread_mutex_lock(&verbs_ports_lock);
-    port = port_at(address, text, text_size);
+    port = find_port(address, text, text_size);
     pthread_mutex_unlock(&verbs_ports_lock);
     return port;
 }

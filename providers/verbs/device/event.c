@@ -14,7 +14,7 @@
 #include "connection/channel.h"
 #include "device/device.h"
 
-static void unblock(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
+static void set_nonblocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 /* ----------------------------------------------------------------------------------------------------------- of queues */
 
@@ -26,33 +26,33 @@ static bool is_fatal(enum ibv_event_type type)
 }
 
 /* Neither the queue pair nor its owner goes before the event is given back. */
-static void of_queue(struct verbs_domain *domain, const struct ibv_async_event *event)
+static void handle_queue_event(struct verbs_domain *domain, const struct ibv_async_event *event)
 {
-    const char *device = verbs_port_device(domain->port), *what = verbs_calls.event_type_str(event->event_type);
+    const char *device = verbs_device_name_of(domain->port), *what = verbs_calls.event_type_str(event->event_type);
     char text[OFP_TEXT_MAX];
 
     if (is_fatal(event->event_type)) {
-        struct verbs_told *told = event->element.qp->qp_context;
+        struct verbs_qp_context *context = event->element.qp->qp_context;
 
-        atomic_store_explicit(&told->fatal, (int)event->event_type, memory_order_release);
+        atomic_store_explicit(&context->fatal, (int)event->event_type, memory_order_release);
         verbs_core->log(OFP_LOG_INFO, VERBS_NAME, "%s: queue pair %u: %s", device, event->element.qp->qp_num, what);
     } else if (event->event_type == IBV_EVENT_COMM_EST) {
         /* The first message has come before the last word of the handshake, which may be lost. */
-        verbs_calls.notify(((struct verbs_told *)event->element.qp->qp_context)->id, event->event_type);
+        verbs_calls.notify(((struct verbs_qp_context *)event->element.qp->qp_context)->id, event->event_type);
     } else if (event->event_type == IBV_EVENT_CQ_ERR) {
         snprintf(text, sizeof(text), "%s: a completion queue has failed: %s", device, what);
         verbs_core->device_event(domain->base, EIO, text);
     }
 }
 
-static void queues_ready(struct ofp_watch *watch, uint32_t events)
+static void read_queue_events(struct ofp_watch *watch, uint32_t events)
 {
     struct verbs_domain *domain = OFP_CONTAINER_OF(watch, struct verbs_domain, queue_watch);
     struct ibv_async_event event;
 
     (void)events;
     while (verbs_calls.get_async_event(domain->port->context, &event) == 0) {
-        of_queue(domain, &event);
+        handle_queue_event(domain, &event);
         verbs_calls.ack_async_event(&event);
     }
 }
@@ -63,7 +63,7 @@ static const struct {
     enum ibv_event_type type;
     int error;
     const char *text;
-} news[] = {
+} port_events[] = {
     {IBV_EVENT_PORT_ERR, ENETDOWN, "is down: is its interface up (ip link), its cable in?"},
     {IBV_EVENT_PORT_ACTIVE, 0, "is up"},
     {IBV_EVENT_GID_CHANGE, 0, "has other GIDs: an address of its interface has come or gone"},
@@ -73,58 +73,59 @@ static const struct {
     {IBV_EVENT_CLIENT_REREGISTER, 0, "is to be registered anew with the subnet manager"},
 };
 
-static void of_port(struct verbs_domain *domain, const struct ibv_async_event *event)
+static void handle_port_event(struct verbs_domain *domain, const struct ibv_async_event *event)
 {
     const struct verbs_port *port = domain->port;
     char text[OFP_TEXT_MAX];
 
     if (event->event_type == IBV_EVENT_DEVICE_FATAL) {
-        snprintf(text, sizeof(text), "%s: fatal error of the device, or it was removed", verbs_port_device(port));
+        snprintf(text, sizeof(text), "%s: fatal error of the device, or it was removed", verbs_device_name_of(port));
         verbs_core->device_event(domain->base, ENODEV, text);
         return;
     }
-    for (size_t i = 0; i < sizeof(news) / sizeof(news[0]); i++)
-        if (event->event_type == news[i].type && event->element.port_num == port->number) {
-            snprintf(text, sizeof(text), "%s port %u %s", verbs_port_device(port), port->number, news[i].text);
-            verbs_core->device_event(domain->base, news[i].error, text);
+    for (size_t i = 0; i < sizeof(port_events) / sizeof(port_events[0]); i++)
+        if (event->event_type == port_events[i].type && event->element.port_num == port->number) {
+            snprintf(text, sizeof(text), "%s port %u %s", verbs_device_name_of(port), port->number,
+                     port_events[i].text);
+            verbs_core->device_event(domain->base, port_events[i].error, text);
         }
 }
 
-static void device_ready(struct ofp_watch *watch, uint32_t events)
+static void read_device_events(struct ofp_watch *watch, uint32_t events)
 {
     struct verbs_domain *domain = OFP_CONTAINER_OF(watch, struct verbs_domain, device_watch);
     struct ibv_async_event event;
 
     (void)events;
-    while (verbs_calls.get_async_event(domain->listening, &event) == 0) {
-        of_port(domain, &event);
+    while (verbs_calls.get_async_event(domain->event_context, &event) == 0) {
+        handle_port_event(domain, &event);
         verbs_calls.ack_async_event(&event);
     }
 }
 
-static void stop_listening(struct verbs_domain *domain)
+static void close_event_context(struct verbs_domain *domain)
 {
-    if (!domain->listening)
+    if (!domain->event_context)
         return;
     verbs_core->watch_remove(domain->base, &domain->device_watch);
-    verbs_calls.close_device(domain->listening);
-    domain->listening = NULL;
+    verbs_calls.close_device(domain->event_context);
+    domain->event_context = NULL;
 }
 
-static int listen_to_device(struct verbs_domain *domain)
+static int open_event_context(struct verbs_domain *domain)
 {
     int result;
 
-    domain->listening = verbs_calls.open_device(domain->port->context->device);
-    if (!domain->listening)
+    domain->event_context = verbs_calls.open_device(domain->port->context->device);
+    if (!domain->event_context)
         return -errno;
-    unblock(domain->listening->async_fd);
+    set_nonblocking(domain->event_context->async_fd);
     domain->device_watch =
-        (struct ofp_watch){.fd = domain->listening->async_fd, .events = EPOLLIN, .ready = device_ready};
+        (struct ofp_watch){.fd = domain->event_context->async_fd, .events = EPOLLIN, .ready = read_device_events};
     result = verbs_core->watch_add(domain->base, &domain->device_watch);
     if (result) {
-        verbs_calls.close_device(domain->listening);
-        domain->listening = NULL;
+        verbs_calls.close_device(domain->event_context);
+        domain->event_context = NULL;
     }
     return result;
 }
@@ -132,9 +133,9 @@ static int listen_to_device(struct verbs_domain *domain)
 /* ----------------------------------------------------------------------------------------------------------- removal */
 
 /* The connection manager tells of it before the device waits for all who use it, and without it no other event may come. */
-static void removed(struct verbs_listener *listener, const struct verbs_event *event)
+static void device_removed(struct verbs_listener *listener, const struct verbs_event *event)
 {
-    struct verbs_domain *domain = OFP_CONTAINER_OF(listener, struct verbs_domain, sentry_ear);
+    struct verbs_domain *domain = OFP_CONTAINER_OF(listener, struct verbs_domain, removal_listener);
     char text[OFP_TEXT_MAX];
 
     if (event->type != RDMA_CM_EVENT_DEVICE_REMOVAL || domain->removed)
@@ -142,40 +143,40 @@ static void removed(struct verbs_listener *listener, const struct verbs_event *e
     domain->removed = true;
     snprintf(text, sizeof(text),
              "%s was removed, or has failed: the kernel waits until the processes that use it have ended",
-             verbs_port_device(domain->port));
-    stop_listening(domain);
+             verbs_device_name_of(domain->port));
+    close_event_context(domain);
     verbs_core->device_event(domain->base, ENODEV, text);
 }
 
 /* Of no other use than to hear of the removal. */
-static int post_sentry(struct verbs_domain *domain)
+static int open_removal_id(struct verbs_domain *domain)
 {
     union tcp_address address = domain->address;
     char text[OFP_TEXT_MAX];
 
-    domain->sentry_ear.event = removed;
-    return verbs_id_open(domain, &domain->sentry_ear, &address, NULL, &domain->sentry, text, sizeof(text));
+    domain->removal_listener.event = device_removed;
+    return verbs_id_open(domain, &domain->removal_listener, &address, NULL, &domain->removal_id, text, sizeof(text));
 }
 
 int verbs_events_open(struct verbs_domain *domain)
 {
     int result;
 
-    unblock(domain->port->context->async_fd);
+    set_nonblocking(domain->port->context->async_fd);
     domain->queue_watch =
-        (struct ofp_watch){.fd = domain->port->context->async_fd, .events = EPOLLIN, .ready = queues_ready};
+        (struct ofp_watch){.fd = domain->port->context->async_fd, .events = EPOLLIN, .ready = read_queue_events};
     result = verbs_core->watch_add(domain->base, &domain->queue_watch);
-    domain->hears_queues = !result;
+    domain->watches_queues = !result;
     if (!result)
-        result = listen_to_device(domain);
-    return result ? result : post_sentry(domain);
+        result = open_event_context(domain);
+    return result ? result : open_removal_id(domain);
 }
 
 void verbs_events_close(struct verbs_domain *domain)
 {
-    if (domain->sentry)
-        verbs_calls.destroy_id(domain->sentry);
-    stop_listening(domain);
-    if (domain->hears_queues)
+    if (domain->removal_id)
+        verbs_calls.destroy_id(domain->removal_id);
+    close_event_context(domain);
+    if (domain->watches_queues)
         verbs_core->watch_remove(domain->base, &domain->queue_watch);
 }

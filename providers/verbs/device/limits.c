@@ -13,9 +13,9 @@
 #define PROBE_DEPTH 16
 #define PROBE_BYTES (256u << 10)
 
-static uint32_t smaller(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
+static uint32_t choose_smaller_limit(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
 
-void verbs_limits_memlock(char *text, size_t text_size)
+void verbs_memlock_describe(char *text, size_t text_size)
 {
     struct rlimit limit = {0};
 
@@ -64,7 +64,7 @@ static int probe_inline(struct verbs_port *port, struct ibv_pd *pd, struct ibv_c
         attr.cap.max_inline_data = size;
         qp = verbs_calls.create_qp(pd, &attr);
         if (qp) {
-            port->limits.inline_size = smaller(attr.cap.max_inline_data, VERBS_INLINE_MAX);
+            port->limits.inline_size = choose_smaller_limit(attr.cap.max_inline_data, VERBS_INLINE_MAX);
             verbs_calls.destroy_qp(qp);
             return 0;
         }
@@ -75,7 +75,7 @@ static int probe_inline(struct verbs_port *port, struct ibv_pd *pd, struct ibv_c
     return error;
 }
 
-static int probe(struct verbs_port *port, struct ibv_pd *pd)
+static int probe_limits(struct verbs_port *port, struct ibv_pd *pd)
 {
     struct ibv_cq *cq = verbs_calls.create_cq(port->context, 2 * PROBE_DEPTH, NULL, NULL, 0);
     int error;
@@ -87,19 +87,19 @@ static int probe(struct verbs_port *port, struct ibv_pd *pd)
     return error ? error : probe_memory(pd);
 }
 
-static void explain(const struct verbs_port *port, int error, char *text, size_t text_size)
+static void describe_limits_error(const struct verbs_port *port, int error, char *text, size_t text_size)
 {
     const char *name = verbs_calls.get_device_name(port->context->device);
     char memlock[OFP_TEXT_MAX];
 
-    verbs_limits_memlock(memlock, sizeof(memlock));
+    verbs_memlock_describe(memlock, sizeof(memlock));
     if (error == ENOMEM || error == EAGAIN)
         snprintf(text, text_size, "%s may not lock memory: %s", name, memlock);
     else
         snprintf(text, text_size, "%s does not let a queue pair be made: %s", name, strerror(error));
 }
 
-int verbs_limits_find(struct verbs_port *port, char *text, size_t text_size)
+int verbs_limits_probe(struct verbs_port *port, char *text, size_t text_size)
 {
     const struct ibv_device_attr *device = &port->device;
     struct verbs_limits *limits = &port->limits;
@@ -107,17 +107,18 @@ int verbs_limits_find(struct verbs_port *port, char *text, size_t text_size)
     int error = pd ? 0 : errno;
 
     limits->message_size = port->attr.max_msg_sz;
-    limits->segments = device->max_sge > VERBS_SEGMENTS ? VERBS_SEGMENTS : smaller((uint64_t)device->max_sge, 2) - 1;
-    limits->depth = smaller((uint64_t)device->max_qp_wr, (uint64_t)device->max_cqe / 2);
-    limits->responder_resources = (uint8_t)smaller((uint64_t)device->max_qp_rd_atom, UINT8_MAX);
-    limits->initiator_depth = (uint8_t)smaller((uint64_t)device->max_qp_init_rd_atom, UINT8_MAX);
+    limits->segments =
+        device->max_sge > VERBS_SEGMENTS ? VERBS_SEGMENTS : choose_smaller_limit((uint64_t)device->max_sge, 2) - 1;
+    limits->depth = choose_smaller_limit((uint64_t)device->max_qp_wr, (uint64_t)device->max_cqe / 2);
+    limits->responder_resources = (uint8_t)choose_smaller_limit((uint64_t)device->max_qp_rd_atom, UINT8_MAX);
+    limits->initiator_depth = (uint8_t)choose_smaller_limit((uint64_t)device->max_qp_init_rd_atom, UINT8_MAX);
     if (!limits->segments)
         limits->segments = 1;
     if (!error)
-        error = probe(port, pd);
+        error = probe_limits(port, pd);
     if (pd)
         verbs_calls.dealloc_pd(pd);
     if (error)
-        explain(port, error, text, text_size);
+        describe_limits_error(port, error, text, text_size);
     return error;
 }

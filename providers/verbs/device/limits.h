@@ -5,8 +5,8 @@
 #include "objects.h"
 
 /* Fill in port->limits. An error with a text: nothing can be opened on this device, as where too little memory may be locked. */
-int verbs_limits_find(struct verbs_port *port, char *text, size_t text_size);
+int verbs_limits_probe(struct verbs_port *port, char *text, size_t text_size);
 /* "RLIMIT_MEMLOCK is 64 KiB; …": what to do where memory cannot be registered. */
-void verbs_limits_memlock(char *text, size_t text_size);
+void verbs_memlock_describe(char *text, size_t text_size);
 
 #endif

@@ -12,7 +12,7 @@
 #define DEVICES "/sys/class/infiniband"
 #define SOFT_ROCE "rdma link add rxe0 type rxe netdev eth0"
 
-bool verbs_kernel_device(char *name, size_t size)
+bool verbs_kernel_device_find(char *name, size_t size)
 {
     DIR *folder = opendir(DEVICES);
     struct dirent *entry;
@@ -28,7 +28,7 @@ bool verbs_kernel_device(char *name, size_t size)
     return found;
 }
 
-static void of_device(struct ibv_device *device, char *text, size_t text_size)
+static void describe_device_obstacle(struct ibv_device *device, char *text, size_t text_size)
 {
     const char *name = verbs_calls.get_device_name(device);
     struct ibv_context *context = verbs_calls.open_device(device);
@@ -45,7 +45,7 @@ static void of_device(struct ibv_device *device, char *text, size_t text_size)
     } else if (!context) {
         snprintf(text, text_size, "the device %s cannot be opened (%s: %s): modprobe ib_uverbs", name, path,
                  strerror(error));
-    } else if (verbs_device_line(name, "ports/1/state", state, sizeof(state)) && !strstr(state, "ACTIVE")) {
+    } else if (verbs_device_read_line(name, "ports/1/state", state, sizeof(state)) && !strstr(state, "ACTIVE")) {
         snprintf(text, text_size, "no port of %s is up (port 1: %s): see ibv_devinfo, and `ip link` for its interface",
                  name, state);
     } else if (access("/dev/infiniband/rdma_cm", F_OK) != 0) {
@@ -61,15 +61,15 @@ static void of_device(struct ibv_device *device, char *text, size_t text_size)
         verbs_calls.close_device(context);
 }
 
-void verbs_obstacle(char *text, size_t text_size)
+void verbs_obstacle_describe(char *text, size_t text_size)
 {
     int count = 0;
     struct ibv_device **list = verbs_calls.get_device_list(&count);
     char name[64];
 
     if (list && count)
-        of_device(list[0], text, text_size);
-    else if (verbs_kernel_device(name, sizeof(name)))
+        describe_device_obstacle(list[0], text, text_size);
+    else if (verbs_kernel_device_find(name, sizeof(name)))
         snprintf(text, text_size,
                  "libibverbs has no driver for the device %s: install ibverbs-providers (Debian, Ubuntu) or rdma-core "
                  "(Fedora, RHEL), and modprobe ib_uverbs",

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /* The first device that the kernel has; false: none. Needs none of the libraries. */
-bool verbs_kernel_device(char *name, size_t size);
+bool verbs_kernel_device_find(char *name, size_t size);
 
 /* Why no port can be used, and what to do. The libraries are loaded. */
-void verbs_obstacle(char *text, size_t text_size);
+void verbs_obstacle_describe(char *text, size_t text_size);
 
 #endif

@@ -8,7 +8,7 @@
 #define PAGE 4096
 
 /* Without a descriptor it cannot succeed; who knows the call says that the descriptor is none. */
-const char *verbs_dmabuf(const struct verbs_port *port)
+const char *verbs_dmabuf_probe(const struct verbs_port *port)
 {
     struct ibv_pd *pd;
     struct ibv_mr *mr;
@@ -36,7 +36,7 @@ static const struct {
     {IBV_ODP_SUPPORT_READ, "read"}, {IBV_ODP_SUPPORT_ATOMIC, "atomic"},
 };
 
-void verbs_on_demand(const struct verbs_port *port, char *text, size_t text_size)
+void verbs_on_demand_describe(const struct verbs_port *port, char *text, size_t text_size)
 {
     struct verbs_context *whole = VERBS_EXTENSION(port->context, query_device_ex);
     struct ibv_device_attr_ex attr = {0};
@@ -51,7 +51,7 @@ void verbs_on_demand(const struct verbs_port *port, char *text, size_t text_size
         snprintf(text, text_size, "no");
 }
 
-const char *verbs_atomicity(const struct verbs_port *port)
+const char *verbs_atomicity_describe(const struct verbs_port *port)
 {
     switch (port->device.atomic_cap) {
     case IBV_ATOMIC_NONE:

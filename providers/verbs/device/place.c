@@ -12,7 +12,7 @@
 /* ------------------------------------------------------------------------------------------------------------- infos */
 
 /* Of datagram endpoints the info has the GID. */
-void verbs_info_address(const struct ofp_info *info, union tcp_address *address)
+void verbs_info_get_address(const struct ofp_info *info, union tcp_address *address)
 {
     union ibv_gid gid;
 
@@ -21,7 +21,7 @@ void verbs_info_address(const struct ofp_info *info, union tcp_address *address)
         return;
     }
     memcpy(gid.raw, info->provider_data, sizeof(gid.raw));
-    verbs_gid_address(&gid, address);
+    verbs_gid_decode(&gid, address);
 }
 
 void verbs_info_set_address(struct ofp_info *info, const union tcp_address *address)
@@ -31,7 +31,7 @@ void verbs_info_set_address(struct ofp_info *info, const union tcp_address *addr
     tcp_info_set_address(info, address);
     if (!(info->ep_types & OFP_EP_DGRAM))
         return;
-    verbs_gid_of(address, &gid);
+    verbs_gid_encode(address, &gid);
     memcpy(info->provider_data, gid.raw, sizeof(gid.raw));
     info->address_format = OFP_ADDRESS_OPAQUE;
 }
@@ -45,26 +45,26 @@ static bool is_wanted(const struct verbs_place *place)
     union ibv_gid gid, own;
     char type[32];
 
-    if (device && device[0] && strcmp(device, verbs_port_device(place->port)) != 0)
+    if (device && device[0] && strcmp(device, verbs_device_name_of(place->port)) != 0)
         return false;
     if (number && number != place->port->number)
         return false;
     if (index < 0 || place->port->attr.link_layer == IBV_LINK_LAYER_INFINIBAND)
         return true;
-    verbs_gid_of(&place->interface.address, &own);
-    return verbs_gid(place->port, (int)index, &gid, type, sizeof(type)) && memcmp(&gid, &own, sizeof(gid)) == 0;
+    verbs_gid_encode(&place->interface.address, &own);
+    return verbs_gid_query(place->port, (int)index, &gid, type, sizeof(type)) && memcmp(&gid, &own, sizeof(gid)) == 0;
 }
 
 static bool is_better(const struct verbs_place *a, const struct verbs_place *b)
 {
-    uint64_t speed_a = verbs_port_speed(&a->port->attr), speed_b = verbs_port_speed(&b->port->attr);
+    uint64_t speed_a = verbs_port_compute_speed(&a->port->attr), speed_b = verbs_port_compute_speed(&b->port->attr);
 
     if (speed_a != speed_b)
         return speed_a > speed_b;
-    return verbs_port_distance(a->port) < verbs_port_distance(b->port);
+    return verbs_port_compute_distance(a->port) < verbs_port_compute_distance(b->port);
 }
 
-static void sort(struct verbs_place *places, int count)
+static void sort_places(struct verbs_place *places, int count)
 {
     for (int i = 1; i < count; i++) {
         struct verbs_place moved = places[i];
@@ -76,16 +76,16 @@ static void sort(struct verbs_place *places, int count)
     }
 }
 
-static void explain(const struct verbs_place *unwanted, char *text, size_t text_size)
+static void describe_unwanted_place(const struct verbs_place *unwanted, char *text, size_t text_size)
 {
     snprintf(text, text_size,
              "%s port %u is up, and none is that OFIPY_VERBS_DEVICE=%s, OFIPY_VERBS_PORT=%" PRId64
              " and OFIPY_VERBS_GID_INDEX=%" PRId64 " ask for",
-             verbs_port_device(unwanted->port), unwanted->port->number, verbs_core->param_string("VERBS_DEVICE"),
+             verbs_device_name_of(unwanted->port), unwanted->port->number, verbs_core->param_string("VERBS_DEVICE"),
              verbs_core->param_int("VERBS_PORT"), verbs_core->param_int("VERBS_GID_INDEX"));
 }
 
-bool verbs_interface_is_asked_for(void)
+bool verbs_interface_is_chosen(void)
 {
     const char *chosen = verbs_core->param_string("INTERFACE");
 
@@ -93,14 +93,14 @@ bool verbs_interface_is_asked_for(void)
 }
 
 /* NULL: any will do. */
-static const char *chosen_interface(void)
+static const char *get_chosen_interface(void)
 {
     const char *chosen = verbs_core->param_string("INTERFACE");
 
-    return verbs_interface_is_asked_for() && strcmp(chosen, "any") != 0 ? chosen : NULL;
+    return verbs_interface_is_chosen() && strcmp(chosen, "any") != 0 ? chosen : NULL;
 }
 
-int verbs_places(struct verbs_place places[TCP_INTERFACES_MAX], char *text, size_t text_size)
+int verbs_places_find(struct verbs_place places[TCP_INTERFACES_MAX], char *text, size_t text_size)
 {
     struct tcp_interface interfaces[TCP_INTERFACES_MAX];
     int found, count = 0;
@@ -112,7 +112,7 @@ int verbs_places(struct verbs_place places[TCP_INTERFACES_MAX], char *text, size
             "(multiprocessing: spawn or forkserver)");
         return 0;
     }
-    found = tcp_interfaces(interfaces, chosen_interface());
+    found = tcp_interfaces(interfaces, get_chosen_interface());
     for (int i = 0; i < found; i++) {
         struct verbs_place *place = &places[count];
 
@@ -120,19 +120,19 @@ int verbs_places(struct verbs_place places[TCP_INTERFACES_MAX], char *text, size
         if (tcp_address_is_loopback(&interfaces[i].address))
             continue;
         place->interface = interfaces[i];
-        place->port = verbs_port_at(&interfaces[i].address, text, text_size);
+        place->port = verbs_port_find(&interfaces[i].address, text, text_size);
         if (!place->port || place->port->attr.state != IBV_PORT_ACTIVE)
             continue;
         if (is_wanted(place))
             count++;
         else if (!count)
-            explain(place, text, text_size);
+            describe_unwanted_place(place, text, text_size);
     }
-    sort(places, count);
+    sort_places(places, count);
     return count;
 }
 
-void verbs_place_network(const struct verbs_place *place, char *text, size_t text_size)
+void verbs_place_format_network(const struct verbs_place *place, char *text, size_t text_size)
 {
     union tcp_address network = place->interface.address;
     char host[INET6_ADDRSTRLEN], type[32];
@@ -141,7 +141,7 @@ void verbs_place_network(const struct verbs_place *place, char *text, size_t tex
     uint8_t *ip = (uint8_t *)(uintptr_t)tcp_address_ip(&network, &length);
 
     if (place->port->attr.link_layer == IBV_LINK_LAYER_INFINIBAND &&
-        verbs_gid(place->port, 0, &gid, type, sizeof(type))) {
+        verbs_gid_query(place->port, 0, &gid, type, sizeof(type))) {
         snprintf(text, text_size, "IB-0x%016" PRIx64, (uint64_t)be64toh(gid.global.subnet_prefix));
         return;
     }

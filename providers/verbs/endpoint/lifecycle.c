@@ -21,18 +21,18 @@
 /* --------------------------------------------------------------------------------------------------------- opening */
 
 /* The id of a request becomes that of the endpoint, with what is granted of what was asked for. */
-static void take_request(struct verbs_endpoint *endpoint, struct verbs_request *request)
+static void acquire_request_id(struct verbs_endpoint *endpoint, struct verbs_request *request)
 {
     const struct verbs_limits *limits = &endpoint->domain->port->limits;
 
     endpoint->id = request->id;
     endpoint->id->context = &endpoint->listener;
     endpoint->unanswered = true;
-    endpoint->gone = request->gone;
+    endpoint->withdrawn = request->withdrawn;
     endpoint->responder_resources = limits->responder_resources;
     endpoint->initiator_depth = limits->initiator_depth;
-    verbs_limit(&endpoint->responder_resources, request->responder_resources);
-    verbs_limit(&endpoint->initiator_depth, request->initiator_depth);
+    verbs_resources_set_limit(&endpoint->responder_resources, request->responder_resources);
+    verbs_resources_set_limit(&endpoint->initiator_depth, request->initiator_depth);
 }
 
 static int open_from_request(struct verbs_endpoint *endpoint, struct verbs_request *request, char *text,
@@ -40,7 +40,7 @@ static int open_from_request(struct verbs_endpoint *endpoint, struct verbs_reque
 {
     int result;
 
-    take_request(endpoint, request);
+    acquire_request_id(endpoint, request);
     result = verbs_pair_open(endpoint, text, text_size);
     if (result) {
         /* It stays the listener's. */
@@ -52,7 +52,7 @@ static int open_from_request(struct verbs_endpoint *endpoint, struct verbs_reque
     return 0;
 }
 
-static int open_bound(struct verbs_endpoint *endpoint, const char *service, char *text, size_t text_size)
+static int open_bound_endpoint(struct verbs_endpoint *endpoint, const char *service, char *text, size_t text_size)
 {
     int result = verbs_id_open(endpoint->domain, &endpoint->listener, &endpoint->address, service, &endpoint->id, text,
                                text_size);
@@ -72,23 +72,23 @@ int verbs_endpoint_open(struct ofp_endpoint *base, const char *service, char *te
     struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
     struct verbs_request *request = (struct verbs_request *)(uintptr_t)base->request;
 
-    endpoint->listener.event = verbs_msg_event;
+    endpoint->listener.event = verbs_msg_handle_event;
     endpoint->base = base;
     endpoint->domain = verbs_domain_of(base->domain);
-    verbs_info_address(base->info, &endpoint->address);
+    verbs_info_get_address(base->info, &endpoint->address);
     if (!base->bounce_size)
         base->bounce_size = BOUNCE_SIZE;
     return request ? open_from_request(endpoint, request, text, text_size)
-                   : open_bound(endpoint, service, text, text_size);
+                   : open_bound_endpoint(endpoint, service, text, text_size);
 }
 
-int verbs_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length)
+int verbs_endpoint_get_address(struct ofp_endpoint *base, void *address, size_t *length)
 {
     const struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
-    size_t room = *length;
+    size_t space = *length;
 
     *length = tcp_address_length(&endpoint->address);
-    if (room < *length)
+    if (space < *length)
         return -OFP_ETOOSMALL;
     memcpy(address, &endpoint->address, *length);
     return 0;
@@ -105,18 +105,18 @@ int verbs_endpoint_post(struct ofp_endpoint *base, struct ofp_peer *peer, const 
     return verbs_send_post(endpoint, peer, transfer);
 }
 
-void verbs_endpoint_flush(struct ofp_endpoint *base) { verbs_send_flush(verbs_endpoint_of(base)); }
+void verbs_endpoint_flush(struct ofp_endpoint *base) { verbs_sends_flush(verbs_endpoint_of(base)); }
 
 int verbs_endpoint_progress(struct ofp_endpoint *base)
 {
     struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
-    int events = verbs_poll(endpoint);
+    int events = verbs_pair_poll(endpoint);
 
-    verbs_send_flush(endpoint);
-    if (VERBS_UNLIKELY(endpoint->pair.long_work != NULL))
-        events += verbs_send_continue(endpoint);
-    if (VERBS_UNLIKELY(endpoint->quitting != NULL))
-        verbs_msg_quit(endpoint);
+    verbs_sends_flush(endpoint);
+    if (VERBS_UNLIKELY(endpoint->pair.long_send != NULL))
+        events += verbs_sends_resume(endpoint);
+    if (VERBS_UNLIKELY(endpoint->ending_peer != NULL))
+        verbs_msg_progress_shutdown(endpoint);
     return events;
 }
 
@@ -124,8 +124,8 @@ bool verbs_endpoint_arm(struct ofp_endpoint *base)
 {
     struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
 
-    verbs_send_flush(endpoint);
-    return verbs_poll_arm(endpoint);
+    verbs_sends_flush(endpoint);
+    return verbs_pair_arm(endpoint);
 }
 
 /* What was asked to tell does so once, which costs one look. */
@@ -137,12 +137,12 @@ int verbs_endpoint_drain(struct ofp_endpoint *base)
 {
     struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
 
-    return !endpoint->peer || !endpoint->established || verbs_sends_are_over(endpoint) ? 0 : -EAGAIN;
+    return !endpoint->peer || !endpoint->established || verbs_sends_drain(endpoint) ? 0 : -EAGAIN;
 }
 
-uint64_t verbs_peer_unsent(const struct ofp_peer *peer)
+uint64_t verbs_peer_count_unsent(const struct ofp_peer *peer)
 {
-    return verbs_sends_unsent(verbs_endpoint_of(peer->endpoint));
+    return verbs_sends_count_unsent(verbs_endpoint_of(peer->endpoint));
 }
 
 void verbs_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
@@ -153,11 +153,11 @@ void verbs_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
     verbs_core->timer_stop(base->domain, &endpoint->deadline);
     if (endpoint->id) {
         if (endpoint->unanswered)
-            verbs_refuse(endpoint->id, NULL, 0);
+            verbs_id_reject(endpoint->id, NULL, 0);
         if (endpoint->established)
             verbs_calls.disconnect(endpoint->id);
         verbs_pair_close(endpoint);
-        verbs_reap(endpoint->domain, endpoint->id, NULL);
+        verbs_id_close_later(endpoint->domain, endpoint->id, NULL);
         endpoint->id = NULL;
     }
     verbs_receives_free(endpoint);

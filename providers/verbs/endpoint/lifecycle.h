@@ -7,9 +7,9 @@
 
 int verbs_endpoint_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size);
 int verbs_endpoint_drain(struct ofp_endpoint *base);
-uint64_t verbs_peer_unsent(const struct ofp_peer *peer);
+uint64_t verbs_peer_count_unsent(const struct ofp_peer *peer);
 void verbs_endpoint_close(struct ofp_endpoint *base, uint64_t deadline);
-int verbs_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length);
+int verbs_endpoint_get_address(struct ofp_endpoint *base, void *address, size_t *length);
 int verbs_endpoint_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
 void verbs_endpoint_flush(struct ofp_endpoint *base);
 int verbs_endpoint_progress(struct ofp_endpoint *base);

@@ -18,18 +18,18 @@ struct verbs_passive {
     union tcp_address address;
 };
 
-static struct verbs_passive *passive_of(struct ofp_passive *base) { return base->private; }
+static struct verbs_passive *passive_of_base(struct ofp_passive *base) { return base->private; }
 
 /* Who asked may leave before it is answered. The core is told when it answers. */
-static void left(struct verbs_listener *listener, const struct verbs_event *event)
+static void requester_disconnected(struct verbs_listener *listener, const struct verbs_event *event)
 {
     struct verbs_request *request = OFP_CONTAINER_OF(listener, struct verbs_request, listener);
 
     (void)event;
-    request->gone = true;
+    request->withdrawn = true;
 }
 
-static int make_request(struct verbs_passive *passive, const struct verbs_event *event)
+static int report_request(struct verbs_passive *passive, const struct verbs_event *event)
 {
     struct verbs_request *request = calloc(1, sizeof(*request));
     union tcp_address address;
@@ -37,13 +37,13 @@ static int make_request(struct verbs_passive *passive, const struct verbs_event 
 
     if (!request)
         return -ENOMEM;
-    request->listener.event = left;
+    request->listener.event = requester_disconnected;
     request->domain = passive->domain;
     request->id = event->id;
     request->responder_resources = event->responder_resources;
     request->initiator_depth = event->initiator_depth;
     event->id->context = &request->listener;
-    verbs_id_peer(event->id, &address);
+    verbs_id_get_peer_address(event->id, &address);
     result = verbs_core->connection_requested(passive->base, (uint64_t)(uintptr_t)request, &address,
                                               tcp_address_length(&address), event->data, event->data_length);
     if (result)
@@ -51,72 +51,72 @@ static int make_request(struct verbs_passive *passive, const struct verbs_event 
     return result;
 }
 
-static void heard(struct verbs_listener *listener, const struct verbs_event *event)
+static void handle_passive_event(struct verbs_listener *listener, const struct verbs_event *event)
 {
     struct verbs_passive *passive = OFP_CONTAINER_OF(listener, struct verbs_passive, listener);
 
     if (event->type != RDMA_CM_EVENT_CONNECT_REQUEST)
         return;
-    if (event->id->verbs == passive->domain->port->context && make_request(passive, event) == 0)
+    if (event->id->verbs == passive->domain->port->context && report_request(passive, event) == 0)
         return;
-    verbs_refuse(event->id, NULL, 0);
-    verbs_reap(passive->domain, event->id, NULL);
+    verbs_id_reject(event->id, NULL, 0);
+    verbs_id_close_later(passive->domain, event->id, NULL);
 }
 
-static int passive_open(struct ofp_passive *base, const char *service, char *text, size_t text_size)
+static int open_passive(struct ofp_passive *base, const char *service, char *text, size_t text_size)
 {
-    struct verbs_passive *passive = passive_of(base);
+    struct verbs_passive *passive = passive_of_base(base);
 
-    passive->listener.event = heard;
+    passive->listener.event = handle_passive_event;
     passive->base = base;
     passive->domain = verbs_domain_of(base->domain);
-    verbs_info_address(base->info, &passive->address);
+    verbs_info_get_address(base->info, &passive->address);
     return verbs_id_open(passive->domain, &passive->listener, &passive->address, service, &passive->id, text,
                          text_size);
 }
 
-static int passive_name(struct ofp_passive *base, void *address, size_t *length)
+static int get_passive_address(struct ofp_passive *base, void *address, size_t *length)
 {
-    const struct verbs_passive *passive = passive_of(base);
-    size_t room = *length;
+    const struct verbs_passive *passive = passive_of_base(base);
+    size_t space = *length;
 
     *length = tcp_address_length(&passive->address);
-    if (room < *length)
+    if (space < *length)
         return -OFP_ETOOSMALL;
     memcpy(address, &passive->address, *length);
     return 0;
 }
 
-static int passive_listen(struct ofp_passive *base, uint32_t backlog)
+static int listen_for_requests(struct ofp_passive *base, uint32_t backlog)
 {
     /* The core counts those that are not answered, and the kernel those that we have not heard of. */
     (void)backlog;
-    return verbs_calls.listen(passive_of(base)->id, VERBS_BACKLOG) == 0 ? 0 : -errno;
+    return verbs_calls.listen(passive_of_base(base)->id, VERBS_BACKLOG) == 0 ? 0 : -errno;
 }
 
-static int passive_reject(struct ofp_passive *base, uint64_t handle, const void *data, size_t length)
+static int reject_request(struct ofp_passive *base, uint64_t handle, const void *data, size_t length)
 {
     struct verbs_request *request = (struct verbs_request *)(uintptr_t)handle;
 
     (void)base;
-    verbs_refuse(request->id, data, length);
-    verbs_reap(request->domain, request->id, NULL);
+    verbs_id_reject(request->id, data, length);
+    verbs_id_close_later(request->domain, request->id, NULL);
     free(request);
     return 0;
 }
 
-static void passive_close(struct ofp_passive *base)
+static void close_passive(struct ofp_passive *base)
 {
     /* Nothing of the network's is waited for here, and the port must be free when this returns. */
-    verbs_calls.destroy_id(passive_of(base)->id);
+    verbs_calls.destroy_id(passive_of_base(base)->id);
 }
 
 const struct ofp_passive_ops verbs_passive_ops = {
     .size = sizeof(struct ofp_passive_ops),
     .passive_size = sizeof(struct verbs_passive),
-    .open = passive_open,
-    .name = passive_name,
-    .listen = passive_listen,
-    .reject = passive_reject,
-    .close = passive_close,
+    .open = open_passive,
+    .name = get_passive_address,
+    .listen = listen_for_requests,
+    .reject = reject_request,
+    .close = close_passive,
 };

@@ -20,22 +20,22 @@ static bool loaded;
 static __typeof__(ibv_is_fork_initialized) *is_fork_initialized;
 
 /* The name of a function that the library lacks; NULL: it has them all. The plain name is a symbol's newest version. */
-#define FIND(name, function)                                                                                           \
+#define BIND(name, function)                                                                                           \
     verbs_calls.name = (__typeof__(function) *)(uintptr_t)dlsym(library, #function);                                   \
     if (!verbs_calls.name)                                                                                             \
         return #function;
 
-static const char *find_ibverbs(void *library)
+static const char *bind_ibverbs_calls(void *library)
 {
-    VERBS_IBVERBS_CALLS(FIND)
+    VERBS_IBVERBS_CALLS(BIND)
     verbs_reg_dmabuf_mr = (__typeof__(verbs_reg_dmabuf_mr))(uintptr_t)dlsym(library, "ibv_reg_dmabuf_mr");
     is_fork_initialized = (__typeof__(is_fork_initialized))(uintptr_t)dlsym(library, "ibv_is_fork_initialized");
     return NULL;
 }
 
-static const char *find_rdmacm(void *library)
+static const char *bind_rdmacm_calls(void *library)
 {
-    VERBS_RDMACM_CALLS(FIND)
+    VERBS_RDMACM_CALLS(BIND)
     return NULL;
 }
 
@@ -52,10 +52,10 @@ static void *open_library(const char *name, char *text, size_t text_size)
 }
 
 /* One library, with all that is called of it. */
-static void *load_one(const char *name, const char *(*find)(void *library), char *text, size_t text_size)
+static void *load_library(const char *name, const char *(*bind_calls)(void *library), char *text, size_t text_size)
 {
     void *library = open_library(name, text, text_size);
-    const char *lacking = library ? find(library) : NULL;
+    const char *lacking = library ? bind_calls(library) : NULL;
 
     if (!lacking)
         return library;
@@ -63,9 +63,10 @@ static void *load_one(const char *name, const char *(*find)(void *library), char
     return NULL;
 }
 
-static bool load(char *text, size_t text_size)
+static bool load_libraries(char *text, size_t text_size)
 {
-    if (!load_one(IBVERBS, find_ibverbs, text, text_size) || !load_one(RDMACM, find_rdmacm, text, text_size))
+    if (!load_library(IBVERBS, bind_ibverbs_calls, text, text_size) ||
+        !load_library(RDMACM, bind_rdmacm_calls, text, text_size))
         return false;
     /*
      * Before any memory is registered: a child of fork must not take the pages of its parent with it. Once asked, the library keeps
@@ -81,7 +82,7 @@ bool verbs_library_load(char *text, size_t text_size)
 {
     pthread_mutex_lock(&verbs_library_lock);
     if (!loaded)
-        loaded = load(text, text_size);
+        loaded = load_libraries(text, text_size);
     pthread_mutex_unlock(&verbs_library_lock);
     return loaded;
 }

@@ -113,9 +113,9 @@ static inline int ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *req
 
 /* What lies in front of a context, as far as `entry`. NULL: the library or the driver is older than that. */
 #define VERBS_EXTENSION(context, entry)                                                                                \
-    verbs_extension(context, sizeof(struct verbs_context) - offsetof(struct verbs_context, entry))
+    verbs_extension_find(context, sizeof(struct verbs_context) - offsetof(struct verbs_context, entry))
 
-static inline struct verbs_context *verbs_extension(struct ibv_context *context, size_t reach)
+static inline struct verbs_context *verbs_extension_find(struct ibv_context *context, size_t reach)
 {
     struct verbs_context *whole =
         (struct verbs_context *)(void *)((char *)context - offsetof(struct verbs_context, context));

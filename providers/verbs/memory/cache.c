@@ -15,25 +15,25 @@ void verbs_cache_open(struct verbs_cache *cache, struct ofp_domain *domain, stru
 }
 
 /* The registrations of a region are a chain from one of the provider's words. */
-static struct verbs_registration *first_of(const struct verbs_cache *cache, struct ofp_region *region)
+static struct verbs_registration *get_first_registration(const struct verbs_cache *cache, struct ofp_region *region)
 {
     return (struct verbs_registration *)(uintptr_t)ofp_region_device(cache->domain, region)->provider_data[0];
 }
 
-static void set_first(const struct verbs_cache *cache, struct ofp_region *region,
-                      struct verbs_registration *registration)
+static void set_first_registration(const struct verbs_cache *cache, struct ofp_region *region,
+                                   struct verbs_registration *registration)
 {
     ofp_region_device(cache->domain, region)->provider_data[0] = (uintptr_t)registration;
 }
 
 /* --------------------------------------------------------------------------------------------------------- end */
 
-static void unchain(const struct verbs_cache *cache, struct verbs_registration *registration)
+static void remove_from_region(const struct verbs_cache *cache, struct verbs_registration *registration)
 {
-    struct verbs_registration *before = first_of(cache, registration->region);
+    struct verbs_registration *before = get_first_registration(cache, registration->region);
 
     if (before == registration) {
-        set_first(cache, registration->region, registration->next);
+        set_first_registration(cache, registration->region, registration->next);
         return;
     }
     while (before->next != registration)
@@ -42,18 +42,18 @@ static void unchain(const struct verbs_cache *cache, struct verbs_registration *
 }
 
 /* Nobody finds it any more; it ends with the operations that are in it. */
-static void detach(struct verbs_cache *cache, struct verbs_registration *registration)
+static void remove_registration(struct verbs_cache *cache, struct verbs_registration *registration)
 {
-    unchain(cache, registration);
+    remove_from_region(cache, registration);
     cache->bytes -= registration->mr->length;
     cache->count--;
     registration->region = NULL;
 }
 
-static void end(struct verbs_cache *cache, struct verbs_registration *registration)
+static void close_registration(struct verbs_cache *cache, struct verbs_registration *registration)
 {
     if (registration->region)
-        detach(cache, registration);
+        remove_registration(cache, registration);
     if (ofp_list_linked(&registration->node))
         ofp_list_remove(&registration->node);
     verbs_calls.dereg_mr(registration->mr);
@@ -61,86 +61,88 @@ static void end(struct verbs_cache *cache, struct verbs_registration *registrati
 }
 
 /* The one that was not used for the longest time. False: all are in use. */
-static bool drop_one(struct verbs_cache *cache)
+static bool close_idle_registration(struct verbs_cache *cache)
 {
     if (ofp_list_empty(&cache->idle))
         return false;
-    end(cache, OFP_CONTAINER_OF(cache->idle.next, struct verbs_registration, node));
+    close_registration(cache, OFP_CONTAINER_OF(cache->idle.next, struct verbs_registration, node));
     cache->domain->engine->registrations_dropped++;
     return true;
 }
 
-static void keep_within_bounds(struct verbs_cache *cache)
+static void close_surplus_registrations(struct verbs_cache *cache)
 {
-    while ((cache->count > cache->most || cache->bytes > cache->most_bytes) && drop_one(cache))
+    while ((cache->count > cache->most || cache->bytes > cache->most_bytes) && close_idle_registration(cache))
         ;
 }
 
 void verbs_cache_clear(struct verbs_cache *cache)
 {
-    while (drop_one(cache))
+    while (close_idle_registration(cache))
         ;
 }
 
-void verbs_cache_forget(struct verbs_cache *cache, struct ofp_region *region)
+void verbs_cache_remove_region(struct verbs_cache *cache, struct ofp_region *region)
 {
     struct verbs_registration *registration;
 
-    while ((registration = first_of(cache, region))) {
+    while ((registration = get_first_registration(cache, region))) {
         if (registration->uses)
-            detach(cache, registration);
+            remove_registration(cache, registration);
         else
-            end(cache, registration);
+            close_registration(cache, registration);
     }
 }
 
 /* ------------------------------------------------------------------------------------------------------- beginning */
 
 /* Whoever may reach memory from afar is let into what it was told of, and nothing beside it. */
-static bool is_from_afar(int access)
+static bool is_remote_access(int access)
 {
     return access & (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
 }
 
-static bool holds(const struct verbs_registration *registration, const void *base, uint64_t length, int access)
+static bool can_use_registration(const struct verbs_registration *registration, const void *base, uint64_t length,
+                                 int access)
 {
     uint64_t offset = (uint64_t)((const char *)base - (const char *)registration->mr->addr);
 
-    if (is_from_afar(access) && (offset || length != registration->mr->length))
+    if (is_remote_access(access) && (offset || length != registration->mr->length))
         return false;
     /* An address below the first wraps around to an offset beyond every length. */
     return !(access & ~registration->access) && length <= registration->mr->length &&
            offset <= registration->mr->length - length;
 }
 
-static struct verbs_registration *find(const struct verbs_cache *cache, struct ofp_region *region, const void *base,
-                                       uint64_t length, int access)
+static struct verbs_registration *find_registration(const struct verbs_cache *cache, struct ofp_region *region,
+                                                    const void *base, uint64_t length, int access)
 {
-    struct verbs_registration *registration = first_of(cache, region);
+    struct verbs_registration *registration = get_first_registration(cache, region);
 
-    while (registration && !holds(registration, base, length, access))
+    while (registration && !can_use_registration(registration, base, length, access))
         registration = registration->next;
     return registration;
 }
 
 /* What others left registered may be all that stands in the way of the limit on locked memory. */
-static struct ibv_mr *make_room_for(struct verbs_cache *cache, void *base, uint64_t length, int access)
+static struct ibv_mr *register_memory(struct verbs_cache *cache, void *base, uint64_t length, int access)
 {
     struct ibv_mr *mr;
 
     do
         mr = verbs_calls.reg_mr(cache->pd, base, length, access);
-    while (!mr && (errno == ENOMEM || errno == EAGAIN) && drop_one(cache));
+    while (!mr && (errno == ENOMEM || errno == EAGAIN) && close_idle_registration(cache));
     return mr;
 }
 
-static struct verbs_registration *make(struct verbs_cache *cache, void *base, uint64_t length, int access)
+static struct verbs_registration *create_registration(struct verbs_cache *cache, void *base, uint64_t length,
+                                                      int access)
 {
     struct verbs_registration *registration = calloc(1, sizeof(*registration));
 
     if (!registration)
         return NULL;
-    registration->mr = make_room_for(cache, base, length, access);
+    registration->mr = register_memory(cache, base, length, access);
     if (!registration->mr) {
         int error = errno;
 
@@ -153,53 +155,53 @@ static struct verbs_registration *make(struct verbs_cache *cache, void *base, ui
     return registration;
 }
 
-static struct verbs_registration *make_to_keep(struct verbs_cache *cache, struct ofp_region *region, void *base,
-                                               uint64_t length, int access)
+static struct verbs_registration *create_cached_registration(struct verbs_cache *cache, struct ofp_region *region,
+                                                             void *base, uint64_t length, int access)
 {
     struct verbs_registration *registration = NULL;
 
     /* The next operation may go the other way. */
     access |= IBV_ACCESS_LOCAL_WRITE;
-    if (region->length <= cache->most_bytes / WHOLE_PART && !is_from_afar(access))
-        registration = make(cache, region->base, region->length, access);
+    if (region->length <= cache->most_bytes / WHOLE_PART && !is_remote_access(access))
+        registration = create_registration(cache, region->base, region->length, access);
     if (!registration)
-        registration = make(cache, base, length, access);
+        registration = create_registration(cache, base, length, access);
     if (!registration)
         return NULL;
     registration->region = region;
-    registration->next = first_of(cache, region);
-    set_first(cache, region, registration);
+    registration->next = get_first_registration(cache, region);
+    set_first_registration(cache, region, registration);
     cache->bytes += registration->mr->length;
     cache->count++;
-    keep_within_bounds(cache);
+    close_surplus_registrations(cache);
     return registration;
 }
 
-struct verbs_registration *verbs_cache_take(struct verbs_cache *cache, struct ofp_region *region, void *base,
-                                            uint64_t length, int access)
+struct verbs_registration *verbs_cache_acquire(struct verbs_cache *cache, struct ofp_region *region, void *base,
+                                               uint64_t length, int access)
 {
-    bool kept = region && region->owned && cache->most && length <= cache->most_bytes;
-    struct verbs_registration *registration = kept ? find(cache, region, base, length, access) : NULL;
+    bool cached = region && region->owned && cache->most && length <= cache->most_bytes;
+    struct verbs_registration *registration = cached ? find_registration(cache, region, base, length, access) : NULL;
 
     if (registration)
         cache->domain->engine->registrations_reused++;
-    else if (kept)
-        registration = make_to_keep(cache, region, base, length, access);
+    else if (cached)
+        registration = create_cached_registration(cache, region, base, length, access);
     else
-        registration = make(cache, base, length, access);
+        registration = create_registration(cache, base, length, access);
     if (registration && registration->uses++ == 0 && ofp_list_linked(&registration->node))
         ofp_list_remove(&registration->node);
     return registration;
 }
 
-void verbs_cache_give(struct verbs_cache *cache, struct verbs_registration *registration)
+void verbs_cache_release(struct verbs_cache *cache, struct verbs_registration *registration)
 {
     if (--registration->uses)
         return;
     if (!registration->region) {
-        end(cache, registration);
+        close_registration(cache, registration);
         return;
     }
     ofp_list_append(&cache->idle, &registration->node);
-    keep_within_bounds(cache);
+    close_surplus_registrations(cache);
 }

@@ -42,14 +42,14 @@ void verbs_cache_clear(struct verbs_cache *cache);
  * A registration with at least these rights that holds `length` bytes at `base`, a part of `region` (NULL: of none). NULL with
  * errno.
  */
-struct verbs_registration *verbs_cache_take(struct verbs_cache *cache, struct ofp_region *region, void *base,
-                                            uint64_t length, int access);
+struct verbs_registration *verbs_cache_acquire(struct verbs_cache *cache, struct ofp_region *region, void *base,
+                                               uint64_t length, int access);
 /* The device has no work request in it any more. */
-void verbs_cache_give(struct verbs_cache *cache, struct verbs_registration *registration);
+void verbs_cache_release(struct verbs_cache *cache, struct verbs_registration *registration);
 /*
  * The owner leaves: forget what is registered of it. A device that is still in it, for an operation that its peer's loss has ended, goes on in the
  * pages that were there, until that is given.
  */
-void verbs_cache_forget(struct verbs_cache *cache, struct ofp_region *region);
+void verbs_cache_remove_region(struct verbs_cache *cache, struct ofp_region *region);
 
 #endif

@@ -11,33 +11,33 @@
 #define FROM_AFAR (OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE | OFP_ACCESS_DEVICE_ATOMIC)
 
 /* What to do about it. */
-static int explain(size_t length, int error)
+static int describe_registration_error(size_t length, int error)
 {
     char memlock[OFP_TEXT_MAX], text[2 * OFP_TEXT_MAX];
 
     if (error == ENOMEM || error == EAGAIN)
-        verbs_limits_memlock(memlock, sizeof(memlock));
+        verbs_memlock_describe(memlock, sizeof(memlock));
     else
         snprintf(memlock, sizeof(memlock), "%s", strerror(error));
     snprintf(text, sizeof(text), "%zu bytes cannot be registered with the device; %s", length, memlock);
     return verbs_core->explain(text);
 }
 
-struct verbs_registration *verbs_memory_take(struct verbs_domain *domain, struct ofp_region *region, void *base,
-                                             uint64_t length, int access)
+struct verbs_registration *verbs_memory_acquire(struct verbs_domain *domain, struct ofp_region *region, void *base,
+                                                uint64_t length, int access)
 {
-    struct verbs_registration *registration = verbs_cache_take(&domain->cache, region, base, length, access);
+    struct verbs_registration *registration = verbs_cache_acquire(&domain->cache, region, base, length, access);
     int error = errno;
 
     if (!registration)
-        domain->refusal = explain(length, error);
+        domain->registration_error = describe_registration_error(length, error);
     errno = error;
     return registration;
 }
 
 /* --------------------------------------------------------------------------------------------------------- regions */
 
-struct ibv_mr *verbs_region_mr(const struct verbs_domain *domain, struct ofp_region *region)
+struct ibv_mr *verbs_mr_of_region(const struct verbs_domain *domain, struct ofp_region *region)
 {
     if (!region || region->owned)
         return NULL;
@@ -47,7 +47,7 @@ struct ibv_mr *verbs_region_mr(const struct verbs_domain *domain, struct ofp_reg
 static bool is_rdm(const struct ofp_domain *base) { return base->info->ep_types & OFP_EP_RDM; }
 
 /* Memory that is only sent from may be such as nobody may write. Long messages of RDM endpoints are read by who receives them. */
-static int access_of(const struct ofp_domain *base, const struct ofp_region *region)
+static int convert_region_access(const struct ofp_domain *base, const struct ofp_region *region)
 {
     uint32_t reads = OFP_ACCESS_REMOTE_READ | (is_rdm(base) ? OFP_ACCESS_SEND : 0);
     int access = region->access & WRITES_HERE ? IBV_ACCESS_LOCAL_WRITE : 0;
@@ -66,16 +66,17 @@ int verbs_region_open(struct ofp_domain *base, struct ofp_region *region)
     struct ofp_region_device *ours = ofp_region_device(base, region);
     struct ibv_mr *mr;
 
-    if (is_rdm(base) && region->key_fixed && verbs_key_is_device_s(ours->key))
+    if (is_rdm(base) && region->key_fixed && verbs_key_is_of_device(ours->key))
         return -EINVAL;
     /* Of no bytes nothing is moved. */
     if (!region->length)
         return 0;
-    mr = verbs_calls.reg_mr(verbs_domain_of(base)->pd, region->base, region->length, access_of(base, region));
+    mr = verbs_calls.reg_mr(verbs_domain_of(base)->pd, region->base, region->length,
+                            convert_region_access(base, region));
     if (!mr) {
         int error = errno == EAGAIN ? ENOMEM : errno;
 
-        explain(region->length, error);
+        describe_registration_error(region->length, error);
         return -error;
     }
     ours->provider_data[0] = (uintptr_t)mr;
@@ -89,7 +90,7 @@ int verbs_region_open(struct ofp_domain *base, struct ofp_region *region)
 
 void verbs_region_close(struct ofp_domain *base, struct ofp_region *region)
 {
-    struct ibv_mr *mr = verbs_region_mr(verbs_domain_of(base), region);
+    struct ibv_mr *mr = verbs_mr_of_region(verbs_domain_of(base), region);
 
     if (mr)
         verbs_calls.dereg_mr(mr);
@@ -99,38 +100,38 @@ void verbs_region_close(struct ofp_domain *base, struct ofp_region *region)
 void verbs_region_disowned(struct ofp_domain *base, struct ofp_region *region)
 {
     if (region)
-        verbs_cache_forget(&verbs_domain_of(base)->cache, region);
+        verbs_cache_remove_region(&verbs_domain_of(base)->cache, region);
     else
         verbs_cache_clear(&verbs_domain_of(base)->cache);
 }
 
 /* ------------------------------------------------------------------------------------------------------- operations */
 
-bool verbs_memory_is_known(const struct verbs_domain *domain, const struct ofp_transfer *transfer)
+bool verbs_memory_is_registered(const struct verbs_domain *domain, const struct ofp_transfer *transfer)
 {
     for (uint32_t i = 0; i < transfer->iov_count; i++)
-        if (transfer->iov[i].iov_len && !verbs_region_mr(domain, transfer->regions[i]))
+        if (transfer->iov[i].iov_len && !verbs_mr_of_region(domain, transfer->regions[i]))
             return false;
     return true;
 }
 
-int verbs_memory_keys(struct verbs_domain *domain, const struct ofp_transfer *transfer, bool writes, uint32_t *keys,
-                      struct verbs_registration **registered, uint32_t *registered_count)
+int verbs_memory_acquire_keys(struct verbs_domain *domain, const struct ofp_transfer *transfer, bool writes,
+                              uint32_t *keys, struct verbs_registration **registered, uint32_t *registered_count)
 {
     for (uint32_t i = 0; i < transfer->iov_count; i++) {
         const struct iovec *piece = &transfer->iov[i];
-        struct ibv_mr *mr = verbs_region_mr(domain, transfer->regions[i]);
+        struct ibv_mr *mr = verbs_mr_of_region(domain, transfer->regions[i]);
         struct verbs_registration *registration;
 
         keys[i] = mr ? mr->lkey : 0;
         if (mr || !piece->iov_len)
             continue;
-        registration = verbs_memory_take(domain, transfer->regions[i], piece->iov_base, piece->iov_len,
-                                         writes ? IBV_ACCESS_LOCAL_WRITE : 0);
+        registration = verbs_memory_acquire(domain, transfer->regions[i], piece->iov_base, piece->iov_len,
+                                            writes ? IBV_ACCESS_LOCAL_WRITE : 0);
         if (!registration) {
             int error = errno;
 
-            verbs_memory_release(domain, registered, registered_count);
+            verbs_memory_release_keys(domain, registered, registered_count);
             return -error;
         }
         keys[i] = registration->mr->lkey;
@@ -139,8 +140,8 @@ int verbs_memory_keys(struct verbs_domain *domain, const struct ofp_transfer *tr
     return 0;
 }
 
-void verbs_memory_release(struct verbs_domain *domain, struct verbs_registration **registered, uint32_t *count)
+void verbs_memory_release_keys(struct verbs_domain *domain, struct verbs_registration **registered, uint32_t *count)
 {
     while (*count)
-        verbs_cache_give(&domain->cache, registered[--*count]);
+        verbs_cache_release(&domain->cache, registered[--*count]);
 }

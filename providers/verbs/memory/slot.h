@@ -6,16 +6,16 @@
 #include "objects.h"
 
 /* NULL: no more memory can be registered; domain->refusal says why. */
-struct verbs_slot *verbs_slot_take(struct verbs_domain *domain);
-static inline void verbs_slot_give(struct verbs_domain *domain, struct verbs_slot *slot)
+struct verbs_slot *verbs_slot_allocate(struct verbs_domain *domain);
+static inline void verbs_slot_free(struct verbs_domain *domain, struct verbs_slot *slot)
 {
     slot->next = domain->slots.free;
     domain->slots.free = slot;
 }
-void verbs_slots_free(struct verbs_domain *domain);
+void verbs_slots_close(struct verbs_domain *domain);
 
 /* Between a slot and the pieces of memory of an operation; `length` at most. */
-void verbs_gather(char *memory, const struct iovec *iov, uint32_t count, uint64_t length);
-void verbs_scatter(const char *memory, const struct iovec *iov, uint32_t count, uint64_t length);
+void verbs_iov_gather(char *memory, const struct iovec *iov, uint32_t count, uint64_t length);
+void verbs_iov_scatter(const char *memory, const struct iovec *iov, uint32_t count, uint64_t length);
 
 #endif

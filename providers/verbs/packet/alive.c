@@ -8,22 +8,22 @@
 #include "packet/work.h"
 #include "queue/fault.h"
 
-static void look(struct verbs_path *path)
+static void probe_idle_path(struct verbs_path *path)
 {
-    int fatal = atomic_load_explicit(&path->told->fatal, memory_order_acquire);
+    int fatal = atomic_load_explicit(&path->qp_context->fatal, memory_order_acquire);
     /* What will tell of its end asks already; of what was sent inline nobody may ever hear. */
     bool asks = path->tail != path->head && path->signalled == path->head;
 
     if (fatal)
-        verbs_path_failed(
-            path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true, .text = verbs_fault_of_event(fatal)});
-    else if (!path->heard && path->head == path->looked && !asks)
-        verbs_work_ask(path);
-    path->heard = false;
-    path->looked = path->head;
+        verbs_path_mark_failed(
+            path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true, .text = verbs_event_find_text(fatal)});
+    else if (!path->received && path->head == path->checked_head && !asks)
+        verbs_path_post_empty_write(path);
+    path->received = false;
+    path->checked_head = path->head;
 }
 
-static void expired(struct ofp_timer *timer, uint64_t now)
+static void alive_timer_expired(struct ofp_timer *timer, uint64_t now)
 {
     struct verbs_rdm *rdm = OFP_CONTAINER_OF(timer, struct verbs_rdm, alive);
 
@@ -31,7 +31,7 @@ static void expired(struct ofp_timer *timer, uint64_t now)
         struct verbs_path *path = OFP_CONTAINER_OF(node, struct verbs_path, node);
 
         if (path->state == VERBS_PATH_UP)
-            look(path);
+            probe_idle_path(path);
     }
     timer->deadline = now + rdm->domain->settings.alive_ns;
     verbs_core->timer_start(rdm->domain->base, timer);
@@ -41,7 +41,7 @@ void verbs_alive_start(struct verbs_rdm *rdm)
 {
     if (!rdm->domain->settings.alive_ns)
         return;
-    rdm->alive.expired = expired;
+    rdm->alive.expired = alive_timer_expired;
     rdm->alive.deadline = verbs_core->now() + rdm->domain->settings.alive_ns;
     verbs_core->timer_start(rdm->domain->base, &rdm->alive);
 }

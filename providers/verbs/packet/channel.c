@@ -13,7 +13,7 @@
 #include "endpoint/passive.h"
 #include "memory/memory.h"
 #include "packet/alive.h"
-#include "packet/hold.h"
+#include "packet/registration.h"
 #include "packet/path.h"
 #include "packet/probe.h"
 #include "packet/work.h"
@@ -26,34 +26,38 @@
 
 /* ------------------------------------------------------------------------------------------------- what there is */
 
-static uint32_t smaller(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
+static uint32_t choose_smaller_size(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
 
-static uint32_t depth_of(const struct verbs_port *port) { return smaller(port->limits.depth, VERBS_PATH_DEPTH); }
-
-void verbs_packet_limits(const struct verbs_port *port, struct ofpi_channel_limits *limits)
+static uint32_t compute_path_depth(const struct verbs_port *port)
 {
-    uint32_t depth = depth_of(port);
+    return choose_smaller_size(port->limits.depth, VERBS_PATH_DEPTH);
+}
+
+void verbs_packet_limits_compute(const struct verbs_port *port, struct ofpi_channel_limits *limits)
+{
+    uint32_t depth = compute_path_depth(port);
     uint64_t buffers = verbs_core->param_size("VERBS_PACKET_BUFFERS"),
-             most = smaller((uint64_t)port->device.max_srq_wr,
-                            (uint64_t)port->device.max_cqe - (uint64_t)PATHS_FIRST * depth);
+             most = choose_smaller_size((uint64_t)port->device.max_srq_wr,
+                                        (uint64_t)port->device.max_cqe - (uint64_t)PATHS_FIRST * depth);
 
     *limits = (struct ofpi_channel_limits){
-        .packet_size = smaller(verbs_core->param_size("VERBS_PACKET_SIZE"), port->limits.message_size),
-        .receive_size = smaller(buffers, most),
+        .packet_size = choose_smaller_size(verbs_core->param_size("VERBS_PACKET_SIZE"), port->limits.message_size),
+        .receive_size = choose_smaller_size(buffers, most),
         .send_size = SEND_BUFFERS,
-        .path_window = verbs_work_window(depth),
+        .path_window = verbs_path_compute_window(depth),
         .inline_size = port->limits.inline_size,
-        .move_size = smaller(port->limits.message_size, UINT32_C(1) << 30),
+        .move_size = choose_smaller_size(port->limits.message_size, UINT32_C(1) << 30),
     };
 }
 
-static int make_queues(struct verbs_rdm *rdm, const struct ofpi_channel_limits *limits, char *text, size_t text_size)
+static int open_rdm_queues(struct verbs_rdm *rdm, const struct ofpi_channel_limits *limits, char *text,
+                           size_t text_size)
 {
     struct verbs_domain *domain = rdm->domain;
     struct ibv_srq_init_attr attr = {.attr = {.max_wr = limits->receive_size, .max_sge = 1}};
     int error;
 
-    rdm->places = limits->receive_size;
+    rdm->cq_reserved = limits->receive_size;
     rdm->cq_size = limits->receive_size + PATHS_FIRST * rdm->depth;
     rdm->cq = verbs_calls.create_cq(domain->port->context, (int)rdm->cq_size, &rdm->armed, domain->completions, 0);
     if (rdm->cq)
@@ -64,14 +68,14 @@ static int make_queues(struct verbs_rdm *rdm, const struct ofpi_channel_limits *
     snprintf(text, text_size,
              "the device %s makes no shared receive queue of %u packets, or a completion queue of %u: %s; smaller ones "
              "are asked for by OFIPY_VERBS_PACKET_BUFFERS",
-             verbs_port_device(domain->port), limits->receive_size, rdm->cq_size, strerror(error));
+             verbs_device_name_of(domain->port), limits->receive_size, rdm->cq_size, strerror(error));
     return -error;
 }
 
-static void free_queues(struct verbs_rdm *rdm)
+static void close_rdm_queues(struct verbs_rdm *rdm)
 {
     /* They are at these queues. */
-    verbs_reaper_settle(rdm->domain);
+    verbs_reaper_drain_pairs(rdm->domain);
     if (rdm->srq)
         verbs_calls.destroy_srq(rdm->srq);
     if (rdm->cq)
@@ -82,40 +86,40 @@ static void free_queues(struct verbs_rdm *rdm)
     rdm->by_number = NULL;
 }
 
-static int buffers_open(struct ofpi_channel *channel, void *memory, size_t length)
+static int register_packet_buffers(struct ofpi_channel *channel, void *memory, size_t length)
 {
     struct verbs_rdm *rdm = verbs_rdm_of(channel);
 
     rdm->channel = channel;
-    rdm->packets = verbs_memory_take(rdm->domain, NULL, memory, length, IBV_ACCESS_LOCAL_WRITE);
+    rdm->packets = verbs_memory_acquire(rdm->domain, NULL, memory, length, IBV_ACCESS_LOCAL_WRITE);
     return rdm->packets ? 0 : -errno;
 }
 
-static void buffers_close(struct ofpi_channel *channel)
+static void deregister_packet_buffers(struct ofpi_channel *channel)
 {
     struct verbs_rdm *rdm = verbs_rdm_of(channel);
 
     if (rdm->packets)
-        verbs_cache_give(&rdm->domain->cache, rdm->packets);
+        verbs_cache_release(&rdm->domain->cache, rdm->packets);
     rdm->packets = NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------- progress */
 
-static void flush(struct ofpi_channel *channel) { verbs_work_flush(verbs_rdm_of(channel)); }
+static void flush_packets(struct ofpi_channel *channel) { verbs_packets_flush(verbs_rdm_of(channel)); }
 
-static int progress(struct ofpi_channel *channel)
+static int progress_channel(struct ofpi_channel *channel)
 {
     struct verbs_rdm *rdm = verbs_rdm_of(channel);
     bool empty;
     int count;
 
-    verbs_work_flush(rdm);
-    count = verbs_work_poll(rdm, &empty);
-    return count + (empty ? verbs_paths_tell(rdm) : 0);
+    verbs_packets_flush(rdm);
+    count = verbs_rdm_poll(rdm, &empty);
+    return count + (empty ? verbs_paths_report_ends(rdm) : 0);
 }
 
-static bool arm(struct ofpi_channel *channel)
+static bool arm_channel(struct ofpi_channel *channel)
 {
     struct verbs_rdm *rdm = verbs_rdm_of(channel);
 
@@ -123,11 +127,11 @@ static bool arm(struct ofpi_channel *channel)
         return false;
     rdm->armed = true;
     /* What came before it was asked for tells nobody. */
-    return progress(channel) == 0 && ofp_list_empty(&rdm->events);
+    return progress_channel(channel) == 0 && ofp_list_empty(&rdm->scheduled);
 }
 
 /* What was asked to tell does so once, which costs one look. */
-static void disarm(struct ofpi_channel *channel) { (void)channel; }
+static void disarm_channel(struct ofpi_channel *channel) { (void)channel; }
 
 /* ------------------------------------------------------------------------------------------------------------- end */
 
@@ -135,18 +139,18 @@ static void disarm(struct ofpi_channel *channel) { (void)channel; }
  * The other side may end at the same time, and its queue pair then acknowledges nothing any more: that it has left the connection
  * manager says, whose events nobody reads within `end`.
  */
-static bool is_idle(struct ofpi_channel *channel)
+static bool drain_channel_paths(struct ofpi_channel *channel)
 {
     struct verbs_rdm *rdm = verbs_rdm_of(channel);
     bool idle = true;
 
     for (struct ofp_list *node = rdm->paths.next; node != &rdm->paths; node = node->next)
-        if (!verbs_path_is_over(OFP_CONTAINER_OF(node, struct verbs_path, node)))
+        if (!verbs_path_drain(OFP_CONTAINER_OF(node, struct verbs_path, node)))
             idle = false;
     return idle;
 }
 
-static void hush(struct ofpi_channel *channel)
+static void stop_channel_listener(struct ofpi_channel *channel)
 {
     struct verbs_rdm *rdm = verbs_rdm_of(channel);
 
@@ -156,11 +160,11 @@ static void hush(struct ofpi_channel *channel)
     rdm->id = NULL;
 }
 
-static void end(struct ofpi_channel *channel, uint64_t deadline)
+static void close_packet_channel(struct ofpi_channel *channel, uint64_t deadline)
 {
     static const struct timespec pause = {.tv_nsec = PAUSE};
     struct verbs_rdm *rdm = verbs_rdm_of(channel);
-    uint64_t taken = 0;
+    uint64_t polled = 0;
     int count;
 
     verbs_alive_stop(rdm);
@@ -168,14 +172,14 @@ static void end(struct ofpi_channel *channel, uint64_t deadline)
      * Beyond the deadline only as many completions are taken as may have been there before it: peers that go on sending, or a
      * device that fails every receive, fill the queue for ever.
      */
-    while ((count = progress(channel)) || !ofp_list_empty(&rdm->paths)) {
-        taken += (uint64_t)count;
-        if (verbs_core->now() >= deadline && (!count || taken >= rdm->cq_size))
+    while ((count = progress_channel(channel)) || !ofp_list_empty(&rdm->paths)) {
+        polled += (uint64_t)count;
+        if (verbs_core->now() >= deadline && (!count || polled >= rdm->cq_size))
             break;
         nanosleep(&pause, NULL);
     }
-    verbs_paths_give_up(rdm);
-    free_queues(rdm);
+    verbs_paths_remove(rdm);
+    close_rdm_queues(rdm);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- tables */
@@ -183,32 +187,32 @@ static void end(struct ofpi_channel *channel, uint64_t deadline)
 static const struct ofpi_channel_ops channel_ops = {
     .properties = OFPI_CHANNEL_FULL | OFPI_CHANNEL_GET | OFPI_CHANNEL_PUT,
     .path_size = sizeof(struct verbs_path),
-    .buffers_open = buffers_open,
-    .buffers_close = buffers_close,
-    .receive = verbs_work_receive,
-    .send = verbs_work_send,
-    .flush = flush,
-    .hold = verbs_hold,
-    .release = verbs_release,
-    .knows_key = verbs_knows_key,
-    .get = verbs_work_get,
-    .put = verbs_work_put,
-    .atomic = verbs_work_atomic,
+    .buffers_open = register_packet_buffers,
+    .buffers_close = deregister_packet_buffers,
+    .receive = verbs_packet_post_receive,
+    .send = verbs_packet_send,
+    .flush = flush_packets,
+    .hold = verbs_transfer_register,
+    .release = verbs_transfer_deregister,
+    .knows_key = verbs_path_can_use_key,
+    .get = verbs_path_post_read,
+    .put = verbs_path_post_write,
+    .atomic = verbs_path_post_atomic,
     .connect = verbs_path_connect,
     .accept = verbs_path_accept,
-    .refuse = verbs_path_refuse,
+    .refuse = verbs_path_reject,
     .close = verbs_path_close,
-    .probe = verbs_probe,
-    .is_idle = is_idle,
-    .unsent = verbs_work_unsent,
-    .hush = hush,
-    .progress = progress,
-    .arm = arm,
-    .disarm = disarm,
-    .end = end,
+    .probe = verbs_probe_start,
+    .is_idle = drain_channel_paths,
+    .unsent = verbs_path_count_unsent,
+    .hush = stop_channel_listener,
+    .progress = progress_channel,
+    .arm = arm_channel,
+    .disarm = disarm_channel,
+    .end = close_packet_channel,
 };
 
-static int listen_there(struct verbs_rdm *rdm, char *text, size_t text_size)
+static int start_channel_listener(struct verbs_rdm *rdm, char *text, size_t text_size)
 {
     int error;
 
@@ -219,8 +223,8 @@ static int listen_there(struct verbs_rdm *rdm, char *text, size_t text_size)
     return -error;
 }
 
-static int open_channel(struct ofp_endpoint *base, struct verbs_rdm *rdm, const struct ofpi_channel_limits *limits,
-                        char *text, size_t text_size)
+static int open_packet_channel(struct ofp_endpoint *base, struct verbs_rdm *rdm,
+                               const struct ofpi_channel_limits *limits, char *text, size_t text_size)
 {
     struct ofpi_rdm_attr attr = {.core = verbs_core,
                                  .provider = VERBS_NAME,
@@ -232,35 +236,35 @@ static int open_channel(struct ofp_endpoint *base, struct verbs_rdm *rdm, const 
 
     if (result && !text[0])
         snprintf(text, text_size, "the device %s takes no memory for %u packets of %u bytes: %s",
-                 verbs_port_device(rdm->domain->port), limits->receive_size + limits->send_size, limits->packet_size,
+                 verbs_device_name_of(rdm->domain->port), limits->receive_size + limits->send_size, limits->packet_size,
                  strerror(-result));
     return result;
 }
 
-static int rdm_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
+static int open_rdm_endpoint(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
     struct verbs_rdm *rdm = ofpi_rdm_behind(base);
     struct ofpi_channel_limits limits;
     int result;
 
-    rdm->listener.event = verbs_path_asked;
+    rdm->listener.event = verbs_path_requested;
     rdm->domain = verbs_domain_of(base->domain);
-    rdm->depth = depth_of(rdm->domain->port);
+    rdm->depth = compute_path_depth(rdm->domain->port);
     ofp_list_init(&rdm->paths);
-    ofp_list_init(&rdm->events);
+    ofp_list_init(&rdm->scheduled);
     tcp_info_address(base->info, &rdm->address);
-    verbs_packet_limits(rdm->domain->port, &limits);
-    result = make_queues(rdm, &limits, text, text_size);
+    verbs_packet_limits_compute(rdm->domain->port, &limits);
+    result = open_rdm_queues(rdm, &limits, text, text_size);
     if (result)
         goto no_queues;
     result = verbs_id_open(rdm->domain, &rdm->listener, &rdm->address, service, &rdm->id, text, text_size);
     if (result)
         goto no_queues;
     base->connects_only = base->listens_if_asked && !tcp_info_is_chosen(base->info);
-    result = open_channel(base, rdm, &limits, text, text_size);
+    result = open_packet_channel(base, rdm, &limits, text, text_size);
     if (result)
         goto no_channel;
-    result = base->connects_only ? 0 : listen_there(rdm, text, text_size);
+    result = base->connects_only ? 0 : start_channel_listener(rdm, text, text_size);
     if (result)
         ofpi_rdm_close(base, 0);
     else
@@ -269,17 +273,17 @@ static int rdm_open(struct ofp_endpoint *base, const char *service, char *text, 
 no_channel:
     verbs_calls.destroy_id(rdm->id);
 no_queues:
-    free_queues(rdm);
+    close_rdm_queues(rdm);
     return result;
 }
 
-static int rdm_name(struct ofp_endpoint *base, void *address, size_t *length)
+static int get_rdm_address(struct ofp_endpoint *base, void *address, size_t *length)
 {
     const struct verbs_rdm *rdm = ofpi_rdm_behind(base);
-    size_t room = *length;
+    size_t space = *length;
 
     *length = tcp_address_length(&rdm->address);
-    if (room < *length)
+    if (space < *length)
         return -OFP_ETOOSMALL;
     memcpy(address, &rdm->address, *length);
     return 0;
@@ -287,6 +291,6 @@ static int rdm_name(struct ofp_endpoint *base, void *address, size_t *length)
 
 const struct ofp_endpoint_ops verbs_rdm_ops = {
     OFPI_RDM_ENDPOINT_OPS(sizeof(struct verbs_rdm)),
-    .open = rdm_open,
-    .name = rdm_name,
+    .open = open_rdm_endpoint,
+    .name = get_rdm_address,
 };

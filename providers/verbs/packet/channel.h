@@ -6,7 +6,7 @@
 #include "packet/packet.h"
 
 /* What the device has for one, within what was asked for by parameters. */
-void verbs_packet_limits(const struct verbs_port *port, struct ofpi_channel_limits *limits);
+void verbs_packet_limits_compute(const struct verbs_port *port, struct ofpi_channel_limits *limits);
 
 extern const struct ofp_endpoint_ops verbs_rdm_ops;
 

@@ -5,18 +5,19 @@
 
 #define BUCKETS_FIRST 16
 
-static struct verbs_path **bucket_of(struct verbs_path **by_number, uint32_t buckets, const struct verbs_path *path)
+static struct verbs_path **bucket_of_path(struct verbs_path **by_number, uint32_t buckets,
+                                          const struct verbs_path *path)
 {
     return &by_number[path->number & (buckets - 1)];
 }
 
-static void put(struct verbs_path **bucket, struct verbs_path *path)
+static void add_to_bucket(struct verbs_path **bucket, struct verbs_path *path)
 {
     path->next = *bucket;
     *bucket = path;
 }
 
-static bool grow(struct verbs_rdm *rdm)
+static bool grow_number_table(struct verbs_rdm *rdm)
 {
     uint32_t buckets = rdm->buckets ? 2 * rdm->buckets : BUCKETS_FIRST;
     struct verbs_path **by_number = calloc(buckets, sizeof(struct verbs_path *)), *path;
@@ -26,7 +27,7 @@ static bool grow(struct verbs_rdm *rdm)
     for (uint32_t i = 0; i < rdm->buckets; i++) {
         while ((path = rdm->by_number[i])) {
             rdm->by_number[i] = path->next;
-            put(bucket_of(by_number, buckets, path), path);
+            add_to_bucket(bucket_of_path(by_number, buckets, path), path);
         }
     }
     free(rdm->by_number);
@@ -37,16 +38,16 @@ static bool grow(struct verbs_rdm *rdm)
 
 bool verbs_number_add(struct verbs_rdm *rdm, struct verbs_path *path)
 {
-    if (rdm->numbers == rdm->buckets && !grow(rdm))
+    if (rdm->numbers == rdm->buckets && !grow_number_table(rdm))
         return false;
-    put(bucket_of(rdm->by_number, rdm->buckets, path), path);
+    add_to_bucket(bucket_of_path(rdm->by_number, rdm->buckets, path), path);
     rdm->numbers++;
     return true;
 }
 
 void verbs_number_remove(struct verbs_rdm *rdm, struct verbs_path *path)
 {
-    struct verbs_path **place = bucket_of(rdm->by_number, rdm->buckets, path);
+    struct verbs_path **place = bucket_of_path(rdm->by_number, rdm->buckets, path);
 
     while (*place != path)
         place = &(*place)->next;

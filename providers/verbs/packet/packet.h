@@ -28,12 +28,12 @@ struct verbs_rdm {
     struct ibv_cq *cq;
     struct ibv_srq *srq;
     struct verbs_registration *packets;
-    uint32_t depth;         /* of a path's send queue */
-    uint32_t cq_size;       /* entries that were asked for */
-    uint32_t places;        /* of them, those that somebody may need */
-    bool armed;             /* the completion queue's context: it will tell */
-    struct ofp_list paths;  /* struct verbs_path, from their beginning until `closed` */
-    struct ofp_list events; /* those that have something to tell once the completion queue is empty */
+    uint32_t depth;            /* of a path's send queue */
+    uint32_t cq_size;          /* entries that were asked for */
+    uint32_t cq_reserved;      /* of them, those that somebody may need */
+    bool armed;                /* the completion queue's context: it will tell */
+    struct ofp_list paths;     /* struct verbs_path, from their beginning until `closed` */
+    struct ofp_list scheduled; /* those that have something to tell once the completion queue is empty */
     struct verbs_path **by_number;
     uint32_t numbers, buckets; /* paths in it; lists that it consists of, a power of two */
     struct ofp_timer alive;
@@ -42,8 +42,8 @@ struct verbs_rdm {
 };
 
 enum verbs_path_state {
-    VERBS_PATH_ASKED,    /* by us */
-    VERBS_PATH_ACCEPTED, /* by us, and that is not confirmed */
+    VERBS_PATH_REQUESTED, /* by us */
+    VERBS_PATH_ACCEPTED,  /* by us, and that is not confirmed */
     VERBS_PATH_UP,
     VERBS_PATH_FAILED, /* its user is told, or about to be */
     VERBS_PATH_CLOSED  /* by its user: what was sent still leaves */
@@ -53,33 +53,33 @@ enum verbs_path_state {
 struct verbs_path {
     struct verbs_listener listener; /* of its id's events */
     struct ofp_list node;           /* rdm->paths */
-    struct ofp_list event;          /* rdm->events, or in no list */
+    struct ofp_list scheduled;      /* rdm->scheduled, or in no list */
     struct verbs_path *next;        /* of the same bucket */
     struct ofpi_path *base;
     struct verbs_rdm *rdm;
     struct rdma_cm_id *id; /* NULL, as qp: it has let go of everything */
     struct ibv_qp *qp;
-    struct verbs_told *told;  /* goes with the queue pair */
-    struct ofpi_path_end end; /* of a failed one */
-    struct rdma_cm_id *probe; /* asks whether anybody is there */
+    struct verbs_qp_context *qp_context; /* goes with the queue pair */
+    struct ofpi_path_end end;            /* of a failed one */
+    struct rdma_cm_id *probe;            /* asks whether anybody is there */
     struct verbs_listener probe_listener;
     struct ofp_timer probe_deadline;
     /* The other side has left, and gets or puts are waited for. */
     struct ofp_timer answer;
     uint32_t number; /* of the queue pair */
     uint8_t state;   /* enum verbs_path_state */
-    bool quiet;      /* the device has nothing to do for it any more */
+    bool stopped;    /* the device has nothing to do for it any more */
     bool connected;  /* the queue pair is, to another */
-    bool heard;      /* of the peer, since keep-alive last looked */
+    bool received;   /* of the peer, since keep-alive last looked */
     uint8_t responder_resources, initiator_depth;
-    uint8_t said_length;
-    uint8_t said[1 + VERBS_PRIVATE_MAX];
+    uint8_t request_data_length;
+    uint8_t request_data[1 + VERBS_PRIVATE_MAX];
     /* The send queue, as a ring of those work requests that have not ended: `works[number % depth]`. */
-    uint64_t head, tail; /* numbers: of the next one, and of the oldest that has not ended */
-    uint64_t signalled;  /* number behind the last one that will tell of its end */
-    uint64_t looked;     /* head, when keep-alive last looked */
-    uint32_t moves;      /* gets and puts among them */
-    void *works[VERBS_PATH_DEPTH];
+    uint64_t head, tail;   /* numbers: of the next one, and of the oldest that has not ended */
+    uint64_t signalled;    /* number behind the last one that will tell of its end */
+    uint64_t checked_head; /* head, when keep-alive last looked */
+    uint32_t moves;        /* gets and puts among them */
+    void *sends[VERBS_PATH_DEPTH];
     bool completed[VERBS_PATH_DEPTH]; /* beside them: of packets, what the packet says */
 };
 

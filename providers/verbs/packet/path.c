@@ -19,23 +19,23 @@
 #define RETRIES 6
 
 /* While requests are told of. Answered within that. */
-struct asked {
+struct incoming {
     struct rdma_cm_id *id;
     uint8_t responder_resources, initiator_depth;
     bool answered;
 };
 
-static void path_event(struct verbs_listener *listener, const struct verbs_event *event);
+static void handle_path_event(struct verbs_listener *listener, const struct verbs_event *event);
 
-static struct asked *asked_of(uint64_t request) { return (struct asked *)(uintptr_t)request; }
+static struct incoming *incoming_of_handle(uint64_t request) { return (struct incoming *)(uintptr_t)request; }
 
 /* ------------------------------------------------------------------------------------------------ beginning and end */
 
-static void begin(struct verbs_path *path, struct ofpi_path *base, enum verbs_path_state state)
+static void init_path(struct verbs_path *path, struct ofpi_path *base, enum verbs_path_state state)
 {
     struct verbs_rdm *rdm = verbs_rdm_of(base->channel);
 
-    path->listener.event = path_event;
+    path->listener.event = handle_path_event;
     path->base = base;
     path->rdm = rdm;
     path->state = (uint8_t)state;
@@ -45,25 +45,25 @@ static void begin(struct verbs_path *path, struct ofpi_path *base, enum verbs_pa
 }
 
 /* Every work request of every path, and every posted receive, may want an entry at once. */
-static int reserve(struct verbs_rdm *rdm)
+static int reserve_completions(struct verbs_rdm *rdm)
 {
-    uint32_t places = rdm->places + rdm->depth, size = rdm->cq_size;
+    uint32_t reserved = rdm->cq_reserved + rdm->depth, size = rdm->cq_size;
 
-    while (size < places)
+    while (size < reserved)
         size *= 2;
     if (size > rdm->cq_size && verbs_calls.resize_cq(rdm->cq, (int)size) != 0)
         return -ENOBUFS;
     rdm->cq_size = size;
-    rdm->places = places;
+    rdm->cq_reserved = reserved;
     return 0;
 }
 
-static struct ibv_qp *create_pair(struct verbs_path *path)
+static struct ibv_qp *create_path_pair(struct verbs_path *path)
 {
     struct verbs_rdm *rdm = path->rdm;
     struct ibv_qp_init_attr attr = {
         .qp_type = IBV_QPT_RC,
-        .qp_context = path->told,
+        .qp_context = path->qp_context,
         .send_cq = rdm->cq,
         .recv_cq = rdm->cq,
         .srq = rdm->srq,
@@ -73,34 +73,34 @@ static struct ibv_qp *create_pair(struct verbs_path *path)
 }
 
 /* A negative errno, and there is none. */
-static int make_pair(struct verbs_path *path)
+static int open_path_pair(struct verbs_path *path)
 {
     struct verbs_rdm *rdm = path->rdm;
-    int result = reserve(rdm);
+    int result = reserve_completions(rdm);
 
     if (result)
         return result;
-    path->told = calloc(1, sizeof(*path->told));
-    path->qp = path->told ? create_pair(path) : NULL;
+    path->qp_context = calloc(1, sizeof(*path->qp_context));
+    path->qp = path->qp_context ? create_path_pair(path) : NULL;
     if (path->qp) {
-        path->told->id = path->id;
+        path->qp_context->id = path->id;
         path->number = path->qp->qp_num;
         if (verbs_number_add(rdm, path))
-            return verbs_state_initialize(rdm->domain, path->id, path->qp);
+            return verbs_qp_init(rdm->domain, path->id, path->qp);
         verbs_calls.destroy_qp(path->qp);
         path->qp = NULL;
         errno = ENOMEM;
     }
     result = -errno;
-    free(path->told);
-    rdm->places -= rdm->depth;
+    free(path->qp_context);
+    rdm->cq_reserved -= rdm->depth;
     return result;
 }
 
-static void forget_pair(struct verbs_path *path)
+static void remove_path_pair(struct verbs_path *path)
 {
     verbs_number_remove(path->rdm, path);
-    path->rdm->places -= path->rdm->depth;
+    path->rdm->cq_reserved -= path->rdm->depth;
     path->qp = NULL;
 }
 
@@ -109,56 +109,56 @@ static void forget_pair(struct verbs_path *path)
  * to its owners; any other has nothing but receives, of which it takes no more in the error state. Those that it has taken come
  * from the completion queue, before it is destroyed.
  */
-static void let_go(struct verbs_path *path)
+static void stop_path(struct verbs_path *path)
 {
-    if (path->quiet)
+    if (path->stopped)
         return;
-    path->quiet = true;
+    path->stopped = true;
     verbs_core->timer_stop(path->rdm->domain->base, &path->answer);
     verbs_probe_stop(path);
-    verbs_work_flush(path->rdm);
+    verbs_packets_flush(path->rdm);
     path->rdm->chained = NULL;
     if (path->connected)
         verbs_calls.disconnect(path->id);
     if (path->qp)
-        verbs_state_fail(path->qp);
+        verbs_qp_fail(path->qp);
     if (path->moves) {
         verbs_calls.destroy_qp(path->qp);
-        free(path->told);
-        forget_pair(path);
+        free(path->qp_context);
+        remove_path_pair(path);
     }
-    verbs_work_drop(path);
+    verbs_path_sends_cancel(path);
 }
 
-static void leave(struct verbs_path *path)
+static void remove_path(struct verbs_path *path)
 {
     struct ibv_qp *qp;
 
-    let_go(path);
+    stop_path(path);
     qp = path->qp;
     if (qp)
-        forget_pair(path);
+        remove_path_pair(path);
     if (path->id)
-        verbs_reap(path->rdm->domain, path->id, qp);
+        verbs_id_close_later(path->rdm->domain, path->id, qp);
     ofp_list_remove(&path->node);
-    if (ofp_list_linked(&path->event))
-        ofp_list_remove(&path->event);
+    if (ofp_list_linked(&path->scheduled))
+        ofp_list_remove(&path->scheduled);
 }
 
-void verbs_path_look(struct verbs_path *path)
+void verbs_path_schedule(struct verbs_path *path)
 {
-    if (!ofp_list_linked(&path->event))
-        ofp_list_append(&path->rdm->events, &path->event);
+    if (!ofp_list_linked(&path->scheduled))
+        ofp_list_append(&path->rdm->scheduled, &path->scheduled);
 }
 
-void verbs_path_failed(struct verbs_path *path, const struct ofpi_path_end *end)
+void verbs_path_mark_failed(struct verbs_path *path, const struct ofpi_path_end *end)
 {
     if (path->end.error)
         return;
     path->end = *end;
     if (path->state != VERBS_PATH_CLOSED)
         path->state = VERBS_PATH_FAILED;
-    verbs_path_look(path);
+    verbs_path_schedule(path);
 }
 
 void verbs_path_close(struct ofpi_path *base)
@@ -168,19 +168,19 @@ void verbs_path_close(struct ofpi_path *base)
 
     path->state = VERBS_PATH_CLOSED;
     if (!leaves || path->moves)
-        let_go(path);
-    verbs_path_look(path);
+        stop_path(path);
+    verbs_path_schedule(path);
 }
 
-bool verbs_path_is_over(struct verbs_path *path)
+bool verbs_path_drain(struct verbs_path *path)
 {
-    bool waits = path->connected && !path->quiet && !path->end.error;
+    bool waits = path->connected && !path->stopped && !path->end.error;
 
-    return !waits || verbs_work_is_over(path);
+    return !waits || verbs_path_sends_drain(path);
 }
 
 /* It has an end to tell, or to wait for. */
-static bool tell(struct verbs_path *path)
+static bool report_path_end(struct verbs_path *path)
 {
     const struct ofpi_channel_user *user = path->rdm->channel->user;
 
@@ -188,45 +188,45 @@ static bool tell(struct verbs_path *path)
         user->broken(path->base, &path->end);
         return true;
     }
-    if (!verbs_path_is_over(path))
+    if (!verbs_path_drain(path))
         return false;
-    if (!path->quiet) {
+    if (!path->stopped) {
         /* Once more, when the completion queue has been emptied. */
-        let_go(path);
-        verbs_path_look(path);
+        stop_path(path);
+        verbs_path_schedule(path);
         return false;
     }
-    leave(path);
+    remove_path(path);
     user->closed(path->base);
     return true;
 }
 
-int verbs_paths_tell(struct verbs_rdm *rdm)
+int verbs_paths_report_ends(struct verbs_rdm *rdm)
 {
     struct ofp_list now, *node;
     int count = 0;
 
-    if (ofp_list_empty(&rdm->events))
+    if (ofp_list_empty(&rdm->scheduled))
         return 0;
-    now = rdm->events;
+    now = rdm->scheduled;
     now.next->previous = now.previous->next = &now;
-    ofp_list_init(&rdm->events);
+    ofp_list_init(&rdm->scheduled);
     while ((node = ofp_list_pop(&now)))
-        count += tell(OFP_CONTAINER_OF(node, struct verbs_path, event));
+        count += report_path_end(OFP_CONTAINER_OF(node, struct verbs_path, scheduled));
     return count;
 }
 
-void verbs_paths_give_up(struct verbs_rdm *rdm)
+void verbs_paths_remove(struct verbs_rdm *rdm)
 {
     while (!ofp_list_empty(&rdm->paths))
-        leave(OFP_CONTAINER_OF(rdm->paths.next, struct verbs_path, node));
+        remove_path(OFP_CONTAINER_OF(rdm->paths.next, struct verbs_path, node));
 }
 
 /* Soft-RoCE takes seven retries for endless ones, and keep-alive would never hear that nobody answers. */
-static struct rdma_conn_param parameters(const struct verbs_path *path, const uint8_t *bytes, uint8_t length)
+static struct rdma_conn_param build_path_parameters(const struct verbs_path *path, const uint8_t *bytes, uint8_t length)
 {
-    struct rdma_conn_param param =
-        verbs_parameters(path->rdm->domain, path->qp, bytes, length, path->responder_resources, path->initiator_depth);
+    struct rdma_conn_param param = verbs_parameters_build(path->rdm->domain, path->qp, bytes, length,
+                                                          path->responder_resources, path->initiator_depth);
 
     if (param.retry_count > RETRIES)
         param.retry_count = RETRIES;
@@ -246,66 +246,65 @@ int verbs_path_connect(struct ofpi_path *base, const uint8_t *hello, size_t leng
 
     if (tcp_address_parse(base->peer->address, base->peer->address_length, &to) != 0)
         return -EINVAL;
-    begin(path, base, VERBS_PATH_ASKED);
+    init_path(path, base, VERBS_PATH_REQUESTED);
     memcpy(data, &port, PORT_SIZE);
     memcpy(data + PORT_SIZE, hello, length);
-    path->said_length = verbs_private_data(path->said, data, PORT_SIZE + length);
+    path->request_data_length = verbs_private_data_encode(path->request_data, data, PORT_SIZE + length);
     result = verbs_id_open(rdm->domain, &path->listener, &from, NULL, &path->id, text, text_size);
     if (!result)
-        result = make_pair(path);
+        result = open_path_pair(path);
     if (!result && verbs_calls.resolve_addr(path->id, NULL, &to.any, VERBS_RESOLVE_MS) != 0) {
         result = -errno;
         snprintf(text, text_size, "the connection manager finds no way there: %s", strerror(-result));
     }
     if (result)
-        leave(path);
+        remove_path(path);
     return result;
 }
 
-static void unheard(struct verbs_path *path)
+static void report_no_listener(struct verbs_path *path)
 {
     path->base->channel->user->refused(
         path->base, false,
         &(struct ofpi_path_end){.error = ECONNREFUSED, .absent = true, .text = "nobody listens there"});
 }
 
-static void refused(struct verbs_path *path, bool later, int error, const char *why)
+static void report_rejection(struct verbs_path *path, bool later, int error, const char *why)
 {
     path->base->channel->user->refused(path->base, later, &(struct ofpi_path_end){.error = error, .text = why});
 }
 
-static void fail(struct verbs_path *path, const char *what, int error)
+static void fail_path(struct verbs_path *path, const char *what, int error)
 {
     char text[OFP_TEXT_MAX];
 
     snprintf(text, sizeof(text), "%s: %s", what, strerror(error));
-    if (path->state == VERBS_PATH_ASKED)
-        refused(path, false, error, text);
+    if (path->state == VERBS_PATH_REQUESTED)
+        report_rejection(path, false, error, text);
     else
-        verbs_path_failed(path, &(struct ofpi_path_end){.error = error, .unsure = true});
+        verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = error, .unsure = true});
 }
 
-static void ask(struct verbs_path *path)
+static void request_path(struct verbs_path *path)
 {
-    struct rdma_conn_param param = parameters(path, path->said, path->said_length);
+    struct rdma_conn_param param = build_path_parameters(path, path->request_data, path->request_data_length);
 
     if (verbs_calls.connect(path->id, &param) != 0)
-        fail(path, "cannot ask for a connection", errno);
+        fail_path(path, "cannot ask for a connection", errno);
 }
 
-static void answered(struct verbs_path *path, const struct verbs_event *event)
+static void path_request_answered(struct verbs_path *path, const struct verbs_event *event)
 {
     int result;
 
     /* As the manager tells them they are ours to take already. */
-    verbs_limit(&path->responder_resources, event->responder_resources);
-    verbs_limit(&path->initiator_depth, event->initiator_depth);
-    result =
-        verbs_state_connect(path->rdm->domain, path->id, path->qp, path->responder_resources, path->initiator_depth);
+    verbs_resources_set_limit(&path->responder_resources, event->responder_resources);
+    verbs_resources_set_limit(&path->initiator_depth, event->initiator_depth);
+    result = verbs_qp_connect(path->rdm->domain, path->id, path->qp, path->responder_resources, path->initiator_depth);
     if (!result && verbs_calls.establish(path->id) != 0)
         result = -errno;
     if (result) {
-        fail(path, "the queue pair cannot be connected", -result);
+        fail_path(path, "the queue pair cannot be connected", -result);
         return;
     }
     path->connected = true;
@@ -313,72 +312,72 @@ static void answered(struct verbs_path *path, const struct verbs_event *event)
     path->base->channel->user->accepted(path->base, event->data, event->data_length);
 }
 
-static void rejected(struct verbs_path *path, const struct verbs_event *event)
+static void path_request_rejected(struct verbs_path *path, const struct verbs_event *event)
 {
     char text[128];
 
     if (event->status == VERBS_REJECTED_BY_PROGRAM) {
-        refused(path, event->data_length && event->data[0], ECONNREFUSED, "the peer refused");
+        report_rejection(path, event->data_length && event->data[0], ECONNREFUSED, "the peer refused");
     } else if (event->status == VERBS_REJECTED_NO_SERVICE) {
-        unheard(path);
+        report_no_listener(path);
     } else {
         snprintf(text, sizeof(text), "the other side's connection manager refused, for its reason %d", event->status);
-        refused(path, event->status == VERBS_REJECTED_STALE, ECONNREFUSED, text);
+        report_rejection(path, event->status == VERBS_REJECTED_STALE, ECONNREFUSED, text);
     }
 }
 
 /* -------------------------------------------------------------------------------------------------------- being asked */
 
-static int say_yes(struct verbs_path *path, const uint8_t *hello, size_t length)
+static int accept_path_request(struct verbs_path *path, const uint8_t *hello, size_t length)
 {
     uint8_t bytes[1 + VERBS_PRIVATE_MAX];
     struct rdma_conn_param param;
-    int result = make_pair(path);
+    int result = open_path_pair(path);
 
     if (!result)
-        result = verbs_state_connect(path->rdm->domain, path->id, path->qp, path->responder_resources,
-                                     path->initiator_depth);
+        result =
+            verbs_qp_connect(path->rdm->domain, path->id, path->qp, path->responder_resources, path->initiator_depth);
     if (result)
         return result;
-    param = parameters(path, bytes, verbs_private_data(bytes, hello, length));
+    param = build_path_parameters(path, bytes, verbs_private_data_encode(bytes, hello, length));
     return verbs_calls.accept(path->id, &param) == 0 ? 0 : -errno;
 }
 
 int verbs_path_accept(struct ofpi_path *base, uint64_t request, const uint8_t *hello, size_t length)
 {
     struct verbs_path *path = verbs_path_of(base);
-    struct asked *asked = asked_of(request);
+    struct incoming *incoming = incoming_of_handle(request);
     int result;
 
-    begin(path, base, VERBS_PATH_ACCEPTED);
-    asked->answered = true;
-    path->id = asked->id;
+    init_path(path, base, VERBS_PATH_ACCEPTED);
+    incoming->answered = true;
+    path->id = incoming->id;
     path->id->context = &path->listener;
-    verbs_limit(&path->responder_resources, asked->responder_resources);
-    verbs_limit(&path->initiator_depth, asked->initiator_depth);
-    result = say_yes(path, hello, length);
+    verbs_resources_set_limit(&path->responder_resources, incoming->responder_resources);
+    verbs_resources_set_limit(&path->initiator_depth, incoming->initiator_depth);
+    result = accept_path_request(path, hello, length);
     if (result) {
         uint8_t later = true;
 
-        verbs_refuse(path->id, &later, sizeof(later));
-        leave(path);
+        verbs_id_reject(path->id, &later, sizeof(later));
+        remove_path(path);
     }
     path->connected = !result;
     return result;
 }
 
-void verbs_path_refuse(struct ofpi_channel *channel, uint64_t request, bool later)
+void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, bool later)
 {
-    struct asked *asked = asked_of(request);
+    struct incoming *incoming = incoming_of_handle(request);
     uint8_t data = later;
 
-    asked->answered = true;
-    verbs_refuse(asked->id, &data, sizeof(data));
-    verbs_reap(verbs_rdm_of(channel)->domain, asked->id, NULL);
+    incoming->answered = true;
+    verbs_id_reject(incoming->id, &data, sizeof(data));
+    verbs_id_close_later(verbs_rdm_of(channel)->domain, incoming->id, NULL);
 }
 
 /* Who asks is at the address that it calls from, and at the port that it says. A probe says nothing. */
-static void tell_of_request(struct verbs_rdm *rdm, struct asked *asked, const struct verbs_event *event)
+static void report_path_request(struct verbs_rdm *rdm, struct incoming *incoming, const struct verbs_event *event)
 {
     union tcp_address address;
     uint16_t port;
@@ -386,33 +385,33 @@ static void tell_of_request(struct verbs_rdm *rdm, struct asked *asked, const st
     if (event->id->verbs != rdm->domain->port->context || event->data_length <= PORT_SIZE)
         return;
     memcpy(&port, event->data, PORT_SIZE);
-    verbs_id_peer(event->id, &address);
+    verbs_id_get_peer_address(event->id, &address);
     tcp_address_set_port(&address, ntohs(port));
     rdm->channel->user->requested(rdm->channel,
-                                  &(struct ofpi_path_request){.id = (uintptr_t)asked,
+                                  &(struct ofpi_path_request){.id = (uintptr_t)incoming,
                                                               .address = &address,
                                                               .address_length = tcp_address_length(&address),
                                                               .hello = event->data + PORT_SIZE,
                                                               .hello_length = (size_t)event->data_length - PORT_SIZE});
 }
 
-void verbs_path_asked(struct verbs_listener *listener, const struct verbs_event *event)
+void verbs_path_requested(struct verbs_listener *listener, const struct verbs_event *event)
 {
     struct verbs_rdm *rdm = OFP_CONTAINER_OF(listener, struct verbs_rdm, listener);
-    struct asked asked = {
+    struct incoming incoming = {
         .id = event->id, .responder_resources = event->responder_resources, .initiator_depth = event->initiator_depth};
 
     if (event->type != RDMA_CM_EVENT_CONNECT_REQUEST)
         return;
     event->id->context = NULL;
-    tell_of_request(rdm, &asked, event);
-    if (!asked.answered)
-        verbs_path_refuse(rdm->channel, (uintptr_t)&asked, false);
+    report_path_request(rdm, &incoming, event);
+    if (!incoming.answered)
+        verbs_path_reject(rdm->channel, (uintptr_t)&incoming, false);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- events */
 
-static void confirmed(struct verbs_path *path)
+static void path_confirmed(struct verbs_path *path)
 {
     if (path->state != VERBS_PATH_ACCEPTED)
         return;
@@ -420,69 +419,69 @@ static void confirmed(struct verbs_path *path)
     path->base->channel->user->confirmed(path->base);
 }
 
-static void asking_event(struct verbs_path *path, const struct verbs_event *event)
+static void handle_connecting_event(struct verbs_path *path, const struct verbs_event *event)
 {
     switch (event->type) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
         if (verbs_calls.resolve_route(path->id, VERBS_RESOLVE_MS) != 0)
-            fail(path, "no route", errno);
+            fail_path(path, "no route", errno);
         break;
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
-        ask(path);
+        request_path(path);
         break;
     case RDMA_CM_EVENT_CONNECT_RESPONSE:
-        answered(path, event);
+        path_request_answered(path, event);
         break;
     case RDMA_CM_EVENT_REJECTED:
-        rejected(path, event);
+        path_request_rejected(path, event);
         break;
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
-        fail(path, "no way to the address", event->status < 0 ? -event->status : EHOSTUNREACH);
+        fail_path(path, "no way to the address", event->status < 0 ? -event->status : EHOSTUNREACH);
         break;
     case RDMA_CM_EVENT_UNREACHABLE:
-        fail(path, "the other side does not answer", event->status < 0 ? -event->status : ETIMEDOUT);
+        fail_path(path, "the other side does not answer", event->status < 0 ? -event->status : ETIMEDOUT);
         break;
     default:
-        fail(path, "the connection failed", event->status < 0 ? -event->status : ECONNABORTED);
+        fail_path(path, "the connection failed", event->status < 0 ? -event->status : ECONNABORTED);
         break;
     }
 }
 
 /* Its process may have ended, its endpoint been closed, or only this path: who listens there tells. */
-static void ended_there(struct verbs_path *path)
+static void path_disconnected(struct verbs_path *path)
 {
-    verbs_path_failed(path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true});
+    verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true});
 }
 
-static void no_answer(struct ofp_timer *timer, uint64_t now)
+static void path_answer_expired(struct ofp_timer *timer, uint64_t now)
 {
     (void)now;
-    ended_there(OFP_CONTAINER_OF(timer, struct verbs_path, answer));
+    path_disconnected(OFP_CONTAINER_OF(timer, struct verbs_path, answer));
 }
 
 /* A get or put that the other side refused, which ended the path, fails meanwhile. */
-static void wait_for_answer(struct verbs_path *path)
+static void start_answer_timer(struct verbs_path *path)
 {
     if (path->answer.position)
         return;
-    path->answer.expired = no_answer;
+    path->answer.expired = path_answer_expired;
     path->answer.deadline = verbs_core->now() + VERBS_ANSWER_NS;
     verbs_core->timer_start(path->rdm->domain->base, &path->answer);
 }
 
-static void path_event(struct verbs_listener *listener, const struct verbs_event *event)
+static void handle_path_event(struct verbs_listener *listener, const struct verbs_event *event)
 {
     struct verbs_path *path = OFP_CONTAINER_OF(listener, struct verbs_path, listener);
 
-    if (path->state == VERBS_PATH_ASKED)
-        asking_event(path, event);
+    if (path->state == VERBS_PATH_REQUESTED)
+        handle_connecting_event(path, event);
     else if (event->type == RDMA_CM_EVENT_ESTABLISHED)
-        confirmed(path);
+        path_confirmed(path);
     else if (event->type == RDMA_CM_EVENT_DEVICE_REMOVAL)
-        verbs_path_failed(path, &(struct ofpi_path_end){.error = ENODEV, .text = "the device was removed"});
+        verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = ENODEV, .text = "the device was removed"});
     else if (event->type == RDMA_CM_EVENT_DISCONNECTED && path->moves && path->state == VERBS_PATH_UP)
-        wait_for_answer(path);
+        start_answer_timer(path);
     else if (event->type != RDMA_CM_EVENT_TIMEWAIT_EXIT)
-        ended_there(path);
+        path_disconnected(path);
 }

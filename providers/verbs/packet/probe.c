@@ -9,7 +9,7 @@
 /* The manager itself goes on for a minute where nobody answers. */
 #define PATIENCE (2 * VERBS_SECOND)
 
-static void tell(struct verbs_path *path, bool gone)
+static void end_probe(struct verbs_path *path, bool gone)
 {
     struct ofpi_path_end end = {.error = gone ? OFP_EPEERLOST : ECONNRESET,
                                 .process_gone = gone,
@@ -20,34 +20,34 @@ static void tell(struct verbs_path *path, bool gone)
     path->base->channel->user->broken(path->base, &end);
 }
 
-static void too_late(struct ofp_timer *timer, uint64_t now)
+static void probe_expired(struct ofp_timer *timer, uint64_t now)
 {
     (void)now;
-    tell(OFP_CONTAINER_OF(timer, struct verbs_path, probe_deadline), false);
+    end_probe(OFP_CONTAINER_OF(timer, struct verbs_path, probe_deadline), false);
 }
 
-static void ask(struct verbs_path *path)
+static void send_probe(struct verbs_path *path)
 {
-    struct rdma_conn_param param = verbs_parameters(path->rdm->domain, NULL, NULL, 0, 0, 0);
+    struct rdma_conn_param param = verbs_parameters_build(path->rdm->domain, NULL, NULL, 0, 0, 0);
 
     if (verbs_calls.connect(path->probe, &param) != 0)
-        tell(path, false);
+        end_probe(path, false);
 }
 
-static void heard(struct verbs_listener *listener, const struct verbs_event *event)
+static void handle_probe_event(struct verbs_listener *listener, const struct verbs_event *event)
 {
     struct verbs_path *path = OFP_CONTAINER_OF(listener, struct verbs_path, probe_listener);
 
     if (event->type == RDMA_CM_EVENT_ROUTE_RESOLVED)
-        ask(path);
+        send_probe(path);
     else if (event->type != RDMA_CM_EVENT_ADDR_RESOLVED)
-        tell(path, event->type == RDMA_CM_EVENT_REJECTED && event->status == VERBS_REJECTED_NO_SERVICE);
+        end_probe(path, event->type == RDMA_CM_EVENT_REJECTED && event->status == VERBS_REJECTED_NO_SERVICE);
     else if (verbs_calls.resolve_route(path->probe, VERBS_RESOLVE_MS) != 0)
-        tell(path, false);
+        end_probe(path, false);
 }
 
 /* From within `probe` nothing is told: that nobody can be asked the timer finds out. */
-void verbs_probe(struct ofpi_path *base)
+void verbs_probe_start(struct ofpi_path *base)
 {
     struct verbs_path *path = base->private;
     struct verbs_domain *domain = path->rdm->domain;
@@ -57,11 +57,11 @@ void verbs_probe(struct ofpi_path *base)
 
     if (path->probe || !base->peer)
         return;
-    path->probe_listener.event = heard;
+    path->probe_listener.event = handle_probe_event;
     begun = tcp_address_parse(base->peer->address, base->peer->address_length, &to) == 0 &&
             verbs_id_open(domain, &path->probe_listener, &from, NULL, &path->probe, text, sizeof(text)) == 0 &&
             verbs_calls.resolve_addr(path->probe, NULL, &to.any, VERBS_RESOLVE_MS) == 0;
-    path->probe_deadline.expired = too_late;
+    path->probe_deadline.expired = probe_expired;
     path->probe_deadline.deadline = verbs_core->now() + (begun ? PATIENCE : 0);
     verbs_core->timer_start(domain->base, &path->probe_deadline);
 }
@@ -70,6 +70,6 @@ void verbs_probe_stop(struct verbs_path *path)
 {
     verbs_core->timer_stop(path->rdm->domain->base, &path->probe_deadline);
     if (path->probe)
-        verbs_reap(path->rdm->domain, path->probe, NULL);
+        verbs_id_close_later(path->rdm->domain, path->probe, NULL);
     path->probe = NULL;
 }

@@ -6,7 +6,7 @@
 #include "packet/packet.h"
 
 /* The channel's entry. */
-void verbs_probe(struct ofpi_path *path);
+void verbs_probe_start(struct ofpi_path *path);
 void verbs_probe_stop(struct verbs_path *path);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define BATCH 16
 #define BATCHES 4
-/* Kept for verbs_work_ask, from keep-alive and from the end of a path. */
+/* Kept for verbs_path_post_empty_write, from keep-alive and from the end of a path. */
 #define SPARE 2
 
 /*
@@ -20,17 +20,17 @@
  */
 #define MOVE 1u
 
-static void *tag(void *cookie) { return (char *)cookie + MOVE; }
+static void *mark_cookie(void *cookie) { return (char *)cookie + MOVE; }
 
 /* Half of the queue is for packets that are taken inline and done with at once; the other for what its user counts. */
-uint32_t verbs_work_window(uint32_t depth) { return depth / 2 - SPARE; }
+uint32_t verbs_path_compute_window(uint32_t depth) { return depth / 2 - SPARE; }
 
 /* ---------------------------------------------------------------------------------------------------------- posting */
 
 /* Sends have numbers here, receives are pointers to their packets: even. */
-static uint64_t send_id(uint64_t number) { return number << 1 | 1; }
+static uint64_t encode_send_id(uint64_t number) { return number << 1 | 1; }
 
-int verbs_work_receive(struct ofpi_channel *channel, struct ofpi_packet *packet)
+int verbs_packet_post_receive(struct ofpi_channel *channel, struct ofpi_packet *packet)
 {
     struct verbs_rdm *rdm = verbs_rdm_of(channel);
     struct ibv_sge segment = {
@@ -40,7 +40,7 @@ int verbs_work_receive(struct ofpi_channel *channel, struct ofpi_packet *packet)
     return -ibv_post_srq_recv(rdm->srq, &request, &bad);
 }
 
-void verbs_work_flush(struct verbs_rdm *rdm)
+void verbs_packets_flush(struct verbs_rdm *rdm)
 {
     struct verbs_path *path = rdm->chained;
     struct ibv_send_wr *bad;
@@ -52,11 +52,11 @@ void verbs_work_flush(struct verbs_rdm *rdm)
     error = ibv_post_send(path->qp, rdm->chain.requests, &bad);
     /* Room was counted, so this is a queue pair that is broken. What did not leave goes back at its end. */
     if (error)
-        verbs_path_failed(path, &(struct ofpi_path_end){.error = error, .unsure = true});
+        verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = error, .unsure = true});
 }
 
 /* The next work request of the chain. NULL: the send queue is full, as its user has sent more than it may. */
-static struct ibv_send_wr *next_request(struct verbs_path *path, enum ibv_wr_opcode opcode)
+static struct ibv_send_wr *reserve_path_request(struct verbs_path *path, enum ibv_wr_opcode opcode)
 {
     struct verbs_rdm *rdm = path->rdm;
     struct verbs_chain *chain = &rdm->chain;
@@ -65,22 +65,22 @@ static struct ibv_send_wr *next_request(struct verbs_path *path, enum ibv_wr_opc
     if (path->head - path->tail == rdm->depth)
         return NULL;
     if (rdm->chained != path || chain->count == VERBS_CHAIN)
-        verbs_work_flush(rdm);
+        verbs_packets_flush(rdm);
     rdm->chained = path;
     request = &chain->requests[chain->count];
-    *request =
-        (struct ibv_send_wr){.wr_id = send_id(path->head), .sg_list = chain->segments[chain->count], .opcode = opcode};
+    *request = (struct ibv_send_wr){
+        .wr_id = encode_send_id(path->head), .sg_list = chain->segments[chain->count], .opcode = opcode};
     return request;
 }
 
-static void set_segment(struct ibv_send_wr *request, const void *memory, uint64_t length, uint32_t key)
+static void set_packet_segment(struct ibv_send_wr *request, const void *memory, uint64_t length, uint32_t key)
 {
     *request->sg_list = (struct ibv_sge){.addr = (uintptr_t)memory, .length = (uint32_t)length, .lkey = key};
     request->num_sge = 1;
 }
 
 /* `work` goes back when it has ended, which is told then; others tell lest the queue fill up. `more`: it leaves with the next. */
-static void commit(struct verbs_path *path, struct ibv_send_wr *request, void *work, bool more)
+static void append_path_request(struct verbs_path *path, struct ibv_send_wr *request, void *work, bool more)
 {
     struct verbs_chain *chain = &path->rdm->chain;
     uint32_t depth = path->rdm->depth;
@@ -89,20 +89,20 @@ static void commit(struct verbs_path *path, struct ibv_send_wr *request, void *w
         chain->requests[chain->count - 1].next = request;
     chain->count++;
     path->completed[path->head % depth] = false;
-    path->works[path->head++ % depth] = work;
+    path->sends[path->head++ % depth] = work;
     if (work || !request->num_sge || path->head - path->signalled > depth / 4) {
         request->send_flags |= IBV_SEND_SIGNALED;
         path->signalled = path->head;
     }
     if (!more)
-        verbs_work_flush(path->rdm);
+        verbs_packets_flush(path->rdm);
 }
 
-int verbs_work_send(struct ofpi_path *base, struct ofpi_packet *packet, bool more)
+int verbs_packet_send(struct ofpi_path *base, struct ofpi_packet *packet, bool more)
 {
     struct verbs_path *path = verbs_path_of(base);
     struct verbs_rdm *rdm = path->rdm;
-    struct ibv_send_wr *request = next_request(path, IBV_WR_SEND);
+    struct ibv_send_wr *request = reserve_path_request(path, IBV_WR_SEND);
     bool is_inline = packet->length <= base->channel->limits.inline_size;
     bool done = is_inline && path->head - path->tail < rdm->depth / 2;
     uint8_t *bytes = packet->bytes;
@@ -112,77 +112,78 @@ int verbs_work_send(struct ofpi_path *base, struct ofpi_packet *packet, bool mor
     /* The packet is its user's again before the chain leaves. */
     if (done && more)
         bytes = memcpy(rdm->chain.bytes[rdm->chain.count], bytes, packet->length);
-    set_segment(request, bytes, packet->length, rdm->packets->mr->lkey);
+    set_packet_segment(request, bytes, packet->length, rdm->packets->mr->lkey);
     request->send_flags = is_inline ? IBV_SEND_INLINE : 0;
-    commit(path, request, done ? NULL : packet, more);
+    append_path_request(path, request, done ? NULL : packet, more);
     path->completed[(path->head - 1) % rdm->depth] = packet->completed;
     return done ? OFP_POST_DONE : OFP_POST_PENDING;
 }
 
-static int move(struct ofpi_path *base, enum ibv_wr_opcode opcode, const struct ofpi_memory *local, uint64_t offset,
-                uint64_t address, uint64_t key, uint64_t length, void *cookie)
+static int post_move(struct ofpi_path *base, enum ibv_wr_opcode opcode, const struct ofpi_memory *local,
+                     uint64_t offset, uint64_t address, uint64_t key, uint64_t length, void *cookie)
 {
     struct verbs_path *path = verbs_path_of(base);
-    struct ibv_send_wr *request = next_request(path, opcode);
+    struct ibv_send_wr *request = reserve_path_request(path, opcode);
 
     if (!request)
         return -ENOBUFS;
-    set_segment(request, (char *)local->base + offset, length, (uint32_t)local->private[0]);
+    set_packet_segment(request, (char *)local->base + offset, length, (uint32_t)local->private[0]);
     request->wr.rdma.remote_addr = address;
     request->wr.rdma.rkey = (uint32_t)key;
     path->moves++;
-    commit(path, request, tag(cookie), false);
+    append_path_request(path, request, mark_cookie(cookie), false);
     return 0;
 }
 
-int verbs_work_get(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address,
-                   uint64_t key, uint64_t length, void *cookie)
+int verbs_path_post_read(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address,
+                         uint64_t key, uint64_t length, void *cookie)
 {
-    return move(path, IBV_WR_RDMA_READ, local, offset, address, key, length, cookie);
+    return post_move(path, IBV_WR_RDMA_READ, local, offset, address, key, length, cookie);
 }
 
-int verbs_work_put(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address,
-                   uint64_t key, uint64_t length, void *cookie)
+int verbs_path_post_write(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address,
+                          uint64_t key, uint64_t length, void *cookie)
 {
-    return move(path, IBV_WR_RDMA_WRITE, local, offset, address, key, length, cookie);
+    return post_move(path, IBV_WR_RDMA_WRITE, local, offset, address, key, length, cookie);
 }
 
-int verbs_work_atomic(struct ofpi_path *base, struct ofpi_packet *packet, const struct ofpi_word *word, void *cookie)
+int verbs_path_post_atomic(struct ofpi_path *base, struct ofpi_packet *packet, const struct ofpi_word *word,
+                           void *cookie)
 {
     struct verbs_path *path = verbs_path_of(base);
     struct ibv_send_wr *request =
-        next_request(path, word->compares ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD);
+        reserve_path_request(path, word->compares ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD);
 
     if (!request)
         return -ENOBUFS;
-    set_segment(request, packet->bytes, sizeof(uint64_t), path->rdm->packets->mr->lkey);
+    set_packet_segment(request, packet->bytes, sizeof(uint64_t), path->rdm->packets->mr->lkey);
     request->wr.atomic.remote_addr = word->address;
     request->wr.atomic.rkey = (uint32_t)word->key;
     request->wr.atomic.swap = word->operand;
     request->wr.atomic.compare_add = word->compares ? word->compare : word->operand;
     path->moves++;
-    commit(path, request, tag(cookie), false);
+    append_path_request(path, request, mark_cookie(cookie), false);
     return 0;
 }
 
-void verbs_work_ask(struct verbs_path *path)
+void verbs_path_post_empty_write(struct verbs_path *path)
 {
-    struct ibv_send_wr *request = next_request(path, IBV_WR_RDMA_WRITE);
+    struct ibv_send_wr *request = reserve_path_request(path, IBV_WR_RDMA_WRITE);
 
     if (request)
-        commit(path, request, NULL, false);
+        append_path_request(path, request, NULL, false);
 }
 
-bool verbs_work_is_over(struct verbs_path *path)
+bool verbs_path_sends_drain(struct verbs_path *path)
 {
     if (path->tail == path->head)
         return true;
     if (path->signalled != path->head)
-        verbs_work_ask(path);
+        verbs_path_post_empty_write(path);
     return false;
 }
 
-uint64_t verbs_work_unsent(const struct ofpi_path *base)
+uint64_t verbs_path_count_unsent(const struct ofpi_path *base)
 {
     const struct verbs_path *path = base->private;
     uint64_t count = 0;
@@ -194,7 +195,7 @@ uint64_t verbs_work_unsent(const struct ofpi_path *base)
 
 /* -------------------------------------------------------------------------------------------------------------- end */
 
-static void give_back(struct verbs_path *path, void *work, int error, int provider_error)
+static void complete_path_send(struct verbs_path *path, void *work, int error, int provider_error)
 {
     const struct ofpi_channel_user *user = path->base->channel->user;
 
@@ -209,69 +210,70 @@ static void give_back(struct verbs_path *path, void *work, int error, int provid
 }
 
 /* All before this number have ended well. */
-static void ended(struct verbs_path *path, uint64_t number)
+static void complete_path_sends(struct verbs_path *path, uint64_t number)
 {
     while (path->tail < number)
-        give_back(path, path->works[path->tail++ % path->rdm->depth], 0, 0);
+        complete_path_send(path, path->sends[path->tail++ % path->rdm->depth], 0, 0);
 }
 
-void verbs_work_drop(struct verbs_path *path)
+void verbs_path_sends_cancel(struct verbs_path *path)
 {
     while (path->tail < path->head)
-        give_back(path, path->works[path->tail++ % path->rdm->depth], ECANCELED, 0);
+        complete_path_send(path, path->sends[path->tail++ % path->rdm->depth], ECANCELED, 0);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- polling */
 
 /* The first that fails says why; those behind it are flushed. */
-static void failed(struct verbs_path *path, enum ibv_wc_status status)
+static void fail_path_with_status(struct verbs_path *path, enum ibv_wc_status status)
 {
-    int fault = verbs_fault_of(path->rdm->domain, status);
+    int fault = verbs_fault_identify(path->rdm->domain, status);
 
     if (fault == IBV_WC_WR_FLUSH_ERR)
-        verbs_path_failed(
-            path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true, .text = verbs_fault_of_event(0)});
+        verbs_path_mark_failed(
+            path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true, .text = verbs_event_find_text(0)});
     else
-        verbs_path_failed(path,
-                          &(struct ofpi_path_end){.error = verbs_fault_error(fault), .text = verbs_fault_text(fault)});
+        verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = verbs_fault_find_error(fault),
+                                                             .text = verbs_fault_find_text(fault)});
 }
 
-static void send_ended(struct verbs_path *path, const struct ibv_wc *wc)
+static void path_send_ended(struct verbs_path *path, const struct ibv_wc *wc)
 {
     uint64_t number = wc->wr_id >> 1;
     int fault;
 
     if (VERBS_UNLIKELY(path->state == VERBS_PATH_CLOSED))
-        verbs_path_look(path);
+        verbs_path_schedule(path);
     /* Of a queue pair before this one that had its number. */
     if (VERBS_UNLIKELY(number - path->tail >= path->head - path->tail))
         return;
     if (VERBS_LIKELY(wc->status == IBV_WC_SUCCESS)) {
-        ended(path, number + 1);
+        complete_path_sends(path, number + 1);
         return;
     }
-    fault = verbs_fault_of(path->rdm->domain, wc->status);
-    ended(path, number);
-    give_back(path, path->works[path->tail++ % path->rdm->depth], verbs_fault_error(fault), verbs_fault_code(fault));
-    failed(path, wc->status);
+    fault = verbs_fault_identify(path->rdm->domain, wc->status);
+    complete_path_sends(path, number);
+    complete_path_send(path, path->sends[path->tail++ % path->rdm->depth], verbs_fault_find_error(fault),
+                       verbs_code_of_fault(fault));
+    fail_path_with_status(path, wc->status);
 }
 
-static void receive_ended(struct verbs_rdm *rdm, struct verbs_path *path, const struct ibv_wc *wc)
+static void packet_receive_ended(struct verbs_rdm *rdm, struct verbs_path *path, const struct ibv_wc *wc)
 {
     struct ofpi_packet *packet = (struct ofpi_packet *)(uintptr_t)wc->wr_id;
 
     if (VERBS_LIKELY(wc->status == IBV_WC_SUCCESS && path && path->state <= VERBS_PATH_FAILED)) {
         packet->length = wc->byte_len;
-        path->heard = true;
+        path->received = true;
         rdm->channel->user->arrived(rdm->channel, path->base, packet, NULL, 0);
         return;
     }
     if (wc->status != IBV_WC_SUCCESS && path)
-        failed(path, wc->status);
-    verbs_work_receive(rdm->channel, packet);
+        fail_path_with_status(path, wc->status);
+    verbs_packet_post_receive(rdm->channel, packet);
 }
 
-int verbs_work_poll(struct verbs_rdm *rdm, bool *empty)
+int verbs_rdm_poll(struct verbs_rdm *rdm, bool *empty)
 {
     struct ibv_wc completions[BATCH];
     int count, total = 0;
@@ -282,9 +284,9 @@ int verbs_work_poll(struct verbs_rdm *rdm, bool *empty)
             struct verbs_path *path = verbs_number_find(rdm, completions[i].qp_num);
 
             if (!(completions[i].wr_id & 1))
-                receive_ended(rdm, path, &completions[i]);
+                packet_receive_ended(rdm, path, &completions[i]);
             else if (path)
-                send_ended(path, &completions[i]);
+                path_send_ended(path, &completions[i]);
         }
         total += count > 0 ? count : 0;
         *empty = count < BATCH;

@@ -6,7 +6,7 @@
 
 #include "memory/slot.h"
 
-static bool exists(uint32_t operation_code, uint32_t atomic_op, uint32_t datatype)
+static bool is_device_atomic(uint32_t operation_code, uint32_t atomic_op, uint32_t datatype)
 {
     if (datatype != OFP_INT64 && datatype != OFP_UINT64)
         return false;
@@ -19,7 +19,8 @@ int verbs_atomic_query(const struct ofp_info *info, uint32_t operation_code, uin
     /* Those of RDM endpoints are the core's. */
     if (!(operation_code & OFP_DEVICE_ATOMIC) && info->ep_types & OFP_EP_RDM)
         return -ENOSYS;
-    if (!(operation_code & OFP_DEVICE_ATOMIC) || !exists(operation_code & ~OFP_DEVICE_ATOMIC, atomic_op, datatype))
+    if (!(operation_code & OFP_DEVICE_ATOMIC) ||
+        !is_device_atomic(operation_code & ~OFP_DEVICE_ATOMIC, atomic_op, datatype))
         return -EOPNOTSUPP;
     *count = 1;
     return 0;
@@ -30,7 +31,7 @@ int verbs_atomic_check(const struct verbs_port *port, const struct ofp_transfer 
     const struct ofp_operation *op = transfer->op;
 
     if (!(op->flags & OFP_DEVICE_ATOMIC) || !verbs_port_has_atomics(port) ||
-        !exists(op->op, op->atomic_op, op->datatype))
+        !is_device_atomic(op->op, op->atomic_op, op->datatype))
         return -EOPNOTSUPP;
     if (transfer->remote_count != 1 || transfer->length != VERBS_ATOMIC_SIZE ||
         transfer->remote->offset % VERBS_ATOMIC_SIZE)
@@ -38,12 +39,12 @@ int verbs_atomic_check(const struct verbs_port *port, const struct ofp_transfer 
     return 0;
 }
 
-void verbs_atomic_describe(struct ibv_send_wr *request, const struct ofp_transfer *transfer)
+void verbs_atomic_fill_request(struct ibv_send_wr *request, const struct ofp_transfer *transfer)
 {
     bool compares = transfer->op->op == OFP_COMPARE_ATOMIC;
     uint64_t operand;
 
-    verbs_gather((char *)&operand, transfer->iov, transfer->iov_count, sizeof(operand));
+    verbs_iov_gather((char *)&operand, transfer->iov, transfer->iov_count, sizeof(operand));
     request->opcode = compares ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
     request->wr.atomic.remote_addr = transfer->remote->offset;
     request->wr.atomic.rkey = (uint32_t)transfer->remote->key;

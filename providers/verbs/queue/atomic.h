@@ -11,6 +11,6 @@ int verbs_atomic_query(const struct ofp_info *info, uint32_t operation_code, uin
 /* Whether the device can do it: 0 or a negative errno. */
 int verbs_atomic_check(const struct verbs_port *port, const struct ofp_transfer *transfer);
 /* What it adds or compares; where, the request says already. */
-void verbs_atomic_describe(struct ibv_send_wr *request, const struct ofp_transfer *transfer);
+void verbs_atomic_fill_request(struct ibv_send_wr *request, const struct ofp_transfer *transfer);
 
 #endif

@@ -14,14 +14,14 @@
 /* A work request of the send queue has a number; that of a receive is a pointer, and the number of none is so large. */
 static bool is_receive(const struct verbs_pair *pair, const struct ibv_wc *wc) { return wc->wr_id >= pair->head; }
 
-static void lose(struct verbs_endpoint *endpoint, int error, const char *text)
+static void report_peer_lost(struct verbs_endpoint *endpoint, int error, const char *text)
 {
     if (endpoint->peer)
         ofp_peer_lost(endpoint->peer, error, false, text);
 }
 
 /* The first that fails says why; those behind it are flushed. Any failure is the end of the connection. */
-static void failed(struct verbs_endpoint *endpoint, const struct ibv_wc *wc)
+static void work_request_failed(struct verbs_endpoint *endpoint, const struct ibv_wc *wc)
 {
     char text[OFP_TEXT_MAX];
     int fault, error;
@@ -30,59 +30,59 @@ static void failed(struct verbs_endpoint *endpoint, const struct ibv_wc *wc)
         endpoint->pair.flushed = true;
         return;
     }
-    fault = verbs_fault_of(endpoint->domain, wc->status);
-    error = verbs_fault_error(fault);
-    snprintf(text, sizeof(text), "%s (status %d, vendor error 0x%x)", verbs_fault_text(fault), (int)wc->status,
+    fault = verbs_fault_identify(endpoint->domain, wc->status);
+    error = verbs_fault_find_error(fault);
+    snprintf(text, sizeof(text), "%s (status %d, vendor error 0x%x)", verbs_fault_find_text(fault), (int)wc->status,
              wc->vendor_err);
     if (is_receive(&endpoint->pair, wc))
         verbs_receive_failed(endpoint, wc, error);
     else
-        verbs_send_failed(endpoint, wc->wr_id, error, verbs_fault_code(fault));
-    lose(endpoint, error, text);
+        verbs_send_failed(endpoint, wc->wr_id, error, verbs_code_of_fault(fault));
+    report_peer_lost(endpoint, error, text);
 }
 
-static void handle(struct verbs_endpoint *endpoint, const struct ibv_wc *wc)
+static void handle_completion(struct verbs_endpoint *endpoint, const struct ibv_wc *wc)
 {
     if (VERBS_UNLIKELY(wc->status != IBV_WC_SUCCESS))
-        failed(endpoint, wc);
+        work_request_failed(endpoint, wc);
     else if (is_receive(&endpoint->pair, wc))
         verbs_receive_ended(endpoint, wc);
     else
         verbs_sends_ended(endpoint, wc->wr_id + 1);
 }
 
-int verbs_poll(struct verbs_endpoint *endpoint)
+int verbs_pair_poll(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;
     struct ibv_wc completions[BATCH];
     /* Before the queue is read: the completion that says why precedes the event. */
-    int fatal = atomic_load_explicit(&pair->told.fatal, memory_order_acquire);
+    int fatal = atomic_load_explicit(&pair->qp_context.fatal, memory_order_acquire);
     int count = pair->cq ? ibv_poll_cq(pair->cq, BATCH, completions) : 0;
 
     for (int i = 0; i < count && pair->cq; i++)
-        handle(endpoint, &completions[i]);
+        handle_completion(endpoint, &completions[i]);
     if (VERBS_UNLIKELY(count < 0 || ((pair->flushed || fatal) && count < BATCH)) && endpoint->peer) {
-        int fault = verbs_fault_of(endpoint->domain, IBV_WC_WR_FLUSH_ERR);
+        int fault = verbs_fault_identify(endpoint->domain, IBV_WC_WR_FLUSH_ERR);
 
         pair->flushed = false;
-        lose(endpoint, verbs_fault_error(fault),
-             fault == IBV_WC_WR_FLUSH_ERR ? verbs_fault_of_event(fatal) : verbs_fault_text(fault));
+        report_peer_lost(endpoint, verbs_fault_find_error(fault),
+                         fault == IBV_WC_WR_FLUSH_ERR ? verbs_event_find_text(fatal) : verbs_fault_find_text(fault));
         return 1;
     }
     return count > 0 ? count : 0;
 }
 
-void verbs_poll_all(struct verbs_endpoint *endpoint)
+void verbs_pair_poll_all(struct verbs_endpoint *endpoint)
 {
     const struct verbs_pair *pair = &endpoint->pair;
-    uint64_t taken = 0, most = (uint64_t)pair->transmit_depth + pair->receive_depth;
+    uint64_t polled = 0, most = (uint64_t)pair->transmit_depth + pair->receive_depth;
     int count = 1;
 
-    for (; count && taken < most; taken += (uint64_t)count)
-        count = verbs_poll(endpoint);
+    for (; count && polled < most; polled += (uint64_t)count)
+        count = verbs_pair_poll(endpoint);
 }
 
-bool verbs_poll_arm(struct verbs_endpoint *endpoint)
+bool verbs_pair_arm(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;
 
@@ -92,10 +92,10 @@ bool verbs_poll_arm(struct verbs_endpoint *endpoint)
         return false;
     pair->armed = true;
     /* What came before it was asked for tells nobody. */
-    return verbs_poll(endpoint) == 0;
+    return verbs_pair_poll(endpoint) == 0;
 }
 
-void verbs_completions_ready(struct ofp_watch *watch, uint32_t events)
+void verbs_completion_channel_handle(struct ofp_watch *watch, uint32_t events)
 {
     struct verbs_domain *domain = OFP_CONTAINER_OF(watch, struct verbs_domain, completion_watch);
     struct ibv_cq *cq;

@@ -6,12 +6,12 @@
 #include "objects.h"
 
 /* Take what is there, at most a batch. Returns how many; the connection, and the queues, may be gone then. */
-int verbs_poll(struct verbs_endpoint *endpoint);
+int verbs_pair_poll(struct verbs_endpoint *endpoint);
 /* Take what the queue had when this began; the device may fill it again meanwhile. */
-void verbs_poll_all(struct verbs_endpoint *endpoint);
+void verbs_pair_poll_all(struct verbs_endpoint *endpoint);
 /* Ask to be told of the next one. False: something came meanwhile. */
-bool verbs_poll_arm(struct verbs_endpoint *endpoint);
+bool verbs_pair_arm(struct verbs_endpoint *endpoint);
 /* The domain's completion channel has something to tell. */
-void verbs_completions_ready(struct ofp_watch *watch, uint32_t events);
+void verbs_completion_channel_handle(struct ofp_watch *watch, uint32_t events);
 
 #endif

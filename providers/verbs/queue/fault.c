@@ -41,7 +41,7 @@ static const struct {
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
 
 /* What a packet that cannot leave ends with depends on the device, and on whether it is to leave the host at all. */
-int verbs_fault_of(const struct verbs_domain *domain, enum ibv_wc_status status)
+int verbs_fault_identify(const struct verbs_domain *domain, enum ibv_wc_status status)
 {
     bool of_the_way = status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_FATAL_ERR ||
                       status == IBV_WC_WR_FLUSH_ERR;
@@ -51,7 +51,7 @@ int verbs_fault_of(const struct verbs_domain *domain, enum ibv_wc_status status)
     return of_the_way && !verbs_port_is_up(domain->port) ? VERBS_FAULT_PORT_DOWN : (int)status;
 }
 
-int verbs_fault_error(int status)
+int verbs_fault_find_error(int status)
 {
     for (size_t i = 0; i < FAULTS; i++)
         if (faults[i].status == status)
@@ -59,7 +59,7 @@ int verbs_fault_error(int status)
     return EIO;
 }
 
-const char *verbs_fault_text(int status)
+const char *verbs_fault_find_text(int status)
 {
     for (size_t i = 0; i < FAULTS; i++)
         if (faults[i].status == status)
@@ -67,12 +67,14 @@ const char *verbs_fault_text(int status)
     return verbs_calls.wc_status_str ? verbs_calls.wc_status_str((enum ibv_wc_status)status) : NULL;
 }
 
-const char *verbs_fault_code_text(int code)
+const char *verbs_code_find_text(int code)
 {
-    return code >= verbs_fault_code(IBV_WC_SUCCESS) ? verbs_fault_text(code - verbs_fault_code(IBV_WC_SUCCESS)) : NULL;
+    return code >= verbs_code_of_fault(IBV_WC_SUCCESS)
+               ? verbs_fault_find_text(code - verbs_code_of_fault(IBV_WC_SUCCESS))
+               : NULL;
 }
 
-const char *verbs_fault_of_event(int event)
+const char *verbs_event_find_text(int event)
 {
     switch (event) {
     case 0:

@@ -11,16 +11,16 @@
 #define VERBS_FAULT_REMOVED 257
 
 /* Why a work request failed: its status, or one of those above where the device's state explains it. */
-int verbs_fault_of(const struct verbs_domain *domain, enum ibv_wc_status status);
+int verbs_fault_identify(const struct verbs_domain *domain, enum ibv_wc_status status);
 /* The errno or OFP_E… of that. */
-int verbs_fault_error(int status);
+int verbs_fault_find_error(int status);
 /* What happened, and what to do; static. */
-const char *verbs_fault_text(int status);
+const char *verbs_fault_find_text(int status);
 /* Its provider_error, which is none of the core's codes. */
-static inline int verbs_fault_code(int status) { return 1000 + status; }
+static inline int verbs_code_of_fault(int status) { return 1000 + status; }
 /* The text of such a code; NULL: it is the core's. */
-const char *verbs_fault_code_text(int code);
+const char *verbs_code_find_text(int code);
 /* Why the device gave the queue pair up, by the number of an asynchronous event; 0: it did not say. */
-const char *verbs_fault_of_event(int event);
+const char *verbs_event_find_text(int event);
 
 #endif

@@ -8,6 +8,6 @@
 /* Whether an operation that its owner waits for is at the device. */
 bool verbs_sends_are_awaited(const struct verbs_endpoint *endpoint);
 /* How many operations that their owners take for done the device has not sent, or has no acknowledgement for. */
-uint64_t verbs_sends_unsent(const struct verbs_endpoint *endpoint);
+uint64_t verbs_sends_count_unsent(const struct verbs_endpoint *endpoint);
 
 #endif

@@ -12,7 +12,7 @@
 #include "queue/send.h"
 #include "queue/state.h"
 
-static int create(struct verbs_endpoint *endpoint)
+static int create_pair_queues(struct verbs_endpoint *endpoint)
 {
     struct verbs_domain *domain = endpoint->domain;
     const struct verbs_limits *limits = &domain->port->limits;
@@ -23,8 +23,8 @@ static int create(struct verbs_endpoint *endpoint)
                                      &pair->armed, domain->completions, 0);
     if (!pair->cq)
         return -errno;
-    pair->told.id = endpoint->id;
-    attr.qp_context = &pair->told;
+    pair->qp_context.id = endpoint->id;
+    attr.qp_context = &pair->qp_context;
     attr.send_cq = attr.recv_cq = pair->cq;
     attr.cap.max_send_wr = pair->transmit_depth;
     attr.cap.max_recv_wr = pair->receive_depth;
@@ -46,15 +46,15 @@ int verbs_pair_open(struct verbs_endpoint *endpoint, char *text, size_t text_siz
     ofp_list_init(&pair->receives);
     pair->transmit_depth = endpoint->domain->settings.transmit_depth;
     pair->receive_depth = endpoint->domain->settings.receive_depth;
-    while (pair->works_mask + 1 < pair->transmit_depth)
-        pair->works_mask = 2 * pair->works_mask + 1;
-    pair->works = calloc(pair->works_mask + 1, sizeof(struct verbs_work *));
-    result = pair->works ? create(endpoint) : -ENOMEM;
+    while (pair->sends_mask + 1 < pair->transmit_depth)
+        pair->sends_mask = 2 * pair->sends_mask + 1;
+    pair->sends = calloc(pair->sends_mask + 1, sizeof(struct verbs_send *));
+    result = pair->sends ? create_pair_queues(endpoint) : -ENOMEM;
     if (!result)
-        result = verbs_state_initialize(endpoint->domain, endpoint->id, pair->qp);
+        result = verbs_qp_init(endpoint->domain, endpoint->id, pair->qp);
     if (result && pair->qp && endpoint->unanswered) {
         /* The manager knows nothing of who asked any more. It is told when the request is answered. */
-        endpoint->gone = true;
+        endpoint->withdrawn = true;
         verbs_pair_close(endpoint);
         return 0;
     }
@@ -71,8 +71,8 @@ int verbs_pair_open(struct verbs_endpoint *endpoint, char *text, size_t text_siz
 
 int verbs_pair_connect(struct verbs_endpoint *endpoint)
 {
-    return verbs_state_connect(endpoint->domain, endpoint->id, endpoint->pair.qp, endpoint->responder_resources,
-                               endpoint->initiator_depth);
+    return verbs_qp_connect(endpoint->domain, endpoint->id, endpoint->pair.qp, endpoint->responder_resources,
+                            endpoint->initiator_depth);
 }
 
 void verbs_pair_close(struct verbs_endpoint *endpoint)
@@ -87,7 +87,7 @@ void verbs_pair_close(struct verbs_endpoint *endpoint)
     pair->qp = NULL;
     pair->cq = NULL;
     pair->armed = false;
-    if (pair->works)
-        verbs_sends_drop(endpoint);
-    verbs_receives_unpost(endpoint);
+    if (pair->sends)
+        verbs_sends_discard(endpoint);
+    verbs_receives_mark_unposted(endpoint);
 }

@@ -10,32 +10,32 @@
 #include "memory/slot.h"
 #include "queue/fault.h"
 
-static struct verbs_receive *receive_of(const struct ofp_pending *pending)
+static struct verbs_receive *receive_of_pending(const struct ofp_pending *pending)
 {
     return (struct verbs_receive *)(uintptr_t)pending->provider_data[0];
 }
 
 /* The device does not have it any more. */
-static void taken_back(struct verbs_pair *pair, struct verbs_receive *receive)
+static void mark_receive_unposted(struct verbs_pair *pair, struct verbs_receive *receive)
 {
     receive->posted = false;
     pair->posted_receives--;
     pair->receive_memory -= receive->cost;
 }
 
-static void dispose(struct verbs_endpoint *endpoint, struct verbs_receive *receive)
+static void free_receive(struct verbs_endpoint *endpoint, struct verbs_receive *receive)
 {
     if (receive->posted)
-        taken_back(&endpoint->pair, receive);
+        mark_receive_unposted(&endpoint->pair, receive);
     if (receive->slot)
-        verbs_slot_give(endpoint->domain, receive->slot);
-    verbs_memory_release(endpoint->domain, receive->registered, &receive->registered_count);
+        verbs_slot_free(endpoint->domain, receive->slot);
+    verbs_memory_release_keys(endpoint->domain, receive->registered, &receive->registered_count);
     ofp_list_remove(&receive->node);
     receive->node.next = endpoint->pair.free_receives;
     endpoint->pair.free_receives = &receive->node;
 }
 
-static struct verbs_receive *receive_take(struct verbs_pair *pair)
+static struct verbs_receive *allocate_receive(struct verbs_pair *pair)
 {
     struct verbs_receive *receive;
 
@@ -47,7 +47,7 @@ static struct verbs_receive *receive_take(struct verbs_pair *pair)
     return receive;
 }
 
-static void failed(struct verbs_endpoint *endpoint, struct verbs_receive *receive, int error, int provider_error)
+static void fail_receive(struct verbs_endpoint *endpoint, struct verbs_receive *receive, int error, int provider_error)
 {
     struct ofp_pending *pending = receive->pending;
     struct ofp_message message = {.peer = endpoint->peer,
@@ -55,13 +55,14 @@ static void failed(struct verbs_endpoint *endpoint, struct verbs_receive *receiv
                                   .channel = OFP_CHANNEL_MESSAGE};
     struct ofp_offloaded offloaded = {.error = error, .provider_error = provider_error};
 
-    dispose(endpoint, receive);
+    free_receive(endpoint, receive);
     ofp_offloaded_receive_complete(pending, &message, &offloaded);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- posting */
 
-static uint32_t add(struct ibv_sge *segments, uint32_t count, const void *memory, uint64_t length, uint32_t key)
+static uint32_t add_receive_segment(struct ibv_sge *segments, uint32_t count, const void *memory, uint64_t length,
+                                    uint32_t key)
 {
     if (!length)
         return count;
@@ -73,39 +74,41 @@ static uint32_t add(struct ibv_sge *segments, uint32_t count, const void *memory
  * A message that does not fit ends a connection, for nothing else is left to the device. So each receive has more room than was asked for:
  * a slot is used whole, and behind the memory of others comes one that all share and nobody reads.
  */
-static uint32_t describe(const struct verbs_slots *slots, const struct verbs_receive *receive, struct ibv_sge *segments)
+static uint32_t build_receive_segments(const struct verbs_slots *slots, const struct verbs_receive *receive,
+                                       struct ibv_sge *segments)
 {
     const struct ofp_transfer *transfer = &receive->pending->transfer;
     uint32_t count = 0;
 
     if (receive->slot)
-        return add(segments, count, receive->slot->memory, slots->size, receive->slot->key);
+        return add_receive_segment(segments, count, receive->slot->memory, slots->size, receive->slot->key);
     for (uint32_t i = 0; i < transfer->iov_count; i++)
-        count = add(segments, count, transfer->iov[i].iov_base, transfer->iov[i].iov_len, receive->keys[i]);
-    return add(segments, count, slots->overflow->memory, slots->size, slots->overflow->key);
+        count =
+            add_receive_segment(segments, count, transfer->iov[i].iov_base, transfer->iov[i].iov_len, receive->keys[i]);
+    return add_receive_segment(segments, count, slots->overflow->memory, slots->size, slots->overflow->key);
 }
 
-static int find_keys(struct verbs_endpoint *endpoint, struct verbs_receive *receive)
+static int acquire_receive_keys(struct verbs_endpoint *endpoint, struct verbs_receive *receive)
 {
     int result = 0;
 
     if (!receive->slot && !receive->known)
-        result = verbs_memory_keys(endpoint->domain, &receive->pending->transfer, true, receive->keys,
-                                   receive->registered, &receive->registered_count);
+        result = verbs_memory_acquire_keys(endpoint->domain, &receive->pending->transfer, true, receive->keys,
+                                           receive->registered, &receive->registered_count);
     receive->known = !result;
     return result;
 }
 
-static int give_to_device(struct verbs_endpoint *endpoint, struct verbs_receive *receive)
+static int post_receive(struct verbs_endpoint *endpoint, struct verbs_receive *receive)
 {
     struct verbs_pair *pair = &endpoint->pair;
     struct ibv_sge segments[VERBS_SEGMENTS + 1];
     struct ibv_recv_wr request = {.wr_id = (uintptr_t)receive, .sg_list = segments}, *bad;
-    int error = -find_keys(endpoint, receive);
+    int error = -acquire_receive_keys(endpoint, receive);
 
     if (error)
         return -error;
-    request.num_sge = (int)describe(&endpoint->domain->slots, receive, segments);
+    request.num_sge = (int)build_receive_segments(&endpoint->domain->slots, receive, segments);
     error = ibv_post_recv(pair->qp, &request, &bad);
     if (!error) {
         receive->posted = true;
@@ -116,7 +119,7 @@ static int give_to_device(struct verbs_endpoint *endpoint, struct verbs_receive 
 }
 
 /* One at least, however much it needs. */
-static bool has_room_for(const struct verbs_endpoint *endpoint, const struct verbs_receive *receive)
+static bool has_space_for_receive(const struct verbs_endpoint *endpoint, const struct verbs_receive *receive)
 {
     const struct verbs_pair *pair = &endpoint->pair;
 
@@ -126,7 +129,7 @@ static bool has_room_for(const struct verbs_endpoint *endpoint, const struct ver
 }
 
 /* The first that the device does not have. Those that it has come before it. */
-static struct verbs_receive *next_to_give(struct verbs_pair *pair)
+static struct verbs_receive *find_unposted_receive(struct verbs_pair *pair)
 {
     struct ofp_list *node = pair->receives.previous;
 
@@ -136,37 +139,37 @@ static struct verbs_receive *next_to_give(struct verbs_pair *pair)
 }
 
 /* As many as the device takes. */
-static void give_more(struct verbs_endpoint *endpoint)
+static void post_deferred_receives(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;
-    struct verbs_receive *receive = pair->qp ? next_to_give(pair) : NULL;
+    struct verbs_receive *receive = pair->qp ? find_unposted_receive(pair) : NULL;
 
-    while (receive && has_room_for(endpoint, receive)) {
+    while (receive && has_space_for_receive(endpoint, receive)) {
         struct ofp_list *following = receive->node.next;
-        int result = give_to_device(endpoint, receive);
+        int result = post_receive(endpoint, receive);
 
         /* What others have registered comes back with their messages; but nothing helps who is alone. */
         if (result && pair->posted_receives)
             return;
         if (result)
-            failed(endpoint, receive, -result, endpoint->domain->refusal);
+            fail_receive(endpoint, receive, -result, endpoint->domain->registration_error);
         receive = following == &pair->receives ? NULL : OFP_CONTAINER_OF(following, struct verbs_receive, node);
     }
 }
 
 /* What needs no registering, or has to be copied, is found at once; other memory when the device takes the receive. */
-static int find_memory(struct verbs_endpoint *endpoint, struct verbs_receive *receive,
-                       const struct ofp_transfer *transfer)
+static int choose_receive_memory(struct verbs_endpoint *endpoint, struct verbs_receive *receive,
+                                 const struct ofp_transfer *transfer)
 {
     struct verbs_domain *domain = endpoint->domain;
 
-    if (verbs_memory_is_known(domain, transfer))
+    if (verbs_memory_is_registered(domain, transfer))
         return 0;
     if (transfer->length > domain->slots.size) {
         receive->cost = transfer->length;
         return 0;
     }
-    receive->slot = verbs_slot_take(domain);
+    receive->slot = verbs_slot_allocate(domain);
     return receive->slot ? 0 : -ENOMEM;
 }
 
@@ -178,28 +181,28 @@ int verbs_receive_post(struct verbs_endpoint *endpoint, const struct ofp_transfe
 
     if (transfer->op->flags & OFP_PEEK)
         return -EOPNOTSUPP;
-    receive = receive_take(pair);
+    receive = allocate_receive(pair);
     if (!receive)
         return -ENOMEM;
-    result = find_memory(endpoint, receive, transfer);
+    result = choose_receive_memory(endpoint, receive, transfer);
     if (!result) {
         receive->pending = ofp_transfer_retain(endpoint->base, NULL, transfer);
         result = receive->pending ? 0 : -ENOMEM;
     }
     ofp_list_append(&pair->receives, &receive->node);
     if (result) {
-        dispose(endpoint, receive);
+        free_receive(endpoint, receive);
         return result;
     }
     receive->pending->provider_data[0] = (uintptr_t)receive;
     if (pair->posted_receives < pair->receive_depth)
-        give_more(endpoint);
+        post_deferred_receives(endpoint);
     return OFP_POST_PENDING;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- ending */
 
-static void message_came(struct verbs_endpoint *endpoint, struct verbs_receive *receive, const struct ibv_wc *wc)
+static void message_arrived(struct verbs_endpoint *endpoint, struct verbs_receive *receive, const struct ibv_wc *wc)
 {
     struct ofp_pending *pending = receive->pending;
     const struct ofp_transfer *transfer = &pending->transfer;
@@ -216,19 +219,19 @@ static void message_came(struct verbs_endpoint *endpoint, struct verbs_receive *
     if (message.length > transfer->length)
         offloaded.error = OFP_ETRUNC;
     if (receive->slot)
-        verbs_scatter(receive->slot->memory, transfer->iov, transfer->iov_count, message.length);
-    dispose(endpoint, receive);
-    give_more(endpoint);
+        verbs_iov_scatter(receive->slot->memory, transfer->iov, transfer->iov_count, message.length);
+    free_receive(endpoint, receive);
+    post_deferred_receives(endpoint);
     ofp_offloaded_receive_complete(pending, &message, &offloaded);
 }
 
 /* It has only cost a place in the device's queue, and waits for the next message, behind the others. */
-static void data_came(struct verbs_endpoint *endpoint, struct verbs_receive *receive, const struct ibv_wc *wc)
+static void write_data_arrived(struct verbs_endpoint *endpoint, struct verbs_receive *receive, const struct ibv_wc *wc)
 {
-    taken_back(&endpoint->pair, receive);
+    mark_receive_unposted(&endpoint->pair, receive);
     ofp_list_remove(&receive->node);
     ofp_list_append(&endpoint->pair.receives, &receive->node);
-    give_more(endpoint);
+    post_deferred_receives(endpoint);
     ofp_remote_event(endpoint->base, endpoint->peer, NULL, OFP_COMPLETED_REMOTE_WRITE | OFP_COMPLETED_REMOTE_CQ_DATA,
                      ntohl(wc->imm_data), wc->byte_len);
 }
@@ -238,30 +241,30 @@ void verbs_receive_ended(struct verbs_endpoint *endpoint, const struct ibv_wc *w
     struct verbs_receive *receive = (struct verbs_receive *)(uintptr_t)wc->wr_id;
 
     if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-        data_came(endpoint, receive, wc);
+        write_data_arrived(endpoint, receive, wc);
     else
-        message_came(endpoint, receive, wc);
+        message_arrived(endpoint, receive, wc);
 }
 
 void verbs_receive_failed(struct verbs_endpoint *endpoint, const struct ibv_wc *wc, int error)
 {
-    failed(endpoint, (struct verbs_receive *)(uintptr_t)wc->wr_id, error, verbs_fault_code(wc->status));
+    fail_receive(endpoint, (struct verbs_receive *)(uintptr_t)wc->wr_id, error, verbs_code_of_fault(wc->status));
 }
 
 int verbs_receive_cancel(struct ofp_endpoint *base, struct ofp_pending *pending)
 {
-    struct verbs_receive *receive = receive_of(pending);
+    struct verbs_receive *receive = receive_of_pending(pending);
 
     /* Of an endpoint that is closed already. */
     if (!receive)
         return 0;
     if (receive->posted)
         return -ENOENT;
-    dispose(verbs_endpoint_of(base), receive);
+    free_receive(verbs_endpoint_of(base), receive);
     return 0;
 }
 
-void verbs_receives_unpost(struct verbs_endpoint *endpoint)
+void verbs_receives_mark_unposted(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;
 
@@ -279,8 +282,8 @@ void verbs_receives_free(struct verbs_endpoint *endpoint)
         struct verbs_receive *receive = OFP_CONTAINER_OF(pair->receives.next, struct verbs_receive, node);
 
         receive->pending->provider_data[0] = 0;
-        dispose(endpoint, receive);
+        free_receive(endpoint, receive);
     }
     while (pair->free_receives)
-        free(receive_take(pair));
+        free(allocate_receive(pair));
 }

@@ -16,7 +16,7 @@ void verbs_receive_failed(struct verbs_endpoint *endpoint, const struct ibv_wc *
 /* Only what the device does not have can be taken back. */
 int verbs_receive_cancel(struct ofp_endpoint *base, struct ofp_pending *pending);
 /* The device has none of them any more. */
-void verbs_receives_unpost(struct verbs_endpoint *endpoint);
+void verbs_receives_mark_unposted(struct verbs_endpoint *endpoint);
 void verbs_receives_free(struct verbs_endpoint *endpoint);
 
 #endif

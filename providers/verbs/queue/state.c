@@ -4,22 +4,22 @@
 #include <errno.h>
 #include <string.h>
 
-static int ask(struct rdma_cm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr, int *mask)
+static int get_pair_attributes(struct rdma_cm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr, int *mask)
 {
     memset(attr, 0, sizeof(*attr));
     attr->qp_state = state;
     return verbs_calls.init_qp_attr(id, attr, mask) == 0 ? 0 : -errno;
 }
 
-static int apply(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+static int set_pair_attributes(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     return -verbs_calls.modify_qp(qp, attr, mask);
 }
 
-int verbs_state_initialize(const struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp)
+int verbs_qp_init(const struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp)
 {
     struct ibv_qp_attr attr;
-    int mask, result = ask(id, IBV_QPS_INIT, &attr, &mask);
+    int mask, result = get_pair_attributes(id, IBV_QPS_INIT, &attr, &mask);
 
     if (result)
         return result;
@@ -30,14 +30,14 @@ int verbs_state_initialize(const struct verbs_domain *domain, struct rdma_cm_id 
     if (verbs_port_has_atomics(domain->port))
         attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
     mask |= IBV_QP_ACCESS_FLAGS;
-    return apply(qp, &attr, mask);
+    return set_pair_attributes(qp, &attr, mask);
 }
 
-static int to_receive(const struct verbs_settings *settings, struct rdma_cm_id *id, struct ibv_qp *qp,
-                      uint8_t responder_resources)
+static int start_receiving(const struct verbs_settings *settings, struct rdma_cm_id *id, struct ibv_qp *qp,
+                           uint8_t responder_resources)
 {
     struct ibv_qp_attr attr;
-    int mask, result = ask(id, IBV_QPS_RTR, &attr, &mask);
+    int mask, result = get_pair_attributes(id, IBV_QPS_RTR, &attr, &mask);
 
     if (result)
         return result;
@@ -47,29 +47,29 @@ static int to_receive(const struct verbs_settings *settings, struct rdma_cm_id *
         attr.path_mtu = (enum ibv_mtu)settings->path_mtu;
     if (settings->service_level >= 0)
         attr.ah_attr.sl = (uint8_t)settings->service_level;
-    return apply(qp, &attr, mask | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    return set_pair_attributes(qp, &attr, mask | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
 
-static int to_send(struct rdma_cm_id *id, struct ibv_qp *qp, uint8_t initiator_depth)
+static int start_sending(struct rdma_cm_id *id, struct ibv_qp *qp, uint8_t initiator_depth)
 {
     struct ibv_qp_attr attr;
-    int mask, result = ask(id, IBV_QPS_RTS, &attr, &mask);
+    int mask, result = get_pair_attributes(id, IBV_QPS_RTS, &attr, &mask);
 
     if (result)
         return result;
     attr.max_rd_atomic = initiator_depth;
-    return apply(qp, &attr, mask | IBV_QP_MAX_QP_RD_ATOMIC);
+    return set_pair_attributes(qp, &attr, mask | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-int verbs_state_connect(const struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp,
-                        uint8_t responder_resources, uint8_t initiator_depth)
+int verbs_qp_connect(const struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp,
+                     uint8_t responder_resources, uint8_t initiator_depth)
 {
-    int result = to_receive(&domain->settings, id, qp, responder_resources);
+    int result = start_receiving(&domain->settings, id, qp, responder_resources);
 
-    return result ? result : to_send(id, qp, initiator_depth);
+    return result ? result : start_sending(id, qp, initiator_depth);
 }
 
-void verbs_state_fail(struct ibv_qp *qp)
+void verbs_qp_fail(struct ibv_qp *qp)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 

@@ -6,11 +6,11 @@
 #include "objects.h"
 
 /* Receives may be posted. The id is at the domain's device; the queue pair is its own. A negative errno, as below. */
-int verbs_state_initialize(const struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp);
+int verbs_qp_init(const struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp);
 /* The other side is known to the connection manager: receive from it, send to it. */
-int verbs_state_connect(const struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp,
-                        uint8_t responder_resources, uint8_t initiator_depth);
+int verbs_qp_connect(const struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp,
+                     uint8_t responder_resources, uint8_t initiator_depth);
 /* It takes nothing any more, from either side; what it has comes back flushed. */
-void verbs_state_fail(struct ibv_qp *qp);
+void verbs_qp_fail(struct ibv_qp *qp);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "datagram/path.h"
+#include "datagram/handle.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 /* Packets have source and destination of one kind. */
 enum kind { KIND_IPV4, KIND_LINK_LOCAL, KIND_GLOBAL };
 
-static enum kind kind_of(const union ibv_gid *gid)
+static enum kind kind_of_gid(const union ibv_gid *gid)
 {
     struct in6_addr ip;
 
@@ -25,15 +25,15 @@ static enum kind kind_of(const union ibv_gid *gid)
 static bool is_routable(const char *type) { return strcmp(type, "RoCE v2") == 0; }
 
 /* Where in the port's table a GID is, that one or, without it, any of a kind. -1: nowhere. */
-static int find(const struct verbs_port *port, const union ibv_gid *wanted, enum kind kind)
+static int find_gid(const struct verbs_port *port, const union ibv_gid *wanted, enum kind kind)
 {
     union ibv_gid gid;
     char type[32];
     int found = -1;
 
     for (int i = 0; i < port->attr.gid_tbl_len; i++)
-        if (verbs_gid(port, i, &gid, type, sizeof(type)) &&
-            (wanted ? memcmp(&gid, wanted, sizeof(gid)) == 0 : kind_of(&gid) == kind) &&
+        if (verbs_gid_query(port, i, &gid, type, sizeof(type)) &&
+            (wanted ? memcmp(&gid, wanted, sizeof(gid)) == 0 : kind_of_gid(&gid) == kind) &&
             (found < 0 || is_routable(type)))
             found = i;
     return found;
@@ -41,7 +41,7 @@ static int find(const struct verbs_port *port, const union ibv_gid *wanted, enum
 
 static bool is_infiniband(const struct verbs_port *port) { return port->attr.link_layer == IBV_LINK_LAYER_INFINIBAND; }
 
-int verbs_datagram_find_self(struct verbs_datagram *endpoint)
+int verbs_datagram_address_fill(struct verbs_datagram *endpoint)
 {
     const struct verbs_domain *domain = endpoint->domain;
     const struct verbs_port *port = domain->port;
@@ -50,12 +50,12 @@ int verbs_datagram_find_self(struct verbs_datagram *endpoint)
     union tcp_address ip;
     uint16_t pkey = 0;
 
-    verbs_info_address(endpoint->base->info, &ip);
-    verbs_gid_of(&ip, &self->gid);
+    verbs_info_get_address(endpoint->base->info, &ip);
+    verbs_gid_encode(&ip, &self->gid);
     if (is_infiniband(port))
         endpoint->gid_index = asked > 0 ? (int)asked : 0;
     else
-        endpoint->gid_index = asked >= 0 ? (int)asked : find(port, &self->gid, KIND_GLOBAL);
+        endpoint->gid_index = asked >= 0 ? (int)asked : find_gid(port, &self->gid, KIND_GLOBAL);
     if (endpoint->gid_index < 0 ||
         verbs_calls.query_gid(port->context, port->number, endpoint->gid_index, &self->gid) != 0)
         return -ENODEV;
@@ -67,16 +67,17 @@ int verbs_datagram_find_self(struct verbs_datagram *endpoint)
 }
 
 /* The own GID, or on Ethernet one that a packet to the other can have. */
-static int source_index(const struct verbs_datagram *endpoint, const union ibv_gid *to)
+static int choose_source_gid(const struct verbs_datagram *endpoint, const union ibv_gid *to)
 {
     const struct verbs_port *port = endpoint->domain->port;
-    enum kind kind = kind_of(to);
-    int index = is_infiniband(port) || kind_of(&endpoint->address.gid) == kind ? -1 : find(port, NULL, kind);
+    enum kind kind = kind_of_gid(to);
+    int index = is_infiniband(port) || kind_of_gid(&endpoint->address.gid) == kind ? -1 : find_gid(port, NULL, kind);
 
     return index < 0 ? endpoint->gid_index : index;
 }
 
-struct ibv_ah_attr verbs_datagram_path(const struct verbs_datagram *endpoint, const struct verbs_datagram_address *to)
+struct ibv_ah_attr verbs_datagram_handle_build(const struct verbs_datagram *endpoint,
+                                               const struct verbs_datagram_address *to)
 {
     const struct verbs_domain *domain = endpoint->domain;
     struct ibv_ah_attr attr = {.dlid = to->lid, .sl = to->sl, .port_num = domain->port->number};
@@ -86,7 +87,7 @@ struct ibv_ah_attr verbs_datagram_path(const struct verbs_datagram *endpoint, co
     if (to->gid.global.interface_id) {
         attr.is_global = 1;
         attr.grh.dgid = to->gid;
-        attr.grh.sgid_index = (uint8_t)source_index(endpoint, &to->gid);
+        attr.grh.sgid_index = (uint8_t)choose_source_gid(endpoint, &to->gid);
         attr.grh.hop_limit = HOP_LIMIT;
         attr.grh.traffic_class = domain->settings.traffic_class >= 0 ? (uint8_t)domain->settings.traffic_class : 0;
     }

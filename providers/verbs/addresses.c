@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "names.h"
+#include "addresses.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,36 +12,37 @@
 static bool is_of_datagrams(const struct ofp_info *info) { return info && info->ep_types & OFP_EP_DGRAM; }
 
 /* The kind that an address has is not always that of the info: it is written down for others too. */
-int verbs_name_check(const struct ofp_info *info, const void *address, size_t length)
+int verbs_address_check(const struct ofp_info *info, const void *address, size_t length)
 {
     struct verbs_datagram_address datagram;
     union tcp_address parsed;
 
     (void)info;
-    return verbs_datagram_parse(address, length, &datagram) == 0 ? 0 : tcp_address_parse(address, length, &parsed);
+    return verbs_datagram_address_decode(address, length, &datagram) == 0 ? 0
+                                                                          : tcp_address_parse(address, length, &parsed);
 }
 
-int verbs_name_format(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
+int verbs_address_format(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
 {
     struct verbs_datagram_address datagram;
 
     (void)info;
-    if (verbs_datagram_parse(address, length, &datagram) == 0)
-        return verbs_datagram_format(&datagram, text, text_size);
+    if (verbs_datagram_address_decode(address, length, &datagram) == 0)
+        return verbs_datagram_address_format(&datagram, text, text_size);
     return tcp_address_format(address, length, text, text_size);
 }
 
-int verbs_name_resolve(const struct ofp_info *info, const char *node, const char *service, void *address,
-                       size_t *length, char *text, size_t text_size)
+int verbs_address_resolve(const struct ofp_info *info, const char *node, const char *service, void *address,
+                          size_t *length, char *text, size_t text_size)
 {
     struct verbs_datagram_address datagram;
     int result;
 
-    if (!is_of_datagrams(info) && !verbs_datagram_is_service(service))
+    if (!is_of_datagrams(info) && !verbs_service_is_of_datagrams(service))
         return tcp_address_resolve(info, node, service, address, length, text, text_size);
     if (*length < sizeof(datagram))
         return -OFP_ETOOSMALL;
-    result = verbs_datagram_read(node, service, &datagram, text, text_size);
+    result = verbs_datagram_address_parse(node, service, &datagram, text, text_size);
     if (result)
         return result;
     *length = sizeof(datagram);
@@ -49,13 +50,13 @@ int verbs_name_resolve(const struct ofp_info *info, const char *node, const char
     return 0;
 }
 
-int verbs_name_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
+int verbs_info_set_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
 {
     struct ofp_info by_ip = *info;
     union tcp_address address;
     int result;
 
-    verbs_info_address(info, &address);
+    verbs_info_get_address(info, &address);
     tcp_info_set_address(&by_ip, &address);
     result = tcp_address_at_node(&by_ip, node, text, text_size);
     if (result)
@@ -74,10 +75,11 @@ int verbs_name_at_node(struct ofp_info *info, const char *node, char *text, size
     return 0;
 }
 
-int verbs_name_reaches(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
+int verbs_address_check_route(const struct ofp_info *info, const void *address, size_t length, char *text,
+                              size_t text_size)
 {
     struct verbs_datagram_address datagram;
-    bool is_datagram = verbs_datagram_parse(address, length, &datagram) == 0;
+    bool is_datagram = verbs_datagram_address_decode(address, length, &datagram) == 0;
 
     if (is_datagram == is_of_datagrams(info))
         return is_datagram ? 0 : tcp_address_reaches(info, address, length, text, text_size);
@@ -87,15 +89,15 @@ int verbs_name_reaches(const struct ofp_info *info, const void *address, size_t 
 }
 
 /* What a message does not tell of its sender is no part of it. */
-const void *verbs_name_key(const void *address, size_t *length, uint32_t number)
+const void *verbs_address_get_key(const void *address, size_t *length, uint32_t number)
 {
     if (*length == sizeof(struct verbs_datagram_address))
         *length = VERBS_DATAGRAM_KEY_SIZE;
     return number ? NULL : address;
 }
 
-enum ofp_address_relation verbs_name_relation(const void *known, size_t known_length, const void *given,
-                                              size_t given_length)
+enum ofp_address_relation verbs_address_compare(const void *known, size_t known_length, const void *given,
+                                                size_t given_length)
 {
     (void)known, (void)known_length, (void)given, (void)given_length;
     return OFP_ADDRESS_SAME;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "packet/hold.h"
+#include "packet/registration.h"
 
 #include <errno.h>
 
@@ -10,7 +10,7 @@ enum { LOCAL_KEY, REGISTERED };
 
 #define WRITES_HERE (OFP_ACCESS_RECV | OFP_ACCESS_READ)
 
-static int access_of(const struct verbs_domain *domain, uint32_t access)
+static int convert_transfer_access(const struct verbs_domain *domain, uint32_t access)
 {
     bool iwarp = domain->port->context->device->transport_type == IBV_TRANSPORT_IWARP;
     int result = access & WRITES_HERE ? IBV_ACCESS_LOCAL_WRITE : 0;
@@ -23,15 +23,15 @@ static int access_of(const struct verbs_domain *domain, uint32_t access)
     return result;
 }
 
-int verbs_hold(struct ofpi_path *path, struct ofpi_memory *memory, uint32_t access)
+int verbs_transfer_register(struct ofpi_path *path, struct ofpi_memory *memory, uint32_t access)
 {
     struct verbs_domain *domain = verbs_rdm_of(path->channel)->domain;
     struct verbs_registration *registration = NULL;
-    struct ibv_mr *mr = verbs_region_mr(domain, memory->region);
+    struct ibv_mr *mr = verbs_mr_of_region(domain, memory->region);
 
     if (!mr) {
-        registration =
-            verbs_memory_take(domain, memory->region, memory->base, memory->length, access_of(domain, access));
+        registration = verbs_memory_acquire(domain, memory->region, memory->base, memory->length,
+                                            convert_transfer_access(domain, access));
         if (!registration)
             return -errno;
         mr = registration->mr;
@@ -43,16 +43,16 @@ int verbs_hold(struct ofpi_path *path, struct ofpi_memory *memory, uint32_t acce
     return 0;
 }
 
-void verbs_release(struct ofpi_path *path, struct ofpi_memory *memory)
+void verbs_transfer_deregister(struct ofpi_path *path, struct ofpi_memory *memory)
 {
     struct verbs_registration *registration = (struct verbs_registration *)(uintptr_t)memory->private[REGISTERED];
 
     if (registration)
-        verbs_cache_give(&verbs_rdm_of(path->channel)->domain->cache, registration);
+        verbs_cache_release(&verbs_rdm_of(path->channel)->domain->cache, registration);
 }
 
-bool verbs_knows_key(const struct ofpi_path *path, uint64_t key)
+bool verbs_path_can_use_key(const struct ofpi_path *path, uint64_t key)
 {
     (void)path;
-    return verbs_key_is_device_s(key);
+    return verbs_key_is_of_device(key);
 }
