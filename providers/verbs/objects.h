@@ -22,18 +22,13 @@
 #include "memory/cache.h"
 #include "ofipy/list.h"
 #include "ofipy/services.h"
+#include "queue/send_queue.h"
 
 #define VERBS_NAME "verbs"
-/* Local segments of one work request; a receive has one more, for what does not fit. */
-#define VERBS_SEGMENTS 8
-/* What creating a queue pair is asked to send inline, at most. */
-#define VERBS_INLINE_MAX 256
 /* Private data of libfabric's endpoints: a byte that says how much it is, and room for so much more. */
 #define VERBS_PRIVATE_MAX 55
 /* What a device adds to or compares, in one step. */
 #define VERBS_ATOMIC_SIZE 8
-/* Work requests that are posted to the device at once. */
-#define VERBS_CHAIN 32
 
 #define VERBS_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define VERBS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
@@ -185,14 +180,6 @@ struct verbs_receive {
     uint32_t keys[VERBS_SEGMENTS];
 };
 
-/* Work requests that leave together. What is inline lies here until then. */
-struct verbs_chain {
-    struct ibv_send_wr requests[VERBS_CHAIN];
-    struct ibv_sge segments[VERBS_CHAIN][VERBS_SEGMENTS];
-    uint8_t bytes[VERBS_CHAIN][VERBS_INLINE_MAX];
-    uint32_t count;
-};
-
 /* What asynchronous events say of a queue pair, whose context it is; from any thread that looks at the device. */
 struct verbs_qp_context {
     struct rdma_cm_id *id;
@@ -202,13 +189,9 @@ struct verbs_qp_context {
 struct verbs_pair {
     struct ibv_qp *qp; /* NULL: there is none any more */
     struct ibv_cq *cq;
-    uint32_t transmit_depth, receive_depth;
-    uint32_t inline_size;
-    /* The send queue, as a ring of those work requests that have not ended: `works[number & works_mask]`. */
-    uint32_t sends_mask; /* a power of two less one: nothing divides on the way of a post */
-    struct verbs_send **sends;
-    uint64_t head, tail;          /* numbers: of the next one, and of the oldest that has not ended */
-    uint64_t signalled;           /* number behind the last one that will tell of its end */
+    uint32_t receive_depth, inline_size;
+    struct verbs_send_queue queue;
+    struct verbs_send **sends;    /* of the queue: the operations that end with a work request, or NULL */
     uint64_t wanted;              /* number behind the last one whose end somebody waits for */
     uint64_t goodbye;             /* number behind the last work request of all; 0: there will be more */
     struct verbs_send *long_send; /* of many pieces, some not posted yet; nothing passes it */

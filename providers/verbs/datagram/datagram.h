@@ -35,9 +35,8 @@ struct verbs_datagram {
     uint32_t buffer_size, buffer_count;
     char *buffers; /* for messages, posted all of them but for those that are looked at */
     struct ibv_mr *buffers_mr;
-    uint32_t transmit_depth;
-    struct verbs_datagram_send *sends; /* the send queue, as a ring: `sends[number % transmit_depth]` */
-    uint32_t head, tail;               /* numbers: of the next one, and of the oldest that has not ended */
+    struct verbs_send_queue queue;     /* every work request asks for a completion */
+    struct verbs_datagram_send *sends; /* of the queue */
 };
 
 struct verbs_datagram_peer {

@@ -46,7 +46,7 @@ static int allocate_datagram_memory(struct verbs_datagram *endpoint)
         return -ENOMEM;
     }
     endpoint->buffers_mr = verbs_calls.reg_mr(endpoint->domain->pd, endpoint->buffers, size, IBV_ACCESS_LOCAL_WRITE);
-    endpoint->sends = calloc(endpoint->transmit_depth, sizeof(*endpoint->sends));
+    endpoint->sends = calloc(endpoint->queue.mask + 1, sizeof(*endpoint->sends));
     if (!endpoint->buffers_mr)
         return -errno;
     return endpoint->sends ? 0 : -ENOMEM;
@@ -57,13 +57,12 @@ static int create_datagram_queues(struct verbs_datagram *endpoint)
     struct verbs_domain *domain = endpoint->domain;
     struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_UD, .qp_context = &endpoint->qp_context, .sq_sig_all = 1};
 
-    endpoint->cq =
-        verbs_calls.create_cq(domain->port->context, (int)(endpoint->transmit_depth + endpoint->buffer_count),
-                              &endpoint->armed, domain->completions, 0);
+    endpoint->cq = verbs_calls.create_cq(domain->port->context, (int)(endpoint->queue.depth + endpoint->buffer_count),
+                                         &endpoint->armed, domain->completions, 0);
     if (!endpoint->cq)
         return -errno;
     attr.send_cq = attr.recv_cq = endpoint->cq;
-    attr.cap.max_send_wr = endpoint->transmit_depth;
+    attr.cap.max_send_wr = endpoint->queue.depth;
     attr.cap.max_recv_wr = endpoint->buffer_count;
     attr.cap.max_send_sge = attr.cap.max_recv_sge = 1;
     attr.cap.max_inline_data = domain->port->limits.inline_size;
@@ -78,7 +77,7 @@ int verbs_datagram_pair_open(struct verbs_datagram *endpoint, char *text, size_t
 {
     int result;
 
-    endpoint->transmit_depth = endpoint->domain->settings.transmit_depth;
+    verbs_send_queue_init(&endpoint->queue, endpoint->domain->settings.transmit_depth);
     endpoint->buffer_count = endpoint->domain->settings.receive_depth;
     result = allocate_datagram_memory(endpoint);
     if (!result)
@@ -90,7 +89,7 @@ int verbs_datagram_pair_open(struct verbs_datagram *endpoint, char *text, size_t
     snprintf(text, text_size,
              "the device %s makes no queue pair for datagrams, of %u sends and %u receives: %s; smaller ones are asked "
              "for by OFIPY_VERBS_TX_DEPTH and OFIPY_VERBS_RX_DEPTH",
-             verbs_calls.get_device_name(endpoint->domain->port->context->device), endpoint->transmit_depth,
+             verbs_calls.get_device_name(endpoint->domain->port->context->device), endpoint->queue.depth,
              endpoint->buffer_count, strerror(-result));
     verbs_datagram_pair_close(endpoint);
     return result;

@@ -14,11 +14,6 @@
 #include "memory/slot.h"
 #include "queue/fault.h"
 
-static struct verbs_datagram_send *entry_of_number(struct verbs_datagram *endpoint, uint32_t number)
-{
-    return &endpoint->sends[number % endpoint->transmit_depth];
-}
-
 /* ---------------------------------------------------------------------------------------------------------- posting */
 
 static int post_datagram(struct verbs_datagram *endpoint, const struct ofp_peer *peer,
@@ -26,7 +21,7 @@ static int post_datagram(struct verbs_datagram *endpoint, const struct ofp_peer 
 {
     const struct verbs_datagram_peer *known = peer->private;
     bool with_data = transfer->op->flags & OFP_REMOTE_CQ_DATA;
-    struct ibv_send_wr *bad, request = {.wr_id = verbs_work_id_build(endpoint, endpoint->head, false),
+    struct ibv_send_wr *bad, request = {.wr_id = verbs_work_id_build(endpoint, (uint32_t)endpoint->queue.head, false),
                                         .sg_list = segment,
                                         .num_sge = segment->length ? 1 : 0,
                                         .opcode = with_data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
@@ -45,7 +40,7 @@ static int check_datagram(const struct verbs_datagram *endpoint, const struct of
         return -EOPNOTSUPP;
     if (transfer->op->flags & OFP_REMOTE_CQ_DATA && transfer->op->data > UINT32_MAX)
         return -EOVERFLOW;
-    return endpoint->head - endpoint->tail == endpoint->transmit_depth ? -EAGAIN : 0;
+    return verbs_send_queue_count_space(&endpoint->queue) ? 0 : -EAGAIN;
 }
 
 /* Taken, so that its end can say why. */
@@ -89,7 +84,7 @@ int verbs_datagram_post(struct ofp_endpoint *base, struct ofp_peer *peer, const 
             verbs_slot_free(endpoint->domain, send.slot);
         return result;
     }
-    *entry_of_number(endpoint, endpoint->head++) = send;
+    endpoint->sends[verbs_send_queue_append(&endpoint->queue)] = send;
     return send.pending ? OFP_POST_PENDING : OFP_POST_DONE;
 }
 
@@ -97,7 +92,7 @@ int verbs_datagram_post(struct ofp_endpoint *base, struct ofp_peer *peer, const 
 
 static struct ofp_pending *pop_oldest_datagram(struct verbs_datagram *endpoint)
 {
-    struct verbs_datagram_send send = *entry_of_number(endpoint, endpoint->tail++);
+    struct verbs_datagram_send send = endpoint->sends[verbs_send_queue_pop(&endpoint->queue)];
 
     if (send.slot)
         verbs_slot_free(endpoint->domain, send.slot);
@@ -114,7 +109,7 @@ static void complete_oldest_datagram(struct verbs_datagram *endpoint, int error,
 
 void verbs_datagram_sent(struct verbs_datagram *endpoint, uint32_t number)
 {
-    while ((int32_t)(number - endpoint->tail) >= 0)
+    while ((int32_t)(number - (uint32_t)endpoint->queue.tail) >= 0)
         complete_oldest_datagram(endpoint, 0, 0);
 }
 

@@ -13,7 +13,7 @@ void verbs_datagram_sends_fail(struct verbs_datagram *endpoint, int error, int p
 void verbs_datagram_sends_discard(struct verbs_datagram *endpoint);
 static inline bool verbs_datagram_is_idle(const struct verbs_datagram *endpoint)
 {
-    return endpoint->tail == endpoint->head;
+    return verbs_send_queue_is_empty(&endpoint->queue);
 }
 
 #endif

@@ -12,15 +12,15 @@ static void probe_idle_path(struct verbs_path *path)
 {
     int fatal = atomic_load_explicit(&path->qp_context->fatal, memory_order_acquire);
     /* What will tell of its end asks already; of what was sent inline nobody may ever hear. */
-    bool asks = path->tail != path->head && path->signalled == path->head;
+    bool asks = !verbs_send_queue_is_empty(&path->queue) && path->queue.signalled == path->queue.head;
 
     if (fatal)
         verbs_path_mark_failed(
             path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true, .text = verbs_event_find_text(fatal)});
-    else if (!path->received && path->head == path->checked_head && !asks)
+    else if (!path->received && path->queue.head == path->checked_head && !asks)
         verbs_path_post_empty_write(path);
     path->received = false;
-    path->checked_head = path->head;
+    path->checked_head = path->queue.head;
 }
 
 static void alive_timer_expired(struct ofp_timer *timer, uint64_t now)

@@ -74,12 +74,10 @@ struct verbs_path {
     uint8_t responder_resources, initiator_depth;
     uint8_t request_data_length;
     uint8_t request_data[1 + VERBS_PRIVATE_MAX];
-    /* The send queue, as a ring of those work requests that have not ended: `works[number % depth]`. */
-    uint64_t head, tail;   /* numbers: of the next one, and of the oldest that has not ended */
-    uint64_t signalled;    /* number behind the last one that will tell of its end */
-    uint64_t checked_head; /* head, when keep-alive last looked */
-    uint32_t moves;        /* gets and puts among them */
-    void *sends[VERBS_PATH_DEPTH];
+    struct verbs_send_queue queue;
+    uint64_t checked_head;            /* head, when keep-alive last looked */
+    uint32_t moves;                   /* gets and puts among them */
+    void *sends[VERBS_PATH_DEPTH];    /* of the queue: what ends with a work request, or NULL */
     bool completed[VERBS_PATH_DEPTH]; /* beside them: of packets, what the packet says */
 };
 

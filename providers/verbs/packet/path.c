@@ -38,6 +38,7 @@ static void init_path(struct verbs_path *path, struct ofpi_path *base, enum verb
     path->listener.event = handle_path_event;
     path->base = base;
     path->rdm = rdm;
+    verbs_send_queue_init(&path->queue, rdm->depth);
     path->state = (uint8_t)state;
     path->responder_resources = rdm->domain->port->limits.responder_resources;
     path->initiator_depth = rdm->domain->port->limits.initiator_depth;

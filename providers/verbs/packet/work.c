@@ -43,14 +43,12 @@ int verbs_packet_post_receive(struct ofpi_channel *channel, struct ofpi_packet *
 void verbs_packets_flush(struct verbs_rdm *rdm)
 {
     struct verbs_path *path = rdm->chained;
-    struct ibv_send_wr *bad;
     int error;
 
     if (!rdm->chain.count)
         return;
-    rdm->chain.count = 0;
-    error = ibv_post_send(path->qp, rdm->chain.requests, &bad);
-    /* Room was counted, so this is a queue pair that is broken. What did not leave goes back at its end. */
+    error = verbs_chain_post(&rdm->chain, path->qp);
+    /* Packets that were not posted are returned at the end of the path. */
     if (error)
         verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = error, .unsure = true});
 }
@@ -62,38 +60,27 @@ static struct ibv_send_wr *reserve_path_request(struct verbs_path *path, enum ib
     struct verbs_chain *chain = &rdm->chain;
     struct ibv_send_wr *request;
 
-    if (path->head - path->tail == rdm->depth)
+    if (!verbs_send_queue_count_space(&path->queue))
         return NULL;
-    if (rdm->chained != path || chain->count == VERBS_CHAIN)
+    if (rdm->chained != path || verbs_chain_is_full(chain))
         verbs_packets_flush(rdm);
     rdm->chained = path;
-    request = &chain->requests[chain->count];
-    *request = (struct ibv_send_wr){
-        .wr_id = encode_send_id(path->head), .sg_list = chain->segments[chain->count], .opcode = opcode};
+    request = verbs_chain_reserve_request(chain);
+    request->wr_id = encode_send_id(path->queue.head);
+    request->opcode = opcode;
     return request;
-}
-
-static void set_packet_segment(struct ibv_send_wr *request, const void *memory, uint64_t length, uint32_t key)
-{
-    *request->sg_list = (struct ibv_sge){.addr = (uintptr_t)memory, .length = (uint32_t)length, .lkey = key};
-    request->num_sge = 1;
 }
 
 /* `work` goes back when it has ended, which is told then; others tell lest the queue fill up. `more`: it leaves with the next. */
 static void append_path_request(struct verbs_path *path, struct ibv_send_wr *request, void *work, bool more)
 {
-    struct verbs_chain *chain = &path->rdm->chain;
-    uint32_t depth = path->rdm->depth;
+    uint32_t place = verbs_send_queue_append(&path->queue);
 
-    if (chain->count)
-        chain->requests[chain->count - 1].next = request;
-    chain->count++;
-    path->completed[path->head % depth] = false;
-    path->sends[path->head++ % depth] = work;
-    if (work || !request->num_sge || path->head - path->signalled > depth / 4) {
-        request->send_flags |= IBV_SEND_SIGNALED;
-        path->signalled = path->head;
-    }
+    verbs_chain_append(&path->rdm->chain, request);
+    path->completed[place] = false;
+    path->sends[place] = work;
+    if (work || !request->num_sge || verbs_send_queue_needs_signal(&path->queue))
+        verbs_send_queue_set_signal(&path->queue, request);
     if (!more)
         verbs_packets_flush(path->rdm);
 }
@@ -104,7 +91,7 @@ int verbs_packet_send(struct ofpi_path *base, struct ofpi_packet *packet, bool m
     struct verbs_rdm *rdm = path->rdm;
     struct ibv_send_wr *request = reserve_path_request(path, IBV_WR_SEND);
     bool is_inline = packet->length <= base->channel->limits.inline_size;
-    bool done = is_inline && path->head - path->tail < rdm->depth / 2;
+    bool done = is_inline && verbs_send_queue_count(&path->queue) < rdm->depth / 2;
     uint8_t *bytes = packet->bytes;
 
     if (!request)
@@ -112,10 +99,10 @@ int verbs_packet_send(struct ofpi_path *base, struct ofpi_packet *packet, bool m
     /* The packet is its user's again before the chain leaves. */
     if (done && more)
         bytes = memcpy(rdm->chain.bytes[rdm->chain.count], bytes, packet->length);
-    set_packet_segment(request, bytes, packet->length, rdm->packets->mr->lkey);
+    verbs_request_set_segment(request, bytes, packet->length, rdm->packets->mr->lkey);
     request->send_flags = is_inline ? IBV_SEND_INLINE : 0;
     append_path_request(path, request, done ? NULL : packet, more);
-    path->completed[(path->head - 1) % rdm->depth] = packet->completed;
+    path->completed[verbs_place_of_number(&path->queue, path->queue.head - 1)] = packet->completed;
     return done ? OFP_POST_DONE : OFP_POST_PENDING;
 }
 
@@ -127,7 +114,7 @@ static int post_move(struct ofpi_path *base, enum ibv_wr_opcode opcode, const st
 
     if (!request)
         return -ENOBUFS;
-    set_packet_segment(request, (char *)local->base + offset, length, (uint32_t)local->private[0]);
+    verbs_request_set_segment(request, (char *)local->base + offset, length, (uint32_t)local->private[0]);
     request->wr.rdma.remote_addr = address;
     request->wr.rdma.rkey = (uint32_t)key;
     path->moves++;
@@ -156,7 +143,7 @@ int verbs_path_post_atomic(struct ofpi_path *base, struct ofpi_packet *packet, c
 
     if (!request)
         return -ENOBUFS;
-    set_packet_segment(request, packet->bytes, sizeof(uint64_t), path->rdm->packets->mr->lkey);
+    verbs_request_set_segment(request, packet->bytes, sizeof(uint64_t), path->rdm->packets->mr->lkey);
     request->wr.atomic.remote_addr = word->address;
     request->wr.atomic.rkey = (uint32_t)word->key;
     request->wr.atomic.swap = word->operand;
@@ -170,15 +157,18 @@ void verbs_path_post_empty_write(struct verbs_path *path)
 {
     struct ibv_send_wr *request = reserve_path_request(path, IBV_WR_RDMA_WRITE);
 
-    if (request)
-        append_path_request(path, request, NULL, false);
+    if (!request)
+        return;
+    request->wr.rdma.remote_addr = 0;
+    request->wr.rdma.rkey = 0;
+    append_path_request(path, request, NULL, false);
 }
 
 bool verbs_path_sends_drain(struct verbs_path *path)
 {
-    if (path->tail == path->head)
+    if (verbs_send_queue_is_empty(&path->queue))
         return true;
-    if (path->signalled != path->head)
+    if (path->queue.signalled != path->queue.head)
         verbs_path_post_empty_write(path);
     return false;
 }
@@ -188,8 +178,8 @@ uint64_t verbs_path_count_unsent(const struct ofpi_path *base)
     const struct verbs_path *path = base->private;
     uint64_t count = 0;
 
-    for (uint64_t number = path->tail; number < path->head; number++)
-        count += path->completed[number % path->rdm->depth];
+    for (uint64_t number = path->queue.tail; number < path->queue.head; number++)
+        count += path->completed[verbs_place_of_number(&path->queue, number)];
     return count;
 }
 
@@ -212,14 +202,14 @@ static void complete_path_send(struct verbs_path *path, void *work, int error, i
 /* All before this number have ended well. */
 static void complete_path_sends(struct verbs_path *path, uint64_t number)
 {
-    while (path->tail < number)
-        complete_path_send(path, path->sends[path->tail++ % path->rdm->depth], 0, 0);
+    while (path->queue.tail < number)
+        complete_path_send(path, path->sends[verbs_send_queue_pop(&path->queue)], 0, 0);
 }
 
 void verbs_path_sends_cancel(struct verbs_path *path)
 {
-    while (path->tail < path->head)
-        complete_path_send(path, path->sends[path->tail++ % path->rdm->depth], ECANCELED, 0);
+    while (!verbs_send_queue_is_empty(&path->queue))
+        complete_path_send(path, path->sends[verbs_send_queue_pop(&path->queue)], ECANCELED, 0);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- polling */
@@ -245,7 +235,7 @@ static void path_send_ended(struct verbs_path *path, const struct ibv_wc *wc)
     if (VERBS_UNLIKELY(path->state == VERBS_PATH_CLOSED))
         verbs_path_schedule(path);
     /* Of a queue pair before this one that had its number. */
-    if (VERBS_UNLIKELY(number - path->tail >= path->head - path->tail))
+    if (VERBS_UNLIKELY(!verbs_send_queue_has_number(&path->queue, number)))
         return;
     if (VERBS_LIKELY(wc->status == IBV_WC_SUCCESS)) {
         complete_path_sends(path, number + 1);
@@ -253,7 +243,7 @@ static void path_send_ended(struct verbs_path *path, const struct ibv_wc *wc)
     }
     fault = verbs_fault_identify(path->rdm->domain, wc->status);
     complete_path_sends(path, number);
-    complete_path_send(path, path->sends[path->tail++ % path->rdm->depth], verbs_fault_find_error(fault),
+    complete_path_send(path, path->sends[verbs_send_queue_pop(&path->queue)], verbs_fault_find_error(fault),
                        verbs_code_of_fault(fault));
     fail_path_with_status(path, wc->status);
 }

@@ -12,7 +12,7 @@
 #define BATCH 16
 
 /* A work request of the send queue has a number; that of a receive is a pointer, and the number of none is so large. */
-static bool is_receive(const struct verbs_pair *pair, const struct ibv_wc *wc) { return wc->wr_id >= pair->head; }
+static bool is_receive(const struct verbs_pair *pair, const struct ibv_wc *wc) { return wc->wr_id >= pair->queue.head; }
 
 static void report_peer_lost(struct verbs_endpoint *endpoint, int error, const char *text)
 {
@@ -75,7 +75,7 @@ int verbs_pair_poll(struct verbs_endpoint *endpoint)
 void verbs_pair_poll_all(struct verbs_endpoint *endpoint)
 {
     const struct verbs_pair *pair = &endpoint->pair;
-    uint64_t polled = 0, most = (uint64_t)pair->transmit_depth + pair->receive_depth;
+    uint64_t polled = 0, most = (uint64_t)pair->queue.depth + pair->receive_depth;
     int count = 1;
 
     for (; count && polled < most; polled += (uint64_t)count)

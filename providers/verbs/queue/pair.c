@@ -19,14 +19,14 @@ static int create_pair_queues(struct verbs_endpoint *endpoint)
     struct verbs_pair *pair = &endpoint->pair;
     struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .sq_sig_all = 0};
 
-    pair->cq = verbs_calls.create_cq(domain->port->context, (int)(pair->transmit_depth + pair->receive_depth),
+    pair->cq = verbs_calls.create_cq(domain->port->context, (int)(pair->queue.depth + pair->receive_depth),
                                      &pair->armed, domain->completions, 0);
     if (!pair->cq)
         return -errno;
     pair->qp_context.id = endpoint->id;
     attr.qp_context = &pair->qp_context;
     attr.send_cq = attr.recv_cq = pair->cq;
-    attr.cap.max_send_wr = pair->transmit_depth;
+    attr.cap.max_send_wr = pair->queue.depth;
     attr.cap.max_recv_wr = pair->receive_depth;
     attr.cap.max_send_sge = limits->segments;
     attr.cap.max_recv_sge = limits->segments + 1;
@@ -44,11 +44,9 @@ int verbs_pair_open(struct verbs_endpoint *endpoint, char *text, size_t text_siz
     int result;
 
     ofp_list_init(&pair->receives);
-    pair->transmit_depth = endpoint->domain->settings.transmit_depth;
+    verbs_send_queue_init(&pair->queue, endpoint->domain->settings.transmit_depth);
     pair->receive_depth = endpoint->domain->settings.receive_depth;
-    while (pair->sends_mask + 1 < pair->transmit_depth)
-        pair->sends_mask = 2 * pair->sends_mask + 1;
-    pair->sends = calloc(pair->sends_mask + 1, sizeof(struct verbs_send *));
+    pair->sends = calloc(pair->queue.mask + 1, sizeof(struct verbs_send *));
     result = pair->sends ? create_pair_queues(endpoint) : -ENOMEM;
     if (!result)
         result = verbs_qp_init(endpoint->domain, endpoint->id, pair->qp);
@@ -62,7 +60,7 @@ int verbs_pair_open(struct verbs_endpoint *endpoint, char *text, size_t text_siz
         snprintf(text, text_size,
                  "the device %s makes no queue pair of %u sends and %u receives: %s; smaller ones are asked for by "
                  "OFIPY_VERBS_TX_DEPTH and OFIPY_VERBS_RX_DEPTH",
-                 verbs_calls.get_device_name(endpoint->domain->port->context->device), pair->transmit_depth,
+                 verbs_calls.get_device_name(endpoint->domain->port->context->device), pair->queue.depth,
                  pair->receive_depth, strerror(-result));
         verbs_pair_close(endpoint);
     }

@@ -59,61 +59,39 @@ static void complete_send(struct verbs_endpoint *endpoint, struct verbs_send *se
 
 /* ------------------------------------------------------------------------------------------------------------ chain */
 
-static uint32_t count_space(const struct verbs_pair *pair)
-{
-    return pair->transmit_depth - (uint32_t)(pair->head - pair->tail);
-}
-
 /* The next work request of the chain; there is room. */
 static struct ibv_send_wr *reserve_request(struct verbs_endpoint *endpoint)
 {
-    struct verbs_pair *pair = &endpoint->pair;
-    struct verbs_chain *chain = &pair->chain;
-    struct ibv_send_wr *request;
+    struct verbs_chain *chain = &endpoint->pair.chain;
 
-    if (chain->count == VERBS_CHAIN)
+    if (verbs_chain_is_full(chain))
         verbs_sends_flush(endpoint);
-    /* The rest is for other operations or is set by `describe`: to clear it all is a good part of what a post costs. */
-    request = &chain->requests[chain->count];
-    request->next = NULL;
-    request->sg_list = chain->segments[chain->count];
-    request->num_sge = 0;
-    request->send_flags = 0;
-    return request;
+    return verbs_chain_reserve_request(chain);
 }
 
 /* It is part of the chain now; `work` ends with it, where not NULL, and somebody waits for that if it is `wanted`. */
 static void append_request(struct verbs_pair *pair, struct ibv_send_wr *request, struct verbs_send *send, bool wanted)
 {
-    struct verbs_chain *chain = &pair->chain;
-
-    request->wr_id = pair->head;
-    if (chain->count)
-        chain->requests[chain->count - 1].next = request;
-    chain->count++;
-    pair->sends[pair->head & pair->sends_mask] = send;
-    pair->head++;
+    request->wr_id = pair->queue.head;
+    verbs_chain_append(&pair->chain, request);
+    pair->sends[verbs_send_queue_append(&pair->queue)] = send;
     if (wanted)
-        pair->wanted = pair->head;
+        pair->wanted = pair->queue.head;
 }
 
 void verbs_sends_flush(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;
     struct verbs_chain *chain = &pair->chain;
-    struct ibv_send_wr *bad;
     int error;
 
     if (!chain->count || !pair->qp)
         return;
     /* One of many tells of its end, and of that of all before it: if somebody waits, and lest the queue fill up. */
-    if (pair->wanted > pair->signalled || pair->head - pair->signalled >= pair->transmit_depth / 4) {
-        chain->requests[chain->count - 1].send_flags |= IBV_SEND_SIGNALED;
-        pair->signalled = pair->head;
-    }
-    chain->count = 0;
-    error = ibv_post_send(pair->qp, chain->requests, &bad);
-    /* Room was counted, so this is a queue pair that is broken, which progress ends. */
+    if (pair->wanted > pair->queue.signalled || verbs_send_queue_needs_signal(&pair->queue))
+        verbs_send_queue_set_signal(&pair->queue, &chain->requests[chain->count - 1]);
+    error = verbs_chain_post(chain, pair->qp);
+    /* Progress ends the connection. */
     if (error) {
         verbs_core->log(OFP_LOG_ERROR, VERBS_NAME, "endpoint %u: the device takes no work request: %s",
                         endpoint->base->id, strerror(error));
@@ -153,12 +131,6 @@ static void clear_immediate_data(struct ibv_send_wr *request)
         request->opcode = IBV_WR_RDMA_WRITE;
 }
 
-static void set_local_segment(struct ibv_send_wr *request, const void *memory, uint64_t length, uint32_t key)
-{
-    *request->sg_list = (struct ibv_sge){.addr = (uintptr_t)memory, .length = (uint32_t)length, .lkey = key};
-    request->num_sge = length ? 1 : 0;
-}
-
 static bool is_read(const struct ofp_transfer *transfer) { return ofp_operation_is(transfer->op->op, OFP_READS); }
 static bool is_atomic(const struct ofp_transfer *transfer)
 {
@@ -173,7 +145,7 @@ static int post_inline(struct verbs_endpoint *endpoint, const struct ofp_transfe
 
     verbs_iov_gather((char *)bytes, transfer->iov, transfer->iov_count, transfer->length);
     fill_request(request, transfer, 0, 0);
-    set_local_segment(request, bytes, transfer->length, 0);
+    verbs_request_set_segment(request, bytes, transfer->length, 0);
     request->send_flags = IBV_SEND_INLINE;
     append_request(pair, request, send, send);
     return send ? OFP_POST_PENDING : OFP_POST_DONE;
@@ -196,7 +168,7 @@ static void post_slot(struct verbs_endpoint *endpoint, const struct ofp_transfer
         fill_request(request, transfer, i, 0);
         if (VERBS_UNLIKELY(is_atomic(transfer)))
             verbs_atomic_fill_request(request, transfer);
-        set_local_segment(request, send->slot->memory + position, length, send->slot->key);
+        verbs_request_set_segment(request, send->slot->memory + position, length, send->slot->key);
         if (!last)
             clear_immediate_data(request);
         append_request(&endpoint->pair, request, last ? send : NULL, last && send->pending);
@@ -269,7 +241,7 @@ bool verbs_sends_resume(struct verbs_endpoint *endpoint)
     struct verbs_send *send = pair->long_send;
     bool some = false;
 
-    while (send && count_space(pair)) {
+    while (send && verbs_send_queue_count_space(&pair->queue)) {
         post_piece(endpoint, send);
         some = true;
         if (send->posted == send->pending->transfer.length)
@@ -380,10 +352,11 @@ int verbs_send_post(struct verbs_endpoint *endpoint, struct ofp_peer *peer, cons
 
     if (result)
         return result;
-    if (pair->long_send || count_space(pair) < (transfer->remote_count > 1 ? transfer->remote_count : 1))
+    if (pair->long_send ||
+        verbs_send_queue_count_space(&pair->queue) < (transfer->remote_count > 1 ? transfer->remote_count : 1))
         return -EAGAIN;
     result = is_short ? post_short(endpoint, peer, transfer) : post_registered(endpoint, peer, transfer);
-    if (result >= 0 && (!(transfer->op->flags & OFP_MORE) || pair->chain.count == VERBS_CHAIN))
+    if (result >= 0 && (!(transfer->op->flags & OFP_MORE) || verbs_chain_is_full(&pair->chain)))
         verbs_sends_flush(endpoint);
     return result;
 }
@@ -392,7 +365,7 @@ int verbs_send_post(struct verbs_endpoint *endpoint, struct ofp_peer *peer, cons
 
 static struct verbs_send *pop_oldest_send(struct verbs_pair *pair)
 {
-    uint64_t place = pair->tail++ & pair->sends_mask;
+    uint32_t place = verbs_send_queue_pop(&pair->queue);
     struct verbs_send *send = pair->sends[place];
 
     pair->sends[place] = NULL;
@@ -403,7 +376,7 @@ void verbs_sends_ended(struct verbs_endpoint *endpoint, uint64_t number)
 {
     struct verbs_pair *pair = &endpoint->pair;
 
-    while (pair->tail < number) {
+    while (pair->queue.tail < number) {
         struct verbs_send *send = pop_oldest_send(pair);
 
         if (send)
@@ -418,7 +391,7 @@ void verbs_send_failed(struct verbs_endpoint *endpoint, uint64_t number, int err
 
     verbs_sends_ended(endpoint, number);
     /* A piece of a long operation is not its last one. */
-    while (!send && pair->tail < pair->head)
+    while (!send && !verbs_send_queue_is_empty(&pair->queue))
         send = pop_oldest_send(pair);
     if (!send) {
         send = pair->long_send;
@@ -437,7 +410,7 @@ static void post_goodbye(struct verbs_endpoint *endpoint)
     request->wr.rdma.remote_addr = 0;
     request->wr.rdma.rkey = 0;
     append_request(&endpoint->pair, request, NULL, true);
-    endpoint->pair.goodbye = endpoint->pair.head;
+    endpoint->pair.goodbye = endpoint->pair.queue.head;
     verbs_sends_flush(endpoint);
 }
 
@@ -447,9 +420,9 @@ bool verbs_sends_drain(struct verbs_endpoint *endpoint)
 
     if (!pair->qp)
         return true;
-    if (!pair->goodbye && !pair->long_send && count_space(pair))
+    if (!pair->goodbye && !pair->long_send && verbs_send_queue_count_space(&pair->queue))
         post_goodbye(endpoint);
-    return pair->goodbye && pair->tail >= pair->goodbye;
+    return pair->goodbye && pair->queue.tail >= pair->goodbye;
 }
 
 void verbs_sends_discard(struct verbs_endpoint *endpoint)
@@ -458,7 +431,7 @@ void verbs_sends_discard(struct verbs_endpoint *endpoint)
     struct verbs_send *send;
 
     /* The core ends the operations itself. */
-    while (pair->tail < pair->head) {
+    while (!verbs_send_queue_is_empty(&pair->queue)) {
         send = pop_oldest_send(pair);
         if (send)
             free_send(endpoint, send);
