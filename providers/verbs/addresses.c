@@ -11,7 +11,7 @@
 
 static bool is_of_datagrams(const struct ofp_info *info) { return info && info->ep_types & OFP_EP_DGRAM; }
 
-/* The kind that an address has is not always that of the info: it is written down for others too. */
+/* `info` does not decide which kind the address is: addresses of the other kind are formatted and checked too. */
 int verbs_address_check(const struct ofp_info *info, const void *address, size_t length)
 {
     struct verbs_datagram_address datagram;
@@ -66,7 +66,7 @@ int verbs_info_set_node(struct ofp_info *info, const char *node, char *text, siz
         *info = by_ip;
         return 0;
     }
-    /* A device is at one address, which is among all of this host. */
+    /* A datagram endpoint needs the one address of its device; "any" stands for all addresses of the host. */
     if (is_of_datagrams(info) && tcp_address_is_any(&address)) {
         snprintf(text, text_size, "%s: a datagram endpoint is at one address", node);
         return -EHOSTUNREACH;
@@ -88,7 +88,7 @@ int verbs_address_check_route(const struct ofp_info *info, const void *address, 
     return -EHOSTUNREACH;
 }
 
-/* What a message does not tell of its sender is no part of it. */
+/* The key is the part of a datagram address that a received message contains of its sender. */
 const void *verbs_address_get_key(const void *address, size_t *length, uint32_t number)
 {
     if (*length == sizeof(struct verbs_datagram_address))

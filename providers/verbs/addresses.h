@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses of both kinds, told apart by their length: those of connected endpoints, which are tcp's, and of datagram endpoints. */
+/*
+ * Addresses of both kinds: connected and RDM endpoints use those of tcp, datagram endpoints their own. The length
+ * tells which it is.
+ */
 #ifndef VERBS_ADDRESSES_H
 #define VERBS_ADDRESSES_H
 
 #include "ofipy/provider.h"
 
-/* As the entries of struct ofp_provider say. */
+/* Members of struct ofp_provider. */
 int verbs_address_check(const struct ofp_info *info, const void *address, size_t length);
 int verbs_address_format(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size);
 int verbs_address_resolve(const struct ofp_info *info, const char *node, const char *service, void *address,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The provider's objects and their bounds. Everything is guarded by the domain's lock, which the core holds around every call into
- * the provider, but for ports (device/device.h), which all domains of the process share.
+ * The provider's objects. The domain's lock guards everything but the ports (device/device.h), which all domains of
+ * the process share; the core holds it around every call of the provider.
  *
  *     domain ── port            the device, as librdmacm opened it
- *            ├─ listening       the device once more, for events of it and its port
- *            ├─ events          one channel: connection events of all ids of the domain
- *            ├─ completions     one channel: completion queues that were asked to tell
- *            ├─ slots           registered memory for what is copied
- *            └─ cache           registrations of what is not, by owner
+ *            ├─ event_context   the device, opened again for events of the device and its port
+ *            ├─ events          channel of connection events, for all ids of the domain
+ *            ├─ completions     channel of completion events, for all armed completion queues
+ *            ├─ slots           registered memory for payloads that are copied
+ *            └─ cache           registrations of other memory, by owner
  *     endpoint ── id            at the connection manager
- *              └─ pair          queue pair and completion queue; gone once the connection is lost
+ *              └─ pair          queue pair and completion queue, until the connection is lost
  */
 #ifndef VERBS_OBJECTS_H
 #define VERBS_OBJECTS_H
@@ -25,9 +25,9 @@
 #include "queue/send_queue.h"
 
 #define VERBS_NAME "verbs"
-/* Private data of libfabric's endpoints: a byte that says how much it is, and room for so much more. */
+/* Private data in libfabric's format: a length byte, and at most this many bytes. */
 #define VERBS_PRIVATE_MAX 55
-/* What a device adds to or compares, in one step. */
+/* The size of the device's atomics, bytes. */
 #define VERBS_ATOMIC_SIZE 8
 
 #define VERBS_LIKELY(condition) __builtin_expect(!!(condition), 1)
@@ -35,32 +35,32 @@
 
 #define VERBS_SECOND UINT64_C(1000000000)
 /*
- * The other side's connection manager says that it has left, and the device may still owe the answer to an operation. Where that
- * answer is a refusal, it is why the other side left: its device sent it first. But it comes by another queue pair than the
- * manager's message, and who reads it may be late. So long the answer is waited for, ns; a peer that has ended gives none.
+ * The peer has disconnected while operations are in flight. If the peer's device rejected an operation, its answer was
+ * sent before the disconnect, but arrives by the queue pair and may be read later. So the connection waits this long
+ * (ns) for it. A peer that has ended sends none.
  */
 #define VERBS_ANSWER_NS (VERBS_SECOND / 2)
 
 extern const struct ofp_core *verbs_core; /* set once, when the provider is loaded */
 
-/* What a device grants: asked, never assumed. */
+/* Limits of a device, queried or probed. */
 struct verbs_limits {
     uint64_t message_size;
     uint32_t inline_size;
-    uint32_t segments; /* of one send; a receive is posted with one more */
+    uint32_t segments; /* of a send; a receive has one more */
     uint32_t depth;    /* work requests of one queue */
     uint8_t responder_resources, initiator_depth;
 };
 
-/* One port of one device. Made when first seen, and never freed: librdmacm closes a device that no id is at. */
+/* A port of a device. Created at first use and never freed: librdmacm closes a device without ids. */
 struct verbs_port {
     struct verbs_port *next;
-    struct rdma_cm_id *anchor; /* keeps the device open */
+    struct rdma_cm_id *anchor; /* this id keeps the device open */
     struct ibv_context *context;
     struct ibv_device_attr device;
-    struct ibv_port_attr attr; /* as of the last look */
+    struct ibv_port_attr attr; /* as last queried */
     struct verbs_limits limits;
-    int numa_node; /* -1: unknown, or there is but one */
+    int numa_node; /* -1: unknown, or there is only one */
     uint8_t number;
 };
 
@@ -72,51 +72,51 @@ struct verbs_slot {
 };
 
 struct verbs_slots {
-    uint64_t size; /* of each, bytes: what is copied rather than registered for one operation; constant */
+    uint64_t size; /* bytes of each, which is the largest payload that is copied for one operation; constant */
     struct verbs_slot *free;
     struct verbs_slab *slabs;
-    struct verbs_slot *overflow; /* where what does not fit a receive goes; nobody reads it */
+    struct verbs_slot *overflow; /* receives bytes beyond the posted memory; never read */
 };
 
-/* Ids and queue pairs that wait to be destroyed, which may block, by a thread of its own. */
+/* Ids and queue pairs that a thread closes, since that may block. */
 struct verbs_reaper {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t thread;
-    struct verbs_closing_id *closing; /* guarded by `lock`, as the rest but `running` */
-    uint32_t ending;                  /* queue pairs that somebody is about to destroy */
+    struct verbs_closing_id *closing; /* guarded by `lock`, as all but `running` */
+    uint32_t ending;                  /* queue pairs that are being closed */
     bool running, stop;
 };
 
-/* Looks for ways to peers of datagram endpoints, by a thread of its own that starts with the first. */
+/* Resolves address handles in a thread of its own, which starts with the first peer. */
 struct verbs_finder {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t thread;
-    struct ofp_watch watch;                 /* of a descriptor that tells of `found` */
+    struct ofp_watch watch;                 /* of a descriptor that is readable when `found` has entries */
     struct verbs_search *requested, *found; /* guarded by `lock`, as `stop` */
     bool running, stop;
 };
 
 struct verbs_settings {
-    uint64_t connect_ns, alive_ns; /* the second one 0: never */
+    uint64_t connect_ns, alive_ns; /* alive_ns 0: no keep-alive */
     uint32_t transmit_depth, receive_depth;
-    uint64_t receive_memory; /* bytes that are registered for receives of one endpoint at a time */
-    uint8_t retries;         /* of what is not acknowledged */
-    int traffic_class, service_level, path_mtu, ack_timeout, rnr_timer, pkey; /* -1: as the connection manager says */
+    uint64_t receive_memory; /* bytes registered for receives of one endpoint at a time */
+    uint8_t retries;         /* for unacknowledged packets */
+    int traffic_class, service_level, path_mtu, ack_timeout, rnr_timer, pkey; /* -1: the connection manager's value */
 };
 
-/* What belongs to an event of the connection manager, after it was given back. */
+/* A copy of an event of the connection manager, which was acknowledged. */
 struct verbs_event {
     enum rdma_cm_event_type type;
     int status;
-    struct rdma_cm_id *id; /* the new one, at a request */
+    struct rdma_cm_id *id; /* the new id of a request */
     uint8_t responder_resources, initiator_depth;
     uint8_t data_length;
     uint8_t data[VERBS_PRIVATE_MAX];
 };
 
-/* Who has an id hears of its events; `context` of the id. */
+/* Receives events of an id; its `context`. */
 struct verbs_listener {
     void (*event)(struct verbs_listener *listener, const struct verbs_event *event);
 };
@@ -128,41 +128,44 @@ struct verbs_domain {
     struct rdma_event_channel *events;
     struct ibv_comp_channel *completions;
     struct ofp_watch event_watch, completion_watch, queue_watch, device_watch;
-    struct ibv_context *event_context; /* its own, for events of port and device; NULL: none, or the device is gone */
-    struct rdma_cm_id *removal_id;     /* hears of the removal of the device */
+    struct ibv_context *event_context; /* for events of port and device; NULL: none, or the device was removed */
+    struct rdma_cm_id *removal_id;     /* receives the removal of the device */
     struct verbs_listener removal_listener;
-    union tcp_address address; /* of the info; the port is 0 */
+    union tcp_address address; /* of the info, with port 0 */
     struct verbs_slots slots;
     struct verbs_cache cache;
     struct verbs_reaper reaper;
     struct verbs_finder finder;
     struct verbs_settings settings;
-    int registration_error; /* provider_error of the last memory that could not be registered for an operation */
+    int registration_error; /* provider_error of the last memory that could not be registered */
     bool watches_queues;
-    bool removed; /* the device is gone: nothing works any more but closing */
+    bool removed; /* the device was removed: only closing works */
 };
 
-/* A connection request that the core knows, until an endpoint is opened from it or it is rejected. */
+/*
+ * A connection request that the core knows, until an endpoint is opened from it or it is rejected. Its id belongs to
+ * one of both.
+ */
 struct verbs_request {
     struct verbs_listener listener;
     struct verbs_domain *domain;
     struct rdma_cm_id *id;
     uint8_t responder_resources, initiator_depth;
-    bool withdrawn; /* who asked has left */
+    bool withdrawn; /* the peer has disconnected */
 };
 
-/* What an operation that is under way at the device needs beside its pending object. */
+/* An operation in flight, beside its pending object. */
 struct verbs_send {
-    struct verbs_send *next;     /* among the free ones */
-    struct ofp_pending *pending; /* NULL: it is finished for the core; only the slot comes back */
+    struct verbs_send *next;     /* in the list of free ones */
+    struct ofp_pending *pending; /* NULL: completed for the core; only the slot is returned */
     struct verbs_slot *slot;
-    bool scatters;   /* what was read, or fetched, into the slot goes into the operation's memory */
-    uint32_t others; /* work requests of the same operation before the one that it ends with */
-    /* How far it is posted, where one work request cannot carry it. */
+    bool scatters;   /* the slot's bytes are copied to the memory of the operation at its end */
+    uint32_t others; /* earlier work requests of the same operation */
+    /* How much is posted of an operation with several work requests. */
     uint32_t segment, remote;
     uint64_t offset, remote_offset, posted;
     uint32_t registered_count;
-    /* What is above is cleared for each. */
+    /* The members above are cleared for each operation. */
     struct verbs_registration *registered[VERBS_SEGMENTS];
     uint32_t keys[VERBS_SEGMENTS];
 };
@@ -170,39 +173,39 @@ struct verbs_send {
 struct verbs_receive {
     struct ofp_list node; /* in pair->receives, in the order of the device */
     struct ofp_pending *pending;
-    struct verbs_slot *slot; /* NULL: straight into the memory of the receive */
-    uint64_t cost;           /* bytes that are, or have to be, registered for it */
-    bool known;              /* it has its keys */
+    struct verbs_slot *slot; /* NULL: received without a copy */
+    uint64_t cost;           /* bytes registered, or to be registered, for it */
+    bool known;              /* its keys are known */
     bool posted;
     uint32_t registered_count;
-    /* What is above is cleared for each. */
+    /* The members above are cleared for each receive. */
     struct verbs_registration *registered[VERBS_SEGMENTS];
     uint32_t keys[VERBS_SEGMENTS];
 };
 
-/* What asynchronous events say of a queue pair, whose context it is; from any thread that looks at the device. */
+/* The context of a queue pair, which receives its asynchronous events. Any thread may write `fatal`. */
 struct verbs_qp_context {
     struct rdma_cm_id *id;
-    _Atomic int fatal; /* 0: nothing */
+    _Atomic int fatal; /* 0: none; else the number of the event */
 };
 
 struct verbs_pair {
-    struct ibv_qp *qp; /* NULL: there is none any more */
+    struct ibv_qp *qp; /* NULL: closed */
     struct ibv_cq *cq;
     uint32_t receive_depth, inline_size;
     struct verbs_send_queue queue;
     struct verbs_send **sends;    /* of the queue: the operations that end with a work request, or NULL */
-    uint64_t wanted;              /* number behind the last one whose end somebody waits for */
-    uint64_t goodbye;             /* number behind the last work request of all; 0: there will be more */
-    struct verbs_send *long_send; /* of many pieces, some not posted yet; nothing passes it */
+    uint64_t wanted;              /* number behind the last work request whose end is awaited */
+    uint64_t goodbye;             /* number behind the goodbye; 0: it is not posted */
+    struct verbs_send *long_send; /* an operation with pieces still to post; no other is posted before its end */
     struct verbs_send *free_sends;
     struct verbs_chain chain;
     struct ofp_list receives;       /* posted ones first */
-    struct ofp_list *free_receives; /* a chain of their nodes */
+    struct ofp_list *free_receives; /* linked by their nodes */
     uint32_t posted_receives;
-    uint64_t receive_memory; /* registered for them */
-    bool armed;              /* the completion queue's context: it will tell */
-    bool flushed;            /* the device gives work requests back undone */
+    uint64_t receive_memory; /* bytes registered for them */
+    bool armed;              /* the completion queue is armed; this is its context */
+    bool flushed;            /* the device returns work requests as flushed */
     struct verbs_qp_context qp_context;
 };
 
@@ -213,15 +216,15 @@ struct verbs_endpoint {
     struct rdma_cm_id *id;
     struct verbs_pair pair;
     union tcp_address address;
-    struct ofp_peer *peer;        /* once there is one, until it is lost */
-    struct ofp_peer *ending_peer; /* its connection ends as soon as nothing is under way to it */
-    bool left_by_peer;            /* `quitting` is the other side: what is under way is waited for until `deadline` */
+    struct ofp_peer *peer;        /* from connect or accept until it is lost */
+    struct ofp_peer *ending_peer; /* the connection ends when no operation to it is in flight */
+    bool left_by_peer;            /* `ending_peer` has disconnected: operations are awaited until `deadline` */
     struct ofp_timer deadline;
     uint8_t request_data[1 + VERBS_PRIVATE_MAX];
     uint8_t request_data_length;
     uint8_t responder_resources, initiator_depth;
-    bool unanswered; /* opened from a request */
-    bool withdrawn;  /* whoever asked has left */
+    bool unanswered; /* opened from a request that is not answered */
+    bool withdrawn;  /* the requesting peer has disconnected */
     bool established;
 };
 

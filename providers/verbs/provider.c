@@ -87,7 +87,7 @@ static uint32_t get_depth(const char *name, const struct verbs_limits *limits)
     return wanted < limits->depth ? (uint32_t)wanted : limits->depth;
 }
 
-/* The code of a path MTU, -1 for none. */
+/* The code of a path MTU, or -1. */
 static int encode_mtu(int64_t bytes)
 {
     for (int code = IBV_MTU_256; code <= IBV_MTU_4096; code++)
@@ -210,7 +210,7 @@ static void close_domain(struct ofp_domain *base) { close_objects(verbs_domain_o
 
 /* ------------------------------------------------------------------------------------------------------- discovery */
 
-/* What is of the place, whatever sits there. */
+/* Fill what an info has from its place, for all endpoint types. */
 static void fill_place(struct ofp_info *info, const struct verbs_place *place)
 {
     bool many = place->port->device.phys_port_cnt > 1;
@@ -235,7 +235,10 @@ static void fill_msg(struct ofp_info *info, const struct verbs_place *place)
         .ep_types = OFP_EP_MSG,
         .caps = OFP_CAP_MSG | OFP_CAP_RMA | OFP_CAP_LOCAL_COMM | OFP_CAP_REMOTE_COMM |
                 (verbs_port_has_atomics(place->port) ? OFP_CAP_DEVICE_ATOMIC : 0),
-        /* One queue, in order; but the data of a read are taken when the other side comes to it, and nothing waits for them. */
+        /*
+         * One queue, in order. But the data of a read are fetched when the peer processes it, and no later operation
+         * waits for that.
+         */
         .msg_order = OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_RAS | OFP_ORDER_WAW | OFP_ORDER_WAS | OFP_ORDER_SAW |
                      OFP_ORDER_SAS,
         .rma_order = OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_WAW,
@@ -275,7 +278,7 @@ static void fill_datagram(struct ofp_info *info, const struct verbs_place *place
     };
 }
 
-/* iWARP has none. */
+/* iWARP has no datagrams. */
 static bool has_datagrams(const struct verbs_port *port)
 {
     return port->context->device->transport_type != IBV_TRANSPORT_IWARP;
@@ -291,7 +294,7 @@ static void fill_rdm(struct ofp_info *info, const struct verbs_place *place)
         .protocol = "ofipy-rdm",
         .protocol_version = OFPI_RDM_VERSION,
         .ep_types = OFP_EP_RDM,
-        /* Of reads and writes by the device the target never hears. */
+        /* Reads and writes by the device cause no event at the target. */
         .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_RMA | OFP_CAP_ATOMIC | OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE |
                 OFP_CAP_LOCAL_COMM | OFP_CAP_REMOTE_COMM |
                 (verbs_port_has_atomics(place->port) ? OFP_CAP_DEVICE_ATOMIC : 0),
@@ -320,7 +323,9 @@ static int query_infos(struct ofp_info *infos, int max, char *text, size_t text_
     int places_count, count = 0;
     char name[64];
 
-    /* Loading the libraries takes a millisecond, a quarter of what a program without a device needs to open its first endpoint. */
+    /*
+     * Loading the libraries takes a millisecond, a quarter of the time to open the first endpoint without a device.
+     */
     if (text_size <= 1 && !verbs_kernel_device_find(name, sizeof(name)))
         return 0;
     if (!verbs_library_load(text, text_size))
@@ -328,7 +333,7 @@ static int query_infos(struct ofp_info *infos, int max, char *text, size_t text_
     places_count = verbs_places_find(places, text, text_size);
     if (!places_count && !text[0])
         verbs_obstacle_describe(text, text_size);
-    /* First those that need no connecting, since the first of all is what `open` takes. */
+    /* Infos without connecting come first, since `open` chooses the first one. */
     for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
         for (int i = 0; i < places_count && count < max; i++) {
             if (kinds[kind] == fill_datagram && !has_datagrams(places[i].port))

@@ -12,17 +12,17 @@
 #define SECOND UINT64_C(1000000000)
 enum { CONTEXT = 17, RING = 64 };
 
-/* Completions that nobody has taken: a ring. */
+/* Completions that were not polled: a ring. */
 static struct ibv_wc completions[RING];
 static uint64_t head, tail;
 
 static uint64_t sent;      /* work requests of the send queue */
 static uint64_t receive;   /* the last receive that was posted; 0: none */
 static bool data_for_ever; /* whatever receive is posted, a write with data takes it at once */
-static uint64_t polled;    /* completions that were taken */
+static uint64_t polled;    /* completions that were polled */
 static struct ibv_qp *pair;
 static struct rdma_cm_id *id;
-static void (*after_poll)(void); /* what the device does right after somebody has looked; once */
+static void (*after_poll)(void); /* called once, after the next poll */
 
 /* ------------------------------------------------------------------------------------------------------- the device */
 
@@ -160,18 +160,18 @@ static void post_kind(uint16_t kind)
 }
 
 static void leave_there(void) { cm_tell(id, RDMA_CM_EVENT_DISCONNECTED); }
-/* As it does where it has not heard yet that the connection is established. */
+/* The connection manager reports a rejection if it has not learned that the connection is established. */
 static void reject_there(void) { cm_tell(id, RDMA_CM_EVENT_REJECTED); }
 static void refuse_there(void) { complete_work(0, IBV_WC_REM_ACCESS_ERR); }
 
-/* The device's event says that the queue pair failed, and for which reason only the completion does. */
+/* The device reports that the queue pair failed; only the completion has the reason. */
 static void refuse_and_fail(void)
 {
     refuse_there();
     atomic_store(&((struct verbs_qp_context *)pair->qp_context)->fatal, IBV_EVENT_QP_FATAL);
 }
 
-/* Until the manager's event has been read. */
+/* Progress until the event of the connection manager has been read. */
 static void read_event(void)
 {
     uint64_t deadline = ofpi_now() + 5 * SECOND;

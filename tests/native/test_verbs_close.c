@@ -11,7 +11,7 @@
 static uint64_t posted[QUEUE];
 static uint64_t head, tail;
 static uint64_t flushed;      /* of them, those that have failed: completions that nobody has taken */
-static uint64_t polled;       /* completions that were taken */
+static uint64_t polled;       /* completions that were polled */
 static uint64_t acknowledged; /* of the send queue, so many work requests, when it is looked at next; 0: none */
 static bool floods;           /* every receive fails as soon as the device has it */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A device of verbs that is played here, in place of the libraries. What its queues do a test says in `context.ops`, before it opens
+ * A device of verbs that is played here, in place of the libraries. A test sets the functions of its queues in `context.ops` before it opens
  * an endpoint.
  */
 #ifndef VERBS_FIXTURE_H
@@ -23,13 +23,13 @@ struct verbs_calls verbs_calls;
 pthread_mutex_t verbs_library_lock = PTHREAD_MUTEX_INITIALIZER;
 __typeof__(ibv_reg_dmabuf_mr) *verbs_reg_dmabuf_mr;
 
-/* Of no interest but as pointers. */
+/* Tests use only their addresses. */
 struct ibv_pd {
     char unused;
 };
 
 static struct ibv_device device;
-static struct ibv_context context = {.device = &device}; /* the test says what its queues do */
+static struct ibv_context context = {.device = &device}; /* the test sets the functions of its queues */
 static struct ibv_pd pd;
 
 static const char *get_device_name(struct ibv_device *asked)
@@ -266,7 +266,7 @@ static int listen_there(struct rdma_cm_id *id, int backlog)
     return 0;
 }
 
-/* The other side is found, answers, and says what a connection needs. */
+/* The peer is resolved and answers the request. */
 static int resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struct sockaddr *to, int timeout)
 {
     (void)from;
@@ -318,7 +318,7 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     return 0;
 }
 
-/* In place of the one that looks for the libraries. */
+/* Replaces the function that loads the libraries. */
 bool verbs_library_load(char *text, size_t text_size)
 {
     (void)text;
@@ -361,7 +361,7 @@ bool verbs_library_load(char *text, size_t text_size)
     return true;
 }
 
-/* An info of this device; the rest is the test's. */
+/* An info of this device; a test changes the rest. */
 static inline struct ofp_info played_info(uint32_t ep_type, uint64_t caps)
 {
     union tcp_address address = {.v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201)}};

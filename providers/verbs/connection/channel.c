@@ -9,12 +9,15 @@
 
 #include "address/resolve.h"
 
-/* Seven means for ever. */
+/* Code for an unlimited number of retries. */
 #define RNR_RETRIES 7
 
 /* ----------------------------------------------------------------------------------------------------------- events */
 
-/* What came is padded with zeros, and its first byte anybody may have written: neither is believed beyond the other. */
+/*
+ * The connection manager pads private data with zeros, and any peer may have written the first byte. So the length is
+ * limited by both.
+ */
 static void decode_private_data(struct verbs_event *event, const struct rdma_conn_param *param)
 {
     const uint8_t *bytes = param->private_data;
@@ -41,7 +44,7 @@ static void deliver_event(struct rdma_cm_event *given)
                                 .initiator_depth = given->param.conn.initiator_depth};
 
     decode_private_data(&event, &given->param.conn);
-    /* Given back first: an id is not destroyed before. */
+    /* Acknowledge first: rdma_destroy_id blocks until all events of the id are acknowledged. */
     verbs_calls.ack_cm_event(given);
     if (listener)
         listener->event(listener, &event);
@@ -144,7 +147,7 @@ int verbs_id_open(struct verbs_domain *domain, struct verbs_listener *listener, 
     return result;
 }
 
-/* ------------------------------------------------------------------------------------------------ what is said there */
+/* ------------------------------------------------------------------------------------------------------- parameters */
 
 struct rdma_conn_param verbs_parameters_build(const struct verbs_domain *domain, const struct ibv_qp *qp,
                                               const uint8_t *bytes, uint8_t length, uint8_t responder_resources,

@@ -8,10 +8,10 @@
 struct verbs_closing_id {
     struct verbs_closing_id *next;
     struct rdma_cm_id *id;
-    struct ibv_qp *qp; /* NULL: none, or no more */
+    struct ibv_qp *qp; /* NULL: none, or closed already */
 };
 
-/* With what asynchronous events find, which none of them needs any more. */
+/* The context of the queue pair is freed behind it: no asynchronous event can refer to it any more. */
 static void close_queue_pair(struct ibv_qp *qp)
 {
     struct verbs_qp_context *context = qp->qp_context;
@@ -20,7 +20,10 @@ static void close_queue_pair(struct ibv_qp *qp)
     free(context);
 }
 
-/* The lock is held, but not meanwhile. False: there is no queue pair that nobody destroys yet. */
+/*
+ * The caller holds the lock, which is released while the device works. Returns false if every queue pair is closed, or
+ * being closed.
+ */
 static bool close_next_pair(struct verbs_reaper *reaper)
 {
     struct verbs_closing_id *closing = reaper->closing;
@@ -55,7 +58,7 @@ static bool close_next_id(struct verbs_reaper *reaper)
     return true;
 }
 
-/* Queue pairs first: somebody may wait for them. */
+/* Queue pairs are closed first, since verbs_reaper_drain_pairs may wait for them. */
 static void *run_reaper(void *argument)
 {
     struct verbs_reaper *reaper = argument;
@@ -68,7 +71,7 @@ static void *run_reaper(void *argument)
     return NULL;
 }
 
-/* With all signals blocked, as every thread of the library. */
+/* All signals are blocked, as in every thread of the library. */
 static bool start_reaper(struct verbs_reaper *reaper)
 {
     sigset_t all, before;

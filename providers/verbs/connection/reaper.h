@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of ids, which may block until the connection manager has let go, and of queue pairs, off the domain's lock. */
+/*
+ * Closes ids and queue pairs in a thread of its own, without the domain's lock: rdma_destroy_id blocks until the
+ * connection manager is done with the id.
+ */
 #ifndef VERBS_REAPER_H
 #define VERBS_REAPER_H
 
@@ -7,13 +10,13 @@
 
 void verbs_reaper_open(struct verbs_domain *domain);
 /*
- * Nobody hears of the id any more; it goes when it can, its queue pair, where there is one, before, with the struct verbs_qp_context of
- * malloc that is its context.
+ * Close an id later, and its queue pair `qp` (or NULL) before it. No events of the id are delivered any more. The
+ * context of the queue pair, a struct verbs_qp_context from malloc, is freed too.
  */
 void verbs_id_close_later(struct verbs_domain *domain, struct rdma_cm_id *id, struct ibv_qp *qp);
-/* No queue pair is left of those that were given away, whatever ids wait for. */
+/* Wait until all queue pairs that were passed to the reaper are closed. Ids may remain. */
 void verbs_reaper_drain_pairs(struct verbs_domain *domain);
-/* All of them are gone when this returns. No lock is held. */
+/* Wait until everything is closed, and end the thread. The caller holds no lock. */
 void verbs_reaper_close(struct verbs_domain *domain);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define QPN_MAX 0xffffff
 #define DEFAULT_PKEY 0xffff
-/* Behind the number of the queue pair. */
+/* The part behind the queue pair number. */
 #define REST ".lid%hu.sl%hhu.pkey%hx"
 
 int verbs_datagram_address_decode(const void *bytes, size_t length, struct verbs_datagram_address *address)
@@ -18,7 +18,7 @@ int verbs_datagram_address_decode(const void *bytes, size_t length, struct verbs
     if (length != sizeof(*address))
         return -EINVAL;
     memcpy(address, bytes, sizeof(*address));
-    /* Without a GID only the subnet's own number would lead there. */
+    /* An address without a GID needs a LID. */
     if (!address->qpn || address->qpn > QPN_MAX || (!address->gid.global.interface_id && !address->lid))
         return -EINVAL;
     return 0;

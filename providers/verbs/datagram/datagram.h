@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagram endpoints: a queue pair of type UD each. A message is one packet, which comes or not; 40 bytes stand in front of it
- * where it arrives, which say where it is from. It arrives in rooms of the endpoint's own, and the core matches it, so that receives are
- * what they are elsewhere. What is sent is short, and copied.
+ * Datagram endpoints, with a queue pair of type UD each. A message is one packet and may be lost. It arrives in a
+ * receive buffer of the endpoint, behind 40 bytes that contain its sender's address, and the core matches it. Sent
+ * messages are short and are copied.
  */
 #ifndef VERBS_DATAGRAM_H
 #define VERBS_DATAGRAM_H
@@ -10,37 +10,37 @@
 #include "datagram/address.h"
 
 #define VERBS_GRH_SIZE 40
-/* libfabric's endpoints have it. */
+/* The queue key of libfabric's endpoints. */
 #define VERBS_QKEY 0x11111111
 
 struct verbs_datagram_send {
-    struct ofp_pending *pending; /* NULL: it is finished for the core */
-    struct verbs_slot *slot;     /* NULL: inline */
+    struct ofp_pending *pending; /* NULL: completed for the core */
+    struct verbs_slot *slot;     /* NULL: sent inline */
 };
 
-/* All are guarded by the domain's lock. */
+/* Guarded by the domain's lock. */
 struct verbs_datagram {
     struct ofp_endpoint *base;
     struct verbs_domain *domain;
     struct ibv_qp *qp;
     struct ibv_cq *cq;
     struct verbs_qp_context qp_context;
-    bool armed; /* the completion queue's context: it will tell */
+    bool armed; /* the completion queue is armed; this is its context */
     struct verbs_datagram_address address;
-    int gid_index;       /* of the address */
-    uint32_t generation; /* how often the queue pair was begun anew; what ends of an earlier life is not ours */
-    uint32_t limit;      /* bytes of a message */
-    bool dead;           /* the device is gone */
+    int gid_index;       /* index of the address's GID */
+    uint32_t generation; /* counts resets of the queue pair; completions of an older generation are ignored */
+    uint32_t limit;      /* the largest message, bytes */
+    bool dead;           /* the device was removed, or the queue pair cannot be reset */
     uint32_t inline_size;
     uint32_t buffer_size, buffer_count;
-    char *buffers; /* for messages, posted all of them but for those that are looked at */
+    char *buffers; /* receive buffers; all but those being delivered are posted */
     struct ibv_mr *buffers_mr;
     struct verbs_send_queue queue;     /* every work request asks for a completion */
     struct verbs_datagram_send *sends; /* of the queue */
 };
 
 struct verbs_datagram_peer {
-    struct verbs_search *search; /* for the handle; NULL: it is over */
+    struct verbs_search *search; /* in progress for the handle, or NULL */
     struct ibv_ah *handle;
     uint32_t qpn;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datagram endpoints: opening, peers, progress, going to sleep, closing. */
+/* Datagram endpoints: opening, peers, progress, arming, closing. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ static void disconnect_datagram_peer(struct ofp_peer *peer)
 
 /* -------------------------------------------------------------------------------------------------------- progress */
 
-/* What failed takes the queue pair along, so the first that is not merely flushed is why. */
+/* A failed work request fails the whole queue pair. Its first completion that is not "flushed" has the reason. */
 static bool handle_datagram_completion(struct verbs_datagram *endpoint, const struct ibv_wc *wc)
 {
     if (!verbs_work_id_is_current(endpoint, wc->wr_id))
@@ -145,7 +145,7 @@ static bool arm_datagram_queue(struct ofp_endpoint *base)
     return poll_datagram_queue(endpoint) == 0;
 }
 
-/* What was asked to tell does so once, which costs one look. */
+/* An armed completion queue notifies once, which costs one poll. */
 static void disarm_datagram_queue(struct ofp_endpoint *base) { (void)base; }
 
 /* ---------------------------------------------------------------------------------------------------------- closing */
@@ -163,14 +163,14 @@ static void close_datagram_endpoint(struct ofp_endpoint *base, uint64_t deadline
     verbs_datagram_pair_close(verbs_datagram_of(base));
 }
 
-/* All that a message may say is in its posted room: nothing is announced. */
+/* A datagram message always arrives whole, so the core never fetches an announced one. */
 static void fail_announced_receive(struct ofp_endpoint *base, struct ofp_receive *receive)
 {
     (void)base;
     ofp_receive_complete(receive, EPROTO, 0);
 }
 
-/* Nothing of an address tells more than another one of the same endpoint. */
+/* Two addresses of the same endpoint differ in nothing that a handle needs. */
 static void datagram_peer_readdressed(struct ofp_peer *peer) { (void)peer; }
 
 const struct ofp_endpoint_ops verbs_datagram_ops = {

@@ -12,9 +12,10 @@
 
 struct verbs_search {
     struct verbs_search *next;
-    struct ofp_peer *peer;   /* guarded by the domain's lock; NULL: it is gone */
+    struct ofp_peer *peer;   /* guarded by the domain's lock; NULL: the search was abandoned */
     struct ibv_ah_attr attr; /* constant */
-    struct ibv_ah *handle;   /* the thread's until it is found; NULL then: there is no way, for the reason `error` */
+    struct ibv_ah
+        *handle; /* written by the thread, read after it is found; NULL then: not resolved, for the reason `error` */
     int error;
 };
 
@@ -63,7 +64,7 @@ static void report_search(struct verbs_search *search)
     known->search = NULL;
     known->handle = search->handle;
     if (known->handle) {
-        /* Whether anybody is there only an answer tells. */
+        /* The host was resolved. Only an answer would show that the endpoint exists. */
         ofp_peer_up(search->peer);
         return;
     }
@@ -115,7 +116,7 @@ static int start_finder_thread(struct verbs_domain *domain)
     sigset_t all, before;
     int error;
 
-    /* As every thread of the library. */
+    /* All signals are blocked, as in every thread of the library. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     error = pthread_create(&domain->finder.thread, NULL, run_finder, domain);

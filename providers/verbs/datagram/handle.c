@@ -9,7 +9,7 @@
 
 #define HOP_LIMIT 64
 
-/* Packets have source and destination of one kind. */
+/* The kinds of GIDs. Source and destination of a packet must have the same kind. */
 enum kind { KIND_IPV4, KIND_LINK_LOCAL, KIND_GLOBAL };
 
 static enum kind kind_of_gid(const union ibv_gid *gid)
@@ -24,7 +24,10 @@ static enum kind kind_of_gid(const union ibv_gid *gid)
 
 static bool is_routable(const char *type) { return strcmp(type, "RoCE v2") == 0; }
 
-/* Where in the port's table a GID is, that one or, without it, any of a kind. -1: nowhere. */
+/*
+ * Find an index in the port's GID table: of the GID `wanted`, or of any GID of `kind` if that is NULL. RoCE v2 is
+ * preferred. Returns -1 if there is none.
+ */
 static int find_gid(const struct verbs_port *port, const union ibv_gid *wanted, enum kind kind)
 {
     union ibv_gid gid;
@@ -66,7 +69,7 @@ int verbs_datagram_address_fill(struct verbs_datagram *endpoint)
     return 0;
 }
 
-/* The own GID, or on Ethernet one that a packet to the other can have. */
+/* The endpoint's own GID, or on Ethernet one of the same kind as the destination's. */
 static int choose_source_gid(const struct verbs_datagram *endpoint, const union ibv_gid *to)
 {
     const struct verbs_port *port = endpoint->domain->port;

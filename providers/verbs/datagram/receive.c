@@ -16,7 +16,7 @@ static char *buffer_of_number(const struct verbs_datagram *endpoint, uint32_t nu
     return endpoint->buffers + (size_t)number * endpoint->buffer_size;
 }
 
-/* Rooms that go to the device together. */
+/* Receive buffers that are posted together. */
 struct batch {
     struct ibv_recv_wr requests[BATCH];
     struct ibv_sge segments[BATCH];
@@ -27,7 +27,7 @@ static void add_to_batch(struct verbs_datagram *endpoint, struct batch *batch, u
 {
     int place = batch->count++;
 
-    /* Lest it be taken for the next message's. */
+    /* The first byte tells the two kinds of headers apart, so that of the last message must not remain. */
     buffer_of_number(endpoint, number)[0] = 0;
     batch->segments[place] = (struct ibv_sge){.addr = (uintptr_t)buffer_of_number(endpoint, number),
                                               .length = VERBS_GRH_SIZE + endpoint->limit,
@@ -61,7 +61,10 @@ int verbs_datagram_buffers_post(struct verbs_datagram *endpoint)
 
 /* ---------------------------------------------------------------------------------------------------------- messages */
 
-/* Over Ethernet with IPv4 the packet's own header stands in the second half of the room in front, and nothing in the first. */
+/*
+ * For IPv4 over Ethernet (RoCE v2) the device writes the packet's IP header into the second half of the 40 bytes, and
+ * nothing into the first half.
+ */
 #define IPV4_SIZE 20
 #define IPV4_SOURCE 12
 
@@ -74,7 +77,10 @@ static bool has_valid_checksum(const uint8_t header[IPV4_SIZE])
     return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
 
-/* What stands in front in any other case begins with a six. Devices that leave the first half as it is may leave one there. */
+/*
+ * In all other cases the 40 bytes begin with a 6 (IPv6, or InfiniBand's GRH). The first half may also contain old
+ * bytes, so the checksum of the IPv4 header decides.
+ */
 static bool is_ipv4(const uint8_t *front, const uint8_t header[IPV4_SIZE])
 {
     return header[0] == 0x45 && (front[0] >> 4 != 6 || has_valid_checksum(header));
@@ -89,7 +95,7 @@ static void read_source_gid(const char *front, union ibv_gid *gid)
         gid->raw[10] = gid->raw[11] = 0xff;
         memcpy(gid->raw + 12, ipv4 + IPV4_SOURCE, 4);
     } else {
-        /* IPv6 and the header of InfiniBand have it in the same place. */
+        /* IPv6 and InfiniBand's GRH have the source GID in the same place. */
         memcpy(gid->raw, ((const struct ibv_grh *)(const void *)bytes)->sgid.raw, sizeof(gid->raw));
     }
 }

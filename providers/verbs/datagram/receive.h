@@ -4,9 +4,9 @@
 
 #include "datagram/datagram.h"
 
-/* Have messages come into all rooms. */
+/* Post all receive buffers. */
 int verbs_datagram_buffers_post(struct verbs_datagram *endpoint);
-/* A batch of completions that are of rooms: hand the messages on, and the rooms back. */
+/* Deliver the messages of a batch of completions, and post their buffers again. */
 void verbs_datagram_arrived(struct verbs_datagram *endpoint, const struct ibv_wc *completions, int count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What goes out. A datagram has left when the device says so, and whether it arrives nobody hears: that is as far as completion
- * levels go.
+ * Datagram sends. A datagram is done when the device has sent it. Completion levels go no further, since no
+ * acknowledgement exists.
  */
 #include "datagram/send.h"
 
@@ -43,7 +43,7 @@ static int check_datagram(const struct verbs_datagram *endpoint, const struct of
     return verbs_send_queue_count_space(&endpoint->queue) ? 0 : -EAGAIN;
 }
 
-/* Taken, so that its end can say why. */
+/* Accept the operation and end it with an error, so that its completion has the reason. */
 static int fail_datagram(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct ofp_pending *pending = ofp_transfer_retain(base, peer, transfer);
@@ -77,7 +77,7 @@ int verbs_datagram_post(struct ofp_endpoint *base, struct ofp_peer *peer, const 
     verbs_iov_gather((char *)(uintptr_t)segment.addr, transfer->iov, transfer->iov_count, transfer->length);
     result = post_datagram(endpoint, peer, transfer, &segment, is_inline);
     if (!result && transfer->op->flags & OFP_TRANSMIT_COMPLETE)
-        /* It has left already, so without memory for it nobody is told that it has. */
+        /* The datagram is sent already. Without memory for a pending object its completion is lost. */
         send.pending = ofp_transfer_retain(base, peer, transfer);
     if (result) {
         if (send.slot)

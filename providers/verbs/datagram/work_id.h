@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a work request is called, for its completion to say: in which life of the queue pair, and which. */
+/*
+ * The ID of a work request of a datagram endpoint: generation of the queue pair, number, and whether it is a receive.
+ */
 #ifndef VERBS_DATAGRAM_WORK_ID_H
 #define VERBS_DATAGRAM_WORK_ID_H
 

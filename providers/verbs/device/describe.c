@@ -14,7 +14,7 @@
 #include "device/optional.h"
 #include "device/place.h"
 
-/* Text that grows until it is full. */
+/* A text that grows until its buffer is full. */
 struct page {
     char *text;
     size_t size, used;
@@ -52,7 +52,7 @@ static const char *link_layer_of_port(const struct verbs_port *port)
 
 static unsigned decode_mtu(enum ibv_mtu code) { return code ? 128u << code : 0; }
 
-/* The kernel says "100 Gb/sec (4X EDR)". */
+/* The kernel writes "100 Gb/sec (4X EDR)". */
 static void add_rate(struct page *page, const struct verbs_port *port)
 {
     char name[32], text[64];
@@ -86,7 +86,7 @@ static void add_partition_keys(struct page *page, const struct verbs_port *port)
         }
 }
 
-/* Of a device on a bus the last part of where its folder leads; none of one that is software. */
+/* The PCI address is the last part of the link's target. A software device has no such link. */
 static void add_bus(struct page *page, const struct verbs_port *port)
 {
     char path[128], target[256];

@@ -4,7 +4,7 @@
 
 #include "objects.h"
 
-/* The device and port behind an info: lines of a name, a tab and a value. */
+/* Describe the device and port of an info: lines of name, tab and value. */
 int verbs_info_describe(const struct ofp_info *info, char *text, size_t text_size);
 
 #endif

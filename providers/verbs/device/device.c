@@ -13,9 +13,9 @@
 #define NEAR 10
 
 pthread_mutex_t verbs_ports_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct verbs_port *ports;           /* guarded by the lock */
-static pid_t opener;                       /* whose the ports are; 0: nobody's yet */
-static struct rdma_event_channel *channel; /* for ids that hear of nothing */
+static struct verbs_port *ports;           /* guarded by verbs_ports_lock */
+static pid_t opener;                       /* the process that opened the ports; 0: no process yet */
+static struct rdma_event_channel *channel; /* for ids that receive no events */
 
 /* --------------------------------------------------------------------------------------------------- from the kernel */
 
@@ -64,14 +64,14 @@ int verbs_port_compute_distance(const struct verbs_port *port)
     return distance > 0 ? (int)distance : NEAR;
 }
 
-/* Of one lane, in units of 100 Mbit/s, by the bits of ibv_port_attr.active_speed. */
+/* Speed per link, in units of 100 Mbit/s, by the bits of ibv_port_attr.active_speed. */
 static const struct {
     uint32_t bit, speed;
 } link_speeds[] = {{1, 25}, {2, 50}, {4, 100}, {8, 100}, {16, 140}, {32, 250}, {64, 500}, {128, 1000}};
 
 uint64_t verbs_port_compute_speed(const struct ibv_port_attr *attr)
 {
-    /* By the bits of ibv_port_attr.active_width. */
+    /* The number of links, by the bits of ibv_port_attr.active_width. */
     uint64_t width = attr->active_width == 16  ? 2
                      : attr->active_width == 8 ? 12
                      : attr->active_width == 4 ? 8
@@ -86,7 +86,7 @@ uint64_t verbs_port_compute_speed(const struct ibv_port_attr *attr)
 
 /* ------------------------------------------------------------------------------------------------------------ ports */
 
-/* The driver is asked, which knows all of a port; ibv_query_port, for older ones, ends with the link layer. */
+/* The driver fills the whole structure. ibv_query_port, used for older drivers, ends with the link layer. */
 static int query_port(struct ibv_context *context, uint8_t number, struct ibv_port_attr *attr)
 {
     struct verbs_context *whole = VERBS_EXTENSION(context, query_port);
@@ -124,7 +124,7 @@ static struct verbs_port *create_port(struct rdma_cm_id *id, char *text, size_t 
     return port;
 }
 
-/* The port that an id is at. Keeps the id for a port that is new, and destroys it otherwise. */
+/* Find or create the port of an id. A new port keeps the id as its anchor; otherwise the id is destroyed. */
 static struct verbs_port *find_or_create_port(struct rdma_cm_id *id, char *text, size_t text_size)
 {
     struct verbs_port *port = ports;

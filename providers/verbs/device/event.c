@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events reach whoever looks first. Of queues they come by the context that made them, which all domains of the process share, so
- * what they say is left where the owner finds it. Of port and device every context hears: a domain has one of its own for them.
+ * Asynchronous events. Events of queues arrive at the context that created the queue. All domains of the process share
+ * this context, so the event may be read by any of them and is stored in the queue pair's context for its owner.
+ * Events of the port and device arrive at every context; each domain opens one of its own for them.
  */
 #include "device/event.h"
 
@@ -18,14 +19,14 @@ static void set_nonblocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_
 
 /* ----------------------------------------------------------------------------------------------------------- of queues */
 
-/* What ends a queue pair; the others are news. */
+/* Events that end a queue pair. */
 static bool is_fatal(enum ibv_event_type type)
 {
     return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR || type == IBV_EVENT_QP_ACCESS_ERR ||
            type == IBV_EVENT_PATH_MIG_ERR;
 }
 
-/* Neither the queue pair nor its owner goes before the event is given back. */
+/* The queue pair and its context exist until the event is acknowledged: ibv_destroy_qp waits for that. */
 static void handle_queue_event(struct verbs_domain *domain, const struct ibv_async_event *event)
 {
     const char *device = verbs_device_name_of(domain->port), *what = verbs_calls.event_type_str(event->event_type);
@@ -37,7 +38,7 @@ static void handle_queue_event(struct verbs_domain *domain, const struct ibv_asy
         atomic_store_explicit(&context->fatal, (int)event->event_type, memory_order_release);
         verbs_core->log(OFP_LOG_INFO, VERBS_NAME, "%s: queue pair %u: %s", device, event->element.qp->qp_num, what);
     } else if (event->event_type == IBV_EVENT_COMM_EST) {
-        /* The first message has come before the last word of the handshake, which may be lost. */
+        /* A message has arrived before the last message of the connection setup, which may be lost. */
         verbs_calls.notify(((struct verbs_qp_context *)event->element.qp->qp_context)->id, event->event_type);
     } else if (event->event_type == IBV_EVENT_CQ_ERR) {
         snprintf(text, sizeof(text), "%s: a completion queue has failed: %s", device, what);
@@ -132,7 +133,10 @@ static int open_event_context(struct verbs_domain *domain)
 
 /* ----------------------------------------------------------------------------------------------------------- removal */
 
-/* The connection manager tells of it before the device waits for all who use it, and without it no other event may come. */
+/*
+ * The connection manager reports the removal before the kernel waits for all users of the device. No other event may
+ * report it.
+ */
 static void device_removed(struct verbs_listener *listener, const struct verbs_event *event)
 {
     struct verbs_domain *domain = OFP_CONTAINER_OF(listener, struct verbs_domain, removal_listener);
@@ -148,7 +152,7 @@ static void device_removed(struct verbs_listener *listener, const struct verbs_e
     verbs_core->device_event(domain->base, ENODEV, text);
 }
 
-/* Of no other use than to hear of the removal. */
+/* This id only receives the removal event. */
 static int open_removal_id(struct verbs_domain *domain)
 {
     union tcp_address address = domain->address;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a device tells unasked: of queues, of its port, of itself. The first is left with the queue, the others become events of
- * the domain.
+ * Asynchronous events of a device. Events of a queue pair are stored in its context, those of the port and the device
+ * become events of the domain.
  */
 #ifndef VERBS_EVENT_H
 #define VERBS_EVENT_H

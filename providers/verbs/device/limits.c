@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a device grants. What no query tells, how much may be sent inline, is found by creating a queue pair and looking. */
+/* The limits of a device. The inline size cannot be queried, so it is found by creating a queue pair. */
 #include "device/limits.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static int probe_memory(struct ibv_pd *pd)
     return error;
 }
 
-/* The largest power of two that is granted; some devices grant more than was asked for. */
+/* Find the largest power of two that the device grants. Some devices grant more than was requested. */
 static int probe_inline(struct verbs_port *port, struct ibv_pd *pd, struct ibv_cq *cq)
 {
     int error = EINVAL;

@@ -4,9 +4,12 @@
 
 #include "objects.h"
 
-/* Fill in port->limits. An error with a text: nothing can be opened on this device, as where too little memory may be locked. */
+/*
+ * Fill port->limits. Returns an errno with a text if no endpoint can be opened on the device, for example if too
+ * little memory may be locked.
+ */
 int verbs_limits_probe(struct verbs_port *port, char *text, size_t text_size);
-/* "RLIMIT_MEMLOCK is 64 KiB; …": what to do where memory cannot be registered. */
+/* Describe the limit on locked memory and how to raise it. */
 void verbs_memlock_describe(char *text, size_t text_size);
 
 #endif

@@ -36,7 +36,7 @@ static void describe_device_obstacle(struct ibv_device *device, char *text, size
     char state[64], path[96];
 
     snprintf(path, sizeof(path), "/dev/infiniband/%s", device->dev_name);
-    /* The library's error may be that of another way that it tried. */
+    /* Check permissions first: the library's error may belong to another path that it tried. */
     if (!context && access(path, F_OK) == 0 && access(path, R_OK | W_OK) != 0) {
         snprintf(text, text_size,
                  "no permission on %s, which is the device %s: chmod 666 it, or join the group that has "

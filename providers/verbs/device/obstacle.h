@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first device that the kernel has; false: none. Needs none of the libraries. */
+/* Find the first device of the kernel, without the libraries. Returns false if there is none. */
 bool verbs_kernel_device_find(char *name, size_t size);
 
-/* Why no port can be used, and what to do. The libraries are loaded. */
+/* Describe why no port can be used and what to do. The libraries are loaded. */
 void verbs_obstacle_describe(char *text, size_t text_size);
 
 #endif

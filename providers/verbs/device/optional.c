@@ -7,7 +7,7 @@
 
 #define PAGE 4096
 
-/* Without a descriptor it cannot succeed; who knows the call says that the descriptor is none. */
+/* Registration must fail without a descriptor. A kernel that has the call reports EBADF. */
 const char *verbs_dmabuf_probe(const struct verbs_port *port)
 {
     struct ibv_pd *pd;

@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------------------------------------------------- infos */
 
-/* Of datagram endpoints the info has the GID. */
+/* The info of a datagram endpoint contains the GID. */
 void verbs_info_get_address(const struct ofp_info *info, union tcp_address *address)
 {
     union ibv_gid gid;
@@ -92,7 +92,7 @@ bool verbs_interface_is_chosen(void)
     return chosen && chosen[0];
 }
 
-/* NULL: any will do. */
+/* NULL: any interface. */
 static const char *get_chosen_interface(void)
 {
     const char *chosen = verbs_core->param_string("INTERFACE");
@@ -116,7 +116,7 @@ int verbs_places_find(struct verbs_place places[TCP_INTERFACES_MAX], char *text,
     for (int i = 0; i < found; i++) {
         struct verbs_place *place = &places[count];
 
-        /* The connection manager would take any device for it. */
+        /* The connection manager would choose any device for a loopback address. */
         if (tcp_address_is_loopback(&interfaces[i].address))
             continue;
         place->interface = interfaces[i];

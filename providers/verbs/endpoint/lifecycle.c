@@ -15,12 +15,12 @@
 #include "queue/receive.h"
 #include "queue/send.h"
 
-/* Of receives of unknown size, whose memory is registered for each. */
+/* For receives of unknown size, which need memory that is registered for each. */
 #define BOUNCE_SIZE (UINT64_C(2) << 20)
 
 /* --------------------------------------------------------------------------------------------------------- opening */
 
-/* The id of a request becomes that of the endpoint, with what is granted of what was asked for. */
+/* The endpoint takes over the id of the request. Resources are limited by what the peer requested. */
 static void acquire_request_id(struct verbs_endpoint *endpoint, struct verbs_request *request)
 {
     const struct verbs_limits *limits = &endpoint->domain->port->limits;
@@ -43,7 +43,7 @@ static int open_from_request(struct verbs_endpoint *endpoint, struct verbs_reque
     acquire_request_id(endpoint, request);
     result = verbs_pair_open(endpoint, text, text_size);
     if (result) {
-        /* It stays the listener's. */
+        /* The id stays with the request. */
         endpoint->id->context = &request->listener;
         endpoint->id = NULL;
         return result;
@@ -128,7 +128,7 @@ bool verbs_endpoint_arm(struct ofp_endpoint *base)
     return verbs_pair_arm(endpoint);
 }
 
-/* What was asked to tell does so once, which costs one look. */
+/* An armed completion queue notifies once, which costs one poll. */
 void verbs_endpoint_disarm(struct ofp_endpoint *base) { (void)base; }
 
 /* --------------------------------------------------------------------------------------------------------- closing */

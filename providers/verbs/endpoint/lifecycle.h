@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: opening, closing, progress, going to sleep. */
+/* Connected endpoints: opening, closing, progress, arming. */
 #ifndef VERBS_LIFECYCLE_H
 #define VERBS_LIFECYCLE_H
 

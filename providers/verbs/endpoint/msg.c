@@ -104,7 +104,7 @@ static void connection_answered(struct verbs_endpoint *endpoint, const struct ve
 {
     int result;
 
-    /* As the manager tells them they are ours to take already. */
+    /* The values in the event are already from this side's view. */
     verbs_resources_set_limit(&endpoint->responder_resources, event->responder_resources);
     verbs_resources_set_limit(&endpoint->initiator_depth, event->initiator_depth);
     result = verbs_pair_connect(endpoint);
@@ -179,7 +179,7 @@ static void peer_disconnected(struct verbs_endpoint *endpoint)
 {
     if (endpoint->left_by_peer)
         return;
-    /* Messages that the other side sent before it left have arrived before this event. */
+    /* Messages that the peer sent before it disconnected have completed before this event. */
     verbs_pair_poll_all(endpoint);
     if (!endpoint->peer || !endpoint->established || !verbs_sends_are_awaited(endpoint)) {
         disconnect_peer(endpoint);
@@ -242,7 +242,7 @@ void verbs_msg_handle_event(struct verbs_listener *listener, const struct verbs_
 {
     struct verbs_endpoint *endpoint = OFP_CONTAINER_OF(listener, struct verbs_endpoint, listener);
 
-    /* Until `connect` or `accept` all that can happen is that who asked for a connection leaves. */
+    /* Until `connect` or `accept` the only possible event is that the requesting peer disconnects. */
     if (!endpoint->peer) {
         endpoint->withdrawn = true;
         return;
@@ -261,7 +261,10 @@ void verbs_msg_handle_event(struct verbs_listener *listener, const struct verbs_
         report_peer_up(endpoint);
         break;
     case RDMA_CM_EVENT_REJECTED:
-        /* Where the other side had accepted, and lost its queue pair before it heard that we know. */
+        /*
+         * The peer had accepted, and lost its queue pair before its connection manager learned that the connection is
+         * established.
+         */
         if (endpoint->established)
             peer_disconnected(endpoint);
         else

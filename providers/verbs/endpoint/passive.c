@@ -20,7 +20,7 @@ struct verbs_passive {
 
 static struct verbs_passive *passive_of_base(struct ofp_passive *base) { return base->private; }
 
-/* Who asked may leave before it is answered. The core is told when it answers. */
+/* The requesting peer may disconnect before the request is answered. The core learns this when it accepts. */
 static void requester_disconnected(struct verbs_listener *listener, const struct verbs_event *event)
 {
     struct verbs_request *request = OFP_CONTAINER_OF(listener, struct verbs_request, listener);
@@ -89,7 +89,7 @@ static int get_passive_address(struct ofp_passive *base, void *address, size_t *
 
 static int listen_for_requests(struct ofp_passive *base, uint32_t backlog)
 {
-    /* The core counts those that are not answered, and the kernel those that we have not heard of. */
+    /* The core limits unanswered requests; this backlog limits requests that ofipy has not read yet. */
     (void)backlog;
     return verbs_calls.listen(passive_of_base(base)->id, VERBS_BACKLOG) == 0 ? 0 : -errno;
 }
@@ -107,7 +107,7 @@ static int reject_request(struct ofp_passive *base, uint64_t handle, const void 
 
 static void close_passive(struct ofp_passive *base)
 {
-    /* Nothing of the network's is waited for here, and the port must be free when this returns. */
+    /* This does not block, and the port must be free on return. */
     verbs_calls.destroy_id(passive_of_base(base)->id);
 }
 

@@ -4,7 +4,7 @@
 
 #include "objects.h"
 
-/* Requests that the core knows, and who asked has not heard of yet; beyond it the kernel refuses. */
+/* Requests that were not answered; the kernel rejects requests beyond it. */
 #define VERBS_BACKLOG 1024
 
 extern const struct ofp_passive_ops verbs_passive_ops;

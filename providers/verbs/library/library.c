@@ -16,10 +16,10 @@ __typeof__(ibv_reg_dmabuf_mr) *verbs_reg_dmabuf_mr;
 pthread_mutex_t verbs_library_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool loaded;
 
-/* Came with rdma-core 35; NULL: there is none. What it answers where the kernel gives a child copies of pages that a device has. */
+/* From rdma-core 35 on; NULL: missing. Returns whether the kernel copies pinned pages for a child of fork. */
 static __typeof__(ibv_is_fork_initialized) *is_fork_initialized;
 
-/* The name of a function that the library lacks; NULL: it has them all. The plain name is a symbol's newest version. */
+/* Bind one symbol; return its name if the library lacks it. dlsym finds the newest version of a symbol. */
 #define BIND(name, function)                                                                                           \
     verbs_calls.name = (__typeof__(function) *)(uintptr_t)dlsym(library, #function);                                   \
     if (!verbs_calls.name)                                                                                             \
@@ -51,7 +51,7 @@ static void *open_library(const char *name, char *text, size_t text_size)
     return library;
 }
 
-/* One library, with all that is called of it. */
+/* Load one library and bind all symbols used of it. */
 static void *load_library(const char *name, const char *(*bind_calls)(void *library), char *text, size_t text_size)
 {
     void *library = open_library(name, text, text_size);
@@ -69,9 +69,9 @@ static bool load_libraries(char *text, size_t text_size)
         !load_library(RDMACM, bind_rdmacm_calls, text, text_size))
         return false;
     /*
-     * Before any memory is registered: a child of fork must not take the pages of its parent with it. Once asked, the library keeps
-     * them from children for good, on kernels too that take care by themselves (5.12); then a child that touches them, or what
-     * lies beside them, ends.
+     * This comes before any memory is registered, so that a child of fork does not take pages of its parent. Once
+     * enabled, the library hides registered pages from children, even on kernels that copy such pages themselves (5.12
+     * and newer). A child that touches them then crashes, so it is enabled only where needed.
      */
     if (!is_fork_initialized || is_fork_initialized() != IBV_FORK_UNNEEDED)
         verbs_calls.fork_init();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs and librdmacm: found when first wanted, never linked, so that nothing but this provider misses them. Posting and
- * polling go through the table of a device's driver.
+ * libibverbs and librdmacm are loaded at first use and never linked, so only this provider needs them. Posting and
+ * polling call the functions of the device's driver.
  */
 #ifndef VERBS_LIBRARY_H
 #define VERBS_LIBRARY_H
@@ -74,14 +74,17 @@ struct verbs_calls {
     VERBS_RDMACM_CALLS(VERBS_DECLARE)
 };
 
-/* All set once verbs_library_load has answered true. */
+/* Valid after verbs_library_load has returned true. */
 extern struct verbs_calls verbs_calls;
-/* Came with rdma-core 34; NULL: there is none. */
+/* From rdma-core 34 on; NULL: missing. */
 extern __typeof__(ibv_reg_dmabuf_mr) *verbs_reg_dmabuf_mr;
 
 /* Held while the libraries are loaded. */
 extern pthread_mutex_t verbs_library_lock;
-/* Any thread. False, and a text that says what to install: there is none of them. Once loaded they stay. */
+/*
+ * May be called by any thread. Returns false, with a text that says what to install, if a library is missing. Loaded
+ * libraries stay loaded.
+ */
 bool verbs_library_load(char *text, size_t text_size);
 
 /* ------------------------------------------------------------------------------------------ through a driver's table */
@@ -111,7 +114,7 @@ static inline int ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *req
     return srq->context->ops.post_srq_recv(srq, requests, bad);
 }
 
-/* What lies in front of a context, as far as `entry`. NULL: the library or the driver is older than that. */
+/* The extension in front of a context, if it reaches to `entry`. NULL: the library or the driver is older. */
 #define VERBS_EXTENSION(context, entry)                                                                                \
     verbs_extension_find(context, sizeof(struct verbs_context) - offsetof(struct verbs_context, entry))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is called of libibverbs and librdmacm. Behind library/abi.h; tests/abi/check_verbs.py includes it behind the real headers,
- * where the compiler holds each prototype against theirs.
+ * Prototypes of libibverbs and librdmacm, to be included behind library/abi.h. tests/abi/check_verbs.py includes this
+ * file behind the real headers, so that the compiler compares them.
  */
 #ifndef VERBS_PROTOTYPES_H
 #define VERBS_PROTOTYPES_H

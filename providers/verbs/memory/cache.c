@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Of an owner that takes at most this part of the room all is registered at once, of a larger one what an operation needs. */
+/*
+ * A region of at most this part of the cache's size is registered whole, a larger one only where an operation needs
+ * it.
+ */
 #define WHOLE_PART 8
 
 void verbs_cache_open(struct verbs_cache *cache, struct ofp_domain *domain, struct ibv_pd *pd, uint32_t most,
@@ -14,7 +17,7 @@ void verbs_cache_open(struct verbs_cache *cache, struct ofp_domain *domain, stru
     ofp_list_init(&cache->idle);
 }
 
-/* The registrations of a region are a chain from one of the provider's words. */
+/* The registrations of a region are a list that starts in the region's provider data. */
 static struct verbs_registration *get_first_registration(const struct verbs_cache *cache, struct ofp_region *region)
 {
     return (struct verbs_registration *)(uintptr_t)ofp_region_device(cache->domain, region)->provider_data[0];
@@ -41,7 +44,7 @@ static void remove_from_region(const struct verbs_cache *cache, struct verbs_reg
     before->next = registration->next;
 }
 
-/* Nobody finds it any more; it ends with the operations that are in it. */
+/* Remove a registration from the cache, so that no operation finds it. Operations that use it keep it open. */
 static void remove_registration(struct verbs_cache *cache, struct verbs_registration *registration)
 {
     remove_from_region(cache, registration);
@@ -60,7 +63,7 @@ static void close_registration(struct verbs_cache *cache, struct verbs_registrat
     free(registration);
 }
 
-/* The one that was not used for the longest time. False: all are in use. */
+/* Close the registration that was idle for the longest time. Returns false if all are in use. */
 static bool close_idle_registration(struct verbs_cache *cache)
 {
     if (ofp_list_empty(&cache->idle))
@@ -96,7 +99,7 @@ void verbs_cache_remove_region(struct verbs_cache *cache, struct ofp_region *reg
 
 /* ------------------------------------------------------------------------------------------------------- beginning */
 
-/* Whoever may reach memory from afar is let into what it was told of, and nothing beside it. */
+/* A peer that may access memory remotely must not reach bytes that its key was not meant for. */
 static bool is_remote_access(int access)
 {
     return access & (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
@@ -109,7 +112,7 @@ static bool can_use_registration(const struct verbs_registration *registration, 
 
     if (is_remote_access(access) && (offset || length != registration->mr->length))
         return false;
-    /* An address below the first wraps around to an offset beyond every length. */
+    /* An address below the registration wraps to an offset beyond every length. */
     return !(access & ~registration->access) && length <= registration->mr->length &&
            offset <= registration->mr->length - length;
 }
@@ -124,7 +127,7 @@ static struct verbs_registration *find_registration(const struct verbs_cache *ca
     return registration;
 }
 
-/* What others left registered may be all that stands in the way of the limit on locked memory. */
+/* Close idle registrations until the limit on locked memory allows a new one. */
 static struct ibv_mr *register_memory(struct verbs_cache *cache, void *base, uint64_t length, int access)
 {
     struct ibv_mr *mr;
@@ -160,7 +163,7 @@ static struct verbs_registration *create_cached_registration(struct verbs_cache 
 {
     struct verbs_registration *registration = NULL;
 
-    /* The next operation may go the other way. */
+    /* The next operation may receive into the same memory. */
     access |= IBV_ACCESS_LOCAL_WRITE;
     if (region->length <= cache->most_bytes / WHOLE_PART && !is_remote_access(access))
         registration = create_registration(cache, region->base, region->length, access);

@@ -10,7 +10,7 @@
 #define WRITES_HERE (OFP_ACCESS_RECV | OFP_ACCESS_READ | OFP_ACCESS_REMOTE_WRITE | OFP_ACCESS_DEVICE_ATOMIC)
 #define FROM_AFAR (OFP_ACCESS_REMOTE_READ | OFP_ACCESS_REMOTE_WRITE | OFP_ACCESS_DEVICE_ATOMIC)
 
-/* What to do about it. */
+/* Describes what to do, and returns the provider error for it. */
 static int describe_registration_error(size_t length, int error)
 {
     char memlock[OFP_TEXT_MAX], text[2 * OFP_TEXT_MAX];
@@ -46,7 +46,7 @@ struct ibv_mr *verbs_mr_of_region(const struct verbs_domain *domain, struct ofp_
 
 static bool is_rdm(const struct ofp_domain *base) { return base->info->ep_types & OFP_EP_RDM; }
 
-/* Memory that is only sent from may be such as nobody may write. Long messages of RDM endpoints are read by who receives them. */
+/* Memory that is only sent from may be read-only. Receivers read long messages of RDM endpoints remotely. */
 static int convert_region_access(const struct ofp_domain *base, const struct ofp_region *region)
 {
     uint32_t reads = OFP_ACCESS_REMOTE_READ | (is_rdm(base) ? OFP_ACCESS_SEND : 0);
@@ -68,7 +68,7 @@ int verbs_region_open(struct ofp_domain *base, struct ofp_region *region)
 
     if (is_rdm(base) && region->key_fixed && verbs_key_is_of_device(ours->key))
         return -EINVAL;
-    /* Of no bytes nothing is moved. */
+    /* A region without bytes needs no registration. */
     if (!region->length)
         return 0;
     mr = verbs_calls.reg_mr(verbs_domain_of(base)->pd, region->base, region->length,
@@ -80,7 +80,7 @@ int verbs_region_open(struct ofp_domain *base, struct ofp_region *region)
         return -error;
     }
     ours->provider_data[0] = (uintptr_t)mr;
-    /* Under a key that its user has chosen, RDM endpoints serve it by messages. */
+    /* RDM endpoints serve a region with a user's key by messages. */
     if (region->access & FROM_AFAR && !(is_rdm(base) && region->key_fixed)) {
         ours->key = is_rdm(base) ? VERBS_KEY_MARK | mr->rkey : mr->rkey;
         ours->remote_base = (uintptr_t)region->base;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registered memory for what is short: cheaper to copy than to register for one operation. */
+/* Slots of registered memory, for payloads that are cheaper to copy than to register. */
 #ifndef VERBS_SLOT_H
 #define VERBS_SLOT_H
 
 #include "objects.h"
 
-/* NULL: no more memory can be registered; domain->refusal says why. */
+/* NULL: no more memory can be registered; domain->registration_error says why. */
 struct verbs_slot *verbs_slot_allocate(struct verbs_domain *domain);
 static inline void verbs_slot_free(struct verbs_domain *domain, struct verbs_slot *slot)
 {
@@ -14,7 +14,7 @@ static inline void verbs_slot_free(struct verbs_domain *domain, struct verbs_slo
 }
 void verbs_slots_close(struct verbs_domain *domain);
 
-/* Between a slot and the pieces of memory of an operation; `length` at most. */
+/* Copy at most `length` bytes between a slot and the memory of an operation. */
 void verbs_iov_gather(char *memory, const struct iovec *iov, uint32_t count, uint64_t length);
 void verbs_iov_scatter(const char *memory, const struct iovec *iov, uint32_t count, uint64_t length);
 

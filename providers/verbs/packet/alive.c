@@ -11,7 +11,7 @@
 static void probe_idle_path(struct verbs_path *path)
 {
     int fatal = atomic_load_explicit(&path->qp_context->fatal, memory_order_acquire);
-    /* What will tell of its end asks already; of what was sent inline nobody may ever hear. */
+    /* A completion is requested already if the last work request asked for one. */
     bool asks = !verbs_send_queue_is_empty(&path->queue) && path->queue.signalled == path->queue.head;
 
     if (fatal)

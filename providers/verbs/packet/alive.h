@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keep-alive: a queue pair without work never notices that nobody is there any more, so it gets some. */
+/*
+ * Keep-alive. A queue pair without work never detects that its peer has ended, so an idle path gets an empty write.
+ */
 #ifndef VERBS_ALIVE_H
 #define VERBS_ALIVE_H
 

@@ -19,12 +19,12 @@
 #include "packet/work.h"
 
 #define SEND_BUFFERS 128
-/* Paths that the completion queue has room for at first. */
+/* Initial capacity of the completion queue, in paths. */
 #define PATHS_FIRST 8
-/* Between looks for what is still under way when an endpoint closes, ns. */
+/* Pause between polls while an endpoint closes, ns. */
 #define PAUSE 20000
 
-/* ------------------------------------------------------------------------------------------------- what there is */
+/* --------------------------------------------------------------------------------------------------------- limits */
 
 static uint32_t choose_smaller_size(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
 
@@ -74,7 +74,7 @@ static int open_rdm_queues(struct verbs_rdm *rdm, const struct ofpi_channel_limi
 
 static void close_rdm_queues(struct verbs_rdm *rdm)
 {
-    /* They are at these queues. */
+    /* The queue pairs use these queues. */
     verbs_reaper_drain_pairs(rdm->domain);
     if (rdm->srq)
         verbs_calls.destroy_srq(rdm->srq);
@@ -126,18 +126,18 @@ static bool arm_channel(struct ofpi_channel *channel)
     if (!rdm->armed && ibv_req_notify_cq(rdm->cq, 0) != 0)
         return false;
     rdm->armed = true;
-    /* What came before it was asked for tells nobody. */
+    /* Completions before arming cause no notification. */
     return progress_channel(channel) == 0 && ofp_list_empty(&rdm->scheduled);
 }
 
-/* What was asked to tell does so once, which costs one look. */
+/* An armed completion queue notifies once, which costs one poll. */
 static void disarm_channel(struct ofpi_channel *channel) { (void)channel; }
 
 /* ------------------------------------------------------------------------------------------------------------- end */
 
 /*
- * The other side may end at the same time, and its queue pair then acknowledges nothing any more: that it has left the connection
- * manager says, whose events nobody reads within `end`.
+ * The peer may close at the same time, and its queue pair acknowledges nothing any more. The connection manager would
+ * report that, but `end` reads no connection events.
  */
 static bool drain_channel_paths(struct ofpi_channel *channel)
 {
@@ -154,7 +154,7 @@ static void stop_channel_listener(struct ofpi_channel *channel)
 {
     struct verbs_rdm *rdm = verbs_rdm_of(channel);
 
-    /* Nothing of the network's is waited for here, and the port must be free before anybody hears of the end. */
+    /* This does not block, and the port must be free before the end is reported. */
     if (rdm->id)
         verbs_calls.destroy_id(rdm->id);
     rdm->id = NULL;
@@ -169,8 +169,8 @@ static void close_packet_channel(struct ofpi_channel *channel, uint64_t deadline
 
     verbs_alive_stop(rdm);
     /*
-     * Beyond the deadline only as many completions are taken as may have been there before it: peers that go on sending, or a
-     * device that fails every receive, fill the queue for ever.
+     * Behind the deadline at most one queue length of completions is read: a sending peer, or a device that fails
+     * every receive, fills the queue without end.
      */
     while ((count = progress_channel(channel)) || !ofp_list_empty(&rdm->paths)) {
         polled += (uint64_t)count;

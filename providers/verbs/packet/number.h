@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Paths by the numbers of their queue pairs: all that a completion tells of where it is from. */
+/* Finds a path by its queue pair number, which is all that a completion has. */
 #ifndef VERBS_NUMBER_H
 #define VERBS_NUMBER_H
 

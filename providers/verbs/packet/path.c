@@ -14,11 +14,11 @@
 #include "packet/work.h"
 #include "queue/state.h"
 
-/* What comes with a request: the asker's port, in network order, and the hello. */
+/* A connection request contains the requester's port, in network order, and its hello. */
 #define PORT_SIZE 2
 #define RETRIES 6
 
-/* While requests are told of. Answered within that. */
+/* A request of a peer while it is reported to the user, who answers it in that call. */
 struct incoming {
     struct rdma_cm_id *id;
     uint8_t responder_resources, initiator_depth;
@@ -45,7 +45,7 @@ static void init_path(struct verbs_path *path, struct ofpi_path *base, enum verb
     ofp_list_append(&rdm->paths, &path->node);
 }
 
-/* Every work request of every path, and every posted receive, may want an entry at once. */
+/* Every work request of every path, and every posted receive, may need a completion queue entry at once. */
 static int reserve_completions(struct verbs_rdm *rdm)
 {
     uint32_t reserved = rdm->cq_reserved + rdm->depth, size = rdm->cq_size;
@@ -73,7 +73,7 @@ static struct ibv_qp *create_path_pair(struct verbs_path *path)
     return verbs_calls.create_qp(rdm->domain->pd, &attr);
 }
 
-/* A negative errno, and there is none. */
+/* On an error there is no queue pair. */
 static int open_path_pair(struct verbs_path *path)
 {
     struct verbs_rdm *rdm = path->rdm;
@@ -106,9 +106,9 @@ static void remove_path_pair(struct verbs_path *path)
 }
 
 /*
- * The device lets go of everybody's memory. A queue pair with gets or puts under way is destroyed at once, as their memory goes back
- * to its owners; any other has nothing but receives, of which it takes no more in the error state. Those that it has taken come
- * from the completion queue, before it is destroyed.
+ * Ends all work at the device. Memory of reads and writes returns to its owner, so a queue pair with those in flight
+ * is destroyed at once. Any other queue pair only has receives in use, and takes no more in the error state; those it
+ * took arrive at the completion queue, before it is destroyed.
  */
 static void stop_path(struct verbs_path *path)
 {
@@ -180,7 +180,7 @@ bool verbs_path_drain(struct verbs_path *path)
     return !waits || verbs_path_sends_drain(path);
 }
 
-/* It has an end to tell, or to wait for. */
+/* Returns true if the end of the path was reported. */
 static bool report_path_end(struct verbs_path *path)
 {
     const struct ofpi_channel_user *user = path->rdm->channel->user;
@@ -192,7 +192,7 @@ static bool report_path_end(struct verbs_path *path)
     if (!verbs_path_drain(path))
         return false;
     if (!path->stopped) {
-        /* Once more, when the completion queue has been emptied. */
+        /* Wait for one more poll of the completion queue. */
         stop_path(path);
         verbs_path_schedule(path);
         return false;
@@ -223,7 +223,7 @@ void verbs_paths_remove(struct verbs_rdm *rdm)
         remove_path(OFP_CONTAINER_OF(rdm->paths.next, struct verbs_path, node));
 }
 
-/* Soft-RoCE takes seven retries for endless ones, and keep-alive would never hear that nobody answers. */
+/* Soft-RoCE takes a retry count of seven as unlimited, and keep-alive would never fail. */
 static struct rdma_conn_param build_path_parameters(const struct verbs_path *path, const uint8_t *bytes, uint8_t length)
 {
     struct rdma_conn_param param = verbs_parameters_build(path->rdm->domain, path->qp, bytes, length,
@@ -298,7 +298,7 @@ static void path_request_answered(struct verbs_path *path, const struct verbs_ev
 {
     int result;
 
-    /* As the manager tells them they are ours to take already. */
+    /* The values in the event are already from this side's view. */
     verbs_resources_set_limit(&path->responder_resources, event->responder_resources);
     verbs_resources_set_limit(&path->initiator_depth, event->initiator_depth);
     result = verbs_qp_connect(path->rdm->domain, path->id, path->qp, path->responder_resources, path->initiator_depth);
@@ -377,7 +377,9 @@ void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, bool late
     verbs_id_close_later(verbs_rdm_of(channel)->domain, incoming->id, NULL);
 }
 
-/* Who asks is at the address that it calls from, and at the port that it says. A probe says nothing. */
+/*
+ * The requester is at the address of its request, and at the port in its private data. A probe has no private data.
+ */
 static void report_path_request(struct verbs_rdm *rdm, struct incoming *incoming, const struct verbs_event *event)
 {
     union tcp_address address;
@@ -449,7 +451,7 @@ static void handle_connecting_event(struct verbs_path *path, const struct verbs_
     }
 }
 
-/* Its process may have ended, its endpoint been closed, or only this path: who listens there tells. */
+/* The process, the endpoint or only this path has ended. A probe tells which. */
 static void path_disconnected(struct verbs_path *path)
 {
     verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = ECONNRESET, .unsure = true});
@@ -461,7 +463,7 @@ static void path_answer_expired(struct ofp_timer *timer, uint64_t now)
     path_disconnected(OFP_CONTAINER_OF(timer, struct verbs_path, answer));
 }
 
-/* A get or put that the other side refused, which ended the path, fails meanwhile. */
+/* Wait for the failed completion of a read or write that the peer rejected. */
 static void start_answer_timer(struct verbs_path *path)
 {
     if (path->answer.position)

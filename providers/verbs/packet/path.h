@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Paths: asked for, accepted, and their end. */
+/*
+ * Paths. States: requested or accepted, up, failed or closed. Events of the connection manager and calls of the
+ * channel's user change them, with the domain's lock held.
+ */
 #ifndef VERBS_PATH_H
 #define VERBS_PATH_H
 
@@ -11,18 +14,18 @@ int verbs_path_accept(struct ofpi_path *path, uint64_t request, const uint8_t *h
 void verbs_path_reject(struct ofpi_channel *channel, uint64_t request, bool later);
 void verbs_path_close(struct ofpi_path *path);
 
-/* The connection manager's events of the endpoint's own id: requests. */
+/* Handles a connection request at the endpoint's own id. */
 void verbs_path_requested(struct verbs_listener *listener, const struct verbs_event *event);
 
-/* It carries nothing any more. Its user hears when everything that came before has been told. */
+/* Mark the path failed. Its user is told when all completions before it were delivered. */
 void verbs_path_mark_failed(struct verbs_path *path, const struct ofpi_path_end *end);
-/* Nothing that was sent is under way; the device is asked to tell of the end of what is. */
+/* Whether nothing that was sent is in flight; if something is, a completion is requested. */
 bool verbs_path_drain(struct verbs_path *path);
-/* A closed one may have let go of more. */
+/* Check again whether a closed path is drained. */
 void verbs_path_schedule(struct verbs_path *path);
-/* Tell of what has failed, and of what is closed and has nothing under way. Returns of how many. */
+/* Report failed paths, and closed ones with nothing in flight. Returns their number. */
 int verbs_paths_report_ends(struct verbs_rdm *rdm);
-/* Closed ones wait no longer for what was sent by them. */
+/* Remove all paths, also closed ones with sends in flight. */
 void verbs_paths_remove(struct verbs_rdm *rdm);
 
 #endif

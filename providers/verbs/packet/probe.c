@@ -6,7 +6,7 @@
 #include "connection/channel.h"
 #include "connection/reaper.h"
 
-/* The manager itself goes on for a minute where nobody answers. */
+/* The connection manager itself waits for a minute if the peer does not answer. */
 #define PATIENCE (2 * VERBS_SECOND)
 
 static void end_probe(struct verbs_path *path, bool gone)
@@ -46,7 +46,7 @@ static void handle_probe_event(struct verbs_listener *listener, const struct ver
         end_probe(path, false);
 }
 
-/* From within `probe` nothing is told: that nobody can be asked the timer finds out. */
+/* `probe` itself must not report. The timer reports that the peer could not be asked. */
 void verbs_probe_start(struct ofpi_path *base)
 {
     struct verbs_path *path = base->private;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a peer whose path has ended is there: somebody who listens answers a request that says nothing with no. */
+/*
+ * Probes whether the peer of an ended path still exists. A listener rejects a connection request without private data.
+ */
 #ifndef VERBS_PROBE_H
 #define VERBS_PROBE_H
 

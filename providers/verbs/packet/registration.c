@@ -5,7 +5,7 @@
 
 #include "memory/memory.h"
 
-/* In struct ofpi_memory.private. */
+/* Indices of struct ofpi_memory.private. */
 enum { LOCAL_KEY, REGISTERED };
 
 #define WRITES_HERE (OFP_ACCESS_RECV | OFP_ACCESS_READ)
@@ -15,7 +15,7 @@ static int convert_transfer_access(const struct verbs_domain *domain, uint32_t a
     bool iwarp = domain->port->context->device->transport_type == IBV_TRANSPORT_IWARP;
     int result = access & WRITES_HERE ? IBV_ACCESS_LOCAL_WRITE : 0;
 
-    /* There, what is read into must be registered for writing from afar. */
+    /* iWARP needs remote write access for memory that an RDMA read fills. */
     if (iwarp && access & WRITES_HERE)
         result |= IBV_ACCESS_REMOTE_WRITE;
     if (access & OFP_ACCESS_REMOTE_READ)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory of gets and puts, and of messages that wait for the peer to get them: entries of the channel's table. */
+/* Channel registrations, for reads and writes and for announced messages: entries of the channel's table. */
 #ifndef VERBS_REGISTRATION_H
 #define VERBS_REGISTRATION_H
 

@@ -11,23 +11,26 @@
 
 #define BATCH 16
 #define BATCHES 4
-/* Kept for verbs_path_post_empty_write, from keep-alive and from the end of a path. */
+/* Work requests reserved for verbs_path_post_empty_write, by keep-alive and at the end of a path. */
 #define SPARE 2
 
 /*
- * What is given back when a work request has ended: a packet, or the cookie of a get or put, which has the lowest bit set. NULL:
- * nothing, the packet was taken inline.
+ * A work request returns at its end: a packet, or the cookie of a read or write with the lowest bit set. NULL:
+ * nothing, as the packet was copied inline.
  */
 #define MOVE 1u
 
 static void *mark_cookie(void *cookie) { return (char *)cookie + MOVE; }
 
-/* Half of the queue is for packets that are taken inline and done with at once; the other for what its user counts. */
+/*
+ * Half of the queue is for inline packets, which end at once. The other half is for packets and moves that the user
+ * counts.
+ */
 uint32_t verbs_path_compute_window(uint32_t depth) { return depth / 2 - SPARE; }
 
 /* ---------------------------------------------------------------------------------------------------------- posting */
 
-/* Sends have numbers here, receives are pointers to their packets: even. */
+/* IDs of sends are odd. IDs of receives are pointers to their packets, which are even. */
 static uint64_t encode_send_id(uint64_t number) { return number << 1 | 1; }
 
 int verbs_packet_post_receive(struct ofpi_channel *channel, struct ofpi_packet *packet)
@@ -53,7 +56,7 @@ void verbs_packets_flush(struct verbs_rdm *rdm)
         verbs_path_mark_failed(path, &(struct ofpi_path_end){.error = error, .unsure = true});
 }
 
-/* The next work request of the chain. NULL: the send queue is full, as its user has sent more than it may. */
+/* Reserve a work request of the chain. NULL: the queue is full, since the user sent more than it may. */
 static struct ibv_send_wr *reserve_path_request(struct verbs_path *path, enum ibv_wr_opcode opcode)
 {
     struct verbs_rdm *rdm = path->rdm;
@@ -71,7 +74,7 @@ static struct ibv_send_wr *reserve_path_request(struct verbs_path *path, enum ib
     return request;
 }
 
-/* `work` goes back when it has ended, which is told then; others tell lest the queue fill up. `more`: it leaves with the next. */
+/* Append the work request to the chain. `work` is returned when it ends. `more`: post it with the next one. */
 static void append_path_request(struct verbs_path *path, struct ibv_send_wr *request, void *work, bool more)
 {
     uint32_t place = verbs_send_queue_append(&path->queue);
@@ -96,7 +99,7 @@ int verbs_packet_send(struct ofpi_path *base, struct ofpi_packet *packet, bool m
 
     if (!request)
         return -ENOBUFS;
-    /* The packet is its user's again before the chain leaves. */
+    /* The caller may reuse the packet before the chain is posted. */
     if (done && more)
         bytes = memcpy(rdm->chain.bytes[rdm->chain.count], bytes, packet->length);
     verbs_request_set_segment(request, bytes, packet->length, rdm->packets->mr->lkey);
@@ -199,7 +202,7 @@ static void complete_path_send(struct verbs_path *path, void *work, int error, i
     }
 }
 
-/* All before this number have ended well. */
+/* All work requests before this number have ended without error. */
 static void complete_path_sends(struct verbs_path *path, uint64_t number)
 {
     while (path->queue.tail < number)
@@ -214,7 +217,7 @@ void verbs_path_sends_cancel(struct verbs_path *path)
 
 /* ---------------------------------------------------------------------------------------------------------- polling */
 
-/* The first that fails says why; those behind it are flushed. */
+/* The first failed completion has the reason; those after it are flushed. */
 static void fail_path_with_status(struct verbs_path *path, enum ibv_wc_status status)
 {
     int fault = verbs_fault_identify(path->rdm->domain, status);
@@ -234,7 +237,7 @@ static void path_send_ended(struct verbs_path *path, const struct ibv_wc *wc)
 
     if (VERBS_UNLIKELY(path->state == VERBS_PATH_CLOSED))
         verbs_path_schedule(path);
-    /* Of a queue pair before this one that had its number. */
+    /* An earlier queue pair had the same number. */
     if (VERBS_UNLIKELY(!verbs_send_queue_has_number(&path->queue, number)))
         return;
     if (VERBS_LIKELY(wc->status == IBV_WC_SUCCESS)) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Work requests of a path, and what the device tells of them. */
+/* Work requests of paths, and their completions. */
 #ifndef VERBS_WORK_H
 #define VERBS_WORK_H
 
 #include "packet/packet.h"
 
-/* What a path's send queue has room for without asking: struct ofpi_channel_limits.path_window. */
+/* The number of packets and moves that a path's user may have in flight: struct ofpi_channel_limits.path_window. */
 uint32_t verbs_path_compute_window(uint32_t depth);
 
 /* Entries of the channel's table. */
@@ -19,16 +19,16 @@ uint64_t verbs_path_count_unsent(const struct ofpi_path *path);
 int verbs_path_post_atomic(struct ofpi_path *path, struct ofpi_packet *packet, const struct ofpi_word *word,
                            void *cookie);
 
-/* Hand the chain to the device. */
+/* Post the chain. */
 void verbs_packets_flush(struct verbs_rdm *rdm);
-/* A write of nothing, which no key is needed for: when it has ended, so has all before it, and somebody is there. */
+/* An empty write needs no key. When it ends, all work requests before it have ended, and the peer is alive. */
 void verbs_path_post_empty_write(struct verbs_path *path);
-/* Whether all that was sent has arrived; if not, the end of it will be told. */
+/* Whether all sends have arrived; otherwise a completion is requested. */
 bool verbs_path_sends_drain(struct verbs_path *path);
-/* The device has let go of the queue: what was in it goes back. */
+/* The queue pair is stopped: return everything in its send queue. */
 void verbs_path_sends_cancel(struct verbs_path *path);
 
-/* Take what is there, at most a few batches; `*empty`: that was all. Returns how many. */
+/* Read completions, at most a few batches. `*empty`: none are left. Returns their number. */
 int verbs_rdm_poll(struct verbs_rdm *rdm, bool *empty);
 
 #endif

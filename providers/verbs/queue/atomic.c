@@ -16,7 +16,7 @@ static bool is_device_atomic(uint32_t operation_code, uint32_t atomic_op, uint32
 int verbs_atomic_query(const struct ofp_info *info, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
                        uint64_t *count)
 {
-    /* Those of RDM endpoints are the core's. */
+    /* The core executes the atomics of RDM endpoints. */
     if (!(operation_code & OFP_DEVICE_ATOMIC) && info->ep_types & OFP_EP_RDM)
         return -ENOSYS;
     if (!(operation_code & OFP_DEVICE_ATOMIC) ||

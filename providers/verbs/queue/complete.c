@@ -11,7 +11,7 @@
 
 #define BATCH 16
 
-/* A work request of the send queue has a number; that of a receive is a pointer, and the number of none is so large. */
+/* A send has its number as ID, and a receive a pointer, which is larger than any number. */
 static bool is_receive(const struct verbs_pair *pair, const struct ibv_wc *wc) { return wc->wr_id >= pair->queue.head; }
 
 static void report_peer_lost(struct verbs_endpoint *endpoint, int error, const char *text)
@@ -20,7 +20,7 @@ static void report_peer_lost(struct verbs_endpoint *endpoint, int error, const c
         ofp_peer_lost(endpoint->peer, error, false, text);
 }
 
-/* The first that fails says why; those behind it are flushed. Any failure is the end of the connection. */
+/* The first failed completion has the reason; those after it are flushed. Any failure ends the connection. */
 static void work_request_failed(struct verbs_endpoint *endpoint, const struct ibv_wc *wc)
 {
     char text[OFP_TEXT_MAX];
@@ -55,7 +55,7 @@ int verbs_pair_poll(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;
     struct ibv_wc completions[BATCH];
-    /* Before the queue is read: the completion that says why precedes the event. */
+    /* Read this before the queue: the completion with the reason precedes the event. */
     int fatal = atomic_load_explicit(&pair->qp_context.fatal, memory_order_acquire);
     int count = pair->cq ? ibv_poll_cq(pair->cq, BATCH, completions) : 0;
 
@@ -91,7 +91,7 @@ bool verbs_pair_arm(struct verbs_endpoint *endpoint)
     if (!pair->armed && ibv_req_notify_cq(pair->cq, 0) != 0)
         return false;
     pair->armed = true;
-    /* What came before it was asked for tells nobody. */
+    /* Completions before arming cause no notification. */
     return verbs_pair_poll(endpoint) == 0;
 }
 
@@ -102,7 +102,7 @@ void verbs_completion_channel_handle(struct ofp_watch *watch, uint32_t events)
     void *context;
 
     (void)events;
-    /* Progress follows, and reads the queues. */
+    /* Progress follows, and polls the queues. */
     while (verbs_calls.get_cq_event(domain->completions, &cq, &context) == 0) {
         *(bool *)context = false;
         verbs_calls.ack_cq_events(cq, 1);

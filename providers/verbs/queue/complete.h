@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues: what the device has done. */
+/* Completions of connected endpoints. */
 #ifndef VERBS_COMPLETE_H
 #define VERBS_COMPLETE_H
 
 #include "objects.h"
 
-/* Take what is there, at most a batch. Returns how many; the connection, and the queues, may be gone then. */
+/* Read at most a batch of completions. Returns their number. The connection, and its queues, may be closed then. */
 int verbs_pair_poll(struct verbs_endpoint *endpoint);
-/* Take what the queue had when this began; the device may fill it again meanwhile. */
+/* Read the completions that the queue had at the start; the device may add more in the meantime. */
 void verbs_pair_poll_all(struct verbs_endpoint *endpoint);
-/* Ask to be told of the next one. False: something came meanwhile. */
+/* Arm the completion queue. Returns false if a completion arrived in the meantime. */
 bool verbs_pair_arm(struct verbs_endpoint *endpoint);
-/* The domain's completion channel has something to tell. */
+/* Handle events of the domain's completion channel. */
 void verbs_completion_channel_handle(struct ofp_watch *watch, uint32_t events);
 
 #endif

@@ -40,7 +40,7 @@ static const struct {
 };
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
 
-/* What a packet that cannot leave ends with depends on the device, and on whether it is to leave the host at all. */
+/* The status of a packet that could not leave depends on the device, and on whether the packet stays in this host. */
 int verbs_fault_identify(const struct verbs_domain *domain, enum ibv_wc_status status)
 {
     bool of_the_way = status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_FATAL_ERR ||

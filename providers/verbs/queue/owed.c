@@ -14,7 +14,10 @@ bool verbs_sends_are_awaited(const struct verbs_endpoint *endpoint)
     return pair->long_send;
 }
 
-/* Backwards: of the work requests that have no work of their own, those before a work's last one may be its. */
+/*
+ * Counts backwards. Work requests without an operation of their own, before the last one of an operation, may belong
+ * to it.
+ */
 uint64_t verbs_sends_count_unsent(const struct verbs_endpoint *endpoint)
 {
     const struct verbs_pair *pair = &endpoint->pair;

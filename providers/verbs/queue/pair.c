@@ -51,7 +51,7 @@ int verbs_pair_open(struct verbs_endpoint *endpoint, char *text, size_t text_siz
     if (!result)
         result = verbs_qp_init(endpoint->domain, endpoint->id, pair->qp);
     if (result && pair->qp && endpoint->unanswered) {
-        /* The manager knows nothing of who asked any more. It is told when the request is answered. */
+        /* The requesting peer has gone from the connection manager. The core learns this when it answers. */
         endpoint->withdrawn = true;
         verbs_pair_close(endpoint);
         return 0;
@@ -77,7 +77,7 @@ void verbs_pair_close(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;
 
-    /* Nothing else makes sure that the device writes no more into memory that its owners get back when this returns. */
+    /* Only the destroyed queue pair writes no more into memory that its owners get back on return. */
     if (pair->qp)
         verbs_calls.destroy_qp(pair->qp);
     if (pair->cq)

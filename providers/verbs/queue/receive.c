@@ -15,7 +15,7 @@ static struct verbs_receive *receive_of_pending(const struct ofp_pending *pendin
     return (struct verbs_receive *)(uintptr_t)pending->provider_data[0];
 }
 
-/* The device does not have it any more. */
+/* The device has returned the receive. */
 static void mark_receive_unposted(struct verbs_pair *pair, struct verbs_receive *receive)
 {
     receive->posted = false;
@@ -71,8 +71,8 @@ static uint32_t add_receive_segment(struct ibv_sge *segments, uint32_t count, co
 }
 
 /*
- * A message that does not fit ends a connection, for nothing else is left to the device. So each receive has more room than was asked for:
- * a slot is used whole, and behind the memory of others comes one that all share and nobody reads.
+ * A message longer than its receive ends the connection, and the device knows no other way. So each receive has more
+ * memory than was posted: a slot is used whole, and behind other memory follows the shared overflow slot.
  */
 static uint32_t build_receive_segments(const struct verbs_slots *slots, const struct verbs_receive *receive,
                                        struct ibv_sge *segments)
@@ -118,7 +118,7 @@ static int post_receive(struct verbs_endpoint *endpoint, struct verbs_receive *r
     return -error;
 }
 
-/* One at least, however much it needs. */
+/* At least one receive is posted, even if it exceeds the limit. */
 static bool has_space_for_receive(const struct verbs_endpoint *endpoint, const struct verbs_receive *receive)
 {
     const struct verbs_pair *pair = &endpoint->pair;
@@ -128,7 +128,7 @@ static bool has_space_for_receive(const struct verbs_endpoint *endpoint, const s
             pair->receive_memory + receive->cost <= endpoint->domain->settings.receive_memory);
 }
 
-/* The first that the device does not have. Those that it has come before it. */
+/* The first unposted receive. Posted receives precede it. */
 static struct verbs_receive *find_unposted_receive(struct verbs_pair *pair)
 {
     struct ofp_list *node = pair->receives.previous;
@@ -138,7 +138,7 @@ static struct verbs_receive *find_unposted_receive(struct verbs_pair *pair)
     return node->next == &pair->receives ? NULL : OFP_CONTAINER_OF(node->next, struct verbs_receive, node);
 }
 
-/* As many as the device takes. */
+/* Post receives while the device has space. */
 static void post_deferred_receives(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;
@@ -148,7 +148,7 @@ static void post_deferred_receives(struct verbs_endpoint *endpoint)
         struct ofp_list *following = receive->node.next;
         int result = post_receive(endpoint, receive);
 
-        /* What others have registered comes back with their messages; but nothing helps who is alone. */
+        /* Other receives return registered memory when they end. Without any, waiting would not help. */
         if (result && pair->posted_receives)
             return;
         if (result)
@@ -157,7 +157,7 @@ static void post_deferred_receives(struct verbs_endpoint *endpoint)
     }
 }
 
-/* What needs no registering, or has to be copied, is found at once; other memory when the device takes the receive. */
+/* A slot or a registered region is chosen at once. Other memory is registered when the receive is posted. */
 static int choose_receive_memory(struct verbs_endpoint *endpoint, struct verbs_receive *receive,
                                  const struct ofp_transfer *transfer)
 {
@@ -225,7 +225,7 @@ static void message_arrived(struct verbs_endpoint *endpoint, struct verbs_receiv
     ofp_offloaded_receive_complete(pending, &message, &offloaded);
 }
 
-/* It has only cost a place in the device's queue, and waits for the next message, behind the others. */
+/* Data of a write only used the place of the receive in the device's queue. The receive is posted again, last. */
 static void write_data_arrived(struct verbs_endpoint *endpoint, struct verbs_receive *receive, const struct ibv_wc *wc)
 {
     mark_receive_unposted(&endpoint->pair, receive);
@@ -255,7 +255,7 @@ int verbs_receive_cancel(struct ofp_endpoint *base, struct ofp_pending *pending)
 {
     struct verbs_receive *receive = receive_of_pending(pending);
 
-    /* Of an endpoint that is closed already. */
+    /* The endpoint is closed already. */
     if (!receive)
         return 0;
     if (receive->posted)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receives, in the order in which they are posted, which is that of the device. As many as its queue holds are there; the
- * others wait here.
+ * Receives, posted in order, which is also the device's order. The device has as many as its queue allows; the others
+ * wait here.
  */
 #ifndef VERBS_RECEIVE_H
 #define VERBS_RECEIVE_H
@@ -9,13 +9,16 @@
 #include "objects.h"
 
 int verbs_receive_post(struct verbs_endpoint *endpoint, const struct ofp_transfer *transfer);
-/* What the device said of one of them: a message, or data of a write, which takes a receive and gives it back. */
+/*
+ * Handles a completed receive: a message, or data of a write, which uses up a posted receive and returns it to the
+ * queue.
+ */
 void verbs_receive_ended(struct verbs_endpoint *endpoint, const struct ibv_wc *wc);
-/* It failed, and the connection with it. */
+/* The receive failed, and with it the connection. */
 void verbs_receive_failed(struct verbs_endpoint *endpoint, const struct ibv_wc *wc, int error);
-/* Only what the device does not have can be taken back. */
+/* Only receives that the device does not have can be cancelled. */
 int verbs_receive_cancel(struct ofp_endpoint *base, struct ofp_pending *pending);
-/* The device has none of them any more. */
+/* The device has no receive any more. */
 void verbs_receives_mark_unposted(struct verbs_endpoint *endpoint);
 void verbs_receives_free(struct verbs_endpoint *endpoint);
 

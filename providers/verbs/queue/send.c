@@ -10,7 +10,7 @@
 #include "memory/slot.h"
 #include "queue/atomic.h"
 
-/* What needs an answer of the other side's device. */
+/* These flags need an answer of the peer's device. */
 #define LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
 
 /* ------------------------------------------------------------------------------------------------------------ works */
@@ -37,7 +37,7 @@ static void free_send(struct verbs_endpoint *endpoint, struct verbs_send *send)
     pair->free_sends = send;
 }
 
-/* What came back. */
+/* Copy a fetched result, or read data, to the memory of the operation. */
 static void deliver_result(const struct verbs_slot *slot, const struct ofp_transfer *transfer)
 {
     if (ofp_operation_is(transfer->op->op, OFP_ATOMIC_KIND))
@@ -59,7 +59,7 @@ static void complete_send(struct verbs_endpoint *endpoint, struct verbs_send *se
 
 /* ------------------------------------------------------------------------------------------------------------ chain */
 
-/* The next work request of the chain; there is room. */
+/* Reserve a work request of the chain; the queue has space. */
 static struct ibv_send_wr *reserve_request(struct verbs_endpoint *endpoint)
 {
     struct verbs_chain *chain = &endpoint->pair.chain;
@@ -69,7 +69,7 @@ static struct ibv_send_wr *reserve_request(struct verbs_endpoint *endpoint)
     return verbs_chain_reserve_request(chain);
 }
 
-/* It is part of the chain now; `work` ends with it, where not NULL, and somebody waits for that if it is `wanted`. */
+/* Append the work request to the chain. `send` ends with it, or is NULL. `wanted`: its end is awaited. */
 static void append_request(struct verbs_pair *pair, struct ibv_send_wr *request, struct verbs_send *send, bool wanted)
 {
     request->wr_id = pair->queue.head;
@@ -87,7 +87,10 @@ void verbs_sends_flush(struct verbs_endpoint *endpoint)
 
     if (!chain->count || !pair->qp)
         return;
-    /* One of many tells of its end, and of that of all before it: if somebody waits, and lest the queue fill up. */
+    /*
+     * A completion of one is one of all before it. One is requested if an end is awaited, or before the queue fills
+     * up.
+     */
     if (pair->wanted > pair->queue.signalled || verbs_send_queue_needs_signal(&pair->queue))
         verbs_send_queue_set_signal(&pair->queue, &chain->requests[chain->count - 1]);
     error = verbs_chain_post(chain, pair->qp);
@@ -112,7 +115,7 @@ static enum ibv_wr_opcode opcode_of_operation(const struct ofp_operation *op)
     return with_data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 }
 
-/* `offset`: into that remote segment. */
+/* `offset` is inside the remote segment. */
 static void fill_request(struct ibv_send_wr *request, const struct ofp_transfer *transfer, uint32_t segment,
                          uint64_t offset)
 {
@@ -124,7 +127,7 @@ static void fill_request(struct ibv_send_wr *request, const struct ofp_transfer 
     }
 }
 
-/* Data go with the last of several, which takes effect after the others. */
+/* Immediate data go with the last work request of an operation. */
 static void clear_immediate_data(struct ibv_send_wr *request)
 {
     if (request->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
@@ -176,7 +179,9 @@ static void post_slot(struct verbs_endpoint *endpoint, const struct ofp_transfer
     }
 }
 
-/* How much of the remote segment that a work has come to is left; of a message all that there is. */
+/*
+ * Move to the next remote segment if this one is done. Returns the bytes that remain in it; for messages, all bytes.
+ */
 static uint64_t advance_remote_segment(struct verbs_send *send, const struct ofp_transfer *transfer)
 {
     if (!transfer->remote_count)
@@ -188,7 +193,7 @@ static uint64_t advance_remote_segment(struct verbs_send *send, const struct ofp
     return transfer->remote[send->remote].length - send->remote_offset;
 }
 
-/* Local memory for at most so many bytes, as far as one work request can name it. */
+/* Append local memory of at most `most` bytes. Returns the bytes that one work request can name. */
 static uint64_t append_local_segments(struct ibv_send_wr *request, struct verbs_send *send, uint64_t most,
                                       uint32_t segments)
 {
@@ -215,7 +220,7 @@ static uint64_t append_local_segments(struct ibv_send_wr *request, struct verbs_
     return most - left;
 }
 
-/* One work request's share of what is left. */
+/* Post one work request of a long operation. */
 static void post_piece(struct verbs_endpoint *endpoint, struct verbs_send *send)
 {
     const struct ofp_transfer *transfer = &send->pending->transfer;
@@ -268,7 +273,7 @@ static struct verbs_send *retain_send(struct verbs_endpoint *endpoint, struct of
     return send;
 }
 
-/* It is, or has to be, answered into memory here. */
+/* The operation's result is written into local memory. */
 static bool needs_result_memory(const struct ofp_transfer *transfer)
 {
     return ofp_operation_is(transfer->op->op, OFP_READS | OFP_ATOMIC_KIND);
@@ -327,7 +332,7 @@ static int post_registered(struct verbs_endpoint *endpoint, struct ofp_peer *pee
     return OFP_POST_PENDING;
 }
 
-/* What the device has no room for. */
+/* Whether the device can carry out the operation: 0 or a negative errno. */
 static int check_send(const struct verbs_endpoint *endpoint, const struct ofp_transfer *transfer)
 {
     if (VERBS_UNLIKELY(is_atomic(transfer))) {
@@ -390,7 +395,7 @@ void verbs_send_failed(struct verbs_endpoint *endpoint, uint64_t number, int err
     struct verbs_send *send = NULL;
 
     verbs_sends_ended(endpoint, number);
-    /* A piece of a long operation is not its last one. */
+    /* A failed piece of a long operation is not its last work request. */
     while (!send && !verbs_send_queue_is_empty(&pair->queue))
         send = pop_oldest_send(pair);
     if (!send) {
@@ -401,7 +406,7 @@ void verbs_send_failed(struct verbs_endpoint *endpoint, uint64_t number, int err
         complete_send(endpoint, send, error, provider_error);
 }
 
-/* A write of nothing, which no key is needed for, ends after all before it. */
+/* The goodbye: an empty write needs no key, and ends after all work requests before it. */
 static void post_goodbye(struct verbs_endpoint *endpoint)
 {
     struct ibv_send_wr *request = reserve_request(endpoint);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes out: messages, writes, reads. */
+/* Messages, writes, reads and atomics of connected endpoints. */
 #ifndef VERBS_SEND_H
 #define VERBS_SEND_H
 
 #include "objects.h"
 
 int verbs_send_post(struct verbs_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
-/* Hand the chain to the device. */
+/* Post the chain. */
 void verbs_sends_flush(struct verbs_endpoint *endpoint);
-/* The device is done with every work request before this number. */
+/* The device has completed every work request before this number. */
 void verbs_sends_ended(struct verbs_endpoint *endpoint, uint64_t number);
-/* The operation behind a number has failed; all before it have not. */
+/* The operation of this number has failed; all before it have succeeded. */
 void verbs_send_failed(struct verbs_endpoint *endpoint, uint64_t number, int error, int provider_error);
-/* Go on with what has more pieces than there was room for. Returns whether it did something. */
+/* Post more pieces of a long operation. Returns whether it posted any. */
 bool verbs_sends_resume(struct verbs_endpoint *endpoint);
 /*
- * Whether everything that was posted has arrived; the first call says farewell to the other side, and nothing is posted any more.
- * Who left without an answer to that could take its device away between a message and its acknowledgement, and the other side's
- * sends, which came, would end with an error.
+ * Whether everything has arrived. The first call posts the goodbye, and nothing may be posted after it. An endpoint
+ * that closed before the acknowledgement could remove its device too early, and the peer's sends, which arrived, would
+ * end with an error.
  */
 bool verbs_sends_drain(struct verbs_endpoint *endpoint);
-/* The queue is gone: forget what was in it. */
+/* The queue is gone; free its contents. */
 void verbs_sends_discard(struct verbs_endpoint *endpoint);
 
 #endif

@@ -25,7 +25,7 @@ int verbs_qp_init(const struct verbs_domain *domain, struct rdma_cm_id *id, stru
         return result;
     if (domain->settings.pkey >= 0)
         attr.pkey_index = (uint16_t)domain->settings.pkey;
-    /* What peers may do is said by the regions. */
+    /* The regions decide what peers may access. */
     attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
     if (verbs_port_has_atomics(domain->port))
         attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
