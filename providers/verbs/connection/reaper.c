@@ -39,6 +39,7 @@ static bool close_next_pair(struct verbs_reaper *reaper)
     pthread_mutex_unlock(&reaper->lock);
     close_queue_pair(qp);
     pthread_mutex_lock(&reaper->lock);
+    OFP_CHECK(reaper->ending > 0);
     reaper->ending--;
     pthread_cond_broadcast(&reaper->changed);
     return true;

@@ -66,6 +66,7 @@ int verbs_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     struct verbs_endpoint *endpoint = verbs_endpoint_of(peer->endpoint);
     union tcp_address address;
 
+    OFP_CHECK(!endpoint->established && !endpoint->unanswered);
     if (peer->private_data_length > VERBS_PRIVATE_MAX)
         return -EINVAL;
     if (tcp_address_parse(peer->address, peer->address_length, &address) != 0)
@@ -145,6 +146,7 @@ int verbs_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
     endpoint->peer = peer;
     if (endpoint->withdrawn)
         return -ECONNRESET;
+    OFP_CHECK(endpoint->unanswered && !endpoint->established);
     endpoint->unanswered = false;
     result = verbs_pair_connect(endpoint);
     if (result)
@@ -177,6 +179,7 @@ static void answer_expired(struct ofp_timer *timer, uint64_t now)
 
 static void peer_disconnected(struct verbs_endpoint *endpoint)
 {
+    OFP_CHECK(!endpoint->ending_peer || endpoint->ending_peer == endpoint->peer);
     if (endpoint->left_by_peer)
         return;
     /* Messages that the peer sent before it disconnected have completed before this event. */

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "ofipy/check.h"
+
 /*
  * A region of at most this part of the cache's size is registered whole, a larger one only where an operation needs
  * it.
@@ -48,6 +50,7 @@ static void remove_from_region(const struct verbs_cache *cache, struct verbs_reg
 static void remove_registration(struct verbs_cache *cache, struct verbs_registration *registration)
 {
     remove_from_region(cache, registration);
+    OFP_CHECK(cache->count > 0 && cache->bytes >= registration->mr->length);
     cache->bytes -= registration->mr->length;
     cache->count--;
     registration->region = NULL;
@@ -55,6 +58,7 @@ static void remove_registration(struct verbs_cache *cache, struct verbs_registra
 
 static void close_registration(struct verbs_cache *cache, struct verbs_registration *registration)
 {
+    OFP_CHECK(registration->uses == 0);
     if (registration->region)
         remove_registration(cache, registration);
     if (ofp_list_linked(&registration->node))
@@ -199,6 +203,7 @@ struct verbs_registration *verbs_cache_acquire(struct verbs_cache *cache, struct
 
 void verbs_cache_release(struct verbs_cache *cache, struct verbs_registration *registration)
 {
+    OFP_CHECK(registration->uses > 0 && !ofp_list_linked(&registration->node));
     if (--registration->uses)
         return;
     if (!registration->region) {

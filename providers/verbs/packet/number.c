@@ -42,6 +42,7 @@ bool verbs_number_add(struct verbs_rdm *rdm, struct verbs_path *path)
         return false;
     add_to_bucket(bucket_of_path(rdm->by_number, rdm->buckets, path), path);
     rdm->numbers++;
+    OFP_CHECK(rdm->numbers <= rdm->buckets);
     return true;
 }
 

@@ -56,6 +56,7 @@ static int reserve_completions(struct verbs_rdm *rdm)
         return -ENOBUFS;
     rdm->cq_size = size;
     rdm->cq_reserved = reserved;
+    OFP_CHECK(rdm->cq_reserved <= rdm->cq_size);
     return 0;
 }
 
@@ -79,6 +80,7 @@ static int open_path_pair(struct verbs_path *path)
     struct verbs_rdm *rdm = path->rdm;
     int result = reserve_completions(rdm);
 
+    OFP_CHECK(!path->connected && path->state <= VERBS_PATH_ACCEPTED);
     if (result)
         return result;
     path->qp_context = calloc(1, sizeof(*path->qp_context));
@@ -100,6 +102,7 @@ static int open_path_pair(struct verbs_path *path)
 
 static void remove_path_pair(struct verbs_path *path)
 {
+    OFP_CHECK(path->rdm->cq_reserved >= path->rdm->depth);
     verbs_number_remove(path->rdm, path);
     path->rdm->cq_reserved -= path->rdm->depth;
     path->qp = NULL;
@@ -129,6 +132,7 @@ static void stop_path(struct verbs_path *path)
         remove_path_pair(path);
     }
     verbs_path_sends_cancel(path);
+    OFP_CHECK(verbs_send_queue_is_empty(&path->queue) && !path->moves);
 }
 
 static void remove_path(struct verbs_path *path)
@@ -136,6 +140,7 @@ static void remove_path(struct verbs_path *path)
     struct ibv_qp *qp;
 
     stop_path(path);
+    OFP_CHECK(path->stopped && !path->moves);
     qp = path->qp;
     if (qp)
         remove_path_pair(path);
@@ -185,6 +190,7 @@ static bool report_path_end(struct verbs_path *path)
 {
     const struct ofpi_channel_user *user = path->rdm->channel->user;
 
+    OFP_CHECK(path->state != VERBS_PATH_FAILED || path->end.error);
     if (path->state == VERBS_PATH_FAILED) {
         user->broken(path->base, &path->end);
         return true;
@@ -418,6 +424,7 @@ static void path_confirmed(struct verbs_path *path)
 {
     if (path->state != VERBS_PATH_ACCEPTED)
         return;
+    OFP_CHECK(path->connected && !path->stopped);
     path->state = VERBS_PATH_UP;
     path->base->channel->user->confirmed(path->base);
 }

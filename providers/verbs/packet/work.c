@@ -50,6 +50,7 @@ void verbs_packets_flush(struct verbs_rdm *rdm)
 
     if (!rdm->chain.count)
         return;
+    OFP_CHECK(rdm->chain.count <= verbs_send_queue_count(&path->queue));
     error = verbs_chain_post(&rdm->chain, path->qp);
     /* Packets that were not posted are returned at the end of the path. */
     if (error)
@@ -195,6 +196,7 @@ static void complete_path_send(struct verbs_path *path, void *work, int error, i
     if (!work)
         return;
     if ((uintptr_t)work & MOVE) {
+        OFP_CHECK(path->moves > 0);
         path->moves--;
         user->moved(path->base, (char *)work - MOVE, error, provider_error);
     } else {

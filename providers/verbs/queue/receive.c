@@ -18,6 +18,8 @@ static struct verbs_receive *receive_of_pending(const struct ofp_pending *pendin
 /* The device has returned the receive. */
 static void mark_receive_unposted(struct verbs_pair *pair, struct verbs_receive *receive)
 {
+    OFP_CHECK(receive->posted && pair->posted_receives > 0);
+    OFP_CHECK(pair->receive_memory >= receive->cost);
     receive->posted = false;
     pair->posted_receives--;
     pair->receive_memory -= receive->cost;
@@ -108,6 +110,7 @@ static int post_receive(struct verbs_endpoint *endpoint, struct verbs_receive *r
 
     if (error)
         return -error;
+    OFP_CHECK(!receive->posted && pair->posted_receives < pair->receive_depth);
     request.num_sge = (int)build_receive_segments(&endpoint->domain->slots, receive, segments);
     error = ibv_post_recv(pair->qp, &request, &bad);
     if (!error) {
@@ -278,6 +281,7 @@ void verbs_receives_free(struct verbs_endpoint *endpoint)
 {
     struct verbs_pair *pair = &endpoint->pair;
 
+    OFP_CHECK(pair->posted_receives == 0);
     while (!ofp_list_empty(&pair->receives)) {
         struct verbs_receive *receive = OFP_CONTAINER_OF(pair->receives.next, struct verbs_receive, node);
 

@@ -50,6 +50,7 @@ static void complete_send(struct verbs_endpoint *endpoint, struct verbs_send *se
 {
     struct ofp_pending *pending = send->pending;
 
+    OFP_CHECK(!send->scatters || (send->slot && pending));
     if (send->scatters && !error)
         deliver_result(send->slot, &pending->transfer);
     free_send(endpoint, send);
@@ -233,6 +234,7 @@ static void post_piece(struct verbs_endpoint *endpoint, struct verbs_send *send)
                                    limits->segments);
     send->remote_offset += length;
     send->posted += length;
+    OFP_CHECK(send->posted <= transfer->length);
     if (send->posted < transfer->length) {
         clear_immediate_data(request);
         send->others++;
@@ -381,6 +383,7 @@ void verbs_sends_ended(struct verbs_endpoint *endpoint, uint64_t number)
 {
     struct verbs_pair *pair = &endpoint->pair;
 
+    OFP_CHECK(number <= pair->queue.head);
     while (pair->queue.tail < number) {
         struct verbs_send *send = pop_oldest_send(pair);
 
@@ -411,6 +414,7 @@ static void post_goodbye(struct verbs_endpoint *endpoint)
 {
     struct ibv_send_wr *request = reserve_request(endpoint);
 
+    OFP_CHECK(!endpoint->pair.goodbye && !endpoint->pair.long_send);
     request->opcode = IBV_WR_RDMA_WRITE;
     request->wr.rdma.remote_addr = 0;
     request->wr.rdma.rkey = 0;
@@ -435,6 +439,7 @@ void verbs_sends_discard(struct verbs_endpoint *endpoint)
     struct verbs_pair *pair = &endpoint->pair;
     struct verbs_send *send;
 
+    OFP_CHECK(!pair->qp && !pair->cq);
     /* The core ends the operations itself. */
     while (!verbs_send_queue_is_empty(&pair->queue)) {
         send = pop_oldest_send(pair);

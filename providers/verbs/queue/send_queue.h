@@ -10,6 +10,7 @@
 #define VERBS_SEND_QUEUE_H
 
 #include "library/library.h"
+#include "ofipy/check.h"
 
 /* Local segments of one work request; a receive has one more, for the bytes that do not fit. */
 #define VERBS_SEGMENTS 8
@@ -74,12 +75,14 @@ static inline uint32_t verbs_place_of_number(const struct verbs_send_queue *queu
 /* Appends a work request; returns its place. */
 static inline uint32_t verbs_send_queue_append(struct verbs_send_queue *queue)
 {
+    OFP_CHECK(queue->head - queue->tail < queue->depth);
     return verbs_place_of_number(queue, queue->head++);
 }
 
 /* Removes the oldest work request, which has ended; returns its place. */
 static inline uint32_t verbs_send_queue_pop(struct verbs_send_queue *queue)
 {
+    OFP_CHECK(queue->tail < queue->head);
     return verbs_place_of_number(queue, queue->tail++);
 }
 
@@ -92,6 +95,7 @@ static inline bool verbs_send_queue_needs_signal(const struct verbs_send_queue *
 /* Has the last work request ask for a completion. */
 static inline void verbs_send_queue_set_signal(struct verbs_send_queue *queue, struct ibv_send_wr *last)
 {
+    OFP_CHECK(queue->signalled < queue->head && queue->tail < queue->head);
     last->send_flags |= IBV_SEND_SIGNALED;
     queue->signalled = queue->head;
 }
@@ -108,6 +112,7 @@ static inline struct ibv_send_wr *verbs_chain_reserve_request(struct verbs_chain
 {
     struct ibv_send_wr *request = &chain->requests[chain->count];
 
+    OFP_CHECK(chain->count < VERBS_CHAIN);
     request->next = NULL;
     request->sg_list = chain->segments[chain->count];
     request->num_sge = 0;
@@ -128,6 +133,7 @@ static inline int verbs_chain_post(struct verbs_chain *chain, struct ibv_qp *qp)
 {
     struct ibv_send_wr *bad;
 
+    OFP_CHECK(chain->count > 0 && chain->count <= VERBS_CHAIN);
     chain->count = 0;
     return ibv_post_send(qp, chain->requests, &bad);
 }
