@@ -2,7 +2,7 @@
 /*
  * A connection of verbs that ends while operations are at the device. Where the other side leaves, what the device says of them
  * decides how they end, whichever of its completion and the connection manager's event is seen first. Where this side closes, those
- * that are completed and that the device has no acknowledgement for are told.
+ * that are completed and that the device has no acknowledgement for are counted.
  */
 #include "verbs_fixture.h"
 
@@ -342,14 +342,14 @@ static void expect_unsent(uint64_t count)
     node.endpoint = NULL;
 }
 
-static void test_what_no_device_has_acknowledged_is_told(void **state)
+static void test_what_no_device_has_acknowledged_is_counted(void **state)
 {
     (void)state;
     post_completed();
     expect_unsent(4);
 }
 
-static void test_what_is_acknowledged_is_not_told(void **state)
+static void test_what_is_acknowledged_is_not_counted(void **state)
 {
     (void)state;
     post_completed();
@@ -358,7 +358,7 @@ static void test_what_is_acknowledged_is_not_told(void **state)
     expect_unsent(2);
 }
 
-static void test_after_the_farewell_nothing_is_told(void **state)
+static void test_after_the_goodbye_nothing_is_counted(void **state)
 {
     (void)state;
     post_completed();
@@ -381,9 +381,9 @@ int main(void)
         TEST(test_a_peer_that_never_answers_is_lost_all_the_same),
         TEST(test_nothing_is_waited_for_where_nothing_is_under_way),
         TEST(test_a_queue_that_never_empties),
-        TEST(test_what_no_device_has_acknowledged_is_told),
-        TEST(test_what_is_acknowledged_is_not_told),
-        TEST(test_after_the_farewell_nothing_is_told),
+        TEST(test_what_no_device_has_acknowledged_is_counted),
+        TEST(test_what_is_acknowledged_is_not_counted),
+        TEST(test_after_the_goodbye_nothing_is_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

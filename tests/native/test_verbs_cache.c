@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The registration cache on a device that only remembers: what is registered is a set of ranges of addresses, each with the memory that
- * was there when it was made. Against a model that knows which memory is there now.
+ * The registration cache on a simulated device, which stores the owner of each page when it is registered. A model with the current
+ * owners shows whether an operation would use stale memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,13 +26,13 @@ struct ibv_pd {
 
 struct verbs_calls verbs_calls;
 
-/* What stands at each page of a make-believe address space: the number of the owner that is there, from 1 on, 0: nobody. */
+/* The owner of each page of a simulated address space, as a number from 1 on; 0: none. */
 static uint32_t now[PAGES + 1];
 static char *const space = (char *)(uintptr_t)0x10000000;
 
 struct registered {
     struct ibv_mr mr;
-    uint32_t first[PAGES]; /* of its pages, what stood there when it was made */
+    uint32_t first[PAGES]; /* the owner of each of its pages at registration */
 };
 
 static struct ibv_pd pd;
@@ -315,7 +315,7 @@ struct use {
     uint64_t length;
 };
 
-/* What an operation would touch by this registration is the owner's memory as it is now, all of it. */
+/* The registration covers the operation's bytes, and every page still has the owner that was registered. */
 static void check_sees(const struct use *use)
 {
     const struct registered *seen = OFP_CONTAINER_OF(use->registration->mr, struct registered, mr);

@@ -10,7 +10,7 @@
 /* Receives that the device has, oldest first: a ring. */
 static uint64_t posted[QUEUE];
 static uint64_t head, tail;
-static uint64_t flushed;      /* of them, those that have failed: completions that nobody has taken */
+static uint64_t flushed;      /* of them, those that have failed: completions that were not polled */
 static uint64_t polled;       /* completions that were polled */
 static uint64_t acknowledged; /* of the send queue, so many work requests, when it is looked at next; 0: none */
 static bool floods;           /* every receive fails as soon as the device has it */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The part of the binary interface of libibverbs and librdmacm that the provider uses, in our own words and under the libraries'
- * names. tests/abi/check_verbs.py holds the type and offset of every member, the size of every structure and the value of every
- * constant against the real headers; members named `unused` are of no interest and not held.
+ * The part of the binary interface of libibverbs and librdmacm that the provider uses, declared here under the libraries'
+ * names. tests/abi/check_verbs.py compares the type and offset of every member, the size of every structure and the value of every
+ * constant with the real headers. Members named `unused` are not used here and not compared.
  *
  * The interface is that of IBVERBS_1.1 and RDMACM_1.0, which grows without changing what is there: an object that a library
  * makes ends wherever the library says, and a structure that grew is handed in together with its size.
@@ -25,7 +25,7 @@ enum ibv_port_state { IBV_PORT_ACTIVE = 4 };
 enum { IBV_LINK_LAYER_INFINIBAND = 1, IBV_LINK_LAYER_ETHERNET = 2 };
 enum ibv_fork_status { IBV_FORK_UNNEEDED = 2 };
 
-/* Of memory: what may be done to it. */
+/* Rights to memory. */
 enum ibv_access_flags {
     IBV_ACCESS_LOCAL_WRITE = 1,
     IBV_ACCESS_REMOTE_WRITE = 2,
@@ -33,7 +33,7 @@ enum ibv_access_flags {
     IBV_ACCESS_REMOTE_ATOMIC = 8
 };
 
-/* On-demand paging: whether there is any, and for which operations. */
+/* On-demand paging: whether the device has it, and for which operations. */
 enum ibv_odp_general_caps { IBV_ODP_SUPPORT = 1 };
 enum ibv_odp_transport_cap_bits {
     IBV_ODP_SUPPORT_SEND = 1,
@@ -122,7 +122,7 @@ enum rdma_cm_event_type {
 };
 enum rdma_port_space { RDMA_PS_TCP = 0x106 };
 
-/* Of rdma_set_option: the level, and what is set there. */
+/* Level and options of rdma_set_option. */
 enum { RDMA_OPTION_ID };
 enum { RDMA_OPTION_ID_TOS = 0, RDMA_OPTION_ID_ACK_TIMEOUT = 3 };
 
@@ -185,7 +185,7 @@ struct ibv_odp_caps {
     } per_transport_caps;
 };
 
-/* Handed in with its size. */
+/* The caller passes its size. */
 struct ibv_device_attr_ex {
     struct ibv_device_attr unused_attr;
     uint32_t unused_mask;
@@ -193,7 +193,7 @@ struct ibv_device_attr_ex {
     uint64_t unused[17];
 };
 
-/* As ibv_device_attr_ex; ibv_query_port takes one of a version before, which ends with `link_layer`. */
+/* The caller passes its size, but to ibv_query_port, which takes an older version that ends with `link_layer`. */
 struct ibv_port_attr {
     enum ibv_port_state state;
     enum ibv_mtu max_mtu;
@@ -236,14 +236,14 @@ struct ibv_context {
     int async_fd;
     int unused_vectors;
     pthread_mutex_t unused_mutex;
-    void *abi_compat; /* VERBS_EXTENDED: it is the end of a verbs_context */
+    void *abi_compat; /* VERBS_EXTENDED: this structure is the end of a verbs_context */
 };
 
 #define VERBS_EXTENDED ((void *)UINTPTR_MAX)
 
 struct ibv_query_device_ex_input;
 
-/* Grows at its front: `sz` bytes of it are there, up to its end. */
+/* New versions grow at the front. The last `sz` bytes exist. */
 struct verbs_context {
     int (*query_port)(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size);
     void *unused_objects[26];
@@ -430,7 +430,7 @@ struct ibv_wc {
     uint8_t unused_end;
 };
 
-/* In front of a datagram where IBV_WC_GRH says so; over IPv4 its last 20 bytes are the header of IP. */
+/* Precedes a datagram whose completion has IBV_WC_GRH. Over IPv4 its last 20 bytes are the IP header. */
 struct ibv_grh {
     uint8_t unused[8];
     union ibv_gid sgid;
@@ -491,7 +491,7 @@ struct rdma_cm_event {
     int status;
     union {
         struct rdma_conn_param conn;
-    } param; /* longer where it tells of datagrams */
+    } param; /* longer in events of datagram ids */
 };
 
 #endif

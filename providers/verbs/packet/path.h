@@ -17,7 +17,7 @@ void verbs_path_close(struct ofpi_path *path);
 /* Handles a connection request at the endpoint's own id. */
 void verbs_path_requested(struct verbs_listener *listener, const struct verbs_event *event);
 
-/* Mark the path failed. Its user is told when all completions before it were delivered. */
+/* Mark the path failed. The end is reported to its user after all completions before it were delivered. */
 void verbs_path_mark_failed(struct verbs_path *path, const struct ofpi_path_end *end);
 /* Whether nothing that was sent is in flight; if something is, a completion is requested. */
 bool verbs_path_drain(struct verbs_path *path);
