@@ -70,8 +70,8 @@ struct tcp_poller {
     struct ofp_list members; /* endpoints; the first of them asks for all */
     int epoll_fd;
     uint32_t armed;             /* members that somebody sleeps for: while there are any, the reactor watches it */
-    uint64_t looked_at;         /* when epoll was last asked */
-    uint64_t look_pause;        /* ns until it is next, unless nothing is hot */
+    uint64_t polled_at;         /* when epoll was last asked */
+    uint64_t poll_pause;        /* ns until it is next, unless nothing is hot */
     struct tcp_connection *hot; /* read last */
     struct tcp_connection *unwatched; /* hot for so long that epoll does not watch it; NULL: none. Not while armed */
     uint32_t hot_turns;               /* how long, in calls of progress */
@@ -130,12 +130,12 @@ struct tcp_accesses {
 
 /* Reading: a header, or a payload with `left` bytes to come. */
 struct tcp_inbound {
-    uint8_t have; /* bytes of `header` */
+    uint8_t received; /* bytes of `header` */
     uint8_t target;
     uint8_t op;
     uint16_t flags;
     uint64_t left, offset; /* `offset`: bytes of it that are in place */
-    uint64_t room;         /* bytes of it that have a place */
+    uint64_t space;        /* bytes of it that have a place */
     uint64_t data, length; /* of a write: remote cq data, and its length */
     int refused;           /* TCP_TARGET_NONE: what its sender is told in place of an acknowledgement; positive */
     union {
@@ -159,16 +159,16 @@ struct tcp_meeting {
     uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* auth.c */
     const uint8_t *key; /* what both prove, the configured one or the endpoint's for this host; */
     size_t key_length;  /* 0: nothing is proven */
-    uint32_t have;      /* bytes of `bytes` */
+    uint32_t received;  /* bytes of `bytes` */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
     int error;                           /* what ended the connection, probe.c; or the last attempt, connect.c */
-    bool answered, again;                /* there: somebody opened; and this is the second time that he is asked */
+    bool answered, second_attempt;       /* there: somebody opened; and this is the second time that he is asked */
     bool warned;                         /* of a lack of descriptors, connect.c */
     bool identified;                     /* request and answer say which endpoints these are, */
     uint8_t identity[OFP_IDENTITY_SIZE]; /* and the peer's is this */
     bool connects_only;                  /* nobody connects to it, as its request says */
-    uint16_t said_length;                /* type MSG, who asks: its private data */
-    uint8_t said[TCP_PRIVATE_MAX];
+    uint16_t private_length;             /* type MSG, who asks: its private data */
+    uint8_t private_data[TCP_PRIVATE_MAX];
 };
 
 struct tcp_rendezvous; /* rendezvous.c */
@@ -188,22 +188,22 @@ struct tcp_connection {
     bool blocked;   /* the socket is full: epoll tells when it is not */
     bool shut;      /* nothing more is written */
     bool stalled;
-    bool greeted;  /* its first message of the extension is here */
-    bool proven;   /* type MSG: it has the key, and may say what it wants */
-    bool farewell; /* it said goodbye, */
-    bool ended;    /* and that its endpoint closes */
+    bool hello_received; /* its first message of the extension is here */
+    bool proven;         /* type MSG: it has the key, and may say what it wants */
+    bool goodbye;        /* it said goodbye, */
+    bool ended;          /* and that its endpoint closes */
     uint8_t next_id;
-    int doom; /* positive: why the next call of progress ends it */
+    int failure; /* positive: why the next call of progress ends it */
 
     uint64_t incarnation; /* of the peer's endpoint, or, where it does not say which that is, of its process */
     struct ofp_list out;  /* struct tcp_item: to be written, in order */
     uint64_t out_bytes;   /* copies and headers among it */
     uint32_t out_answers;
-    uint32_t left_at;               /* the endpoint's `looks` when a message last left at once, */
-    uint64_t left_ns;               /* and the time */
-    struct ofp_list held;           /* struct tcp_pending: copied into `out`, and finished when it is next written */
-    uint64_t held_bytes;            /* of messages that wait in `out` for others, */
-    uint64_t held_since;            /* the first of them since then */
+    uint32_t sent_in_round;         /* the endpoint's `looks` when a message last left at once, */
+    uint64_t sent_at;               /* and the time */
+    struct ofp_list batched;        /* struct tcp_pending: copied into `out`, and finished when it is next written */
+    uint64_t batched_bytes;         /* of messages that wait in `out` for others, */
+    uint64_t batched_since;         /* the first of them since then */
     uint32_t read_count, announced; /* operations of ours that wait for an answer, or to be pulled */
     struct ofp_list acks;           /* struct tcp_pending: operations whose acknowledgement is to come, in order */
     struct ofp_list reads;          /* and those whose answer is */
@@ -253,7 +253,7 @@ struct tcp_connection_ops {
     /* Both sides have the key. */
     void (*proven)(struct tcp_connection *connection);
     /* Who compared keys with us does not want our connection now. */
-    void (*put_off)(struct tcp_connection *connection);
+    void (*deferred)(struct tcp_connection *connection);
     /* The stream is at its end, or broken (error positive). */
     void (*lost)(struct tcp_connection *connection, int error);
 };
@@ -268,8 +268,8 @@ struct tcp_endpoint {
     char *scratch; /* the domain's */
     struct ofp_list connections, dead, unproven;
     uint32_t unproven_count;
-    bool armed, closing, complained, complained_stall;
-    uint32_t looks;            /* calls of progress */
+    bool armed, closing, warned_accept, warned_stall;
+    uint32_t rounds;           /* calls of progress */
     uint8_t rendezvous_last;   /* the id given last */
     union tcp_address address; /* that it is known by; the port is 0 until it is bound */
     sa_family_t
@@ -282,12 +282,12 @@ struct tcp_endpoint {
     bool connects;                  /* type MSG */
     struct ofp_passive *passive;    /* a listener's; then `base` is NULL */
     struct tcp_connection *request; /* that it was opened from, and has not answered */
-    struct ofp_peer *quitting;      /* shut down, as soon as nothing is under way to it */
+    struct ofp_peer *shutting_down; /* shut down, as soon as nothing is under way to it */
     struct tcp_poller own;
 };
 
 /* What messages in the log call it. */
-static inline uint32_t tcp_endpoint_id(const struct tcp_endpoint *endpoint)
+static inline uint32_t tcp_endpoint_id_of(const struct tcp_endpoint *endpoint)
 {
     return endpoint->passive ? endpoint->passive->id : endpoint->base->id;
 }
@@ -299,26 +299,26 @@ static inline struct tcp_pending *tcp_pending_of(struct ofp_pending *pending)
 {
     return (struct tcp_pending *)(void *)pending->provider_data;
 }
-static inline struct ofp_pending *tcp_pending_base(struct tcp_pending *pending)
+static inline struct ofp_pending *tcp_base_pending_of(struct tcp_pending *pending)
 {
     return OFP_CONTAINER_OF(pending, struct ofp_pending, provider_data);
 }
 
 /* Something may be there to be read, or done. */
-static inline void tcp_connection_ready(struct tcp_connection *connection)
+static inline void tcp_connection_schedule_read(struct tcp_connection *connection)
 {
     if (!ofp_list_linked(&connection->ready))
         ofp_list_append(&connection->endpoint->ready, &connection->ready);
 }
 /* From within a call that cannot end it: progress does. */
-static inline void tcp_connection_doom(struct tcp_connection *connection, int error)
+static inline void tcp_connection_mark_failed(struct tcp_connection *connection, int error)
 {
-    if (!connection->doom)
-        connection->doom = error;
-    tcp_connection_ready(connection);
+    if (!connection->failure)
+        connection->failure = error;
+    tcp_connection_schedule_read(connection);
 }
 /* At the next flush of the endpoint, at the latest with progress. */
-static inline void tcp_queue_later(struct tcp_connection *connection)
+static inline void tcp_connection_schedule_flush(struct tcp_connection *connection)
 {
     if (!ofp_list_linked(&connection->dirty))
         ofp_list_append(&connection->endpoint->dirty, &connection->dirty);

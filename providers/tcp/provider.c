@@ -48,7 +48,7 @@ static const struct ofp_param params[] = {
 /* --------------------------------------------------------------------------------------------------------- domains */
 
 /* Programs on libfabric that are run with its variable keep no longer message than that unexpected. */
-static uint64_t rendezvous_size(void)
+static uint64_t choose_rendezvous_size(void)
 {
     uint64_t size = tcp_core->param_size("TCP_RENDEZVOUS_SIZE");
     const char *text = getenv("FI_TCP_MAX_SAVED_SIZE");
@@ -64,7 +64,7 @@ static uint64_t rendezvous_size(void)
     return UINT64_MAX;
 }
 
-static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
+static int open_domain(struct ofp_domain *base, char *text, size_t text_size)
 {
     struct tcp_domain *domain = tcp_domain_of(base);
     int error;
@@ -72,7 +72,7 @@ static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
     domain->base = base;
     domain->connect_ns = tcp_core->param_size("CONNECT_TIMEOUT") * TCP_SECOND;
     domain->user_timeout_ms = (unsigned)tcp_core->param_int("TCP_USER_TIMEOUT") * 1000;
-    domain->rendezvous_size = rendezvous_size();
+    domain->rendezvous_size = choose_rendezvous_size();
     domain->extension = tcp_core->param_bool("TCP_EXTENSION");
     ofp_list_init(&domain->chunks);
     ofp_list_init(&domain->shared.members);
@@ -81,7 +81,7 @@ static int domain_open(struct ofp_domain *base, char *text, size_t text_size)
     return error ? error : tcp_congestion_control_read(domain, text, text_size);
 }
 
-static void domain_close(struct ofp_domain *base)
+static void close_domain(struct ofp_domain *base)
 {
     tcp_chunks_free(tcp_domain_of(base));
     free(tcp_domain_of(base)->scratch);
@@ -89,7 +89,7 @@ static void domain_close(struct ofp_domain *base)
 
 /* ------------------------------------------------------------------------------------------------------- discovery */
 
-static void name_network(const struct tcp_interface *interface, char *text, size_t text_size)
+static void format_network(const struct tcp_interface *interface, char *text, size_t text_size)
 {
     union tcp_address network = interface->address;
     char host[INET6_ADDRSTRLEN];
@@ -138,13 +138,13 @@ static void fill_info(struct ofp_info *info, const struct tcp_interface *interfa
     };
     if (!tcp_address_is_loopback(&interface->address))
         info->caps |= OFP_CAP_REMOTE_COMM;
-    name_network(interface, info->fabric, sizeof(info->fabric));
+    format_network(interface, info->fabric, sizeof(info->fabric));
     snprintf(info->domain, sizeof(info->domain), "%s%s", interface->name, v6 ? "-ipv6" : "");
     tcp_info_set_address(info, &interface->address);
 }
 
 /* What a parameter asks for; NULL: none does. */
-static const char *wanted_interface(const char **parameter)
+static const char *find_wanted_interface(const char **parameter)
 {
     static const char *const names[] = {"TCP_INTERFACE", "INTERFACE"};
 
@@ -158,7 +158,7 @@ static const char *wanted_interface(const char **parameter)
     return NULL;
 }
 
-static int infos_of_any(struct ofp_info *infos, int max)
+static int fill_infos_of_any(struct ofp_info *infos, int max)
 {
     static const uint32_t types[] = {OFP_EP_RDM, OFP_EP_MSG};
     struct tcp_interface all = {.name = "any"};
@@ -173,14 +173,14 @@ static int infos_of_any(struct ofp_info *infos, int max)
     return count;
 }
 
-static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+static int fill_infos(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
     struct tcp_interface interfaces[TCP_INTERFACES_MAX];
-    const char *parameter, *wanted = wanted_interface(&parameter);
+    const char *parameter, *wanted = find_wanted_interface(&parameter);
     int count;
 
     if (wanted && strcmp(wanted, "any") == 0)
-        return infos_of_any(infos, max);
+        return fill_infos_of_any(infos, max);
     count = tcp_interfaces(interfaces, wanted);
     if (count < 0)
         snprintf(text, text_size, "cannot list the interfaces: %s", strerror(-count));
@@ -199,7 +199,7 @@ static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size
     return 2 * count < max ? 2 * count : max;
 }
 
-static int address_check(const struct ofp_info *info, const void *address, size_t length)
+static int check_address(const struct ofp_info *info, const void *address, size_t length)
 {
     union tcp_address parsed;
 
@@ -207,7 +207,7 @@ static int address_check(const struct ofp_info *info, const void *address, size_
     return tcp_address_parse(address, length, &parsed);
 }
 
-static int address_format(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
+static int format_address(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
 {
     (void)info;
     return tcp_address_format(address, length, text, text_size);
@@ -221,19 +221,19 @@ static const struct ofp_endpoint_ops rdm_ops = {
     .peer_size = sizeof(struct tcp_peer),
     .open = tcp_rdm_open,
     .drain = tcp_endpoint_drain,
-    .unsent = tcp_peer_unsent,
+    .unsent = tcp_peer_count_unsent,
     .close = tcp_endpoint_close,
-    .name = tcp_endpoint_name,
-    .name_also = tcp_endpoint_name_also,
-    .connect = tcp_connect,
-    .peer_down = tcp_peer_down,
+    .name = tcp_endpoint_get_address,
+    .name_also = tcp_endpoint_get_other_address,
+    .connect = tcp_peer_connect,
+    .peer_down = tcp_peer_disconnect,
     .internal_channel = true,
-    .post = tcp_post,
-    .flush = tcp_flush,
+    .post = tcp_transfer_post,
+    .flush = tcp_endpoint_flush,
     .receive_start = tcp_receive_start,
-    .progress = tcp_progress,
-    .arm = tcp_arm,
-    .disarm = tcp_disarm,
+    .progress = tcp_endpoint_progress,
+    .arm = tcp_endpoint_arm,
+    .disarm = tcp_endpoint_disarm,
 };
 
 static const struct ofp_endpoint_ops msg_ops = {
@@ -242,23 +242,23 @@ static const struct ofp_endpoint_ops msg_ops = {
     .peer_size = sizeof(struct tcp_peer),
     .open = tcp_msg_open,
     .drain = tcp_endpoint_drain,
-    .unsent = tcp_peer_unsent,
+    .unsent = tcp_peer_count_unsent,
     .close = tcp_endpoint_close,
-    .name = tcp_endpoint_name,
+    .name = tcp_endpoint_get_address,
     .connect = tcp_msg_connect,
     .accept = tcp_msg_accept,
     .shutdown = tcp_msg_shutdown,
-    .peer_down = tcp_peer_down,
+    .peer_down = tcp_peer_disconnect,
     .internal_channel = true,
-    .post = tcp_post,
-    .flush = tcp_flush,
+    .post = tcp_transfer_post,
+    .flush = tcp_endpoint_flush,
     .receive_start = tcp_receive_start,
-    .progress = tcp_progress,
-    .arm = tcp_arm,
-    .disarm = tcp_disarm,
+    .progress = tcp_endpoint_progress,
+    .arm = tcp_endpoint_arm,
+    .disarm = tcp_endpoint_disarm,
 };
 
-static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
+static const struct ofp_endpoint_ops *choose_endpoint_ops(const struct ofp_info *info)
 {
     return info->ep_types == OFP_EP_MSG ? &msg_ops : &rdm_ops;
 }
@@ -266,8 +266,8 @@ static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
 static const struct ofp_domain_ops domain_ops = {
     .size = sizeof(struct ofp_domain_ops),
     .domain_size = sizeof(struct tcp_domain),
-    .open = domain_open,
-    .close = domain_close,
+    .open = open_domain,
+    .close = close_domain,
 };
 
 static const struct ofp_provider provider = {
@@ -278,14 +278,14 @@ static const struct ofp_provider provider = {
     .name = TCP_NAME,
     .description = "TCP, in the wire protocol of libfabric's tcp provider",
     .params = params,
-    .getinfo = getinfo,
+    .getinfo = fill_infos,
     .resolve = tcp_address_resolve,
-    .address_check = address_check,
-    .address_format = address_format,
+    .address_check = check_address,
+    .address_format = format_address,
     .at_node = tcp_address_at_node,
     .reaches = tcp_address_reaches,
     .domain_ops = &domain_ops,
-    .endpoint_ops = endpoint_ops,
+    .endpoint_ops = choose_endpoint_ops,
     .passive_ops = &tcp_passive_ops,
 };
 

@@ -86,7 +86,7 @@ static inline void far_said(struct far *far, const struct tcp_header *header)
 /* It keeps to what was agreed, and says no more than was asked for: stock peers do not survive it. */
 static inline void far_heard(struct far *far, const struct tcp_header *header)
 {
-    if (tcp_is_ack(header) || (header->op == TCP_REFUSED && header->op_data == TCP_REFUSED_ACK))
+    if (tcp_header_is_ack(header) || (header->op == TCP_REFUSED && header->op_data == TCP_REFUSED_ACK))
         far->acks++;
     if (header->op == TCP_READ_RSP || header->op == TCP_FETCHED ||
         (header->op == TCP_REFUSED && header->op_data == TCP_REFUSED_ANSWER))
@@ -135,14 +135,14 @@ static inline bool far_follow(struct far *far, struct far_reader *reader, const 
         length -= part;
         if (!length)
             return true;
-        size = reader->have < TCP_HEADER_BASE ? TCP_HEADER_BASE : tcp_header_length(reader->bytes);
+        size = reader->have < TCP_HEADER_BASE ? TCP_HEADER_BASE : tcp_header_decode_length(reader->bytes);
         if (!size)
             return false;
         if (reader->have < size) {
             reader->bytes[reader->have++] = *bytes++;
             length--;
         }
-        if (reader->have < TCP_HEADER_BASE || reader->have != tcp_header_length(reader->bytes))
+        if (reader->have < TCP_HEADER_BASE || reader->have != tcp_header_decode_length(reader->bytes))
             continue;
         if (tcp_header_decode(reader->bytes, far->swapped, far->extended, &header))
             return false;
@@ -233,7 +233,7 @@ static inline void far_control(struct far *far, uint8_t type, bool offer, bool p
     uint8_t bytes[TCP_CONTROL_SIZE];
     struct tcp_control control = {.type = type,
                                   .private_size = (uint16_t)length,
-                                  .offer = offer ? TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION : 0,
+                                  .magic = offer ? TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION : 0,
                                   .capabilities = (proves ? TCP_CAPABILITY_AUTHENTICATION : 0) |
                                                   (far->says_who ? TCP_CAPABILITY_IDENTITY : 0)};
 
@@ -280,7 +280,7 @@ static inline void far_proof(struct far *far, bool connector, uint16_t port, con
     end += 14;
     *end++ = TCP_EXTENSION_VERSION;
     *end++ = TCP_CAPABILITY_AUTHENTICATION;
-    tcp_hmac(key, key_length, bytes, (size_t)(end - bytes), proof);
+    tcp_hmac_compute(key, key_length, bytes, (size_t)(end - bytes), proof);
     for (int i = 0; i < TCP_PROOF_SIZE; i++)
         header.words[i / 8] |= (uint64_t)proof[i] << 8 * (i % 8);
     far_header(far, &header);

@@ -58,7 +58,7 @@ static void some_atomic(struct session *self, struct tcp_header *header)
     }
     header->op_data = (uint8_t)(OFP_ATOMIC + take(&self->input) % 3);
     header->flags |= TCP_ATOMIC_FLAGS(take(&self->input) % 21, datatype);
-    header->payload = tcp_atomic_payload(header);
+    header->payload = tcp_atomic_compute_payload(header);
 }
 
 /* What the endpoint waits for next. */
@@ -82,7 +82,7 @@ static void fill(struct session *self, struct tcp_header *header)
     switch (header->op) {
     case TCP_MSG:
         header->op_data = take(&self->input) < 200 ? 0 : TCP_OP_DATA_ACK;
-        header->payload = tcp_is_ack(header) ? 0 : some_length(self);
+        header->payload = tcp_header_is_ack(header) ? 0 : some_length(self);
         break;
     case TCP_TAG:
     case TCP_INTERNAL:

@@ -26,7 +26,7 @@ static void read_control(const uint8_t *data)
         return;
     check(control.private_size <= TCP_PRIVATE_MAX);
     tcp_control_encode(&control, bytes);
-    check(tcp_control_decode(bytes, &again) == 0 && again.type == control.type && again.offer == control.offer &&
+    check(tcp_control_decode(bytes, &again) == 0 && again.type == control.type && again.magic == control.magic &&
           again.capabilities == control.capabilities && again.private_size == control.private_size);
     tcp_rdm_decode(data, &rdm);
     tcp_rdm_encode(&rdm, bytes);
@@ -44,7 +44,7 @@ static size_t read_message(const uint8_t *data, size_t size, bool swapped, bool 
 
     if (size < TCP_HEADER_BASE)
         return 0;
-    length = tcp_header_length(data);
+    length = tcp_header_decode_length(data);
     if (!length || length > size)
         return 0;
     /* Of exactly this length, so that a read beyond is found. */

@@ -154,7 +154,7 @@ static inline void meet(struct session *self, int fd, bool connector)
         ;
     side_progress(&self->side);
     self->far.meeting = false;
-    self->far.extended = offers(self) && tcp_is_offer(control.offer);
+    self->far.extended = offers(self) && tcp_magic_is_extension(control.magic);
     /* Else the input greets, or does not. */
     if (!self->far.extended || take(&self->input) >= 224)
         return;

@@ -28,22 +28,22 @@ static void test_hash(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
-        tcp_sha256_begin(&hash);
+        tcp_sha256_init(&hash);
         tcp_sha256_add(&hash, examples[i].text, strlen(examples[i].text));
         tcp_sha256_end(&hash, digest);
         check_hex(digest, examples[i].digest);
     }
-    tcp_sha256_begin(&hash);
+    tcp_sha256_init(&hash);
     memset(bytes, 'a', sizeof(bytes));
     for (int i = 0; i < 5000; i++)
         tcp_sha256_add(&hash, bytes, 200);
     tcp_sha256_end(&hash, digest);
     check_hex(digest, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
     for (size_t length = 0; length < sizeof(bytes); length++) {
-        tcp_sha256_begin(&hash);
+        tcp_sha256_init(&hash);
         tcp_sha256_add(&hash, bytes, length);
         tcp_sha256_end(&hash, digest);
-        tcp_sha256_begin(&hash);
+        tcp_sha256_init(&hash);
         for (size_t i = 0; i < length; i++)
             tcp_sha256_add(&hash, bytes + i, 1);
         tcp_sha256_end(&hash, again);
@@ -59,12 +59,12 @@ static void test_keyed_hash(void **state)
 
     (void)state;
     memset(key, 0x0b, 20);
-    tcp_hmac(key, 20, "Hi There", 8, digest);
+    tcp_hmac_compute(key, 20, "Hi There", 8, digest);
     check_hex(digest, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
-    tcp_hmac("Jefe", 4, "what do ya want for nothing?", 28, digest);
+    tcp_hmac_compute("Jefe", 4, "what do ya want for nothing?", 28, digest);
     check_hex(digest, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     memset(key, 0xaa, sizeof(key));
-    tcp_hmac(key, sizeof(key), long_text, sizeof(long_text) - 1, digest);
+    tcp_hmac_compute(key, sizeof(key), long_text, sizeof(long_text) - 1, digest);
     check_hex(digest, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
@@ -190,7 +190,7 @@ static void test_nothing_before_the_proof(void **state)
 {
     struct side side;
     struct tcp_control control = {.type = TCP_CONNREQ,
-                                  .offer = TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION,
+                                  .magic = TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION,
                                   .capabilities = TCP_CAPABILITY_AUTHENTICATION};
     struct tcp_rdm rdm = {.version = 1, .port = RAW_PORT, .pid = RAW_PID};
     struct ofp_endpoint_statistics statistics;

@@ -103,7 +103,7 @@ static inline int raw_meet_as(struct side *side, uint16_t port, uint32_t pid, ui
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_RDM_SIZE];
     int fd = raw_connect(side);
 
-    raw_request(fd, (struct tcp_control){.type = TCP_CONNREQ, .offer = offer}, &request);
+    raw_request(fd, (struct tcp_control){.type = TCP_CONNREQ, .magic = offer}, &request);
     assert_true(raw_read(side, fd, bytes, sizeof(bytes)));
     assert_int_equal(tcp_control_decode(bytes, control), 0);
     tcp_rdm_decode(bytes + TCP_CONTROL_SIZE, rdm);
@@ -125,9 +125,9 @@ static inline int raw_meet_extended(struct side *side)
     struct tcp_control control;
     struct tcp_rdm rdm;
     uint8_t hello[TCP_HEADER_BASE + 5 * 8];
-    int fd = raw_meet_as(side, RAW_PORT, RAW_PID, TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION, &control, &rdm);
+    int fd = raw_meet_as(side, RAW_PORT, RAW_PID, TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION, &control, &rdm);
 
-    assert_true(tcp_is_offer(control.offer));
+    assert_true(tcp_magic_is_extension(control.magic));
     assert_true(raw_read(side, fd, hello, sizeof(hello)));
     assert_int_equal(hello[1], TCP_HELLO);
     return fd;

@@ -4,7 +4,7 @@
 #include "test_tcp_fixture.h"
 #include "object/endpoint.h"
 
-#define OFFER (TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION)
+#define OFFER (TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION)
 
 static void sides_open(struct side *a, struct side *b)
 {
@@ -71,7 +71,7 @@ static void say_who(int fd, const struct tcp_rdm *rdm, size_t size)
 {
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_RDM_IDENTIFIED_SIZE];
     struct tcp_control control = {
-        .type = TCP_CONNREQ, .private_size = (uint16_t)size, .offer = OFFER, .capabilities = TCP_CAPABILITY_IDENTITY};
+        .type = TCP_CONNREQ, .private_size = (uint16_t)size, .magic = OFFER, .capabilities = TCP_CAPABILITY_IDENTITY};
 
     tcp_control_encode(&control, bytes);
     tcp_rdm_encode(rdm, bytes + TCP_CONTROL_SIZE);

@@ -12,7 +12,7 @@
 #include "connection/sha256.h"
 
 #define KEY "the key of these tests"
-#define OFFER (TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION)
+#define OFFER (TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION)
 #define HELLO_SIZE (TCP_HEADER_BASE + 5 * 8)
 #define PROOF_MESSAGE_SIZE (TCP_HEADER_BASE + TCP_PROOF_SIZE)
 #define NONCE_SIZE (TCP_NONCE_WORDS * 8)
@@ -95,7 +95,7 @@ static void raw_control(int fd, enum tcp_control_type type, bool offers, const c
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
     struct tcp_control control = {.type = (uint8_t)type,
                                   .private_size = (uint16_t)strlen(said),
-                                  .offer = offers ? OFFER : 0,
+                                  .magic = offers ? OFFER : 0,
                                   .capabilities = offers ? TCP_CAPABILITY_AUTHENTICATION : 0};
 
     tcp_control_encode(&control, bytes);
@@ -160,7 +160,7 @@ static void proof_of(char role, int fd, const uint8_t *nonce, const uint8_t *the
     end = put_address(put_address(end + 2 * NONCE_SIZE, &own), &theirs);
     *end++ = TCP_EXTENSION_VERSION;
     *end++ = TCP_CAPABILITY_AUTHENTICATION;
-    tcp_hmac(KEY, strlen(KEY), bytes, (size_t)(end - bytes), proof);
+    tcp_hmac_compute(KEY, strlen(KEY), bytes, (size_t)(end - bytes), proof);
 }
 
 static void test_a_stock_client_is_refused(void **state)

@@ -2,14 +2,14 @@
 /* A peer that has learned from our request who we are, and says that it is us; and an endpoint that is its own peer beside one. */
 #include "test_tcp_fixture.h"
 
-#define OFFER (TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION)
+#define OFFER (TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION)
 
 static void say_who(int fd, enum tcp_control_type type, const struct tcp_rdm *rdm, const uint8_t *identity)
 {
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_RDM_IDENTIFIED_SIZE];
     size_t size = identity ? TCP_RDM_IDENTIFIED_SIZE : TCP_RDM_SIZE;
     struct tcp_control control = {
-        .type = type, .private_size = (uint16_t)size, .offer = OFFER, .capabilities = TCP_CAPABILITY_IDENTITY};
+        .type = type, .private_size = (uint16_t)size, .magic = OFFER, .capabilities = TCP_CAPABILITY_IDENTITY};
 
     tcp_control_encode(&control, bytes);
     tcp_rdm_encode(rdm, bytes + TCP_CONTROL_SIZE);
@@ -59,7 +59,7 @@ static void read_control(struct side *side, int fd, struct tcp_control *control)
 /* Ask who that is, as an endpoint does. */
 static void ask_who_it_is(int fd)
 {
-    struct tcp_control control = {.type = TCP_CONNRESP, .offer = OFFER, .capabilities = TCP_CAPABILITY_IDENTITY};
+    struct tcp_control control = {.type = TCP_CONNRESP, .magic = OFFER, .capabilities = TCP_CAPABILITY_IDENTITY};
     uint8_t bytes[TCP_CONTROL_SIZE];
 
     tcp_control_encode(&control, bytes);

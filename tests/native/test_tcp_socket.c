@@ -26,8 +26,8 @@ static void options(const char *own, const char *peer, const char *parameter, ch
     endpoint.address.v4.sin_addr.s_addr = inet_addr(own);
     strcpy(domain.congestion_control, parameter);
     congestion_control(fd, unset);
-    tcp_socket_options(&endpoint, fd);
-    tcp_socket_pace(&endpoint, fd, &address, sizeof(address));
+    tcp_socket_set_options(&endpoint, fd);
+    tcp_socket_set_congestion_control(&endpoint, fd, &address, sizeof(address));
     congestion_control(fd, set);
     close(fd);
 }

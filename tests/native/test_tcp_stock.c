@@ -112,7 +112,7 @@ static struct tcp_header raw_next(struct side *side, int fd, void *payload)
     struct tcp_header header;
 
     assert_true(raw_read(side, fd, bytes, TCP_HEADER_BASE));
-    assert_true(raw_read(side, fd, bytes + TCP_HEADER_BASE, tcp_header_length(bytes) - TCP_HEADER_BASE));
+    assert_true(raw_read(side, fd, bytes + TCP_HEADER_BASE, tcp_header_decode_length(bytes) - TCP_HEADER_BASE));
     assert_null(tcp_header_decode(bytes, false, false, &header));
     if (header.payload)
         assert_true(raw_read(side, fd, payload, header.payload));
@@ -368,7 +368,7 @@ static void test_an_announcement_of_an_earlier_connection(void **state)
     assert_int_equal(row.error, 0);
     assert_memory_equal(room, "new", 3);
     header = raw_next(side, second, room);
-    assert_true(tcp_is_ack(&header));
+    assert_true(tcp_header_is_ack(&header));
     /* Cleared, and the connection goes: the receive ends, and nobody hears of the payload that never came. */
     post(side, tagged(OFP_TRECV, peer, 2, room, 8, 2));
     announcement.tag = 2;

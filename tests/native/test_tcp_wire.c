@@ -41,7 +41,7 @@ static void test_control_messages(void **state)
         assert_int_equal(control.private_size, vector->private_size);
         assert_int_equal(control.private_size, private_size);
         assert_int_equal(control.swapped, vector->swapped);
-        assert_int_equal(control.offer, 0);
+        assert_int_equal(control.magic, 0);
         assert_int_equal(control.capabilities, 0);
         tcp_control_encode(&control, written);
         /* Nobody of ours asks for the other byte order. */
@@ -62,13 +62,13 @@ static void test_wrong_control_messages(void **state)
 {
     uint8_t bytes[TCP_CONTROL_SIZE], changed[TCP_CONTROL_SIZE];
     struct tcp_control control = {
-        .type = TCP_CONNREQ, .private_size = 256, .offer = 0x0102030405060708, .capabilities = 42};
+        .type = TCP_CONNREQ, .private_size = 256, .magic = 0x0102030405060708, .capabilities = 42};
 
     (void)state;
     tcp_control_encode(&control, bytes);
     assert_int_equal(tcp_control_decode(bytes, &control), 0);
     assert_int_equal(control.private_size, 256);
-    assert_int_equal(control.offer, 0x0102030405060708);
+    assert_int_equal(control.magic, 0x0102030405060708);
     assert_int_equal(control.capabilities, 42);
     assert_int_equal(bytes[8], 8);
     assert_false(control.swapped);
@@ -110,7 +110,7 @@ static void test_headers(void **state)
         size_t size = unhex(vector->bytes, bytes);
         struct tcp_header header;
 
-        assert_int_equal(tcp_header_length(bytes), size);
+        assert_int_equal(tcp_header_decode_length(bytes), size);
         assert_null(tcp_header_decode(bytes, vector->swapped, false, &header));
         check_header(&header, &vector->header);
         header.remote_count = vector->count_byte;
@@ -143,7 +143,7 @@ static void test_round_trips(void **state)
         if (header.op == TCP_ATOMIC)
             header.payload = 84;
         size = tcp_header_encode(&header, 77, swapped, bytes);
-        assert_int_equal(tcp_header_length(bytes), size);
+        assert_int_equal(tcp_header_decode_length(bytes), size);
         assert_int_equal(bytes[7], 77);
         assert_null(tcp_header_decode(bytes, swapped, true, &got));
         got.remote_count = 2;
@@ -161,7 +161,7 @@ static const char *change(const struct tcp_header *header, size_t place, uint8_t
 
     tcp_header_encode(header, 0, false, bytes);
     bytes[place] = value;
-    return tcp_header_length(bytes) ? tcp_header_decode(bytes, false, true, &got) : "length";
+    return tcp_header_decode_length(bytes) ? tcp_header_decode(bytes, false, true, &got) : "length";
 }
 
 static void test_wrong_headers(void **state)

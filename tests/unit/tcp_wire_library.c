@@ -26,9 +26,9 @@ size_t wire_sizes(size_t which)
     return sizes[which];
 }
 
-size_t wire_header_length(const uint8_t *bytes) { return tcp_header_length(bytes); }
+size_t wire_header_length(const uint8_t *bytes) { return tcp_header_decode_length(bytes); }
 
-bool wire_is_offer(uint64_t offer) { return tcp_is_offer(offer); }
+bool wire_is_offer(uint64_t offer) { return tcp_magic_is_extension(offer); }
 
 const struct control_vector *wire_control_vector(size_t index)
 {

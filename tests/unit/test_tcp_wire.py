@@ -48,7 +48,7 @@ from tcp_wire_model import (
 
 ROOT = Path(__file__).resolve().parents[2]
 DECLARATIONS = """
-struct tcp_control { uint8_t type; uint16_t private_size; uint64_t offer, capabilities; bool swapped; };
+struct tcp_control { uint8_t type; uint16_t private_size; uint64_t magic, capabilities; bool swapped; };
 struct tcp_rdm { uint8_t version, features; uint16_t port; uint32_t pid; };
 struct ofp_remote_segment { uint64_t offset, length, key; };
 struct tcp_header {
@@ -356,7 +356,7 @@ def test_a_control_message_there_and_back(
 ) -> None:
     one = struct.pack("=Q", type_ != NACK)
     raw = control_bytes(type_, private, offer, bits, one)
-    given_ = codec.ffi.new("struct tcp_control *", {"type": type_, "private_size": private, "offer": offer})
+    given_ = codec.ffi.new("struct tcp_control *", {"type": type_, "private_size": private, "magic": offer})
     given_.capabilities = bits
     room = codec.ffi.new("uint8_t[32]", b"\xa5" * 32)
     codec.c.tcp_control_encode(given_, room)
@@ -364,7 +364,7 @@ def test_a_control_message_there_and_back(
     result, control = control_of(codec, raw)
     assert result == 0
     assert (control.type, control.private_size) == (type_, private)
-    assert (control.offer, control.capabilities) == (offer, bits)
+    assert (control.magic, control.capabilities) == (offer, bits)
     assert control.swapped == (type_ == NACK)
 
 
@@ -438,7 +438,7 @@ def test_control_messages_of_libfabric(codec: Codec) -> None:
         result, control = control_of(codec, raw)
         assert result == 0
         assert (control.type, control.private_size) == (vector.type, vector.private_size)
-        assert (control.offer, control.capabilities) == (0, 0)
+        assert (control.magic, control.capabilities) == (0, 0)
         assert raw == control_bytes(vector.type, vector.private_size, 0, 0, raw[24:])
         assert control.swapped == (raw[24:] != struct.pack("=Q", 1))
         private = bytes.fromhex(codec.ffi.string(vector.private_data).decode())

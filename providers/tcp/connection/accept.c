@@ -16,25 +16,25 @@
 #include "stream/queue.h"
 #include "stream/send.h"
 
-static void refuse(struct tcp_connection *connection, const struct tcp_rdm *rdm)
+static void reject_rdm_request(struct tcp_connection *connection, const struct tcp_rdm *rdm)
 {
-    tcp_send_rdm(connection, TCP_NACK, rdm);
+    tcp_rdm_send(connection, TCP_NACK, rdm);
     tcp_connection_discard(connection);
 }
 
-static void refuse_for_its_key(struct tcp_connection *connection)
+static void reject_for_key(struct tcp_connection *connection)
 {
-    enum tcp_key_place place = tcp_key_place(connection);
+    enum tcp_key_place place = tcp_key_find_place(connection);
     /* One byte: what no endpoint of this kind says otherwise. Which side has a key each side knows by its own. */
     uint8_t reason = place == TCP_LOCAL_KEY_IS_HERE ? TCP_REFUSED_LOCALLY : TCP_REFUSED_FOR_KEY;
 
-    tcp_key_warning(connection, place);
-    tcp_send_control(connection, TCP_NACK, &reason, sizeof(reason));
+    tcp_key_warn(connection, place);
+    tcp_control_send(connection, TCP_NACK, &reason, sizeof(reason));
     tcp_connection_discard(connection);
 }
 
-static bool answer_request(struct tcp_connection *connection, const struct tcp_control *control,
-                           const struct tcp_rdm *rdm)
+static bool accept_rdm_request(struct tcp_connection *connection, const struct tcp_control *control,
+                               const struct tcp_rdm *rdm)
 {
     struct tcp_rdm answer = {
         .features = rdm->features & TCP_RDM_CONNECTS_ONLY, .port = rdm->port, .pid = (uint32_t)getpid()};
@@ -42,17 +42,17 @@ static bool answer_request(struct tcp_connection *connection, const struct tcp_c
     /* A stock sender of the other byte order would write wrong lengths in a rendezvous. */
     if (rdm->version && !control->swapped)
         answer.version = TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD;
-    tcp_control_agree(connection, control);
+    tcp_extension_accept(connection, control);
     connection->swapped = control->swapped;
     connection->can_rendezvous = answer.version;
-    if (tcp_send_rdm(connection, TCP_CONNRESP, &answer) == 0)
+    if (tcp_rdm_send(connection, TCP_CONNRESP, &answer) == 0)
         return true;
     tcp_connection_discard(connection);
     return false;
 }
 
 /* The connection that the peer opened is up. */
-static void begin_theirs(struct tcp_connection *connection, struct ofp_peer *peer)
+static void attach_connection(struct tcp_connection *connection, struct ofp_peer *peer)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
 
@@ -62,37 +62,38 @@ static void begin_theirs(struct tcp_connection *connection, struct ofp_peer *pee
     /* Our own other end: that one sends. */
     if (self->connection) {
         tcp_meeting_free(connection);
-        tcp_connection_state(connection, TCP_UP);
-        tcp_connection_ready(connection);
+        tcp_connection_set_state(connection, TCP_UP);
+        tcp_connection_schedule_read(connection);
         self->inbound = connection;
         return;
     }
     if (peer->state == OFP_PEER_UNUSED || peer->state == OFP_PEER_LOST)
         ofp_peer_connecting(peer);
     self->connection = connection;
-    tcp_reached_set(peer, &connection->meeting->address);
+    tcp_peer_set_reached(peer, &connection->meeting->address);
     self->meet = OFPI_MEET_ACCEPTED;
     tcp_connection_established(connection);
 }
 
 /* What we accepted could not be answered. Operations may wait for the request of ours that gave way. */
-static void ask_instead(struct ofp_peer *peer)
+static void retry_own_request(struct ofp_peer *peer)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
     unsigned facts = peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0;
 
     self->meet = OFPI_MEET_ACCEPTED;
-    if (ofpi_meet_event(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT && tcp_connect_anew(peer) != 0)
+    if (ofpi_meet_event(&self->meet, OFPI_MEET_SHORTAGE, facts) & OFPI_MEET_DO_CONNECT &&
+        tcp_peer_start_connect(peer) != 0)
         ofp_peer_lost(peer, ENOMEM, false, NULL);
 }
 
 /* Whether a request by that process is accepted: then no other connection to that peer is left. */
-static bool make_way(struct ofp_peer *peer, uint64_t incarnation, int theirs_to_ours)
+static bool replace_older_connection(struct ofp_peer *peer, uint64_t incarnation, int compare_peer_to_self)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
     struct tcp_connection *old = self->connection;
     bool is_same = old && old->incarnation == incarnation;
-    unsigned facts = ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, theirs_to_ours), acts;
+    unsigned facts = ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, compare_peer_to_self), acts;
 
     facts |= is_same ? 0 : OFPI_MEET_RENEWED;
     facts |= old && old->connector ? OFPI_MEET_OPENED : 0;
@@ -108,8 +109,8 @@ static bool make_way(struct ofp_peer *peer, uint64_t incarnation, int theirs_to_
     return true;
 }
 
-static bool sender_address(const struct tcp_connection *connection, const struct tcp_rdm *rdm,
-                           union tcp_address *address)
+static bool get_sender_address(const struct tcp_connection *connection, const struct tcp_rdm *rdm,
+                               union tcp_address *address)
 {
     socklen_t length = sizeof(*address);
 
@@ -122,24 +123,24 @@ static bool sender_address(const struct tcp_connection *connection, const struct
 }
 
 /* As memcmp of the peer and us, which decides between two connections; 0: it is ourselves. Both sides come to the same. */
-static int theirs_to_ours(const struct tcp_connection *connection)
+static int compare_peer_to_self(const struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
     union tcp_address own;
 
     if (meeting->identified)
         return memcmp(meeting->identity, connection->endpoint->base->identity, OFP_IDENTITY_SIZE);
-    tcp_connection_own_address(connection, &own);
+    tcp_connection_get_own_address(connection, &own);
     return tcp_address_compare(&meeting->address, &own);
 }
 
 /* Before a proof no peer is looked up: of two that ask at once ours may still be found among the connections. */
-static bool gives_way_to_ours(const struct tcp_connection *connection)
+static bool is_own_request_preferred(const struct tcp_connection *connection)
 {
     const struct tcp_endpoint *endpoint = connection->endpoint;
     const union tcp_address *theirs = &connection->meeting->address;
 
-    if (!ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, theirs_to_ours(connection)))
+    if (!ofpi_meet_crossing(OFPI_MEET_LARGER_WINS, compare_peer_to_self(connection)))
         return false;
     for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections; node = node->next) {
         const struct tcp_connection *ours = OFP_CONTAINER_OF(node, const struct tcp_connection, node);
@@ -152,7 +153,7 @@ static bool gives_way_to_ours(const struct tcp_connection *connection)
     return false;
 }
 
-static bool ends_at(int fd, int (*end)(int, struct sockaddr *, socklen_t *), union tcp_address *address)
+static bool get_socket_address(int fd, int (*end)(int, struct sockaddr *, socklen_t *), union tcp_address *address)
 {
     socklen_t length = sizeof(*address);
 
@@ -164,35 +165,37 @@ static bool ends_at(int fd, int (*end)(int, struct sockaddr *, socklen_t *), uni
 }
 
 /* Whether these are both ends of one connection: the kernel gives no two the same pair of addresses. */
-static bool are_one(const struct tcp_connection *theirs, const struct tcp_connection *ours)
+static bool are_ends_of_one_connection(const struct tcp_connection *theirs, const struct tcp_connection *ours)
 {
     union tcp_address from, to, own, other;
 
-    return ends_at(theirs->stream.fd, getpeername, &from) && ends_at(theirs->stream.fd, getsockname, &to) &&
-           ends_at(ours->stream.fd, getsockname, &own) && ends_at(ours->stream.fd, getpeername, &other) &&
-           tcp_address_compare(&from, &own) == 0 && tcp_address_compare(&to, &other) == 0;
+    return get_socket_address(theirs->stream.fd, getpeername, &from) &&
+           get_socket_address(theirs->stream.fd, getsockname, &to) &&
+           get_socket_address(ours->stream.fd, getsockname, &own) &&
+           get_socket_address(ours->stream.fd, getpeername, &other) && tcp_address_compare(&from, &own) == 0 &&
+           tcp_address_compare(&to, &other) == 0;
 }
 
 /*
  * The peer that is ourselves. Every peer that we connect to learns who we are, so what a request says does not prove it: its socket
  * has to be the other end of one that we connected. NULL: somebody says that it is us, and is not.
  */
-static struct ofp_peer *own_peer_of(const struct tcp_connection *connection)
+static struct ofp_peer *find_own_peer(const struct tcp_connection *connection)
 {
     const struct tcp_endpoint *endpoint = connection->endpoint;
 
     for (const struct ofp_list *node = endpoint->connections.next; node != &endpoint->connections; node = node->next) {
         const struct tcp_connection *ours = OFP_CONTAINER_OF(node, const struct tcp_connection, node);
 
-        if (ours->connector && ours->peer && are_one(connection, ours))
+        if (ours->connector && ours->peer && are_ends_of_one_connection(connection, ours))
             return ours->peer;
     }
-    tcp_log_refusal(connection, "it says that it is this endpoint itself");
+    tcp_refusal_log(connection, "it says that it is this endpoint itself");
     return NULL;
 }
 
 /* Whose connection it is. */
-static struct ofp_peer *peer_of(const struct tcp_connection *connection)
+static struct ofp_peer *find_requesting_peer(const struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
     const union tcp_address *address = &meeting->address;
@@ -209,88 +212,89 @@ static struct ofp_peer *peer_of(const struct tcp_connection *connection)
 }
 
 /* Its request is answered already, so it hears in another way that ours counts. */
-static void put_off(struct tcp_connection *connection)
+static void reject_proven_request(struct tcp_connection *connection)
 {
-    tcp_send_goodbye(connection, false);
+    tcp_goodbye_send(connection, false);
     tcp_queue_flush(connection);
     tcp_connection_discard(connection);
 }
 
-void tcp_admit(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm)
+void tcp_request_serve(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm)
 {
-    int order = theirs_to_ours(connection);
-    struct ofp_peer *peer = order ? peer_of(connection) : own_peer_of(connection);
+    int order = compare_peer_to_self(connection);
+    struct ofp_peer *peer = order ? find_requesting_peer(connection) : find_own_peer(connection);
 
     if (!peer) {
         tcp_connection_discard(connection);
-    } else if (order != 0 && !make_way(peer, connection->incarnation, order)) {
+    } else if (order != 0 && !replace_older_connection(peer, connection->incarnation, order)) {
         if (rdm)
-            refuse(connection, rdm);
+            reject_rdm_request(connection, rdm);
         else
-            put_off(connection);
-    } else if (rdm && !answer_request(connection, control, rdm)) {
+            reject_proven_request(connection);
+    } else if (rdm && !accept_rdm_request(connection, control, rdm)) {
         if (order != 0)
-            ask_instead(peer);
+            retry_own_request(peer);
     } else {
         if (!rdm)
-            tcp_auth_prove(connection);
+            tcp_proof_send(connection);
         else if (connection->extended)
-            tcp_greet(connection);
-        begin_theirs(connection, peer);
+            tcp_hello_send(connection);
+        attach_connection(connection, peer);
     }
 }
 
 /* False: it is none, and the connection is over. */
-static bool read_request(struct tcp_connection *connection, const struct tcp_control *control,
-                         const uint8_t *private_data, struct tcp_rdm *rdm)
+static bool decode_request(struct tcp_connection *connection, const struct tcp_control *control,
+                           const uint8_t *private_data, struct tcp_rdm *rdm)
 {
     struct tcp_meeting *meeting = connection->meeting;
 
     if (control->type == TCP_CONNREQ && control->private_size == TCP_RXM_SIZE && !meeting->identified) {
-        tcp_log_refusal(connection, "it speaks ofi_rxm" TCP_RXM_REMEDY);
+        tcp_refusal_log(connection, "it speaks ofi_rxm" TCP_RXM_REMEDY);
         tcp_connection_discard(connection);
         return false;
     }
-    if (control->type != TCP_CONNREQ || control->private_size != tcp_rdm_size(connection, TCP_CONNREQ)) {
-        tcp_connection_violation(connection, "not the request of a reliable datagram endpoint");
+    if (control->type != TCP_CONNREQ || control->private_size != tcp_rdm_compute_size(connection, TCP_CONNREQ)) {
+        tcp_connection_end_for_violation(connection, "not the request of a reliable datagram endpoint");
         return false;
     }
     tcp_rdm_decode(private_data, rdm);
     connection->incarnation = rdm->pid;
     if (meeting->identified)
-        tcp_identified(connection, private_data + TCP_RDM_SIZE);
+        tcp_identity_store(connection, private_data + TCP_RDM_SIZE);
     meeting->connects_only = rdm->features & TCP_RDM_CONNECTS_ONLY;
-    if (sender_address(connection, rdm, &meeting->address))
+    if (get_sender_address(connection, rdm, &meeting->address))
         return true;
     tcp_connection_discard(connection);
     return false;
 }
 
 /* By an answer without a word; the request that counts follows. */
-static void ask_who_it_is(struct tcp_connection *connection, const struct tcp_control *control)
+static void request_identity(struct tcp_connection *connection, const struct tcp_control *control)
 {
-    tcp_control_agree(connection, control);
+    tcp_extension_accept(connection, control);
     connection->meeting->identified = true;
-    connection->meeting->have = 0;
-    if (tcp_send_control(connection, TCP_CONNRESP, NULL, 0) != 0)
+    connection->meeting->received = 0;
+    if (tcp_control_send(connection, TCP_CONNRESP, NULL, 0) != 0)
         tcp_connection_discard(connection);
 }
 
-void tcp_requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+void tcp_request_arrived(struct tcp_connection *connection, const struct tcp_control *control,
+                         const uint8_t *private_data)
 {
     bool proves = connection->meeting->key_length;
     struct tcp_rdm rdm;
 
-    if (!read_request(connection, control, private_data, &rdm))
+    if (!decode_request(connection, control, private_data, &rdm))
         return;
-    if (proves != tcp_can_prove(control))
-        refuse_for_its_key(connection);
-    else if (!connection->meeting->identified && tcp_can_identify(connection, control))
-        ask_who_it_is(connection, control);
-    else if (proves && gives_way_to_ours(connection))
-        refuse(connection, &rdm);
+    if (proves != tcp_control_can_prove(control))
+        reject_for_key(connection);
+    else if (!connection->meeting->identified && tcp_control_can_identify(connection, control))
+        request_identity(connection, control);
+    else if (proves && is_own_request_preferred(connection))
+        reject_rdm_request(connection, &rdm);
     else if (!proves)
-        tcp_admit(connection, control, &rdm);
-    else if (answer_request(connection, control, &rdm))
-        tcp_auth_begin(connection);
+        tcp_request_serve(connection, control, &rdm);
+    else if (accept_rdm_request(connection, control, &rdm))
+        tcp_auth_start(connection);
 }

@@ -4,8 +4,9 @@
 
 #include "objects.h"
 
-void tcp_requested(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
+void tcp_request_arrived(struct tcp_connection *connection, const struct tcp_control *control,
+                         const uint8_t *private_data);
 /* It may be our peer; `control` and `rdm`: its request, NULL when that was answered before it was proven. */
-void tcp_admit(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm);
+void tcp_request_serve(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm);
 
 #endif

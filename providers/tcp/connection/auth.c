@@ -34,7 +34,7 @@ _Static_assert(TCP_PROOF_SIZE == TCP_SHA256_SIZE, "a proof is one digest");
 /* -------------------------------------------------------------------------------------------------------------- keys */
 
 /* Nobody waits for a pipe's other end here: O_NONBLOCK. */
-static ssize_t read_file(const char *path, void *room, size_t size, struct stat *status)
+static ssize_t read_key_file(const char *path, void *space, size_t size, struct stat *status)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = 0;
     ssize_t length = -1;
@@ -42,7 +42,7 @@ static ssize_t read_file(const char *path, void *room, size_t size, struct stat 
     if (fd < 0)
         return -errno;
     if (fstat(fd, status) == 0)
-        length = read(fd, room, size);
+        length = read(fd, space, size);
     if (length < 0)
         error = -errno;
     close(fd);
@@ -57,7 +57,7 @@ int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size)
 
     if (!path || !path[0])
         return 0;
-    length = read_file(path, domain->key, sizeof(domain->key), &status);
+    length = read_key_file(path, domain->key, sizeof(domain->key), &status);
     if (length == -ENOENT)
         why = "the key file is missing; copy the peer's, or make one: ofipy key new";
     else if (length < 0)
@@ -97,7 +97,7 @@ int tcp_key_choose(struct tcp_connection *connection)
 /* ----------------------------------------------------------------------------------------------------- disagreements */
 
 /* Nothing about the keys themselves. */
-static const char *const places[] = {
+static const char *const key_texts[] = {
     [TCP_KEY_IS_HERE] =
         ("this side has a key and the peer has none; set its OFIPY_AUTH_KEY_FILE to the same one, which libfabric's own "
          "programs do not have"),
@@ -111,37 +111,37 @@ static const char *const places[] = {
     [TCP_KEYS_DIFFER] = "the peer has another key than this side; set OFIPY_AUTH_KEY_FILE to the same one",
 };
 
-void tcp_key_warning(const struct tcp_connection *connection, enum tcp_key_place place)
+void tcp_key_warn(const struct tcp_connection *connection, enum tcp_key_place place)
 {
-    tcp_log_refusal(connection, places[place]);
+    tcp_refusal_log(connection, key_texts[place]);
 }
 
-enum tcp_key_place tcp_key_place(const struct tcp_connection *connection)
+enum tcp_key_place tcp_key_find_place(const struct tcp_connection *connection)
 {
     if (!connection->meeting->key_length)
         return TCP_KEY_IS_THERE;
     return connection->meeting->key == connection->endpoint->domain->key ? TCP_KEY_IS_HERE : TCP_LOCAL_KEY_IS_HERE;
 }
 
-void tcp_key_disagreement(struct tcp_connection *connection, int error, enum tcp_key_place place)
+void tcp_connection_end_for_key(struct tcp_connection *connection, int error, enum tcp_key_place place)
 {
-    tcp_connection_end(connection, error, false, places[place]);
+    tcp_connection_end(connection, error, false, key_texts[place]);
 }
 
-void tcp_keys_differ(struct tcp_connection *connection)
+void tcp_connection_end_for_wrong_key(struct tcp_connection *connection)
 {
-    tcp_connection_end(connection, EACCES, false, places[TCP_KEYS_DIFFER]);
+    tcp_connection_end(connection, EACCES, false, key_texts[TCP_KEYS_DIFFER]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ proofs */
 
-static uint8_t *put(uint8_t *to, const void *bytes, size_t length)
+static uint8_t *encode_bytes(uint8_t *to, const void *bytes, size_t length)
 {
     memcpy(to, bytes, length);
     return to + length;
 }
 
-static uint8_t *put_nonce(uint8_t *to, const uint64_t nonce[TCP_NONCE_WORDS])
+static uint8_t *encode_nonce(uint8_t *to, const uint64_t nonce[TCP_NONCE_WORDS])
 {
     for (int i = 0; i < TCP_NONCE_WORDS; i++)
         for (int k = 0; k < 8; k++)
@@ -149,21 +149,21 @@ static uint8_t *put_nonce(uint8_t *to, const uint64_t nonce[TCP_NONCE_WORDS])
     return to;
 }
 
-static uint8_t *put_address(uint8_t *to, const union tcp_address *address)
+static uint8_t *encode_address(uint8_t *to, const union tcp_address *address)
 {
     size_t length;
     const uint8_t *ip = tcp_address_ip(address, &length);
     uint16_t port = tcp_address_port(address);
 
     *to++ = (uint8_t)length;
-    to = put(to, ip, length);
+    to = encode_bytes(to, ip, length);
     *to++ = (uint8_t)(port >> 8);
     *to++ = (uint8_t)port;
     return to;
 }
 
 /* What whoever has this role says. */
-static void prove(const struct tcp_connection *connection, bool of_connector, uint8_t proof[TCP_PROOF_SIZE])
+static void compute_proof(const struct tcp_connection *connection, bool of_connector, uint8_t proof[TCP_PROOF_SIZE])
 {
     const struct tcp_meeting *meeting = connection->meeting;
     const struct tcp_endpoint *endpoint = connection->endpoint;
@@ -172,21 +172,21 @@ static void prove(const struct tcp_connection *connection, bool of_connector, ui
     uint8_t bytes[256], *end = bytes;
 
     *end++ = of_connector ? 'c' : 'a';
-    end = put_nonce(end, connector ? meeting->nonce : meeting->their_nonce);
-    end = put_nonce(end, connector ? meeting->their_nonce : meeting->nonce);
-    tcp_connection_own_address(connection, &own);
-    end = put_address(end, connector ? &own : &meeting->address);
-    end = put_address(end, connector ? &meeting->address : &own);
+    end = encode_nonce(end, connector ? meeting->nonce : meeting->their_nonce);
+    end = encode_nonce(end, connector ? meeting->their_nonce : meeting->nonce);
+    tcp_connection_get_own_address(connection, &own);
+    end = encode_address(end, connector ? &own : &meeting->address);
+    end = encode_address(end, connector ? &meeting->address : &own);
     if (meeting->identified) {
-        end = put(end, connector ? endpoint->base->identity : meeting->identity, OFP_IDENTITY_SIZE);
-        end = put(end, connector ? meeting->identity : endpoint->base->identity, OFP_IDENTITY_SIZE);
+        end = encode_bytes(end, connector ? endpoint->base->identity : meeting->identity, OFP_IDENTITY_SIZE);
+        end = encode_bytes(end, connector ? meeting->identity : endpoint->base->identity, OFP_IDENTITY_SIZE);
     }
     *end++ = TCP_EXTENSION_VERSION;
     *end++ = TCP_CAPABILITY_AUTHENTICATION;
-    tcp_hmac(meeting->key, meeting->key_length, bytes, (size_t)(end - bytes), proof);
+    tcp_hmac_compute(meeting->key, meeting->key_length, bytes, (size_t)(end - bytes), proof);
 }
 
-bool tcp_auth_begin(struct tcp_connection *connection)
+bool tcp_auth_start(struct tcp_connection *connection)
 {
     struct tcp_meeting *meeting = connection->meeting;
 
@@ -194,58 +194,58 @@ bool tcp_auth_begin(struct tcp_connection *connection)
         tcp_connection_end(connection, EIO, false, "no random numbers");
         return false;
     }
-    meeting->have = 0;
-    tcp_connection_state(connection, TCP_PROVING);
-    tcp_greet(connection);
+    meeting->received = 0;
+    tcp_connection_set_state(connection, TCP_PROVING);
+    tcp_hello_send(connection);
     return true;
 }
 
-void tcp_auth_prove(struct tcp_connection *connection)
+void tcp_proof_send(struct tcp_connection *connection)
 {
     struct tcp_header header = {.op = TCP_PROOF};
     uint8_t proof[TCP_PROOF_SIZE];
 
-    prove(connection, connection->connector, proof);
+    compute_proof(connection, connection->connector, proof);
     for (int i = 0; i < TCP_PROOF_SIZE; i++)
         header.words[i / 8] |= (uint64_t)proof[i] << 8 * (i % 8);
-    tcp_send_header(connection, &header);
+    tcp_header_send(connection, &header);
     tcp_queue_flush(connection);
 }
 
-static bool is_proof(const struct tcp_connection *connection, const struct tcp_header *header)
+static bool is_proof_valid(const struct tcp_connection *connection, const struct tcp_header *header)
 {
     uint8_t proof[TCP_PROOF_SIZE];
     unsigned difference = 0;
 
-    prove(connection, !connection->connector, proof);
+    compute_proof(connection, !connection->connector, proof);
     /* All of it, however soon it differs. */
     for (int i = 0; i < TCP_PROOF_SIZE; i++)
         difference |= proof[i] ^ (uint8_t)(header->words[i / 8] >> 8 * (i % 8));
     return difference == 0;
 }
 
-bool tcp_auth_message(struct tcp_connection *connection, const struct tcp_header *header)
+bool tcp_auth_handle_message(struct tcp_connection *connection, const struct tcp_header *header)
 {
     struct tcp_meeting *meeting = connection->meeting;
 
-    if (!connection->greeted) {
-        if (header->op != TCP_HELLO || !tcp_greeted(connection, header)) {
-            tcp_connection_violation(connection, "no greeting");
+    if (!connection->hello_received) {
+        if (header->op != TCP_HELLO || !tcp_hello_received(connection, header)) {
+            tcp_connection_end_for_violation(connection, "no greeting");
             return false;
         }
         memcpy(meeting->their_nonce, header->words + 1, sizeof(meeting->their_nonce));
         if (connection->connector)
-            tcp_auth_prove(connection);
+            tcp_proof_send(connection);
         return false;
     }
-    if (header->op == TCP_GOODBYE && connection->connector && connection->endpoint->ops->put_off) {
-        connection->endpoint->ops->put_off(connection);
+    if (header->op == TCP_GOODBYE && connection->connector && connection->endpoint->ops->deferred) {
+        connection->endpoint->ops->deferred(connection);
         return false;
     }
-    if (header->op == TCP_PROOF && is_proof(connection, header))
+    if (header->op == TCP_PROOF && is_proof_valid(connection, header))
         return true;
     if (!connection->peer)
-        tcp_key_warning(connection, TCP_KEYS_DIFFER);
-    tcp_keys_differ(connection);
+        tcp_key_warn(connection, TCP_KEYS_DIFFER);
+    tcp_connection_end_for_wrong_key(connection);
     return false;
 }

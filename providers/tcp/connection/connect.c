@@ -18,18 +18,18 @@
 #define PAUSE_FIRST (10 * TCP_MILLISECOND)
 #define PAUSE_LONGEST (500 * TCP_MILLISECOND)
 
-static void begin(struct tcp_connection *connection);
-static void expired(struct ofp_timer *timer, uint64_t now);
+static void start_attempt(struct tcp_connection *connection);
+static void connect_timer_expired(struct ofp_timer *timer, uint64_t now);
 
 /* ------------------------------------------------------------------------------------------------------------ timers */
 
 /* What may keep a peer from answering that TCP has reached, or not even that. */
-static void excuse(const struct tcp_connection *connection, char *text, size_t text_size)
+static void describe_silence(const struct tcp_connection *connection, char *text, size_t text_size)
 {
-    int lacking = tcp_descriptors_lacking();
+    int lacking = tcp_descriptors_probe_shortage();
 
     if (lacking)
-        tcp_descriptors_describe(lacking, text, text_size);
+        tcp_error_describe(lacking, text, text_size);
     else if (connection->state != TCP_CONNECTING)
         snprintf(
             text, text_size,
@@ -37,53 +37,53 @@ static void excuse(const struct tcp_connection *connection, char *text, size_t t
             "or speak another protocol");
 }
 
-static void fail(struct tcp_connection *connection, int error)
+static void fail_connect(struct tcp_connection *connection, int error)
 {
     char text[OFP_TEXT_MAX];
 
-    tcp_describe_refusal(connection->peer, error, text, sizeof(text));
+    tcp_connect_error_describe(connection->peer, error, text, sizeof(text));
     /* What the host says of a port where nobody listens. */
     if (error == ECONNREFUSED)
-        tcp_connection_absent(connection, text);
+        tcp_connection_end_absent(connection, text);
     else
         tcp_connection_end(connection, error, false, text);
 }
 
-static void give_up(struct tcp_connection *connection, int error)
+static void fail_at_deadline(struct tcp_connection *connection, int error)
 {
     char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT], why[OFP_TEXT_MAX / 2] = "";
 
     if (ofpi_meet_is_shortage(error)) {
-        fail(connection, error);
+        fail_connect(connection, error);
         return;
     }
     tcp_address_format(connection->peer->address, connection->peer->address_length, address, sizeof(address));
     if (error) {
         snprintf(text, sizeof(text), "%s refuses connections", address);
     } else {
-        excuse(connection, why, sizeof(why));
+        describe_silence(connection, why, sizeof(why));
         snprintf(text, sizeof(text), "%s did not answer within %g s (OFIPY_CONNECT_TIMEOUT)%s%s", address,
                  (double)connection->endpoint->domain->connect_ns / (double)TCP_SECOND, why[0] ? "; " : "", why);
     }
     tcp_connection_end(connection, error ? error : ETIMEDOUT, false, text);
 }
 
-static void set_timer(struct tcp_connection *connection, uint64_t deadline)
+static void start_connect_timer(struct tcp_connection *connection, uint64_t deadline)
 {
     struct ofp_timer *timer = &connection->meeting->timer;
 
     timer->deadline = deadline;
-    timer->expired = expired;
+    timer->expired = connect_timer_expired;
     tcp_core->timer_start(connection->endpoint->domain->base, timer);
 }
 
-void tcp_connect_until_deadline(struct tcp_connection *connection)
+void tcp_connect_start_deadline(struct tcp_connection *connection)
 {
-    set_timer(connection, connection->meeting->backoff.deadline);
+    start_connect_timer(connection, connection->meeting->backoff.deadline);
 }
 
 /* Our request cannot go on as it is; meeting->error says why. */
-static void go_on(struct tcp_connection *connection, enum ofpi_meet_event event)
+static void handle_meet_event(struct tcp_connection *connection, enum ofpi_meet_event event)
 {
     struct tcp_meeting *meeting = connection->meeting;
     uint64_t now = tcp_core->now();
@@ -91,60 +91,60 @@ static void go_on(struct tcp_connection *connection, enum ofpi_meet_event event)
         ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, event, ofpi_backoff_lateness(&meeting->backoff, now));
 
     if (acts & OFPI_MEET_DO_LOSE) {
-        give_up(connection, meeting->error);
+        fail_at_deadline(connection, meeting->error);
     } else if (acts & OFPI_MEET_DO_CONNECT) {
-        begin(connection);
+        start_attempt(connection);
     } else if (acts & OFPI_MEET_DO_WAIT) {
         if (connection->stream.fd >= 0)
-            tcp_connection_hang_up(connection);
+            tcp_connection_close_socket(connection);
         if (meeting->race)
             tcp_race_close(meeting->race);
         connection->hangup = connection->blocked = false;
-        set_timer(connection, ofpi_backoff_next(&meeting->backoff, now));
+        start_connect_timer(connection, ofpi_backoff_next(&meeting->backoff, now));
     }
 }
 
 /* Beside those that have not answered yet; or, when there is no further one, until the deadline. */
-static void race_on(struct tcp_connection *connection)
+static void start_race_timer(struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
     uint64_t moment = tcp_core->now() + TCP_RACE_PAUSE;
 
     if (tcp_race_has_next(meeting->race) && moment < meeting->backoff.deadline)
-        set_timer(connection, moment);
+        start_connect_timer(connection, moment);
     else
-        tcp_connect_until_deadline(connection);
+        tcp_connect_start_deadline(connection);
 }
 
-static void expired(struct ofp_timer *timer, uint64_t now)
+static void connect_timer_expired(struct ofp_timer *timer, uint64_t now)
 {
     const struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
     struct tcp_connection *connection = meeting->connection;
 
     if (meeting->race && meeting->race->open && now < meeting->backoff.deadline) {
-        tcp_race_next(connection);
-        race_on(connection);
+        tcp_race_start_next(connection);
+        start_race_timer(connection);
     } else {
-        go_on(connection, OFPI_MEET_TIMER);
+        handle_meet_event(connection, OFPI_MEET_TIMER);
     }
 }
 
 /* ------------------------------------------------------------------------------------------------------- requesting */
 
-static const char *remedy(int error)
+static const char *describe_remedy(int error)
 {
     return error == ECONNREFUSED ? "; start the peer first, or check its address" : "";
 }
 
-void tcp_describe_refusal(const struct ofp_peer *peer, int error, char *text, size_t text_size)
+void tcp_connect_error_describe(const struct ofp_peer *peer, int error, char *text, size_t text_size)
 {
     char address[TCP_ADDRESS_TEXT] = "", why[OFP_TEXT_MAX / 2], others[64] = "";
 
     tcp_address_format(peer->address, peer->address_length, address, sizeof(address));
-    tcp_descriptors_describe(error, why, sizeof(why));
+    tcp_error_describe(error, why, sizeof(why));
     if (peer->other_count)
         snprintf(others, sizeof(others), ", nor to its %u other addresses", peer->other_count);
-    snprintf(text, text_size, "cannot connect to %s%s: %s%s", address, others, why, remedy(error));
+    snprintf(text, text_size, "cannot connect to %s%s: %s%s", address, others, why, describe_remedy(error));
 }
 
 /* Long before the deadline, so that somebody may do something about it. */
@@ -155,43 +155,43 @@ static void warn_of_shortage(struct tcp_connection *connection, int error)
     if (connection->meeting->warned)
         return;
     connection->meeting->warned = true;
-    tcp_describe_refusal(connection->peer, error, text, sizeof(text));
+    tcp_connect_error_describe(connection->peer, error, text, sizeof(text));
     tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u %s; it tries again until OFIPY_CONNECT_TIMEOUT",
-                  tcp_endpoint_id(connection->endpoint), text);
+                  tcp_endpoint_id_of(connection->endpoint), text);
 }
 
-static int start(struct tcp_connection *connection)
+static int connect_to_address(struct tcp_connection *connection)
 {
     const struct ofp_peer *peer = connection->peer;
-    int error =
-        tcp_start_connect(connection->endpoint, peer->address, (socklen_t)peer->address_length, &connection->stream.fd);
+    int error = tcp_socket_connect(connection->endpoint, peer->address, (socklen_t)peer->address_length,
+                                   &connection->stream.fd);
 
     return error ? error : tcp_connection_watch(connection);
 }
 
-static void begin(struct tcp_connection *connection)
+static void start_attempt(struct tcp_connection *connection)
 {
     struct tcp_meeting *meeting = connection->meeting;
-    int error = meeting->race ? -tcp_race_begin(connection) : start(connection);
+    int error = meeting->race ? -tcp_race_start(connection) : connect_to_address(connection);
 
-    meeting->have = 0;
+    meeting->received = 0;
     meeting->error = -error;
     if (!error && meeting->race) {
-        race_on(connection);
+        start_race_timer(connection);
     } else if (!error) {
-        tcp_connect_until_deadline(connection);
+        tcp_connect_start_deadline(connection);
     } else if (ofpi_meet_is_shortage(-error)) {
         warn_of_shortage(connection, -error);
-        go_on(connection, OFPI_MEET_SHORTAGE);
+        handle_meet_event(connection, OFPI_MEET_SHORTAGE);
     } else {
-        fail(connection, -error);
+        fail_connect(connection, -error);
     }
 }
 
-int tcp_connect_anew(struct ofp_peer *peer)
+int tcp_peer_start_connect(struct ofp_peer *peer)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
-    struct tcp_connection *connection = tcp_connection_new(endpoint, -1, TCP_CONNECTING);
+    struct tcp_connection *connection = tcp_connection_create(endpoint, -1, TCP_CONNECTING);
 
     if (!connection)
         return -ENOMEM;
@@ -200,15 +200,15 @@ int tcp_connect_anew(struct ofp_peer *peer)
     connection->meeting->backoff =
         ofpi_backoff_begin(tcp_core->now() + endpoint->domain->connect_ns, PAUSE_FIRST, PAUSE_LONGEST);
     tcp_peer_of(peer)->connection = connection;
-    if (peer->other_count && !(connection->meeting->race = tcp_race_new(peer))) {
+    if (peer->other_count && !(connection->meeting->race = tcp_race_create(peer))) {
         tcp_connection_discard(connection);
         return -ENOMEM;
     }
-    begin(connection);
+    start_attempt(connection);
     return 0;
 }
 
-int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
+int tcp_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
     char address[TCP_ADDRESS_TEXT] = "";
 
@@ -221,11 +221,11 @@ int tcp_connect(struct ofp_peer *peer, char *text, size_t text_size)
         return -EHOSTUNREACH;
     }
     ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
-    return tcp_connect_anew(peer);
+    return tcp_peer_start_connect(peer);
 }
 
 /* Who asks a port of this host often enough while nobody listens there is once given that port, and meets itself. */
-static int meets_itself(int fd)
+static int check_self_connect(int fd)
 {
     union tcp_address here = {0}, there = {0};
     socklen_t length = sizeof(here);
@@ -235,20 +235,20 @@ static int meets_itself(int fd)
     return getpeername(fd, &there.any, &length) == 0 && memcmp(&here, &there, sizeof(here)) == 0 ? ECONNREFUSED : 0;
 }
 
-void tcp_connected(struct tcp_connection *connection)
+void tcp_socket_connected(struct tcp_connection *connection)
 {
     socklen_t length = sizeof(int);
     int error = 0;
 
     /* Of two sockets that both had something to tell the first may have been the last. */
     if (connection->stream.fd < 0)
-        error = connection->meeting->race ? tcp_race_settle(connection) : EAGAIN;
+        error = connection->meeting->race ? tcp_race_collect(connection) : EAGAIN;
     if (error == EAGAIN)
         return;
     if (!error)
         getsockopt(connection->stream.fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (!error)
-        error = meets_itself(connection->stream.fd);
+        error = check_self_connect(connection->stream.fd);
     if (!error) {
         error = -tcp_key_choose(connection);
         if (!error)
@@ -258,31 +258,31 @@ void tcp_connected(struct tcp_connection *connection)
             return;
     }
     if (error) {
-        fail(connection, error);
+        fail_connect(connection, error);
         return;
     }
-    connection->meeting->have = 0;
-    tcp_connect_until_deadline(connection);
-    tcp_connection_state(connection, TCP_REQUESTING);
+    connection->meeting->received = 0;
+    tcp_connect_start_deadline(connection);
+    tcp_connection_set_state(connection, TCP_REQUESTING);
 }
 
 /* The next request begins as the first one did. */
-static void start_over(struct tcp_connection *connection)
+static void clear_attempt(struct tcp_connection *connection)
 {
-    tcp_connection_state(connection, TCP_CONNECTING);
-    tcp_queue_drop(connection);
-    connection->greeted = false;
+    tcp_connection_set_state(connection, TCP_CONNECTING);
+    tcp_queue_discard(connection);
+    connection->hello_received = false;
     connection->meeting->identified = false;
 }
 
-void tcp_connect_later(struct tcp_connection *connection)
+void tcp_request_deferred(struct tcp_connection *connection)
 {
-    start_over(connection);
+    clear_attempt(connection);
     connection->meeting->error = ECONNREFUSED;
-    go_on(connection, OFPI_MEET_LATER);
+    handle_meet_event(connection, OFPI_MEET_LATER);
 }
 
-static int identify_peer(const struct tcp_connection *connection, char *text, size_t text_size)
+static int check_peer_identity(const struct tcp_connection *connection, char *text, size_t text_size)
 {
     const uint8_t *identity = connection->meeting->identity;
 
@@ -295,18 +295,18 @@ static int identify_peer(const struct tcp_connection *connection, char *text, si
 }
 
 /* False: it is not the one that is meant, and the connection is over, or on its way to another address. */
-static bool is_meant(struct tcp_connection *connection)
+static bool accept_answering_peer(struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
     char text[OFP_TEXT_MAX] = "";
     int error = 0;
 
     if (connection->connector && meeting->identified)
-        error = identify_peer(connection, text, sizeof(text));
-    if (error && meeting->race && tcp_race_was_wrong(meeting->race)) {
-        start_over(connection);
-        tcp_connection_hang_up(connection);
-        begin(connection);
+        error = check_peer_identity(connection, text, sizeof(text));
+    if (error && meeting->race && tcp_race_mark_wrong(meeting->race)) {
+        clear_attempt(connection);
+        tcp_connection_close_socket(connection);
+        start_attempt(connection);
     } else if (error) {
         tcp_connection_end(connection, -error, false, text[0] ? text : NULL);
     }
@@ -315,13 +315,13 @@ static bool is_meant(struct tcp_connection *connection)
 
 void tcp_connection_established(struct tcp_connection *connection)
 {
-    if (!is_meant(connection))
+    if (!accept_answering_peer(connection))
         return;
     tcp_meeting_free(connection);
-    tcp_connection_state(connection, TCP_UP);
+    tcp_connection_set_state(connection, TCP_UP);
     ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, connection->connector ? OFPI_MEET_ACCEPT : OFPI_MEET_CONFIRM,
                     0);
     connection->peer->incarnation = connection->incarnation;
     ofp_peer_up(connection->peer);
-    tcp_connection_ready(connection);
+    tcp_connection_schedule_read(connection);
 }

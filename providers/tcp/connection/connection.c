@@ -34,7 +34,7 @@ static const bool allowed[TCP_OVER + 1][TCP_OVER + 1] = {
     [TCP_UP] = {[TCP_PROBING] = true, [TCP_LEAVING] = true},
 };
 
-void tcp_connection_state(struct tcp_connection *connection, enum tcp_state state)
+void tcp_connection_set_state(struct tcp_connection *connection, enum tcp_state state)
 {
     if (state != TCP_OVER && !allowed[connection->state][state])
         tcp_core->log(OFP_LOG_ERROR, TCP_NAME, "a connection: no way from %s to %s", state_names[connection->state],
@@ -42,7 +42,7 @@ void tcp_connection_state(struct tcp_connection *connection, enum tcp_state stat
     connection->state = (uint8_t)state;
 }
 
-struct tcp_connection *tcp_connection_new(struct tcp_endpoint *endpoint, int fd, enum tcp_state state)
+struct tcp_connection *tcp_connection_create(struct tcp_endpoint *endpoint, int fd, enum tcp_state state)
 {
     struct tcp_connection *connection = calloc(1, sizeof(*connection));
     struct tcp_meeting *meeting = calloc(1, sizeof(*meeting));
@@ -60,7 +60,7 @@ struct tcp_connection *tcp_connection_new(struct tcp_endpoint *endpoint, int fd,
     connection->meeting = meeting;
     meeting->connection = connection;
     ofp_list_init(&connection->out);
-    ofp_list_init(&connection->held);
+    ofp_list_init(&connection->batched);
     ofp_list_init(&connection->acks);
     ofp_list_init(&connection->reads);
     ofp_list_append(&endpoint->connections, &connection->node);
@@ -74,14 +74,14 @@ int tcp_connection_watch(struct tcp_connection *connection)
     return epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_ADD, connection->stream.fd, &event) ? -errno : 0;
 }
 
-void tcp_connection_hang_up(struct tcp_connection *connection)
+void tcp_connection_close_socket(struct tcp_connection *connection)
 {
     /* A process that is being forked or started may have a copy, for which epoll would go on telling of it. */
     epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
     connection->stream.ops->close(&connection->stream);
 }
 
-void tcp_connection_own_address(const struct tcp_connection *connection, union tcp_address *address)
+void tcp_connection_get_own_address(const struct tcp_connection *connection, union tcp_address *address)
 {
     socklen_t length = sizeof(*address);
 
@@ -106,13 +106,13 @@ void tcp_meeting_free(struct tcp_connection *connection)
 
 /* ------------------------------------------------------------------------------------------------------------- ends */
 
-static void unlink_if(struct ofp_list *node)
+static void remove_linked_node(struct ofp_list *node)
 {
     if (ofp_list_linked(node))
         ofp_list_remove(node);
 }
 
-static void forget_peer(struct tcp_connection *connection)
+static void detach_peer(struct tcp_connection *connection)
 {
     struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
 
@@ -126,17 +126,17 @@ static void forget_peer(struct tcp_connection *connection)
 }
 
 /* Its operations are the core's to end. */
-static void forget_operations(struct tcp_connection *connection)
+static void discard_operations(struct tcp_connection *connection)
 {
-    ofp_list_init(&connection->held);
+    ofp_list_init(&connection->batched);
     ofp_list_init(&connection->acks);
     ofp_list_init(&connection->reads);
-    tcp_inbound_drop(connection);
+    tcp_inbound_discard(connection);
     free(connection->rendezvous);
     connection->rendezvous = NULL;
     free(connection->stash);
     connection->stash = NULL;
-    unlink_if(&connection->stall);
+    remove_linked_node(&connection->stall);
 }
 
 void tcp_connection_discard(struct tcp_connection *connection)
@@ -145,16 +145,16 @@ void tcp_connection_discard(struct tcp_connection *connection)
 
     if (connection->state == TCP_OVER)
         return;
-    tcp_connection_state(connection, TCP_OVER);
-    forget_peer(connection);
-    forget_operations(connection);
-    tcp_queue_drop(connection);
+    tcp_connection_set_state(connection, TCP_OVER);
+    detach_peer(connection);
+    discard_operations(connection);
+    tcp_queue_discard(connection);
     tcp_meeting_free(connection);
     if (connection->stream.fd >= 0)
-        tcp_connection_hang_up(connection);
-    unlink_if(&connection->ready);
-    unlink_if(&connection->dirty);
-    unlink_if(&connection->creditor);
+        tcp_connection_close_socket(connection);
+    remove_linked_node(&connection->ready);
+    remove_linked_node(&connection->dirty);
+    remove_linked_node(&connection->creditor);
     if (ofp_list_linked(&connection->unproven)) {
         ofp_list_remove(&connection->unproven);
         endpoint->unproven_count--;
@@ -189,7 +189,7 @@ void tcp_connection_end(struct tcp_connection *connection, int error, bool proce
         ofp_peer_lost(peer, error, process_gone, text);
 }
 
-void tcp_connection_absent(struct tcp_connection *connection, const char *text)
+void tcp_connection_end_absent(struct tcp_connection *connection, const char *text)
 {
     struct ofp_peer *peer = connection->peer;
 
@@ -200,7 +200,7 @@ void tcp_connection_absent(struct tcp_connection *connection, const char *text)
         ofp_peer_absent(peer, text);
 }
 
-static void name_of(const struct tcp_connection *connection, char text[TCP_ADDRESS_TEXT])
+static void describe_other_end(const struct tcp_connection *connection, char text[TCP_ADDRESS_TEXT])
 {
     union tcp_address theirs = {0};
     socklen_t length = sizeof(theirs);
@@ -214,38 +214,38 @@ static void name_of(const struct tcp_connection *connection, char text[TCP_ADDRE
     }
 }
 
-void tcp_connection_violation(struct tcp_connection *connection, const char *what)
+void tcp_connection_end_for_violation(struct tcp_connection *connection, const char *what)
 {
     char text[OFP_TEXT_MAX], address[TCP_ADDRESS_TEXT];
 
-    name_of(connection, address);
+    describe_other_end(connection, address);
     snprintf(text, sizeof(text), "%s broke the protocol: %s", address, what);
-    tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u: %s", tcp_endpoint_id(connection->endpoint), text);
+    tcp_core->log(OFP_LOG_WARNING, TCP_NAME, "endpoint %u: %s", tcp_endpoint_id_of(connection->endpoint), text);
     tcp_connection_end(connection, EPROTO, false, text);
 }
 
-void tcp_log_refusal(const struct tcp_connection *connection, const char *why)
+void tcp_refusal_log(const struct tcp_connection *connection, const char *why)
 {
     struct tcp_endpoint *endpoint = connection->endpoint;
     char address[TCP_ADDRESS_TEXT];
     uint64_t now = tcp_core->now();
     bool often = endpoint->refused_at && now - endpoint->refused_at < REFUSAL_PAUSE;
 
-    name_of(connection, address);
+    describe_other_end(connection, address);
     if (!often)
         endpoint->refused_at = now;
     tcp_core->log(often ? OFP_LOG_DEBUG : OFP_LOG_WARNING, TCP_NAME, "endpoint %u refuses %s: %s",
-                  tcp_endpoint_id(endpoint), address, why);
+                  tcp_endpoint_id_of(endpoint), address, why);
 }
 
 /* --------------------------------------------------------------------------------------------------------- farewells */
 
-static void patience_over(struct ofp_timer *timer, uint64_t now)
+static void leave_timer_expired(struct ofp_timer *timer, uint64_t now)
 {
     struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
     struct tcp_connection *connection = meeting->connection;
 
-    if (now >= meeting->backoff.deadline || tcp_connection_has_left(connection)) {
+    if (now >= meeting->backoff.deadline || tcp_connection_drain(connection)) {
         tcp_connection_discard(connection);
         return;
     }
@@ -253,14 +253,14 @@ static void patience_over(struct ofp_timer *timer, uint64_t now)
     tcp_core->timer_start(connection->endpoint->domain->base, timer);
 }
 
-void tcp_connection_leave(struct tcp_connection *connection)
+void tcp_connection_start_leaving(struct tcp_connection *connection)
 {
     struct tcp_endpoint *endpoint = connection->endpoint;
 
     /* What waits for others does so no longer. */
     if (connection->state == TCP_UP && !connection->blocked)
         tcp_queue_flush(connection);
-    if (connection->state != TCP_UP || connection->shut || !tcp_queue_is_own(connection)) {
+    if (connection->state != TCP_UP || connection->shut || !tcp_queue_is_self_contained(connection)) {
         tcp_connection_discard(connection);
         return;
     }
@@ -269,22 +269,22 @@ void tcp_connection_leave(struct tcp_connection *connection)
         tcp_connection_discard(connection);
         return;
     }
-    tcp_send_goodbye(connection, false);
-    tcp_connection_state(connection, TCP_LEAVING);
-    forget_peer(connection);
-    forget_operations(connection);
-    unlink_if(&connection->creditor);
+    tcp_goodbye_send(connection, false);
+    tcp_connection_set_state(connection, TCP_LEAVING);
+    detach_peer(connection);
+    discard_operations(connection);
+    remove_linked_node(&connection->creditor);
     connection->stalled = false;
     connection->meeting->connection = connection;
     connection->meeting->backoff.deadline = tcp_core->now() + endpoint->domain->connect_ns;
     connection->meeting->timer =
-        (struct ofp_timer){.deadline = tcp_core->now() + TCP_MILLISECOND, .expired = patience_over};
+        (struct ofp_timer){.deadline = tcp_core->now() + TCP_MILLISECOND, .expired = leave_timer_expired};
     tcp_core->timer_start(endpoint->domain->base, &connection->meeting->timer);
-    tcp_connection_has_left(connection);
-    tcp_connection_ready(connection);
+    tcp_connection_drain(connection);
+    tcp_connection_schedule_read(connection);
 }
 
-bool tcp_connection_has_left(struct tcp_connection *connection)
+bool tcp_connection_drain(struct tcp_connection *connection)
 {
     if (connection->state == TCP_OVER)
         return true;
@@ -299,15 +299,15 @@ bool tcp_connection_has_left(struct tcp_connection *connection)
     return connection->hangup || connection->stream.ops->pending(&connection->stream) == 0;
 }
 
-void tcp_peer_down(struct ofp_peer *peer)
+void tcp_peer_disconnect(struct ofp_peer *peer)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
 
-    tcp_endpoint_of(peer->endpoint)->quitting = NULL;
+    tcp_endpoint_of(peer->endpoint)->shutting_down = NULL;
 
     if (self->inbound)
         tcp_connection_discard(self->inbound);
     if (self->connection)
-        tcp_connection_leave(self->connection);
+        tcp_connection_start_leaving(self->connection);
     self->connection = self->inbound = NULL;
 }

@@ -8,12 +8,12 @@
 #include "connection/connection.h"
 
 /* Endpoints of type MSG are told apart by their connections. */
-static bool says_who_it_is(const struct tcp_endpoint *endpoint)
+static bool can_send_identity(const struct tcp_endpoint *endpoint)
 {
     return endpoint->base && !endpoint->connects && endpoint->domain->extension;
 }
 
-int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
+int tcp_control_send(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
                      size_t length)
 {
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
@@ -25,9 +25,9 @@ int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type ty
         return -EINVAL;
     /* Stock peers ignore it in a request; in an answer it is only for those that offered it. */
     if (type == TCP_CONNREQ ? connection->endpoint->domain->extension : connection->extended) {
-        control.offer = TCP_OFFER_MAGIC | TCP_EXTENSION_VERSION;
+        control.magic = TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION;
         control.capabilities = TCP_CAPABILITY_INTERNAL;
-        if (says_who_it_is(connection->endpoint))
+        if (can_send_identity(connection->endpoint))
             control.capabilities |= TCP_CAPABILITY_IDENTITY;
         if (connection->meeting->key_length)
             control.capabilities |= TCP_CAPABILITY_AUTHENTICATION;
@@ -41,48 +41,48 @@ int tcp_send_control(struct tcp_connection *connection, enum tcp_control_type ty
     return result < 0 ? (int)result : -EIO;
 }
 
-size_t tcp_rdm_size(const struct tcp_connection *connection, enum tcp_control_type type)
+size_t tcp_rdm_compute_size(const struct tcp_connection *connection, enum tcp_control_type type)
 {
     return connection->meeting->identified && type != TCP_NACK ? TCP_RDM_IDENTIFIED_SIZE : TCP_RDM_SIZE;
 }
 
-int tcp_send_rdm(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm)
+int tcp_rdm_send(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm)
 {
     uint8_t bytes[TCP_RDM_IDENTIFIED_SIZE];
-    size_t length = tcp_rdm_size(connection, type);
+    size_t length = tcp_rdm_compute_size(connection, type);
 
     tcp_rdm_encode(rdm, bytes);
     if (length == TCP_RDM_IDENTIFIED_SIZE)
         memcpy(bytes + TCP_RDM_SIZE, connection->endpoint->base->identity, OFP_IDENTITY_SIZE);
-    return tcp_send_control(connection, type, bytes, length);
+    return tcp_control_send(connection, type, bytes, length);
 }
 
-void tcp_refuse(struct tcp_connection *connection, const void *data, size_t length)
+void tcp_request_reject(struct tcp_connection *connection, const void *data, size_t length)
 {
-    tcp_send_control(connection, TCP_NACK, data, length);
+    tcp_control_send(connection, TCP_NACK, data, length);
     connection->stream.ops->shutdown(&connection->stream);
     tcp_connection_discard(connection);
 }
 
-bool tcp_can_prove(const struct tcp_control *control)
+bool tcp_control_can_prove(const struct tcp_control *control)
 {
-    return tcp_is_offer(control->offer) && control->capabilities & TCP_CAPABILITY_AUTHENTICATION;
+    return tcp_magic_is_extension(control->magic) && control->capabilities & TCP_CAPABILITY_AUTHENTICATION;
 }
 
-bool tcp_can_identify(const struct tcp_connection *connection, const struct tcp_control *control)
+bool tcp_control_can_identify(const struct tcp_connection *connection, const struct tcp_control *control)
 {
-    return says_who_it_is(connection->endpoint) && tcp_is_offer(control->offer) &&
+    return can_send_identity(connection->endpoint) && tcp_magic_is_extension(control->magic) &&
            control->capabilities & TCP_CAPABILITY_IDENTITY;
 }
 
-void tcp_identified(struct tcp_connection *connection, const uint8_t *identity)
+void tcp_identity_store(struct tcp_connection *connection, const uint8_t *identity)
 {
     memcpy(connection->meeting->identity, identity, OFP_IDENTITY_SIZE);
     memcpy(&connection->incarnation, identity, sizeof(connection->incarnation));
 }
 
-void tcp_control_agree(struct tcp_connection *connection, const struct tcp_control *control)
+void tcp_extension_accept(struct tcp_connection *connection, const struct tcp_control *control)
 {
-    connection->extended = connection->endpoint->domain->extension && tcp_is_offer(control->offer);
+    connection->extended = connection->endpoint->domain->extension && tcp_magic_is_extension(control->magic);
     connection->knows_internal = connection->extended && control->capabilities & TCP_CAPABILITY_INTERNAL;
 }

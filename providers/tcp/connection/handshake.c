@@ -14,10 +14,10 @@
 #include "connection/probe.h"
 
 /* The peer hung up in the middle, as it does when our proof is not right. */
-static void hung_up(struct tcp_connection *connection, int error)
+static void handle_handshake_end(struct tcp_connection *connection, int error)
 {
-    if (connection->state == TCP_PROVING && connection->connector && connection->greeted)
-        tcp_keys_differ(connection);
+    if (connection->state == TCP_PROVING && connection->connector && connection->hello_received)
+        tcp_connection_end_for_wrong_key(connection);
     else if (connection->state == TCP_PROVING)
         tcp_connection_end(connection, EACCES, false,
                            "the peer ended the connection while keys were compared (OFIPY_AUTH_KEY_FILE)");
@@ -27,21 +27,21 @@ static void hung_up(struct tcp_connection *connection, int error)
 }
 
 /* Up to `size` bytes of the control message. 1: they are here; 0: not yet; the connection may be over. */
-static int read_up_to(struct tcp_connection *connection, uint32_t size)
+static int read_handshake_bytes(struct tcp_connection *connection, uint32_t size)
 {
     struct tcp_meeting *meeting = connection->meeting;
 
-    while (meeting->have < size) {
-        struct iovec iov = {meeting->bytes + meeting->have, size - meeting->have};
+    while (meeting->received < size) {
+        struct iovec iov = {meeting->bytes + meeting->received, size - meeting->received};
         ssize_t result = connection->stream.ops->readv(&connection->stream, &iov, 1);
 
         if (result == -EAGAIN)
             return 0;
         if (result <= 0) {
-            hung_up(connection, (int)-result);
+            handle_handshake_end(connection, (int)-result);
             return 0;
         }
-        meeting->have += (uint32_t)result;
+        meeting->received += (uint32_t)result;
     }
     return 1;
 }
@@ -50,34 +50,34 @@ static int read_up_to(struct tcp_connection *connection, uint32_t size)
 #define TLS_HANDSHAKE 0x16
 
 /* Who speaks another protocol may never send as much as a control message. */
-static bool begins_well(struct tcp_connection *connection)
+static bool check_first_byte(struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
 
-    if (connection->state == TCP_OVER || !meeting->have || meeting->bytes[0] == TCP_WIRE_VERSION)
+    if (connection->state == TCP_OVER || !meeting->received || meeting->bytes[0] == TCP_WIRE_VERSION)
         return true;
-    tcp_connection_violation(connection,
-                             meeting->bytes[0] == TLS_HANDSHAKE
-                                 ? "the peer speaks TLS, and this port does not; turn it off there, or have "
-                                   "a tunnel end it before this port"
-                                 : "a control message of another version than 3");
+    tcp_connection_end_for_violation(connection,
+                                     meeting->bytes[0] == TLS_HANDSHAKE
+                                         ? "the peer speaks TLS, and this port does not; turn it off there, or have "
+                                           "a tunnel end it before this port"
+                                         : "a control message of another version than 3");
     return false;
 }
 
-static void read_control(struct tcp_connection *connection)
+static void read_control_message(struct tcp_connection *connection)
 {
     struct tcp_meeting *meeting = connection->meeting;
     struct tcp_control control;
     uint8_t private_data[TCP_PRIVATE_MAX];
-    bool whole = read_up_to(connection, TCP_CONTROL_SIZE);
+    bool whole = read_handshake_bytes(connection, TCP_CONTROL_SIZE);
 
-    if (!begins_well(connection) || !whole)
+    if (!check_first_byte(connection) || !whole)
         return;
     if (tcp_control_decode(meeting->bytes, &control) != 0) {
-        tcp_connection_violation(connection, "a control message that cannot be");
+        tcp_connection_end_for_violation(connection, "a control message that cannot be");
         return;
     }
-    if (!read_up_to(connection, TCP_CONTROL_SIZE + control.private_size))
+    if (!read_handshake_bytes(connection, TCP_CONTROL_SIZE + control.private_size))
         return;
     memcpy(private_data, meeting->bytes + TCP_CONTROL_SIZE, control.private_size);
     if (connection->state == TCP_REQUESTING)
@@ -87,40 +87,40 @@ static void read_control(struct tcp_connection *connection)
 }
 
 /* A greeting, then a proof. Nothing behind them is read here. */
-static void read_proof(struct tcp_connection *connection)
+static void read_auth_messages(struct tcp_connection *connection)
 {
     while (connection->state == TCP_PROVING) {
         struct tcp_meeting *meeting = connection->meeting;
         struct tcp_header header;
 
-        if (!read_up_to(connection, TCP_HEADER_BASE))
+        if (!read_handshake_bytes(connection, TCP_HEADER_BASE))
             return;
-        if (!tcp_header_length(meeting->bytes)) {
-            tcp_connection_violation(connection, "a header of impossible length");
+        if (!tcp_header_decode_length(meeting->bytes)) {
+            tcp_connection_end_for_violation(connection, "a header of impossible length");
             return;
         }
-        if (!read_up_to(connection, (uint32_t)tcp_header_length(meeting->bytes)))
+        if (!read_handshake_bytes(connection, (uint32_t)tcp_header_decode_length(meeting->bytes)))
             return;
         if (tcp_header_decode(meeting->bytes, connection->swapped, true, &header) || header.payload) {
-            tcp_connection_violation(connection, "no proof");
+            tcp_connection_end_for_violation(connection, "no proof");
             return;
         }
-        meeting->have = 0;
-        if (tcp_auth_message(connection, &header))
+        meeting->received = 0;
+        if (tcp_auth_handle_message(connection, &header))
             connection->endpoint->ops->proven(connection);
     }
 }
 
-void tcp_handshake(struct tcp_connection *connection)
+void tcp_handshake_progress(struct tcp_connection *connection)
 {
     if (connection->state == TCP_CONNECTING)
-        tcp_connected(connection);
+        tcp_socket_connected(connection);
     else if (connection->state == TCP_PROBING)
-        tcp_probe_ready(connection);
+        tcp_probe_progress(connection);
     if (connection->state == TCP_REQUESTING || connection->state == TCP_ACCEPTED)
-        read_control(connection);
+        read_control_message(connection);
     if (connection->state == TCP_PROVING)
-        read_proof(connection);
+        read_auth_messages(connection);
     if (connection->proven && (connection->state == TCP_REQUESTING || connection->state == TCP_ACCEPTED))
-        read_control(connection);
+        read_control_message(connection);
 }

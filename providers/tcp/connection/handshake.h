@@ -5,6 +5,6 @@
 #include "objects.h"
 
 /* The socket of a connection that is not up is ready. */
-void tcp_handshake(struct tcp_connection *connection);
+void tcp_handshake_progress(struct tcp_connection *connection);
 
 #endif

@@ -38,7 +38,7 @@ static int bind_port(int fd, union tcp_address *address, uint16_t port)
 }
 
 /* A free port of the range, from a random one on, so that programs that start together do not try the same. */
-static int bind_in_range(int fd, union tcp_address *address, uint64_t low, uint64_t high)
+static int bind_port_in_range(int fd, union tcp_address *address, uint64_t low, uint64_t high)
 {
     uint64_t span = high - low + 1, first = 0;
     int error = -EADDRINUSE;
@@ -50,7 +50,7 @@ static int bind_in_range(int fd, union tcp_address *address, uint64_t low, uint6
     return error;
 }
 
-static int bind_any(int fd, union tcp_address *address, char *text, size_t text_size)
+static int bind_any_port(int fd, union tcp_address *address, char *text, size_t text_size)
 {
     uint64_t low = (uint64_t)tcp_core->param_int("TCP_PORT_LOW"), high = (uint64_t)tcp_core->param_int("TCP_PORT_HIGH");
     int error;
@@ -62,20 +62,20 @@ static int bind_any(int fd, union tcp_address *address, char *text, size_t text_
                  (unsigned long long)low, (unsigned long long)high);
         return -EINVAL;
     }
-    error = bind_in_range(fd, address, low, high);
+    error = bind_port_in_range(fd, address, low, high);
     if (error)
         snprintf(text, text_size, "no port from %llu to %llu is free: %s", (unsigned long long)low,
                  (unsigned long long)high, strerror(-error));
     return error;
 }
 
-static int bind_to(union tcp_address *own, int fd, uint16_t port, char *text, size_t text_size)
+static int bind_address(union tcp_address *own, int fd, uint16_t port, char *text, size_t text_size)
 {
     socklen_t length = sizeof(*own);
     char address[TCP_ADDRESS_TEXT];
     int error;
 
-    error = port ? bind_port(fd, own, port) : bind_any(fd, own, text, text_size);
+    error = port ? bind_port(fd, own, port) : bind_any_port(fd, own, text, text_size);
     if (!error && getsockname(fd, &own->any, &length) != 0)
         error = -errno;
     if (error && !text[0]) {
@@ -87,7 +87,7 @@ static int bind_to(union tcp_address *own, int fd, uint16_t port, char *text, si
 }
 
 /* Its name is not 0.0.0.0, which is nobody's address. */
-static int name_of_any(union tcp_address *own)
+static int choose_address_of_any(union tcp_address *own)
 {
     union tcp_address addresses[TCP_INTERFACES_MAX];
     uint16_t port = tcp_address_port(own);
@@ -100,7 +100,7 @@ static int name_of_any(union tcp_address *own)
     return 0;
 }
 
-static void listen_again(struct ofp_timer *timer, uint64_t now)
+static void resume_accepting(struct ofp_timer *timer, uint64_t now)
 {
     struct tcp_endpoint *endpoint = OFP_CONTAINER_OF(timer, struct tcp_endpoint, listen_timer);
     struct epoll_event event = {.events = EPOLLIN};
@@ -109,9 +109,9 @@ static void listen_again(struct ofp_timer *timer, uint64_t now)
     epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
 }
 
-int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size)
+int tcp_listener_bind(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size)
 {
-    bool only_holds_the_port = endpoint->base && endpoint->base->connects_only;
+    bool only_reserves_port = endpoint->base && endpoint->base->connects_only;
     int off = 0, error;
     uint16_t port;
 
@@ -120,17 +120,17 @@ int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, siz
         return error;
     endpoint->anywhere = tcp_address_is_any(&endpoint->address) ? endpoint->address.any.sa_family : 0;
     endpoint->listener =
-        tcp_descriptor_keep(socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        tcp_descriptor_register(socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (endpoint->listener < 0)
         return -errno;
     if (endpoint->anywhere == AF_INET6)
         setsockopt(endpoint->listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    error = bind_to(&endpoint->address, endpoint->listener, port, text, text_size);
+    error = bind_address(&endpoint->address, endpoint->listener, port, text, text_size);
     /* Nobody connects there, so it is but a name. */
-    if (error == -EADDRINUSE && port && only_holds_the_port)
-        error = bind_to(&endpoint->address, endpoint->listener, 0, text, text_size);
+    if (error == -EADDRINUSE && port && only_reserves_port)
+        error = bind_address(&endpoint->address, endpoint->listener, 0, text, text_size);
     if (!error && endpoint->anywhere)
-        error = name_of_any(&endpoint->address);
+        error = choose_address_of_any(&endpoint->address);
     if (error) {
         tcp_descriptor_close(endpoint->listener);
         endpoint->listener = -1;
@@ -139,7 +139,7 @@ int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, siz
 }
 
 /* Once a process: programs with many endpoints have one reason to be careful. */
-static void warn_of_the_world(const struct tcp_endpoint *endpoint)
+static void warn_of_open_port(const struct tcp_endpoint *endpoint)
 {
     static _Atomic bool warned;
     char text[TCP_ADDRESS_TEXT];
@@ -153,21 +153,21 @@ static void warn_of_the_world(const struct tcp_endpoint *endpoint)
                   text, endpoint->anywhere ? " and every other address of this host" : "");
 }
 
-int tcp_listen(struct tcp_endpoint *endpoint)
+int tcp_listener_start(struct tcp_endpoint *endpoint)
 {
     struct epoll_event event = {.events = EPOLLIN};
 
-    endpoint->listen_timer.expired = listen_again;
+    endpoint->listen_timer.expired = resume_accepting;
     endpoint->poller->listening = endpoint;
     /* Of two sockets that were bound to one address the second is refused here. */
     if (listen(endpoint->listener, TCP_BACKLOG) != 0 ||
         epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_ADD, endpoint->listener, &event) != 0)
         return -errno;
-    warn_of_the_world(endpoint);
+    warn_of_open_port(endpoint);
     return 0;
 }
 
-void tcp_listen_close(struct tcp_endpoint *endpoint)
+void tcp_listener_close(struct tcp_endpoint *endpoint)
 {
     tcp_core->timer_stop(endpoint->domain->base, &endpoint->listen_timer);
     if (endpoint->listener >= 0) {
@@ -179,63 +179,63 @@ void tcp_listen_close(struct tcp_endpoint *endpoint)
 
 /* --------------------------------------------------------------------------------------------------------- accepting */
 
-static void pause_listening(struct tcp_endpoint *endpoint, int error)
+static void stop_accepting(struct tcp_endpoint *endpoint, int error)
 {
     struct epoll_event event = {.events = 0};
     char why[OFP_TEXT_MAX];
 
-    tcp_descriptors_describe(error, why, sizeof(why));
-    if (!endpoint->complained)
+    tcp_error_describe(error, why, sizeof(why));
+    if (!endpoint->warned_accept)
         tcp_core->log(OFP_LOG_WARNING, TCP_NAME,
                       "endpoint %u cannot accept connections, and tries again until it can: %s",
-                      tcp_endpoint_id(endpoint), why);
-    endpoint->complained = true;
+                      tcp_endpoint_id_of(endpoint), why);
+    endpoint->warned_accept = true;
     epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_MOD, endpoint->listener, &event);
     endpoint->listen_timer.deadline = tcp_core->now() + ACCEPT_PAUSE;
     tcp_core->timer_start(endpoint->domain->base, &endpoint->listen_timer);
 }
 
-static void too_slow(struct ofp_timer *timer, uint64_t now)
+static void request_timer_expired(struct ofp_timer *timer, uint64_t now)
 {
     (void)now;
     tcp_connection_discard(OFP_CONTAINER_OF(timer, struct tcp_meeting, timer)->connection);
 }
 
-static void welcome(struct tcp_endpoint *endpoint, int fd, const union tcp_address *peer)
+static void accept_socket(struct tcp_endpoint *endpoint, int fd, const union tcp_address *peer)
 {
     struct tcp_connection *connection;
 
     if (endpoint->unproven_count >= TCP_UNPROVEN_MAX)
         tcp_connection_discard(OFP_CONTAINER_OF(endpoint->unproven.next, struct tcp_connection, unproven));
-    tcp_socket_options(endpoint, fd);
-    tcp_socket_pace(endpoint, fd, peer, (socklen_t)tcp_address_length(peer));
-    connection = tcp_connection_new(endpoint, fd, TCP_ACCEPTED);
+    tcp_socket_set_options(endpoint, fd);
+    tcp_socket_set_congestion_control(endpoint, fd, peer, (socklen_t)tcp_address_length(peer));
+    connection = tcp_connection_create(endpoint, fd, TCP_ACCEPTED);
     if (!connection)
         return;
     ofp_list_append(&endpoint->unproven, &connection->unproven);
     endpoint->unproven_count++;
     connection->meeting->timer.deadline = tcp_core->now() + endpoint->domain->connect_ns;
-    connection->meeting->timer.expired = too_slow;
+    connection->meeting->timer.expired = request_timer_expired;
     tcp_core->timer_start(endpoint->domain->base, &connection->meeting->timer);
     if (tcp_key_choose(connection) != 0 || tcp_connection_watch(connection) != 0)
         tcp_connection_discard(connection);
 }
 
-void tcp_accept(struct tcp_endpoint *endpoint)
+void tcp_listener_accept(struct tcp_endpoint *endpoint)
 {
     for (int i = 0; i < TCP_ACCEPT_BATCH && endpoint->listener >= 0; i++) {
         union tcp_address peer = {0};
         socklen_t length = sizeof(peer);
-        int fd = tcp_descriptor_keep(accept4(endpoint->listener, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        int fd = tcp_descriptor_register(accept4(endpoint->listener, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
 
         tcp_address_clean(&peer);
         if (fd >= 0) {
-            welcome(endpoint, fd, &peer);
+            accept_socket(endpoint, fd, &peer);
             continue;
         }
         /* Others: that one connection is gone already. */
         if (ofpi_meet_is_shortage(errno))
-            pause_listening(endpoint, errno);
+            stop_accepting(endpoint, errno);
         if (errno != EINTR && errno != ECONNABORTED)
             return;
     }

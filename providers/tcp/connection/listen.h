@@ -5,9 +5,9 @@
 #include "objects.h"
 
 /* A socket at the endpoint's address, which is completed by the port. */
-int tcp_bind(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size);
-int tcp_listen(struct tcp_endpoint *endpoint);
-void tcp_listen_close(struct tcp_endpoint *endpoint);
-void tcp_accept(struct tcp_endpoint *endpoint);
+int tcp_listener_bind(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size);
+int tcp_listener_start(struct tcp_endpoint *endpoint);
+void tcp_listener_close(struct tcp_endpoint *endpoint);
+void tcp_listener_accept(struct tcp_endpoint *endpoint);
 
 #endif

@@ -14,28 +14,28 @@
 
 #define EVENTS 32
 /* How long not to look around, ns, where the last looks found nothing: a question costs as much as a packet. */
-#define LOOK_PAUSE_LONGEST UINT64_C(64000)
+#define POLL_PAUSE_LONGEST UINT64_C(64000)
 /* Calls of progress until a connection that is hot all the time is taken out of epoll. */
 #define HOT_TURNS 256
 
 /* ---------------------------------------------------------------------------------------------------------- polling */
 
-static void notice(struct tcp_connection *connection, uint32_t events)
+static void handle_socket_events(struct tcp_connection *connection, uint32_t events)
 {
     if (connection->state == TCP_OVER)
         return;
     if (connection->state != TCP_UP && connection->state != TCP_LEAVING) {
-        tcp_handshake(connection);
+        tcp_handshake_progress(connection);
         return;
     }
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         connection->hangup = true;
     if (events & EPOLLOUT && connection->blocked) {
         connection->blocked = false;
-        tcp_queue_later(connection);
+        tcp_connection_schedule_flush(connection);
     }
     if (events & ~(uint32_t)EPOLLOUT)
-        tcp_connection_ready(connection);
+        tcp_connection_schedule_read(connection);
 }
 
 int tcp_poller_poll(struct tcp_poller *poller)
@@ -44,33 +44,33 @@ int tcp_poller_poll(struct tcp_poller *poller)
     int count = epoll_wait(poller->epoll_fd, events, EVENTS, 0);
 
     if (poller->hot)
-        poller->looked_at = tcp_core->now();
+        poller->polled_at = tcp_core->now();
     for (int i = 0; i < count; i++) {
         if (events[i].data.ptr)
-            notice(events[i].data.ptr, events[i].events);
+            handle_socket_events(events[i].data.ptr, events[i].events);
         else
-            tcp_accept(poller->listening);
+            tcp_listener_accept(poller->listening);
     }
     return count > 0 ? count : 0;
 }
 
 /* However busy the hot one is; and when it waits for room to write, epoll has to tell. */
-static bool shall_look_around(const struct tcp_poller *poller)
+static bool is_poll_due(const struct tcp_poller *poller)
 {
-    return !poller->hot || poller->hot->blocked || tcp_core->now() - poller->looked_at > poller->look_pause;
+    return !poller->hot || poller->hot->blocked || tcp_core->now() - poller->polled_at > poller->poll_pause;
 }
 
-int tcp_poller_look(struct tcp_poller *poller)
+int tcp_poller_poll_if_due(struct tcp_poller *poller)
 {
     int events;
 
-    if (!shall_look_around(poller))
+    if (!is_poll_due(poller))
         return 0;
     events = tcp_poller_poll(poller);
     if (events)
-        poller->look_pause = TCP_LOOK_PAUSE;
-    else if (poller->look_pause < LOOK_PAUSE_LONGEST)
-        poller->look_pause *= 2;
+        poller->poll_pause = TCP_POLL_PAUSE;
+    else if (poller->poll_pause < POLL_PAUSE_LONGEST)
+        poller->poll_pause *= 2;
     return events;
 }
 
@@ -87,7 +87,7 @@ void tcp_poller_watch_again(struct tcp_poller *poller)
     poller->unwatched = NULL;
     poller->hot_turns = 0;
     if (connection && tcp_connection_watch(connection) != 0)
-        tcp_connection_doom(connection, ENOMEM);
+        tcp_connection_mark_failed(connection, ENOMEM);
 }
 
 void tcp_poller_unwatch(struct tcp_poller *poller, struct tcp_connection *hot)
@@ -104,29 +104,29 @@ void tcp_poller_unwatch(struct tcp_poller *poller, struct tcp_connection *hot)
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-static void woken(struct ofp_watch *watch, uint32_t events)
+static void poller_woken(struct ofp_watch *watch, uint32_t events)
 {
     (void)events;
     tcp_poller_poll(OFP_CONTAINER_OF(watch, struct tcp_poller, watch));
 }
 
-static int poller_open(struct tcp_poller *poller)
+static int open_poller(struct tcp_poller *poller)
 {
-    int fd = tcp_descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
+    int fd = tcp_descriptor_register(epoll_create1(EPOLL_CLOEXEC));
 
     if (fd < 0)
         return -errno;
     *poller = (struct tcp_poller){
-        .epoll_fd = fd, .look_pause = TCP_LOOK_PAUSE, .watch = {.fd = fd, .events = EPOLLIN, .ready = woken}};
+        .epoll_fd = fd, .poll_pause = TCP_POLL_PAUSE, .watch = {.fd = fd, .events = EPOLLIN, .ready = poller_woken}};
     ofp_list_init(&poller->members);
     return 0;
 }
 
-int tcp_poller_join(struct tcp_endpoint *endpoint, bool shared)
+int tcp_poller_enter(struct tcp_endpoint *endpoint, bool shared)
 {
     struct tcp_poller *poller = shared ? &endpoint->domain->shared : &endpoint->own;
     bool is_open = shared && !ofp_list_empty(&poller->members);
-    int error = is_open ? 0 : poller_open(poller);
+    int error = is_open ? 0 : open_poller(poller);
 
     if (error)
         return error;

@@ -20,9 +20,9 @@
 #include "connection/race.h"
 #include "stream/socket.h"
 
-#define PATIENCE TCP_SECOND
+#define ANSWER_TIMEOUT TCP_SECOND
 /* So long an answer has to stand. */
-#define CERTAINTY (200 * TCP_MILLISECOND)
+#define STABLE_TIME (200 * TCP_MILLISECOND)
 
 static bool is_silence(int error)
 {
@@ -30,7 +30,7 @@ static bool is_silence(int error)
 }
 
 /* `answer`: 0 or a positive errno. */
-static void conclude(struct tcp_connection *connection, int answer)
+static void end_probe(struct tcp_connection *connection, int answer)
 {
     int error = connection->meeting->error;
     char text[OFP_TEXT_MAX];
@@ -46,42 +46,42 @@ static void conclude(struct tcp_connection *connection, int answer)
     }
 }
 
-static void no_answer(struct ofp_timer *timer, uint64_t now)
+static void probe_timer_expired(struct ofp_timer *timer, uint64_t now)
 {
     const struct tcp_meeting *meeting = OFP_CONTAINER_OF(timer, struct tcp_meeting, timer);
 
     (void)now;
-    conclude(meeting->connection, meeting->answered ? 0 : ETIMEDOUT);
+    end_probe(meeting->connection, meeting->answered ? 0 : ETIMEDOUT);
 }
 
-static void wait_for(struct tcp_connection *connection, uint64_t time)
+static void start_probe_timer(struct tcp_connection *connection, uint64_t time)
 {
     struct ofp_timer *timer = &connection->meeting->timer;
 
     timer->deadline = tcp_core->now() + time;
-    timer->expired = no_answer;
+    timer->expired = probe_timer_expired;
     tcp_core->timer_start(connection->endpoint->domain->base, timer);
 }
 
-static void attempt(struct tcp_connection *connection)
+static void start_probe_attempt(struct tcp_connection *connection)
 {
     union tcp_address address;
     int error;
 
-    tcp_reached_address(connection->peer, &address);
-    error = tcp_start_connect(connection->endpoint, &address, (socklen_t)tcp_address_length(&address),
-                              &connection->stream.fd);
+    tcp_peer_get_reached(connection->peer, &address);
+    error = tcp_socket_connect(connection->endpoint, &address, (socklen_t)tcp_address_length(&address),
+                               &connection->stream.fd);
     if (!error)
         error = tcp_connection_watch(connection);
     if (error)
-        conclude(connection, -error);
+        end_probe(connection, -error);
     else
-        wait_for(connection, PATIENCE);
+        start_probe_timer(connection, ANSWER_TIMEOUT);
 }
 
-void tcp_probe(struct tcp_connection *connection, int error)
+void tcp_probe_start(struct tcp_connection *connection, int error)
 {
-    tcp_connection_hang_up(connection);
+    tcp_connection_close_socket(connection);
     /* What is queued still is not for whoever opens. */
     connection->shut = true;
     connection->meeting = calloc(1, sizeof(*connection->meeting));
@@ -91,38 +91,38 @@ void tcp_probe(struct tcp_connection *connection, int error)
     }
     connection->meeting->connection = connection;
     connection->meeting->error = error;
-    tcp_connection_state(connection, TCP_PROBING);
+    tcp_connection_set_state(connection, TCP_PROBING);
     if (ofp_list_linked(&connection->ready))
         ofp_list_remove(&connection->ready);
-    attempt(connection);
+    start_probe_attempt(connection);
 }
 
-static void attempt_again(struct tcp_connection *connection)
+static void retry_probe(struct tcp_connection *connection)
 {
     struct tcp_meeting *meeting = connection->meeting;
 
-    if (meeting->again) {
-        conclude(connection, 0);
+    if (meeting->second_attempt) {
+        end_probe(connection, 0);
         return;
     }
-    tcp_connection_hang_up(connection);
+    tcp_connection_close_socket(connection);
     meeting->answered = false;
-    meeting->again = true;
-    attempt(connection);
+    meeting->second_attempt = true;
+    start_probe_attempt(connection);
 }
 
 /* Somebody had opened: has he closed? Nobody says anything here. */
-static void watch_silence(struct tcp_connection *connection)
+static void check_probe_closed(struct tcp_connection *connection)
 {
     char byte;
     struct iovec iov = {&byte, 1};
     ssize_t result = connection->stream.ops->readv(&connection->stream, &iov, 1);
 
     if (result == 0 || (result < 0 && result != -EAGAIN))
-        attempt_again(connection);
+        retry_probe(connection);
 }
 
-void tcp_probe_ready(struct tcp_connection *connection)
+void tcp_probe_progress(struct tcp_connection *connection)
 {
     socklen_t length = sizeof(int);
     struct sockaddr_storage peer;
@@ -130,17 +130,17 @@ void tcp_probe_ready(struct tcp_connection *connection)
     int error = 0;
 
     if (connection->meeting->answered) {
-        watch_silence(connection);
+        check_probe_closed(connection);
         return;
     }
     getsockopt(connection->stream.fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (error == ECONNRESET || error == EPIPE) {
-        attempt_again(connection);
+        retry_probe(connection);
     } else if (error) {
-        conclude(connection, error);
+        end_probe(connection, error);
     } else if (getpeername(connection->stream.fd, (struct sockaddr *)&peer, &peer_length) == 0) {
         connection->meeting->answered = true;
-        wait_for(connection, CERTAINTY);
-        watch_silence(connection);
+        start_probe_timer(connection, STABLE_TIME);
+        check_probe_closed(connection);
     }
 }

@@ -5,8 +5,8 @@
 #include "objects.h"
 
 /* Find out whether somebody listens there still; the connection's socket is closed. `error`: why, positive. */
-void tcp_probe(struct tcp_connection *connection, int error);
+void tcp_probe_start(struct tcp_connection *connection, int error);
 /* Somebody may have opened. */
-void tcp_probe_ready(struct tcp_connection *connection);
+void tcp_probe_progress(struct tcp_connection *connection);
 
 #endif

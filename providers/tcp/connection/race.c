@@ -14,19 +14,19 @@
 #include "address/order.h"
 #include "stream/socket.h"
 
-static void address_of(const struct ofp_peer *peer, uint32_t number, union tcp_address *address)
+static void get_candidate_address(const struct ofp_peer *peer, uint32_t number, union tcp_address *address)
 {
     const struct ofp_other_address *other = number ? &peer->others[number - 1] : NULL;
 
     tcp_address_parse(other ? other->address : peer->address, other ? other->length : peer->address_length, address);
 }
 
-void tcp_reached_address(const struct ofp_peer *peer, union tcp_address *address)
+void tcp_peer_get_reached(const struct ofp_peer *peer, union tcp_address *address)
 {
-    address_of(peer, tcp_peer_of(peer)->reached, address);
+    get_candidate_address(peer, tcp_peer_of(peer)->reached, address);
 }
 
-void tcp_reached_set(struct ofp_peer *peer, const union tcp_address *address)
+void tcp_peer_set_reached(struct ofp_peer *peer, const union tcp_address *address)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
 
@@ -37,10 +37,10 @@ void tcp_reached_set(struct ofp_peer *peer, const union tcp_address *address)
             self->reached = (uint8_t)(i + 1);
 }
 
-struct tcp_race *tcp_race_new(const struct ofp_peer *peer)
+struct tcp_race *tcp_race_create(const struct ofp_peer *peer)
 {
     const struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
-    uint32_t all = peer->other_count + 1, usable = 0, kept;
+    uint32_t all = peer->other_count + 1, usable = 0, ordered;
     struct tcp_race *race = calloc(1, sizeof(*race) + all * sizeof(race->candidates[0]));
     union tcp_address *addresses = calloc(all, sizeof(*addresses));
     uint32_t *numbers = calloc(all, sizeof(*numbers)), *order = calloc(all, sizeof(*order));
@@ -54,13 +54,13 @@ struct tcp_race *tcp_race_new(const struct ofp_peer *peer)
     }
     race->epoll_fd = endpoint->poller->epoll_fd;
     for (uint32_t i = 0; i < all; i++) {
-        address_of(peer, i, &addresses[usable]);
+        get_candidate_address(peer, i, &addresses[usable]);
         /* From one address only those of its family are reached. */
         if (addresses[usable].any.sa_family == endpoint->address.any.sa_family || endpoint->anywhere == AF_INET6)
             numbers[usable++] = i;
     }
-    kept = tcp_addresses_order(addresses, usable, own, own_count < 0 ? 0 : own_count, order);
-    for (uint32_t i = 0; i < kept; i++)
+    ordered = tcp_addresses_order(addresses, usable, own, own_count < 0 ? 0 : own_count, order);
+    for (uint32_t i = 0; i < ordered; i++)
         race->candidates[race->count++] = (struct tcp_candidate){.number = numbers[order[i]], .fd = -1};
 out:
     free(addresses);
@@ -71,14 +71,15 @@ out:
 
 /* ----------------------------------------------------------------------------------------------------------- running */
 
-static int start(struct tcp_connection *connection, struct tcp_candidate *candidate)
+static int start_candidate(struct tcp_connection *connection, struct tcp_candidate *candidate)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
     union tcp_address address;
     int error;
 
-    address_of(connection->peer, candidate->number, &address);
-    error = -tcp_start_connect(connection->endpoint, &address, (socklen_t)tcp_address_length(&address), &candidate->fd);
+    get_candidate_address(connection->peer, candidate->number, &address);
+    error =
+        -tcp_socket_connect(connection->endpoint, &address, (socklen_t)tcp_address_length(&address), &candidate->fd);
     if (!error && epoll_ctl(connection->meeting->race->epoll_fd, EPOLL_CTL_ADD, candidate->fd, &event) != 0) {
         error = errno;
         tcp_descriptor_close(candidate->fd);
@@ -87,7 +88,7 @@ static int start(struct tcp_connection *connection, struct tcp_candidate *candid
     return error;
 }
 
-static void stop(struct tcp_race *race, struct tcp_candidate *candidate)
+static void stop_candidate(struct tcp_race *race, struct tcp_candidate *candidate)
 {
     if (candidate->fd < 0)
         return;
@@ -106,13 +107,13 @@ bool tcp_race_has_next(const struct tcp_race *race)
     return false;
 }
 
-int tcp_race_next(struct tcp_connection *connection)
+int tcp_race_start_next(struct tcp_connection *connection)
 {
     struct tcp_race *race = connection->meeting->race;
 
     while (race->next < race->count) {
         struct tcp_candidate *candidate = &race->candidates[race->next++];
-        int error = candidate->wrong ? 0 : start(connection, candidate);
+        int error = candidate->wrong ? 0 : start_candidate(connection, candidate);
 
         if (candidate->fd >= 0) {
             race->open++;
@@ -127,18 +128,18 @@ int tcp_race_next(struct tcp_connection *connection)
     return race->error ? race->error : EHOSTUNREACH;
 }
 
-int tcp_race_begin(struct tcp_connection *connection)
+int tcp_race_start(struct tcp_connection *connection)
 {
     struct tcp_race *race = connection->meeting->race;
 
     tcp_race_close(race);
     race->next = 0;
     race->error = 0;
-    return tcp_race_next(connection);
+    return tcp_race_start_next(connection);
 }
 
 /* 0: connected; EAGAIN: not yet; another errno: never. */
-static int outcome(int fd)
+static int check_connect_result(int fd)
 {
     struct sockaddr_storage ignored;
     socklen_t length = sizeof(int), ignored_length = sizeof(ignored);
@@ -150,14 +151,14 @@ static int outcome(int fd)
     return error;
 }
 
-int tcp_race_settle(struct tcp_connection *connection)
+int tcp_race_collect(struct tcp_connection *connection)
 {
     struct tcp_race *race = connection->meeting->race;
     bool failed = false;
 
     for (uint32_t i = 0; i < race->next; i++) {
         struct tcp_candidate *candidate = &race->candidates[i];
-        int error = candidate->fd >= 0 ? outcome(candidate->fd) : EAGAIN;
+        int error = candidate->fd >= 0 ? check_connect_result(candidate->fd) : EAGAIN;
 
         if (error == EAGAIN)
             continue;
@@ -170,17 +171,17 @@ int tcp_race_settle(struct tcp_connection *connection)
             tcp_race_close(race);
             return 0;
         }
-        stop(race, candidate);
+        stop_candidate(race, candidate);
         failed = true;
         if (race->error != ECONNREFUSED)
             race->error = error;
     }
-    if (failed && tcp_race_next(connection) != 0)
+    if (failed && tcp_race_start_next(connection) != 0)
         return race->error;
     return EAGAIN;
 }
 
-bool tcp_race_was_wrong(struct tcp_race *race)
+bool tcp_race_mark_wrong(struct tcp_race *race)
 {
     race->candidates[race->winner].wrong = true;
     race->next = 0;
@@ -190,5 +191,5 @@ bool tcp_race_was_wrong(struct tcp_race *race)
 void tcp_race_close(struct tcp_race *race)
 {
     for (uint32_t i = 0; i < race->count; i++)
-        stop(race, &race->candidates[i]);
+        stop_candidate(race, &race->candidates[i]);
 }

@@ -22,24 +22,24 @@ struct tcp_race {
 };
 
 /* For a peer with several addresses. NULL: out of memory. */
-struct tcp_race *tcp_race_new(const struct ofp_peer *peer);
+struct tcp_race *tcp_race_create(const struct ofp_peer *peer);
 /* From the first one on. 0: one is under way; otherwise a positive errno. */
-int tcp_race_begin(struct tcp_connection *connection);
+int tcp_race_start(struct tcp_connection *connection);
 /* The next one too, if there is one: 0, or a positive errno when none is under way. */
-int tcp_race_next(struct tcp_connection *connection);
+int tcp_race_start_next(struct tcp_connection *connection);
 /* Whether there is one. */
 bool tcp_race_has_next(const struct tcp_race *race);
 /*
  * Something has happened to the sockets. 0: the connection has that of the first which TCP has connected, and the others are closed; EAGAIN: none
  * is yet; another errno: all have failed.
  */
-int tcp_race_settle(struct tcp_connection *connection);
+int tcp_race_collect(struct tcp_connection *connection);
 /* It has led to somebody else. False: there is none left. */
-bool tcp_race_was_wrong(struct tcp_race *race);
+bool tcp_race_mark_wrong(struct tcp_race *race);
 void tcp_race_close(struct tcp_race *race);
 /* It called from here. */
-void tcp_reached_set(struct ofp_peer *peer, const union tcp_address *address);
+void tcp_peer_set_reached(struct ofp_peer *peer, const union tcp_address *address);
 /* Where the peer was reached, or is to be. */
-void tcp_reached_address(const struct ofp_peer *peer, union tcp_address *address);
+void tcp_peer_get_reached(const struct ofp_peer *peer, union tcp_address *address);
 
 #endif

@@ -19,9 +19,9 @@ static const uint32_t initial_state[8] = {
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 };
 
-static uint32_t rotate(uint32_t value, unsigned count) { return value >> count | value << (32 - count); }
+static uint32_t compute_rotation(uint32_t value, unsigned count) { return value >> count | value << (32 - count); }
 
-static void expand(const uint8_t block[64], uint32_t words[64])
+static void compute_schedule(const uint8_t block[64], uint32_t words[64])
 {
     for (int i = 0; i < 16; i++)
         words[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
@@ -29,23 +29,24 @@ static void expand(const uint8_t block[64], uint32_t words[64])
     for (int i = 16; i < 64; i++) {
         uint32_t near = words[i - 2], far = words[i - 15];
 
-        words[i] = words[i - 16] + (rotate(far, 7) ^ rotate(far, 18) ^ far >> 3) + words[i - 7] +
-                   (rotate(near, 17) ^ rotate(near, 19) ^ near >> 10);
+        words[i] = words[i - 16] + (compute_rotation(far, 7) ^ compute_rotation(far, 18) ^ far >> 3) + words[i - 7] +
+                   (compute_rotation(near, 17) ^ compute_rotation(near, 19) ^ near >> 10);
     }
 }
 
-static void compress(uint32_t state[8], const uint8_t block[64])
+static void update_state(uint32_t state[8], const uint8_t block[64])
 {
     uint32_t words[64], v[8];
 
-    expand(block, words);
+    compute_schedule(block, words);
     memcpy(v, state, sizeof(v));
     for (int i = 0; i < 64; i++) {
         uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
         uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        uint32_t first =
-            v[7] + (rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25)) + choice + round_constants[i] + words[i];
-        uint32_t second = (rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22)) + majority;
+        uint32_t first = v[7] + (compute_rotation(v[4], 6) ^ compute_rotation(v[4], 11) ^ compute_rotation(v[4], 25)) +
+                         choice + round_constants[i] + words[i];
+        uint32_t second =
+            (compute_rotation(v[0], 2) ^ compute_rotation(v[0], 13) ^ compute_rotation(v[0], 22)) + majority;
 
         memmove(v + 1, v, 7 * sizeof(v[0]));
         v[4] += first;
@@ -55,7 +56,7 @@ static void compress(uint32_t state[8], const uint8_t block[64])
         state[i] += v[i];
 }
 
-void tcp_sha256_begin(struct tcp_sha256 *hash)
+void tcp_sha256_init(struct tcp_sha256 *hash)
 {
     memcpy(hash->state, initial_state, sizeof(hash->state));
     hash->length = 0;
@@ -73,7 +74,7 @@ void tcp_sha256_add(struct tcp_sha256 *hash, const void *bytes, size_t length)
         from += part;
         length -= part;
         if (hash->length % 64 == 0)
-            compress(hash->state, hash->block);
+            update_state(hash->state, hash->block);
     }
 }
 
@@ -92,32 +93,33 @@ void tcp_sha256_end(struct tcp_sha256 *hash, uint8_t digest[TCP_SHA256_SIZE])
         digest[i] = (uint8_t)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
-static void keyed(const uint8_t key[64], uint8_t mask, const void *bytes, size_t length,
-                  uint8_t digest[TCP_SHA256_SIZE])
+static void compute_keyed_digest(const uint8_t key[64], uint8_t mask, const void *bytes, size_t length,
+                                 uint8_t digest[TCP_SHA256_SIZE])
 {
     struct tcp_sha256 hash;
     uint8_t pad[64];
 
     for (int i = 0; i < 64; i++)
         pad[i] = key[i] ^ mask;
-    tcp_sha256_begin(&hash);
+    tcp_sha256_init(&hash);
     tcp_sha256_add(&hash, pad, sizeof(pad));
     tcp_sha256_add(&hash, bytes, length);
     tcp_sha256_end(&hash, digest);
 }
 
-void tcp_hmac(const void *key, size_t key_length, const void *bytes, size_t length, uint8_t digest[TCP_SHA256_SIZE])
+void tcp_hmac_compute(const void *key, size_t key_length, const void *bytes, size_t length,
+                      uint8_t digest[TCP_SHA256_SIZE])
 {
     uint8_t block[64] = {0}, inner[TCP_SHA256_SIZE];
     struct tcp_sha256 hash;
 
     if (key_length > sizeof(block)) {
-        tcp_sha256_begin(&hash);
+        tcp_sha256_init(&hash);
         tcp_sha256_add(&hash, key, key_length);
         tcp_sha256_end(&hash, block);
     } else if (key_length) {
         memcpy(block, key, key_length);
     }
-    keyed(block, 0x36, bytes, length, inner);
-    keyed(block, 0x5c, inner, sizeof(inner), digest);
+    compute_keyed_digest(block, 0x36, bytes, length, inner);
+    compute_keyed_digest(block, 0x5c, inner, sizeof(inner), digest);
 }

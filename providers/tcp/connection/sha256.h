@@ -14,9 +14,10 @@ struct tcp_sha256 {
     uint8_t block[64];
 };
 
-void tcp_sha256_begin(struct tcp_sha256 *hash);
+void tcp_sha256_init(struct tcp_sha256 *hash);
 void tcp_sha256_add(struct tcp_sha256 *hash, const void *bytes, size_t length);
 void tcp_sha256_end(struct tcp_sha256 *hash, uint8_t digest[TCP_SHA256_SIZE]);
-void tcp_hmac(const void *key, size_t key_length, const void *bytes, size_t length, uint8_t digest[TCP_SHA256_SIZE]);
+void tcp_hmac_compute(const void *key, size_t key_length, const void *bytes, size_t length,
+                      uint8_t digest[TCP_SHA256_SIZE]);
 
 #endif

@@ -11,21 +11,21 @@
 #include "connection/poller.h"
 
 /* It only ends a sleep: progress tries the stalled connections again. */
-static void look_again(struct ofp_timer *timer, uint64_t now)
+static void stall_timer_expired(struct ofp_timer *timer, uint64_t now)
 {
     (void)timer;
     (void)now;
 }
 
-int tcp_common_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, const struct tcp_connection_ops *ops,
-                    bool shares_poller)
+int tcp_endpoint_open_common(struct tcp_endpoint *endpoint, struct ofp_domain *domain,
+                             const struct tcp_connection_ops *ops, bool shares_poller)
 {
     endpoint->ops = ops;
     endpoint->domain = tcp_domain_of(domain);
     endpoint->listener = -1;
-    endpoint->stall_timer.expired = look_again;
+    endpoint->stall_timer.expired = stall_timer_expired;
     endpoint->stall_pause = TCP_STALL_PAUSE;
-    endpoint->looks = 1;
+    endpoint->rounds = 1;
     ofp_list_init(&endpoint->ready);
     ofp_list_init(&endpoint->dirty);
     ofp_list_init(&endpoint->stalled);
@@ -36,19 +36,19 @@ int tcp_common_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, co
     if (!endpoint->domain->scratch)
         endpoint->domain->scratch = malloc(TCP_SCRATCH);
     endpoint->scratch = endpoint->domain->scratch;
-    return endpoint->scratch ? tcp_poller_join(endpoint, shares_poller) : -ENOMEM;
+    return endpoint->scratch ? tcp_poller_enter(endpoint, shares_poller) : -ENOMEM;
 }
 
-void tcp_common_close(struct tcp_endpoint *endpoint)
+void tcp_endpoint_close_common(struct tcp_endpoint *endpoint)
 {
     struct ofp_domain *domain = endpoint->domain->base;
 
     if (endpoint->request)
-        tcp_refuse(endpoint->request, NULL, 0);
+        tcp_request_reject(endpoint->request, NULL, 0);
     while (!ofp_list_empty(&endpoint->connections))
         tcp_connection_discard(OFP_CONTAINER_OF(endpoint->connections.next, struct tcp_connection, node));
     tcp_connections_free_dead(endpoint);
-    tcp_listen_close(endpoint);
+    tcp_listener_close(endpoint);
     tcp_core->timer_stop(domain, &endpoint->stall_timer);
     tcp_poller_leave(endpoint);
 }

@@ -6,8 +6,8 @@
 
 /* Between attempts of connections that are not read: this, and longer each time. */
 #define TCP_STALL_PAUSE (TCP_MILLISECOND / 4)
-int tcp_common_open(struct tcp_endpoint *endpoint, struct ofp_domain *domain, const struct tcp_connection_ops *ops,
-                    bool shares_poller);
-void tcp_common_close(struct tcp_endpoint *endpoint);
+int tcp_endpoint_open_common(struct tcp_endpoint *endpoint, struct ofp_domain *domain,
+                             const struct tcp_connection_ops *ops, bool shares_poller);
+void tcp_endpoint_close_common(struct tcp_endpoint *endpoint);
 
 #endif

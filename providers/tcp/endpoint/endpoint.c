@@ -21,23 +21,23 @@
 
 #define STALL_PAUSE_LONGEST (8 * TCP_MILLISECOND)
 
-int tcp_endpoint_name(struct ofp_endpoint *base, void *address, size_t *length)
+int tcp_endpoint_get_address(struct ofp_endpoint *base, void *address, size_t *length)
 {
     const struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-    size_t room = *length;
+    size_t space = *length;
 
     *length = tcp_address_length(&endpoint->address);
-    if (room < *length)
+    if (space < *length)
         return -OFP_ETOOSMALL;
     memcpy(address, &endpoint->address, *length);
     return 0;
 }
 
-int tcp_endpoint_name_also(struct ofp_endpoint *base, uint32_t number, void *address, size_t *length)
+int tcp_endpoint_get_other_address(struct ofp_endpoint *base, uint32_t number, void *address, size_t *length)
 {
     const struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
     union tcp_address all[TCP_INTERFACES_MAX], any = {.any.sa_family = endpoint->anywhere};
-    size_t room = *length;
+    size_t space = *length;
     int count = 0;
 
     if (endpoint->anywhere && !base->connects_only)
@@ -47,7 +47,7 @@ int tcp_endpoint_name_also(struct ofp_endpoint *base, uint32_t number, void *add
         if (tcp_address_same_ip(&all[i], &endpoint->address) || number--)
             continue;
         *length = tcp_address_length(&all[i]);
-        if (room < *length)
+        if (space < *length)
             return -OFP_ETOOSMALL;
         memcpy(address, &all[i], *length);
         return 0;
@@ -57,10 +57,10 @@ int tcp_endpoint_name_also(struct ofp_endpoint *base, uint32_t number, void *add
 
 /* --------------------------------------------------------------------------------------------------------- progress */
 
-static int read_one(struct tcp_connection *connection)
+static int read_connection(struct tcp_connection *connection)
 {
-    if (TCP_UNLIKELY(connection->doom && connection->state == TCP_UP)) {
-        tcp_connection_end(connection, connection->doom, false, NULL);
+    if (TCP_UNLIKELY(connection->failure && connection->state == TCP_UP)) {
+        tcp_connection_end(connection, connection->failure, false, NULL);
         return 1;
     }
     if (connection->state != TCP_UP && connection->state != TCP_LEAVING) {
@@ -68,17 +68,17 @@ static int read_one(struct tcp_connection *connection)
         return 0;
     }
     /* It becomes ready again when there is room. */
-    if (!tcp_may_read(connection)) {
+    if (!tcp_connection_can_read(connection)) {
         if (ofp_list_linked(&connection->ready))
             ofp_list_remove(&connection->ready);
         if (!connection->stalled && !ofp_list_linked(&connection->stall))
             ofp_list_append(&connection->endpoint->stalled, &connection->stall);
         return 0;
     }
-    return tcp_receive(connection);
+    return tcp_connection_receive(connection);
 }
 
-static int read_ready(struct tcp_endpoint *endpoint)
+static int read_ready_connections(struct tcp_endpoint *endpoint)
 {
     struct ofp_list turn, *node;
     int events = 0;
@@ -93,12 +93,12 @@ static int read_ready(struct tcp_endpoint *endpoint)
         node = turn.next;
         ofp_list_remove(node);
         ofp_list_append(&endpoint->ready, node);
-        events += read_one(OFP_CONTAINER_OF(node, struct tcp_connection, ready));
+        events += read_connection(OFP_CONTAINER_OF(node, struct tcp_connection, ready));
     }
     return events;
 }
 
-static int retry_stalled(struct tcp_endpoint *endpoint)
+static int retry_stalled_connections(struct tcp_endpoint *endpoint)
 {
     struct ofp_list *node, *following;
     int events = 0;
@@ -106,16 +106,16 @@ static int retry_stalled(struct tcp_endpoint *endpoint)
     OFP_LIST_EACH(node, following, &endpoint->stalled) {
         struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_connection, stall);
 
-        if (connection->stalled && tcp_stall_is_hopeless(connection)) {
+        if (connection->stalled && tcp_stall_is_expired(connection)) {
             tcp_stall_end(connection);
             /* Others may have gone with it. */
             return events + 1;
         }
         if (connection->stalled) {
-            events += tcp_receive_again(connection);
-        } else if (tcp_may_read(connection)) {
+            events += tcp_stall_retry(connection);
+        } else if (tcp_connection_can_read(connection)) {
             ofp_list_remove(node);
-            tcp_connection_ready(connection);
+            tcp_connection_schedule_read(connection);
             events++;
         }
     }
@@ -124,45 +124,45 @@ static int retry_stalled(struct tcp_endpoint *endpoint)
     return events;
 }
 
-int tcp_progress(struct ofp_endpoint *base)
+int tcp_endpoint_progress(struct ofp_endpoint *base)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
     struct tcp_poller *poller = endpoint->poller;
     struct tcp_connection *hot = poller->hot;
     int events = 0;
 
-    endpoint->looks++;
+    endpoint->rounds++;
     if (!ofp_list_empty(&endpoint->dirty))
-        tcp_flush(base);
+        tcp_endpoint_flush(base);
     if (hot && hot->endpoint == endpoint && hot->state == TCP_UP) {
         tcp_poller_unwatch(poller, hot);
         if (!hot->stalled)
-            events = tcp_receive(hot);
+            events = tcp_connection_receive(hot);
     }
-    if (tcp_poller_is_asked_by(endpoint))
-        events += tcp_poller_look(poller);
-    events += read_ready(endpoint);
+    if (tcp_poller_is_polled_by(endpoint))
+        events += tcp_poller_poll_if_due(poller);
+    events += read_ready_connections(endpoint);
     if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->stalled)))
-        events += retry_stalled(endpoint);
+        events += retry_stalled_connections(endpoint);
     if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->creditors)))
-        events += tcp_credit_settle_all(endpoint);
+        events += tcp_credit_grant_deferred(endpoint);
     if (!ofp_list_empty(&endpoint->dirty))
-        tcp_flush(base);
-    if (TCP_UNLIKELY(endpoint->quitting != NULL))
-        tcp_msg_quit(endpoint);
+        tcp_endpoint_flush(base);
+    if (TCP_UNLIKELY(endpoint->shutting_down != NULL))
+        tcp_msg_end_shutdown(endpoint);
     if (TCP_UNLIKELY(!ofp_list_empty(&endpoint->dead)))
         tcp_connections_free_dead(endpoint);
     return events;
 }
 
-bool tcp_arm(struct ofp_endpoint *base)
+bool tcp_endpoint_arm(struct ofp_endpoint *base)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
 
-    tcp_flush(base);
+    tcp_endpoint_flush(base);
     tcp_poller_watch_again(endpoint->poller);
-    if ((tcp_poller_is_asked_by(endpoint) && tcp_poller_poll(endpoint->poller)) || !ofp_list_empty(&endpoint->ready) ||
-        tcp_msg_may_quit(endpoint))
+    if ((tcp_poller_is_polled_by(endpoint) && tcp_poller_poll(endpoint->poller)) || !ofp_list_empty(&endpoint->ready) ||
+        tcp_msg_can_shut_down(endpoint))
         return false;
     /* Only while somebody sleeps: otherwise the kernel would tell the reactor of every packet, which costs its sender. */
     if (tcp_poller_arm(endpoint) != 0)
@@ -177,7 +177,7 @@ bool tcp_arm(struct ofp_endpoint *base)
     return true;
 }
 
-void tcp_disarm(struct ofp_endpoint *base) { tcp_poller_disarm(tcp_endpoint_of(base)); }
+void tcp_endpoint_disarm(struct ofp_endpoint *base) { tcp_poller_disarm(tcp_endpoint_of(base)); }
 
 /* ---------------------------------------------------------------------------------------------------------- closing */
 
@@ -189,12 +189,12 @@ int tcp_endpoint_drain(struct ofp_endpoint *base)
 
     /* From now on who knocks here is refused. */
     if (!endpoint->closing) {
-        tcp_listen_close(endpoint);
+        tcp_listener_close(endpoint);
         OFP_LIST_EACH(node, following, &endpoint->connections) {
             struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_connection, node);
 
             if (connection->state == TCP_UP)
-                tcp_send_goodbye(connection, true);
+                tcp_goodbye_send(connection, true);
         }
     }
     endpoint->closing = true;
@@ -203,15 +203,15 @@ int tcp_endpoint_drain(struct ofp_endpoint *base)
 
         if (connection->state != TCP_UP && connection->state != TCP_LEAVING)
             continue;
-        left &= tcp_connection_has_left(connection);
+        left &= tcp_connection_drain(connection);
     }
     return left ? 0 : -EAGAIN;
 }
 
-uint64_t tcp_peer_unsent(const struct ofp_peer *peer)
+uint64_t tcp_peer_count_unsent(const struct ofp_peer *peer)
 {
     const struct tcp_connection *connection = tcp_peer_of(peer)->connection;
-    uint64_t count = connection ? tcp_queue_completed(connection) : 0;
+    uint64_t count = connection ? tcp_queue_count_completed(connection) : 0;
 
     /* Nobody knows how many operations the bytes are that the kernel still has; they are one at least. */
     if (connection && ofp_list_empty(&connection->out) && connection->state == TCP_UP && !connection->hangup &&
@@ -226,5 +226,5 @@ void tcp_endpoint_close(struct ofp_endpoint *base, uint64_t deadline)
 
     (void)deadline;
     endpoint->closing = true;
-    tcp_common_close(endpoint);
+    tcp_endpoint_close_common(endpoint);
 }

@@ -21,18 +21,18 @@
 
 /* -------------------------------------------------------------------------------------------------------- connecting */
 
-static int request(struct tcp_connection *connection)
+static int send_msg_request(struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
 
     /* With a key what the program says is for somebody who has it: the first request only asks for the proof. */
     if (connection->endpoint->domain->key_length && !connection->proven)
-        return tcp_send_control(connection, TCP_CONNREQ, NULL, 0);
-    return tcp_send_control(connection, TCP_CONNREQ, meeting->said, meeting->said_length);
+        return tcp_control_send(connection, TCP_CONNREQ, NULL, 0);
+    return tcp_control_send(connection, TCP_CONNREQ, meeting->private_data, meeting->private_length);
 }
 
 /* A socket that is bound to every address of both families takes those of IPv4 in the form that they have in IPv6. */
-static int connect_bound(int fd, const struct ofp_peer *peer)
+static int connect_bound_socket(int fd, const struct ofp_peer *peer)
 {
     union tcp_address to = {0}, mapped = {.v6 = {.sin6_family = AF_INET6}};
     socklen_t size = sizeof(int);
@@ -57,7 +57,7 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
 
     if (peer->private_data_length > TCP_PRIVATE_MAX)
         return -EINVAL;
-    connection = tcp_connection_new(endpoint, endpoint->listener, TCP_CONNECTING);
+    connection = tcp_connection_create(endpoint, endpoint->listener, TCP_CONNECTING);
     endpoint->listener = -1;
     if (!connection)
         return -ENOMEM;
@@ -66,53 +66,54 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     tcp_peer_of(peer)->connection = connection;
     ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_CONNECT, 0);
     if (peer->private_data_length)
-        memcpy(connection->meeting->said, peer->private_data, peer->private_data_length);
-    connection->meeting->said_length = (uint16_t)peer->private_data_length;
+        memcpy(connection->meeting->private_data, peer->private_data, peer->private_data_length);
+    connection->meeting->private_length = (uint16_t)peer->private_data_length;
     connection->meeting->backoff.deadline = tcp_core->now() + endpoint->domain->connect_ns;
-    tcp_socket_options(endpoint, connection->stream.fd);
-    if (connect_bound(connection->stream.fd, peer) != 0 && errno != EINPROGRESS)
+    tcp_socket_set_options(endpoint, connection->stream.fd);
+    if (connect_bound_socket(connection->stream.fd, peer) != 0 && errno != EINPROGRESS)
         error = -errno;
-    tcp_socket_pace(endpoint, connection->stream.fd, peer->address, (socklen_t)peer->address_length);
+    tcp_socket_set_congestion_control(endpoint, connection->stream.fd, peer->address, (socklen_t)peer->address_length);
     if (!error)
         error = tcp_connection_watch(connection);
     if (!error) {
-        tcp_connect_until_deadline(connection);
+        tcp_connect_start_deadline(connection);
         return 0;
     }
-    tcp_describe_refusal(peer, -error, text, text_size);
+    tcp_connect_error_describe(peer, -error, text, text_size);
     tcp_connection_discard(connection);
     return error;
 }
 
 /* Nothing that the listener says counts before this. */
-static void prove_to_listener(struct tcp_connection *connection, const struct tcp_control *control)
+static void start_msg_proof(struct tcp_connection *connection, const struct tcp_control *control)
 {
-    if (!tcp_can_prove(control)) {
-        tcp_key_disagreement(connection, EACCES, tcp_key_place(connection));
+    if (!tcp_control_can_prove(control)) {
+        tcp_connection_end_for_key(connection, EACCES, tcp_key_find_place(connection));
     } else if (control->type == TCP_NACK) {
         tcp_connection_end(connection, ECONNREFUSED, false, "the listener refused");
     } else {
         tcp_address_parse(connection->peer->address, connection->peer->address_length, &connection->meeting->address);
-        tcp_auth_begin(connection);
+        tcp_auth_start(connection);
     }
 }
 
-static void answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+static void handle_msg_answer(struct tcp_connection *connection, const struct tcp_control *control,
+                              const uint8_t *private_data)
 {
     const struct tcp_endpoint *endpoint = connection->endpoint;
 
     if (control->type == TCP_CONNREQ) {
-        tcp_connection_violation(connection, "a request in place of an answer");
+        tcp_connection_end_for_violation(connection, "a request in place of an answer");
         return;
     }
     connection->swapped = control->swapped;
-    tcp_control_agree(connection, control);
+    tcp_extension_accept(connection, control);
     if (endpoint->domain->key_length && !connection->proven) {
-        prove_to_listener(connection, control);
+        start_msg_proof(connection, control);
         return;
     }
-    if (control->type == TCP_NACK && tcp_can_prove(control) && !connection->proven) {
-        tcp_key_disagreement(connection, ECONNREFUSED, tcp_key_place(connection));
+    if (control->type == TCP_NACK && tcp_control_can_prove(control) && !connection->proven) {
+        tcp_connection_end_for_key(connection, ECONNREFUSED, tcp_key_find_place(connection));
         return;
     }
     ofp_connection_answered(connection->peer, private_data, control->private_size);
@@ -121,7 +122,7 @@ static void answered(struct tcp_connection *connection, const struct tcp_control
         return;
     }
     if (connection->extended && !connection->proven)
-        tcp_greet(connection);
+        tcp_hello_send(connection);
     tcp_connection_established(connection);
 }
 
@@ -133,7 +134,7 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
 
     if (!connection)
         return -ECONNRESET;
-    error = tcp_send_control(connection, TCP_CONNRESP, data, length);
+    error = tcp_control_send(connection, TCP_CONNRESP, data, length);
     if (error)
         return error;
     endpoint->request = NULL;
@@ -141,19 +142,19 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
     tcp_peer_of(peer)->connection = connection;
     ofpi_meet_event(&tcp_peer_of(peer)->meet, OFPI_MEET_REQUEST, 0);
     if (connection->extended && !connection->proven)
-        tcp_greet(connection);
+        tcp_hello_send(connection);
     tcp_connection_established(connection);
     return 0;
 }
 
 /* Now for what the program says. */
-static void proven(struct tcp_connection *connection)
+static void handle_msg_proof(struct tcp_connection *connection)
 {
     int error;
 
     connection->proven = true;
-    tcp_connection_state(connection, TCP_REQUESTING);
-    error = request(connection);
+    tcp_connection_set_state(connection, TCP_REQUESTING);
+    error = send_msg_request(connection);
     if (error)
         tcp_connection_end(connection, -error, false, NULL);
 }
@@ -161,25 +162,25 @@ static void proven(struct tcp_connection *connection)
 /* --------------------------------------------------------------------------------------------------------------- end */
 
 /* Nothing of ours is under way any more. */
-static bool is_idle(const struct tcp_connection *connection)
+static bool is_connection_idle(const struct tcp_connection *connection)
 {
     return ofp_list_empty(&connection->out) && ofp_list_empty(&connection->acks) &&
            ofp_list_empty(&connection->reads) && !connection->announced;
 }
 
-bool tcp_msg_may_quit(const struct tcp_endpoint *endpoint)
+bool tcp_msg_can_shut_down(const struct tcp_endpoint *endpoint)
 {
-    return endpoint->quitting &&
-           (!tcp_peer_of(endpoint->quitting)->connection || is_idle(tcp_peer_of(endpoint->quitting)->connection));
+    return endpoint->shutting_down && (!tcp_peer_of(endpoint->shutting_down)->connection ||
+                                       is_connection_idle(tcp_peer_of(endpoint->shutting_down)->connection));
 }
 
-void tcp_msg_quit(struct tcp_endpoint *endpoint)
+void tcp_msg_end_shutdown(struct tcp_endpoint *endpoint)
 {
-    struct ofp_peer *peer = endpoint->quitting;
+    struct ofp_peer *peer = endpoint->shutting_down;
 
-    if (!tcp_msg_may_quit(endpoint))
+    if (!tcp_msg_can_shut_down(endpoint))
         return;
-    endpoint->quitting = NULL;
+    endpoint->shutting_down = NULL;
     ofp_peer_lost(peer, 0, false, "shut down here");
 }
 
@@ -187,18 +188,18 @@ int tcp_msg_shutdown(struct ofp_peer *peer)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(peer->endpoint);
 
-    endpoint->quitting = peer;
-    tcp_flush(endpoint->base);
-    tcp_msg_quit(endpoint);
+    endpoint->shutting_down = peer;
+    tcp_endpoint_flush(endpoint->base);
+    tcp_msg_end_shutdown(endpoint);
     return 0;
 }
 
-static void lost(struct tcp_connection *connection, int error)
+static void handle_msg_loss(struct tcp_connection *connection, int error)
 {
-    bool between = !connection->in.left && !connection->in.have;
+    bool between = !connection->in.left && !connection->in.received;
 
     /* Stock endpoints say no goodbye. */
-    if (connection->farewell || (!error && !connection->extended && between))
+    if (connection->goodbye || (!error && !connection->extended && between))
         tcp_connection_end(connection, ESHUTDOWN, false, "the other side shut down");
     else if (connection->extended && (!error || error == ECONNRESET))
         tcp_connection_end(connection, OFP_EPEERLOST, true, "its endpoint is gone");
@@ -209,14 +210,14 @@ static void lost(struct tcp_connection *connection, int error)
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
 static const struct tcp_connection_ops connection_ops = {
-    .request = request,
-    .answered = answered,
-    .proven = proven,
-    .lost = lost,
+    .request = send_msg_request,
+    .answered = handle_msg_answer,
+    .proven = handle_msg_proof,
+    .lost = handle_msg_loss,
 };
 
 /* A request moves from its listener to the endpoint. */
-static int take_request(struct tcp_endpoint *endpoint, struct tcp_connection *connection)
+static int move_request(struct tcp_endpoint *endpoint, struct tcp_connection *connection)
 {
     socklen_t length = sizeof(endpoint->address);
 
@@ -230,11 +231,11 @@ static int take_request(struct tcp_endpoint *endpoint, struct tcp_connection *co
     /* What a proof has left behind in the listener's lists. */
     if (ofp_list_linked(&connection->dirty)) {
         ofp_list_remove(&connection->dirty);
-        tcp_queue_later(connection);
+        tcp_connection_schedule_flush(connection);
     }
     if (ofp_list_linked(&connection->ready)) {
         ofp_list_remove(&connection->ready);
-        tcp_connection_ready(connection);
+        tcp_connection_schedule_read(connection);
     }
     endpoint->request = connection;
     return tcp_connection_watch(connection);
@@ -243,7 +244,7 @@ static int take_request(struct tcp_endpoint *endpoint, struct tcp_connection *co
 int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-    int error = tcp_common_open(endpoint, base->domain, &connection_ops, true);
+    int error = tcp_endpoint_open_common(endpoint, base->domain, &connection_ops, true);
 
     if (error)
         return error;
@@ -251,10 +252,10 @@ int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, siz
     endpoint->connects = true;
     tcp_info_address(base->info, &endpoint->address);
     if (base->request)
-        error = take_request(endpoint, (struct tcp_connection *)(uintptr_t)base->request);
+        error = move_request(endpoint, (struct tcp_connection *)(uintptr_t)base->request);
     else
-        error = tcp_bind(endpoint, service, text, text_size);
+        error = tcp_listener_bind(endpoint, service, text, text_size);
     if (error)
-        tcp_common_close(endpoint);
+        tcp_endpoint_close_common(endpoint);
     return error;
 }

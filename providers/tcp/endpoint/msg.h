@@ -9,7 +9,7 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size);
 int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length);
 int tcp_msg_shutdown(struct ofp_peer *peer);
 /* Whether an endpoint that shuts down has nothing to wait for, and its end if it has not. */
-bool tcp_msg_may_quit(const struct tcp_endpoint *endpoint);
-void tcp_msg_quit(struct tcp_endpoint *endpoint);
+bool tcp_msg_can_shut_down(const struct tcp_endpoint *endpoint);
+void tcp_msg_end_shutdown(struct tcp_endpoint *endpoint);
 
 #endif

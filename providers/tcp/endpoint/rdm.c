@@ -17,50 +17,51 @@
 #include "connection/probe.h"
 #include "connection/race.h"
 
-static int request(struct tcp_connection *connection)
+static int send_rdm_request(struct tcp_connection *connection)
 {
     struct tcp_rdm rdm = {.version = TCP_RDM_VERSION,
                           .features = connection->endpoint->base->connects_only ? TCP_RDM_CONNECTS_ONLY : 0,
                           .port = tcp_address_port(&connection->endpoint->address),
                           .pid = (uint32_t)getpid()};
 
-    return tcp_send_rdm(connection, TCP_CONNREQ, &rdm);
+    return tcp_rdm_send(connection, TCP_CONNREQ, &rdm);
 }
 
-static enum tcp_key_place refused_for(const struct tcp_connection *connection, uint8_t reason)
+static enum tcp_key_place convert_key_reason(const struct tcp_connection *connection, uint8_t reason)
 {
     bool is_there = !connection->meeting->key_length;
 
-    return is_there && reason == TCP_REFUSED_LOCALLY ? TCP_LOCAL_KEY_IS_THERE : tcp_key_place(connection);
+    return is_there && reason == TCP_REFUSED_LOCALLY ? TCP_LOCAL_KEY_IS_THERE : tcp_key_find_place(connection);
 }
 
 /* It wants to know first which endpoint asks. */
-static void ask_by_name(struct tcp_connection *connection)
+static void request_with_identity(struct tcp_connection *connection)
 {
     int error;
 
     connection->meeting->identified = true;
-    connection->meeting->have = 0;
-    error = request(connection);
+    connection->meeting->received = 0;
+    error = send_rdm_request(connection);
     if (error)
         tcp_connection_end(connection, -error, false, NULL);
 }
 
-static void answered(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data)
+static void handle_rdm_answer(struct tcp_connection *connection, const struct tcp_control *control,
+                              const uint8_t *private_data)
 {
     struct tcp_rdm rdm;
 
     if (!control->private_size && control->type == TCP_CONNRESP && !connection->meeting->identified &&
-        tcp_can_identify(connection, control)) {
-        ask_by_name(connection);
+        tcp_control_can_identify(connection, control)) {
+        request_with_identity(connection);
         return;
     }
     if (control->private_size == 1 && control->type == TCP_NACK) {
-        tcp_key_disagreement(connection, ECONNREFUSED, refused_for(connection, private_data[0]));
+        tcp_connection_end_for_key(connection, ECONNREFUSED, convert_key_reason(connection, private_data[0]));
         return;
     }
     if (control->type == TCP_CONNREQ ||
-        control->private_size != tcp_rdm_size(connection, (enum tcp_control_type)control->type)) {
+        control->private_size != tcp_rdm_compute_size(connection, (enum tcp_control_type)control->type)) {
         tcp_connection_end(connection, ECONNREFUSED, false,
                            "the peer speaks another protocol over tcp, as ofi_rxm" TCP_RXM_REMEDY);
         return;
@@ -68,63 +69,63 @@ static void answered(struct tcp_connection *connection, const struct tcp_control
     tcp_rdm_decode(private_data, &rdm);
     if (control->type == TCP_NACK) {
         /* Its own request is on the way, or it still believes in an earlier connection. */
-        tcp_connect_later(connection);
+        tcp_request_deferred(connection);
         return;
     }
     connection->swapped = control->swapped;
     connection->can_rendezvous = rdm.version == (TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD) && !control->swapped;
-    tcp_control_agree(connection, control);
+    tcp_extension_accept(connection, control);
     connection->incarnation = rdm.pid;
     if (connection->meeting->identified)
-        tcp_identified(connection, private_data + TCP_RDM_SIZE);
+        tcp_identity_store(connection, private_data + TCP_RDM_SIZE);
     if (connection->meeting->key_length) {
-        tcp_reached_address(connection->peer, &connection->meeting->address);
-        if (tcp_can_prove(control))
-            tcp_auth_begin(connection);
+        tcp_peer_get_reached(connection->peer, &connection->meeting->address);
+        if (tcp_control_can_prove(control))
+            tcp_auth_start(connection);
         else
-            tcp_key_disagreement(connection, EACCES, tcp_key_place(connection));
+            tcp_connection_end_for_key(connection, EACCES, tcp_key_find_place(connection));
         return;
     }
     if (connection->extended)
-        tcp_greet(connection);
+        tcp_hello_send(connection);
     tcp_connection_established(connection);
 }
 
-static void proven(struct tcp_connection *connection)
+static void handle_rdm_proof(struct tcp_connection *connection)
 {
     if (connection->connector)
         tcp_connection_established(connection);
     else
-        tcp_admit(connection, NULL, NULL);
+        tcp_request_serve(connection, NULL, NULL);
 }
 
-static void lost(struct tcp_connection *connection, int error)
+static void handle_rdm_loss(struct tcp_connection *connection, int error)
 {
     struct tcp_peer *peer = connection->peer ? tcp_peer_of(connection->peer) : NULL;
 
-    if (connection->farewell)
+    if (connection->goodbye)
         tcp_connection_end(connection, connection->ended ? OFP_EPEERLOST : ECONNRESET, connection->ended,
                            connection->ended ? "its endpoint was closed" : "it ended the connection");
     else if (peer && peer->connection == connection && !peer->inbound && !connection->endpoint->closing &&
              !connection->peer->connects_only && ofpi_meet_event(&peer->meet, OFPI_MEET_BROKEN, 0) & OFPI_MEET_DO_PROBE)
-        tcp_probe(connection, error ? error : ECONNRESET);
+        tcp_probe_start(connection, error ? error : ECONNRESET);
     else
         tcp_connection_end(connection, error ? error : ECONNRESET, false, NULL);
 }
 
 static const struct tcp_connection_ops connection_ops = {
-    .request = request,
-    .answered = answered,
-    .requested = tcp_requested,
-    .proven = proven,
-    .put_off = tcp_connect_later,
-    .lost = lost,
+    .request = send_rdm_request,
+    .answered = handle_rdm_answer,
+    .requested = tcp_request_arrived,
+    .proven = handle_rdm_proof,
+    .deferred = tcp_request_deferred,
+    .lost = handle_rdm_loss,
 };
 
 int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
-    int error = tcp_common_open(endpoint, base->domain, &connection_ops, false);
+    int error = tcp_endpoint_open_common(endpoint, base->domain, &connection_ops, false);
 
     if (error)
         return error;
@@ -136,10 +137,10 @@ int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, siz
     }
     /* What proves a key. */
     endpoint->domain->extension |= base->local_key != NULL;
-    error = tcp_bind(endpoint, service, text, text_size);
+    error = tcp_listener_bind(endpoint, service, text, text_size);
     if (!error && !base->connects_only)
-        error = tcp_listen(endpoint);
+        error = tcp_listener_start(endpoint);
     if (error)
-        tcp_common_close(endpoint);
+        tcp_endpoint_close_common(endpoint);
     return error;
 }

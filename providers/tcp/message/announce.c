@@ -14,7 +14,8 @@
 /* Words of TCP_PULL. */
 enum { PULL_ID, PULL_RECEIVE, PULL_WANTED };
 
-int tcp_announce(struct tcp_connection *connection, const struct ofp_transfer *transfer, struct tcp_header *header)
+int tcp_message_announce(struct tcp_connection *connection, const struct ofp_transfer *transfer,
+                         struct tcp_header *header)
 {
     struct ofp_pending *pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
 
@@ -31,7 +32,7 @@ int tcp_announce(struct tcp_connection *connection, const struct ofp_transfer *t
         header->flags |= TCP_FLAG_DELIVERY;
     header->length = transfer->length;
     header->words[0] = pending->id;
-    tcp_send_header(connection, header);
+    tcp_header_send(connection, header);
     if (!(pending->operation.flags & OFP_MORE) && !connection->blocked)
         tcp_queue_flush(connection);
     return OFP_POST_PENDING;
@@ -44,7 +45,7 @@ bool tcp_pull_requested(struct tcp_connection *connection, const struct tcp_head
     bool unacked;
 
     if (!pending || !tcp_pending_of(pending)->announced) {
-        tcp_connection_violation(connection, "a call for a message that was not announced");
+        tcp_connection_end_for_violation(connection, "a call for a message that was not announced");
         return false;
     }
     tcp_pending_of(pending)->announced = false;
@@ -56,14 +57,14 @@ bool tcp_pull_requested(struct tcp_connection *connection, const struct tcp_head
     unacked = pending->operation.flags & (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE);
     answer.flags = unacked ? TCP_FLAG_DELIVERY : 0;
     answer.payload = pending->transfer.length;
-    if (tcp_send_payload(connection, &answer, &pending->transfer, pending, unacked) < 0)
-        tcp_connection_doom(connection, ENOMEM);
+    if (tcp_payload_send(connection, &answer, &pending->transfer, pending, unacked) < 0)
+        tcp_connection_mark_failed(connection, ENOMEM);
     return true;
 }
 
 /* -------------------------------------------------------------------------------------------------------- receiving */
 
-int tcp_announced(struct tcp_connection *connection, const struct tcp_header *header)
+int tcp_announcement_arrived(struct tcp_connection *connection, const struct tcp_header *header)
 {
     struct ofp_endpoint *endpoint = connection->endpoint->base;
     struct ofp_receive *receive;
@@ -75,20 +76,20 @@ int tcp_announced(struct tcp_connection *connection, const struct tcp_header *he
         .tag = header->tag,
         .data = header->data,
         .length = header->length,
-        .provider_data = {[TCP_DATA_WAY] = TCP_WAY_PULL,
+        .provider_data = {[TCP_DATA_METHOD] = TCP_METHOD_PULL,
                           [TCP_DATA_ID] = header->words[0],
                           [TCP_DATA_CONNECTION] = (uint64_t)(uintptr_t)connection},
     };
 
     if (header->flags & TCP_FLAG_DELIVERY &&
         ofp_message_begin(endpoint, &message, OFP_ROOM_UNEXPECTED, &receive) == 0) {
-        tcp_announced_start(receive);
+        tcp_pull_start(receive);
         return 0;
     }
     return ofp_message_announced(endpoint, &message) == 0 ? 0 : -EAGAIN;
 }
 
-void tcp_announced_start(struct ofp_receive *receive)
+void tcp_pull_start(struct ofp_receive *receive)
 {
     struct tcp_connection *connection =
         (struct tcp_connection *)(uintptr_t)receive->message.provider_data[TCP_DATA_CONNECTION];
@@ -96,19 +97,20 @@ void tcp_announced_start(struct ofp_receive *receive)
 
     pull.words[PULL_RECEIVE] = receive->id;
     pull.words[PULL_WANTED] = receive->length;
-    tcp_send_header(connection, &pull);
+    tcp_header_send(connection, &pull);
     ofp_flush_later(connection->endpoint->base);
     if (!receive->length)
         ofp_receive_complete(receive, 0, 0);
 }
 
-struct ofp_receive *tcp_pulled(struct tcp_connection *connection, const struct tcp_header *header, const char **wrong)
+struct ofp_receive *tcp_pull_find_receive(struct tcp_connection *connection, const struct tcp_header *header,
+                                          const char **wrong)
 {
     struct ofp_receive *receive = ofp_receive_find(connection->peer, header->words[0]);
 
     /* Of another way: it waits for something else. */
-    if (receive &&
-        (receive->message.provider_data[TCP_DATA_WAY] != TCP_WAY_PULL || receive->message.length != header->payload)) {
+    if (receive && (receive->message.provider_data[TCP_DATA_METHOD] != TCP_METHOD_PULL ||
+                    receive->message.length != header->payload)) {
         *wrong = "a message that was not called for";
         return NULL;
     }

@@ -33,13 +33,13 @@ int tcp_atomic_post(struct tcp_connection *connection, const struct ofp_transfer
     header.flags = (uint16_t)(TCP_ATOMIC_FLAGS(op->atomic_op, op->datatype) | (fetches ? 0 : TCP_FLAG_DELIVERY) |
                               (op->flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0));
     header.length = transfer->length;
-    header.payload = tcp_atomic_payload(&header);
-    tcp_send_header(connection, &header);
-    good = tcp_queue_iov(connection, transfer->iov, transfer->iov_count, 0);
+    header.payload = tcp_atomic_compute_payload(&header);
+    tcp_header_send(connection, &header);
+    good = tcp_queue_append_iov(connection, transfer->iov, transfer->iov_count, 0);
     if (good && ofp_operation_is(op->op, OFP_COMPARES))
-        good = tcp_queue_bytes(connection, transfer->compare, transfer->length);
+        good = tcp_queue_append_bytes(connection, transfer->compare, transfer->length);
     if (!good)
-        tcp_connection_doom(connection, ENOMEM);
+        tcp_connection_mark_failed(connection, ENOMEM);
     tcp_pending_of(pending)->sent = tcp_pending_of(pending)->unacked = true;
     ofp_list_append(fetches ? &connection->reads : &connection->acks, &tcp_pending_of(pending)->node);
     connection->read_count += fetches;
@@ -50,7 +50,7 @@ int tcp_atomic_post(struct tcp_connection *connection, const struct ofp_transfer
 
 /* ------------------------------------------------------------------------------------------------- requests of peers */
 
-static int execute(const struct tcp_accesses *accesses, struct tcp_operands *operands)
+static int execute_operands(const struct tcp_accesses *accesses, struct tcp_operands *operands)
 {
     const struct tcp_header *header = &operands->header;
     uint8_t *operand = operands->bytes;
@@ -68,7 +68,7 @@ static int execute(const struct tcp_accesses *accesses, struct tcp_operands *ope
     return error;
 }
 
-static void tell(struct tcp_connection *connection, const struct tcp_header *header, struct ofp_region *region)
+static void report_atomic(struct tcp_connection *connection, const struct tcp_header *header, struct ofp_region *region)
 {
     uint64_t flags = ofp_operation_row(header->op_data)->event |
                      (header->flags & TCP_FLAG_CQ_DATA ? OFP_COMPLETED_REMOTE_CQ_DATA : 0);
@@ -76,19 +76,19 @@ static void tell(struct tcp_connection *connection, const struct tcp_header *hea
     ofp_remote_event(connection->endpoint->base, connection->peer, region, flags, header->data, header->length);
 }
 
-static void answer(struct tcp_connection *connection, const struct tcp_operands *operands, int error)
+static void send_atomic_answer(struct tcp_connection *connection, const struct tcp_operands *operands, int error)
 {
     struct tcp_header fetched = {.op = TCP_FETCHED, .payload = operands->header.length};
     bool fetches = ofp_operation_is(operands->header.op_data, OFP_READS);
 
     if (error) {
-        tcp_send_refusal(connection, fetches ? TCP_REFUSED_ANSWER : TCP_REFUSED_ACK, -error);
+        tcp_refusal_send(connection, fetches ? TCP_REFUSED_ANSWER : TCP_REFUSED_ACK, -error);
     } else if (!fetches) {
-        tcp_send_ack(connection, TCP_FLAG_DELIVERY);
+        tcp_ack_send(connection, TCP_FLAG_DELIVERY);
     } else {
-        tcp_send_header(connection, &fetched);
-        if (!tcp_queue_bytes(connection, operands->bytes, operands->header.length))
-            tcp_connection_doom(connection, ENOMEM);
+        tcp_header_send(connection, &fetched);
+        if (!tcp_queue_append_bytes(connection, operands->bytes, operands->header.length))
+            tcp_connection_mark_failed(connection, ENOMEM);
     }
 }
 
@@ -100,15 +100,15 @@ void tcp_atomic_execute(struct tcp_connection *connection, struct tcp_operands *
     struct ofp_region *region = NULL;
     int error;
 
-    accesses = tcp_access_all(connection, header, rights, &error);
+    accesses = tcp_accesses_acquire(connection, header, rights, &error);
     if (accesses) {
         region = accesses->access[0].region;
-        error = execute(accesses, operands);
-        tcp_accesses_free(accesses);
+        error = execute_operands(accesses, operands);
+        tcp_accesses_release(accesses);
     }
     if (!error)
-        tell(connection, header, region);
-    answer(connection, operands, error);
+        report_atomic(connection, header, region);
+    send_atomic_answer(connection, operands, error);
     free(operands);
 }
 
@@ -119,7 +119,7 @@ ssize_t tcp_atomic_requested(struct tcp_connection *connection, const struct tcp
     struct tcp_operands *operands;
 
     if (!ofp_operation_is(header->op_data, OFP_ATOMIC_KIND) || header->length > TCP_ATOMIC_MAX) {
-        tcp_connection_violation(connection, "an atomic that cannot be");
+        tcp_connection_end_for_violation(connection, "an atomic that cannot be");
         return -ECONNABORTED;
     }
     /* With as much room as a comparing one needs: the executor is handed all three places. */
@@ -134,7 +134,7 @@ ssize_t tcp_atomic_requested(struct tcp_connection *connection, const struct tcp
         return (ssize_t)header->payload;
     }
     in->target = TCP_TARGET_ATOMIC;
-    in->left = in->room = header->payload;
+    in->left = in->space = header->payload;
     in->offset = 0;
     in->operands = operands;
     return 0;

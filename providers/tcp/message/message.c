@@ -12,9 +12,9 @@
 bool tcp_message_has_data(const struct tcp_connection *connection, const struct tcp_header *header)
 {
     const struct sockaddr *address = connection->peer->address;
-    uint64_t who = header->flags & TCP_FLAG_CQ_DATA && !connection->extended ? ofp_sender_of(header->data) : 0;
+    uint64_t sender = header->flags & TCP_FLAG_CQ_DATA && !connection->extended ? ofp_sender_of(header->data) : 0;
 
-    if (who && address->sa_family == AF_INET && who == ofp_sender_of_ipv4((const struct sockaddr_in *)address))
+    if (sender && address->sa_family == AF_INET && sender == ofp_sender_of_ipv4((const struct sockaddr_in *)address))
         return false;
     return header->flags & TCP_FLAG_CQ_DATA;
 }
@@ -33,7 +33,7 @@ static inline void fill_message(struct ofp_message *message, const struct tcp_co
 }
 
 /* It will be charged again when it is tried again. */
-static ssize_t not_taken(struct tcp_connection *connection, uint64_t length)
+static ssize_t return_allowance(struct tcp_connection *connection, uint64_t length)
 {
     if (connection->extended) {
         connection->allowance += length + TCP_MESSAGE_COST;
@@ -43,7 +43,8 @@ static ssize_t not_taken(struct tcp_connection *connection, uint64_t length)
 }
 
 /* The core is full, but the sender was granted the room. */
-static int keep_promise(struct ofp_endpoint *endpoint, const struct ofp_message *message, const uint8_t *payload)
+static int deliver_granted_message(struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                                   const uint8_t *payload)
 {
     struct ofp_receive *receive;
 
@@ -60,21 +61,21 @@ ssize_t tcp_message_deliver(struct tcp_connection *connection, const struct tcp_
     struct ofp_endpoint *endpoint = connection->endpoint->base;
     struct ofp_message message;
     struct ofp_receive *receive;
-    enum ofp_room room = connection->extended ? OFP_ROOM_PROMISED : OFP_ROOM_UNEXPECTED;
+    enum ofp_room bound = connection->extended ? OFP_ROOM_PROMISED : OFP_ROOM_UNEXPECTED;
 
-    if (TCP_LIKELY(connection->extended) && !tcp_credit_charge(connection, header->payload))
+    if (TCP_LIKELY(connection->extended) && !tcp_allowance_charge(connection, header->payload))
         return -ECONNABORTED;
     fill_message(&message, connection, header);
     if (TCP_LIKELY(header->payload <= available)) {
         if (TCP_UNLIKELY(ofp_message_arrived(endpoint, &message, payload) != 0) &&
-            (!connection->extended || keep_promise(endpoint, &message, payload) != 0))
-            return not_taken(connection, header->payload);
+            (!connection->extended || deliver_granted_message(endpoint, &message, payload) != 0))
+            return return_allowance(connection, header->payload);
         if (TCP_UNLIKELY(header->flags & TCP_FLAGS_ACK))
-            tcp_send_ack(connection, header->flags);
+            tcp_ack_send(connection, header->flags);
         return (ssize_t)header->payload;
     }
-    if (ofp_message_begin(endpoint, &message, room, &receive) != 0)
-        return not_taken(connection, header->payload);
-    tcp_inbound_receive(connection, header, receive);
+    if (ofp_message_begin(endpoint, &message, bound, &receive) != 0)
+        return return_allowance(connection, header->payload);
+    tcp_inbound_start(connection, header, receive);
     return 0;
 }

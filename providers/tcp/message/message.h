@@ -9,7 +9,7 @@
  * are not told who it is, which we are. The connection has its peer.
  */
 bool tcp_message_has_data(const struct tcp_connection *connection, const struct tcp_header *header);
-/* Hand a message on. Returns as tcp_dispatch. */
+/* Hand a message on. Returns as tcp_header_received. */
 ssize_t tcp_message_deliver(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
                             size_t available);
 

@@ -12,7 +12,7 @@
 #include "stream/send.h"
 
 /* A stock peer would not keep that much of an unexpected message, and cease to read: counted as it counts. */
-static bool is_long(const struct tcp_connection *connection, const struct tcp_header *header)
+static bool needs_rendezvous(const struct tcp_connection *connection, const struct tcp_header *header)
 {
     uint64_t head =
         TCP_HEADER_BASE + sizeof(header->tag) + (header->flags & TCP_FLAG_CQ_DATA ? sizeof(header->data) : 0);
@@ -42,9 +42,9 @@ static int post_message(struct tcp_connection *connection, const struct ofp_tran
     if (op->flags & TCP_LEVELS)
         header.flags |= TCP_FLAG_DELIVERY;
     if (TCP_LIKELY(connection->extended)) {
-        if (TCP_UNLIKELY(op->flags & OFP_MATCH_COMPLETE) || !tcp_credit_take(connection, transfer->length))
-            return tcp_announce(connection, transfer, &header);
-        result = tcp_send_payload(connection, &header, transfer, NULL, op->flags & TCP_LEVELS);
+        if (TCP_UNLIKELY(op->flags & OFP_MATCH_COMPLETE) || !tcp_credit_charge(connection, transfer->length))
+            return tcp_message_announce(connection, transfer, &header);
+        result = tcp_payload_send(connection, &header, transfer, NULL, op->flags & TCP_LEVELS);
         if (TCP_UNLIKELY(result < 0))
             connection->credit += transfer->length + TCP_MESSAGE_COST;
         return result;
@@ -52,23 +52,23 @@ static int post_message(struct tcp_connection *connection, const struct ofp_tran
     /* Stock endpoints of this kind do not survive a tag. */
     if (tagged && connection->endpoint->connects)
         return -EOPNOTSUPP;
-    if (TCP_UNLIKELY(tagged && is_long(connection, &header)))
+    if (TCP_UNLIKELY(tagged && needs_rendezvous(connection, &header)))
         return tcp_rendezvous_send(connection, transfer, &header);
     if (!(op->flags & TCP_LEVELS))
-        return tcp_send_payload(connection, &header, transfer, NULL, false);
+        return tcp_payload_send(connection, &header, transfer, NULL, false);
     /* Tagged messages are acknowledged before they are matched; a rendezvous is cleared when it is. */
     if (op->flags & OFP_MATCH_COMPLETE && tagged)
         return connection->can_rendezvous ? tcp_rendezvous_send(connection, transfer, &header) : -EOPNOTSUPP;
-    return tcp_send_payload(connection, &header, transfer, NULL, true);
+    return tcp_payload_send(connection, &header, transfer, NULL, true);
 }
 
-int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+int tcp_transfer_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
     struct tcp_connection *connection = tcp_peer_of(peer)->connection;
 
     (void)base;
     /* It is about to be lost: the core keeps the operation until then. */
-    if (TCP_UNLIKELY(!connection || connection->state != TCP_UP || connection->shut || connection->doom))
+    if (TCP_UNLIKELY(!connection || connection->state != TCP_UP || connection->shut || connection->failure))
         return -EAGAIN;
     if (TCP_LIKELY(!ofp_operation_is(transfer->op->op, OFP_REMOTE)))
         return post_message(connection, transfer);

@@ -4,6 +4,6 @@
 
 #include "objects.h"
 
-int tcp_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+int tcp_transfer_post(struct ofp_endpoint *base, struct ofp_peer *peer, const struct ofp_transfer *transfer);
 
 #endif

@@ -19,19 +19,19 @@
 #include "stream/queue.h"
 
 /* Bytes of the payload under way that lie in the scratch buffer; returns how many of them were. */
-static size_t feed_payload(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
+static size_t copy_scratch_payload(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
 {
     struct tcp_inbound *in = &connection->in;
     size_t part = length < in->left ? length : in->left;
     struct iovec iov[OFP_SEGMENT_LIMIT];
     uint32_t count;
 
-    tcp_inbound_iov(in, iov, OFP_SEGMENT_LIMIT, &count);
+    tcp_inbound_fill_iov(in, iov, OFP_SEGMENT_LIMIT, &count);
     ofp_iov_scatter(iov, count, 0, bytes, part);
     in->offset += part;
     in->left -= part;
     if (!in->left)
-        tcp_dispatched(connection);
+        tcp_payload_received(connection);
     return part;
 }
 
@@ -41,16 +41,17 @@ static size_t feed_payload(struct tcp_connection *connection, const uint8_t *byt
  * A header at the front of `bytes`, or in connection->in.header as far as it was cut in two. NULL: not all of it is here,
  * or the connection is over; *used: bytes of it that were in `bytes`.
  */
-static const uint8_t *whole_header(struct tcp_connection *connection, const uint8_t *bytes, size_t length, size_t *used)
+static const uint8_t *gather_header(struct tcp_connection *connection, const uint8_t *bytes, size_t length,
+                                    size_t *used)
 {
     struct tcp_inbound *in = &connection->in;
     size_t size = TCP_HEADER_BASE;
 
     *used = 0;
-    if (TCP_LIKELY(!in->have && length >= TCP_HEADER_BASE)) {
-        size = tcp_header_length(bytes);
+    if (TCP_LIKELY(!in->received && length >= TCP_HEADER_BASE)) {
+        size = tcp_header_decode_length(bytes);
         if (TCP_UNLIKELY(!size)) {
-            tcp_connection_violation(connection, "a header of impossible length");
+            tcp_connection_end_for_violation(connection, "a header of impossible length");
             return NULL;
         }
         if (TCP_LIKELY(length >= size)) {
@@ -61,30 +62,30 @@ static const uint8_t *whole_header(struct tcp_connection *connection, const uint
     for (;;) {
         size_t part;
 
-        if (in->have >= TCP_HEADER_BASE) {
-            size = tcp_header_length(in->header);
+        if (in->received >= TCP_HEADER_BASE) {
+            size = tcp_header_decode_length(in->header);
             if (!size) {
-                tcp_connection_violation(connection, "a header of impossible length");
+                tcp_connection_end_for_violation(connection, "a header of impossible length");
                 return NULL;
             }
         }
-        if (in->have == size)
+        if (in->received == size)
             return in->header;
-        part = size - in->have < length - *used ? size - in->have : length - *used;
+        part = size - in->received < length - *used ? size - in->received : length - *used;
         if (!part)
             return NULL;
-        memcpy(in->header + in->have, bytes + *used, part);
-        in->have += (uint8_t)part;
+        memcpy(in->header + in->received, bytes + *used, part);
+        in->received += (uint8_t)part;
         *used += part;
     }
 }
 
 /* One message, or the rest of one. Returns bytes used; fewer than there are: no room, or the connection is over. */
-static size_t feed_message(struct tcp_connection *connection, const uint8_t *bytes, size_t length, bool *stalled)
+static size_t handle_message(struct tcp_connection *connection, const uint8_t *bytes, size_t length, bool *stalled)
 {
     struct tcp_header header;
     size_t used;
-    const uint8_t *whole = whole_header(connection, bytes, length, &used);
+    const uint8_t *whole = gather_header(connection, bytes, length, &used);
     const char *wrong;
     ssize_t result;
 
@@ -92,33 +93,33 @@ static size_t feed_message(struct tcp_connection *connection, const uint8_t *byt
         return used;
     wrong = tcp_header_decode(whole, connection->swapped, connection->extended, &header);
     if (TCP_UNLIKELY(wrong != NULL)) {
-        tcp_connection_violation(connection, wrong);
+        tcp_connection_end_for_violation(connection, wrong);
         return used;
     }
-    result = tcp_dispatch(connection, &header, bytes + used, length - used);
+    result = tcp_header_received(connection, &header, bytes + used, length - used);
     if (TCP_UNLIKELY(result < 0)) {
         *stalled = result == -EAGAIN;
         /* A header that came in two pieces is kept where it is. */
         return whole == bytes ? 0 : used;
     }
-    connection->in.have = 0;
+    connection->in.received = 0;
     return used + (size_t)result;
 }
 
 /* Returns bytes used. */
-static size_t feed(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
+static size_t handle_scratch(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
 {
     size_t used = 0;
     bool stalled = false;
 
     while (connection->state == TCP_UP && !stalled) {
         if (connection->in.left)
-            used += used < length ? feed_payload(connection, bytes + used, length - used) : 0;
-        if (connection->in.left || (used == length && !connection->in.have))
+            used += used < length ? copy_scratch_payload(connection, bytes + used, length - used) : 0;
+        if (connection->in.left || (used == length && !connection->in.received))
             break;
-        if (used == length && connection->in.have != tcp_header_length(connection->in.header))
+        if (used == length && connection->in.received != tcp_header_decode_length(connection->in.header))
             break;
-        used += feed_message(connection, bytes + used, length - used, &stalled);
+        used += handle_message(connection, bytes + used, length - used, &stalled);
     }
     connection->stalled = stalled;
     return used;
@@ -126,14 +127,14 @@ static size_t feed(struct tcp_connection *connection, const uint8_t *bytes, size
 
 /* ------------------------------------------------------------------------------------------------------------ stalls */
 
-static void complain(struct tcp_connection *connection)
+static void warn_of_stall(struct tcp_connection *connection)
 {
     struct tcp_endpoint *endpoint = connection->endpoint;
     char text[TCP_ADDRESS_TEXT] = "";
 
-    if (endpoint->complained_stall)
+    if (endpoint->warned_stall)
         return;
-    endpoint->complained_stall = true;
+    endpoint->warned_stall = true;
     tcp_address_format(connection->peer->address, connection->peer->address_length, text, sizeof(text));
     tcp_core->log(
         OFP_LOG_WARNING, TCP_NAME,
@@ -143,14 +144,14 @@ static void complain(struct tcp_connection *connection)
 }
 
 /* So long what a peer sent before it hung up waits for receives, while none of it is received. */
-#define PATIENCE TCP_SECOND
+#define HANGUP_TIMEOUT TCP_SECOND
 
-bool tcp_stall_is_hopeless(const struct tcp_connection *connection)
+bool tcp_stall_is_expired(const struct tcp_connection *connection)
 {
-    return connection->hangup && tcp_core->now() - connection->stalled_at > PATIENCE;
+    return connection->hangup && tcp_core->now() - connection->stalled_at > HANGUP_TIMEOUT;
 }
 
-static void stop_stalling(struct tcp_connection *connection)
+static void clear_stall(struct tcp_connection *connection)
 {
     connection->stalled = false;
     ofp_list_remove(&connection->stall);
@@ -167,12 +168,12 @@ void tcp_stall_end(struct tcp_connection *connection)
     tcp_core->log(OFP_LOG_WARNING, TCP_NAME,
                   "endpoint %u: %s has ended its connection; what it sent beyond OFIPY_UNEXPECTED_SIZE is lost",
                   connection->endpoint->base->id, text);
-    stop_stalling(connection);
+    clear_stall(connection);
     connection->endpoint->ops->lost(connection, ECONNRESET);
 }
 
 /* Nobody reads it now, so epoll has to tell of its end. */
-static void cool(struct tcp_connection *connection)
+static void clear_hot_connection(struct tcp_connection *connection)
 {
     struct tcp_poller *poller = connection->endpoint->poller;
 
@@ -183,13 +184,13 @@ static void cool(struct tcp_connection *connection)
 }
 
 /* Keep what cannot be handed on. */
-static void stall(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
+static void start_stall(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
 {
     struct tcp_endpoint *endpoint = connection->endpoint;
 
-    complain(connection);
+    warn_of_stall(connection);
     connection->stalled_at = tcp_core->now();
-    cool(connection);
+    clear_hot_connection(connection);
     if (length) {
         char *stash = malloc(length);
 
@@ -205,7 +206,7 @@ static void stall(struct tcp_connection *connection, const uint8_t *bytes, size_
         ofp_list_append(&endpoint->stalled, &connection->stall);
 }
 
-bool tcp_receive_again(struct tcp_connection *connection)
+bool tcp_stall_retry(struct tcp_connection *connection)
 {
     char *stash = connection->stash;
     size_t length = connection->stash_length, used;
@@ -213,12 +214,12 @@ bool tcp_receive_again(struct tcp_connection *connection)
     connection->stash = NULL;
     connection->stash_length = 0;
     /* NULL: only a header, which is in its own place. */
-    used = feed(connection, (const uint8_t *)(stash ? stash : ""), length);
+    used = handle_scratch(connection, (const uint8_t *)(stash ? stash : ""), length);
     if (connection->state != TCP_UP || !connection->stalled) {
         free(stash);
         if (connection->state == TCP_UP) {
             ofp_list_remove(&connection->stall);
-            tcp_connection_ready(connection);
+            tcp_connection_schedule_read(connection);
         }
         return true;
     }
@@ -234,7 +235,7 @@ bool tcp_receive_again(struct tcp_connection *connection)
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-static void read_into_nothing(struct tcp_connection *connection)
+static void discard_input(struct tcp_connection *connection)
 {
     struct iovec iov = {connection->endpoint->scratch, TCP_SCRATCH};
     ssize_t result = 1;
@@ -248,7 +249,7 @@ static void read_into_nothing(struct tcp_connection *connection)
 }
 
 /* Bytes that came: first those in place, then those in the scratch buffer. */
-static void take(struct tcp_connection *connection, uint64_t direct, size_t length)
+static void handle_input(struct tcp_connection *connection, uint64_t direct, size_t length)
 {
     uint64_t part = length < direct ? length : direct;
     const uint8_t *scratch = (const uint8_t *)connection->endpoint->scratch;
@@ -258,28 +259,28 @@ static void take(struct tcp_connection *connection, uint64_t direct, size_t leng
         connection->in.offset += part;
         connection->in.left -= part;
         if (!connection->in.left)
-            tcp_dispatched(connection);
+            tcp_payload_received(connection);
     }
     length -= part;
     if (!length || connection->state != TCP_UP)
         return;
-    used = feed(connection, scratch, length);
+    used = handle_scratch(connection, scratch, length);
     if (connection->state == TCP_UP && connection->stalled)
-        stall(connection, scratch + used, length - used);
+        start_stall(connection, scratch + used, length - used);
 }
 
-int tcp_receive(struct tcp_connection *connection)
+int tcp_connection_receive(struct tcp_connection *connection)
 {
     int events = 0;
 
     if (connection->state == TCP_LEAVING) {
-        read_into_nothing(connection);
+        discard_input(connection);
         return 1;
     }
-    while (events < TCP_READ_TURNS && tcp_may_read(connection)) {
+    while (events < TCP_READ_TURNS && tcp_connection_can_read(connection)) {
         struct iovec iov[OFP_SEGMENT_LIMIT + 1];
         uint32_t count;
-        uint64_t direct = tcp_inbound_iov(&connection->in, iov, OFP_SEGMENT_LIMIT, &count), asked;
+        uint64_t direct = tcp_inbound_fill_iov(&connection->in, iov, OFP_SEGMENT_LIMIT, &count), asked;
         ssize_t result;
 
         iov[count++] = (struct iovec){connection->endpoint->scratch, TCP_SCRATCH};
@@ -287,7 +288,7 @@ int tcp_receive(struct tcp_connection *connection)
         result = connection->stream.ops->readv(&connection->stream, iov, (int)count);
         if (result > 0) {
             events++;
-            take(connection, direct, (size_t)result);
+            handle_input(connection, direct, (size_t)result);
             if (connection->state != TCP_UP)
                 return events;
             /* Nothing more is there, unless the end of the stream is. */
@@ -307,7 +308,7 @@ int tcp_receive(struct tcp_connection *connection)
         if (!connection->stalled)
             connection->endpoint->poller->hot = connection;
         if (connection->owed)
-            tcp_credit_settle(connection);
+            tcp_credit_grant_owed(connection);
     }
     return events;
 }

@@ -29,7 +29,7 @@ struct tcp_rendezvous {
     } incoming[IDS];
 };
 
-static struct tcp_rendezvous *rendezvous_of(struct tcp_connection *connection)
+static struct tcp_rendezvous *allocate_rendezvous(struct tcp_connection *connection)
 {
     if (!connection->rendezvous)
         connection->rendezvous = calloc(1, sizeof(*connection->rendezvous));
@@ -39,7 +39,7 @@ static struct tcp_rendezvous *rendezvous_of(struct tcp_connection *connection)
 /* ---------------------------------------------------------------------------------------------------------- sending */
 
 /* They are used in turn, also by one connection after another, so that a late answer meets none. */
-static uint8_t free_id(struct tcp_connection *connection)
+static uint8_t allocate_id(struct tcp_connection *connection)
 {
     uint8_t *last = &connection->endpoint->rendezvous_last;
 
@@ -54,8 +54,8 @@ static uint8_t free_id(struct tcp_connection *connection)
 int tcp_rendezvous_send(struct tcp_connection *connection, const struct ofp_transfer *transfer,
                         struct tcp_header *header)
 {
-    struct tcp_rendezvous *rendezvous = rendezvous_of(connection);
-    uint8_t id = rendezvous ? free_id(connection) : 0;
+    struct tcp_rendezvous *rendezvous = allocate_rendezvous(connection);
+    uint8_t id = rendezvous ? allocate_id(connection) : 0;
     struct ofp_pending *pending;
 
     if (!id)
@@ -69,7 +69,7 @@ int tcp_rendezvous_send(struct tcp_connection *connection, const struct ofp_tran
     header->op_data = id;
     header->payload = 0;
     header->length = transfer->length;
-    tcp_send_header(connection, header);
+    tcp_header_send(connection, header);
     if (!(pending->operation.flags & OFP_MORE) && !connection->blocked)
         tcp_queue_flush(connection);
     return OFP_POST_PENDING;
@@ -90,15 +90,15 @@ void tcp_rendezvous_cleared(struct tcp_connection *connection, uint8_t id)
     header.flags =
         (unacked ? TCP_FLAG_DELIVERY : 0) | (pending->operation.flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0);
     header.payload = pending->transfer.length;
-    if (tcp_send_payload(connection, &header, &pending->transfer, pending, unacked) < 0)
-        tcp_connection_doom(connection, ENOMEM);
+    if (tcp_payload_send(connection, &header, &pending->transfer, pending, unacked) < 0)
+        tcp_connection_mark_failed(connection, ENOMEM);
 }
 
 /* -------------------------------------------------------------------------------------------------------- receiving */
 
 int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp_header *header)
 {
-    struct tcp_rendezvous *rendezvous = rendezvous_of(connection);
+    struct tcp_rendezvous *rendezvous = allocate_rendezvous(connection);
     struct ofp_message message = {
         .peer = connection->peer,
         .source = connection->peer->index,
@@ -107,7 +107,7 @@ int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp
         .tag = header->tag,
         .data = header->data,
         .length = header->length,
-        .provider_data = {[TCP_DATA_WAY] = TCP_WAY_RENDEZVOUS,
+        .provider_data = {[TCP_DATA_METHOD] = TCP_METHOD_RENDEZVOUS,
                           [TCP_DATA_ID] = header->op_data,
                           [TCP_DATA_CONNECTION] = (uint64_t)(uintptr_t)connection},
     };
@@ -115,7 +115,7 @@ int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp
     if (!rendezvous)
         return -EAGAIN;
     if (!connection->can_rendezvous || rendezvous->incoming[header->op_data].state != INCOMING_NONE) {
-        tcp_connection_violation(connection, "a rendezvous that was not agreed, or under an id in use");
+        tcp_connection_end_for_violation(connection, "a rendezvous that was not agreed, or under an id in use");
         return -ECONNABORTED;
     }
     rendezvous->incoming[header->op_data].state = INCOMING_ANNOUNCED;
@@ -135,18 +135,18 @@ void tcp_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
     struct tcp_header header = {.op = TCP_CTS, .op_data = id};
 
     (void)base;
-    if (receive->message.provider_data[TCP_DATA_WAY] == TCP_WAY_PULL) {
-        tcp_announced_start(receive);
+    if (receive->message.provider_data[TCP_DATA_METHOD] == TCP_METHOD_PULL) {
+        tcp_pull_start(receive);
         return;
     }
     connection->rendezvous->incoming[id].state = INCOMING_CLEARED;
     connection->rendezvous->incoming[id].receive = receive->id;
-    tcp_send_header(connection, &header);
+    tcp_header_send(connection, &header);
     ofp_flush_later(connection->endpoint->base);
 }
 
-struct ofp_receive *tcp_rendezvous_data(struct tcp_connection *connection, const struct tcp_header *header,
-                                        const char **wrong)
+struct ofp_receive *tcp_rendezvous_find_receive(struct tcp_connection *connection, const struct tcp_header *header,
+                                                const char **wrong)
 {
     struct tcp_rendezvous *rendezvous = connection->rendezvous;
     unsigned id = header->op_data;

@@ -17,7 +17,7 @@
 
 /* ------------------------------------------------------------------------------------------------- our own requests */
 
-static void fill_remote(struct tcp_header *header, const struct ofp_transfer *transfer)
+static void fill_remote_segments(struct tcp_header *header, const struct ofp_transfer *transfer)
 {
     header->remote_count = (uint8_t)transfer->remote_count;
     for (uint32_t i = 0; i < transfer->remote_count; i++)
@@ -30,10 +30,10 @@ static int post_write(struct tcp_connection *connection, const struct ofp_transf
     /* A peer of ours can say that it was refused. */
     bool unacked = connection->extended || transfer->op->flags & TCP_LEVELS;
 
-    fill_remote(&header, transfer);
+    fill_remote_segments(&header, transfer);
     header.flags = (uint16_t)((transfer->op->flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0) |
                               (unacked ? TCP_FLAG_DELIVERY : 0));
-    return tcp_send_payload(connection, &header, transfer, NULL, unacked);
+    return tcp_payload_send(connection, &header, transfer, NULL, unacked);
 }
 
 static int post_read(struct tcp_connection *connection, const struct ofp_transfer *transfer)
@@ -48,8 +48,8 @@ static int post_read(struct tcp_connection *connection, const struct ofp_transfe
         return -EAGAIN;
     connection->read_count++;
     ofp_list_append(&connection->reads, &tcp_pending_of(pending)->node);
-    fill_remote(&header, &pending->transfer);
-    tcp_send_header(connection, &header);
+    fill_remote_segments(&header, &pending->transfer);
+    tcp_header_send(connection, &header);
     if (!(pending->operation.flags & OFP_MORE) && !connection->blocked)
         tcp_queue_flush(connection);
     return OFP_POST_PENDING;
@@ -62,28 +62,28 @@ int tcp_rma_post(struct tcp_connection *connection, const struct ofp_transfer *t
     return post_read(connection, transfer);
 }
 
-bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *header)
+bool tcp_rma_read_answered(struct tcp_connection *connection, const struct tcp_header *header)
 {
     struct tcp_inbound *in = &connection->in;
     struct tcp_pending *first = OFP_CONTAINER_OF(connection->reads.next, struct tcp_pending, node);
     struct ofp_pending *pending;
 
     if (ofp_list_empty(&connection->reads)) {
-        tcp_connection_violation(connection, "an answer to no read");
+        tcp_connection_end_for_violation(connection, "an answer to no read");
         return false;
     }
-    pending = tcp_pending_base(first);
+    pending = tcp_base_pending_of(first);
     if (header->payload != pending->transfer.length ||
         (header->op == TCP_FETCHED) != ofp_operation_is(pending->operation.op, OFP_ATOMIC_KIND)) {
-        tcp_connection_violation(connection, "an answer of another length than was read");
+        tcp_connection_end_for_violation(connection, "an answer of another length than was read");
         return false;
     }
-    *in = (struct tcp_inbound){.target = TCP_TARGET_READ, .left = header->payload, .room = header->payload};
+    *in = (struct tcp_inbound){.target = TCP_TARGET_READ, .left = header->payload, .space = header->payload};
     in->pending = pending;
     return true;
 }
 
-void tcp_rma_have_read(struct tcp_connection *connection)
+void tcp_rma_read_completed(struct tcp_connection *connection)
 {
     struct ofp_pending *pending = connection->in.pending;
 
@@ -94,7 +94,7 @@ void tcp_rma_have_read(struct tcp_connection *connection)
 
 /* ------------------------------------------------------------------------------------------------- requests of peers */
 
-static const char *refusal(int error)
+static const char *describe_rma_error(int error)
 {
     switch (error) {
     case -OFP_ENOKEY:
@@ -109,79 +109,79 @@ static const char *refusal(int error)
 }
 
 /* The payload of a refused write is still to come. */
-static bool refuse(struct tcp_connection *connection, const struct tcp_header *header, int error)
+static bool reject_rma(struct tcp_connection *connection, const struct tcp_header *header, int error)
 {
     if (!connection->extended) {
-        tcp_connection_violation(connection, refusal(error));
+        tcp_connection_end_for_violation(connection, describe_rma_error(error));
         return false;
     }
     if (header->op == TCP_READ_REQ) {
-        tcp_send_refusal(connection, TCP_REFUSED_ANSWER, -error);
+        tcp_refusal_send(connection, TCP_REFUSED_ANSWER, -error);
         return true;
     }
-    tcp_inbound_receive(connection, header, NULL);
+    tcp_inbound_start(connection, header, NULL);
     connection->in.refused = -error;
     return true;
 }
 
 /* Short ones are copied at once: nothing has to be held until they have left. */
-static bool send_copy(struct tcp_connection *connection, struct tcp_accesses *accesses)
+static bool send_copied_answer(struct tcp_connection *connection, struct tcp_accesses *accesses)
 {
     bool good = true;
 
     for (uint32_t i = 0; i < accesses->count && good; i++)
-        good = tcp_queue_bytes(connection, accesses->access[i].memory, accesses->access[i].length);
-    tcp_accesses_free(accesses);
+        good = tcp_queue_append_bytes(connection, accesses->access[i].memory, accesses->access[i].length);
+    tcp_accesses_release(accesses);
     return good;
 }
 
-bool tcp_rma_read(struct tcp_connection *connection, const struct tcp_header *header)
+bool tcp_rma_read_requested(struct tcp_connection *connection, const struct tcp_header *header)
 {
     struct tcp_header answer = {
         .op = TCP_READ_RSP, .payload = header->length, .remote_count = header->remote_count, .flags = header->flags};
     int error;
-    struct tcp_accesses *accesses = tcp_access_all(connection, header, OFP_ACCESS_REMOTE_READ, &error);
+    struct tcp_accesses *accesses = tcp_accesses_acquire(connection, header, OFP_ACCESS_REMOTE_READ, &error);
     struct ofp_region *region;
 
     if (!accesses)
-        return refuse(connection, header, error);
+        return reject_rma(connection, header, error);
     region = accesses->access[0].region;
-    tcp_send_header(connection, &answer);
+    tcp_header_send(connection, &answer);
     if (header->length <= TCP_COPY_MAX) {
-        if (!send_copy(connection, accesses))
-            tcp_connection_doom(connection, ENOMEM);
-    } else if (!tcp_queue_accesses(connection, accesses)) {
-        tcp_accesses_free(accesses);
-        tcp_connection_doom(connection, ENOMEM);
+        if (!send_copied_answer(connection, accesses))
+            tcp_connection_mark_failed(connection, ENOMEM);
+    } else if (!tcp_queue_append_accesses(connection, accesses)) {
+        tcp_accesses_release(accesses);
+        tcp_connection_mark_failed(connection, ENOMEM);
     }
     ofp_remote_event(connection->endpoint->base, connection->peer, region, OFP_COMPLETED_REMOTE_READ, 0,
                      header->length);
     return true;
 }
 
-bool tcp_rma_write(struct tcp_connection *connection, const struct tcp_header *header)
+bool tcp_rma_write_requested(struct tcp_connection *connection, const struct tcp_header *header)
 {
     struct tcp_inbound *in = &connection->in;
     int error;
-    struct tcp_accesses *accesses = tcp_access_all(connection, header, OFP_ACCESS_REMOTE_WRITE, &error);
+    struct tcp_accesses *accesses = tcp_accesses_acquire(connection, header, OFP_ACCESS_REMOTE_WRITE, &error);
 
     if (!accesses)
-        return refuse(connection, header, error);
+        return reject_rma(connection, header, error);
     in->target = TCP_TARGET_WRITE;
     in->flags = header->flags;
-    in->left = in->room = in->length = header->payload;
+    in->left = in->space = in->length = header->payload;
     in->offset = 0;
     in->data = header->data;
     in->accesses = accesses;
     return true;
 }
 
-void tcp_rma_written(struct tcp_connection *connection)
+void tcp_rma_write_completed(struct tcp_connection *connection)
 {
     struct tcp_inbound *in = &connection->in;
     uint64_t flags = OFP_COMPLETED_REMOTE_WRITE | (in->flags & TCP_FLAG_CQ_DATA ? OFP_COMPLETED_REMOTE_CQ_DATA : 0);
     struct ofp_region *region = in->accesses->access[0].region;
 
-    tcp_accesses_free(in->accesses);
+    tcp_accesses_release(in->accesses);
     ofp_remote_event(connection->endpoint->base, connection->peer, region, flags, in->data, in->length);
 }

@@ -6,12 +6,12 @@
 
 int tcp_rma_post(struct tcp_connection *connection, const struct ofp_transfer *transfer);
 /* The peer reads here. False: the connection is over. */
-bool tcp_rma_read(struct tcp_connection *connection, const struct tcp_header *header);
+bool tcp_rma_read_requested(struct tcp_connection *connection, const struct tcp_header *header);
 /* It answers a read of ours. */
-bool tcp_rma_answer(struct tcp_connection *connection, const struct tcp_header *header);
+bool tcp_rma_read_answered(struct tcp_connection *connection, const struct tcp_header *header);
 /* It writes here: connection->in is set. */
-bool tcp_rma_write(struct tcp_connection *connection, const struct tcp_header *header);
-void tcp_rma_written(struct tcp_connection *connection);
-void tcp_rma_have_read(struct tcp_connection *connection);
+bool tcp_rma_write_requested(struct tcp_connection *connection, const struct tcp_header *header);
+void tcp_rma_write_completed(struct tcp_connection *connection);
+void tcp_rma_read_completed(struct tcp_connection *connection);
 
 #endif

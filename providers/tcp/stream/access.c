@@ -7,15 +7,15 @@
 
 #include "ofipy/iov.h"
 
-void tcp_accesses_free(struct tcp_accesses *accesses)
+void tcp_accesses_release(struct tcp_accesses *accesses)
 {
     for (uint32_t i = 0; i < accesses->count; i++)
         tcp_core->remote_release(&accesses->access[i]);
     free(accesses);
 }
 
-struct tcp_accesses *tcp_access_all(struct tcp_connection *connection, const struct tcp_header *header, uint32_t rights,
-                                    int *error)
+struct tcp_accesses *tcp_accesses_acquire(struct tcp_connection *connection, const struct tcp_header *header,
+                                          uint32_t rights, int *error)
 {
     struct tcp_accesses *accesses = calloc(1, sizeof(*accesses));
 
@@ -28,7 +28,7 @@ struct tcp_accesses *tcp_access_all(struct tcp_connection *connection, const str
         *error = ofp_remote_access(connection->endpoint->base, remote->key, remote->offset, remote->length, rights,
                                    &accesses->access[i]);
         if (*error) {
-            tcp_accesses_free(accesses);
+            tcp_accesses_release(accesses);
             return NULL;
         }
         accesses->count++;
@@ -37,7 +37,7 @@ struct tcp_accesses *tcp_access_all(struct tcp_connection *connection, const str
     return accesses;
 }
 
-int tcp_accesses_iov(const struct tcp_accesses *accesses, uint64_t offset, struct iovec *iov, uint32_t room)
+int tcp_accesses_fill_iov(const struct tcp_accesses *accesses, uint64_t offset, struct iovec *iov, uint32_t space)
 {
     struct iovec whole[TCP_REMOTE_MAX];
 
@@ -48,5 +48,5 @@ int tcp_accesses_iov(const struct tcp_accesses *accesses, uint64_t offset, struc
             return -1;
         whole[i] = (struct iovec){access->memory, access->length};
     }
-    return (int)ofp_iov_cut(iov, room, whole, accesses->count, offset, OFP_IOV_ALL);
+    return (int)ofp_iov_cut(iov, space, whole, accesses->count, offset, OFP_IOV_ALL);
 }

@@ -19,23 +19,23 @@
 /* The usual hard limit of a process; those beyond it stay open in a child. */
 #define DESCRIPTORS (1 << 20)
 
-static _Atomic uint64_t kept[DESCRIPTORS / 64];
+static _Atomic uint64_t open_descriptors[DESCRIPTORS / 64];
 
-int tcp_descriptor_keep(int fd)
+int tcp_descriptor_register(int fd)
 {
     if (fd >= 0 && fd < DESCRIPTORS)
-        ofp_set_bits(&kept[fd / 64], UINT64_C(1) << fd % 64);
+        ofp_set_bits(&open_descriptors[fd / 64], UINT64_C(1) << fd % 64);
     return fd;
 }
 
 void tcp_descriptor_close(int fd)
 {
     if (fd >= 0 && fd < DESCRIPTORS)
-        ofp_clear_bits(&kept[fd / 64], UINT64_C(1) << fd % 64);
+        ofp_clear_bits(&open_descriptors[fd / 64], UINT64_C(1) << fd % 64);
     close(fd);
 }
 
-int tcp_descriptors_lacking(void)
+int tcp_descriptors_probe_shortage(void)
 {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
@@ -45,7 +45,7 @@ int tcp_descriptors_lacking(void)
     return 0;
 }
 
-void tcp_descriptors_describe(int error, char *text, size_t text_size)
+void tcp_error_describe(int error, char *text, size_t text_size)
 {
     struct rlimit limit = {0};
 
@@ -58,25 +58,25 @@ void tcp_descriptors_describe(int error, char *text, size_t text_size)
 }
 
 /* In the child, whose only thread this is; nothing but calls that are safe in a signal handler. */
-static void forked(void)
+static void close_inherited_descriptors(void)
 {
     for (int word = 0; word < DESCRIPTORS / 64; word++) {
-        uint64_t bits = ofp_load_relaxed(&kept[word]);
+        uint64_t bits = ofp_load_relaxed(&open_descriptors[word]);
 
         if (!bits)
             continue;
-        ofp_store_relaxed(&kept[word], 0);
+        ofp_store_relaxed(&open_descriptors[word], 0);
         for (int bit = 0; bits; bit++, bits >>= 1)
             if (bits & 1)
                 close(word * 64 + bit);
     }
 }
 
-static void watch(void) { pthread_atfork(NULL, NULL, forked); }
+static void register_fork_handler(void) { pthread_atfork(NULL, NULL, close_inherited_descriptors); }
 
 void tcp_descriptors_watch_forks(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, watch);
+    pthread_once(&once, register_fork_handler);
 }

@@ -7,8 +7,7 @@
 #include "ofipy/iov.h"
 #include "stream/access.h"
 
-void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_header *header,
-                         struct ofp_receive *receive)
+void tcp_inbound_start(struct tcp_connection *connection, const struct tcp_header *header, struct ofp_receive *receive)
 {
     struct tcp_inbound *in = &connection->in;
 
@@ -17,54 +16,54 @@ void tcp_inbound_receive(struct tcp_connection *connection, const struct tcp_hea
     in->left = header->payload;
     in->offset = 0;
     in->target = receive ? TCP_TARGET_RECEIVE : TCP_TARGET_NONE;
-    in->room = receive ? receive->length : 0;
+    in->space = receive ? receive->length : 0;
     in->receive = receive;
     in->refused = 0;
 }
 
-void tcp_inbound_drop(struct tcp_connection *connection)
+void tcp_inbound_discard(struct tcp_connection *connection)
 {
     struct tcp_inbound *in = &connection->in;
 
     if (in->target == TCP_TARGET_WRITE)
-        tcp_accesses_free(in->accesses);
+        tcp_accesses_release(in->accesses);
     if (in->target == TCP_TARGET_ATOMIC)
         free(in->operands);
     in->target = TCP_TARGET_NONE;
-    in->room = 0;
+    in->space = 0;
 }
 
-static uint32_t read_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room)
+static uint32_t fill_read_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t space)
 {
     const struct ofp_transfer *transfer = &in->pending->transfer;
     struct iovec result = {transfer->result, transfer->length};
 
     if (ofp_operation_is(in->pending->operation.op, OFP_ATOMIC_KIND))
-        return ofp_iov_cut(iov, room, &result, 1, in->offset, OFP_IOV_ALL);
-    return ofp_iov_cut(iov, room, transfer->iov, transfer->iov_count, in->offset, OFP_IOV_ALL);
+        return ofp_iov_cut(iov, space, &result, 1, in->offset, OFP_IOV_ALL);
+    return ofp_iov_cut(iov, space, transfer->iov, transfer->iov_count, in->offset, OFP_IOV_ALL);
 }
 
 /* The places of what is still to come, at most `room` of them; -1: they are gone. */
-static int target_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room)
+static int fill_target_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t space)
 {
     switch (in->target) {
     case TCP_TARGET_RECEIVE:
-        return (int)ofp_iov_cut(iov, room, in->receive->iov, in->receive->iov_count, in->offset, OFP_IOV_ALL);
+        return (int)ofp_iov_cut(iov, space, in->receive->iov, in->receive->iov_count, in->offset, OFP_IOV_ALL);
     case TCP_TARGET_READ:
-        return (int)read_iov(in, iov, room);
+        return (int)fill_read_iov(in, iov, space);
     case TCP_TARGET_ATOMIC:
-        iov[0] = (struct iovec){in->operands->bytes + in->offset, in->room - in->offset};
+        iov[0] = (struct iovec){in->operands->bytes + in->offset, in->space - in->offset};
         return 1;
     case TCP_TARGET_WRITE:
-        return tcp_accesses_iov(in->accesses, in->offset, iov, room);
+        return tcp_accesses_fill_iov(in->accesses, in->offset, iov, space);
     default:
         return 0;
     }
 }
 
-uint64_t tcp_inbound_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t room, uint32_t *count)
+uint64_t tcp_inbound_fill_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t space, uint32_t *count)
 {
-    uint64_t left = in->room > in->offset ? in->room - in->offset : 0, sum = 0;
+    uint64_t left = in->space > in->offset ? in->space - in->offset : 0, sum = 0;
     int places;
 
     *count = 0;
@@ -72,7 +71,7 @@ uint64_t tcp_inbound_iov(const struct tcp_inbound *in, struct iovec *iov, uint32
         return 0;
     if (left > in->left)
         left = in->left;
-    places = target_iov(in, iov, room);
+    places = fill_target_iov(in, iov, space);
     /* What was to go into memory that is gone goes nowhere. */
     *count = places > 0 ? (uint32_t)places : 0;
     for (uint32_t i = 0; i < *count; i++) {

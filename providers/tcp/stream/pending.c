@@ -9,13 +9,13 @@ void tcp_pending_sent(struct ofp_pending *pending)
         ofp_transfer_complete(pending, 0, 0);
 }
 
-bool tcp_pending_acked(struct tcp_connection *connection, int error, int provider_error)
+bool tcp_acks_complete_first(struct tcp_connection *connection, int error, int provider_error)
 {
     struct tcp_pending *first = OFP_CONTAINER_OF(connection->acks.next, struct tcp_pending, node);
 
     if (ofp_list_empty(&connection->acks) || !first->sent)
         return false;
     ofp_list_remove(&first->node);
-    ofp_transfer_complete(tcp_pending_base(first), error, provider_error);
+    ofp_transfer_complete(tcp_base_pending_of(first), error, provider_error);
     return true;
 }

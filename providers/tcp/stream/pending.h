@@ -6,6 +6,6 @@
 
 /* The kernel has all of it, or the acknowledgement is here. */
 void tcp_pending_sent(struct ofp_pending *pending);
-bool tcp_pending_acked(struct tcp_connection *connection, int error, int provider_error);
+bool tcp_acks_complete_first(struct tcp_connection *connection, int error, int provider_error);
 
 #endif

@@ -12,13 +12,13 @@
 #include "stream/access.h"
 #include "stream/pending.h"
 
-#define CHUNK_ROOM (TCP_CHUNK - sizeof(struct tcp_item))
+#define CHUNK_SPACE (TCP_CHUNK - sizeof(struct tcp_item))
 /* Unused chunks that a domain keeps. */
-#define CHUNKS_KEPT 16
+#define CHUNKS_CACHED 16
 
 /* ----------------------------------------------------------------------------------------------------------- items */
 
-static struct tcp_item *chunk_take(struct tcp_domain *domain)
+static struct tcp_item *allocate_chunk(struct tcp_domain *domain)
 {
     struct ofp_list *node = ofp_list_pop(&domain->chunks);
     struct tcp_item *chunk = node ? OFP_CONTAINER_OF(node, struct tcp_item, node) : malloc(TCP_CHUNK);
@@ -31,9 +31,9 @@ static struct tcp_item *chunk_take(struct tcp_domain *domain)
     return chunk;
 }
 
-static void chunk_give(struct tcp_domain *domain, struct tcp_item *chunk)
+static void free_chunk(struct tcp_domain *domain, struct tcp_item *chunk)
 {
-    if (domain->chunk_count >= CHUNKS_KEPT) {
+    if (domain->chunk_count >= CHUNKS_CACHED) {
         free(chunk);
         return;
     }
@@ -50,28 +50,28 @@ void tcp_chunks_free(struct tcp_domain *domain)
     domain->chunk_count = 0;
 }
 
-static void item_free(struct tcp_connection *connection, struct tcp_item *item)
+static void free_item(struct tcp_connection *connection, struct tcp_item *item)
 {
     ofp_list_remove(&item->node);
     if (item->kind == TCP_ITEM_BYTES) {
         connection->out_bytes -= item->end - item->begin;
-        chunk_give(connection->endpoint->domain, item);
+        free_chunk(connection->endpoint->domain, item);
         return;
     }
     if (item->kind == TCP_ITEM_ACCESSES) {
         connection->out_answers--;
-        tcp_accesses_free(item->accesses);
+        tcp_accesses_release(item->accesses);
     }
     free(item);
 }
 
-void tcp_queue_drop(struct tcp_connection *connection)
+void tcp_queue_discard(struct tcp_connection *connection)
 {
     while (!ofp_list_empty(&connection->out))
-        item_free(connection, OFP_CONTAINER_OF(connection->out.next, struct tcp_item, node));
+        free_item(connection, OFP_CONTAINER_OF(connection->out.next, struct tcp_item, node));
 }
 
-uint64_t tcp_queue_completed(const struct tcp_connection *connection)
+uint64_t tcp_queue_count_completed(const struct tcp_connection *connection)
 {
     uint64_t count = 0;
 
@@ -83,7 +83,7 @@ uint64_t tcp_queue_completed(const struct tcp_connection *connection)
     return count;
 }
 
-bool tcp_queue_is_own(const struct tcp_connection *connection)
+bool tcp_queue_is_self_contained(const struct tcp_connection *connection)
 {
     for (const struct ofp_list *node = connection->out.next; node != &connection->out; node = node->next)
         if (OFP_CONTAINER_OF(node, const struct tcp_item, node)->kind == TCP_ITEM_TRANSFER)
@@ -94,34 +94,34 @@ bool tcp_queue_is_own(const struct tcp_connection *connection)
 /* -------------------------------------------------------------------------------------------------------- appending */
 
 /* A chunk with room at the end of the queue. NULL: out of memory. */
-static struct tcp_item *chunk_with_room(struct tcp_connection *connection)
+static struct tcp_item *reserve_chunk_space(struct tcp_connection *connection)
 {
     struct tcp_item *last = OFP_CONTAINER_OF(connection->out.previous, struct tcp_item, node);
 
-    if (!ofp_list_empty(&connection->out) && last->kind == TCP_ITEM_BYTES && last->end < CHUNK_ROOM)
+    if (!ofp_list_empty(&connection->out) && last->kind == TCP_ITEM_BYTES && last->end < CHUNK_SPACE)
         return last;
-    last = chunk_take(connection->endpoint->domain);
+    last = allocate_chunk(connection->endpoint->domain);
     if (last)
         ofp_list_append(&connection->out, &last->node);
     return last;
 }
 
-bool tcp_queue_bytes(struct tcp_connection *connection, const void *bytes, size_t length)
+bool tcp_queue_append_bytes(struct tcp_connection *connection, const void *bytes, size_t length)
 {
     struct iovec iov = {(void *)(uintptr_t)bytes, length};
 
-    return tcp_queue_iov(connection, &iov, 1, 0);
+    return tcp_queue_append_iov(connection, &iov, 1, 0);
 }
 
-static bool append(struct tcp_connection *connection, const char *bytes, size_t length)
+static bool copy_to_chunks(struct tcp_connection *connection, const char *bytes, size_t length)
 {
     while (length) {
-        struct tcp_item *chunk = chunk_with_room(connection);
+        struct tcp_item *chunk = reserve_chunk_space(connection);
         size_t part;
 
         if (!chunk)
             return false;
-        part = CHUNK_ROOM - chunk->end < length ? CHUNK_ROOM - chunk->end : length;
+        part = CHUNK_SPACE - chunk->end < length ? CHUNK_SPACE - chunk->end : length;
         ofp_memory_copy(chunk->bytes + chunk->end, bytes, part);
         chunk->end += (uint32_t)part;
         connection->out_bytes += part;
@@ -131,18 +131,18 @@ static bool append(struct tcp_connection *connection, const char *bytes, size_t 
     return true;
 }
 
-bool tcp_queue_iov(struct tcp_connection *connection, const struct iovec *iov, uint32_t count, uint64_t offset)
+bool tcp_queue_append_iov(struct tcp_connection *connection, const struct iovec *iov, uint32_t count, uint64_t offset)
 {
     struct ofp_iov_walk walk = {iov, count, offset, OFP_IOV_ALL};
     struct iovec piece;
 
     while (ofp_iov_next(&walk, &piece))
-        if (!append(connection, piece.iov_base, piece.iov_len))
+        if (!copy_to_chunks(connection, piece.iov_base, piece.iov_len))
             return false;
     return true;
 }
 
-static struct tcp_item *item_new(struct tcp_connection *connection, enum tcp_item_kind kind, uint64_t offset)
+static struct tcp_item *append_item(struct tcp_connection *connection, enum tcp_item_kind kind, uint64_t offset)
 {
     struct tcp_item *item = malloc(sizeof(*item));
 
@@ -154,18 +154,18 @@ static struct tcp_item *item_new(struct tcp_connection *connection, enum tcp_ite
     return item;
 }
 
-bool tcp_queue_transfer(struct tcp_connection *connection, struct ofp_pending *pending, uint64_t offset)
+bool tcp_queue_append_transfer(struct tcp_connection *connection, struct ofp_pending *pending, uint64_t offset)
 {
-    struct tcp_item *item = item_new(connection, TCP_ITEM_TRANSFER, offset);
+    struct tcp_item *item = append_item(connection, TCP_ITEM_TRANSFER, offset);
 
     if (item)
         item->pending = pending;
     return item;
 }
 
-bool tcp_queue_accesses(struct tcp_connection *connection, struct tcp_accesses *accesses)
+bool tcp_queue_append_accesses(struct tcp_connection *connection, struct tcp_accesses *accesses)
 {
-    struct tcp_item *item = item_new(connection, TCP_ITEM_ACCESSES, 0);
+    struct tcp_item *item = append_item(connection, TCP_ITEM_ACCESSES, 0);
 
     if (!item)
         return false;
@@ -176,7 +176,7 @@ bool tcp_queue_accesses(struct tcp_connection *connection, struct tcp_accesses *
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-static uint64_t item_length(const struct tcp_item *item)
+static uint64_t count_item_bytes(const struct tcp_item *item)
 {
     switch (item->kind) {
     case TCP_ITEM_TRANSFER:
@@ -188,28 +188,29 @@ static uint64_t item_length(const struct tcp_item *item)
     }
 }
 
-static int item_iov(struct tcp_item *item, struct iovec *iov, uint32_t room)
+static int fill_item_iov(struct tcp_item *item, struct iovec *iov, uint32_t space)
 {
     switch (item->kind) {
     case TCP_ITEM_TRANSFER:
-        return (int)ofp_iov_cut(iov, room, item->pending->transfer.iov, item->pending->transfer.iov_count, item->offset,
-                                OFP_IOV_ALL);
+        return (int)ofp_iov_cut(iov, space, item->pending->transfer.iov, item->pending->transfer.iov_count,
+                                item->offset, OFP_IOV_ALL);
     case TCP_ITEM_ACCESSES:
         /* What is to be sent may be gone. */
-        return tcp_accesses_iov(item->accesses, item->offset, iov, room);
+        return tcp_accesses_fill_iov(item->accesses, item->offset, iov, space);
     default:
         iov[0] = (struct iovec){item->bytes + item->begin, item->end - item->begin};
         return 1;
     }
 }
 
-static int gather(struct tcp_connection *connection, struct iovec iov[TCP_IOV_MAX])
+static int fill_queue_iov(struct tcp_connection *connection, struct iovec iov[TCP_IOV_MAX])
 {
     int count = 0;
 
     for (struct ofp_list *node = connection->out.next; node != &connection->out && count < TCP_IOV_MAX;
          node = node->next) {
-        int added = item_iov(OFP_CONTAINER_OF(node, struct tcp_item, node), iov + count, TCP_IOV_MAX - (uint32_t)count);
+        int added =
+            fill_item_iov(OFP_CONTAINER_OF(node, struct tcp_item, node), iov + count, TCP_IOV_MAX - (uint32_t)count);
 
         if (added < 0)
             return count ? count : -ECANCELED;
@@ -218,11 +219,11 @@ static int gather(struct tcp_connection *connection, struct iovec iov[TCP_IOV_MA
     return count;
 }
 
-static void written(struct tcp_connection *connection, uint64_t length)
+static void advance_queue(struct tcp_connection *connection, uint64_t length)
 {
     while (!ofp_list_empty(&connection->out)) {
         struct tcp_item *item = OFP_CONTAINER_OF(connection->out.next, struct tcp_item, node);
-        uint64_t part = item_length(item);
+        uint64_t part = count_item_bytes(item);
 
         if (part > length) {
             if (item->kind == TCP_ITEM_BYTES) {
@@ -236,31 +237,31 @@ static void written(struct tcp_connection *connection, uint64_t length)
         length -= part;
         if (item->kind == TCP_ITEM_TRANSFER)
             tcp_pending_sent(item->pending);
-        item_free(connection, item);
+        free_item(connection, item);
     }
 }
 
 /* What was copied is its sender's again, whatever the kernel takes of it now. */
-static void finish_held(struct tcp_connection *connection)
+static void complete_batched(struct tcp_connection *connection)
 {
     struct ofp_list *node;
 
-    connection->held_bytes = 0;
-    while ((node = ofp_list_pop(&connection->held)))
-        tcp_pending_sent(tcp_pending_base(OFP_CONTAINER_OF(node, struct tcp_pending, node)));
+    connection->batched_bytes = 0;
+    while ((node = ofp_list_pop(&connection->batched)))
+        tcp_pending_sent(tcp_base_pending_of(OFP_CONTAINER_OF(node, struct tcp_pending, node)));
 }
 
 void tcp_queue_flush(struct tcp_connection *connection)
 {
     if (!connection->shut)
-        finish_held(connection);
+        complete_batched(connection);
     while (!ofp_list_empty(&connection->out) && !connection->shut && connection->stream.fd >= 0) {
         struct iovec iov[TCP_IOV_MAX];
-        int count = gather(connection, iov);
+        int count = fill_queue_iov(connection, iov);
         ssize_t result;
 
         if (count < 0) {
-            tcp_connection_doom(connection, -count);
+            tcp_connection_mark_failed(connection, -count);
             return;
         }
         /* Only empty payloads are left. */
@@ -272,14 +273,14 @@ void tcp_queue_flush(struct tcp_connection *connection)
         if (result < 0) {
             /* What the peer sent before is read first; then the reader meets the same error. */
             connection->shut = connection->hangup = true;
-            tcp_connection_ready(connection);
+            tcp_connection_schedule_read(connection);
             return;
         }
-        written(connection, (uint64_t)result);
+        advance_queue(connection, (uint64_t)result);
     }
 }
 
-void tcp_flush(struct ofp_endpoint *base)
+void tcp_endpoint_flush(struct ofp_endpoint *base)
 {
     struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
     struct ofp_list *node;

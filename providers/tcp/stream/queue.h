@@ -20,34 +20,34 @@ struct tcp_item {
 };
 
 /* Append copies. False: out of memory, and the connection is of no use any more. */
-bool tcp_queue_bytes(struct tcp_connection *connection, const void *bytes, size_t length);
-bool tcp_queue_iov(struct tcp_connection *connection, const struct iovec *iov, uint32_t count, uint64_t offset);
+bool tcp_queue_append_bytes(struct tcp_connection *connection, const void *bytes, size_t length);
+bool tcp_queue_append_iov(struct tcp_connection *connection, const struct iovec *iov, uint32_t count, uint64_t offset);
 /* Append memory: of an operation, from `offset` on, or of regions here. */
-bool tcp_queue_transfer(struct tcp_connection *connection, struct ofp_pending *pending, uint64_t offset);
-bool tcp_queue_accesses(struct tcp_connection *connection, struct tcp_accesses *accesses);
+bool tcp_queue_append_transfer(struct tcp_connection *connection, struct ofp_pending *pending, uint64_t offset);
+bool tcp_queue_append_accesses(struct tcp_connection *connection, struct tcp_accesses *accesses);
 /* Write as much as the socket takes. */
 void tcp_queue_flush(struct tcp_connection *connection);
-void tcp_queue_drop(struct tcp_connection *connection);
+void tcp_queue_discard(struct tcp_connection *connection);
 /* Operations that were completed and whose bytes are still queued. */
-uint64_t tcp_queue_completed(const struct tcp_connection *connection);
+uint64_t tcp_queue_count_completed(const struct tcp_connection *connection);
 /* Note that the bytes at the end of the queue are all of an operation that is completed now. */
-static inline void tcp_queue_note_completed(struct tcp_connection *connection)
+static inline void tcp_queue_mark_completed(struct tcp_connection *connection)
 {
     OFP_CONTAINER_OF(connection->out.previous, struct tcp_item, node)->completed++;
 }
 /* Whether what is queued can leave after its operations have ended. */
-bool tcp_queue_is_own(const struct tcp_connection *connection);
+bool tcp_queue_is_self_contained(const struct tcp_connection *connection);
 /* The peer reads so little of what it asks for that it may not ask for more. */
-static inline bool tcp_queue_is_choked(const struct tcp_connection *connection)
+static inline bool tcp_queue_is_overfull(const struct tcp_connection *connection)
 {
     return TCP_UNLIKELY(connection->out_bytes > TCP_ANSWERS_MAX || connection->out_answers > TCP_ANSWER_ITEMS_MAX);
 }
 /* Who hangs up asks for no more, but what it said before counts. */
-static inline bool tcp_may_read(const struct tcp_connection *connection)
+static inline bool tcp_connection_can_read(const struct tcp_connection *connection)
 {
-    return !connection->stalled && (!tcp_queue_is_choked(connection) || connection->hangup);
+    return !connection->stalled && (!tcp_queue_is_overfull(connection) || connection->hangup);
 }
-void tcp_flush(struct ofp_endpoint *base);
+void tcp_endpoint_flush(struct ofp_endpoint *base);
 void tcp_chunks_free(struct tcp_domain *domain);
 
 #endif

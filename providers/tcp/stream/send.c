@@ -11,40 +11,40 @@
 /* Payload up to this is put behind its header before it is written. */
 #define SHORT_PAYLOAD 512
 /* Messages that wait for others leave when they are so many bytes, or the first has waited so long (ns). */
-#define HELD_BYTES (UINT64_C(1) << 20)
-#define HELD_NS 20000
+#define BATCH_BYTES (UINT64_C(1) << 20)
+#define BATCH_NS 20000
 
-void tcp_send_header(struct tcp_connection *connection, const struct tcp_header *header)
+void tcp_header_send(struct tcp_connection *connection, const struct tcp_header *header)
 {
     uint8_t bytes[TCP_HEADER_MAX];
     size_t size = tcp_header_encode(header, connection->next_id++, connection->swapped, bytes);
 
-    if (!tcp_queue_bytes(connection, bytes, size))
-        tcp_connection_doom(connection, ENOMEM);
-    tcp_queue_later(connection);
+    if (!tcp_queue_append_bytes(connection, bytes, size))
+        tcp_connection_mark_failed(connection, ENOMEM);
+    tcp_connection_schedule_flush(connection);
 }
 
-void tcp_send_ack(struct tcp_connection *connection, uint16_t flags)
+void tcp_ack_send(struct tcp_connection *connection, uint16_t flags)
 {
     struct tcp_header ack = {.op = TCP_MSG, .op_data = TCP_OP_DATA_ACK};
 
     if (flags & TCP_FLAGS_ACK)
-        tcp_send_header(connection, &ack);
+        tcp_header_send(connection, &ack);
 }
 
-void tcp_send_refusal(struct tcp_connection *connection, enum tcp_refused what, int error)
+void tcp_refusal_send(struct tcp_connection *connection, enum tcp_refused what, int error)
 {
     struct tcp_header refused = {.op = TCP_REFUSED, .op_data = (uint8_t)what, .words = {(uint64_t)error}};
 
-    tcp_send_header(connection, &refused);
+    tcp_header_send(connection, &refused);
 }
 
-void tcp_send_goodbye(struct tcp_connection *connection, bool ended)
+void tcp_goodbye_send(struct tcp_connection *connection, bool ended)
 {
     struct tcp_header goodbye = {.op = TCP_GOODBYE, .op_data = ended};
 
     if (connection->extended && !connection->shut)
-        tcp_send_header(connection, &goodbye);
+        tcp_header_send(connection, &goodbye);
 }
 
 /*
@@ -52,72 +52,73 @@ void tcp_send_goodbye(struct tcp_connection *connection, bool ended)
  * look, since it is told of the end. While somebody sleeps nobody looks. Who posts one message now and then may find its end in
  * the queue without a look, so the time counts too.
  */
-static bool waits_for_others(const struct tcp_connection *connection, const struct ofp_transfer *transfer)
+static bool needs_batching(const struct tcp_connection *connection, const struct ofp_transfer *transfer)
 {
     const struct tcp_endpoint *endpoint = connection->endpoint;
 
-    return connection->left_at == endpoint->looks && !(transfer->op->flags & (OFP_MORE | OFP_INJECT)) &&
+    return connection->sent_in_round == endpoint->rounds && !(transfer->op->flags & (OFP_MORE | OFP_INJECT)) &&
            !endpoint->armed && !connection->blocked &&
-           (connection->held_bytes || tcp_core->now() - connection->left_ns < HELD_NS);
+           (connection->batched_bytes || tcp_core->now() - connection->sent_at < BATCH_NS);
 }
 
-static __attribute__((noinline)) void hold(struct tcp_connection *connection, uint64_t length)
+static __attribute__((noinline)) void defer_message(struct tcp_connection *connection, uint64_t length)
 {
     uint64_t now = tcp_core->now();
 
-    if (!connection->held_bytes)
-        connection->held_since = now;
-    connection->held_bytes += TCP_HEADER_BASE + length;
-    if (connection->held_bytes > HELD_BYTES || now - connection->held_since > HELD_NS) {
+    if (!connection->batched_bytes)
+        connection->batched_since = now;
+    connection->batched_bytes += TCP_HEADER_BASE + length;
+    if (connection->batched_bytes > BATCH_BYTES || now - connection->batched_since > BATCH_NS) {
         tcp_queue_flush(connection);
-        connection->left_ns = tcp_core->now();
+        connection->sent_at = tcp_core->now();
         return;
     }
-    tcp_queue_later(connection);
+    tcp_connection_schedule_flush(connection);
     ofp_look_soon(connection->endpoint->base);
 }
 
 /* Queue what is left of header and payload. `pending` is retained where it is not copied, or its end is to be waited for. */
-static __attribute__((noinline)) int queue_rest(struct tcp_connection *connection, const struct iovec *header,
-                                                const struct ofp_transfer *transfer, struct ofp_pending *pending,
-                                                uint64_t written, bool held)
+static __attribute__((noinline)) int append_unwritten_bytes(struct tcp_connection *connection,
+                                                            const struct iovec *header,
+                                                            const struct ofp_transfer *transfer,
+                                                            struct ofp_pending *pending, uint64_t written, bool batched)
 {
     uint64_t head_written = written < header->iov_len ? written : header->iov_len;
     uint64_t offset = written - head_written, rest = transfer->length - offset;
     bool copy = rest <= TCP_COPY_MAX && connection->out_bytes < TCP_COPIES_MAX;
     bool good;
 
-    if ((!copy || held) && !pending) {
+    if ((!copy || batched) && !pending) {
         pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
         if (!pending && !written)
             return -EAGAIN;
         /* A message cannot be left half sent. */
         if (!pending)
-            goto doomed;
+            goto failed;
     }
-    good = tcp_queue_iov(connection, header, 1, head_written);
+    good = tcp_queue_append_iov(connection, header, 1, head_written);
     if (good && copy)
-        good = tcp_queue_iov(connection, transfer->iov, transfer->iov_count, offset);
+        good = tcp_queue_append_iov(connection, transfer->iov, transfer->iov_count, offset);
     else if (good)
-        good = tcp_queue_transfer(connection, pending, offset);
+        good = tcp_queue_append_transfer(connection, pending, offset);
     if (!good)
-        goto doomed;
+        goto failed;
     if (copy && !(pending && tcp_pending_of(pending)->unacked))
-        tcp_queue_note_completed(connection);
-    if (copy && held && !tcp_pending_of(pending)->unacked)
-        ofp_list_append(&connection->held, &tcp_pending_of(pending)->node);
+        tcp_queue_mark_completed(connection);
+    if (copy && batched && !tcp_pending_of(pending)->unacked)
+        ofp_list_append(&connection->batched, &tcp_pending_of(pending)->node);
     else if (copy && pending)
         tcp_pending_sent(pending);
     return pending ? OFP_POST_PENDING : OFP_POST_DONE;
 
-doomed:
-    tcp_connection_doom(connection, ENOMEM);
+failed:
+    tcp_connection_mark_failed(connection, ENOMEM);
     return pending ? OFP_POST_PENDING : -ENOMEM;
 }
 
 /* In one call with the header, behind which there is room for SHORT_PAYLOAD. Returns bytes written; an error shows again when it is read. */
-static uint64_t write_now(struct tcp_connection *connection, const struct iovec *header,
-                          const struct ofp_transfer *transfer)
+static uint64_t write_message(struct tcp_connection *connection, const struct iovec *header,
+                              const struct ofp_transfer *transfer)
 {
     struct iovec iov[OFP_SEGMENT_LIMIT + 1];
     uint32_t count = 1;
@@ -137,17 +138,17 @@ static uint64_t write_now(struct tcp_connection *connection, const struct iovec 
     connection->blocked = true;
     if (result != -EAGAIN) {
         connection->shut = connection->hangup = true;
-        tcp_connection_ready(connection);
+        tcp_connection_schedule_read(connection);
     }
     return 0;
 }
 
-int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header *header,
+int tcp_payload_send(struct tcp_connection *connection, const struct tcp_header *header,
                      const struct ofp_transfer *transfer, struct ofp_pending *pending, bool unacked)
 {
     uint8_t bytes[TCP_HEADER_MAX + SHORT_PAYLOAD];
     struct iovec head = {bytes, 0};
-    bool more = transfer->op->flags & OFP_MORE, held = waits_for_others(connection, transfer);
+    bool more = transfer->op->flags & OFP_MORE, batched = needs_batching(connection, transfer);
     uint64_t written = 0, length = transfer->length;
     int result;
 
@@ -163,10 +164,10 @@ int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header 
             ofp_list_append(&connection->acks, &tcp_pending_of(pending)->node);
     }
     head.iov_len = tcp_header_encode(header, connection->next_id, connection->swapped, bytes);
-    if (!more && TCP_LIKELY(!held) && ofp_list_empty(&connection->out) && !connection->blocked) {
-        connection->left_at = connection->endpoint->looks;
-        written = write_now(connection, &head, transfer);
-        connection->left_ns = tcp_core->now();
+    if (!more && TCP_LIKELY(!batched) && ofp_list_empty(&connection->out) && !connection->blocked) {
+        connection->sent_in_round = connection->endpoint->rounds;
+        written = write_message(connection, &head, transfer);
+        connection->sent_at = tcp_core->now();
         if (TCP_LIKELY(written == head.iov_len + transfer->length)) {
             connection->next_id++;
             if (TCP_LIKELY(!pending))
@@ -175,14 +176,14 @@ int tcp_send_payload(struct tcp_connection *connection, const struct tcp_header 
             return OFP_POST_PENDING;
         }
     }
-    result = queue_rest(connection, &head, transfer, pending, written, held);
+    result = append_unwritten_bytes(connection, &head, transfer, pending, written, batched);
     connection->next_id += result >= 0;
     if (result < 0 || connection->blocked)
         return result;
-    if (held)
-        hold(connection, length);
+    if (batched)
+        defer_message(connection, length);
     else if (more && connection->out_bytes < TCP_COPIES_MAX)
-        tcp_queue_later(connection);
+        tcp_connection_schedule_flush(connection);
     else
         tcp_queue_flush(connection);
     return result;

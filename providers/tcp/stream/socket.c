@@ -17,7 +17,7 @@
 #define WITHIN_HOST "reno"
 
 /* So early that the user timeout, which says when a peer that does not answer is lost, is over while they are asked. */
-static int keepalive_seconds(const struct tcp_endpoint *endpoint, int most, int share)
+static int compute_keepalive(const struct tcp_endpoint *endpoint, int most, int share)
 {
     int seconds = (int)(endpoint->domain->user_timeout_ms / 1000) / share;
 
@@ -36,7 +36,8 @@ static bool is_within_host(const union tcp_address *own, const union tcp_address
 }
 
 /* A congestion control that paces, as BBR does, holds back what a path within a host, which nobody else uses, would take. */
-void tcp_socket_pace(const struct tcp_endpoint *endpoint, int fd, const void *address, socklen_t length)
+void tcp_socket_set_congestion_control(const struct tcp_endpoint *endpoint, int fd, const void *address,
+                                       socklen_t length)
 {
     const char *name = endpoint->domain->congestion_control;
     union tcp_address own = endpoint->address, peer = {0};
@@ -51,10 +52,10 @@ void tcp_socket_pace(const struct tcp_endpoint *endpoint, int fd, const void *ad
         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name));
 }
 
-void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd)
+void tcp_socket_set_options(const struct tcp_endpoint *endpoint, int fd)
 {
-    int one = 1, idle = keepalive_seconds(endpoint, KEEPALIVE_IDLE, 3);
-    int interval = keepalive_seconds(endpoint, KEEPALIVE_INTERVAL, 6);
+    int one = 1, idle = compute_keepalive(endpoint, KEEPALIVE_IDLE, 3);
+    int interval = compute_keepalive(endpoint, KEEPALIVE_INTERVAL, 6);
     unsigned timeout = endpoint->domain->user_timeout_ms;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -67,7 +68,7 @@ void tcp_socket_options(const struct tcp_endpoint *endpoint, int fd)
 }
 
 /* The peer knows us by this address. */
-static int bind_own(const struct tcp_endpoint *endpoint, int fd)
+static int bind_own_address(const struct tcp_endpoint *endpoint, int fd)
 {
     union tcp_address own = endpoint->address;
     int one = 1;
@@ -77,21 +78,21 @@ static int bind_own(const struct tcp_endpoint *endpoint, int fd)
     return bind(fd, &own.any, (socklen_t)tcp_address_length(&own));
 }
 
-int tcp_start_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *result)
+int tcp_socket_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *result)
 {
     const struct sockaddr *to = address;
-    int fd = tcp_descriptor_keep(socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)), error;
+    int fd = tcp_descriptor_register(socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)), error;
 
     if (fd < 0)
         return -errno;
-    tcp_socket_options(endpoint, fd);
-    if ((!endpoint->anywhere && bind_own(endpoint, fd) != 0) ||
+    tcp_socket_set_options(endpoint, fd);
+    if ((!endpoint->anywhere && bind_own_address(endpoint, fd) != 0) ||
         (connect(fd, to, length) != 0 && errno != EINPROGRESS)) {
         error = -errno;
         tcp_descriptor_close(fd);
         return error;
     }
-    tcp_socket_pace(endpoint, fd, address, length);
+    tcp_socket_set_congestion_control(endpoint, fd, address, length);
     *result = fd;
     return 0;
 }

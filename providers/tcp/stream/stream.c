@@ -12,7 +12,7 @@
 
 #include "stream/descriptor.h"
 
-static ssize_t plain_readv(struct tcp_stream *stream, const struct iovec *iov, int count)
+static ssize_t read_plain_stream(struct tcp_stream *stream, const struct iovec *iov, int count)
 {
     ssize_t result;
 
@@ -23,7 +23,7 @@ static ssize_t plain_readv(struct tcp_stream *stream, const struct iovec *iov, i
     return result < 0 ? -errno : result;
 }
 
-static ssize_t plain_writev(struct tcp_stream *stream, const struct iovec *iov, int count)
+static ssize_t write_plain_stream(struct tcp_stream *stream, const struct iovec *iov, int count)
 {
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)count};
     ssize_t result;
@@ -35,25 +35,25 @@ static ssize_t plain_writev(struct tcp_stream *stream, const struct iovec *iov, 
     return result < 0 ? -errno : result;
 }
 
-static size_t plain_pending(const struct tcp_stream *stream)
+static size_t count_unacked_bytes(const struct tcp_stream *stream)
 {
     int count = 0;
 
     return ioctl(stream->fd, SIOCOUTQ, &count) == 0 && count > 0 ? (size_t)count : 0;
 }
 
-static void plain_shutdown(struct tcp_stream *stream) { shutdown(stream->fd, SHUT_WR); }
+static void shut_down_plain_stream(struct tcp_stream *stream) { shutdown(stream->fd, SHUT_WR); }
 
-static void plain_close(struct tcp_stream *stream)
+static void close_plain_stream(struct tcp_stream *stream)
 {
     tcp_descriptor_close(stream->fd);
     stream->fd = -1;
 }
 
 const struct tcp_stream_ops tcp_plain_stream = {
-    .readv = plain_readv,
-    .writev = plain_writev,
-    .pending = plain_pending,
-    .shutdown = plain_shutdown,
-    .close = plain_close,
+    .readv = read_plain_stream,
+    .writev = write_plain_stream,
+    .pending = count_unacked_bytes,
+    .shutdown = shut_down_plain_stream,
+    .close = close_plain_stream,
 };

@@ -9,7 +9,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- numbers */
 
-static uint16_t read16(const uint8_t *bytes, bool swapped)
+static uint16_t decode_u16(const uint8_t *bytes, bool swapped)
 {
     uint16_t value;
 
@@ -17,7 +17,7 @@ static uint16_t read16(const uint8_t *bytes, bool swapped)
     return swapped ? __builtin_bswap16(value) : value;
 }
 
-static uint64_t read64(const uint8_t *bytes, bool swapped)
+static uint64_t decode_u64(const uint8_t *bytes, bool swapped)
 {
     uint64_t value;
 
@@ -25,14 +25,14 @@ static uint64_t read64(const uint8_t *bytes, bool swapped)
     return swapped ? __builtin_bswap64(value) : value;
 }
 
-static void write16(uint8_t *bytes, uint16_t value, bool swapped)
+static void encode_u16(uint8_t *bytes, uint16_t value, bool swapped)
 {
     if (swapped)
         value = __builtin_bswap16(value);
     memcpy(bytes, &value, sizeof(value));
 }
 
-static uint8_t *write64(uint8_t *bytes, uint64_t value, bool swapped)
+static uint8_t *encode_u64(uint8_t *bytes, uint64_t value, bool swapped)
 {
     if (swapped)
         value = __builtin_bswap64(value);
@@ -52,10 +52,10 @@ void tcp_control_encode(const struct tcp_control *control, uint8_t bytes[TCP_CON
     bytes[1] = control->type;
     bytes[2] = (uint8_t)(control->private_size >> 8);
     bytes[3] = (uint8_t)control->private_size;
-    write64(bytes + 8, control->offer, host_is_big);
-    write64(bytes + 16, control->capabilities, host_is_big);
+    encode_u64(bytes + 8, control->magic, host_is_big);
+    encode_u64(bytes + 16, control->capabilities, host_is_big);
     if (control->type != TCP_NACK)
-        write64(bytes + CONTROL_CONN_DATA, 1, false);
+        encode_u64(bytes + CONTROL_CONN_DATA, 1, false);
 }
 
 int tcp_control_decode(const uint8_t bytes[TCP_CONTROL_SIZE], struct tcp_control *control)
@@ -64,9 +64,9 @@ int tcp_control_decode(const uint8_t bytes[TCP_CONTROL_SIZE], struct tcp_control
         return -EPROTONOSUPPORT;
     control->type = bytes[1];
     control->private_size = (uint16_t)(bytes[2] << 8 | bytes[3]);
-    control->offer = read64(bytes + 8, host_is_big);
-    control->capabilities = read64(bytes + 16, host_is_big);
-    control->swapped = read64(bytes + CONTROL_CONN_DATA, false) != 1;
+    control->magic = decode_u64(bytes + 8, host_is_big);
+    control->capabilities = decode_u64(bytes + 16, host_is_big);
+    control->swapped = decode_u64(bytes + CONTROL_CONN_DATA, false) != 1;
     if (control->type != TCP_CONNREQ && control->type != TCP_CONNRESP && control->type != TCP_NACK)
         return -EPROTO;
     return control->private_size <= TCP_PRIVATE_MAX ? 0 : -EPROTO;
@@ -122,10 +122,10 @@ static const struct parts {
 
 static bool has_data(const struct tcp_header *header)
 {
-    return parts[header->op].data && header->flags & TCP_FLAG_CQ_DATA && !tcp_is_ack(header);
+    return parts[header->op].data && header->flags & TCP_FLAG_CQ_DATA && !tcp_header_is_ack(header);
 }
 
-size_t tcp_header_size(const struct tcp_header *header)
+size_t tcp_header_compute_size(const struct tcp_header *header)
 {
     const struct parts *part = &parts[header->op];
     size_t words = (size_t)has_data(header) + part->tag + part->length + part->words;
@@ -136,44 +136,44 @@ size_t tcp_header_size(const struct tcp_header *header)
 size_t tcp_header_encode(const struct tcp_header *header, uint8_t id, bool swapped, uint8_t *bytes)
 {
     const struct parts *part = &parts[header->op];
-    size_t size = tcp_header_size(header);
+    size_t size = tcp_header_compute_size(header);
     uint8_t *next = bytes + TCP_HEADER_BASE;
 
     bytes[0] = TCP_WIRE_VERSION;
     bytes[1] = header->op;
-    write16(bytes + 2, header->flags, swapped);
+    encode_u16(bytes + 2, header->flags, swapped);
     bytes[4] = header->op_data;
     /* In the answer to a read: what the request had. */
     bytes[5] = header->remote_count;
     bytes[6] = (uint8_t)size;
     bytes[7] = id;
-    write64(bytes + 8, size + header->payload, swapped);
+    encode_u64(bytes + 8, size + header->payload, swapped);
     if (has_data(header))
-        next = write64(next, header->data, swapped);
+        next = encode_u64(next, header->data, swapped);
     if (part->tag)
-        next = write64(next, header->tag, swapped);
+        next = encode_u64(next, header->tag, swapped);
     if (part->length)
-        next = write64(next, header->length, swapped);
+        next = encode_u64(next, header->length, swapped);
     for (unsigned i = 0; i < part->words; i++)
-        next = write64(next, header->words[i], swapped);
+        next = encode_u64(next, header->words[i], swapped);
     for (unsigned i = 0; part->remote && i < header->remote_count; i++) {
-        next = write64(next, header->remote[i].offset, swapped);
-        next = write64(next, header->remote[i].length, swapped);
-        next = write64(next, header->remote[i].key, swapped);
+        next = encode_u64(next, header->remote[i].offset, swapped);
+        next = encode_u64(next, header->remote[i].length, swapped);
+        next = encode_u64(next, header->remote[i].key, swapped);
     }
     return size;
 }
 
-static const char *decode_remote(const uint8_t *bytes, bool swapped, struct tcp_header *header)
+static const char *decode_remote_segments(const uint8_t *bytes, bool swapped, struct tcp_header *header)
 {
     uint64_t sum = 0;
 
     for (unsigned i = 0; i < header->remote_count; i++, bytes += REMOTE_SIZE) {
         struct ofp_remote_segment *remote = &header->remote[i];
 
-        remote->offset = read64(bytes, swapped);
-        remote->length = read64(bytes + 8, swapped);
-        remote->key = read64(bytes + 16, swapped);
+        remote->offset = decode_u64(bytes, swapped);
+        remote->length = decode_u64(bytes + 8, swapped);
+        remote->key = decode_u64(bytes + 16, swapped);
         if (remote->length > INT64_MAX - sum)
             return "remote segments of impossible length";
         sum += remote->length;
@@ -181,23 +181,23 @@ static const char *decode_remote(const uint8_t *bytes, bool swapped, struct tcp_
     header->length = sum;
     if (header->op == TCP_WRITE && sum != header->payload)
         return "a write whose payload is not as long as its target";
-    if (header->op == TCP_ATOMIC && (sum > INT64_MAX / 2 || header->payload != tcp_atomic_payload(header)))
+    if (header->op == TCP_ATOMIC && (sum > INT64_MAX / 2 || header->payload != tcp_atomic_compute_payload(header)))
         return "an atomic whose operands are not as long as its target";
     return NULL;
 }
 
-static const char *decode_base(const uint8_t *bytes, bool swapped, bool extended, struct tcp_header *header)
+static const char *decode_base_header(const uint8_t *bytes, bool swapped, bool extended, struct tcp_header *header)
 {
-    uint64_t size = read64(bytes + 8, swapped);
+    uint64_t size = decode_u64(bytes + 8, swapped);
 
     header->op = bytes[1];
-    header->flags = read16(bytes + 2, swapped);
+    header->flags = decode_u16(bytes + 2, swapped);
     header->op_data = bytes[4];
     header->remote_count = 0;
     header->header_size = bytes[6];
     if (header->op >= (extended ? TCP_OPS : TCP_STOCK_OPS))
         return "an unknown operation";
-    if (header->op == TCP_MSG && header->op_data && !tcp_is_ack(header))
+    if (header->op == TCP_MSG && header->op_data && !tcp_header_is_ack(header))
         return "an unknown kind of message";
     if (header->op == TCP_ANNOUNCE && header->op_data > OFP_CHANNEL_INTERNAL)
         return "an announcement on an unknown channel";
@@ -207,19 +207,19 @@ static const char *decode_base(const uint8_t *bytes, bool swapped, bool extended
         if (!header->remote_count || header->remote_count > TCP_REMOTE_MAX)
             return "an impossible number of remote segments";
     }
-    if (header->header_size != tcp_header_size(header))
+    if (header->header_size != tcp_header_compute_size(header))
         return "a header that is not as long as its contents";
     if (size < header->header_size || size > INT64_MAX)
         return "an impossible size";
     header->payload = size - header->header_size;
-    if (header->payload && (!parts[header->op].payload || tcp_is_ack(header)))
+    if (header->payload && (!parts[header->op].payload || tcp_header_is_ack(header)))
         return "payload where there is none";
     return NULL;
 }
 
 const char *tcp_header_decode(const uint8_t *bytes, bool swapped, bool extended, struct tcp_header *header)
 {
-    const char *wrong = decode_base(bytes, swapped, extended, header);
+    const char *wrong = decode_base_header(bytes, swapped, extended, header);
     const struct parts *part = &parts[header->op < TCP_OPS ? header->op : 0];
     const uint8_t *next = bytes + TCP_HEADER_BASE;
 
@@ -227,20 +227,20 @@ const char *tcp_header_decode(const uint8_t *bytes, bool swapped, bool extended,
         return wrong;
     header->data = header->tag = header->length = 0;
     if (has_data(header)) {
-        header->data = read64(next, swapped);
+        header->data = decode_u64(next, swapped);
         next += 8;
     }
     if (part->tag) {
-        header->tag = read64(next, swapped);
+        header->tag = decode_u64(next, swapped);
         next += 8;
     }
     if (part->length) {
-        header->length = read64(next, swapped);
+        header->length = decode_u64(next, swapped);
         if (header->length > INT64_MAX)
             return "an impossible length";
         next += 8;
     }
     for (unsigned i = 0; i < part->words; i++, next += 8)
-        header->words[i] = read64(next, swapped);
-    return part->remote ? decode_remote(next, swapped, header) : NULL;
+        header->words[i] = decode_u64(next, swapped);
+    return part->remote ? decode_remote_segments(next, swapped, header) : NULL;
 }

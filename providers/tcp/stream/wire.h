@@ -26,7 +26,7 @@ enum tcp_control_type { TCP_CONNREQ = 0, TCP_CONNRESP = 1, TCP_NACK = 6 };
 struct tcp_control {
     uint8_t type;
     uint16_t private_size;
-    uint64_t offer;        /* conn_id: 0 from libfabric, our extension's magic and version from ofipy */
+    uint64_t magic;        /* conn_id: 0 from libfabric, our extension's magic and version from ofipy */
     uint64_t capabilities; /* msg_id: of the extension */
     bool swapped;          /* read: the sender's data headers are in the other byte order, and ours to it have to be */
 };
@@ -36,9 +36,12 @@ void tcp_control_encode(const struct tcp_control *control, uint8_t bytes[TCP_CON
 int tcp_control_decode(const uint8_t bytes[TCP_CONTROL_SIZE], struct tcp_control *control);
 
 /* What an ofipy peer puts into `offer`: magic, and the newest version of the extension that it speaks in the last byte. */
-#define TCP_OFFER_MAGIC UINT64_C(0x5854595049464f00) /* "\0OFIPYTX" as bytes in memory */
+#define TCP_EXTENSION_MAGIC UINT64_C(0x5854595049464f00) /* "\0OFIPYTX" as bytes in memory */
 #define TCP_EXTENSION_VERSION 1
-static inline bool tcp_is_offer(uint64_t offer) { return (offer ^ TCP_OFFER_MAGIC) >> 8 == 0 && offer & 0xff; }
+static inline bool tcp_magic_is_extension(uint64_t magic)
+{
+    return (magic ^ TCP_EXTENSION_MAGIC) >> 8 == 0 && magic & 0xff;
+}
 /* Bits of `capabilities`. */
 #define TCP_CAPABILITY_AUTHENTICATION 0x1 /* the sender has a key, and wants a proof */
 #define TCP_CAPABILITY_INTERNAL 0x2       /* it knows TCP_INTERNAL, and announcements on that channel */
@@ -127,7 +130,7 @@ struct tcp_header {
     struct ofp_remote_segment remote[TCP_REMOTE_MAX];
 };
 
-static inline bool tcp_is_ack(const struct tcp_header *header)
+static inline bool tcp_header_is_ack(const struct tcp_header *header)
 {
     return header->op == TCP_MSG && header->op_data == TCP_OP_DATA_ACK;
 }
@@ -141,25 +144,25 @@ static inline uint8_t tcp_channel_of(uint8_t op)
 }
 
 /* Operands of an atomic on `length` bytes. */
-static inline uint64_t tcp_atomic_payload(const struct tcp_header *header)
+static inline uint64_t tcp_atomic_compute_payload(const struct tcp_header *header)
 {
     return ofp_operation_is(header->op_data, OFP_COMPARES) ? header->length * 2 : header->length;
 }
 
 /* Length of the header that these values need. */
-size_t tcp_header_size(const struct tcp_header *header);
+size_t tcp_header_compute_size(const struct tcp_header *header);
 /* `id`: the running number that debug builds of libfabric ask for. Returns the length. */
 size_t tcp_header_encode(const struct tcp_header *header, uint8_t id, bool swapped, uint8_t *bytes);
 
 /* How many bytes of header there are, from the first TCP_HEADER_BASE of them; 0: none that can be. */
-static inline size_t tcp_header_length(const uint8_t *bytes)
+static inline size_t tcp_header_decode_length(const uint8_t *bytes)
 {
     size_t size = bytes[6];
 
     return size >= TCP_HEADER_BASE && size <= TCP_HEADER_MAX && size % 8 == 0 ? size : 0;
 }
 /*
- * A whole header of tcp_header_length bytes; `extended`: the peer may use the extension. NULL: well formed; otherwise what is
+ * A whole header of tcp_header_decode_length bytes; `extended`: the peer may use the extension. NULL: well formed; otherwise what is
  * wrong with it. Fields that the op does not have are zero; `remote` and `words` are set as far as it has them.
  */
 const char *tcp_header_decode(const uint8_t *bytes, bool swapped, bool extended, struct tcp_header *header);
