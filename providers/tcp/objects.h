@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The provider's objects and their bounds. Everything is guarded by the domain's lock, which the core holds around every
- * call into the provider.
+ * The provider's objects and their bounds. The domain's lock guards all of them; the core holds it during every call
+ * into
+ * the provider.
  *
- *     endpoint ── connections   one per peer, or more for a moment: handshakes, farewells
- *              ├─ ready         those with something to read
- *              ├─ dirty         those with something to write that nobody has tried to write yet
- *              ├─ stalled       those that are not read because the core has no room
- *              └─ dead          those that are over; freed when nobody is inside any more
+ *     endpoint ── connections   one per peer; more while connections are set up or closed
+ *              ├─ ready         connections that may have data to read
+ *              ├─ dirty         connections with output that no write has been tried for yet
+ *              ├─ stalled       connections that are not read because the core has no space
+ *              ├─ creditors     connections whose peer is owed credit that the endpoint cannot grant yet
+ *              └─ dead          ended connections; freed at the end of progress, when no caller uses them any more
  */
 #ifndef TCP_OBJECTS_H
 #define TCP_OBJECTS_H
@@ -20,39 +22,50 @@
 #include "stream/wire.h"
 
 #define TCP_NAME "tcp"
-/* What one read takes in that has no place of its own yet; shared by the connections of a domain. */
+/* Size of the buffer for input that has no destination yet. All connections of a domain share it. */
 #define TCP_SCRATCH (UINT64_C(32) << 10)
-/* A chunk of the output queue, with its head. */
+/* Size of one chunk of the output queue, including its header. */
 #define TCP_CHUNK (UINT64_C(16) << 10)
-/* Payload up to this is copied when it cannot leave at once, so that its sender is done with it. */
+/* Longest payload that is copied when it cannot be written at once, so that its operation completes. */
 #define TCP_COPY_MAX UINT64_C(4096)
-/* Copies that wait in a queue; beyond it messages wait in their sender's memory, whose number the core bounds. */
+/*
+ * Limit of the copied bytes in one output queue. Beyond it, operations stay in their sender's memory; the core bounds
+ * their number.
+ */
 #define TCP_COPIES_MAX (UINT64_C(256) << 10)
-/* Answers that a peer has asked for and does not read; beyond it nothing more is read from it. */
+/*
+ * Limits of the queued answers to one peer's requests. Beyond them the connection is not read, so the peer cannot
+ * request more.
+ */
 #define TCP_ANSWERS_MAX (UINT64_C(1) << 20)
 #define TCP_ANSWER_ITEMS_MAX 4096
-/* Reads and fetching atomics under way to one peer, so that two peers that read from each other stay below that. */
+/*
+ * Reads and fetching atomics in flight to one peer. Lower than TCP_ANSWER_ITEMS_MAX, so two peers that read from each
+ * other cannot block.
+ */
 #define TCP_READS_MAX 256
-/* Reads of one socket in one call of progress, and small pieces of one write. */
+/* Reads of one socket in one call of progress, and pieces of memory in one write. */
 #define TCP_READ_TURNS 4
 #define TCP_IOV_MAX 64
-/* Bytes of eager payload that a peer of ours is granted at least, and what a message costs beside its payload: as
- * much as the core keeps of it. */
+/*
+ * Bytes of eager payload that every ofipy peer is granted at least, and the cost of a message beside its payload. The
+ * cost is about what the core allocates for an unexpected message.
+ */
 #define TCP_WINDOW_MIN (UINT64_C(64) << 10)
 #define TCP_MESSAGE_COST 256
-/* Bytes of the operands of an atomic. */
+/* Longest operand of an atomic, in bytes. */
 #define TCP_ATOMIC_MAX (1u << 20)
-/* The kernel's bound on the name. */
+/* The kernel's limit for the name of a congestion control. */
 #define TCP_CONGESTION_CONTROL_MAX 16
 #define TCP_KEY_MAX 1024
 #define TCP_NONCE_WORDS 4
 #define TCP_PROOF_SIZE 32
-/* Length of the private data that the other protocol over tcp sends. */
+/* Length of the private data that ofi_rxm sends. ofi_rxm is libfabric's other protocol over tcp. */
 #define TCP_RXM_SIZE 24
-/* What to do about it. */
+/* Advice for the error text when a peer uses ofi_rxm. */
 #define TCP_RXM_REMEDY                                                                                                 \
     "; use FI_PROVIDER=net there, or libfabric 1.18 or newer (1.17's provider tcp has no reliable datagrams of its own)"
-/* Connections that have not said who they are; beyond it the oldest goes. */
+/* Accepted connections whose request or proof is not complete. Beyond this number the oldest is closed. */
 #define TCP_UNPROVEN_MAX 256
 #define TCP_ACCEPT_BATCH 32
 #define TCP_BACKLOG 4096
@@ -65,79 +78,89 @@
 
 extern const struct ofp_core *tcp_core; /* set once, when the provider is loaded */
 
-/* One epoll descriptor and how often it is asked: an endpoint's own, or (type MSG) that of all in the domain. poller.c */
+/*
+ * One epoll descriptor and how often it is polled. An RDM endpoint or a listener has its own; all MSG endpoints of a
+ * domain share one. See poller.c.
+ * Invariants: `armed` counts the members with `endpoint->armed`, and the reactor watches `epoll_fd` while it is not 0.
+ * `unwatched` is NULL while `armed` is not 0, since a sleeping thread depends on epoll alone.
+ */
 struct tcp_poller {
-    struct ofp_list members; /* endpoints; the first of them asks for all */
+    struct ofp_list members; /* endpoints; the first one polls for all */
     int epoll_fd;
-    uint32_t armed;             /* members that somebody sleeps for: while there are any, the reactor watches it */
-    uint64_t polled_at;         /* when epoll was last asked */
-    uint64_t poll_pause;        /* ns until it is next, unless nothing is hot */
-    struct tcp_connection *hot; /* read last */
-    struct tcp_connection *unwatched; /* hot for so long that epoll does not watch it; NULL: none. Not while armed */
-    uint32_t hot_turns;               /* how long, in calls of progress */
-    struct tcp_endpoint *listening;   /* whose listener is among the sockets; NULL: none */
+    uint32_t armed;             /* members with a sleeping thread; the reactor watches epoll_fd unless this is 0 */
+    uint64_t polled_at;         /* time of the last poll */
+    uint64_t poll_pause;        /* minimum ns between polls while there is a hot connection */
+    struct tcp_connection *hot; /* the connection that was read last; NULL: none */
+    struct tcp_connection *unwatched; /* removed from epoll because it was hot for long; NULL: none */
+    uint32_t hot_turns;             /* calls of progress that have read a hot connection since `unwatched` was reset */
+    struct tcp_endpoint *listening; /* the endpoint whose listening socket is in epoll; NULL: none */
     struct ofp_watch watch;
 };
 
 struct tcp_domain {
     struct ofp_domain *base;
-    char *scratch;                                       /* TCP_SCRATCH bytes; NULL until the first endpoint */
-    struct tcp_poller shared;                            /* by endpoints of type MSG; open while it has members */
-    uint64_t connect_ns;                                 /* until a peer must have answered */
-    unsigned user_timeout_ms;                            /* until unacknowledged data ends a connection */
-    uint64_t rendezvous_size;                            /* tagged messages to stock peers with more bytes take it */
-    char congestion_control[TCP_CONGESTION_CONTROL_MAX]; /* empty: the system's, and none that paces within the host */
-    bool extension;                                      /* offer it to peers, and take theirs */
-    size_t key_length;                                   /* bytes of `key`; 0: peers prove nothing */
+    char *scratch;            /* TCP_SCRATCH bytes; NULL until the first endpoint */
+    struct tcp_poller shared; /* used by MSG endpoints; open while it has members */
+    uint64_t connect_ns;      /* time within which a peer must answer a connection request */
+    unsigned user_timeout_ms; /* time after which unacknowledged data ends a connection */
+    /* tagged messages to libfabric peers that are longer than this use rendezvous */
+    uint64_t rendezvous_size;
+    char congestion_control[TCP_CONGESTION_CONTROL_MAX]; /* empty: the system's default, or reno within the host */
+    bool extension;                                      /* offer the extension to peers, and accept theirs */
+    size_t key_length;                                   /* bytes of `key`; 0: no key is configured */
     uint8_t key[TCP_KEY_MAX];
-    struct ofp_list chunks; /* unused ones, struct tcp_item; queue.c */
+    struct ofp_list chunks; /* unused chunks of output queues (struct tcp_item); see queue.c */
     uint32_t chunk_count;
 };
 
 enum tcp_state {
-    TCP_CONNECTING, /* TCP's own handshake, or (no socket) the time until the next one */
-    TCP_REQUESTING, /* our request is out */
-    TCP_ACCEPTED,   /* it connected, and has not said who it is */
-    TCP_REQUESTED,  /* type MSG: it said what it wants, and the program has to answer */
-    TCP_PROVING,    /* it said so, and has to prove it */
+    TCP_CONNECTING, /* TCP's handshake is in progress, or (no socket) the back-off timer runs */
+    TCP_REQUESTING, /* our connection request is sent; the answer is missing */
+    TCP_ACCEPTED,   /* the peer has connected; its connection request is missing */
+    TCP_REQUESTED,  /* MSG: the request has arrived; the program has to accept or reject it */
+    TCP_PROVING,    /* request and answer were exchanged; the proof of the key is missing */
     TCP_UP,
-    TCP_PROBING, /* it ended without a word: is anybody there still? */
-    TCP_LEAVING, /* the core has let go of it: what is queued still leaves */
+    TCP_PROBING, /* the stream ended without a goodbye; a second connection probes whether the peer listens */
+    TCP_LEAVING, /* the core has released the peer; queued output is still written */
     TCP_OVER
 };
 
-/* Where the payload under way goes. */
+/* Destination of the payload that is being received. */
 enum tcp_target {
-    TCP_TARGET_NONE, /* it is dropped */
+    TCP_TARGET_NONE, /* no memory: the payload is discarded */
     TCP_TARGET_RECEIVE,
-    TCP_TARGET_READ,  /* into the memory of our own read */
-    TCP_TARGET_WRITE, /* into a region here */
-    TCP_TARGET_ATOMIC /* operands, until they are complete */
+    TCP_TARGET_READ,  /* memory of our own read */
+    TCP_TARGET_WRITE, /* a region here */
+    TCP_TARGET_ATOMIC /* operands, collected until they are complete */
 };
 
-/* An atomic request of a peer while it arrives. */
+/* An atomic request of a peer while its operands arrive. */
 struct tcp_operands {
     struct tcp_header header;
     _Alignas(16) uint8_t bytes[];
 };
 
-/* Access to local memory by a peer, for one of its requests. */
+/* The local memory that one request of a peer names. Holds one reference of the core per segment. */
 struct tcp_accesses {
     uint32_t count;
-    uint64_t length; /* of all */
+    uint64_t length; /* sum of all segments */
     struct ofp_remote_access access[TCP_REMOTE_MAX];
 };
 
-/* Reading: a header, or a payload with `left` bytes to come. */
+/*
+ * State of reading: between messages (`left` is 0) the bytes of a split header, else a payload with `left` bytes
+ * missing.
+ * `target` selects the member of the union. The accesses and operands are owned, and are freed with the payload.
+ */
 struct tcp_inbound {
-    uint8_t received; /* bytes of `header` */
+    uint8_t received; /* bytes in `header`; 0: no header is incomplete */
     uint8_t target;
     uint8_t op;
     uint16_t flags;
-    uint64_t left, offset; /* `offset`: bytes of it that are in place */
-    uint64_t space;        /* bytes of it that have a place */
-    uint64_t data, length; /* of a write: remote cq data, and its length */
-    int refused;           /* TCP_TARGET_NONE: what its sender is told in place of an acknowledgement; positive */
+    uint64_t left, offset; /* `offset`: bytes of the payload that have been received */
+    uint64_t space;        /* bytes of the payload that have a destination; the rest is discarded */
+    uint64_t data, length; /* of a write: remote CQ data, and the length for the event */
+    int refused;           /* TCP_TARGET_NONE: the error that is sent in place of an acknowledgement; 0: none */
     union {
         struct ofp_receive *receive;
         struct ofp_pending *pending;
@@ -149,74 +172,80 @@ struct tcp_inbound {
 
 struct tcp_race; /* race.h */
 
-/* While a connection is not up; handshake.c. */
+/*
+ * State of connection setup, closing and probing. A connection in state TCP_UP has none. `timer` is stopped before the
+ * meeting is freed.
+ */
 struct tcp_meeting {
     struct tcp_connection *connection;
     struct ofp_timer timer;
     struct ofpi_backoff backoff;
-    struct tcp_race *race;     /* who connects to a peer with several addresses; else NULL */
-    union tcp_address address; /* where it listens */
-    uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* auth.c */
-    const uint8_t *key; /* what both prove, the configured one or the endpoint's for this host; */
-    size_t key_length;  /* 0: nothing is proven */
-    uint32_t received;  /* bytes of `bytes` */
+    struct tcp_race *race;     /* for a peer with several addresses that we connect to; else NULL */
+    union tcp_address address; /* the address at which the peer listens */
+    uint64_t nonce[TCP_NONCE_WORDS], their_nonce[TCP_NONCE_WORDS]; /* see auth.c */
+    const uint8_t *key; /* the key that both sides prove: the domain's, or the endpoint's key for this host */
+    size_t key_length;  /* 0: no proof is demanded */
+    uint32_t received;  /* bytes in `bytes`, an incomplete control message or header */
     uint8_t bytes[TCP_CONTROL_SIZE + TCP_PRIVATE_MAX];
-    int error;                           /* what ended the connection, probe.c; or the last attempt, connect.c */
-    bool answered, second_attempt;       /* there: somebody opened; and this is the second time that he is asked */
-    bool warned;                         /* of a lack of descriptors, connect.c */
-    bool identified;                     /* request and answer say which endpoints these are, */
-    uint8_t identity[OFP_IDENTITY_SIZE]; /* and the peer's is this */
-    bool connects_only;                  /* nobody connects to it, as its request says */
-    uint16_t private_length;             /* type MSG, who asks: its private data */
+    /* probe.c: the error that ended the connection; connect.c: the error of the last attempt */
+    int error;
+    bool answered, second_attempt;       /* probe.c: the probe's connection was accepted; this is the second probe */
+    bool warned;                         /* the log has the warning about missing descriptors; connect.c */
+    bool identified;                     /* requests and answers of this connection contain endpoint identities */
+    uint8_t identity[OFP_IDENTITY_SIZE]; /* the peer's identity, once it has arrived */
+    bool connects_only;                  /* the peer's request says that it does not listen */
+    uint16_t private_length;             /* MSG, connecting side: length of the program's private data */
     uint8_t private_data[TCP_PRIVATE_MAX];
 };
 
 struct tcp_rendezvous; /* rendezvous.c */
 
 struct tcp_connection {
-    /* What a poll, a post and a read look at first. */
+    /* Members that polls, posts and reads use come first, to share cache lines. */
     struct tcp_stream stream;
     struct tcp_endpoint *endpoint;
-    struct ofp_peer *peer; /* NULL: nobody yet, or nobody any more */
-    uint8_t state;         /* enum tcp_state; connection.c has the allowed changes */
-    bool swapped;          /* its data headers are in the other byte order */
-    bool extended;         /* it agreed to the extension */
-    bool knows_internal;   /* and knows the internal channel */
+    struct ofp_peer *peer; /* NULL before the peer is known, and after it was detached */
+    uint8_t state;         /* enum tcp_state; connection.c has the allowed transitions */
+    bool swapped;          /* the peer's data headers are in the other byte order */
+    bool extended;         /* both sides agreed to use the extension */
+    bool knows_internal;   /* and the peer supports the internal channel */
     bool can_rendezvous;
-    bool connector; /* we opened it */
-    bool hangup;    /* the end of the stream, or an error, is near: read until it shows */
-    bool blocked;   /* the socket is full: epoll tells when it is not */
-    bool shut;      /* nothing more is written */
+    bool connector; /* this side opened the connection */
+    bool hangup;    /* the stream has ended or failed; read on until a read reports it */
+    bool blocked;   /* the socket accepts no more output; epoll reports when it does */
+    bool shut;      /* nothing more may be written */
     bool stalled;
-    bool hello_received; /* its first message of the extension is here */
-    bool proven;         /* type MSG: it has the key, and may say what it wants */
-    bool goodbye;        /* it said goodbye, */
+    bool hello_received; /* the peer's hello, its first message of the extension, has arrived */
+    bool proven;         /* MSG: the peer has proved the key, so its next request counts */
+    bool goodbye;        /* the peer has said goodbye, */
     bool ended;          /* and that its endpoint closes */
     uint8_t next_id;
-    int failure; /* positive: why the next call of progress ends it */
+    int failure; /* marked failed: the positive errno with which progress ends the connection; 0: not marked */
 
-    uint64_t incarnation; /* of the peer's endpoint, or, where it does not say which that is, of its process */
-    struct ofp_list out;  /* struct tcp_item: to be written, in order */
-    uint64_t out_bytes;   /* copies and headers among it */
+    uint64_t incarnation; /* of the peer's endpoint; of its process, if the peer sends no identity */
+    struct ofp_list out;  /* struct tcp_item: unwritten output, in order */
+    uint64_t out_bytes;   /* bytes of the copies and headers in `out` */
     uint32_t out_answers;
-    uint32_t sent_in_round;         /* the endpoint's `looks` when a message last left at once, */
-    uint64_t sent_at;               /* and the time */
-    struct ofp_list batched;        /* struct tcp_pending: copied into `out`, and finished when it is next written */
-    uint64_t batched_bytes;         /* of messages that wait in `out` for others, */
-    uint64_t batched_since;         /* the first of them since then */
-    uint32_t read_count, announced; /* operations of ours that wait for an answer, or to be pulled */
-    struct ofp_list acks;           /* struct tcp_pending: operations whose acknowledgement is to come, in order */
-    struct ofp_list reads;          /* and those whose answer is */
+    uint32_t sent_in_round;         /* endpoint->rounds when a message was last written at once, */
+    uint64_t sent_at;               /* and the time of that write */
+    struct ofp_list batched;        /* struct tcp_pending: copied into `out`; they complete at the next flush */
+    uint64_t batched_bytes;         /* bytes of batched messages in `out`, */
+    uint64_t batched_since;         /* and the time when the first of them was queued */
+    uint32_t read_count, announced; /* our operations that wait for an answer, and those that wait for a pull */
+    struct ofp_list acks;           /* struct tcp_pending: operations that wait for an acknowledgement, in order */
+    /* struct tcp_pending: reads and fetching atomics that wait for an answer, in order */
+    struct ofp_list reads;
     struct tcp_inbound in;
-    char *stash; /* stalled: what was read and could not be handed on */
+    char *stash; /* stalled: input that the core had no space for */
     size_t stash_length;
-    uint64_t stalled_at; /* stalled: since when the core has taken nothing of it */
+    uint64_t stalled_at; /* stalled: time when the core last accepted input */
 
-    uint64_t credit;                   /* what our messages may still cost it */
-    uint64_t allowance, owed;          /* what its messages may still cost us, and what it gets back */
-    struct ofp_list creditor;          /* in endpoint->creditors while we owe it and are full */
-    struct tcp_rendezvous *rendezvous; /* NULL until the first one */
-    struct tcp_meeting *meeting;       /* NULL when up */
+    uint64_t credit; /* bytes that our messages may still cost at the peer */
+    /* bytes that the peer's messages may still cost here, and bytes to grant again */
+    uint64_t allowance, owed;
+    struct ofp_list creditor;          /* in endpoint->creditors while credit is owed and the core has no space */
+    struct tcp_rendezvous *rendezvous; /* NULL until the first rendezvous */
+    struct tcp_meeting *meeting;       /* NULL in state TCP_UP */
     struct ofp_list node;              /* in endpoint->connections or ->dead */
     struct ofp_list ready, dirty, stall, unproven;
 };
@@ -224,37 +253,41 @@ struct tcp_connection {
 _Static_assert(sizeof(struct tcp_connection) <= 640, "under 1 KiB for an idle peer, with the core's own part");
 
 struct tcp_peer {
-    struct tcp_connection *connection; /* that carries what we send; NULL: none */
-    struct tcp_connection *inbound;    /* the endpoint is its own peer: the other end */
+    struct tcp_connection *connection; /* carries our operations; NULL: none */
+    struct tcp_connection *inbound;    /* the accepted end, if the endpoint is its own peer; else NULL */
     uint8_t meet;                      /* enum ofpi_meet_state */
-    uint8_t reached;                   /* 0: at its address; else at others[reached - 1] */
+    /* index of the address that was connected: 0: peer->address; else others[reached - 1] */
+    uint8_t reached;
 };
 
-/* What the provider keeps in an operation under way; in ofp_pending.provider_data. */
+/* The provider's state of an operation in flight, in ofp_pending.provider_data. */
 struct tcp_pending {
-    struct ofp_list node; /* in connection->acks, ->reads or ->held */
-    bool unacked;         /* its end is an acknowledgement */
-    bool sent;            /* the kernel has all of it */
-    bool announced;       /* it waits to be pulled */
-    uint8_t rendezvous;   /* its id, 0: none */
+    struct ofp_list node; /* in connection->acks, ->reads or ->batched */
+    bool unacked;         /* the operation completes with an acknowledgement */
+    bool sent;            /* all of it was written or copied */
+    bool announced;       /* the operation waits for the peer's pull */
+    uint8_t rendezvous;   /* rendezvous id; 0: none */
 };
 _Static_assert(sizeof(struct tcp_pending) <= sizeof(((struct ofp_pending *)0)->provider_data), "lies in a pending");
 
 /*
- * What becomes of an endpoint's connections, by its kind: rdm.c, msg.c, passive.c. What brings connections up, reads and
- * ends them knows no kind, and tells here. An entry is NULL for what cannot happen to this kind.
+ * Handlers of one kind of endpoint: rdm.c, msg.c, passive.c. The files of `stream`, `connection` and `message` serve
+ * every kind, and report the events of a connection here. An entry is NULL where the event cannot happen.
  */
 struct tcp_connection_ops {
-    /* TCP's handshake may be over: our request leaves. 0, or a negative errno; -EAGAIN, -ENOTCONN: not yet. */
+    /*
+     * TCP may have connected: send the connection request. 0, or a negative errno; -EAGAIN, -ENOTCONN: not connected
+     * yet.
+     */
     int (*request)(struct tcp_connection *connection);
     void (*answered)(struct tcp_connection *connection, const struct tcp_control *control, const uint8_t *private_data);
     void (*requested)(struct tcp_connection *connection, const struct tcp_control *control,
                       const uint8_t *private_data);
-    /* Both sides have the key. */
+    /* The peer has proved the key. */
     void (*proven)(struct tcp_connection *connection);
-    /* Who compared keys with us does not want our connection now. */
+    /* The peer prefers its own connection to ours, after both proved the key. */
     void (*deferred)(struct tcp_connection *connection);
-    /* The stream is at its end, or broken (error positive). */
+    /* The stream has ended (error 0) or failed (error positive). */
     void (*lost)(struct tcp_connection *connection, int error);
 };
 
@@ -269,24 +302,29 @@ struct tcp_endpoint {
     struct ofp_list connections, dead, unproven;
     uint32_t unproven_count;
     bool armed, closing, warned_accept, warned_stall;
-    uint32_t rounds;           /* calls of progress */
-    uint8_t rendezvous_last;   /* the id given last */
-    union tcp_address address; /* that it is known by; the port is 0 until it is bound */
+    uint32_t rounds;           /* calls of progress so far */
+    uint8_t rendezvous_last;   /* the rendezvous id that was allocated last */
+    union tcp_address address; /* the address that peers know; the port is 0 until the socket is bound */
     sa_family_t
-        anywhere; /* AF_INET6, AF_INET: bound to :: or 0.0.0.0, and calls from whichever address leads there; 0: to its own */
-    int listener;                  /* -1: none, or not now; of who only connects a socket that holds the port */
-    struct ofp_timer listen_timer; /* out of descriptors: listen again */
+        /*
+         * AF_INET6 or AF_INET: bound to :: or 0.0.0.0, so connections leave from the address of the route; 0: bound to
+         * `address`
+         */
+        anywhere;
+    /* -1: none. An endpoint that only connects has an unused socket here, which reserves the port */
+    int listener;
+    struct ofp_timer listen_timer; /* resumes accepting after a shortage of descriptors */
     struct ofp_timer stall_timer;
     uint64_t stall_pause;
-    uint64_t refused_at;            /* when the log last said that somebody is; 0: never */
+    uint64_t refused_at;            /* when the log last warned of a rejected connection; 0: never */
     bool connects;                  /* type MSG */
-    struct ofp_passive *passive;    /* a listener's; then `base` is NULL */
-    struct tcp_connection *request; /* that it was opened from, and has not answered */
-    struct ofp_peer *shutting_down; /* shut down, as soon as nothing is under way to it */
+    struct ofp_passive *passive;    /* of a listener, whose `base` is NULL */
+    struct tcp_connection *request; /* MSG: the request that the endpoint was opened from, until it is answered */
+    struct ofp_peer *shutting_down; /* MSG: the peer to disconnect once no operation is in flight */
     struct tcp_poller own;
 };
 
-/* What messages in the log call it. */
+/* The id that log messages contain. */
 static inline uint32_t tcp_endpoint_id_of(const struct tcp_endpoint *endpoint)
 {
     return endpoint->passive ? endpoint->passive->id : endpoint->base->id;
@@ -304,20 +342,20 @@ static inline struct ofp_pending *tcp_base_pending_of(struct tcp_pending *pendin
     return OFP_CONTAINER_OF(pending, struct ofp_pending, provider_data);
 }
 
-/* Something may be there to be read, or done. */
+/* Have progress read the connection, or end it if it is marked failed. */
 static inline void tcp_connection_schedule_read(struct tcp_connection *connection)
 {
     if (!ofp_list_linked(&connection->ready))
         ofp_list_append(&connection->endpoint->ready, &connection->ready);
 }
-/* From within a call that cannot end it: progress does. */
+/* Record an error from within a call that cannot end the connection. The next call of progress ends it. */
 static inline void tcp_connection_mark_failed(struct tcp_connection *connection, int error)
 {
     if (!connection->failure)
         connection->failure = error;
     tcp_connection_schedule_read(connection);
 }
-/* At the next flush of the endpoint, at the latest with progress. */
+/* Have the next flush of the endpoint, or progress, write the queue. */
 static inline void tcp_connection_schedule_flush(struct tcp_connection *connection)
 {
     if (!ofp_list_linked(&connection->dirty))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The provider's tables, parameters and domains. */
+/* The provider's tables, parameters and domains. Every table is constant; all state is in the objects of objects.h. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -47,7 +47,7 @@ static const struct ofp_param params[] = {
 
 /* --------------------------------------------------------------------------------------------------------- domains */
 
-/* Programs on libfabric that are run with its variable keep no longer message than that unexpected. */
+/* FI_TCP_MAX_SAVED_SIZE limits the unexpected messages that libfabric stores. Peers often share the environment. */
 static uint64_t choose_rendezvous_size(void)
 {
     uint64_t size = tcp_core->param_size("TCP_RENDEZVOUS_SIZE");
@@ -117,7 +117,10 @@ static void fill_info(struct ofp_info *info, const struct tcp_interface *interfa
         .ep_types = ep_type,
         .caps = OFP_CAP_MSG | OFP_CAP_TAGGED | OFP_CAP_RMA | OFP_CAP_ATOMIC | OFP_CAP_RMA_EVENT |
                 OFP_CAP_DIRECTED_RECV | OFP_CAP_SOURCE | OFP_CAP_LOCAL_COMM,
-        /* One stream; but what answers a long read is taken from memory when it leaves, so WAR and SAR do not hold. */
+        /*
+         * A connection is one stream, so requests stay in order. The answer to a long read leaves memory later, so WAR
+         * and SAR are not provided.
+         */
         .msg_order = OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_RAS | OFP_ORDER_WAW | OFP_ORDER_WAS | OFP_ORDER_SAW |
                      OFP_ORDER_SAS,
         .rma_order = OFP_ORDER_RAR | OFP_ORDER_RAW | OFP_ORDER_WAW,
@@ -143,7 +146,7 @@ static void fill_info(struct ofp_info *info, const struct tcp_interface *interfa
     tcp_info_set_address(info, &interface->address);
 }
 
-/* What a parameter asks for; NULL: none does. */
+/* The interface that a parameter names. NULL: no parameter is set. */
 static const char *find_wanted_interface(const char **parameter)
 {
     static const char *const names[] = {"TCP_INTERFACE", "INTERFACE"};
@@ -190,7 +193,7 @@ static int fill_infos(struct ofp_info *infos, int max, char *text, size_t text_s
         snprintf(text, text_size, "no interface is up, not even the loopback one: ip link set lo up");
     if (count < 0)
         return 0;
-    /* First those that need no connecting, since the first of all is what `open` takes. */
+    /* RDM infos come first: `open` uses the first info, and an RDM endpoint needs no connecting. */
     for (int i = 0; i < 2 * count && i < max; i++) {
         fill_info(&infos[i], &interfaces[i % count], i < count ? OFP_EP_RDM : OFP_EP_MSG, (uint32_t)i);
         if (wanted)

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections that peers open: who they are, and which connection stays where there are two. */
+/*
+ * The accepting side of RDM connection setup: read the peer's request, decide which connection stays, answer.
+ *
+ * States: ACCEPTED until a request arrives. If both sides support identities, the first request is answered with an
+ * empty
+ * CONNRESP, and the second request has the identity. With a key, the request is answered and PROVING follows: the peer
+ * is
+ * looked up only after the proof. Then UP.
+ * Two requests may cross. The endpoint with the larger identity (or address) keeps its request; both sides come to the
+ * same
+ * result. The table of native/meet decides.
+ * handshake.c (requests) and rdm.c (proofs) call this file, with the domain's lock held.
+ */
 #include "connection/accept.h"
 
 #include <errno.h>
@@ -25,7 +37,10 @@ static void reject_rdm_request(struct tcp_connection *connection, const struct t
 static void reject_for_key(struct tcp_connection *connection)
 {
     enum tcp_key_place place = tcp_key_find_place(connection);
-    /* One byte: what no endpoint of this kind says otherwise. Which side has a key each side knows by its own. */
+    /*
+     * No other NACK to an RDM endpoint has one byte. The receiver finds out from its own configuration which side has a
+     * key.
+     */
     uint8_t reason = place == TCP_LOCAL_KEY_IS_HERE ? TCP_REFUSED_LOCALLY : TCP_REFUSED_FOR_KEY;
 
     tcp_key_warn(connection, place);
@@ -39,7 +54,7 @@ static bool accept_rdm_request(struct tcp_connection *connection, const struct t
     struct tcp_rdm answer = {
         .features = rdm->features & TCP_RDM_CONNECTS_ONLY, .port = rdm->port, .pid = (uint32_t)getpid()};
 
-    /* A stock sender of the other byte order would write wrong lengths in a rendezvous. */
+    /* No rendezvous between byte orders: libfabric would send a length in the wrong order. */
     if (rdm->version && !control->swapped)
         answer.version = TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD;
     tcp_extension_accept(connection, control);
@@ -51,7 +66,7 @@ static bool accept_rdm_request(struct tcp_connection *connection, const struct t
     return false;
 }
 
-/* The connection that the peer opened is up. */
+/* Make the accepted connection the peer's, and finish its setup. */
 static void attach_connection(struct tcp_connection *connection, struct ofp_peer *peer)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
@@ -59,7 +74,7 @@ static void attach_connection(struct tcp_connection *connection, struct ofp_peer
     ofp_list_remove(&connection->unproven);
     connection->endpoint->unproven_count--;
     connection->peer = peer;
-    /* Our own other end: that one sends. */
+    /* The endpoint is its own peer. The other end, which this endpoint opened, carries the operations. */
     if (self->connection) {
         tcp_meeting_free(connection);
         tcp_connection_set_state(connection, TCP_UP);
@@ -75,7 +90,10 @@ static void attach_connection(struct tcp_connection *connection, struct ofp_peer
     tcp_connection_established(connection);
 }
 
-/* What we accepted could not be answered. Operations may wait for the request of ours that gave way. */
+/*
+ * The accepted request could not be answered. Our own request was abandoned for it, so start ours again if operations
+ * wait.
+ */
 static void retry_own_request(struct ofp_peer *peer)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
@@ -87,7 +105,7 @@ static void retry_own_request(struct ofp_peer *peer)
         ofp_peer_lost(peer, ENOMEM, false, NULL);
 }
 
-/* Whether a request by that process is accepted: then no other connection to that peer is left. */
+/* Whether to accept a request of that incarnation. If so, no other connection to the peer remains. */
 static bool replace_older_connection(struct ofp_peer *peer, uint64_t incarnation, int compare_peer_to_self)
 {
     struct tcp_peer *self = tcp_peer_of(peer);
@@ -122,7 +140,7 @@ static bool get_sender_address(const struct tcp_connection *connection, const st
     return true;
 }
 
-/* As memcmp of the peer and us, which decides between two connections; 0: it is ourselves. Both sides come to the same. */
+/* Order of the peer's identity (or address) and ours, as memcmp. 0: the peer is this endpoint itself. */
 static int compare_peer_to_self(const struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
@@ -134,7 +152,10 @@ static int compare_peer_to_self(const struct tcp_connection *connection)
     return tcp_address_compare(&meeting->address, &own);
 }
 
-/* Before a proof no peer is looked up: of two that ask at once ours may still be found among the connections. */
+/*
+ * Whether a request of ours crosses this one and wins. Before the proof the peer must not be looked up, so this searches
+ * the connections.
+ */
 static bool is_own_request_preferred(const struct tcp_connection *connection)
 {
     const struct tcp_endpoint *endpoint = connection->endpoint;
@@ -164,7 +185,7 @@ static bool get_socket_address(int fd, int (*end)(int, struct sockaddr *, sockle
     return true;
 }
 
-/* Whether these are both ends of one connection: the kernel gives no two the same pair of addresses. */
+/* Whether both sockets are ends of one connection: no two connections have the same pair of addresses. */
 static bool are_ends_of_one_connection(const struct tcp_connection *theirs, const struct tcp_connection *ours)
 {
     union tcp_address from, to, own, other;
@@ -177,8 +198,9 @@ static bool are_ends_of_one_connection(const struct tcp_connection *theirs, cons
 }
 
 /*
- * The peer that is ourselves. Every peer that we connect to learns who we are, so what a request says does not prove it: its socket
- * has to be the other end of one that we connected. NULL: somebody says that it is us, and is not.
+ * The peer that stands for this endpoint itself. Every peer that we connect to learns our identity, so a request with
+ * our identity proves nothing. The request must have arrived on the other end of a connection that we opened. NULL: it
+ * did not, and the sender lies.
  */
 static struct ofp_peer *find_own_peer(const struct tcp_connection *connection)
 {
@@ -194,7 +216,7 @@ static struct ofp_peer *find_own_peer(const struct tcp_connection *connection)
     return NULL;
 }
 
-/* Whose connection it is. */
+/* The peer that sent the request. NULL: the core does not accept it. */
 static struct ofp_peer *find_requesting_peer(const struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
@@ -211,7 +233,7 @@ static struct ofp_peer *find_requesting_peer(const struct tcp_connection *connec
     return peer;
 }
 
-/* Its request is answered already, so it hears in another way that ours counts. */
+/* Our own request wins, but this one has been answered for the proof. A goodbye in place of our proof rejects it. */
 static void reject_proven_request(struct tcp_connection *connection)
 {
     tcp_goodbye_send(connection, false);
@@ -243,7 +265,7 @@ void tcp_request_serve(struct tcp_connection *connection, const struct tcp_contr
     }
 }
 
-/* False: it is none, and the connection is over. */
+/* Decode the request, and store its contents in the meeting. False: it was invalid, and the connection is over. */
 static bool decode_request(struct tcp_connection *connection, const struct tcp_control *control,
                            const uint8_t *private_data, struct tcp_rdm *rdm)
 {
@@ -269,7 +291,7 @@ static bool decode_request(struct tcp_connection *connection, const struct tcp_c
     return false;
 }
 
-/* By an answer without a word; the request that counts follows. */
+/* Request the identity with an empty answer. The peer sends a second request, which replaces the first. */
 static void request_identity(struct tcp_connection *connection, const struct tcp_control *control)
 {
     tcp_extension_accept(connection, control);

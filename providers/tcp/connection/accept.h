@@ -6,7 +6,9 @@
 
 void tcp_request_arrived(struct tcp_connection *connection, const struct tcp_control *control,
                          const uint8_t *private_data);
-/* It may be our peer; `control` and `rdm`: its request, NULL when that was answered before it was proven. */
+/*
+ * Decide about an RDM request and answer it. `control` and `rdm`: the request; NULL if it was answered before the proof.
+ */
 void tcp_request_serve(struct tcp_connection *connection, const struct tcp_control *control, const struct tcp_rdm *rdm);
 
 #endif

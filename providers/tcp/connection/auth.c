@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mutual proof of a shared key, before anything else is believed. Each side sends a nonce in its greeting, then
+ * Mutual proof of a shared key. Each side sends a nonce in its hello, and then as proof
  *
- *     HMAC-SHA256(key, role | nonce of the connector | nonce of the acceptor | both listening addresses | identities, if they
- *                 were said | both offers)
+ *     HMAC-SHA256(key, role | nonce of the connector | nonce of the acceptor | both listening addresses | both identities, if
+ *                 sent | version and capability of the extension)
  *
- * The connector proves first. The acceptor's proof is its yes as well: before it the acceptor may still prefer a connection of
- * its own, and say goodbye. The roles differ, so that nobody proves anything by sending back what it was sent. Who has proved
- * nothing costs one connection of a bounded number, for a bounded time.
+ * The connector proves first. The acceptor's proof also accepts the connection: instead of it the acceptor may send a
+ * goodbye,
+ * if it prefers its own connection. The proof contains the role, so a reflected proof is invalid.
+ * State: PROVING, from tcp_auth_start to the handler `proven`. Nothing that the peer sent counts before that. An
+ * unproven peer
+ * costs one of TCP_UNPROVEN_MAX connections until a timer ends it. The caller holds the domain's lock.
  */
 #include "connection/auth.h"
 
@@ -33,7 +36,7 @@ _Static_assert(TCP_PROOF_SIZE == TCP_SHA256_SIZE, "a proof is one digest");
 
 /* -------------------------------------------------------------------------------------------------------------- keys */
 
-/* Nobody waits for a pipe's other end here: O_NONBLOCK. */
+/* O_NONBLOCK: opening a pipe must not wait for its other end. */
 static ssize_t read_key_file(const char *path, void *space, size_t size, struct stat *status)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = 0;
@@ -96,7 +99,7 @@ int tcp_key_choose(struct tcp_connection *connection)
 
 /* ----------------------------------------------------------------------------------------------------- disagreements */
 
-/* Nothing about the keys themselves. */
+/* These texts reach logs and errors, so they say nothing about the contents of keys. */
 static const char *const key_texts[] = {
     [TCP_KEY_IS_HERE] =
         ("this side has a key and the peer has none; set its OFIPY_AUTH_KEY_FILE to the same one, which libfabric's own "
@@ -162,7 +165,7 @@ static uint8_t *encode_address(uint8_t *to, const union tcp_address *address)
     return to;
 }
 
-/* What whoever has this role says. */
+/* The proof of one role. Both sides compute both: one to send, one to compare. */
 static void compute_proof(const struct tcp_connection *connection, bool of_connector, uint8_t proof[TCP_PROOF_SIZE])
 {
     const struct tcp_meeting *meeting = connection->meeting;
@@ -218,7 +221,7 @@ static bool is_proof_valid(const struct tcp_connection *connection, const struct
     unsigned difference = 0;
 
     compute_proof(connection, !connection->connector, proof);
-    /* All of it, however soon it differs. */
+    /* Compare in constant time: the time must not depend on the first difference. */
     for (int i = 0; i < TCP_PROOF_SIZE; i++)
         difference |= proof[i] ^ (uint8_t)(header->words[i / 8] >> 8 * (i % 8));
     return difference == 0;

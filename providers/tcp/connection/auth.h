@@ -4,11 +4,11 @@
 
 #include "objects.h"
 
-/* The key of the configuration, if there is one. -EACCES: it cannot be used; the log says why. */
+/* Read the configured key file, if there is one. -EACCES and others: it is unusable; `text` says why. */
 int tcp_key_read(struct tcp_domain *domain, char *text, size_t text_size);
-/* What a connection whose socket has an other end is to prove. */
+/* Choose the key to prove on this connection. Its socket must be connected, since the peer's address matters. */
 int tcp_key_choose(struct tcp_connection *connection);
-/* Which side has a key and the other has not, or another one. */
+/* How the keys of both sides differ. */
 enum tcp_key_place {
     TCP_KEY_IS_HERE,
     TCP_KEY_IS_THERE,
@@ -16,19 +16,21 @@ enum tcp_key_place {
     TCP_LOCAL_KEY_IS_THERE,
     TCP_KEYS_DIFFER
 };
-/* Of a connection with a key on one side, as far as this side knows. */
+/* The difference, as far as this side knows it: only one side has a key. */
 enum tcp_key_place tcp_key_find_place(const struct tcp_connection *connection);
-/* For this side's operator. */
+/* Log the difference as a warning. */
 void tcp_key_warn(const struct tcp_connection *connection, enum tcp_key_place place);
-/* The peer is refused, or refuses, since only one side has a key: the end of the connection. */
+/* End the connection: only one side has a key, and one of them rejected the other. */
 void tcp_connection_end_for_key(struct tcp_connection *connection, int error, enum tcp_key_place place);
-/* The end of it, since each has a key, and not the same one. */
+/* End the connection: both sides have a key, but not the same one. */
 void tcp_connection_end_for_wrong_key(struct tcp_connection *connection);
-/* Into state TCP_PROVING. False: the connection is over. */
+/* Change to TCP_PROVING and send the hello. False: the connection is over. */
 bool tcp_auth_start(struct tcp_connection *connection);
-/* Say our proof; the acceptor does once it takes the connection. */
+/* Send our proof. The acceptor does so when it accepts the connection. */
 void tcp_proof_send(struct tcp_connection *connection);
-/* A message of a connection in that state. True: the peer is who it says; false: not yet, or the connection is over. */
+/*
+ * Handle a message in state TCP_PROVING. True: the peer has proved the key. False: not yet, or the connection is over.
+ */
 bool tcp_auth_handle_message(struct tcp_connection *connection, const struct tcp_header *header);
 
 #endif

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections that we open: TCP's handshake, our request, the answer, and another try where the peer asks at the same time. */
+/*
+ * The connecting side of RDM connection setup: TCP's handshake, our request, the answer, and further attempts.
+ *
+ * States: CONNECTING (a socket connects, or the back-off timer runs), REQUESTING (the request is sent), PROVING with a
+ * key, UP.
+ * A peer whose request crosses ours may defer ours; then, and after a shortage of descriptors, another attempt follows
+ * until the deadline. The table of native/meet decides; handle_meet_event does what it says. A peer with several
+ * addresses
+ * is tried by race.c. The caller holds the domain's lock; so do timers.
+ */
 #include "connection/connect.h"
 
 #include <errno.h>
@@ -23,7 +32,7 @@ static void connect_timer_expired(struct ofp_timer *timer, uint64_t now);
 
 /* ------------------------------------------------------------------------------------------------------------ timers */
 
-/* What may keep a peer from answering that TCP has reached, or not even that. */
+/* Name possible reasons why a peer did not answer: a shortage here, or after TCP has connected, reasons there. */
 static void describe_silence(const struct tcp_connection *connection, char *text, size_t text_size)
 {
     int lacking = tcp_descriptors_probe_shortage();
@@ -42,7 +51,7 @@ static void fail_connect(struct tcp_connection *connection, int error)
     char text[OFP_TEXT_MAX];
 
     tcp_connect_error_describe(connection->peer, error, text, sizeof(text));
-    /* What the host says of a port where nobody listens. */
+    /* A host refuses when no socket listens at the port. */
     if (error == ECONNREFUSED)
         tcp_connection_end_absent(connection, text);
     else
@@ -82,7 +91,7 @@ void tcp_connect_start_deadline(struct tcp_connection *connection)
     start_connect_timer(connection, connection->meeting->backoff.deadline);
 }
 
-/* Our request cannot go on as it is; meeting->error says why. */
+/* Our attempt has failed or was deferred. meeting->error has the errno for the final error. */
 static void handle_meet_event(struct tcp_connection *connection, enum ofpi_meet_event event)
 {
     struct tcp_meeting *meeting = connection->meeting;
@@ -104,7 +113,7 @@ static void handle_meet_event(struct tcp_connection *connection, enum ofpi_meet_
     }
 }
 
-/* Beside those that have not answered yet; or, when there is no further one, until the deadline. */
+/* Wake up for the next address, or at the deadline if there is no further one. */
 static void start_race_timer(struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
@@ -147,7 +156,7 @@ void tcp_connect_error_describe(const struct ofp_peer *peer, int error, char *te
     snprintf(text, text_size, "cannot connect to %s%s: %s%s", address, others, why, describe_remedy(error));
 }
 
-/* Long before the deadline, so that somebody may do something about it. */
+/* Warn long before the deadline, so that the operator can act. */
 static void warn_of_shortage(struct tcp_connection *connection, int error)
 {
     char text[OFP_TEXT_MAX];
@@ -224,7 +233,10 @@ int tcp_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
     return tcp_peer_start_connect(peer);
 }
 
-/* Who asks a port of this host often enough while nobody listens there is once given that port, and meets itself. */
+/*
+ * Repeated connects to a free port of this host may get that port as their own, and so connect to themselves.
+ * ECONNREFUSED, or 0.
+ */
 static int check_self_connect(int fd)
 {
     union tcp_address here = {0}, there = {0};
@@ -240,7 +252,7 @@ void tcp_socket_connected(struct tcp_connection *connection)
     socklen_t length = sizeof(int);
     int error = 0;
 
-    /* Of two sockets that both had something to tell the first may have been the last. */
+    /* A race may have two ready sockets: the first event can end the attempt. */
     if (connection->stream.fd < 0)
         error = connection->meeting->race ? tcp_race_collect(connection) : EAGAIN;
     if (error == EAGAIN)
@@ -253,7 +265,7 @@ void tcp_socket_connected(struct tcp_connection *connection)
         error = -tcp_key_choose(connection);
         if (!error)
             error = -connection->endpoint->ops->request(connection);
-        /* Another event than the end of TCP's handshake. */
+        /* The event was not the end of TCP's handshake. */
         if (error == EAGAIN || error == ENOTCONN)
             return;
     }
@@ -266,7 +278,7 @@ void tcp_socket_connected(struct tcp_connection *connection)
     tcp_connection_set_state(connection, TCP_REQUESTING);
 }
 
-/* The next request begins as the first one did. */
+/* Return to the state before the first request. */
 static void clear_attempt(struct tcp_connection *connection)
 {
     tcp_connection_set_state(connection, TCP_CONNECTING);
@@ -286,7 +298,7 @@ static int check_peer_identity(const struct tcp_connection *connection, char *te
 {
     const uint8_t *identity = connection->meeting->identity;
 
-    /* We answer our own requests, and nobody else does. */
+    /* Our identity is right only if we have accepted this connection ourselves. */
     if (memcmp(identity, connection->endpoint->base->identity, OFP_IDENTITY_SIZE) != 0 ||
         tcp_peer_of(connection->peer)->inbound)
         return ofp_peer_identified(connection->peer, identity, text, text_size);
@@ -294,7 +306,7 @@ static int check_peer_identity(const struct tcp_connection *connection, char *te
     return -ECONNREFUSED;
 }
 
-/* False: it is not the one that is meant, and the connection is over, or on its way to another address. */
+/* Whether the peer that answered is the one that was meant. False: the connection is over, or tries another address. */
 static bool accept_answering_peer(struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;

@@ -5,17 +5,17 @@
 #include "objects.h"
 
 int tcp_peer_connect(struct ofp_peer *peer, char *text, size_t text_size);
-/* The same, when that is decided. */
+/* Start an attempt without a decision of native/meet, which has already been made. */
 int tcp_peer_start_connect(struct ofp_peer *peer);
-/* For the user, who wanted to connect. */
+/* Compose the user's error text for a failed connect. */
 void tcp_connect_error_describe(const struct ofp_peer *peer, int error, char *text, size_t text_size);
-/* The peer does not want our request now: again, or never, as the two decide that. */
+/* The peer rejected our request for now: native/meet decides between another attempt and an error. */
 void tcp_request_deferred(struct tcp_connection *connection);
-/* End it at the deadline of its meeting. */
+/* Start the timer that ends the attempt at the meeting's deadline. */
 void tcp_connect_start_deadline(struct tcp_connection *connection);
-/* TCP's handshake may be over. */
+/* Handle an event of a connecting socket. TCP's handshake may not be complete yet. */
 void tcp_socket_connected(struct tcp_connection *connection);
-/* The connection that we opened, or whose request we accepted, is up. */
+/* The setup is complete, on either side: check the peer's identity, change to TCP_UP and report the peer as up. */
 void tcp_connection_established(struct tcp_connection *connection);
 
 #endif

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections: made, changed, ended. handshake.c leads them to TCP_UP. */
+/*
+ * The life of a connection: creation, state transitions, end. handshake.c advances it to TCP_UP.
+ *
+ * A connection ends in one of two ways. tcp_connection_discard ends it at once; the memory is freed at the end of
+ * progress,
+ * since callers up the stack may still use it. tcp_connection_start_leaving writes the queue and a goodbye first
+ * (LEAVING).
+ * The caller holds the domain's lock.
+ */
 #include "connection/connection.h"
 
 #include <errno.h>
@@ -15,7 +23,7 @@
 #include "stream/queue.h"
 #include "stream/send.h"
 
-/* Who is refused may try again at once, for ever: so often the log says so. */
+/* A rejected peer may retry without end, so warnings are limited to one in this time. */
 #define REFUSAL_PAUSE TCP_SECOND
 
 static const char *const state_names[] = {
@@ -24,7 +32,7 @@ static const char *const state_names[] = {
     [TCP_PROBING] = "probing",       [TCP_LEAVING] = "leaving",       [TCP_OVER] = "over",
 };
 
-/* Row: from; column: to. Everything may be over. */
+/* Row: state before; column: state after. TCP_OVER is allowed from every state. */
 static const bool allowed[TCP_OVER + 1][TCP_OVER + 1] = {
     [TCP_CONNECTING] = {[TCP_REQUESTING] = true},
     [TCP_REQUESTING] = {[TCP_UP] = true, [TCP_CONNECTING] = true, [TCP_PROVING] = true},
@@ -76,7 +84,7 @@ int tcp_connection_watch(struct tcp_connection *connection)
 
 void tcp_connection_close_socket(struct tcp_connection *connection)
 {
-    /* A process that is being forked or started may have a copy, for which epoll would go on telling of it. */
+    /* A process that is being forked may have a copy of the socket, for which epoll would still report events. */
     epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
     connection->stream.ops->close(&connection->stream);
 }
@@ -125,7 +133,7 @@ static void detach_peer(struct tcp_connection *connection)
     connection->peer = NULL;
 }
 
-/* Its operations are the core's to end. */
+/* Remove the references to operations. The core completes them when the peer is lost. */
 static void discard_operations(struct tcp_connection *connection)
 {
     ofp_list_init(&connection->batched);
@@ -165,7 +173,7 @@ void tcp_connection_discard(struct tcp_connection *connection)
         endpoint->poller->unwatched = NULL;
     if (endpoint->request == connection)
         endpoint->request = NULL;
-    /* Callers up the stack may still look at it. */
+    /* Free it later: callers up the stack may still use it. */
     ofp_list_remove(&connection->node);
     ofp_list_append(&endpoint->dead, &connection->node);
 }
@@ -257,7 +265,7 @@ void tcp_connection_start_leaving(struct tcp_connection *connection)
 {
     struct tcp_endpoint *endpoint = connection->endpoint;
 
-    /* What waits for others does so no longer. */
+    /* Write batched messages now. */
     if (connection->state == TCP_UP && !connection->blocked)
         tcp_queue_flush(connection);
     if (connection->state != TCP_UP || connection->shut || !tcp_queue_is_self_contained(connection)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Control messages as they leave: requests, answers, refusals. */
+/* Sending of control messages: requests, answers, rejections. */
 #include "connection/control.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "connection/connection.h"
 
-/* Endpoints of type MSG are told apart by their connections. */
+/* MSG endpoints need no identity: one connection is one endpoint. */
 static bool can_send_identity(const struct tcp_endpoint *endpoint)
 {
     return endpoint->base && !endpoint->connects && endpoint->domain->extension;
@@ -23,7 +23,7 @@ int tcp_control_send(struct tcp_connection *connection, enum tcp_control_type ty
 
     if (length > TCP_PRIVATE_MAX)
         return -EINVAL;
-    /* Stock peers ignore it in a request; in an answer it is only for those that offered it. */
+    /* libfabric ignores the magic in a request. An answer has it only if the request had it. */
     if (type == TCP_CONNREQ ? connection->endpoint->domain->extension : connection->extended) {
         control.magic = TCP_EXTENSION_MAGIC | TCP_EXTENSION_VERSION;
         control.capabilities = TCP_CAPABILITY_INTERNAL;

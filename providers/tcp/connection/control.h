@@ -4,23 +4,23 @@
 
 #include "objects.h"
 
-/* In one write: a stock peer that finds half of it gives up. */
+/* Send a control message in one write: libfabric fails if it reads half of one. */
 int tcp_control_send(struct tcp_connection *connection, enum tcp_control_type type, const void *private_data,
                      size_t length);
 int tcp_rdm_send(struct tcp_connection *connection, enum tcp_control_type type, const struct tcp_rdm *rdm);
-/* Its private data, or those of the other side: with the identity when that was asked for. */
+/* Size of the private data of an RDM request or answer; they include the identity once it was requested. */
 size_t tcp_rdm_compute_size(const struct tcp_connection *connection, enum tcp_control_type type);
-/* Say no, and nothing more. */
+/* Send a NACK, then end the connection. */
 void tcp_request_reject(struct tcp_connection *connection, const void *data, size_t length);
-/* Whether the peer offers to prove what we want proven. */
+/* Whether the peer has a key, and so can prove it. */
 bool tcp_control_can_prove(const struct tcp_control *control);
 
-/* Whether both sides say which endpoint they are. */
+/* Whether both sides send identities. */
 bool tcp_control_can_identify(const struct tcp_connection *connection, const struct tcp_control *control);
-/* The other side has. */
+/* Store the peer's identity. */
 void tcp_identity_store(struct tcp_connection *connection, const uint8_t *identity);
 
-/* Take what the other side offers, as far as we do too. */
+/* Use the features of the extension that both sides support. */
 void tcp_extension_accept(struct tcp_connection *connection, const struct tcp_control *control);
 
 #endif

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What peers of ours may send each other eagerly. Each grants room when it greets, which is the first that it says, and gives back what
- * was used when there is room again.
+ * Credit for eager payload between ofipy peers. A sender charges its credit for each message; without credit it
+ * announces the message. A receiver grants a window in its hello, and grants used credit again when the core has space
+ * for it.
+ *
+ * At each side `credit` is what it may send, `allowance` what the peer may send, `owed` what has been used and not been
+ * granted
+ * again. The sum of allowance and owed is the granted window: only return_allowance (message.c) reverses a charge. The
+ * caller
+ * holds the domain's lock.
  */
 #include "connection/credit.h"
 
@@ -15,10 +22,10 @@
 /* Words of TCP_HELLO. */
 enum { HELLO_WINDOW, HELLO_NONCE };
 
-/* What an endpoint with so many peers can promise each, if all of them send what nobody receives. */
+/* The share of the unexpected limit that this endpoint can grant each peer, if no message is received. */
 static uint64_t compute_window(const struct tcp_endpoint *endpoint)
 {
-    /* A listener that has a key greets before there is an endpoint. */
+    /* A listener with a key sends its hello before an endpoint exists. */
     uint64_t limit = endpoint->base ? endpoint->base->unexpected_limit : tcp_core->param_size("UNEXPECTED_SIZE");
     uint64_t peers = 16, window;
 
@@ -33,7 +40,7 @@ void tcp_hello_send(struct tcp_connection *connection)
 {
     struct tcp_header hello = {.op = TCP_HELLO};
 
-    /* Everybody has the least before the greeting is here. */
+    /* TCP_WINDOW_MIN is granted to every peer before its hello arrives. */
     connection->credit = TCP_WINDOW_MIN;
     connection->allowance = compute_window(connection->endpoint);
     hello.words[HELLO_WINDOW] = connection->allowance - TCP_WINDOW_MIN;
@@ -77,7 +84,7 @@ void tcp_credit_grant_owed(struct tcp_connection *connection)
 {
     struct tcp_endpoint *endpoint = connection->endpoint;
 
-    /* Not for every message, and while what is kept is above its bound not at all. */
+    /* Grant in large amounts, and not while the core is above its limit of unexpected messages. */
     if (TCP_LIKELY(connection->owed < connection->allowance / 2) || connection->state != TCP_UP)
         return;
     if (!ofp_announce_only(endpoint->base))

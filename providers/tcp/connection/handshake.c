@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How connections come up, from both sides: control messages are read in whatever pieces they come, nothing of one is
- * believed before it is whole, and not a byte behind it is touched. What they mean: connect.c, accept.c, auth.c.
+ * Reading during connection setup, on both sides. Control messages may arrive in any pieces. A message is decoded when
+ * it is complete, and no byte behind it is read, since data messages may follow. connect.c, accept.c and auth.c handle
+ * the messages; poller.c calls this file for every connection in a state before UP.
  */
 #include "connection/handshake.h"
 
@@ -13,7 +14,7 @@
 #include "connection/connection.h"
 #include "connection/probe.h"
 
-/* The peer hung up in the middle, as it does when our proof is not right. */
+/* The stream has ended during setup. During PROVING this usually means that the peer rejected our proof. */
 static void handle_handshake_end(struct tcp_connection *connection, int error)
 {
     if (connection->state == TCP_PROVING && connection->connector && connection->hello_received)
@@ -26,7 +27,7 @@ static void handle_handshake_end(struct tcp_connection *connection, int error)
                            "the peer ended the connection before it answered");
 }
 
-/* Up to `size` bytes of the control message. 1: they are here; 0: not yet; the connection may be over. */
+/* Read until `size` bytes are there. 1: complete; 0: not yet, or the connection is over. */
 static int read_handshake_bytes(struct tcp_connection *connection, uint32_t size)
 {
     struct tcp_meeting *meeting = connection->meeting;
@@ -46,10 +47,13 @@ static int read_handshake_bytes(struct tcp_connection *connection, uint32_t size
     return 1;
 }
 
-/* The first byte of everything that begins with a TLS handshake; those of ours begin with their version. */
+/* The first byte of a TLS handshake. The first byte of our control messages is their version. */
 #define TLS_HANDSHAKE 0x16
 
-/* Who speaks another protocol may never send as much as a control message. */
+/*
+ * Check the first byte early: a peer with another protocol may never send a whole control message. False: the connection
+ * is over.
+ */
 static bool check_first_byte(struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
@@ -86,7 +90,7 @@ static void read_control_message(struct tcp_connection *connection)
         connection->endpoint->ops->requested(connection, &control, private_data);
 }
 
-/* A greeting, then a proof. Nothing behind them is read here. */
+/* Read a hello and a proof, and nothing behind them. */
 static void read_auth_messages(struct tcp_connection *connection)
 {
     while (connection->state == TCP_PROVING) {

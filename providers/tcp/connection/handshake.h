@@ -4,7 +4,7 @@
 
 #include "objects.h"
 
-/* The socket of a connection that is not up is ready. */
+/* Handle an event on the socket of a connection that is not up. */
 void tcp_handshake_progress(struct tcp_connection *connection);
 
 #endif

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The listening socket, and those who connect to it. */
+/*
+ * The listening socket: binding, accepting, and pausing after a shortage of descriptors. An accepted connection is in
+ * state ACCEPTED and in endpoint->unproven until accept.c or passive.c has its request. A timer ends it before that if
+ * the peer is too slow.
+ */
 #include "connection/listen.h"
 
 #include <errno.h>
@@ -18,7 +22,7 @@
 #include "address/resolve.h"
 #include "stream/socket.h"
 
-/* Out of descriptors: how long nobody is accepted. */
+/* Time without accepting, after a shortage of descriptors. */
 #define ACCEPT_PAUSE (50 * TCP_MILLISECOND)
 
 /* ---------------------------------------------------------------------------------------------------------- binding */
@@ -31,13 +35,19 @@ static int bind_port(int fd, union tcp_address *address, uint16_t port)
     tcp_address_set_port(address, port);
     if (bind(fd, &address->any, length) == 0)
         return 0;
-    /* Who listens later would share a reusable address; so it is only reused where remains of connections are in the way. */
+    /*
+     * Set SO_REUSEADDR only after a failure: it lets the port be bound despite old connections, but also lets a later
+     * listener share the address.
+     */
     if (errno != EADDRINUSE || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0)
         return -errno;
     return bind(fd, &address->any, length) ? -errno : 0;
 }
 
-/* A free port of the range, from a random one on, so that programs that start together do not try the same. */
+/*
+ * Bind a free port of the range. Start at a random one, so that programs that start together do not all try the same
+ * ports.
+ */
 static int bind_port_in_range(int fd, union tcp_address *address, uint64_t low, uint64_t high)
 {
     uint64_t span = high - low + 1, first = 0;
@@ -86,7 +96,7 @@ static int bind_address(union tcp_address *own, int fd, uint16_t port, char *tex
     return error;
 }
 
-/* Its name is not 0.0.0.0, which is nobody's address. */
+/* Replace the wildcard address by the first address of this host, since peers cannot connect to a wildcard. */
 static int choose_address_of_any(union tcp_address *own)
 {
     union tcp_address addresses[TCP_INTERFACES_MAX];
@@ -126,7 +136,7 @@ int tcp_listener_bind(struct tcp_endpoint *endpoint, const char *service, char *
     if (endpoint->anywhere == AF_INET6)
         setsockopt(endpoint->listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     error = bind_address(&endpoint->address, endpoint->listener, port, text, text_size);
-    /* Nobody connects there, so it is but a name. */
+    /* Peers do not connect to this endpoint, so any port will do. */
     if (error == -EADDRINUSE && port && only_reserves_port)
         error = bind_address(&endpoint->address, endpoint->listener, 0, text, text_size);
     if (!error && endpoint->anywhere)
@@ -138,7 +148,7 @@ int tcp_listener_bind(struct tcp_endpoint *endpoint, const char *service, char *
     return error;
 }
 
-/* Once a process: programs with many endpoints have one reason to be careful. */
+/* Warn once per process. */
 static void warn_of_open_port(const struct tcp_endpoint *endpoint)
 {
     static _Atomic bool warned;
@@ -159,7 +169,7 @@ int tcp_listener_start(struct tcp_endpoint *endpoint)
 
     endpoint->listen_timer.expired = resume_accepting;
     endpoint->poller->listening = endpoint;
-    /* Of two sockets that were bound to one address the second is refused here. */
+    /* Two sockets may have been bound to one address; listen() fails for the second. */
     if (listen(endpoint->listener, TCP_BACKLOG) != 0 ||
         epoll_ctl(endpoint->poller->epoll_fd, EPOLL_CTL_ADD, endpoint->listener, &event) != 0)
         return -errno;
@@ -233,7 +243,7 @@ void tcp_listener_accept(struct tcp_endpoint *endpoint)
             accept_socket(endpoint, fd, &peer);
             continue;
         }
-        /* Others: that one connection is gone already. */
+        /* Other errors concern the one connection only. */
         if (ofpi_meet_is_shortage(errno))
             stop_accepting(endpoint, errno);
         if (errno != EINTR && errno != ECONNABORTED)

@@ -4,7 +4,7 @@
 
 #include "objects.h"
 
-/* A socket at the endpoint's address, which is completed by the port. */
+/* Bind a socket to endpoint->address, and store the port there. */
 int tcp_listener_bind(struct tcp_endpoint *endpoint, const char *service, char *text, size_t text_size);
 int tcp_listener_start(struct tcp_endpoint *endpoint);
 void tcp_listener_close(struct tcp_endpoint *endpoint);

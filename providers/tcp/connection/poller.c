@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Epoll descriptors. An endpoint with many connections has one of its own. Connected endpoints have one connection each, and there may be
- * thousands: those of a domain share one, so each costs one descriptor, its socket.
+ * Epoll descriptors. An RDM endpoint has many connections and an epoll descriptor of its own. MSG endpoints have one
+ * connection each, and there may be thousands, so all of a domain share one. Each then costs one descriptor, its socket.
+ *
+ * The connection that was read last is hot: progress reads it in every call, and polls epoll for the others less often.
+ * After
+ * HOT_TURNS calls it is removed from epoll. All functions need the domain's lock; the reactor calls poller_woken with
+ * it.
  */
 #include "connection/poller.h"
 
@@ -13,9 +18,9 @@
 #include "connection/listen.h"
 
 #define EVENTS 32
-/* How long not to look around, ns, where the last looks found nothing: a question costs as much as a packet. */
+/* Longest pause between polls, ns. The pause grows while polls find nothing, since a poll costs as much as a packet. */
 #define POLL_PAUSE_LONGEST UINT64_C(64000)
-/* Calls of progress until a connection that is hot all the time is taken out of epoll. */
+/* Calls of progress after which the hot connection is removed from epoll. */
 #define HOT_TURNS 256
 
 /* ---------------------------------------------------------------------------------------------------------- polling */
@@ -54,7 +59,10 @@ int tcp_poller_poll(struct tcp_poller *poller)
     return count > 0 ? count : 0;
 }
 
-/* However busy the hot one is; and when it waits for room to write, epoll has to tell. */
+/*
+ * Without a hot connection, always. Also when the hot one is blocked, since only epoll reports that its socket accepts
+ * output again.
+ */
 static bool is_poll_due(const struct tcp_poller *poller)
 {
     return !poller->hot || poller->hot->blocked || tcp_core->now() - poller->polled_at > poller->poll_pause;
@@ -77,8 +85,9 @@ int tcp_poller_poll_if_due(struct tcp_poller *poller)
 /* ----------------------------------------------------------------------------------------------- the hot connection */
 
 /*
- * What is read anyway in every call of progress needs no event: each packet would wake epoll's queue, at the sender's cost
- * where both share a machine. Until somebody sleeps, another connection is the hot one, or room to write is waited for.
+ * The hot connection is read in every call of progress and needs no events. Each packet would cost its sender a wake-up
+ * of the epoll queue, if both share a host. Events are needed again when a thread sleeps, another connection becomes
+ * hot, or the socket is blocked.
  */
 void tcp_poller_watch_again(struct tcp_poller *poller)
 {

@@ -4,21 +4,21 @@
 
 #include "objects.h"
 
-/* The hot connection is read in every call of progress; the others are looked at after so long, ns. */
+/* Shortest pause between polls while there is a hot connection, ns. */
 #define TCP_POLL_PAUSE UINT64_C(8000)
-/* The endpoint's own, or the one that is shared. */
+/* Add the endpoint to its own poller, or to the domain's shared one. */
 int tcp_poller_enter(struct tcp_endpoint *endpoint, bool shared);
 void tcp_poller_leave(struct tcp_endpoint *endpoint);
-/* Have the reactor watch it while this endpoint is armed: 0, or a negative errno. */
+/* Have the reactor watch the poller while this endpoint is armed. 0, or a negative errno. */
 int tcp_poller_arm(struct tcp_endpoint *endpoint);
 void tcp_poller_disarm(struct tcp_endpoint *endpoint);
-/* Ask epoll which sockets are ready. Returns how many. */
+/* Poll epoll and handle the events. Returns their number. */
 int tcp_poller_poll(struct tcp_poller *poller);
-/* The same for other connections than the hot one, where it is time to. */
+/* Poll for the connections beside the hot one, if the pause is over. */
 int tcp_poller_poll_if_due(struct tcp_poller *poller);
-/* Let epoll tell again of the connection that it was taken out of. */
+/* Add the unwatched connection to epoll again. */
 void tcp_poller_watch_again(struct tcp_poller *poller);
-/* The hot connection is read anyway: epoll need not tell of it, after a while. */
+/* Remove the hot connection from epoll, once it has been hot for long. */
 void tcp_poller_unwatch(struct tcp_poller *poller, struct tcp_connection *hot);
 static inline bool tcp_poller_is_polled_by(const struct tcp_endpoint *endpoint)
 {

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection has ended without a goodbye. Whether its peer is gone, or only the connection, shows at the address where it
- * listened: who is refused there need not wait for anybody. Nor need who is not answered, if silence had ended the connection:
- * that is a host that has vanished. A reset with silence behind it says nothing, since something on the way may drop packets.
+ * Probing after a stream has ended without a goodbye: did the peer end, or only the connection? The probe connects to
+ * the address at which the peer listened (state PROBING, with a socket of its own).
+ * - Refused: the process has ended. Its operations fail as for a lost peer.
+ * - No answer, and the connection had ended by silence: the host is gone.
+ * - No answer after a reset: unknown, since a firewall may drop packets. The connection alone is lost.
  *
- * A process that ends closes its sockets in no certain order, and forked children hold copies for a moment: so the kernel may answer for
- * somebody who is gone. Then the answer is soon taken back, and the second one is true.
+ * A process that ends closes its sockets in no particular order, and forked children have copies for a moment. So the
+ * kernel may
+ * accept the probe for a listener that is about to close. The probe's connection must stay open for STABLE_TIME; if it
+ * is closed
+ * earlier, a second probe decides.
  */
 #include "connection/probe.h"
 
@@ -21,7 +26,7 @@
 #include "stream/socket.h"
 
 #define ANSWER_TIMEOUT TCP_SECOND
-/* So long an answer has to stand. */
+/* How long the probe's connection must stay open to prove that the peer listens. */
 #define STABLE_TIME (200 * TCP_MILLISECOND)
 
 static bool is_silence(int error)
@@ -29,7 +34,7 @@ static bool is_silence(int error)
     return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == EADDRNOTAVAIL;
 }
 
-/* `answer`: 0 or a positive errno. */
+/* Report the result. `answer`: 0 (the peer listens) or a positive errno. */
 static void end_probe(struct tcp_connection *connection, int answer)
 {
     int error = connection->meeting->error;
@@ -82,7 +87,7 @@ static void start_probe_attempt(struct tcp_connection *connection)
 void tcp_probe_start(struct tcp_connection *connection, int error)
 {
     tcp_connection_close_socket(connection);
-    /* What is queued still is not for whoever opens. */
+    /* The queue was for the old stream, not for the probe. */
     connection->shut = true;
     connection->meeting = calloc(1, sizeof(*connection->meeting));
     if (!connection->meeting) {
@@ -111,7 +116,7 @@ static void retry_probe(struct tcp_connection *connection)
     start_probe_attempt(connection);
 }
 
-/* Somebody had opened: has he closed? Nobody says anything here. */
+/* Retry if the peer has closed the probe's connection. The peer sends nothing on it. */
 static void check_probe_closed(struct tcp_connection *connection)
 {
     char byte;

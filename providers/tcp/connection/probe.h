@@ -4,9 +4,12 @@
 
 #include "objects.h"
 
-/* Find out whether somebody listens there still; the connection's socket is closed. `error`: why, positive. */
+/*
+ * Find out whether the peer still listens. Closes the connection's socket. `error`: the positive errno that ended the
+ * stream.
+ */
 void tcp_probe_start(struct tcp_connection *connection, int error);
-/* Somebody may have opened. */
+/* Handle an event on the probe's socket. */
 void tcp_probe_progress(struct tcp_connection *connection);
 
 #endif

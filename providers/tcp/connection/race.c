@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One peer, several addresses (RFC 8305 does the same for names): each is given a moment before the next one is tried beside it,
- * a failure does not wait for that moment, and the first that TCP connects is taken.
+ * Connecting to a peer with several addresses, as RFC 8305 does for names. The addresses are sorted by nearness. Each
+ * has TCP_RACE_PAUSE before the next is tried in parallel; a failure starts the next at once. The first socket that
+ * connects wins, and the others are closed. connect.c has the timer.
  */
 #include "connection/race.h"
 
@@ -55,7 +56,7 @@ struct tcp_race *tcp_race_create(const struct ofp_peer *peer)
     race->epoll_fd = endpoint->poller->epoll_fd;
     for (uint32_t i = 0; i < all; i++) {
         get_candidate_address(peer, i, &addresses[usable]);
-        /* From one address only those of its family are reached. */
+        /* A socket reaches only addresses of its own family, unless it is bound to every address. */
         if (addresses[usable].any.sa_family == endpoint->address.any.sa_family || endpoint->anywhere == AF_INET6)
             numbers[usable++] = i;
     }
@@ -92,7 +93,7 @@ static void stop_candidate(struct tcp_race *race, struct tcp_candidate *candidat
 {
     if (candidate->fd < 0)
         return;
-    /* A process that is being forked may have a copy, for which epoll would go on telling of it. */
+    /* A process that is being forked may have a copy of the socket, for which epoll would still report events. */
     epoll_ctl(race->epoll_fd, EPOLL_CTL_DEL, candidate->fd, NULL);
     tcp_descriptor_close(candidate->fd);
     candidate->fd = -1;
@@ -119,7 +120,7 @@ int tcp_race_start_next(struct tcp_connection *connection)
             race->open++;
             return 0;
         }
-        /* Who refuses is there; what no way leads to says less. */
+        /* ECONNREFUSED comes from the peer's host, so it says more than the lack of a route. */
         if (error && race->error != ECONNREFUSED)
             race->error = error;
     }
@@ -138,7 +139,7 @@ int tcp_race_start(struct tcp_connection *connection)
     return tcp_race_start_next(connection);
 }
 
-/* 0: connected; EAGAIN: not yet; another errno: never. */
+/* 0: connected; EAGAIN: not yet; another errno: failed. */
 static int check_connect_result(int fd)
 {
     struct sockaddr_storage ignored;

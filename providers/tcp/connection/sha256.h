@@ -10,7 +10,7 @@
 
 struct tcp_sha256 {
     uint32_t state[8];
-    uint64_t length; /* bytes so far */
+    uint64_t length; /* bytes hashed so far */
     uint8_t block[64];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What endpoints and listeners have alike: connections, a listening socket, a place among the pollers. */
+/* What endpoints and listeners share: the connections, the listening socket, the membership of a poller. */
 #include "endpoint/common.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "connection/listen.h"
 #include "connection/poller.h"
 
-/* It only ends a sleep: progress tries the stalled connections again. */
+/* The timer only ends a sleep. Progress then retries the stalled connections. */
 static void stall_timer_expired(struct ofp_timer *timer, uint64_t now)
 {
     (void)timer;

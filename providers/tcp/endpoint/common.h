@@ -4,7 +4,7 @@
 
 #include "objects.h"
 
-/* Between attempts of connections that are not read: this, and longer each time. */
+/* First pause before stalled connections are retried; later pauses are longer. */
 #define TCP_STALL_PAUSE (TCP_MILLISECOND / 4)
 int tcp_endpoint_open_common(struct tcp_endpoint *endpoint, struct ofp_domain *domain,
                              const struct tcp_connection_ops *ops, bool shares_poller);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: opening, closing, progress, going to sleep. */
+/* The table entries that RDM and MSG endpoints share: address, progress, arming, drain and close. */
 #include "endpoint/endpoint.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ static int read_connection(struct tcp_connection *connection)
         ofp_list_remove(&connection->ready);
         return 0;
     }
-    /* It becomes ready again when there is room. */
+    /* The connection is scheduled again when its queue is shorter, or the core has space. */
     if (!tcp_connection_can_read(connection)) {
         if (ofp_list_linked(&connection->ready))
             ofp_list_remove(&connection->ready);
@@ -85,7 +85,7 @@ static int read_ready_connections(struct tcp_endpoint *endpoint)
 
     if (ofp_list_empty(&endpoint->ready))
         return 0;
-    /* Each once, whoever becomes ready again meanwhile. */
+    /* Read each connection once. Connections that become ready meanwhile have their turn in the next call. */
     turn = endpoint->ready;
     turn.next->previous = turn.previous->next = &turn;
     ofp_list_init(&endpoint->ready);
@@ -108,7 +108,7 @@ static int retry_stalled_connections(struct tcp_endpoint *endpoint)
 
         if (connection->stalled && tcp_stall_is_expired(connection)) {
             tcp_stall_end(connection);
-            /* Others may have gone with it. */
+            /* The list may have lost more connections, so stop walking it. */
             return events + 1;
         }
         if (connection->stalled) {
@@ -164,10 +164,10 @@ bool tcp_endpoint_arm(struct ofp_endpoint *base)
     if ((tcp_poller_is_polled_by(endpoint) && tcp_poller_poll(endpoint->poller)) || !ofp_list_empty(&endpoint->ready) ||
         tcp_msg_can_shut_down(endpoint))
         return false;
-    /* Only while somebody sleeps: otherwise the kernel would tell the reactor of every packet, which costs its sender. */
+    /* The reactor watches only for sleeping threads. Otherwise every packet would wake it, at the sender's cost. */
     if (tcp_poller_arm(endpoint) != 0)
         return false;
-    /* Who posts the receive that they wait for may be another thread. */
+    /* Another thread may post the receive that a stalled connection waits for, so retry after a pause. */
     if (!ofp_list_empty(&endpoint->stalled)) {
         endpoint->stall_timer.deadline = tcp_core->now() + endpoint->stall_pause;
         if (endpoint->stall_pause < STALL_PAUSE_LONGEST)
@@ -187,7 +187,7 @@ int tcp_endpoint_drain(struct ofp_endpoint *base)
     struct ofp_list *node, *following;
     bool left = true;
 
-    /* From now on who knocks here is refused. */
+    /* Stop listening, and say goodbye on every connection. */
     if (!endpoint->closing) {
         tcp_listener_close(endpoint);
         OFP_LIST_EACH(node, following, &endpoint->connections) {
@@ -213,7 +213,7 @@ uint64_t tcp_peer_count_unsent(const struct ofp_peer *peer)
     const struct tcp_connection *connection = tcp_peer_of(peer)->connection;
     uint64_t count = connection ? tcp_queue_count_completed(connection) : 0;
 
-    /* Nobody knows how many operations the bytes are that the kernel still has; they are one at least. */
+    /* The kernel's bytes belong to an unknown number of operations, at least to one. */
     if (connection && ofp_list_empty(&connection->out) && connection->state == TCP_UP && !connection->hangup &&
         connection->stream.ops->pending(&connection->stream) != 0)
         count++;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connected endpoints: one connection, made by the program's will, with private data both ways, and its orderly end. */
+/*
+ * MSG endpoints: one connection, which the program requests or accepts, with private data both ways, and an orderly
+ * shutdown. With a key there are two requests: the first has no private data and only leads to the proof; the second one
+ * counts.
+ */
 #include "endpoint/msg.h"
 
 #include <errno.h>
@@ -25,13 +29,16 @@ static int send_msg_request(struct tcp_connection *connection)
 {
     const struct tcp_meeting *meeting = connection->meeting;
 
-    /* With a key what the program says is for somebody who has it: the first request only asks for the proof. */
+    /* Private data is sent only to a listener that has proved the key. */
     if (connection->endpoint->domain->key_length && !connection->proven)
         return tcp_control_send(connection, TCP_CONNREQ, NULL, 0);
     return tcp_control_send(connection, TCP_CONNREQ, meeting->private_data, meeting->private_length);
 }
 
-/* A socket that is bound to every address of both families takes those of IPv4 in the form that they have in IPv6. */
+/*
+ * Connect a bound socket. A socket that is bound to every address of both families needs IPv4 addresses in their IPv6
+ * form.
+ */
 static int connect_bound_socket(int fd, const struct ofp_peer *peer)
 {
     union tcp_address to = {0}, mapped = {.v6 = {.sin6_family = AF_INET6}};
@@ -84,7 +91,7 @@ int tcp_msg_connect(struct ofp_peer *peer, char *text, size_t text_size)
     return error;
 }
 
-/* Nothing that the listener says counts before this. */
+/* Start the proof. Nothing that the listener has sent counts before it. */
 static void start_msg_proof(struct tcp_connection *connection, const struct tcp_control *control)
 {
     if (!tcp_control_can_prove(control)) {
@@ -147,7 +154,7 @@ int tcp_msg_accept(struct ofp_peer *peer, const void *data, size_t length)
     return 0;
 }
 
-/* Now for what the program says. */
+/* The listener has proved the key: send the request that counts. */
 static void handle_msg_proof(struct tcp_connection *connection)
 {
     int error;
@@ -161,7 +168,7 @@ static void handle_msg_proof(struct tcp_connection *connection)
 
 /* --------------------------------------------------------------------------------------------------------------- end */
 
-/* Nothing of ours is under way any more. */
+/* Whether none of our operations is in flight. */
 static bool is_connection_idle(const struct tcp_connection *connection)
 {
     return ofp_list_empty(&connection->out) && ofp_list_empty(&connection->acks) &&
@@ -198,7 +205,7 @@ static void handle_msg_loss(struct tcp_connection *connection, int error)
 {
     bool between = !connection->in.left && !connection->in.received;
 
-    /* Stock endpoints say no goodbye. */
+    /* libfabric's MSG endpoints send no goodbye, so an end between messages is a shutdown. */
     if (connection->goodbye || (!error && !connection->extended && between))
         tcp_connection_end(connection, ESHUTDOWN, false, "the other side shut down");
     else if (connection->extended && (!error || error == ECONNRESET))
@@ -216,7 +223,7 @@ static const struct tcp_connection_ops connection_ops = {
     .lost = handle_msg_loss,
 };
 
-/* A request moves from its listener to the endpoint. */
+/* Move the connection of a request from its listener to the new endpoint. */
 static int move_request(struct tcp_endpoint *endpoint, struct tcp_connection *connection)
 {
     socklen_t length = sizeof(endpoint->address);
@@ -228,7 +235,7 @@ static int move_request(struct tcp_endpoint *endpoint, struct tcp_connection *co
     ofp_list_remove(&connection->node);
     ofp_list_append(&endpoint->connections, &connection->node);
     connection->endpoint = endpoint;
-    /* What a proof has left behind in the listener's lists. */
+    /* The connection may be in the listener's lists after a proof. */
     if (ofp_list_linked(&connection->dirty)) {
         ofp_list_remove(&connection->dirty);
         tcp_connection_schedule_flush(connection);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Listeners of connected endpoints. A listener is an endpoint without messages: it has a listening socket, and connections
- * until their request is read; from then on the request is the core's, until it is rejected or an endpoint is opened from it.
+ * Listeners of MSG endpoints. A listener is an endpoint without operations: it has a listening socket, and connections
+ * in the states ACCEPTED and PROVING. A connection whose request is complete (REQUESTED) belongs to the core, until the
+ * program rejects it or opens an endpoint from it.
  */
 #include "endpoint/passive.h"
 
@@ -36,7 +37,7 @@ static void listener_woken(struct ofp_watch *watch, uint32_t events)
     tcp_connections_free_dead(poller->listening);
 }
 
-/* The program hears of nobody of whom it is not known that both sides have the key, or that neither wants one. */
+/* Demand a proof before the request is reported to the program. If only one side has a key, reject the request. */
 static void request_proof(struct tcp_connection *connection, const struct tcp_control *control)
 {
     const struct tcp_endpoint *host = connection->endpoint;
@@ -81,7 +82,7 @@ static void handle_msg_request(struct tcp_connection *connection, const struct t
         tcp_request_reject(connection, NULL, 0);
 }
 
-/* Whatever it asked for before the proof is forgotten: it asks once more. */
+/* The request from before the proof does not count. The connector sends another one. */
 static void handle_connector_proof(struct tcp_connection *connection)
 {
     tcp_proof_send(connection);
@@ -138,12 +139,15 @@ static int reject_msg_request(struct ofp_passive *passive, uint64_t request, con
     return 0;
 }
 
-/* Whose request is not read whole is refused as far as it is a request. */
+/* Reject a connection whose request is not complete, with a NACK if the request has a valid header. */
 static void reject_unread_request(struct tcp_connection *connection)
 {
     struct tcp_control control;
 
-    /* What has come and is not read would reset the connection, and take the answer with it. */
+    /*
+     * Read all input first: closing a socket with unread input resets the connection, and the peer would lose the
+     * answer.
+     */
     tcp_handshake_progress(connection);
     if (connection->state == TCP_OVER)
         return;
@@ -161,7 +165,7 @@ static void close_passive(struct ofp_passive *passive)
 {
     struct tcp_endpoint *host = host_of_passive(passive);
 
-    /* Those too who wait in the kernel. */
+    /* Accept the connections that wait in the kernel, to reject them with an answer. */
     for (int i = 0; i < TCP_UNPROVEN_MAX / TCP_ACCEPT_BATCH && host->armed; i++)
         tcp_listener_accept(host);
     while (!ofp_list_empty(&host->connections))

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reliable datagram endpoints: what they say to the peers that they connect to, and what an end of a connection means. */
+/*
+ * RDM endpoints: the contents of requests, the meaning of answers, and what the end of a connection says about its peer.
+ */
 #include "endpoint/rdm.h"
 
 #include <errno.h>
@@ -34,7 +36,7 @@ static enum tcp_key_place convert_key_reason(const struct tcp_connection *connec
     return is_there && reason == TCP_REFUSED_LOCALLY ? TCP_LOCAL_KEY_IS_THERE : tcp_key_find_place(connection);
 }
 
-/* It wants to know first which endpoint asks. */
+/* The acceptor demands our identity: send the request again, with it. */
 static void request_with_identity(struct tcp_connection *connection)
 {
     int error;
@@ -68,7 +70,7 @@ static void handle_rdm_answer(struct tcp_connection *connection, const struct tc
     }
     tcp_rdm_decode(private_data, &rdm);
     if (control->type == TCP_NACK) {
-        /* Its own request is on the way, or it still believes in an earlier connection. */
+        /* The peer's own request is in flight, or the peer has not noticed the end of an earlier connection. */
         tcp_request_deferred(connection);
         return;
     }
@@ -135,7 +137,7 @@ int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, siz
         tcp_address_any(&endpoint->address);
         base->connects_only = !endpoint->domain->key_length;
     }
-    /* What proves a key. */
+    /* Proofs are part of the extension. */
     endpoint->domain->extension |= base->local_key != NULL;
     error = tcp_listener_bind(endpoint, service, text, text_size);
     if (!error && !base->connects_only)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that stay with their sender until they are matched: those whose sender wants to know of the match, and those that
- * the receiver has granted no room for. Ids are the core's, so a stale or invented one is found out.
+ * Announced messages between ofipy peers. The sender sends TCP_ANNOUNCE and retains the payload if it wants match
+ * completion, or if it lacks credit. The receiver sends TCP_PULL when a receive matches; the answer is TCP_PULLED with
+ * the payload. Both ids are ids of the core, which does not find stale or forged ones.
  */
 #include "message/announce.h"
 
@@ -26,7 +27,9 @@ int tcp_message_announce(struct tcp_connection *connection, const struct ofp_tra
     header->op_data = ofp_operation_row(transfer->op->op)->channel;
     header->op = TCP_ANNOUNCE;
     header->payload = 0;
-    /* Who waits for delivery and not for a match has it fetched before it is matched. */
+    /*
+     * With delivery completion, and without match completion, the receiver pulls the message before a receive matches.
+     */
     header->flags &= (uint16_t)~TCP_FLAG_DELIVERY;
     if ((transfer->op->flags & (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)) == OFP_DELIVERY_COMPLETE)
         header->flags |= TCP_FLAG_DELIVERY;
@@ -108,7 +111,7 @@ struct ofp_receive *tcp_pull_find_receive(struct tcp_connection *connection, con
 {
     struct ofp_receive *receive = ofp_receive_find(connection->peer, header->words[0]);
 
-    /* Of another way: it waits for something else. */
+    /* The id belongs to a receive that waits for a rendezvous, or for another length. */
     if (receive && (receive->message.provider_data[TCP_DATA_METHOD] != TCP_METHOD_PULL ||
                     receive->message.length != header->payload)) {
         *wrong = "a message that was not called for";

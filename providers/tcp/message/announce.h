@@ -4,16 +4,16 @@
 
 #include "objects.h"
 
-/* What an announced message has in its provider_data. */
+/* Indexes of ofp_message.provider_data for an announced message, and the methods of fetching one. */
 enum { TCP_DATA_METHOD, TCP_DATA_ID, TCP_DATA_CONNECTION };
 enum { TCP_METHOD_RENDEZVOUS, TCP_METHOD_PULL };
 
 int tcp_message_announce(struct tcp_connection *connection, const struct ofp_transfer *transfer,
                          struct tcp_header *header);
 int tcp_announcement_arrived(struct tcp_connection *connection, const struct tcp_header *header);
-/* The receiver of a message that we announced is there. False: the connection is over. */
+/* The peer pulls a message that we announced. False: the connection is over. */
 bool tcp_pull_requested(struct tcp_connection *connection, const struct tcp_header *header);
-/* It comes. NULL: nobody takes it any more, or (*wrong) it was not asked for. */
+/* The receive that a pulled payload is for. NULL: it was cancelled, or (*wrong is set) the payload was not pulled. */
 struct ofp_receive *tcp_pull_find_receive(struct tcp_connection *connection, const struct tcp_header *header,
                                           const char **wrong);
 void tcp_pull_start(struct ofp_receive *receive);

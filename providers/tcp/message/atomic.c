@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomics, which libfabric's wire does not have: always executed at the target, by the core. */
+/*
+ * Atomics between ofipy peers; libfabric's protocol has none. The target's core executes them. A fetching atomic is
+ * answered in the order of the reads, another one with an acknowledgement.
+ */
 #include "message/atomic.h"
 
 #include <errno.h>
@@ -21,7 +24,7 @@ int tcp_atomic_post(struct tcp_connection *connection, const struct ofp_transfer
     struct ofp_pending *pending;
     bool good = true;
 
-    /* Operands are short: they are copied, so that queue and socket need not tell them apart. */
+    /* Operands are short, so they are always copied. */
     if (connection->read_count >= TCP_READS_MAX || connection->out_bytes > TCP_COPIES_MAX)
         return -EAGAIN;
     pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
@@ -122,7 +125,7 @@ ssize_t tcp_atomic_requested(struct tcp_connection *connection, const struct tcp
         tcp_connection_end_for_violation(connection, "an atomic that cannot be");
         return -ECONNABORTED;
     }
-    /* With as much room as a comparing one needs: the executor is handed all three places. */
+    /* Allocate the size of a comparing atomic, since the executor always gets all operands. */
     operands = calloc(1, sizeof(*operands) + 2 * header->length);
     if (!operands)
         return -EAGAIN;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each kind of message means. */
+/*
+ * Handlers of received messages, by op. tcp_header_received starts a message, tcp_payload_received ends it when its
+ * payload is complete. Both need a connection in state UP, and the domain's lock.
+ */
 #include "message/dispatch.h"
 
 #include <errno.h>
@@ -15,7 +18,7 @@
 #include "message/rma.h"
 #include "stream/send.h"
 
-/* A payload is under way, unless it is empty. `good`: the connection is not over. */
+/* Finish at once if the payload is empty. `good`: the connection is not over. */
 static ssize_t payload_begun(struct tcp_connection *connection, bool good)
 {
     if (!good)
@@ -136,7 +139,7 @@ void tcp_payload_received(struct tcp_connection *connection)
     case TCP_TARGET_ATOMIC:
         tcp_atomic_execute(connection, in->operands);
         return;
-    default: /* nobody's any more: its sender is told all the same */
+    default: /* discarded; the sender still gets its answer */
         if (TCP_UNLIKELY(in->refused)) {
             tcp_refusal_send(connection, TCP_REFUSED_ACK, in->refused);
             in->refused = 0;

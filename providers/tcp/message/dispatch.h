@@ -5,12 +5,13 @@
 #include "objects.h"
 
 /*
- * A whole header, with `available` bytes of payload behind it. Returns how many of them were used; what of the payload is
- * missing goes where connection->in says. -EAGAIN: no room, nothing has happened; -ECONNABORTED: the connection is over.
+ * Handle a whole header, with `available` bytes of payload behind it. Returns how many of these were used; the rest of
+ * the payload goes to the destination in connection->in. -EAGAIN: the core has no space, and nothing has changed;
+ * -ECONNABORTED: the connection is over.
  */
 ssize_t tcp_header_received(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
                             size_t available);
-/* The payload of connection->in is complete. */
+/* Handle the end of the payload in connection->in. */
 void tcp_payload_received(struct tcp_connection *connection);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that come with their payload. */
+/* Eager messages, which arrive with their payload. */
 #include "message/message.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static inline void fill_message(struct ofp_message *message, const struct tcp_co
     message->length = header->payload;
 }
 
-/* It will be charged again when it is tried again. */
+/* Reverse the charge, since the message will be charged again when it is retried. */
 static ssize_t return_allowance(struct tcp_connection *connection, uint64_t length)
 {
     if (connection->extended) {
@@ -42,7 +42,7 @@ static ssize_t return_allowance(struct tcp_connection *connection, uint64_t leng
     return -EAGAIN;
 }
 
-/* The core is full, but the sender was granted the room. */
+/* The core is above its limit, but the sender had credit: deliver the message beyond the limit. */
 static int deliver_granted_message(struct ofp_endpoint *endpoint, const struct ofp_message *message,
                                    const uint8_t *payload)
 {

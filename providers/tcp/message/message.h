@@ -5,11 +5,11 @@
 #include "objects.h"
 
 /*
- * Whether remote CQ data came along that are the user's: a sender over libfabric may have named itself there for peers that
- * are not told who it is, which we are. The connection has its peer.
+ * Whether the remote CQ data are the user's. A libfabric sender may identify itself there, for receivers that cannot
+ * know the source otherwise; here the connection's peer is the source. The connection must have a peer.
  */
 bool tcp_message_has_data(const struct tcp_connection *connection, const struct tcp_header *header);
-/* Hand a message on. Returns as tcp_header_received. */
+/* Deliver a message to the core. Returns as tcp_header_received. */
 ssize_t tcp_message_deliver(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
                             size_t available);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posting: how each operation travels, to a peer of ours or to a stock one. */
+/* Posting: which wire message each operation uses, for ofipy and libfabric peers. */
 #include "message/post.h"
 
 #include <errno.h>
@@ -11,7 +11,10 @@
 #include "message/rma.h"
 #include "stream/send.h"
 
-/* A stock peer would not keep that much of an unexpected message, and cease to read: counted as it counts. */
+/*
+ * Whether a libfabric peer may refuse to store the message if it is unexpected, and stop reading. The size is computed
+ * as libfabric computes it.
+ */
 static bool needs_rendezvous(const struct tcp_connection *connection, const struct tcp_header *header)
 {
     uint64_t head =
@@ -49,14 +52,14 @@ static int post_message(struct tcp_connection *connection, const struct ofp_tran
             connection->credit += transfer->length + TCP_MESSAGE_COST;
         return result;
     }
-    /* Stock endpoints of this kind do not survive a tag. */
+    /* libfabric's MSG endpoints fail on tagged messages. */
     if (tagged && connection->endpoint->connects)
         return -EOPNOTSUPP;
     if (TCP_UNLIKELY(tagged && needs_rendezvous(connection, &header)))
         return tcp_rendezvous_send(connection, transfer, &header);
     if (!(op->flags & TCP_LEVELS))
         return tcp_payload_send(connection, &header, transfer, NULL, false);
-    /* Tagged messages are acknowledged before they are matched; a rendezvous is cleared when it is. */
+    /* libfabric acknowledges tagged messages before they match. A rendezvous is cleared when it matches. */
     if (op->flags & OFP_MATCH_COMPLETE && tagged)
         return connection->can_rendezvous ? tcp_rendezvous_send(connection, transfer, &header) : -EOPNOTSUPP;
     return tcp_payload_send(connection, &header, transfer, NULL, true);
@@ -67,7 +70,7 @@ int tcp_transfer_post(struct ofp_endpoint *base, struct ofp_peer *peer, const st
     struct tcp_connection *connection = tcp_peer_of(peer)->connection;
 
     (void)base;
-    /* It is about to be lost: the core keeps the operation until then. */
+    /* The peer is about to be marked lost. The core stores the operation until then. */
     if (TCP_UNLIKELY(!connection || connection->state != TCP_UP || connection->shut || connection->failure))
         return -EAGAIN;
     if (TCP_LIKELY(!ofp_operation_is(transfer->op->op, OFP_REMOTE)))

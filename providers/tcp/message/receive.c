@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading a connection. One call of the kernel asks for the rest of the payload under way, into its own place, and behind it
- * for whatever comes next, into the domain's scratch buffer. So small messages are read by the hundred, and of a
- * large one only the beginning is ever copied.
+ * Reading. One system call reads the rest of the current payload into its destination, and what follows into the
+ * domain's scratch buffer. So one call reads many small messages, and only the beginning of a large one is copied.
+ *
+ * If the core has no space for a message, the connection stalls: unread input is copied to connection->stash, and
+ * progress
+ * retries it. A stalled connection is in endpoint->stalled and is not read. The caller holds the domain's lock.
  */
 #include "message/receive.h"
 
@@ -18,7 +21,7 @@
 #include "connection/poller.h"
 #include "stream/queue.h"
 
-/* Bytes of the payload under way that lie in the scratch buffer; returns how many of them were. */
+/* Copy the part of the current payload that is in the scratch buffer. Returns its length. */
 static size_t copy_scratch_payload(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
 {
     struct tcp_inbound *in = &connection->in;
@@ -38,8 +41,8 @@ static size_t copy_scratch_payload(struct tcp_connection *connection, const uint
 /* ---------------------------------------------------------------------------------------------------------- headers */
 
 /*
- * A header at the front of `bytes`, or in connection->in.header as far as it was cut in two. NULL: not all of it is here,
- * or the connection is over; *used: bytes of it that were in `bytes`.
+ * A whole header: in `bytes`, or in connection->in.header if it arrived in pieces. NULL: it is not complete, or the
+ * connection is over. *used: bytes of it that were in `bytes`.
  */
 static const uint8_t *gather_header(struct tcp_connection *connection, const uint8_t *bytes, size_t length,
                                     size_t *used)
@@ -80,7 +83,10 @@ static const uint8_t *gather_header(struct tcp_connection *connection, const uin
     }
 }
 
-/* One message, or the rest of one. Returns bytes used; fewer than there are: no room, or the connection is over. */
+/*
+ * Handle one message, or the part of it that is here. Returns the bytes used; fewer than there are if the core has no
+ * space or the connection is over.
+ */
 static size_t handle_message(struct tcp_connection *connection, const uint8_t *bytes, size_t length, bool *stalled)
 {
     struct tcp_header header;
@@ -99,14 +105,14 @@ static size_t handle_message(struct tcp_connection *connection, const uint8_t *b
     result = tcp_header_received(connection, &header, bytes + used, length - used);
     if (TCP_UNLIKELY(result < 0)) {
         *stalled = result == -EAGAIN;
-        /* A header that came in two pieces is kept where it is. */
+        /* A header that arrived in pieces remains in connection->in.header for the retry. */
         return whole == bytes ? 0 : used;
     }
     connection->in.received = 0;
     return used + (size_t)result;
 }
 
-/* Returns bytes used. */
+/* Handle the messages in the scratch buffer or the stash. Returns the bytes used. */
 static size_t handle_scratch(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
 {
     size_t used = 0;
@@ -143,7 +149,7 @@ static void warn_of_stall(struct tcp_connection *connection)
         endpoint->base->id, text);
 }
 
-/* So long what a peer sent before it hung up waits for receives, while none of it is received. */
+/* How long the input of a peer that hung up waits for receives, while none of it is received. */
 #define HANGUP_TIMEOUT TCP_SECOND
 
 bool tcp_stall_is_expired(const struct tcp_connection *connection)
@@ -172,7 +178,7 @@ void tcp_stall_end(struct tcp_connection *connection)
     connection->endpoint->ops->lost(connection, ECONNRESET);
 }
 
-/* Nobody reads it now, so epoll has to tell of its end. */
+/* The connection is not read now, so epoll must report its end. */
 static void clear_hot_connection(struct tcp_connection *connection)
 {
     struct tcp_poller *poller = connection->endpoint->poller;
@@ -183,7 +189,7 @@ static void clear_hot_connection(struct tcp_connection *connection)
         tcp_poller_watch_again(poller);
 }
 
-/* Keep what cannot be handed on. */
+/* Store the unread input, and stop reading. */
 static void start_stall(struct tcp_connection *connection, const uint8_t *bytes, size_t length)
 {
     struct tcp_endpoint *endpoint = connection->endpoint;
@@ -213,7 +219,7 @@ bool tcp_stall_retry(struct tcp_connection *connection)
 
     connection->stash = NULL;
     connection->stash_length = 0;
-    /* NULL: only a header, which is in its own place. */
+    /* Without a stash only a header is left, in connection->in.header. */
     used = handle_scratch(connection, (const uint8_t *)(stash ? stash : ""), length);
     if (connection->state != TCP_UP || !connection->stalled) {
         free(stash);
@@ -248,7 +254,7 @@ static void discard_input(struct tcp_connection *connection)
         ofp_list_remove(&connection->ready);
 }
 
-/* Bytes that came: first those in place, then those in the scratch buffer. */
+/* Handle the bytes of one read: first those in the payload's destination, then those in the scratch buffer. */
 static void handle_input(struct tcp_connection *connection, uint64_t direct, size_t length)
 {
     uint64_t part = length < direct ? length : direct;
@@ -291,7 +297,7 @@ int tcp_connection_receive(struct tcp_connection *connection)
             handle_input(connection, direct, (size_t)result);
             if (connection->state != TCP_UP)
                 return events;
-            /* Nothing more is there, unless the end of the stream is. */
+            /* A short read emptied the socket. Read again only for the end of the stream. */
             if ((uint64_t)result == asked || connection->hangup)
                 continue;
         } else if (result != -EAGAIN) {

@@ -4,13 +4,13 @@
 
 #include "objects.h"
 
-/* Read what there is, within bounds; returns events. */
+/* Read and handle input, up to a bound. Returns the number of events. */
 int tcp_connection_receive(struct tcp_connection *connection);
-/* Hand on what was read before the core had no room. False: it still has none. */
+/* Handle the stash again. False: the core still has no space. */
 bool tcp_stall_retry(struct tcp_connection *connection);
-/* The peer of a stalled connection has ended it, and nobody receives what it sent. */
+/* Whether the peer of a stalled connection hung up, and no receive has accepted its input for HANGUP_TIMEOUT. */
 bool tcp_stall_is_expired(const struct tcp_connection *connection);
-/* So the rest of it is dropped. */
+/* Discard the stash, and end the connection. */
 void tcp_stall_end(struct tcp_connection *connection);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tagged rendezvous: the sender announces a message under an id of one byte, the receiver clears it when it is matched, the
- * payload follows. Ids are each direction's own. We begin one for match-complete, and for large messages where a
- * parameter says so; stock peers do for large messages, if they are told to.
+ * Tagged rendezvous with libfabric peers. The sender announces a message under an id of one byte (TCP_TAG_RTS), the
+ * receiver clears it when a receive matches (TCP_CTS), and the payload follows (TCP_DATA). Each direction has its own
+ * ids. We use it for match completion and, if TCP_RENDEZVOUS_SIZE says so, for large messages; libfabric uses it for
+ * large messages, if configured.
  */
 #include "message/rendezvous.h"
 
@@ -18,7 +19,7 @@
 #define IDS 256
 #define LAST_ID 254
 
-/* What has become of an announcement of the peer's. */
+/* State of an id that the peer uses. */
 enum incoming_state { INCOMING_NONE, INCOMING_ANNOUNCED, INCOMING_CLEARED };
 
 struct tcp_rendezvous {
@@ -38,7 +39,7 @@ static struct tcp_rendezvous *allocate_rendezvous(struct tcp_connection *connect
 
 /* ---------------------------------------------------------------------------------------------------------- sending */
 
-/* They are used in turn, also by one connection after another, so that a late answer meets none. */
+/* Ids are used in turn, across the connections of an endpoint, so that a late clearance finds no new message. */
 static uint8_t allocate_id(struct tcp_connection *connection)
 {
     uint8_t *last = &connection->endpoint->rendezvous_last;
@@ -81,12 +82,12 @@ void tcp_rendezvous_cleared(struct tcp_connection *connection, uint8_t id)
     struct ofp_pending *pending = connection->rendezvous ? connection->rendezvous->sent[id] : NULL;
     bool unacked;
 
-    /* Stock peers may send one that belongs to an earlier connection. */
+    /* libfabric may send a clearance that belongs to an earlier connection. */
     if (!pending)
         return;
     connection->rendezvous->sent[id] = NULL;
     unacked = pending->operation.flags & TCP_LEVELS;
-    /* Those of the announcement. */
+    /* The flags of the announcement. */
     header.flags =
         (unacked ? TCP_FLAG_DELIVERY : 0) | (pending->operation.flags & OFP_REMOTE_CQ_DATA ? TCP_FLAG_CQ_DATA : 0);
     header.payload = pending->transfer.length;
@@ -128,7 +129,10 @@ int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp
 
 void tcp_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
 {
-    /* The core forgets announcements with their peer, and the peer's connection does not change before that. */
+    /*
+     * The connection is valid: the core removes a peer's announced messages when the peer is lost, and its connection
+     * ends only then.
+     */
     struct tcp_connection *connection =
         (struct tcp_connection *)(uintptr_t)receive->message.provider_data[TCP_DATA_CONNECTION];
     uint8_t id = (uint8_t)receive->message.provider_data[TCP_DATA_ID];

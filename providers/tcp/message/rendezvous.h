@@ -8,7 +8,7 @@ int tcp_rendezvous_send(struct tcp_connection *connection, const struct ofp_tran
                         struct tcp_header *header);
 int tcp_rendezvous_requested(struct tcp_connection *connection, const struct tcp_header *header);
 void tcp_rendezvous_cleared(struct tcp_connection *connection, uint8_t id);
-/* NULL: nobody takes the payload any more, or (*wrong) it was not asked for. */
+/* The receive that the payload is for. NULL: it was cancelled, or (*wrong is set) the payload was not cleared. */
 struct ofp_receive *tcp_rendezvous_find_receive(struct tcp_connection *connection, const struct tcp_header *header,
                                                 const char **wrong);
 void tcp_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Remote memory: requests of ours, and requests of peers for memory here. The wire has no answer to a request that cannot be
- * granted, so such a connection ends.
+ * Remote reads and writes, from both sides. libfabric's protocol cannot reject one: for libfabric peers an invalid
+ * request ends the connection; an ofipy peer receives TCP_REFUSED.
  */
 #include "message/rma.h"
 
@@ -27,7 +27,7 @@ static void fill_remote_segments(struct tcp_header *header, const struct ofp_tra
 static int post_write(struct tcp_connection *connection, const struct ofp_transfer *transfer)
 {
     struct tcp_header header = {.op = TCP_WRITE, .payload = transfer->length, .data = transfer->op->data};
-    /* A peer of ours can say that it was refused. */
+    /* An ofipy peer acknowledges every write, since it may reject it. */
     bool unacked = connection->extended || transfer->op->flags & TCP_LEVELS;
 
     fill_remote_segments(&header, transfer);
@@ -108,7 +108,7 @@ static const char *describe_rma_error(int error)
     }
 }
 
-/* The payload of a refused write is still to come. */
+/* Reject a request. The payload of a rejected write is discarded first, then dispatch.c sends the answer. */
 static bool reject_rma(struct tcp_connection *connection, const struct tcp_header *header, int error)
 {
     if (!connection->extended) {
@@ -124,7 +124,7 @@ static bool reject_rma(struct tcp_connection *connection, const struct tcp_heade
     return true;
 }
 
-/* Short ones are copied at once: nothing has to be held until they have left. */
+/* Copy a short answer at once, so that the region references are not needed until it is written. */
 static bool send_copied_answer(struct tcp_connection *connection, struct tcp_accesses *accesses)
 {
     bool good = true;

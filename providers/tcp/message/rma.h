@@ -5,11 +5,11 @@
 #include "objects.h"
 
 int tcp_rma_post(struct tcp_connection *connection, const struct ofp_transfer *transfer);
-/* The peer reads here. False: the connection is over. */
+/* The peer reads from memory here. False: the connection is over. */
 bool tcp_rma_read_requested(struct tcp_connection *connection, const struct tcp_header *header);
-/* It answers a read of ours. */
+/* The peer answers a read of ours. False: the connection is over. */
 bool tcp_rma_read_answered(struct tcp_connection *connection, const struct tcp_header *header);
-/* It writes here: connection->in is set. */
+/* The peer writes to memory here; connection->in is set up for the payload. False: the connection is over. */
 bool tcp_rma_write_requested(struct tcp_connection *connection, const struct tcp_header *header);
 void tcp_rma_write_completed(struct tcp_connection *connection);
 void tcp_rma_read_completed(struct tcp_connection *connection);

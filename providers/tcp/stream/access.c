@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory here that a request of a peer names, held until the request is done. */
+/* The local memory that a peer's request names. The core's references keep it valid until the request is complete. */
 #include "stream/access.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One bit a descriptor, without a lock, since another thread may be anywhere at the moment of a fork. A bit is set when the descriptor is
- * open and cleared before it is closed: at worst the child keeps a copy, and never does it close what is somebody else's.
+ * One bit per descriptor, without a lock, since a fork may interrupt another thread at any point. The bit is set after
+ * the descriptor is opened, and cleared before it is closed. So a child may keep a copy, but never closes a descriptor
+ * that is not the provider's.
  */
 #include "stream/descriptor.h"
 
@@ -16,7 +17,7 @@
 
 #include "ofipy/atomics.h"
 
-/* The usual hard limit of a process; those beyond it stay open in a child. */
+/* The usual hard limit of a process. A child keeps the descriptors beyond it. */
 #define DESCRIPTORS (1 << 20)
 
 static _Atomic uint64_t open_descriptors[DESCRIPTORS / 64];
@@ -57,7 +58,7 @@ void tcp_error_describe(int error, char *text, size_t text_size)
                  error == ENFILE ? ": fs.file-max bounds those of all processes; close some, or raise it" : "");
 }
 
-/* In the child, whose only thread this is; nothing but calls that are safe in a signal handler. */
+/* Runs in the child of a fork, which has one thread. Only async-signal-safe calls are allowed. */
 static void close_inherited_descriptors(void)
 {
     for (int word = 0; word < DESCRIPTORS / 64; word++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The payload under way into a connection: where it goes, and how much of it. */
+/* The payload that a connection is receiving: its destination and progress. */
 #include "stream/inbound.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static uint32_t fill_read_iov(const struct tcp_inbound *in, struct iovec *iov, u
     return ofp_iov_cut(iov, space, transfer->iov, transfer->iov_count, in->offset, OFP_IOV_ALL);
 }
 
-/* The places of what is still to come, at most `room` of them; -1: they are gone. */
+/* Describe the destination of the bytes that are missing, in at most `space` pieces. -1: the region was closed. */
 static int fill_target_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t space)
 {
     switch (in->target) {
@@ -72,7 +72,7 @@ uint64_t tcp_inbound_fill_iov(const struct tcp_inbound *in, struct iovec *iov, u
     if (left > in->left)
         left = in->left;
     places = fill_target_iov(in, iov, space);
-    /* What was to go into memory that is gone goes nowhere. */
+    /* Without valid memory the payload is discarded. */
     *count = places > 0 ? (uint32_t)places : 0;
     for (uint32_t i = 0; i < *count; i++) {
         if (iov[i].iov_len > left - sum)

@@ -4,11 +4,14 @@
 
 #include "objects.h"
 
-/* Begin with a payload: its place, or none. */
+/* Start a payload for `receive`. NULL: the payload is discarded. */
 void tcp_inbound_start(struct tcp_connection *connection, const struct tcp_header *header, struct ofp_receive *receive);
-/* The places of what is still to come, at most `room`. Returns how many bytes have one. */
+/*
+ * Describe the destination of the bytes that are missing, in at most `space` pieces. Returns the number of bytes that
+ * have one.
+ */
 uint64_t tcp_inbound_fill_iov(const struct tcp_inbound *in, struct iovec *iov, uint32_t space, uint32_t *count);
-/* The connection ends in the middle of something. */
+/* Free the destination of an incomplete payload, because the connection ends. */
 void tcp_inbound_discard(struct tcp_connection *connection);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an operation of ours ends: by what the kernel took, by an acknowledgement, by an answer. */
+/*
+ * Completion of our operations: when the kernel has accepted their bytes, or when the peer has acknowledged them.
+ * Answers to reads complete in rma.c.
+ */
 #include "stream/pending.h"
 
 void tcp_pending_sent(struct ofp_pending *pending)

@@ -4,7 +4,7 @@
 
 #include "objects.h"
 
-/* The kernel has all of it, or the acknowledgement is here. */
+/* All bytes were written or copied. The operation completes unless it waits for an acknowledgement. */
 void tcp_pending_sent(struct ofp_pending *pending);
 bool tcp_acks_complete_first(struct tcp_connection *connection, int error, int provider_error);
 

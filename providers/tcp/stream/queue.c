@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The output queue of a connection: what its socket has not taken yet, in order. Headers and short payloads are copied into
- * chunks, one behind the other, so that many messages leave in one call; long payloads stay where they are.
+ * The output queue of a connection: everything that its socket has not accepted yet, in order. Headers and short
+ * payloads are copied into chunks, so one system call writes many messages. Long payloads stay in the user's memory: of
+ * an operation (completed when written), or of regions (released when written).
  */
 #include "stream/queue.h"
 
@@ -13,7 +14,7 @@
 #include "stream/pending.h"
 
 #define CHUNK_SPACE (TCP_CHUNK - sizeof(struct tcp_item))
-/* Unused chunks that a domain keeps. */
+/* Unused chunks that a domain stores. */
 #define CHUNKS_CACHED 16
 
 /* ----------------------------------------------------------------------------------------------------------- items */
@@ -93,7 +94,7 @@ bool tcp_queue_is_self_contained(const struct tcp_connection *connection)
 
 /* -------------------------------------------------------------------------------------------------------- appending */
 
-/* A chunk with room at the end of the queue. NULL: out of memory. */
+/* The last chunk of the queue, or a new one behind it if that is full. NULL: out of memory. */
 static struct tcp_item *reserve_chunk_space(struct tcp_connection *connection)
 {
     struct tcp_item *last = OFP_CONTAINER_OF(connection->out.previous, struct tcp_item, node);
@@ -195,7 +196,7 @@ static int fill_item_iov(struct tcp_item *item, struct iovec *iov, uint32_t spac
         return (int)ofp_iov_cut(iov, space, item->pending->transfer.iov, item->pending->transfer.iov_count,
                                 item->offset, OFP_IOV_ALL);
     case TCP_ITEM_ACCESSES:
-        /* What is to be sent may be gone. */
+        /* Fails if the region was closed after the request. */
         return tcp_accesses_fill_iov(item->accesses, item->offset, iov, space);
     default:
         iov[0] = (struct iovec){item->bytes + item->begin, item->end - item->begin};
@@ -241,7 +242,7 @@ static void advance_queue(struct tcp_connection *connection, uint64_t length)
     }
 }
 
-/* What was copied is its sender's again, whatever the kernel takes of it now. */
+/* Copied messages complete before the write: their senders' memory is reusable whatever the kernel accepts. */
 static void complete_batched(struct tcp_connection *connection)
 {
     struct ofp_list *node;
@@ -264,14 +265,14 @@ void tcp_queue_flush(struct tcp_connection *connection)
             tcp_connection_mark_failed(connection, -count);
             return;
         }
-        /* Only empty payloads are left. */
+        /* All remaining items are empty payloads. */
         result = count ? connection->stream.ops->writev(&connection->stream, iov, count) : 0;
         if (result == -EAGAIN) {
             connection->blocked = true;
             return;
         }
         if (result < 0) {
-            /* What the peer sent before is read first; then the reader meets the same error. */
+            /* Read first what the peer sent before the error. A read then reports the same error. */
             connection->shut = connection->hangup = true;
             tcp_connection_schedule_read(connection);
             return;

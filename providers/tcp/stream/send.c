@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending: at once and without a copy where the socket takes it, else into the output queue. */
+/*
+ * Sending. A message is written at once from the user's memory if the queue is empty and the socket accepts it.
+ * Otherwise it is appended to the queue, and copied if it is short. Short messages that follow each other closely are
+ * batched: they wait in the queue for the next flush, and one system call writes them.
+ */
 #include "stream/send.h"
 
 #include <errno.h>
@@ -8,9 +12,9 @@
 #include "stream/pending.h"
 #include "stream/queue.h"
 
-/* Payload up to this is put behind its header before it is written. */
+/* A payload up to this size is copied behind its header, so that one piece is written. */
 #define SHORT_PAYLOAD 512
-/* Messages that wait for others leave when they are so many bytes, or the first has waited so long (ns). */
+/* A batch is written when it has this many bytes, or when its first message has waited this long (ns). */
 #define BATCH_BYTES (UINT64_C(1) << 20)
 #define BATCH_NS 20000
 
@@ -48,9 +52,10 @@ void tcp_goodbye_send(struct tcp_connection *connection, bool ended)
 }
 
 /*
- * Whether a message waits for others: one has left just now and since the last look at the network, and whoever posted it will
- * look, since it is told of the end. While somebody sleeps nobody looks. Who posts one message now and then may find its end in
- * the queue without a look, so the time counts too.
+ * Whether to batch a message: another message was written after the last progress call, and not long ago. Batching
+ * relies on the sender to call progress, so it is off while a thread sleeps (`armed`) and for injected messages, whose
+ * sender waits for nothing. A sender that posts rarely may find its completion without progress, so the time since the
+ * last write counts too.
  */
 static bool needs_batching(const struct tcp_connection *connection, const struct ofp_transfer *transfer)
 {
@@ -77,7 +82,10 @@ static __attribute__((noinline)) void defer_message(struct tcp_connection *conne
     ofp_look_soon(connection->endpoint->base);
 }
 
-/* Queue what is left of header and payload. `pending` is retained where it is not copied, or its end is to be waited for. */
+/*
+ * Append the part of header and payload that is not written. The operation is retained if its payload is not copied, or
+ * if it is batched.
+ */
 static __attribute__((noinline)) int append_unwritten_bytes(struct tcp_connection *connection,
                                                             const struct iovec *header,
                                                             const struct ofp_transfer *transfer,
@@ -92,7 +100,7 @@ static __attribute__((noinline)) int append_unwritten_bytes(struct tcp_connectio
         pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
         if (!pending && !written)
             return -EAGAIN;
-        /* A message cannot be left half sent. */
+        /* Half of the message is written, so the stream cannot continue without the rest. */
         if (!pending)
             goto failed;
     }
@@ -116,7 +124,10 @@ failed:
     return pending ? OFP_POST_PENDING : -ENOMEM;
 }
 
-/* In one call with the header, behind which there is room for SHORT_PAYLOAD. Returns bytes written; an error shows again when it is read. */
+/*
+ * Write header and payload in one call. Behind the header there are SHORT_PAYLOAD bytes of space. Returns the number of
+ * bytes written; a read reports any error again.
+ */
 static uint64_t write_message(struct tcp_connection *connection, const struct iovec *header,
                               const struct ofp_transfer *transfer)
 {
@@ -126,7 +137,7 @@ static uint64_t write_message(struct tcp_connection *connection, const struct io
 
     iov[0] = *header;
     if (transfer->iov_count == 1 && transfer->length <= SHORT_PAYLOAD) {
-        /* Cheaper than to explain two pieces to the kernel. */
+        /* For a short payload a copy costs less than a second piece. */
         ofp_memory_copy((char *)header->iov_base + header->iov_len, transfer->iov[0].iov_base, transfer->length);
         iov[0].iov_len += transfer->length;
     } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options of the sockets that carry connections. */
+/* Options of the sockets of connections. */
 #include "stream/socket.h"
 
 #include <errno.h>
@@ -9,14 +9,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Questions to a peer that says nothing: after how many seconds, and how far apart at most. */
+/* Keep-alive: longest idle time before the first probe, and longest time between probes, in seconds. */
 #define KEEPALIVE_IDLE 10
 #define KEEPALIVE_INTERVAL 5
 
-/* Every kernel has it, and it does not pace. */
+/* Every kernel has this congestion control, and it does not pace. */
 #define WITHIN_HOST "reno"
 
-/* So early that the user timeout, which says when a peer that does not answer is lost, is over while they are asked. */
+/* A share of the user timeout, so that several probes are sent before the timeout marks the peer lost. */
 static int compute_keepalive(const struct tcp_endpoint *endpoint, int most, int share)
 {
     int seconds = (int)(endpoint->domain->user_timeout_ms / 1000) / share;
@@ -35,7 +35,7 @@ static bool is_within_host(const union tcp_address *own, const union tcp_address
            (length == peer_length && memcmp(ip, peer_ip, length) == 0);
 }
 
-/* A congestion control that paces, as BBR does, holds back what a path within a host, which nobody else uses, would take. */
+/* Pacing, as BBR does it, only delays data between processes of one host. There the path is not shared. */
 void tcp_socket_set_congestion_control(const struct tcp_endpoint *endpoint, int fd, const void *address,
                                        socklen_t length)
 {
@@ -60,14 +60,14 @@ void tcp_socket_set_options(const struct tcp_endpoint *endpoint, int fd)
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    /* A host that is gone says nothing: unacknowledged data and unanswered questions tell. */
+    /* A dead host sends nothing. Unacknowledged data and keep-alive probes reveal it. */
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
 }
 
-/* The peer knows us by this address. */
+/* Connect from the endpoint's own address, since peers know the endpoint by it. */
 static int bind_own_address(const struct tcp_endpoint *endpoint, int fd)
 {
     union tcp_address own = endpoint->address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A socket as it is. */
+/* The stream over a plain socket. */
 #include "stream/stream.h"
 
 #include <errno.h>

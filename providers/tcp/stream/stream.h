@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A byte stream between the codec and a socket. The table is the place of encryption: whatever else happens to the bytes
- * happens behind it, and nobody above sees a difference.
+ * A byte stream between the codec and a socket. Encryption would be another table: the layers above do not depend on
+ * what happens to the bytes.
  */
 #ifndef TCP_STREAM_H
 #define TCP_STREAM_H
@@ -14,19 +14,22 @@
 struct tcp_stream;
 
 struct tcp_stream_ops {
-    /* As readv(2) and sendmsg(2), never blocking: bytes moved, 0 at the end of the stream, or a negative errno. */
+    /*
+     * As readv(2) and sendmsg(2), but never blocking. They return the bytes moved, 0 at the end of the stream, or a
+     * negative errno.
+     */
     ssize_t (*readv)(struct tcp_stream *stream, const struct iovec *iov, int count);
     ssize_t (*writev)(struct tcp_stream *stream, const struct iovec *iov, int count);
-    /* Bytes written that the other side's kernel has not acknowledged. */
+    /* Number of written bytes that the peer's kernel has not acknowledged. */
     size_t (*pending)(const struct tcp_stream *stream);
-    /* Nothing more is written; what was written still arrives. */
+    /* End the output. Bytes written before still arrive. */
     void (*shutdown)(struct tcp_stream *stream);
     void (*close)(struct tcp_stream *stream);
 };
 
 struct tcp_stream {
     const struct tcp_stream_ops *ops;
-    int fd; /* -1: none */
+    int fd; /* -1: closed */
 };
 
 extern const struct tcp_stream_ops tcp_plain_stream;

@@ -40,7 +40,7 @@ static uint8_t *encode_u64(uint8_t *bytes, uint64_t value, bool swapped)
     return bytes + sizeof(value);
 }
 
-/* The offer is ours, and little-endian whatever the machine. */
+/* The extension's fields are little-endian on every machine. */
 static const bool host_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 
 /* ------------------------------------------------------------------------------------------------ control messages */
@@ -94,7 +94,7 @@ void tcp_rdm_decode(const uint8_t bytes[TCP_RDM_SIZE], struct tcp_rdm *rdm)
 
 /* --------------------------------------------------------------------------------------------------- data messages */
 
-/* What lies behind the base header of an op, in this order; remote cq data only with its flag. */
+/* The parts behind the base header of an op, in this order. Remote CQ data are present only with their flag. */
 static const struct parts {
     bool data, tag, length, remote, payload;
     uint8_t words;
@@ -143,7 +143,7 @@ size_t tcp_header_encode(const struct tcp_header *header, uint8_t id, bool swapp
     bytes[1] = header->op;
     encode_u16(bytes + 2, header->flags, swapped);
     bytes[4] = header->op_data;
-    /* In the answer to a read: what the request had. */
+    /* The answer to a read repeats the count of the request. */
     bytes[5] = header->remote_count;
     bytes[6] = (uint8_t)size;
     bytes[7] = id;
@@ -201,7 +201,7 @@ static const char *decode_base_header(const uint8_t *bytes, bool swapped, bool e
         return "an unknown kind of message";
     if (header->op == TCP_ANNOUNCE && header->op_data > OFP_CHANNEL_INTERNAL)
         return "an announcement on an unknown channel";
-    /* Elsewhere the byte is what its sender last had in that place. */
+    /* In ops without remote segments this byte is undefined: libfabric does not clear it. */
     if (parts[header->op].remote) {
         header->remote_count = bytes[5];
         if (!header->remote_count || header->remote_count > TCP_REMOTE_MAX)
