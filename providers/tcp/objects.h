@@ -17,6 +17,7 @@
 #include "address/address.h"
 #include "stream/descriptor.h"
 #include "meet/meet.h"
+#include "ofipy/check.h"
 #include "ofipy/services.h"
 #include "stream/stream.h"
 #include "stream/wire.h"
@@ -345,6 +346,7 @@ static inline struct ofp_pending *tcp_base_pending_of(struct tcp_pending *pendin
 /* Have progress read the connection, or end it if it is marked failed. */
 static inline void tcp_connection_schedule_read(struct tcp_connection *connection)
 {
+    OFP_CHECK(connection->state != TCP_OVER);
     if (!ofp_list_linked(&connection->ready))
         ofp_list_append(&connection->endpoint->ready, &connection->ready);
 }
@@ -358,6 +360,7 @@ static inline void tcp_connection_mark_failed(struct tcp_connection *connection,
 /* Have the next flush of the endpoint, or progress, write the queue. */
 static inline void tcp_connection_schedule_flush(struct tcp_connection *connection)
 {
+    OFP_CHECK(connection->state != TCP_OVER);
     if (!ofp_list_linked(&connection->dirty))
         ofp_list_append(&connection->endpoint->dirty, &connection->dirty);
 }

@@ -71,6 +71,8 @@ static void attach_connection(struct tcp_connection *connection, struct ofp_peer
 {
     struct tcp_peer *self = tcp_peer_of(peer);
 
+    OFP_CHECK(connection->state == TCP_ACCEPTED || connection->state == TCP_PROVING);
+    OFP_CHECK(ofp_list_linked(&connection->unproven) && connection->endpoint->unproven_count > 0);
     ofp_list_remove(&connection->unproven);
     connection->endpoint->unproven_count--;
     connection->peer = peer;

@@ -99,6 +99,7 @@ static void handle_meet_event(struct tcp_connection *connection, enum ofpi_meet_
     unsigned acts =
         ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, event, ofpi_backoff_lateness(&meeting->backoff, now));
 
+    OFP_CHECK(tcp_peer_of(connection->peer)->connection == connection);
     if (acts & OFPI_MEET_DO_LOSE) {
         fail_at_deadline(connection, meeting->error);
     } else if (acts & OFPI_MEET_DO_CONNECT) {
@@ -252,6 +253,7 @@ void tcp_socket_connected(struct tcp_connection *connection)
     socklen_t length = sizeof(int);
     int error = 0;
 
+    OFP_CHECK(connection->state == TCP_CONNECTING && connection->connector);
     /* A race may have two ready sockets: the first event can end the attempt. */
     if (connection->stream.fd < 0)
         error = connection->meeting->race ? tcp_race_collect(connection) : EAGAIN;
@@ -333,6 +335,8 @@ void tcp_connection_established(struct tcp_connection *connection)
     tcp_connection_set_state(connection, TCP_UP);
     ofpi_meet_event(&tcp_peer_of(connection->peer)->meet, connection->connector ? OFPI_MEET_ACCEPT : OFPI_MEET_CONFIRM,
                     0);
+    OFP_CHECK(tcp_peer_of(connection->peer)->connection == connection);
+    OFP_CHECK(tcp_peer_of(connection->peer)->meet == OFPI_MEET_UP);
     connection->peer->incarnation = connection->incarnation;
     ofp_peer_up(connection->peer);
     tcp_connection_schedule_read(connection);

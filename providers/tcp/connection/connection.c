@@ -47,6 +47,7 @@ void tcp_connection_set_state(struct tcp_connection *connection, enum tcp_state 
     if (state != TCP_OVER && !allowed[connection->state][state])
         tcp_core->log(OFP_LOG_ERROR, TCP_NAME, "a connection: no way from %s to %s", state_names[connection->state],
                       state_names[state]);
+    OFP_CHECK(state == TCP_OVER || allowed[connection->state][state]);
     connection->state = (uint8_t)state;
 }
 
@@ -164,6 +165,7 @@ void tcp_connection_discard(struct tcp_connection *connection)
     remove_linked_node(&connection->dirty);
     remove_linked_node(&connection->creditor);
     if (ofp_list_linked(&connection->unproven)) {
+        OFP_CHECK(endpoint->unproven_count > 0);
         ofp_list_remove(&connection->unproven);
         endpoint->unproven_count--;
     }
@@ -176,14 +178,19 @@ void tcp_connection_discard(struct tcp_connection *connection)
     /* Free it later: callers up the stack may still use it. */
     ofp_list_remove(&connection->node);
     ofp_list_append(&endpoint->dead, &connection->node);
+    OFP_CHECK(connection->out_bytes == 0 && connection->out_answers == 0);
 }
 
 void tcp_connections_free_dead(struct tcp_endpoint *endpoint)
 {
     struct ofp_list *node;
 
-    while ((node = ofp_list_pop(&endpoint->dead)))
-        free(OFP_CONTAINER_OF(node, struct tcp_connection, node));
+    while ((node = ofp_list_pop(&endpoint->dead))) {
+        struct tcp_connection *connection = OFP_CONTAINER_OF(node, struct tcp_connection, node);
+
+        OFP_CHECK(connection->state == TCP_OVER && connection->stream.fd < 0);
+        free(connection);
+    }
 }
 
 void tcp_connection_end(struct tcp_connection *connection, int error, bool process_gone, const char *text)

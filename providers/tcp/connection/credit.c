@@ -43,6 +43,7 @@ void tcp_hello_send(struct tcp_connection *connection)
     /* TCP_WINDOW_MIN is granted to every peer before its hello arrives. */
     connection->credit = TCP_WINDOW_MIN;
     connection->allowance = compute_window(connection->endpoint);
+    OFP_CHECK(connection->extended && connection->allowance >= TCP_WINDOW_MIN);
     hello.words[HELLO_WINDOW] = connection->allowance - TCP_WINDOW_MIN;
     if (connection->meeting)
         memcpy(hello.words + HELLO_NONCE, connection->meeting->nonce, sizeof(connection->meeting->nonce));
@@ -75,6 +76,7 @@ static void grant_credit(struct tcp_connection *connection)
 {
     struct tcp_header credit = {.op = TCP_CREDIT, .words = {connection->owed}};
 
+    OFP_CHECK(connection->state == TCP_UP && connection->owed > 0);
     connection->allowance += connection->owed;
     connection->owed = 0;
     tcp_header_send(connection, &credit);

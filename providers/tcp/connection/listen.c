@@ -224,6 +224,7 @@ static void accept_socket(struct tcp_endpoint *endpoint, int fd, const union tcp
         return;
     ofp_list_append(&endpoint->unproven, &connection->unproven);
     endpoint->unproven_count++;
+    OFP_CHECK(endpoint->unproven_count <= TCP_UNPROVEN_MAX);
     connection->meeting->timer.deadline = tcp_core->now() + endpoint->domain->connect_ns;
     connection->meeting->timer.expired = request_timer_expired;
     tcp_core->timer_start(endpoint->domain->base, &connection->meeting->timer);

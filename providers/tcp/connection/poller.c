@@ -107,6 +107,7 @@ void tcp_poller_unwatch(struct tcp_poller *poller, struct tcp_connection *hot)
         tcp_poller_watch_again(poller);
     } else if (!hot->blocked && !poller->armed && ++poller->hot_turns > HOT_TURNS) {
         epoll_ctl(poller->epoll_fd, EPOLL_CTL_DEL, hot->stream.fd, NULL);
+        OFP_CHECK(hot->state == TCP_UP && hot->endpoint->poller == poller);
         poller->unwatched = hot;
     }
 }
@@ -163,6 +164,7 @@ int tcp_poller_arm(struct tcp_endpoint *endpoint)
         error = tcp_core->watch_add(endpoint->domain->base, &poller->watch);
     if (error)
         return error;
+    OFP_CHECK(!poller->armed || !poller->unwatched);
     poller->armed++;
     endpoint->armed = true;
     return 0;
@@ -172,6 +174,7 @@ void tcp_poller_disarm(struct tcp_endpoint *endpoint)
 {
     if (!endpoint->armed)
         return;
+    OFP_CHECK(endpoint->poller->armed > 0);
     endpoint->armed = false;
     if (--endpoint->poller->armed == 0)
         tcp_core->watch_remove(endpoint->domain->base, &endpoint->poller->watch);

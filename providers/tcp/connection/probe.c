@@ -40,6 +40,7 @@ static void end_probe(struct tcp_connection *connection, int answer)
     int error = connection->meeting->error;
     char text[OFP_TEXT_MAX];
 
+    OFP_CHECK(connection->state == TCP_PROBING);
     if (answer == ECONNREFUSED) {
         tcp_connection_end(connection, OFP_EPEERLOST, true, "the peer is gone");
     } else if (is_silence(error) && is_silence(answer)) {
@@ -86,6 +87,7 @@ static void start_probe_attempt(struct tcp_connection *connection)
 
 void tcp_probe_start(struct tcp_connection *connection, int error)
 {
+    OFP_CHECK(connection->state == TCP_UP && !connection->meeting);
     tcp_connection_close_socket(connection);
     /* The queue was for the old stream, not for the probe. */
     connection->shut = true;

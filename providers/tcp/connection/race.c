@@ -96,6 +96,7 @@ static void stop_candidate(struct tcp_race *race, struct tcp_candidate *candidat
     /* A process that is being forked may have a copy of the socket, for which epoll would still report events. */
     epoll_ctl(race->epoll_fd, EPOLL_CTL_DEL, candidate->fd, NULL);
     tcp_descriptor_close(candidate->fd);
+    OFP_CHECK(race->open > 0);
     candidate->fd = -1;
     race->open--;
 }
@@ -112,6 +113,7 @@ int tcp_race_start_next(struct tcp_connection *connection)
 {
     struct tcp_race *race = connection->meeting->race;
 
+    OFP_CHECK(race->open <= race->next && race->next <= race->count);
     while (race->next < race->count) {
         struct tcp_candidate *candidate = &race->candidates[race->next++];
         int error = candidate->wrong ? 0 : start_candidate(connection, candidate);
@@ -184,6 +186,7 @@ int tcp_race_collect(struct tcp_connection *connection)
 
 bool tcp_race_mark_wrong(struct tcp_race *race)
 {
+    OFP_CHECK(race->winner < race->count && race->open == 0);
     race->candidates[race->winner].wrong = true;
     race->next = 0;
     return tcp_race_has_next(race);

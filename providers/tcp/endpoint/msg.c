@@ -159,6 +159,7 @@ static void handle_msg_proof(struct tcp_connection *connection)
 {
     int error;
 
+    OFP_CHECK(connection->state == TCP_PROVING && connection->connector);
     connection->proven = true;
     tcp_connection_set_state(connection, TCP_REQUESTING);
     error = send_msg_request(connection);
@@ -228,6 +229,7 @@ static int move_request(struct tcp_endpoint *endpoint, struct tcp_connection *co
 {
     socklen_t length = sizeof(endpoint->address);
 
+    OFP_CHECK(connection->state == TCP_REQUESTED);
     if (getsockname(connection->stream.fd, &endpoint->address.any, &length) != 0)
         return -errno;
     tcp_address_clean(&endpoint->address);

@@ -85,6 +85,7 @@ static void handle_msg_request(struct tcp_connection *connection, const struct t
 /* The request from before the proof does not count. The connector sends another one. */
 static void handle_connector_proof(struct tcp_connection *connection)
 {
+    OFP_CHECK(connection->state == TCP_PROVING && !connection->connector);
     tcp_proof_send(connection);
     connection->proven = true;
     tcp_connection_set_state(connection, TCP_ACCEPTED);

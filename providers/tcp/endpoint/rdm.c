@@ -95,6 +95,7 @@ static void handle_rdm_answer(struct tcp_connection *connection, const struct tc
 
 static void handle_rdm_proof(struct tcp_connection *connection)
 {
+    OFP_CHECK(connection->state == TCP_PROVING);
     if (connection->connector)
         tcp_connection_established(connection);
     else

@@ -52,6 +52,7 @@ bool tcp_pull_requested(struct tcp_connection *connection, const struct tcp_head
         return false;
     }
     tcp_pending_of(pending)->announced = false;
+    OFP_CHECK(connection->announced > 0);
     connection->announced--;
     if (!header->words[PULL_WANTED]) {
         ofp_transfer_complete(pending, 0, 0);

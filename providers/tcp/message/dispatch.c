@@ -61,6 +61,7 @@ static bool handle_refusal(struct tcp_connection *connection, const struct tcp_h
         tcp_connection_end_for_violation(connection, "a refusal of nothing");
         return false;
     }
+    OFP_CHECK(connection->read_count > 0);
     connection->read_count--;
     ofp_list_remove(&first->node);
     ofp_transfer_complete(tcp_base_pending_of(first), OFP_EREMOTE, error);
@@ -70,6 +71,7 @@ static bool handle_refusal(struct tcp_connection *connection, const struct tcp_h
 ssize_t tcp_header_received(struct tcp_connection *connection, const struct tcp_header *header, const uint8_t *payload,
                             size_t available)
 {
+    OFP_CHECK(connection->state == TCP_UP && connection->in.left == 0);
     if (TCP_UNLIKELY(connection->extended && !connection->hello_received && header->op != TCP_HELLO)) {
         tcp_connection_end_for_violation(connection, "no greeting");
         return -ECONNABORTED;
@@ -125,6 +127,7 @@ void tcp_payload_received(struct tcp_connection *connection)
     uint8_t target = in->target;
     uint16_t flags = in->flags;
 
+    OFP_CHECK(connection->state == TCP_UP && in->left == 0);
     in->target = TCP_TARGET_NONE;
     switch (target) {
     case TCP_TARGET_RECEIVE:

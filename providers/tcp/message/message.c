@@ -36,6 +36,7 @@ static inline void fill_message(struct ofp_message *message, const struct tcp_co
 static ssize_t return_allowance(struct tcp_connection *connection, uint64_t length)
 {
     if (connection->extended) {
+        OFP_CHECK(connection->owed >= length + TCP_MESSAGE_COST);
         connection->allowance += length + TCP_MESSAGE_COST;
         connection->owed -= length + TCP_MESSAGE_COST;
     }

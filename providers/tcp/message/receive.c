@@ -195,6 +195,7 @@ static void start_stall(struct tcp_connection *connection, const uint8_t *bytes,
     struct tcp_endpoint *endpoint = connection->endpoint;
 
     warn_of_stall(connection);
+    OFP_CHECK(connection->stalled && connection->stash_length == 0);
     connection->stalled_at = tcp_core->now();
     clear_hot_connection(connection);
     if (length) {

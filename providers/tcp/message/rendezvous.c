@@ -143,6 +143,7 @@ void tcp_receive_start(struct ofp_endpoint *base, struct ofp_receive *receive)
         tcp_pull_start(receive);
         return;
     }
+    OFP_CHECK(connection->rendezvous->incoming[id].state == INCOMING_ANNOUNCED);
     connection->rendezvous->incoming[id].state = INCOMING_CLEARED;
     connection->rendezvous->incoming[id].receive = receive->id;
     tcp_header_send(connection, &header);

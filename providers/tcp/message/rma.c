@@ -87,6 +87,7 @@ void tcp_rma_read_completed(struct tcp_connection *connection)
 {
     struct ofp_pending *pending = connection->in.pending;
 
+    OFP_CHECK(connection->read_count > 0);
     connection->read_count--;
     ofp_list_remove(&tcp_pending_of(pending)->node);
     ofp_transfer_complete(pending, 0, 0);

@@ -18,6 +18,7 @@ bool tcp_acks_complete_first(struct tcp_connection *connection, int error, int p
 
     if (ofp_list_empty(&connection->acks) || !first->sent)
         return false;
+    OFP_CHECK(first->unacked);
     ofp_list_remove(&first->node);
     ofp_transfer_complete(tcp_base_pending_of(first), error, provider_error);
     return true;

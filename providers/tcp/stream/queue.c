@@ -55,6 +55,7 @@ static void free_item(struct tcp_connection *connection, struct tcp_item *item)
 {
     ofp_list_remove(&item->node);
     if (item->kind == TCP_ITEM_BYTES) {
+        OFP_CHECK(connection->out_bytes >= item->end - item->begin);
         connection->out_bytes -= item->end - item->begin;
         free_chunk(connection->endpoint->domain, item);
         return;
@@ -240,6 +241,7 @@ static void advance_queue(struct tcp_connection *connection, uint64_t length)
             tcp_pending_sent(item->pending);
         free_item(connection, item);
     }
+    OFP_CHECK(length == 0);
 }
 
 /* Copied messages complete before the write: their senders' memory is reusable whatever the kernel accepts. */

@@ -163,6 +163,8 @@ int tcp_payload_send(struct tcp_connection *connection, const struct tcp_header 
     uint64_t written = 0, length = transfer->length;
     int result;
 
+    OFP_CHECK(connection->state == TCP_UP);
+    OFP_CHECK(!pending || !tcp_pending_of(pending)->sent);
     if (unacked && !pending) {
         pending = ofp_transfer_retain(connection->endpoint->base, connection->peer, transfer);
         if (!pending)
