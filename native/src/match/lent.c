@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/pool.h"
 #include "match/receiver.h"
+#include "match/unexpected.h"
 #include "object/peer.h"
 
 void ofpi_lent_open(struct ofpi_lent_receives *lent)
@@ -57,6 +58,21 @@ void ofpi_lent_start(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, c
 {
     ofpi_lent_set(receive, endpoint, message, receiver);
     endpoint->ops->receive_start(endpoint, &receive->base);
+}
+
+void ofpi_lent_fill(struct ofpi_lent *receive, struct ofpi_unexpected *kept, struct ofp_endpoint *endpoint,
+                    const struct ofp_message *message)
+{
+    static struct ofp_region *const unregistered[1];
+
+    kept->filling = receive;
+    receive->kept = kept;
+    receive->memory = (struct iovec){ofpi_unexpected_payload(kept), message->length};
+    ofpi_lent_meet(receive, endpoint, message);
+    receive->base.length = message->length;
+    receive->base.iov = &receive->memory;
+    receive->base.iov_count = 1;
+    receive->base.regions = kept->lent ? ofpi_receiver_regions(&kept->payload.lender) : unregistered;
 }
 
 void ofpi_lent_give(struct ofpi_lent_receives *lent, struct ofpi_lent *receive)

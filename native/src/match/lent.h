@@ -12,6 +12,8 @@
 #include "base/pool.h"
 #include "match/receiver.h"
 
+struct ofpi_unexpected;
+
 struct ofpi_lent {
     struct ofp_receive base; /* first: the provider's view */
     /* Whose it is, once its message is known; base.endpoint and base.message.peer are those that its provider knows. */
@@ -47,6 +49,9 @@ void ofpi_lent_meet(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, co
 /* The same without the provider's receive_start: the payload is on its way. */
 void ofpi_lent_set(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
                    const struct ofpi_receiver *receiver);
+/* The payload of a kept message, which has its memory, follows: `receive` moves it there. */
+void ofpi_lent_fill(struct ofpi_lent *receive, struct ofpi_unexpected *kept, struct ofp_endpoint *endpoint,
+                    const struct ofp_message *message);
 /* Its end, once the completion is written and the memory released. */
 void ofpi_lent_give(struct ofpi_lent_receives *lent, struct ofpi_lent *receive);
 

@@ -31,7 +31,7 @@ int ofpi_receive_fetch(struct ofpi_receive_context *context, struct ofpi_unexpec
         lent->receiver = *receiver;
         lent->matched = true;
     }
-    ofpi_receive_fill(lent, kept, kept->endpoint, &message);
+    ofpi_lent_fill(lent, kept, kept->endpoint, &message);
     /* The provider may complete it from within: nothing is touched afterwards. */
     kept->endpoint->ops->receive_start(kept->endpoint, &lent->base);
     return 0;

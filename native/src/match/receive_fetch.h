@@ -11,7 +11,7 @@
 #ifndef OFPI_RECEIVE_FETCH_H
 #define OFPI_RECEIVE_FETCH_H
 
-#include "match/receive_matched.h"
+#include "match/receive_state.h"
 
 void ofpi_receive_fetch_open(struct ofpi_receive_context *context, struct ofpi_domain *domain,
                              int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer));

@@ -16,7 +16,7 @@
 #ifndef OFPI_RECEIVE_MANY_H
 #define OFPI_RECEIVE_MANY_H
 
-#include "match/receive_matched.h"
+#include "match/receive_state.h"
 
 /* A message goes in whole, or it is the first and too long for any room: then it is cut as in any receive. */
 static inline bool ofpi_many_fits(const struct ofpi_receiver *whole, uint64_t length)
@@ -31,29 +31,13 @@ bool ofpi_many_cut(struct ofpi_receiver *whole, uint64_t length, struct ofpi_rec
 /* Take back the cut that was made last, and the promise. */
 void ofpi_many_mend(struct ofpi_receive_context *context, struct ofpi_receiver *whole,
                     const struct ofpi_receiver *piece);
-/* The message that `piece` was cut for is over; it is reported, and the buffer released if it was the last. */
-void ofpi_many_finish(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                      const struct ofpi_receiver *piece, const struct ofp_message *message,
-                      struct ofpi_receive_result result);
+/*
+ * The message that `piece` was cut for is over. Before its completion is written: add to `result` what the completion says
+ * of the buffer. After it: release the buffer if that message was the last.
+ */
+void ofpi_many_end_piece(const struct ofpi_receiver *piece, struct ofpi_receive_result *result);
+void ofpi_many_release_piece(struct ofpi_receive_context *context, const struct ofpi_receiver *piece);
 /* End an open one, which is no longer posted. `error` 0: only its room is used up. */
 void ofpi_many_end(struct ofpi_receive_context *context, const struct ofpi_receiver *whole, int error);
-
-/* OFP_RECV or OFP_TRECV with OFP_MULTI_RECV: kept messages go in at once, then it is posted. */
-int ofpi_receive_post_many(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                           const struct ofp_transfer *transfer);
-
-/* The posted receive that a message belongs to, with room for it; or NULL. */
-static inline struct ofpi_posted *ofpi_receive_match(struct ofpi_receive_context *context, uint32_t channel,
-                                                     uint64_t tag, uint32_t source, uint64_t length)
-{
-    struct ofpi_posted *posted = ofpi_posted_match(&context->posted, channel, tag, source);
-
-    while (posted && __builtin_expect(posted->receiver.op_flags & OFP_MULTI_RECV, 0) &&
-           !ofpi_many_fits(&posted->receiver, length)) {
-        ofpi_receive_fail(context, posted, 0, 0);
-        posted = ofpi_posted_match(&context->posted, channel, tag, source);
-    }
-    return posted;
-}
 
 #endif

@@ -34,12 +34,22 @@ void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_
     context->complete(endpoint, op_flags & ~OFPI_SEGMENTED, &completion);
 }
 
+/* Cold, with a result of its own: the compiler keeps the result of any other receive in registers. */
+static __attribute__((cold, noinline)) void
+finish_piece(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofpi_receiver *piece,
+             const struct ofp_message *message, struct ofpi_receive_result result)
+{
+    ofpi_many_end_piece(piece, &result);
+    ofpi_receive_report(context, endpoint, piece->op_context, piece->op_flags, message, result);
+    ofpi_many_release_piece(context, piece);
+}
+
 void ofpi_receive_finish(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                          struct ofpi_receiver *receiver, const struct ofp_message *message,
                          struct ofpi_receive_result result)
 {
     if (receiver->op_flags & OFP_MULTI_RECV) {
-        ofpi_many_finish(context, endpoint, receiver, message, result);
+        finish_piece(context, endpoint, receiver, message, result);
         return;
     }
     ofpi_receiver_release(receiver, &context->segments);
@@ -73,6 +83,16 @@ void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted 
     ofpi_posted_give(&context->posted, posted);
 }
 
+struct ofpi_posted *ofpi_receive_match_many(struct ofpi_receive_context *context, struct ofpi_posted *posted,
+                                            uint32_t channel, uint64_t tag, uint32_t source, uint64_t length)
+{
+    while (posted && posted->receiver.op_flags & OFP_MULTI_RECV && !ofpi_many_fits(&posted->receiver, length)) {
+        ofpi_receive_fail(context, posted, 0, 0);
+        posted = ofpi_posted_match(&context->posted, channel, tag, source);
+    }
+    return posted;
+}
+
 struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, struct ofpi_posted *posted, uint64_t length)
 {
     struct ofpi_receiver receiver;
@@ -95,21 +115,6 @@ static void set_aside(struct ofpi_receive_context *context, struct ofp_endpoint 
         ofpi_receive_fetch_soon(context);
     ofpi_receive_finish(context, kept->endpoint, receiver, message,
                         (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
-}
-
-void ofpi_receive_fill(struct ofpi_lent *lent, struct ofpi_unexpected *kept, struct ofp_endpoint *endpoint,
-                       const struct ofp_message *message)
-{
-    static struct ofp_region *const unregistered[1];
-
-    kept->filling = lent;
-    lent->kept = kept;
-    lent->memory = (struct iovec){ofpi_unexpected_payload(kept), message->length};
-    ofpi_lent_meet(lent, endpoint, message);
-    lent->base.length = message->length;
-    lent->base.iov = &lent->memory;
-    lent->base.iov_count = 1;
-    lent->base.regions = kept->lent ? ofpi_receiver_regions(&kept->payload.lender) : unregistered;
 }
 
 void ofpi_receive_free(struct ofpi_receive_context *context, struct ofpi_unexpected *kept)

@@ -1,33 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The receive context's inside, and what its files share: what becomes of a receive and a message once they met. */
+/* From a match to its end: what becomes of a receive and its message. The domain's lock is held. */
 #ifndef OFPI_RECEIVE_MATCHED_H
 #define OFPI_RECEIVE_MATCHED_H
 
-#include "match/lent.h"
-#include "match/posted.h"
-#include "match/unexpected.h"
-
-struct ofpi_receive_context {
-    struct ofpi_posted_receives posted;
-    struct ofpi_unexpected_messages unexpected;
-    struct ofpi_lent_receives lent;
-    struct ofpi_slab segments; /* struct ofpi_segments of all receivers */
-    struct ofpi_slab many;     /* struct ofpi_many */
-    uint64_t min_multi_recv;   /* bytes, of buffers posted from now on */
-    struct ofpi_reserve *entries;
-    struct ofpi_domain *domain;
-    struct ofp_timer fetch; /* runs while a request holds an announced message; receive_fetch.c */
-    int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer);
-    void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
-};
-
-/* How an operation ended; all zero: well. */
-struct ofpi_receive_result {
-    uint64_t flags; /* OFP_COMPLETED_CLAIM, OFP_COMPLETED_MULTI_RECV */
-    uint64_t buffer_offset;
-    int error; /* positive */
-    int provider_error;
-};
+#include "match/receive_state.h"
 
 /* Write the completion of an operation that found `message`. */
 void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
@@ -50,14 +26,6 @@ struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, stru
  */
 void ofpi_receive_hold(struct ofpi_receive_context *context, const struct ofp_message *message,
                        struct ofpi_unexpected *kept, struct ofpi_posted *posted);
-/* Whether a stream still fills a kept message; who takes one off the lists hands it to its `filling`. */
-static inline bool ofpi_unexpected_is_filling(const struct ofpi_unexpected *kept)
-{
-    return !kept->announced && kept->filling;
-}
-/* The payload of a kept message, which has its memory, follows: `lent` moves it there. */
-void ofpi_receive_fill(struct ofpi_lent *lent, struct ofpi_unexpected *kept, struct ofp_endpoint *endpoint,
-                       const struct ofp_message *message);
 /* Free a kept message that is neither waiting nor set aside; whoever lent its memory is told that it is free. */
 void ofpi_receive_free(struct ofpi_receive_context *context, struct ofpi_unexpected *kept);
 /*
@@ -67,5 +35,26 @@ void ofpi_receive_free(struct ofpi_receive_context *context, struct ofpi_unexpec
 int ofpi_receive_take_kept(struct ofpi_receive_context *context, struct ofp_endpoint *poster,
                            struct ofpi_unexpected *kept, const struct ofpi_receiver *receiver,
                            struct ofpi_posted *posted);
+
+/*
+ * A multi-receive buffer among the posted receives is the first that matches a message: end the buffers whose space is too
+ * small for it. Returns the first match with enough space, or NULL.
+ */
+struct ofpi_posted *ofpi_receive_match_many(struct ofpi_receive_context *context, struct ofpi_posted *posted,
+                                            uint32_t channel, uint64_t tag, uint32_t source, uint64_t length);
+
+/*
+ * The posted receive that a message belongs to, with space for it; or NULL. Inline: every arrival calls it, and a call in
+ * between costs more instructions than the test does.
+ */
+static inline struct ofpi_posted *ofpi_receive_match(struct ofpi_receive_context *context, uint32_t channel,
+                                                     uint64_t tag, uint32_t source, uint64_t length)
+{
+    struct ofpi_posted *posted = ofpi_posted_match(&context->posted, channel, tag, source);
+
+    if (__builtin_expect(posted && posted->receiver.op_flags & OFP_MULTI_RECV, 0))
+        posted = ofpi_receive_match_many(context, posted, channel, tag, source, length);
+    return posted;
+}
 
 #endif

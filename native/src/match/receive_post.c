@@ -9,6 +9,7 @@
 #include "match/receive_claim.h"
 #include "match/receive_many.h"
 #include "match/receive_matched.h"
+#include "match/receive_post_many.h"
 #include "match/receiver.h"
 #include "match/selector.h"
 #include "match/unexpected.h"

@@ -39,7 +39,7 @@ static bool begin_kept(struct ofpi_receive_context *context, struct ofpi_lent *l
 
     if (!kept)
         return false;
-    ofpi_receive_fill(lent, kept, endpoint, message);
+    ofpi_lent_fill(lent, kept, endpoint, message);
     return true;
 }
 

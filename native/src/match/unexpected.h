@@ -137,6 +137,11 @@ struct ofpi_unexpected *ofpi_unexpected_find_set_aside(const struct ofpi_unexpec
                                                        const struct ofp_endpoint *endpoint, uint64_t op_context,
                                                        uint64_t op_flags);
 
+/* Whether a stream still fills a kept message; who takes one off the lists hands it to its `filling`. */
+static inline bool ofpi_unexpected_is_filling(const struct ofpi_unexpected *kept)
+{
+    return !kept->announced && kept->filling;
+}
 /* The payload of a message that is whole. */
 static inline void *ofpi_unexpected_payload(struct ofpi_unexpected *message)
 {

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "match/receive_post_many.h"
+
+#include <errno.h>
+
+#include "base/slab.h"
+#include "match/posted.h"
+#include "match/receive_many.h"
+#include "match/receive_matched.h"
+#include "match/receive_state.h"
+#include "match/receiver.h"
+#include "match/selector.h"
+#include "match/unexpected.h"
+#include "object/region.h"
+
+static int open_many(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                     const struct ofp_transfer *transfer, struct ofpi_receiver *whole)
+{
+    struct ofpi_many *many = ofpi_slab_take(&context->many);
+
+    if (!many)
+        return -ENOMEM;
+    *whole = (struct ofpi_receiver){.op_context = transfer->op->context, .op_flags = transfer->op->flags};
+    *many = (struct ofpi_many){
+        .endpoint = endpoint,
+        /* A buffer without room is used up even where the minimum is nothing. */
+        .least = context->min_multi_recv ? context->min_multi_recv : 1,
+        .open = true,
+    };
+    if (transfer->iov_count) {
+        whole->memory = transfer->iov[0];
+        many->region = transfer->regions[0];
+    }
+    many->base = whole->memory.iov_base;
+    ofpi_region_hold(many->region);
+    whole->many = many;
+    return 0;
+}
+
+/*
+ * Give it the kept messages that match, oldest first. It is not posted meanwhile: what arrives while the provider moves
+ * one of them is kept too, and has its turn behind those that came before. *used: it may be gone, or has taken something.
+ */
+static int take_kept_messages(struct ofpi_receive_context *context, const struct ofpi_selector *selector,
+                              struct ofpi_receiver *whole, bool *open, bool *used)
+{
+    struct ofpi_unexpected *kept;
+    struct ofpi_receiver piece;
+    int result;
+
+    while (*open && (kept = ofpi_unexpected_find(&context->unexpected, selector))) {
+        if (!ofpi_many_fits(whole, kept->length)) {
+            *open = false;
+            ofpi_many_end(context, whole, 0);
+            return 0;
+        }
+        if (!ofpi_many_promise(context, whole))
+            return -ENOMEM;
+        *open = ofpi_many_cut(whole, kept->length, &piece);
+        result = ofpi_receive_take_kept(context, whole->many->endpoint, kept, &piece, NULL);
+        if (result) {
+            ofpi_many_mend(context, whole, &piece);
+            *open = true;
+            return result;
+        }
+        *used = true;
+    }
+    return 0;
+}
+
+int ofpi_receive_post_many(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                           const struct ofp_transfer *transfer)
+{
+    struct ofpi_selector selector = ofpi_selector_of(transfer->op);
+    struct ofpi_receiver whole;
+    bool open = true, used = false;
+    int result;
+
+    if (transfer->iov_count > 1)
+        return -EINVAL;
+    result = open_many(context, endpoint, transfer, &whole);
+    if (result)
+        return result;
+    result = take_kept_messages(context, &selector, &whole, &open, &used);
+    if (!open)
+        return 0;
+    if (!result)
+        result = ofpi_posted_add(&context->posted, endpoint, &selector, &whole);
+    if (!result)
+        return 0;
+    if (used) {
+        /* Messages are in it already, so refusing it is no longer possible. */
+        ofpi_many_end(context, &whole, -result);
+        return 0;
+    }
+    ofpi_region_release(whole.many->region);
+    ofpi_slab_give(&context->many, whole.many);
+    return result;
+}

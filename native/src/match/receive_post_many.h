@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Posting a multi-receive buffer. The domain's lock is held. */
+#ifndef OFPI_RECEIVE_POST_MANY_H
+#define OFPI_RECEIVE_POST_MANY_H
+
+#include "ofipy/provider.h"
+
+struct ofpi_receive_context;
+
+/* OFP_RECV or OFP_TRECV with OFP_MULTI_RECV: kept messages go in at once, then it is posted. */
+int ofpi_receive_post_many(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                           const struct ofp_transfer *transfer);
+
+#endif
