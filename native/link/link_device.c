@@ -62,7 +62,7 @@ static void learn_host(struct link_domain *own)
     uint64_t id;
 
     if (ofp_host_id(&id, why, sizeof(why)) != 0) {
-        ofpi_log(OFP_LOG_WARNING, LINK_NAME, "%s: processes of this host are reached over the network", why);
+        ofpi_log_write(OFP_LOG_WARNING, LINK_NAME, "%s: processes of this host are reached over the network", why);
         return;
     }
     for (int i = 0; i < 8; i++)
@@ -80,7 +80,7 @@ static bool has_network(const struct link_set *set)
 /* Without a file for it the key is one that nobody else knows: within this host nobody is let in by the network. */
 static void learn_local_key(struct link_domain *own)
 {
-    const char *configured = ofpi_param_string("AUTH_KEY_FILE");
+    const char *configured = ofpi_param_get_string("AUTH_KEY_FILE");
     char why[OFP_TEXT_MAX];
 
     if (!has_network(own->set) || (configured && configured[0]))
@@ -88,10 +88,10 @@ static void learn_local_key(struct link_domain *own)
     own->has_local_key = true;
     if (link_user_key(own->local_key, why, sizeof(why)) == 0)
         return;
-    ofpi_log(OFP_LOG_WARNING, LINK_NAME,
-             "%s: processes of this host cannot prove over the network that they are this user's", why);
+    ofpi_log_write(OFP_LOG_WARNING, LINK_NAME,
+                   "%s: processes of this host cannot prove over the network that they are this user's", why);
     if (getrandom(own->local_key, OFP_KEY_SIZE, 0) != OFP_KEY_SIZE)
-        ofpi_log(OFP_LOG_ERROR, LINK_NAME, "there are no random numbers for a key");
+        ofpi_log_write(OFP_LOG_ERROR, LINK_NAME, "there are no random numbers for a key");
 }
 
 int link_domain_open(struct ofp_domain *outer, char *text, size_t text_size)

@@ -153,7 +153,7 @@ static void tell_who_finds(const struct ofp_endpoint *outer, const char *service
         if (inner->is_network && !inner->base.connects_only)
             return;
     }
-    ofpi_log(
+    ofpi_log_write(
         OFP_LOG_INFO, LINK_NAME,
         "service %s is found by processes of this user on this host; by other hosts with node=, OFIPY_INTERFACE or "
         "OFIPY_AUTH_KEY_FILE",

@@ -21,7 +21,7 @@ struct link_index *link_index_open(void)
 
     if (!index)
         return NULL;
-    index->identities = ofpi_av_table_new(NULL);
+    index->identities = ofpi_av_table_create(NULL);
     if (!index->identities) {
         free(index);
         return NULL;
@@ -59,7 +59,7 @@ int link_index_add(struct link_index *index, const uint8_t *identity, struct ofp
 
     if (result)
         return result;
-    place = ofpi_id_index(number);
+    place = ofpi_index_of_id(number);
     if (place >= index->capacity && grow(index, place) != 0) {
         ofpi_av_table_remove(index->identities, number);
         return -ENOMEM;
@@ -73,7 +73,7 @@ void link_index_remove(struct link_index *index, const uint8_t *identity, const 
     uint32_t number;
 
     if (ofpi_av_table_find(index->identities, identity, OFP_IDENTITY_SIZE, &number) == 0 &&
-        index->peers[ofpi_id_index(number)] == outer)
+        index->peers[ofpi_index_of_id(number)] == outer)
         ofpi_av_table_remove(index->identities, number);
 }
 
@@ -84,6 +84,6 @@ struct ofp_peer *link_index_find(const struct link_index *index, const uint8_t *
 
     if (ofpi_av_table_find(index->identities, identity, OFP_IDENTITY_SIZE, &number) != 0)
         return NULL;
-    outer = index->peers[ofpi_id_index(number)];
+    outer = index->peers[ofpi_index_of_id(number)];
     return ((const struct ofpi_peer *)outer)->removed ? NULL : outer;
 }

@@ -16,7 +16,7 @@
 
 void link_progress_busy(struct link_endpoint *endpoint)
 {
-    endpoint->busy_until = ofpi_ticks() + BUSY_TICKS;
+    endpoint->busy_until = ofpi_ticks_read() + BUSY_TICKS;
     endpoint->ask_at = 0;
 }
 

@@ -28,7 +28,7 @@ static void take_reason(int error, char *text)
 static void warn(const struct ofp_domain *device, const struct ofp_region *region, int error, char *text)
 {
     take_reason(error, text);
-    ofpi_log(
+    ofpi_log_write(
         OFP_LOG_WARNING, LINK_NAME,
         "region %u of %llu bytes is not known to %s: what goes that way costs a copy, and peers need this process to "
         "make progress (%s)",
@@ -83,7 +83,7 @@ int link_region_open(struct ofp_domain *outer, struct ofp_region *region)
             warn(&own->devices[i], region, result = one, why);
     }
     if (!region->known)
-        ofpi_reason_explain(why);
+        ofpi_reason_report(why);
     return region->known ? 0 : result;
 }
 

@@ -175,7 +175,7 @@ static void limit(struct candidates *all)
 /* Whoever connects is to prove a key, and tcp alone asks for one. */
 static bool is_keyed(void)
 {
-    const char *file = ofpi_param_string("AUTH_KEY_FILE");
+    const char *file = ofpi_param_get_string("AUTH_KEY_FILE");
 
     return file && file[0];
 }
@@ -360,7 +360,8 @@ int link_sets_find(const char *name, const struct ofp_endpoint_ops *ops, struct 
         result = 0;
     } else {
         if (!chosen && is_keyed() && leave_out(all, DEVICES))
-            ofpi_log(OFP_LOG_INFO, LINK_NAME, DEVICES " is left out, since it proves no key (OFIPY_AUTH_KEY_FILE)");
+            ofpi_log_write(OFP_LOG_INFO, LINK_NAME,
+                           DEVICES " is left out, since it proves no key (OFIPY_AUTH_KEY_FILE)");
         limit(all);
         result = compose_all(all, name, ops, infos, 0, max);
         /* Without devices too, for programs that need what endpoints over those lack. */
@@ -429,8 +430,8 @@ static int narrow(struct link_set *set, const char *node, char *text, size_t tex
         if (!result)
             set->parts[kept++] = part;
         else
-            ofpi_log(OFP_LOG_INFO, LINK_NAME, "endpoints at %s have no way over %s: %s", node, part.info.provider,
-                     text);
+            ofpi_log_write(OFP_LOG_INFO, LINK_NAME, "endpoints at %s have no way over %s: %s", node, part.info.provider,
+                           text);
         found |= is_asked && !result;
     }
     set->count = kept;

@@ -122,12 +122,13 @@ static void tell(const struct link_peer *peer, const struct link_way *way)
 
     explain(peer, why);
     if (peer->why)
-        ofpi_log(OFP_LOG_WARNING, LINK_NAME,
-                 "endpoint %u reaches peer %u over %s, which is slower: each message costs several times as much (%s)",
-                 outer->endpoint->id, outer->index, link_way_name(way), why);
+        ofpi_log_write(
+            OFP_LOG_WARNING, LINK_NAME,
+            "endpoint %u reaches peer %u over %s, which is slower: each message costs several times as much (%s)",
+            outer->endpoint->id, outer->index, link_way_name(way), why);
     else
-        ofpi_log(OFP_LOG_INFO, LINK_NAME, "endpoint %u reaches peer %u over %s", outer->endpoint->id, outer->index,
-                 link_way_name(way));
+        ofpi_log_write(OFP_LOG_INFO, LINK_NAME, "endpoint %u reaches peer %u over %s", outer->endpoint->id,
+                       outer->index, link_way_name(way));
 }
 
 static void take(struct link_peer *peer, struct link_way *way)
@@ -250,7 +251,7 @@ void link_way_up(struct ofp_peer *inner)
     struct link_peer *peer = link_peer_of(way->outer);
 
     if (inner->state != OFP_PEER_CONNECTING) {
-        ofpi_log(OFP_LOG_ERROR, link_way_name(way), "peer %u: it is up without having been called", inner->index);
+        ofpi_log_write(OFP_LOG_ERROR, link_way_name(way), "peer %u: it is up without having been called", inner->index);
         return;
     }
     inner->state = OFP_PEER_UP;

@@ -6,7 +6,7 @@
 
 int64_t ofp_measure_fetch_add(const struct ofp_measure_attr *attr)
 {
-    uint64_t one = 1, fetched = 0, started = ofpi_now(), last = started;
+    uint64_t one = 1, fetched = 0, started = ofpi_clock_read(), last = started;
     struct ofp_operation add = {.op = OFP_FETCH_ATOMIC,
                                 .atomic_op = OFP_ATOMIC_SUM,
                                 .datatype = OFP_UINT64,
@@ -25,11 +25,11 @@ int64_t ofp_measure_fetch_add(const struct ofp_measure_attr *attr)
         while (open && !result)
             result = ofpi_measure_take(attr->cq, &none, &open);
         if (attr->nanoseconds) {
-            uint64_t now = ofpi_now();
+            uint64_t now = ofpi_clock_read();
 
             attr->nanoseconds[i] = now - last;
             last = now;
         }
     }
-    return result ? result : (int64_t)(ofpi_now() - started);
+    return result ? result : (int64_t)(ofpi_clock_read() - started);
 }

@@ -72,19 +72,19 @@ int64_t ofp_measure_pingpong(const struct ofp_measure_attr *attr)
     uint64_t started, last, none = 0;
     int result = begin(&loop);
 
-    started = last = ofpi_now();
+    started = last = ofpi_clock_read();
     if (attr->first && attr->iterations && !result)
         result = post_send(&loop);
     for (uint64_t i = 0; i < attr->iterations && !result; i++) {
         result = exchange(&loop, attr->iterations - i);
         if (attr->nanoseconds) {
-            uint64_t now = ofpi_now();
+            uint64_t now = ofpi_clock_read();
 
             attr->nanoseconds[i] = now - last;
             last = now;
         }
     }
-    last = ofpi_now();
+    last = ofpi_clock_read();
     while (loop.sends_open && !result)
         result = ofpi_measure_take(attr->cq, &none, &loop.sends_open);
     return result ? result : (int64_t)(last - started);

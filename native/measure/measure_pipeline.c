@@ -44,7 +44,7 @@ static void note_post(struct ofp_measure_pipeline *pipeline, uint64_t number)
     const struct ofp_measure_pipeline_attr *attr = pipeline->attr;
 
     if (attr->posted && number % attr->moderation == 0)
-        attr->posted[pipeline->begun++] = ofpi_now() - pipeline->started;
+        attr->posted[pipeline->begun++] = ofpi_clock_read() - pipeline->started;
 }
 
 /* The next few of a lane, in one post. */
@@ -108,7 +108,7 @@ static int take_group(struct ofp_measure_pipeline *pipeline, uint32_t index)
     if (lane->over == attr->iterations || over > lane->posted)
         return -EINVAL;
     if (attr->completed)
-        attr->completed[pipeline->ended++] = ofpi_now() - pipeline->started;
+        attr->completed[pipeline->ended++] = ofpi_clock_read() - pipeline->started;
     lane->over = over;
     if (over == attr->iterations)
         pipeline->open--;
@@ -149,7 +149,7 @@ static bool is_over(struct ofp_measure_pipeline *pipeline, uint64_t begun)
 
     if (--pipeline->to_look)
         return false;
-    now = ofpi_now();
+    now = ofpi_clock_read();
     pipeline->stride = now - pipeline->looked < LOOKS_APART ? 2 * pipeline->stride : 1;
     pipeline->looked = now;
     pipeline->to_look = pipeline->stride;
@@ -159,7 +159,7 @@ static bool is_over(struct ofp_measure_pipeline *pipeline, uint64_t begun)
 static int run(struct ofp_measure_pipeline *pipeline)
 {
     const struct ofp_measure_pipeline_attr *attr = pipeline->attr;
-    uint64_t begun = ofpi_now();
+    uint64_t begun = ofpi_clock_read();
     int result = 0;
 
     if (!pipeline->started)
@@ -205,7 +205,7 @@ int64_t ofp_measure_pipeline_run(struct ofp_measure_pipeline *pipeline)
 {
     int result = run(pipeline);
 
-    return result ? result : (int64_t)(ofpi_now() - pipeline->started);
+    return result ? result : (int64_t)(ofpi_clock_read() - pipeline->started);
 }
 
 void ofp_measure_pipeline_close(struct ofp_measure_pipeline *pipeline)

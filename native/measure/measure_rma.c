@@ -9,7 +9,7 @@
 /* Those that are over; each counts from the end of the one before. */
 static void note(const struct ofp_measure_attr *attr, uint64_t *done, uint64_t over, uint64_t *last)
 {
-    uint64_t now = ofpi_now();
+    uint64_t now = ofpi_clock_read();
 
     for (; *done < over; ++*done) {
         if (attr->nanoseconds)
@@ -21,7 +21,7 @@ static void note(const struct ofp_measure_attr *attr, uint64_t *done, uint64_t o
 int64_t ofp_measure_rma(const struct ofp_measure_attr *attr)
 {
     struct ofp_operation op = ofpi_measure_remote(attr, attr->op);
-    uint64_t posted = 0, done = 0, open = 0, none = 0, started = ofpi_now(), last = started;
+    uint64_t posted = 0, done = 0, open = 0, none = 0, started = ofpi_clock_read(), last = started;
     int result = attr->depth ? 0 : -EINVAL;
 
     /* Injected, a write would have no completion. */
@@ -33,5 +33,5 @@ int64_t ofp_measure_rma(const struct ofp_measure_attr *attr)
             result = ofpi_measure_take(attr->cq, &none, &open);
         note(attr, &done, posted - open, &last);
     }
-    return result ? result : (int64_t)(ofpi_now() - started);
+    return result ? result : (int64_t)(ofpi_clock_read() - started);
 }

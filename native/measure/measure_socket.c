@@ -57,24 +57,24 @@ static int exchange(const struct ofp_measure_socket_attr *attr)
 
 int64_t ofp_measure_socket_pingpong(const struct ofp_measure_socket_attr *attr)
 {
-    uint64_t started = ofpi_now(), last = started;
+    uint64_t started = ofpi_clock_read(), last = started;
     int result = attr->length ? 0 : -EINVAL;
 
     for (uint64_t i = 0; i < attr->iterations && !result; i++) {
         result = exchange(attr);
         if (attr->nanoseconds) {
-            uint64_t now = ofpi_now();
+            uint64_t now = ofpi_clock_read();
 
             attr->nanoseconds[i] = now - last;
             last = now;
         }
     }
-    return result ? result : (int64_t)(ofpi_now() - started);
+    return result ? result : (int64_t)(ofpi_clock_read() - started);
 }
 
 int64_t ofp_measure_socket_stream(const struct ofp_measure_socket_attr *attr)
 {
-    uint64_t started = ofpi_now();
+    uint64_t started = ofpi_clock_read();
     char acknowledgement = 0;
     int result = attr->length ? 0 : -EINVAL;
 
@@ -83,5 +83,5 @@ int64_t ofp_measure_socket_stream(const struct ofp_measure_socket_attr *attr)
                              : receive_all(attr->fd, attr->receive_buffer, attr->length);
     if (!result)
         result = attr->first ? receive_all(attr->fd, &acknowledgement, 1) : send_all(attr->fd, &acknowledgement, 1);
-    return result ? result : (int64_t)(ofpi_now() - started);
+    return result ? result : (int64_t)(ofpi_clock_read() - started);
 }

@@ -56,17 +56,17 @@ static int receive_window(const struct ofp_measure_attr *attr)
 
 int64_t ofp_measure_stream(const struct ofp_measure_attr *attr)
 {
-    uint64_t started = ofpi_now(), last = started;
+    uint64_t started = ofpi_clock_read(), last = started;
     int result = attr->depth ? 0 : -EINVAL;
 
     for (uint64_t i = 0; i < attr->iterations && !result; i++) {
         result = attr->first ? send_window(attr) : receive_window(attr);
         if (attr->nanoseconds) {
-            uint64_t now = ofpi_now();
+            uint64_t now = ofpi_clock_read();
 
             attr->nanoseconds[i] = now - last;
             last = now;
         }
     }
-    return result ? result : (int64_t)(ofpi_now() - started);
+    return result ? result : (int64_t)(ofpi_clock_read() - started);
 }

@@ -105,15 +105,15 @@ int64_t ofp_measure_write(const struct ofp_measure_attr *attr)
         loop.turn = (uint8_t)*loop.number;
     else
         memcpy(&loop.turn, loop.number, sizeof(loop.turn));
-    started = last = ofpi_now();
+    started = last = ofpi_clock_read();
     for (uint64_t i = 0; i < attr->iterations && !result; i++) {
         result = exchange(&loop);
         if (attr->nanoseconds) {
-            uint64_t now = ofpi_now();
+            uint64_t now = ofpi_clock_read();
 
             attr->nanoseconds[i] = now - last;
             last = now;
         }
     }
-    return result ? result : (int64_t)(ofpi_now() - started);
+    return result ? result : (int64_t)(ofpi_clock_read() - started);
 }

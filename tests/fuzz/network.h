@@ -155,7 +155,7 @@ int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *length);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
 int __wrap_poll(struct pollfd *entries, nfds_t count, int timeout);
 ssize_t __wrap_getrandom(void *bytes, size_t length, unsigned flags);
-uint64_t __wrap_ofpi_now(void);
+uint64_t __wrap_ofpi_clock_read(void);
 
 int __wrap_socket(int domain, int type, int protocol)
 {
@@ -272,6 +272,6 @@ ssize_t __wrap_getrandom(void *bytes, size_t length, unsigned flags)
     return (ssize_t)length;
 }
 
-uint64_t __wrap_ofpi_now(void) { return network.now += 100; }
+uint64_t __wrap_ofpi_clock_read(void) { return network.now += 100; }
 
 #endif

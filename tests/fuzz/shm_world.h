@@ -66,7 +66,7 @@ static struct {
 /* ------------------------------------------------------------------------------------------------ in place of libc's */
 
 ssize_t __wrap_getrandom(void *bytes, size_t length, unsigned flags);
-uint64_t __wrap_ofpi_now(void);
+uint64_t __wrap_ofpi_clock_read(void);
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long local_count,
                                 const struct iovec *remote, unsigned long remote_count, unsigned long flags);
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long local_count,
@@ -82,7 +82,7 @@ ssize_t __wrap_getrandom(void *bytes, size_t length, unsigned flags)
     return (ssize_t)length;
 }
 
-uint64_t __wrap_ofpi_now(void) { return world.now += 100; }
+uint64_t __wrap_ofpi_clock_read(void) { return world.now += 100; }
 
 static inline bool world_within(const void *base, size_t size, const struct iovec *piece)
 {

@@ -104,12 +104,12 @@ static inline struct ofp_event expect_event(struct node *node, uint32_t kind, in
 {
     struct ofp_event event = {0};
     char data[OFP_EVENT_DATA_MAX];
-    uint64_t deadline = ofpi_now() + 5 * SECOND;
+    uint64_t deadline = ofpi_clock_read() + 5 * SECOND;
 
     while (ofp_eq_read(node->eq, &event, data) != 1) {
         if (node->other)
             ofp_domain_progress(node->other->domain);
-        assert_true(ofpi_now() < deadline);
+        assert_true(ofpi_clock_read() < deadline);
     }
     assert_int_equal(event.kind, kind);
     assert_int_equal(event.error, error);
@@ -122,12 +122,12 @@ static inline struct ofp_event expect_event(struct node *node, uint32_t kind, in
 static inline void expect_completion(struct node *node, uint64_t context, int error)
 {
     struct ofp_completion row = {0};
-    uint64_t deadline = ofpi_now() + 5 * SECOND;
+    uint64_t deadline = ofpi_clock_read() + 5 * SECOND;
 
     while (ofp_cq_read(node->cq, &row, 1) != 1) {
         if (node->other)
             ofp_domain_progress(node->other->domain);
-        assert_true(ofpi_now() < deadline);
+        assert_true(ofpi_clock_read() < deadline);
     }
     assert_int_equal(row.context, context);
     assert_int_equal(row.error, error);

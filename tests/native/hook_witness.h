@@ -76,7 +76,7 @@ static int witness_post(struct ofp_hook_endpoint *hook, struct ofp_hook_operatio
     if (asked.lose)
         core->peer_lose(hook, operation->peer, "lost by the witness");
     if (asked.delay) {
-        verdict->retry_at = ofpi_now() + asked.delay;
+        verdict->retry_at = ofpi_clock_read() + asked.delay;
         return -EAGAIN;
     }
     if (asked.error)

@@ -404,7 +404,7 @@ static inline uint32_t neighbour(void) { return insert(nobody, somebody, "n", "f
 
 static inline struct ofp_peer *inner_of(uint32_t index, uint32_t device)
 {
-    const struct ofpi_peer *peer = ofpi_peer_at((struct ofpi_endpoint *)fixture.endpoint, index);
+    const struct ofpi_peer *peer = ofpi_peer_find_at((struct ofpi_endpoint *)fixture.endpoint, index);
 
     assert_non_null(peer);
     return &link_way_at(&peer->base, device)->base;

@@ -84,10 +84,10 @@ static int start(struct side *side, struct ofp_operation op) { return ofp_post(s
 /* Progress of both until so many operations have ended, or nothing more comes; returns how many ended well. */
 static int settle(int expected)
 {
-    uint64_t begin = ofpi_now();
+    uint64_t begin = ofpi_clock_read();
     int well = 0, ended = 0;
 
-    for (int i = 0; ended < expected && (i < ROUNDS || ofpi_now() - begin < QUIET_NS); i++) {
+    for (int i = 0; ended < expected && (i < ROUNDS || ofpi_clock_read() - begin < QUIET_NS); i++) {
         struct ofp_completion row;
 
         ofp_domain_progress(a.domain);

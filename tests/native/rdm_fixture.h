@@ -45,14 +45,14 @@ static inline uint64_t timers_of(const struct side *side)
 /* Rounds of progress on both sides, until nothing happens any more; not even later, as when a request was put off. */
 static inline void rdm_settle(struct side *a, struct side *b)
 {
-    uint64_t deadline = ofpi_now() + 5000000000ull;
+    uint64_t deadline = ofpi_clock_read() + 5000000000ull;
 
     for (int quiet = 0; quiet < 4 || timers_of(a) + timers_of(b);) {
         int events = ofp_domain_progress(a->domain) + ofp_domain_progress(b->domain);
 
         quiet = events > 0 ? 0 : quiet + 1;
         if (quiet >= 4) {
-            assert_true(ofpi_now() < deadline);
+            assert_true(ofpi_clock_read() < deadline);
             usleep(200);
         }
     }

@@ -102,7 +102,7 @@ static inline void receive_fixture_open(struct receive_fixture *fixture, uint64_
 static inline void receive_fixture_close(struct receive_fixture *fixture)
 {
     ofpi_receive_context_close(fixture->context);
-    ofpi_timers_fini(&fixture->domain.timers);
+    ofpi_timers_close(&fixture->domain.timers);
 }
 
 /* For each test a fixture of its own in allocated memory, so that the address sanitizer watches its ends. */
@@ -188,7 +188,7 @@ static inline int announce(struct receive_fixture *fixture, uint32_t source, uin
 /* As the core when it loses a peer; `gone`: its process too. */
 static inline void lose(struct receive_fixture *fixture, uint32_t source, int error, bool gone)
 {
-    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[source], OFPI_EVERY_WAY, error);
+    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[source], OFPI_EVERY_LANE, error);
     if (gone)
         ofpi_receive_context_end_directed(fixture->context, source, OFP_EPEERLOST, 0);
 }

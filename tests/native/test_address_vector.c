@@ -21,7 +21,7 @@ static struct ofpi_av_table *table;
 static int open_table(void **state)
 {
     (void)state;
-    table = ofpi_av_table_new(NULL);
+    table = ofpi_av_table_create(NULL);
     return table ? 0 : -1;
 }
 
@@ -53,7 +53,7 @@ static void test_insert_find_lookup(void **state)
     assert_int_equal(ofpi_av_table_count(table), 2);
     assert_int_equal(ofpi_av_table_find(table, "bb", 2, &index), 0);
     assert_int_equal(index, b);
-    assert_memory_equal(ofpi_av_table_lookup(table, b, &length), "bb", 2);
+    assert_memory_equal(ofpi_av_table_find_address(table, b, &length), "bb", 2);
     assert_int_equal(length, 2);
     assert_int_equal(ofpi_av_table_find(table, "b", 1, &index), -ENOENT);
     assert_int_equal(ofpi_av_table_find(table, "bc", 2, &index), -ENOENT);
@@ -76,9 +76,9 @@ static void test_empty_table_and_unknown_index(void **state)
 
     (void)state;
     assert_int_equal(ofpi_av_table_find(table, "a", 1, &index), -ENOENT);
-    assert_null(ofpi_av_table_lookup(table, 0, &length));
+    assert_null(ofpi_av_table_find_address(table, 0, &length));
     assert_int_equal(ofpi_av_table_remove(table, 0), -OFP_EADDRNOTAVAIL);
-    assert_null(ofpi_av_table_lookup(table, UINT32_MAX, &length));
+    assert_null(ofpi_av_table_find_address(table, UINT32_MAX, &length));
     assert_int_equal(ofpi_av_table_remove(table, UINT32_MAX), -OFP_EADDRNOTAVAIL);
 }
 
@@ -106,7 +106,7 @@ static void test_removed_address_is_gone_and_comes_back_elsewhere(void **state)
     insert("b");
     assert_int_equal(ofpi_av_table_remove(table, a), 0);
     assert_int_equal(ofpi_av_table_remove(table, a), -OFP_EADDRNOTAVAIL);
-    assert_null(ofpi_av_table_lookup(table, a, &length));
+    assert_null(ofpi_av_table_find_address(table, a, &length));
     assert_int_equal(ofpi_av_table_find(table, "a", 1, &index), -ENOENT);
     assert_int_not_equal(insert("a"), a);
 }
@@ -133,12 +133,12 @@ static void test_freed_indices_are_reused_last_and_in_order(void **state)
         assert_true(number < 64);
         name_of(number++, name);
         index = insert(name);
-        place = ofpi_id_index(index);
+        place = ofpi_index_of_id(index);
         if (seen[place]) {
             /* In its place, but not its number. */
             assert_int_equal(place, removed[next]);
             assert_int_not_equal(index, removed[next]);
-            assert_null(ofpi_av_table_lookup(table, removed[next], &length));
+            assert_null(ofpi_av_table_find_address(table, removed[next], &length));
             assert_int_equal(ofpi_av_table_remove(table, removed[next++]), -OFP_EADDRNOTAVAIL);
         } else {
             assert_int_equal(next, 0);
@@ -152,7 +152,7 @@ static void test_stored_address_does_not_move(void **state)
 {
     uint32_t first = insert("first");
     size_t length;
-    const void *stored = ofpi_av_table_lookup(table, first, &length);
+    const void *stored = ofpi_av_table_find_address(table, first, &length);
     char name[32];
 
     (void)state;
@@ -160,7 +160,7 @@ static void test_stored_address_does_not_move(void **state)
         name_of(i, name);
         insert(name);
     }
-    assert_ptr_equal(ofpi_av_table_lookup(table, first, &length), stored);
+    assert_ptr_equal(ofpi_av_table_find_address(table, first, &length), stored);
     assert_memory_equal(stored, "first", length);
 }
 
@@ -170,13 +170,13 @@ static void test_iteration_visits_every_index_in_use(void **state)
 
     (void)state;
     assert_int_equal(ofpi_av_table_remove(table, second), 0);
-    assert_int_equal(ofpi_av_table_next(table, &cursor, &index), 0);
+    assert_int_equal(ofpi_av_table_find_next(table, &cursor, &index), 0);
     assert_int_equal(index, first);
-    assert_int_equal(ofpi_av_table_next(table, &cursor, &index), 0);
+    assert_int_equal(ofpi_av_table_find_next(table, &cursor, &index), 0);
     assert_int_equal(index, third);
-    assert_int_equal(ofpi_av_table_next(table, &cursor, &index), -ENOENT);
+    assert_int_equal(ofpi_av_table_find_next(table, &cursor, &index), -ENOENT);
     cursor = UINT32_MAX;
-    assert_int_equal(ofpi_av_table_next(table, &cursor, &index), -ENOENT);
+    assert_int_equal(ofpi_av_table_find_next(table, &cursor, &index), -ENOENT);
 }
 
 /* Random inserts and removals against a plain array. */
@@ -197,7 +197,7 @@ static void test_random_use_against_a_model(void **state)
         if (model[number]) {
             assert_int_equal(ofpi_av_table_find(table, name, strlen(name), &index), 0);
             assert_int_equal(index + 1, model[number]);
-            assert_memory_equal(ofpi_av_table_lookup(table, index, &length), name, strlen(name));
+            assert_memory_equal(ofpi_av_table_find_address(table, index, &length), name, strlen(name));
             assert_int_equal(ofpi_av_table_remove(table, index), 0);
             model[number] = 0;
             count--;

@@ -57,7 +57,7 @@ static void test_the_matrix(void **state)
             for (int t = 0; t < TYPES; t++)
                 assert_int_equal(ofpi_atomic_is_valid(code, op, types[t].number), expect_valid(code, op, &types[t]));
     for (int t = 0; t < TYPES; t++)
-        assert_int_equal(ofpi_datatype_size(types[t].number), types[t].size);
+        assert_int_equal(ofpi_datatype_get_size(types[t].number), types[t].size);
 }
 
 /* Numbers that a peer may have made up; 12 to 15 are libfabric's types that are left out. */
@@ -70,7 +70,7 @@ static void test_invalid_numbers_touch_nothing(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad_types) / sizeof(bad_types[0]); i++) {
-        assert_int_equal(ofpi_datatype_size(bad_types[i]), 0);
+        assert_int_equal(ofpi_datatype_get_size(bad_types[i]), 0);
         assert_false(ofpi_atomic_is_valid(OFP_FETCH_ATOMIC, OFP_ATOMIC_SUM, bad_types[i]));
         assert_int_equal(
             ofpi_atomic_execute(OFP_FETCH_ATOMIC, OFP_ATOMIC_SUM, bad_types[i], &target, &in, &in, &result, 1),

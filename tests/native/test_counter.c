@@ -215,12 +215,12 @@ struct waiter {
 static void *wait_long(void *argument)
 {
     struct waiter *waiter = argument;
-    uint64_t deadline = ofpi_now() + 20000000000ull;
+    uint64_t deadline = ofpi_clock_read() + 20000000000ull;
     bool expired;
 
     do
         waiter->result = ofp_counter_wait(waiter->counter, waiter->threshold, 0, 20000000000, &expired);
-    while (waiter->result == 0 && ofpi_now() < deadline);
+    while (waiter->result == 0 && ofpi_clock_read() < deadline);
     return NULL;
 }
 

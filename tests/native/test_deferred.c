@@ -45,10 +45,10 @@ static void test_thresholds_model(void **state)
         ofp_list_init(&domain.due);
         ofp_list_init(&counter.thresholds);
         for (int i = 0; i < WORKS; i++)
-            ofpi_counter_await(&counter, &works[i], (uint64_t)(rand_r(&seed) % 20));
+            ofpi_counter_add_threshold(&counter, &works[i], (uint64_t)(rand_r(&seed) % 20));
         while (value < 20) {
             value += (uint64_t)(rand_r(&seed) % 5);
-            ofpi_counter_change(&counter, value);
+            ofpi_counter_set_value(&counter, value);
             for (;;) {
                 int expected = -1;
                 struct ofp_list *node = ofp_list_pop(&domain.due);

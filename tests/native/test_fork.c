@@ -53,11 +53,11 @@ static bool all_are_free(void)
 static void expect_good_end(pid_t child)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
-    uint64_t deadline = ofpi_now() + (uint64_t)PATIENCE * 1000000000;
+    uint64_t deadline = ofpi_clock_read() + (uint64_t)PATIENCE * 1000000000;
     int status = -1;
 
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (ofpi_now() > deadline) {
+        if (ofpi_clock_read() > deadline) {
             kill(child, SIGKILL);
             waitpid(child, &status, 0);
             fail_msg("the child hangs");
@@ -144,10 +144,10 @@ static void *call_everything(void *unused)
 
     while (!ofp_load_relaxed(&stop)) {
         pass_message();
-        ofpi_log(OFP_LOG_WARNING, "test", "a record");
+        ofpi_log_write(OFP_LOG_WARNING, "test", "a record");
         ofp_log_next(&level, provider, sizeof(provider), text, sizeof(text));
-        ofp_reason(ofpi_reason_keep("it was so; do that"), text, sizeof(text));
-        ofpi_param_string("CONNECT_TIMEOUT");
+        ofp_reason(ofpi_reason_store("it was so; do that"), text, sizeof(text));
+        ofpi_param_get_string("CONNECT_TIMEOUT");
         ofp_hooks_check("trace;profile", text, sizeof(text));
     }
     return unused;

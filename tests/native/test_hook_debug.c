@@ -149,7 +149,7 @@ static void a_peer_s_state_is_written_by_somebody_else(void)
     struct ofpi_peer *peer;
 
     request_tsend(side.endpoint, "x", 1, side.peer, 1);
-    peer = ofpi_peer_at(endpoint, side.peer);
+    peer = ofpi_peer_find_at(endpoint, side.peer);
     peer->base.state = OFP_PEER_CONNECTING;
     ofpi_lock_acquire(&endpoint->domain->lock);
     ofpi_peer_established(&peer->base);
@@ -173,7 +173,7 @@ static void a_message_names_another_source(void)
 
     request_tsend(side.endpoint, "x", 1, side.peer, 1);
     ofpi_lock_acquire(&endpoint->domain->lock);
-    message.peer = &ofpi_peer_at(endpoint, side.peer)->base;
+    message.peer = &ofpi_peer_find_at(endpoint, side.peer)->base;
     ofp_message_arrived(&endpoint->base, &message, NULL);
 }
 
@@ -181,8 +181,8 @@ static void a_write_goes_past_the_end(void)
 {
     struct ofpi_endpoint *endpoint = opened();
     char in[128], out[2] = {'x', 'y'};
-    struct ofpi_lent receive = {.base = {.endpoint = &endpoint->base, .length = 100},
-                                .receiver = {.memory = {in, sizeof(in)}}};
+    struct ofpi_inflight receive = {.base = {.endpoint = &endpoint->base, .length = 100},
+                                    .receiver = {.memory = {in, sizeof(in)}}};
 
     ofpi_lock_acquire(&endpoint->domain->lock);
     ofp_receive_write(&receive.base, 98, out, 2);

@@ -44,7 +44,7 @@ static void test_what_is_held_back_keeps_its_order(void **state)
 {
     struct side side;
     char in[2], out[] = {'1', '2', '3'};
-    uint64_t begun = ofpi_now();
+    uint64_t begun = ofpi_clock_read();
 
     (void)state;
     hooked_side_open(&side, "witness", false);
@@ -59,7 +59,7 @@ static void test_what_is_held_back_keeps_its_order(void **state)
         assert_int_equal(request_take(receive, -1).error, 0);
         assert_int_equal(in[0], out[i]);
     }
-    assert_true(ofpi_now() - begun >= 20 * MS);
+    assert_true(ofpi_clock_read() - begun >= 20 * MS);
     side_close(&side);
     assert_int_equal(seen.posted, seen.completed);
 }
@@ -68,7 +68,7 @@ static void test_what_waits_behind_a_cancelled_one_goes_on(void **state)
 {
     struct side side;
     char in[1], out[2] = {'1', '2'};
-    uint64_t begun = ofpi_now();
+    uint64_t begun = ofpi_clock_read();
     ofp_request_t receive;
 
     (void)state;
@@ -81,7 +81,7 @@ static void test_what_waits_behind_a_cancelled_one_goes_on(void **state)
     receive = request_trecv(side.endpoint, in, 1, OFP_PEER_ANY, 1);
     assert_int_equal(request_take(receive, -1).error, 0);
     assert_int_equal(in[0], '2');
-    assert_true(ofpi_now() - begun < 30000 * MS);
+    assert_true(ofpi_clock_read() - begun < 30000 * MS);
     side_close(&side);
 }
 
@@ -118,7 +118,7 @@ static void test_a_peer_is_lost_and_comes_again(void **state)
     (void)state;
     hooked_side_open(&side, "witness", false);
     request_tsend(side.endpoint, out, sizeof(out), side.peer, 1);
-    peer = ofpi_peer_at((struct ofpi_endpoint *)side.endpoint, side.peer);
+    peer = ofpi_peer_find_at((struct ofpi_endpoint *)side.endpoint, side.peer);
     assert_int_equal(peer->base.state, OFP_PEER_UP);
     changes = seen.peers_changed;
     asked.lose = true;
@@ -135,7 +135,8 @@ static void test_a_peer_is_lost_and_comes_again(void **state)
     receive = request_trecv(side.endpoint, in, sizeof(in), OFP_PEER_ANY, 2);
     assert_int_equal(request_take(receive, -1).error, 0);
     /* The hook's bytes were zeroed with the transport's: they count what was posted since. */
-    assert_true(((struct mark *)((char *)peer->base.private + ofpi_peer_private_size(side.endpoint)))->number <= 1);
+    assert_true(((struct mark *)((char *)peer->base.private + ofpi_peer_compute_private_size(side.endpoint)))->number <=
+                1);
     side_close(&side);
 }
 

@@ -51,7 +51,7 @@ static void test_value(void **state)
     memcpy(bytes + 7, &inode, sizeof(inode));
     for (size_t i = 0; i < sizeof(bytes); i++)
         expected = (expected ^ bytes[i]) * UINT64_C(0x100000001b3);
-    assert_int_equal(ofpi_host_id_of(boot, "/", &id, text, sizeof(text)), 0);
+    assert_int_equal(ofpi_host_id_read(boot, "/", &id, text, sizeof(text)), 0);
     assert_int_equal(id, expected);
 }
 
@@ -65,7 +65,7 @@ static void test_here(void **state)
     assert_int_equal(ofp_host_id(&again, text, sizeof(text)), 0);
     assert_int_equal(first, again);
     /* Another boot, in the same namespace. */
-    assert_int_equal(ofpi_host_id_of(boot, "/proc/self/ns/net", &again, text, sizeof(text)), 0);
+    assert_int_equal(ofpi_host_id_read(boot, "/proc/self/ns/net", &again, text, sizeof(text)), 0);
     assert_int_not_equal(first, again);
 }
 
@@ -86,8 +86,8 @@ static void test_setting(void **state)
     assert_int_not_equal(first, second);
     assert_int_not_equal(first, real);
     /* It goes on top of the real one, whatever that is. */
-    assert_int_not_equal(ofpi_host_id_with(real, "first"), ofpi_host_id_with(real + 1, "first"));
-    assert_int_equal(ofpi_host_id_with(real, "first"), first);
+    assert_int_not_equal(ofpi_host_id_compute(real, "first"), ofpi_host_id_compute(real + 1, "first"));
+    assert_int_equal(ofpi_host_id_compute(real, "first"), first);
     unsetenv("OFIPY_HOST_ID");
     assert_int_equal(ofp_host_id(&again, text, sizeof(text)), 0);
     assert_int_equal(again, real);
@@ -99,12 +99,12 @@ static void test_unknown(void **state)
     uint64_t id;
 
     (void)state;
-    assert_int_equal(ofpi_host_id_of(NOWHERE, "/", &id, text, sizeof(text)), -ENOENT);
+    assert_int_equal(ofpi_host_id_read(NOWHERE, "/", &id, text, sizeof(text)), -ENOENT);
     assert_non_null(strstr(text, NOWHERE ": No such file"));
-    assert_int_equal(ofpi_host_id_of(boot, NOWHERE, &id, text, sizeof(text)), -ENOENT);
+    assert_int_equal(ofpi_host_id_read(boot, NOWHERE, &id, text, sizeof(text)), -ENOENT);
     assert_non_null(strstr(text, NOWHERE ": No such file"));
-    assert_int_equal(ofpi_host_id_of("/dev/null", "/", &id, text, sizeof(text)), -ENODATA);
-    assert_int_equal(ofpi_host_id_of("/", "/", &id, text, sizeof(text)), -EISDIR);
+    assert_int_equal(ofpi_host_id_read("/dev/null", "/", &id, text, sizeof(text)), -ENODATA);
+    assert_int_equal(ofpi_host_id_read("/", "/", &id, text, sizeof(text)), -EISDIR);
 }
 
 int main(void)

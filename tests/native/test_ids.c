@@ -35,7 +35,7 @@ static int open_ids(void **state)
 static int close_ids(void **state)
 {
     (void)state;
-    ofpi_ids_fini(&ids);
+    ofpi_ids_close(&ids);
     return 0;
 }
 
@@ -94,14 +94,14 @@ static void drive_one_slot(uint32_t first_generation)
     static uint32_t seen[OFPI_ID_GENERATIONS];
     uint32_t slot;
 
-    ofpi_ids_fini(&ids);
+    ofpi_ids_close(&ids);
     ofpi_ids_init(&ids, 0, first_generation);
     for (int i = 0; i < FIRST_SLOTS - 1; i++)
         add();
     for (uint32_t i = 0; i < OFPI_ID_GENERATIONS; i++) {
         assert_int_equal(ids.capacity, FIRST_SLOTS);
         seen[i] = add();
-        assert_int_equal(ofpi_id_index(seen[i]), FIRST_SLOTS - 1);
+        assert_int_equal(ofpi_index_of_id(seen[i]), FIRST_SLOTS - 1);
         assert_int_not_equal(seen[i], OFP_PEER_ANY);
         assert_int_not_equal(seen[i], OFP_PEER_UNKNOWN);
         assert_true(seen[i] >> 20 < OFPI_ID_GENERATIONS);
@@ -163,17 +163,17 @@ static void test_objects_in_order_of_their_slots(void **state)
     uint32_t given[40], cursor = 0;
 
     (void)state;
-    assert_null(ofpi_ids_next(&ids, &cursor));
+    assert_null(ofpi_ids_find_next(&ids, &cursor));
     for (int i = 0; i < 40; i++)
         assert_int_equal(ofpi_ids_add(&ids, &objects[i], &given[i]), 0);
     for (int i = 0; i < 40; i += 3)
         ofpi_ids_remove(&ids, given[i]);
     for (int i = 0; i < 40; i++)
         if (i % 3)
-            assert_ptr_equal(ofpi_ids_next(&ids, &cursor), &objects[i]);
-    assert_null(ofpi_ids_next(&ids, &cursor));
+            assert_ptr_equal(ofpi_ids_find_next(&ids, &cursor), &objects[i]);
+    assert_null(ofpi_ids_find_next(&ids, &cursor));
     cursor = UINT32_MAX;
-    assert_null(ofpi_ids_next(&ids, &cursor));
+    assert_null(ofpi_ids_find_next(&ids, &cursor));
 }
 
 int main(void)

@@ -33,8 +33,8 @@ static void test_records_come_in_order(void **state)
 {
     (void)state;
     assert_false(ofp_log_waiting());
-    ofpi_log(OFP_LOG_WARNING, "shm", "%s %d", "first", 1);
-    ofpi_log(OFP_LOG_ERROR, "tcp", "second");
+    ofpi_log_write(OFP_LOG_WARNING, "shm", "%s %d", "first", 1);
+    ofpi_log_write(OFP_LOG_ERROR, "tcp", "second");
     assert_true(ofp_log_waiting());
     assert_int_equal(next(), 1);
     assert_int_equal(level, OFP_LOG_WARNING);
@@ -50,14 +50,14 @@ static void test_records_come_in_order(void **state)
 static void test_level_filters(void **state)
 {
     (void)state;
-    ofpi_log(OFP_LOG_INFO, "core", "not wanted");
+    ofpi_log_write(OFP_LOG_INFO, "core", "not wanted");
     assert_false(ofp_log_waiting());
     ofp_log_set_level(OFP_LOG_DEBUG);
-    ofpi_log(OFP_LOG_DEBUG, "core", "wanted");
+    ofpi_log_write(OFP_LOG_DEBUG, "core", "wanted");
     assert_int_equal(next(), 1);
     assert_string_equal(text, "wanted");
     ofp_log_set_level(OFP_LOG_ERROR);
-    ofpi_log(OFP_LOG_WARNING, "core", "not wanted");
+    ofpi_log_write(OFP_LOG_WARNING, "core", "not wanted");
     assert_false(ofp_log_waiting());
 }
 
@@ -69,7 +69,7 @@ static void test_loss_is_told_once_and_the_newest_stay(void **state)
 
     (void)state;
     for (int i = 0; i < WRITTEN; i++)
-        ofpi_log(OFP_LOG_WARNING, "core", "%d", i);
+        ofpi_log_write(OFP_LOG_WARNING, "core", "%d", i);
     assert_int_equal(next(), 1);
     assert_int_equal(level, OFP_LOG_WARNING);
     assert_int_equal(sscanf(text, "%llu log records were lost", &lost), 1);
@@ -91,7 +91,7 @@ static void test_long_texts_are_cut(void **state)
     char small[8], name[4];
 
     (void)state;
-    ofpi_log(OFP_LOG_ERROR, "a provider with a name that is much too long", "%*d", 2 * OFP_TEXT_MAX, 1);
+    ofpi_log_write(OFP_LOG_ERROR, "a provider with a name that is much too long", "%*d", 2 * OFP_TEXT_MAX, 1);
     assert_int_equal(ofp_log_next(&level, name, sizeof(name), small, sizeof(small)), 1);
     assert_string_equal(name, "a p");
     assert_string_equal(small, "       ");
@@ -100,7 +100,7 @@ static void test_long_texts_are_cut(void **state)
 static void *write_many(void *argument)
 {
     for (int i = 0; i < 100; i++)
-        ofpi_log(OFP_LOG_WARNING, argument, "%d", i);
+        ofpi_log_write(OFP_LOG_WARNING, argument, "%d", i);
     return NULL;
 }
 

@@ -15,12 +15,12 @@ static const uint64_t seed[2] = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
 
 static struct ofpi_match_node node_with(uint64_t tag, uint32_t source, uint64_t sequence)
 {
-    return (struct ofpi_match_node){.key = {tag, ofpi_match_origin(1, source)}, .sequence = sequence};
+    return (struct ofpi_match_node){.key = {tag, ofpi_match_origin_build(1, source)}, .sequence = sequence};
 }
 
 static struct ofpi_match_node *find(const struct ofpi_match_index *index, uint64_t tag, uint32_t source)
 {
-    return ofpi_match_index_find(index, (struct ofpi_match_key){tag, ofpi_match_origin(1, source)});
+    return ofpi_match_index_find(index, (struct ofpi_match_key){tag, ofpi_match_origin_build(1, source)});
 }
 
 static int index_setup(void **state)
@@ -48,7 +48,7 @@ static void test_keys_differ_in_tag_source_and_channel(void **state)
     assert_ptr_equal(find(index, 7, 3), &node);
     assert_null(find(index, 8, 3));
     assert_null(find(index, 7, 4));
-    assert_null(ofpi_match_index_find(index, (struct ofpi_match_key){7, ofpi_match_origin(0, 3)}));
+    assert_null(ofpi_match_index_find(index, (struct ofpi_match_key){7, ofpi_match_origin_build(0, 3)}));
     ofpi_match_index_remove(index, &node);
     assert_null(find(index, 7, 3));
     assert_int_equal(index->count, 0);

@@ -33,7 +33,7 @@ static void finish(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint
         object->kept_flags = op_flags;
         return;
     }
-    ofpi_owner_pass_on(owner, endpoint, op_flags, completion);
+    ofpi_owner_deliver(owner, endpoint, op_flags, completion);
 }
 
 /* Post with `count` objects before the operation's owner, the last outermost. */
@@ -104,13 +104,13 @@ static void test_a_request_behind_an_object(void **state)
     (void)state;
     side_open_to_itself(&side, false);
     endpoint = (struct ofpi_endpoint *)side.endpoint;
-    request = ofpi_request_take(endpoint);
+    request = ofpi_request_allocate(endpoint);
     op = tagged(OFP_TRECV, side.peer, 1, in, sizeof(in), (uint64_t)(uintptr_t)request);
     op.flags = OFPI_REQUEST;
     assert_int_equal(post_owned(&side, op, &object, 1), 0);
-    assert_int_equal(ofp_request_cancel(ofpi_request_handle(request)), 0);
+    assert_int_equal(ofp_request_cancel(ofpi_handle_of_request(request)), 0);
     assert_int_equal(object.finished, 1);
-    assert_int_equal(request_take(ofpi_request_handle(request), -1).error, ECANCELED);
+    assert_int_equal(request_take(ofpi_handle_of_request(request), -1).error, ECANCELED);
     side_close(&side);
 }
 
@@ -129,7 +129,7 @@ static void test_an_object_keeps_and_passes_on_later(void **state)
         ofp_domain_progress(side.domain);
     assert_int_equal(ofp_cq_read(side.cq, &row, 1), 0);
     assert_int_equal(ofpi_domain_enter((struct ofpi_domain *)side.domain), 0);
-    ofpi_owner_pass_on(&object.owner, side.endpoint, object.kept_flags, &object.kept);
+    ofpi_owner_deliver(&object.owner, side.endpoint, object.kept_flags, &object.kept);
     ofpi_domain_leave((struct ofpi_domain *)side.domain);
     assert_int_equal(ofp_cq_read(side.cq, &row, 1), 1);
     assert_int_equal(row.context, 5);

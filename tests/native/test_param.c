@@ -39,7 +39,7 @@ static int fresh(void **state)
         snprintf(name, sizeof(name), "OFIPY_%s", param->name);
         unsetenv(name);
     }
-    ofpi_param_declare(declared);
+    ofpi_param_register(declared);
     return 0;
 }
 
@@ -59,10 +59,10 @@ static struct ofp_param_info info_of(const char *name)
 static void test_defaults(void **state)
 {
     (void)state;
-    assert_string_equal(ofpi_param_string("TEST_TEXT"), "plain");
-    assert_int_equal(ofpi_param_size("TEST_SIZE"), 4096);
-    assert_int_equal(ofpi_param_int("TEST_INT"), -5);
-    assert_true(ofpi_param_bool("TEST_BOOL"));
+    assert_string_equal(ofpi_param_get_string("TEST_TEXT"), "plain");
+    assert_int_equal(ofpi_param_get_size("TEST_SIZE"), 4096);
+    assert_int_equal(ofpi_param_get_int("TEST_INT"), -5);
+    assert_true(ofpi_param_get_bool("TEST_BOOL"));
     assert_string_equal(info_of("TEST_SIZE").source, "default");
     assert_string_equal(info_of("TEST_SIZE").type, "size");
     assert_string_equal(info_of("TEST_SIZE").help, "a size");
@@ -71,12 +71,12 @@ static void test_defaults(void **state)
 static void test_core_parameters(void **state)
 {
     (void)state;
-    assert_int_equal(ofpi_param_int("CONNECT_TIMEOUT"), 10);
-    assert_int_equal(ofpi_param_int("SPIN_TIME"), 20);
-    assert_int_equal(ofpi_param_size("TX_QUEUE"), 4096);
-    assert_int_equal(ofpi_param_size("CQ_SIZE"), 4096);
-    assert_int_equal(ofpi_param_size("UNEXPECTED_SIZE"), 64 << 20);
-    assert_int_equal(ofpi_param_size("ANNOUNCEMENTS"), 1 << 18);
+    assert_int_equal(ofpi_param_get_int("CONNECT_TIMEOUT"), 10);
+    assert_int_equal(ofpi_param_get_int("SPIN_TIME"), 20);
+    assert_int_equal(ofpi_param_get_size("TX_QUEUE"), 4096);
+    assert_int_equal(ofpi_param_get_size("CQ_SIZE"), 4096);
+    assert_int_equal(ofpi_param_get_size("UNEXPECTED_SIZE"), 64 << 20);
+    assert_int_equal(ofpi_param_get_size("ANNOUNCEMENTS"), 1 << 18);
     assert_string_equal(info_of("PROVIDER").type, "string");
     assert_string_equal(info_of("CONFIG").type, "string");
     assert_string_equal(info_of("LOG").default_value, "warning");
@@ -88,9 +88,9 @@ static void test_unknown_names(void **state)
 
     (void)state;
     assert_null(ofp_param_value("TEST_NOBODY"));
-    assert_null(ofpi_param_string("TEST_NOBODY"));
-    assert_int_equal(ofpi_param_size("TEST_NOBODY"), 0);
-    assert_false(ofpi_param_bool("TEST_NOBODY"));
+    assert_null(ofpi_param_get_string("TEST_NOBODY"));
+    assert_int_equal(ofpi_param_get_size("TEST_NOBODY"), 0);
+    assert_false(ofpi_param_get_bool("TEST_NOBODY"));
     assert_int_equal(ofp_param_set("TEST_NOBODY", "1"), -ENOENT);
     assert_int_equal(ofp_param_get(-1, &info), -EINVAL);
     assert_int_equal(ofp_param_get(ofp_param_count(), &info), -EINVAL);
@@ -120,7 +120,7 @@ static void test_empty_variable_counts_as_not_set(void **state)
 {
     (void)state;
     setenv("OFIPY_TEST_INT", "", 1);
-    assert_int_equal(ofpi_param_int("TEST_INT"), -5);
+    assert_int_equal(ofpi_param_get_int("TEST_INT"), -5);
     assert_string_equal(info_of("TEST_INT").source, "default");
     assert_false(ofp_log_waiting());
 }
@@ -128,7 +128,7 @@ static void test_empty_variable_counts_as_not_set(void **state)
 static void assert_size(const char *written, uint64_t value)
 {
     assert_int_equal(ofp_param_set("TEST_SIZE", written), 0);
-    assert_int_equal(ofpi_param_size("TEST_SIZE"), value);
+    assert_int_equal(ofpi_param_get_size("TEST_SIZE"), value);
 }
 
 static void test_sizes(void **state)
@@ -161,7 +161,7 @@ static void test_sizes(void **state)
     assert_size("7", 7);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(ofp_param_set("TEST_SIZE", bad[i]), -EINVAL);
-        assert_int_equal(ofpi_param_size("TEST_SIZE"), 7);
+        assert_int_equal(ofpi_param_get_size("TEST_SIZE"), 7);
     }
 }
 
@@ -169,15 +169,15 @@ static void test_numbers_and_truth_values(void **state)
 {
     (void)state;
     assert_int_equal(ofp_param_set("TEST_INT", "-12"), 0);
-    assert_int_equal(ofpi_param_int("TEST_INT"), -12);
-    assert_int_equal(ofpi_param_size("TEST_INT"), 0);
+    assert_int_equal(ofpi_param_get_int("TEST_INT"), -12);
+    assert_int_equal(ofpi_param_get_size("TEST_INT"), 0);
     assert_int_equal(ofp_param_set("TEST_INT", "1k"), -EINVAL);
     assert_int_equal(ofp_param_set("TEST_INT", "--1"), -EINVAL);
     assert_int_equal(ofp_param_set("TEST_INT", ""), -EINVAL);
     assert_int_equal(ofp_param_set("TEST_BOOL", "OFF"), 0);
-    assert_false(ofpi_param_bool("TEST_BOOL"));
+    assert_false(ofpi_param_get_bool("TEST_BOOL"));
     assert_int_equal(ofp_param_set("TEST_BOOL", "true"), 0);
-    assert_true(ofpi_param_bool("TEST_BOOL"));
+    assert_true(ofpi_param_get_bool("TEST_BOOL"));
     assert_int_equal(ofp_param_set("TEST_BOOL", "maybe"), -EINVAL);
 }
 
@@ -185,8 +185,8 @@ static void test_malformed_environment_is_named_once_and_the_default_holds(void 
 {
     (void)state;
     setenv("OFIPY_TEST_SIZE", "lots", 1);
-    assert_int_equal(ofpi_param_size("TEST_SIZE"), 4096);
-    assert_int_equal(ofpi_param_size("TEST_SIZE"), 4096);
+    assert_int_equal(ofpi_param_get_size("TEST_SIZE"), 4096);
+    assert_int_equal(ofpi_param_get_size("TEST_SIZE"), 4096);
     assert_string_equal(info_of("TEST_SIZE").source, "default");
     assert_int_equal(next_log(), 1);
     assert_int_equal(level, OFP_LOG_WARNING);
@@ -207,18 +207,18 @@ static void test_bounds(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(ofp_param_set("TEST_BOUNDED", bad[i]), -EINVAL);
         setenv("OFIPY_TEST_BOUNDED", bad[i], 1);
-        assert_int_equal(ofpi_param_size("TEST_BOUNDED"), 65536);
+        assert_int_equal(ofpi_param_get_size("TEST_BOUNDED"), 65536);
         assert_string_equal(info_of("TEST_BOUNDED").refused, bad[i]);
         assert_int_equal(next_log(), 1);
         assert_non_null(strstr(text, "4k to 1m"));
         assert_int_equal(next_log(), 0);
     }
     setenv("OFIPY_TEST_BOUNDED", "4k", 1);
-    assert_int_equal(ofpi_param_size("TEST_BOUNDED"), 4096);
+    assert_int_equal(ofpi_param_get_size("TEST_BOUNDED"), 4096);
     assert_null(info_of("TEST_BOUNDED").refused);
     unsetenv("OFIPY_TEST_BOUNDED");
     assert_int_equal(ofp_param_set("TEST_BOUNDED", "1m"), 0);
-    assert_int_equal(ofpi_param_size("TEST_BOUNDED"), 1 << 20);
+    assert_int_equal(ofpi_param_get_size("TEST_BOUNDED"), 1 << 20);
     assert_int_equal(ofp_param_set("TEST_INT", "-101"), -EINVAL);
     assert_int_equal(ofp_param_set("TEST_INT", "-100"), 0);
 }
@@ -228,10 +228,10 @@ static void test_a_default_lies_within_its_range(void **state)
     struct ofp_param wrong[] = {declared[1], {"TEST_WRONG", OFP_PARAM_INT, "3", "", 4, 5}, declared[5]};
 
     (void)state;
-    assert_null(ofpi_param_misdeclared(declared));
-    assert_string_equal(ofpi_param_misdeclared(wrong), "TEST_WRONG");
+    assert_null(ofpi_param_find_misdeclared(declared));
+    assert_string_equal(ofpi_param_find_misdeclared(wrong), "TEST_WRONG");
     wrong[1].default_value = "4";
-    assert_null(ofpi_param_misdeclared(wrong));
+    assert_null(ofpi_param_find_misdeclared(wrong));
 }
 
 static void test_second_declaration_is_harmless(void **state)
@@ -240,7 +240,7 @@ static void test_second_declaration_is_harmless(void **state)
 
     (void)state;
     assert_int_equal(ofp_param_set("TEST_TEXT", "kept"), 0);
-    ofpi_param_declare(declared);
+    ofpi_param_register(declared);
     assert_int_equal(ofp_param_count(), before);
     assert_string_equal(ofp_param_value("TEST_TEXT"), "kept");
 }
@@ -257,11 +257,11 @@ static void test_table_grows(void **state)
                                    {NULL, OFP_PARAM_STRING, NULL, NULL, 0, 0}};
 
         snprintf(names[i], sizeof(names[i]), "MANY_%d", i);
-        ofpi_param_declare(one);
+        ofpi_param_register(one);
     }
     assert_int_equal(ofp_param_count(), before + MANY);
     for (int i = 0; i < MANY; i++)
-        assert_int_equal(ofpi_param_int(names[i]), 3);
+        assert_int_equal(ofpi_param_get_int(names[i]), 3);
 }
 
 int main(void)

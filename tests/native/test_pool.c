@@ -30,7 +30,7 @@ static int open_pool(void **state)
 static int close_pool(void **state)
 {
     (void)state;
-    ofpi_pool_fini(&pool);
+    ofpi_pool_close(&pool);
     return 0;
 }
 
@@ -41,13 +41,13 @@ static void test_addresses_stay_while_the_pool_grows(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < OBJECTS; i++) {
-        objects[i] = ofpi_pool_take(&pool, &ids[i]);
+        objects[i] = ofpi_pool_allocate(&pool, &ids[i]);
         assert_non_null(objects[i]);
         assert_int_not_equal(ids[i], 0);
         assert_int_equal((uintptr_t)objects[i] % 16, 0);
         objects[i]->value = i;
     }
-    assert_int_equal(ofpi_pool_live(&pool), OBJECTS);
+    assert_int_equal(ofpi_pool_count_live(&pool), OBJECTS);
     for (uint64_t i = 0; i < OBJECTS; i++) {
         assert_ptr_equal(ofpi_pool_find(&pool, ids[i]), objects[i]);
         assert_int_equal(objects[i]->value, i);
@@ -58,24 +58,24 @@ static void test_objects_come_zeroed(void **state)
 {
     static const struct object zero;
     uint64_t id;
-    struct object *object = ofpi_pool_take(&pool, &id);
+    struct object *object = ofpi_pool_allocate(&pool, &id);
 
     (void)state;
     memset(object, 0xff, sizeof(*object));
-    ofpi_pool_give(&pool, id);
-    object = ofpi_pool_take(&pool, &id);
+    ofpi_pool_free(&pool, id);
+    object = ofpi_pool_allocate(&pool, &id);
     assert_memory_equal(object, &zero, sizeof(zero));
 }
 
 static void test_stale_and_invented_ids_are_found_out(void **state)
 {
     uint64_t id, again;
-    struct object *object = ofpi_pool_take(&pool, &id);
+    struct object *object = ofpi_pool_allocate(&pool, &id);
 
     (void)state;
-    ofpi_pool_give(&pool, id);
+    ofpi_pool_free(&pool, id);
     assert_null(ofpi_pool_find(&pool, id));
-    assert_ptr_equal(ofpi_pool_take(&pool, &again), object);
+    assert_ptr_equal(ofpi_pool_allocate(&pool, &again), object);
     assert_int_not_equal(id, again);
     assert_null(ofpi_pool_find(&pool, id));
     assert_non_null(ofpi_pool_find(&pool, again));
@@ -83,8 +83,8 @@ static void test_stale_and_invented_ids_are_found_out(void **state)
     assert_null(ofpi_pool_find(&pool, UINT64_MAX));
     assert_null(ofpi_pool_find(&pool, again + 1));
     assert_null(ofpi_pool_find(&pool, again + ((uint64_t)1 << 32)));
-    ofpi_pool_give(&pool, id);
-    assert_int_equal(ofpi_pool_live(&pool), 1);
+    ofpi_pool_free(&pool, id);
+    assert_int_equal(ofpi_pool_count_live(&pool), 1);
 }
 
 static void test_empty_pool_has_no_objects(void **state)
@@ -93,9 +93,9 @@ static void test_empty_pool_has_no_objects(void **state)
 
     (void)state;
     assert_null(ofpi_pool_find(&pool, (uint64_t)1 << 32 | 1));
-    assert_null(ofpi_pool_next(&pool, &cursor));
-    ofpi_pool_give(&pool, 1);
-    assert_int_equal(ofpi_pool_live(&pool), 0);
+    assert_null(ofpi_pool_find_next(&pool, &cursor));
+    ofpi_pool_free(&pool, 1);
+    assert_int_equal(ofpi_pool_count_live(&pool), 0);
 }
 
 static void test_no_allocation_once_warm(void **state)
@@ -105,13 +105,13 @@ static void test_no_allocation_once_warm(void **state)
 
     (void)state;
     for (int i = 0; i < OBJECTS; i++)
-        ofpi_pool_take(&pool, &ids[i]);
+        ofpi_pool_allocate(&pool, &ids[i]);
     chunks = pool.chunk_count;
     for (int round = 0; round < 10; round++) {
         for (int i = 0; i < OBJECTS; i++)
-            ofpi_pool_give(&pool, ids[i]);
+            ofpi_pool_free(&pool, ids[i]);
         for (int i = 0; i < OBJECTS; i++)
-            assert_non_null(ofpi_pool_take(&pool, &ids[i]));
+            assert_non_null(ofpi_pool_allocate(&pool, &ids[i]));
     }
     assert_int_equal(pool.chunk_count, chunks);
 }
@@ -124,14 +124,14 @@ static void test_visits_every_live_object_once(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < OBJECTS; i++)
-        ((struct object *)ofpi_pool_take(&pool, &ids[i]))->value = i * i + 1;
+        ((struct object *)ofpi_pool_allocate(&pool, &ids[i]))->value = i * i + 1;
     for (uint64_t i = 0; i < OBJECTS; i++) {
         if (i % 3 == 0)
-            ofpi_pool_give(&pool, ids[i]);
+            ofpi_pool_free(&pool, ids[i]);
         else
             expected += i * i + 1;
     }
-    while ((object = ofpi_pool_next(&pool, &cursor)))
+    while ((object = ofpi_pool_find_next(&pool, &cursor)))
         sum += object->value;
     assert_int_equal(sum, expected);
 }
@@ -151,15 +151,15 @@ static void test_random_use_against_a_model(void **state)
         if (ids[place]) {
             assert_ptr_equal(ofpi_pool_find(&pool, ids[place]), objects[place]);
             assert_int_equal(objects[place]->value, (uint64_t)place);
-            ofpi_pool_give(&pool, ids[place]);
+            ofpi_pool_free(&pool, ids[place]);
             ids[place] = 0;
             live--;
         } else {
-            objects[place] = ofpi_pool_take(&pool, &ids[place]);
+            objects[place] = ofpi_pool_allocate(&pool, &ids[place]);
             objects[place]->value = (uint64_t)place;
             live++;
         }
-        assert_int_equal(ofpi_pool_live(&pool), live);
+        assert_int_equal(ofpi_pool_count_live(&pool), live);
     }
 }
 

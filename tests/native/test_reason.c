@@ -31,13 +31,13 @@ static void test_numbers(void **state)
     check(OFP_REASON, NULL);
     check(INT32_MAX, NULL);
     check(INT32_MIN, NULL);
-    first = ofpi_reason_keep("the first");
+    first = ofpi_reason_store("the first");
     assert_true(first >= OFP_REASON);
-    second = ofpi_reason_keep("the second");
+    second = ofpi_reason_store("the second");
     assert_int_not_equal(first, second);
     check(first, "the first");
     check(second, "the second");
-    assert_int_equal(ofpi_reason_keep("the first"), first);
+    assert_int_equal(ofpi_reason_store("the first"), first);
     check(second + 1, NULL);
 }
 
@@ -50,7 +50,7 @@ static void test_many(void **state)
     (void)state;
     for (int i = 0; i < MANY; i++) {
         snprintf(text, sizeof(text), "number %d", i);
-        codes[i] = ofpi_reason_keep(text);
+        codes[i] = ofpi_reason_store(text);
         check(codes[i], text);
     }
     check(codes[0], NULL);
@@ -69,8 +69,8 @@ static void test_long_ones_are_cut(void **state)
     (void)state;
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = 0;
-    code = ofpi_reason_keep(text);
-    assert_int_equal(ofpi_reason_keep(text), code);
+    code = ofpi_reason_store(text);
+    assert_int_equal(ofpi_reason_store(text), code);
     text[OFP_TEXT_MAX - 1] = 0;
     check(code, text);
     assert_int_equal(ofp_reason(code, little, sizeof(little)), 1);

@@ -142,7 +142,7 @@ static void test_claimed_before_it_is_fetched_goes_straight_into_its_memory(void
     receive = next_started(fixture);
     assert_ptr_equal(receive->iov->iov_base, memory);
     assert_null(receive->regions[0]);
-    assert_false(ofpi_announce_only(fixture->context));
+    assert_false(ofpi_receive_context_is_announce_only(fixture->context));
     move(receive);
     assert_completed(fixture, FIRST, 0);
     assert_payload(memory);

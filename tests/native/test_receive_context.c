@@ -229,11 +229,11 @@ static void test_bound_on_memory(void **state)
     /* Too long by itself: refused, and no reason to throttle. */
     assert_int_equal(arrive(fixture, 1, 1, payload, LIMIT - ENTRY + 1), -EAGAIN);
     assert_int_equal(arrive(fixture, 1, 1, NULL, UINT64_MAX), -EAGAIN);
-    assert_false(ofpi_announce_only(fixture->context));
+    assert_false(ofpi_receive_context_is_announce_only(fixture->context));
     assert_int_equal(arrive(fixture, 1, 1, payload, 600), 0);
-    assert_false(ofpi_announce_only(fixture->context));
+    assert_false(ofpi_receive_context_is_announce_only(fixture->context));
     assert_int_equal(arrive(fixture, 1, 1, payload, 401), -EAGAIN);
-    assert_true(ofpi_announce_only(fixture->context));
+    assert_true(ofpi_receive_context_is_announce_only(fixture->context));
     assert_int_equal(arrive(fixture, 1, 2, payload, 400), 0);
     assert_int_equal(statistics_of(fixture).unexpected_bytes, 1000);
     /* Not even an empty one has room now, unless a receive claims it. */
@@ -250,10 +250,10 @@ static void test_bound_on_memory(void **state)
     assert_int_equal(post(fixture, (struct posting){.flags = OFP_CLAIM, .context = 9, .memory = memory, .length = 8}),
                      0);
     assert_int_equal(post(fixture, (struct posting){.peer = 1, .tag = 2, .memory = memory, .length = 600}), 0);
-    assert_true(ofpi_announce_only(fixture->context));
+    assert_true(ofpi_receive_context_is_announce_only(fixture->context));
     assert_int_equal(post(fixture, (struct posting){.peer = 1, .tag = 1, .memory = memory, .length = 600}), 0);
     assert_memory_equal(memory, payload, 600);
-    assert_false(ofpi_announce_only(fixture->context));
+    assert_false(ofpi_receive_context_is_announce_only(fixture->context));
 }
 
 /* A flood of the shortest messages is bounded like any other, and in both kinds together. */

@@ -445,7 +445,7 @@ static void compare_statistics(void)
     assert_int_equal(statistics.posted_receives, posted_count);
     assert_int_equal(statistics.unexpected_messages, waiting_count + set_aside_count + detached_count);
     assert_int_equal(statistics.unexpected_bytes, kept_bytes);
-    assert_int_equal(ofpi_announce_only(fixture.context), throttled);
+    assert_int_equal(ofpi_receive_context_is_announce_only(fixture.context), throttled);
 }
 
 static uint64_t number_from(const char *name, uint64_t otherwise)

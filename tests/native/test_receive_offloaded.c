@@ -99,7 +99,7 @@ static void test_message_given_back_to_a_receive_of_a_later_peer(void **state)
     ofp_request_t request;
 
     assert_int_equal(ofp_endpoint_address(a.endpoint, address, &length), 0);
-    while (ofpi_id_index(b.peer) == b.peer) {
+    while (ofpi_index_of_id(b.peer) == b.peer) {
         assert_int_equal(ofp_av_remove(b.av, b.peer), 0);
         assert_int_equal(ofp_av_insert(b.av, address, length, &b.peer), 0);
     }

@@ -21,7 +21,7 @@ static struct ofp_receive *begin(struct receive_fixture *fixture, uint64_t tag, 
     struct ofp_receive *receive = NULL;
 
     assert_int_equal(
-        ofpi_message_begin(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_UNEXPECTED, &receive), 0);
+        ofpi_message_begun(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_UNEXPECTED, &receive), 0);
     return receive;
 }
 
@@ -30,7 +30,7 @@ static int refused(struct receive_fixture *fixture, uint64_t tag, uint64_t lengt
     struct ofp_message message = message_from(fixture, 1, tag, length);
     struct ofp_receive *receive;
 
-    return ofpi_message_begin(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_UNEXPECTED, &receive);
+    return ofpi_message_begun(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_UNEXPECTED, &receive);
 }
 
 static void want(struct receive_fixture *fixture, uint64_t tag, uint64_t context, void *memory, uint64_t length,
@@ -108,21 +108,21 @@ static void test_the_bound(void **state)
     want(fixture, 6, 1, memory, 500, 0);
     ofpi_receive_complete(begin(fixture, 6, 500), 0, 0);
     assert_completed(fixture, 1, 0);
-    assert_int_equal(ofpi_message_begin(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_PROMISED, &promised),
+    assert_int_equal(ofpi_message_begun(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_PROMISED, &promised),
                      0);
-    assert_true(ofpi_announce_only(fixture->context));
+    assert_true(ofpi_receive_context_is_announce_only(fixture->context));
     ofpi_receive_complete(promised, ECONNRESET, 0);
     ofpi_receive_complete(receive, ECONNRESET, 0);
     assert_int_equal(statistics_of(fixture).unexpected_bytes, 0);
     assert_int_equal(statistics_of(fixture).unexpected_messages, 0);
-    assert_false(ofpi_announce_only(fixture->context));
+    assert_false(ofpi_receive_context_is_announce_only(fixture->context));
 }
 
 static int keep_short(struct receive_fixture *fixture, uint64_t tag, const char *payload, uint64_t length)
 {
     struct ofp_message message = message_from(fixture, 1, tag, length);
     struct ofp_receive *receive;
-    int result = ofpi_message_begin(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_ANNOUNCED, &receive);
+    int result = ofpi_message_begun(fixture->context, endpoint_of(fixture), &message, OFP_ROOM_ANNOUNCED, &receive);
 
     if (result)
         return result;
@@ -148,7 +148,7 @@ static void test_short_messages_in_place_of_announcements(void **state)
     assert_int_equal(statistics_of(fixture).announced_messages, 4);
     assert_int_equal(statistics_of(fixture).unexpected_bytes, 700 + 2 * OFP_SHORT_MESSAGE + 2);
     /* They are here: the loss of their sender does not concern them. */
-    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[1], OFPI_EVERY_WAY, OFP_EPEERLOST);
+    ofpi_receive_context_peer_lost(fixture->context, &fixture->peers[1], OFPI_EVERY_LANE, OFP_EPEERLOST);
     for (uint64_t i = 0; i < 4; i++) {
         want(fixture, 6, i, memory, 700, 0);
         assert_completed(fixture, i, 0);

@@ -24,7 +24,7 @@ static int open_regions(void **state)
 static int close_regions(void **state)
 {
     (void)state;
-    ofpi_regions_fini(&regions);
+    ofpi_regions_close(&regions);
     return 0;
 }
 
@@ -47,7 +47,7 @@ static void test_ids_name_their_regions_and_are_never_zero(void **state)
     assert_null(ofpi_regions_find(&regions, 1));
     for (int i = 0; i < REGIONS; i++) {
         all[i] = add(OFP_ACCESS_SEND);
-        assert_int_not_equal(ofpi_id_index(all[i]->base.id), 0);
+        assert_int_not_equal(ofpi_index_of_id(all[i]->base.id), 0);
         assert_int_equal(all[i]->base.access, OFP_ACCESS_SEND);
         assert_true(all[i]->open);
     }
@@ -85,7 +85,7 @@ static void test_domains_begin_at_different_generations(void **state)
 
     (void)state;
     for (int i = 0; i < DOMAINS; i++) {
-        ofpi_regions_fini(&regions);
+        ofpi_regions_close(&regions);
         ofpi_regions_init(&regions);
         differ += add(0)->base.id != first;
     }
@@ -124,11 +124,11 @@ static void test_uses_are_counted_and_none_is_allowed(void **state)
     struct ofpi_region *region = add(0);
 
     (void)state;
-    ofpi_region_hold(&region->base);
-    ofpi_region_hold(&region->base);
+    ofpi_region_retain(&region->base);
+    ofpi_region_retain(&region->base);
     ofpi_region_release(&region->base);
     assert_int_equal(region->uses, 1);
-    ofpi_region_hold(NULL);
+    ofpi_region_retain(NULL);
     ofpi_region_release(NULL);
 }
 

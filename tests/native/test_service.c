@@ -86,12 +86,12 @@ static void test_a_reason_speaks_of_the_name(void **state)
 
     (void)state;
     ofpi_service_find(&service, "7471", ignored, sizeof(ignored));
-    ofpi_service_explain(&service, -EADDRINUSE, text, sizeof(text));
+    ofpi_service_describe_error(&service, -EADDRINUSE, text, sizeof(text));
     assert_string_equal(text, "cannot bind");
     ofpi_service_find(&service, "solver", ignored, sizeof(ignored));
-    ofpi_service_explain(&service, -EACCES, text, sizeof(text));
+    ofpi_service_describe_error(&service, -EACCES, text, sizeof(text));
     assert_string_equal(text, "service solver, which is port 62710: cannot bind");
-    ofpi_service_explain(&service, -EADDRINUSE, text, sizeof(text));
+    ofpi_service_describe_error(&service, -EADDRINUSE, text, sizeof(text));
     assert_non_null(strstr(text, "choose another name"));
 }
 

@@ -15,7 +15,7 @@ static void test_an_owner_that_does_not_know_it(void **state)
     send = tagged(OFP_TSEND, from.peer, 1, "x", 1, 1);
     assert_int_equal(ofp_post(from.endpoint, &send, 1), 1);
     assert_int_equal(next_completion(&from, &to).error, 0);
-    shm_link_of(&ofpi_peer_at((struct ofpi_endpoint *)from.endpoint, from.peer)->base)->segment.knows = 0;
+    shm_link_of(&ofpi_peer_find_at((struct ofpi_endpoint *)from.endpoint, from.peer)->base)->segment.knows = 0;
     assert_int_equal(internal_post(&from, tagged(OFP_INTERNAL_SEND, from.peer, 1, "x", 1, 0), &sent), -EOPNOTSUPP);
     side_close(&from);
     side_close(&to);

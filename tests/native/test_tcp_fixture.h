@@ -53,7 +53,7 @@ static inline void raw_write(int fd, const void *bytes, size_t length)
 /* Read exactly so much, driving the endpoint. False: the connection ended before. */
 static inline bool raw_read(struct side *side, int fd, void *bytes, size_t length)
 {
-    uint64_t deadline = ofpi_now() + PATIENCE;
+    uint64_t deadline = ofpi_clock_read() + PATIENCE;
     size_t have = 0;
 
     while (have < length) {
@@ -63,7 +63,7 @@ static inline bool raw_read(struct side *side, int fd, void *bytes, size_t lengt
             return false;
         have += part > 0 ? (size_t)part : 0;
         ofp_domain_progress(side->domain);
-        assert_true(ofpi_now() < deadline);
+        assert_true(ofpi_clock_read() < deadline);
     }
     return true;
 }
@@ -71,7 +71,7 @@ static inline bool raw_read(struct side *side, int fd, void *bytes, size_t lengt
 /* The endpoint hangs up, whatever it says before. */
 static inline void raw_is_dropped(struct side *side, int fd)
 {
-    uint64_t deadline = ofpi_now() + PATIENCE;
+    uint64_t deadline = ofpi_clock_read() + PATIENCE;
     char ignored[4096];
 
     for (;;) {
@@ -80,7 +80,7 @@ static inline void raw_is_dropped(struct side *side, int fd)
         if (part == 0 || (part < 0 && errno != EAGAIN))
             break;
         ofp_domain_progress(side->domain);
-        assert_true(ofpi_now() < deadline);
+        assert_true(ofpi_clock_read() < deadline);
     }
     close(fd);
 }

@@ -51,7 +51,7 @@ static int setup(void **state)
     post(&pair->side, tagged(OFP_TSEND, pair->side.peer, 0, "x", 1, 1));
     next_completion(&pair->side, &pair->target);
     next_completion(&pair->target, &pair->side);
-    now = ofpi_now();
+    now = ofpi_clock_read();
     pair->core = tcp_core;
     pair->stopped = *tcp_core;
     pair->stopped.now = moved_clock;

@@ -31,8 +31,8 @@ static void test_an_extension_that_does_not_offer_it(void **state)
     send = tagged(OFP_TSEND, from.peer, 1, "x", 1, 1);
     assert_int_equal(ofp_post(from.endpoint, &send, 1), 1);
     assert_int_equal(next_completion(&from, &to).error, 0);
-    tcp_peer_of(&ofpi_peer_at((struct ofpi_endpoint *)from.endpoint, from.peer)->base)->connection->knows_internal =
-        false;
+    tcp_peer_of(&ofpi_peer_find_at((struct ofpi_endpoint *)from.endpoint, from.peer)->base)
+        ->connection->knows_internal = false;
     assert_int_equal(internal_post(&from, tagged(OFP_INTERNAL_SEND, from.peer, 1, "x", 1, 0), &sent), -EOPNOTSUPP);
     side_close(&from);
     side_close(&to);

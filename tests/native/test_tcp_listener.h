@@ -36,7 +36,7 @@ static inline void raw_request(int fd, const char *data)
 
 static inline bool raw_read(struct node *node, int fd, void *bytes, size_t length)
 {
-    uint64_t deadline = ofpi_now() + 5 * SECOND;
+    uint64_t deadline = ofpi_clock_read() + 5 * SECOND;
     size_t have = 0;
 
     while (have < length) {
@@ -46,7 +46,7 @@ static inline bool raw_read(struct node *node, int fd, void *bytes, size_t lengt
             return false;
         have += part > 0 ? (size_t)part : 0;
         ofp_domain_progress(node->domain);
-        assert_true(ofpi_now() < deadline);
+        assert_true(ofpi_clock_read() < deadline);
     }
     return true;
 }

@@ -41,22 +41,22 @@ static void peer_open(struct side *side, struct peer *peer)
 static void wait_for_knock(struct side *side, const struct peer *peer)
 {
     struct pollfd entry = {.fd = peer->listener, .events = POLLIN};
-    uint64_t deadline = ofpi_now() + PATIENCE;
+    uint64_t deadline = ofpi_clock_read() + PATIENCE;
 
     while (poll(&entry, 1, 0) == 0) {
         ofp_domain_progress(side->domain);
-        assert_true(ofpi_now() < deadline);
+        assert_true(ofpi_clock_read() < deadline);
     }
 }
 
 static void wait_for_loss(struct side *side)
 {
     struct ofp_endpoint_statistics statistics;
-    uint64_t deadline = ofpi_now() + PATIENCE;
+    uint64_t deadline = ofpi_clock_read() + PATIENCE;
 
     do {
         ofp_domain_progress(side->domain);
-        assert_true(ofpi_now() < deadline);
+        assert_true(ofpi_clock_read() < deadline);
         assert_int_equal(ofp_endpoint_statistics(side->endpoint, &statistics), 0);
     } while (!statistics.peers_lost);
 }

@@ -132,9 +132,9 @@ static void reach(bool silent, const char *key)
         fd = silent_at(&first, clients);
     a.peer = insert(&a, &first);
     gets_also(&a, others, list, 2);
-    begin = ofpi_now();
+    begin = ofpi_clock_read();
     assert_int_equal(talk(&a, &b, reason), 0);
-    assert_in_range(ofpi_now() - begin, silent ? TCP_RACE_PAUSE : 0, 4 * TCP_RACE_PAUSE);
+    assert_in_range(ofpi_clock_read() - begin, silent ? TCP_RACE_PAUSE : 0, 4 * TCP_RACE_PAUSE);
     assert_int_equal(ears[0].answers, 1);
     assert_memory_equal(ears[0].answered_by, b.endpoint->identity, OFP_IDENTITY_SIZE);
     /* What is at the other addresses says nothing about it. */
@@ -184,7 +184,7 @@ static void test_somebody_else(void **state)
     (void)state;
     for (int keyed = 0; keyed < 2; keyed++) {
         const char *key = keyed ? "the key of these tests" : NULL;
-        uint64_t deadline = ofpi_now() + PATIENCE;
+        uint64_t deadline = ofpi_clock_read() + PATIENCE;
 
         open_with(&a, key);
         open_with(&b, key);
@@ -205,7 +205,7 @@ static void test_somebody_else(void **state)
             while (ofp_cq_read(a.cq, &row, 1) != 1) {
                 ofp_domain_progress(other.domain);
                 ofp_domain_progress(b.domain);
-                assert_true(ofpi_now() < deadline);
+                assert_true(ofpi_clock_read() < deadline);
             }
             assert_int_equal(row.error, 0);
             assert_int_equal(next_completion(&b, &a).error, 0);
@@ -262,7 +262,7 @@ static void test_a_close_in_the_middle(void **state)
     a.peer = insert(&a, &first);
     gets_also(&a, others, list, 1);
     post(&a, tagged(OFP_TSEND, a.peer, 1, &out, 1, 1));
-    for (uint64_t until = ofpi_now() + 2 * TCP_RACE_PAUSE; ofpi_now() < until;)
+    for (uint64_t until = ofpi_clock_read() + 2 * TCP_RACE_PAUSE; ofpi_clock_read() < until;)
         ofp_domain_progress(a.domain);
     side_close(&a);
     after = dup(fd);

@@ -37,7 +37,7 @@ static int open_timers(void **state)
 static int close_timers(void **state)
 {
     (void)state;
-    ofpi_timers_fini(&timers);
+    ofpi_timers_close(&timers);
     return 0;
 }
 
@@ -50,19 +50,19 @@ static void start(struct ofp_timer *timer, uint64_t deadline)
 static void test_fires_what_is_due_earliest_first(void **state)
 {
     (void)state;
-    assert_int_equal(ofpi_timers_next(&timers), UINT64_MAX);
+    assert_int_equal(ofpi_timers_find_deadline(&timers), UINT64_MAX);
     start(&set[0], 30);
     start(&set[1], 10);
     start(&set[2], 20);
-    assert_int_equal(ofpi_timers_next(&timers), 10);
+    assert_int_equal(ofpi_timers_find_deadline(&timers), 10);
     assert_int_equal(ofpi_timers_run(&timers, 9), 0);
     assert_int_equal(ofpi_timers_run(&timers, 20), 2);
     assert_ptr_equal(fired[0], &set[1]);
     assert_ptr_equal(fired[1], &set[2]);
-    assert_int_equal(ofpi_timers_next(&timers), 30);
+    assert_int_equal(ofpi_timers_find_deadline(&timers), 30);
     assert_int_equal(ofpi_timers_run(&timers, 20), 0);
     assert_int_equal(ofpi_timers_run(&timers, UINT64_MAX), 1);
-    assert_int_equal(ofpi_timers_next(&timers), UINT64_MAX);
+    assert_int_equal(ofpi_timers_find_deadline(&timers), UINT64_MAX);
 }
 
 static void test_restart_moves_either_way(void **state)
@@ -103,7 +103,7 @@ static void test_callback_that_restarts_does_not_hold_the_loop(void **state)
     start(&set[0], 10);
     start(&set[1], 10);
     assert_int_equal(ofpi_timers_run(&timers, 10), 2);
-    assert_int_equal(ofpi_timers_next(&timers), 10);
+    assert_int_equal(ofpi_timers_find_deadline(&timers), 10);
 }
 
 static void stop_neighbour(struct ofp_timer *timer, uint64_t now)
@@ -121,7 +121,7 @@ static void test_callback_stops_and_starts_others(void **state)
     start(&set[1], 2);
     assert_int_equal(ofpi_timers_run(&timers, 10), 1);
     assert_int_equal(set[1].position, 0);
-    assert_int_equal(ofpi_timers_next(&timers), 15);
+    assert_int_equal(ofpi_timers_find_deadline(&timers), 15);
 }
 
 /* Random starts, restarts, stops and runs: what fires is what a plain scan says. */

@@ -52,7 +52,7 @@ static const struct {
     [OFP_ATOMIC_MSWAP] = {INTEGER, COMPARE},    [OFP_ATOMIC_DIFF] = {ANY, UPDATE},
 };
 
-static unsigned kind_of(uint32_t operation_code)
+static unsigned find_atomic_kind(uint32_t operation_code)
 {
     uint32_t traits = ofp_operation_row(operation_code)->traits;
 
@@ -63,16 +63,16 @@ static unsigned kind_of(uint32_t operation_code)
     return traits & OFP_READS ? FETCH : BASE;
 }
 
-size_t ofpi_datatype_size(uint32_t datatype)
+size_t ofpi_datatype_get_size(uint32_t datatype)
 {
     return datatype < sizeof(types) / sizeof(types[0]) ? types[datatype].size : 0;
 }
 
 bool ofpi_atomic_is_valid(uint32_t operation_code, uint32_t atomic_op, uint32_t datatype)
 {
-    if (!ofpi_datatype_size(datatype) || atomic_op >= sizeof(operations) / sizeof(operations[0]))
+    if (!ofpi_datatype_get_size(datatype) || atomic_op >= sizeof(operations) / sizeof(operations[0]))
         return false;
-    return operations[atomic_op].kinds & kind_of(operation_code) &&
+    return operations[atomic_op].kinds & find_atomic_kind(operation_code) &&
            operations[atomic_op].families & types[datatype].family;
 }
 
@@ -89,7 +89,7 @@ static struct {
     alignas(64) struct ofpi_lock lock; /* a cache line each */
 } stripes[STRIPE_COUNT];
 
-static uint32_t stripe_of(uintptr_t address) { return address / STRIPE_SIZE % STRIPE_COUNT; }
+static uint32_t stripe_of_address(uintptr_t address) { return address / STRIPE_SIZE % STRIPE_COUNT; }
 
 static void lock_stripes(uint32_t one, uint32_t other)
 {
@@ -136,11 +136,11 @@ static void update_locked(ofpi_atomic_kernel *kernel, size_t size, uint32_t op, 
     while (count > 0) {
         uintptr_t address = (uintptr_t)at;
         uint64_t here = (STRIPE_SIZE - address % STRIPE_SIZE) / size; /* elements that end within the stripe */
-        uint32_t first = stripe_of(address), last = first;
+        uint32_t first = stripe_of_address(address), last = first;
 
         if (here == 0) {
             here = 1;
-            last = stripe_of(address + size - 1);
+            last = stripe_of_address(address + size - 1);
         }
         if (here > count)
             here = count;
@@ -157,7 +157,7 @@ static void update_locked(ofpi_atomic_kernel *kernel, size_t size, uint32_t op, 
 
 bool ofpi_atomic_is_direct(uint32_t datatype, const void *target)
 {
-    size_t size = ofpi_datatype_size(datatype);
+    size_t size = ofpi_datatype_get_size(datatype);
 
     return size <= sizeof(uint64_t) && !((uintptr_t)target & (size - 1));
 }

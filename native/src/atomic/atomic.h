@@ -15,7 +15,7 @@
 #include "ofipy/types.h"
 
 /* Bytes of one element; 0 for a number that is no datatype. */
-size_t ofpi_datatype_size(uint32_t datatype);
+size_t ofpi_datatype_get_size(uint32_t datatype);
 
 /* Whether there is such an operation. Takes any numbers: a peer may have chosen them. */
 bool ofpi_atomic_is_valid(uint32_t operation_code, uint32_t atomic_op, uint32_t datatype);

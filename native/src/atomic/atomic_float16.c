@@ -16,7 +16,7 @@
 #define BIAS_DIFFERENCE (127u - 15u)
 #define FRACTION_DIFFERENCE 13u
 
-static float to_float(uint16_t half)
+static float convert_half_to_float(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = half >> 10 & 0x1fu, fraction = half & 0x3ffu, bits;
     float value;
@@ -32,7 +32,7 @@ static float to_float(uint16_t half)
 }
 
 /* Below 2^-14 a half is a multiple of 2^-24, and so is every float from 0.5 to 1: the sum rounds to one. */
-static uint32_t to_subnormal(float magnitude)
+static uint32_t convert_to_subnormal(float magnitude)
 {
     float sum = magnitude + 0.5f, half = 0.5f;
     uint32_t sum_bits, half_bits;
@@ -43,7 +43,7 @@ static uint32_t to_subnormal(float magnitude)
 }
 
 /* To the nearest, and of two as near to the even one. */
-static uint16_t to_half(float value)
+static uint16_t convert_float_to_half(float value)
 {
     uint32_t bits, sign, result;
 
@@ -56,7 +56,7 @@ static uint16_t to_half(float value)
         result = HALF_INFINITY;
     } else if (bits < 0x38800000u) { /* 2^-14 */
         memcpy(&value, &bits, sizeof(value));
-        result = to_subnormal(value);
+        result = convert_to_subnormal(value);
     } else {
         bits += (1u << (FRACTION_DIFFERENCE - 1)) - 1 + (bits >> FRACTION_DIFFERENCE & 1u);
         result = (bits - (BIAS_DIFFERENCE << 23)) >> FRACTION_DIFFERENCE;
@@ -64,13 +64,13 @@ static uint16_t to_half(float value)
     return (uint16_t)(sign | result);
 }
 
-#define ADD(a, b) to_half(to_float(a) + to_float(b))
-#define SUBTRACT(a, b) to_half(to_float(a) - to_float(b))
-#define MULTIPLY(a, b) to_half(to_float(a) * to_float(b))
-#define EQUAL(a, b) (to_float(a) == to_float(b))
-#define LESS(a, b) (to_float(a) < to_float(b))
-#define IS_TRUE(a) (to_float(a) != 0)
-#define TRUTH(truth) to_half(truth)
+#define ADD(a, b) convert_float_to_half(convert_half_to_float(a) + convert_half_to_float(b))
+#define SUBTRACT(a, b) convert_float_to_half(convert_half_to_float(a) - convert_half_to_float(b))
+#define MULTIPLY(a, b) convert_float_to_half(convert_half_to_float(a) * convert_half_to_float(b))
+#define EQUAL(a, b) (convert_half_to_float(a) == convert_half_to_float(b))
+#define LESS(a, b) (convert_half_to_float(a) < convert_half_to_float(b))
+#define IS_TRUE(a) (convert_half_to_float(a) != 0)
+#define TRUTH(truth) convert_float_to_half(truth)
 
 #define KERNEL ofpi_atomic_float16
 #define TYPE uint16_t

@@ -34,7 +34,7 @@ struct ofpi_av_table {
 
 __extension__ typedef unsigned __int128 uint128;
 
-static uint64_t hash(const struct ofpi_av_table *table, const void *address, size_t length)
+static uint64_t compute_address_hash(const struct ofpi_av_table *table, const void *address, size_t length)
 {
     uint64_t value = table->seed ^ length;
 
@@ -50,7 +50,7 @@ static uint64_t hash(const struct ofpi_av_table *table, const void *address, siz
     return value ^ value >> 32;
 }
 
-struct ofpi_av_table *ofpi_av_table_new(const struct ofp_provider *provider)
+struct ofpi_av_table *ofpi_av_table_create(const struct ofp_provider *provider)
 {
     struct ofpi_av_table *table = calloc(1, sizeof(*table));
 
@@ -68,16 +68,16 @@ void ofpi_av_table_free(struct ofpi_av_table *table)
     struct entry *entry;
     uint32_t cursor = 0;
 
-    while ((entry = ofpi_ids_next(&table->ids, &cursor)))
+    while ((entry = ofpi_ids_find_next(&table->ids, &cursor)))
         free(entry);
-    ofpi_ids_fini(&table->ids);
+    ofpi_ids_close(&table->ids);
     free(table->buckets);
     free(table);
 }
 
 /* The part number `number` of an address. False: there are no more. */
-static bool key_of(const struct ofpi_av_table *table, const void *address, size_t length, uint32_t number,
-                   struct key *key)
+static bool get_address_key(const struct ofpi_av_table *table, const void *address, size_t length, uint32_t number,
+                            struct key *key)
 {
     key->bytes = address;
     key->length = length;
@@ -86,25 +86,25 @@ static bool key_of(const struct ofpi_av_table *table, const void *address, size_
     return table->provider ? key->bytes != NULL : number == 0;
 }
 
-static struct key **bucket_of(const struct ofpi_av_table *table, const struct key *key)
+static struct key **find_key_bucket(const struct ofpi_av_table *table, const struct key *key)
 {
-    return &table->buckets[hash(table, key->bytes, key->length) & (table->bucket_count - 1)];
+    return &table->buckets[compute_address_hash(table, key->bytes, key->length) & (table->bucket_count - 1)];
 }
 
-static void chain(struct ofpi_av_table *table, struct entry *entry)
+static void add_to_buckets(struct ofpi_av_table *table, struct entry *entry)
 {
     for (uint32_t i = 0; i < entry->key_count; i++) {
-        struct key **bucket = bucket_of(table, &entry->keys[i]);
+        struct key **bucket = find_key_bucket(table, &entry->keys[i]);
 
         entry->keys[i].next = *bucket;
         *bucket = &entry->keys[i];
     }
 }
 
-static void unchain(struct ofpi_av_table *table, const struct entry *entry)
+static void remove_from_buckets(struct ofpi_av_table *table, const struct entry *entry)
 {
     for (uint32_t i = 0; i < entry->key_count; i++) {
-        struct key **link = bucket_of(table, &entry->keys[i]);
+        struct key **link = find_key_bucket(table, &entry->keys[i]);
 
         while (*link != &entry->keys[i])
             link = &(*link)->next;
@@ -113,7 +113,7 @@ static void unchain(struct ofpi_av_table *table, const struct entry *entry)
 }
 
 /* Set-up path: as many buckets as there are indices, and the whole table is hashed again. */
-static int spread(struct ofpi_av_table *table)
+static int grow_buckets(struct ofpi_av_table *table)
 {
     struct key **buckets = calloc(table->ids.capacity, sizeof(struct key *));
     struct entry *entry;
@@ -124,25 +124,26 @@ static int spread(struct ofpi_av_table *table)
     free(table->buckets);
     table->buckets = buckets;
     table->bucket_count = table->ids.capacity;
-    while ((entry = ofpi_ids_next(&table->ids, &cursor)))
-        chain(table, entry);
+    while ((entry = ofpi_ids_find_next(&table->ids, &cursor)))
+        add_to_buckets(table, entry);
     return 0;
 }
 
-static int relation(const struct ofpi_av_table *table, const struct entry *entry, const void *address, size_t length)
+static int compare_addresses(const struct ofpi_av_table *table, const struct entry *entry, const void *address,
+                             size_t length)
 {
     return table->provider ? table->provider->address_relation(entry->address, entry->length, address, length)
                            : OFP_ADDRESS_SAME;
 }
 
 /* Whose key that is, if the address may be the same. */
-static struct entry *find_by(const struct ofpi_av_table *table, const struct key *key, const void *address,
-                             size_t length)
+static struct entry *find_entry_by_key(const struct ofpi_av_table *table, const struct key *key, const void *address,
+                                       size_t length)
 {
-    struct key *found = table->bucket_count ? *bucket_of(table, key) : NULL;
+    struct key *found = table->bucket_count ? *find_key_bucket(table, key) : NULL;
 
     while (found && (found->length != key->length || memcmp(found->bytes, key->bytes, key->length) != 0 ||
-                     relation(table, found->entry, address, length) == OFP_ADDRESS_OTHER))
+                     compare_addresses(table, found->entry, address, length) == OFP_ADDRESS_OTHER))
         found = found->next;
     return found ? found->entry : NULL;
 }
@@ -152,21 +153,21 @@ int ofpi_av_table_find(const struct ofpi_av_table *table, const void *address, s
     const struct entry *entry = NULL;
     struct key key;
 
-    for (uint32_t i = 0; !entry && key_of(table, address, length, i, &key); i++)
-        entry = find_by(table, &key, address, length);
+    for (uint32_t i = 0; !entry && get_address_key(table, address, length, i, &key); i++)
+        entry = find_entry_by_key(table, &key, address, length);
     if (!entry)
         return -ENOENT;
     *index = entry->id;
     return 0;
 }
 
-static struct entry *entry_new(const struct ofpi_av_table *table, const void *address, size_t length)
+static struct entry *create_entry(const struct ofpi_av_table *table, const void *address, size_t length)
 {
     uint32_t count = 0;
     struct entry *entry;
     struct key key;
 
-    while (key_of(table, address, length, count, &key))
+    while (get_address_key(table, address, length, count, &key))
         count++;
     entry = calloc(1, sizeof(*entry) + count * sizeof(entry->keys[0]) + length);
     if (!entry)
@@ -175,7 +176,7 @@ static struct entry *entry_new(const struct ofpi_av_table *table, const void *ad
     entry->key_count = count;
     entry->address = memcpy((char *)&entry->keys[count], address, length);
     for (uint32_t i = 0; i < count; i++) {
-        key_of(table, entry->address, length, i, &entry->keys[i]);
+        get_address_key(table, entry->address, length, i, &entry->keys[i]);
         entry->keys[i].entry = entry;
     }
     return entry;
@@ -188,7 +189,7 @@ int ofpi_av_table_insert(struct ofpi_av_table *table, const void *address, size_
 
     if (ofpi_av_table_find(table, address, length, index) == 0)
         return 0;
-    entry = entry_new(table, address, length);
+    entry = create_entry(table, address, length);
     if (!entry)
         return -ENOMEM;
     result = ofpi_ids_add(&table->ids, entry, &entry->id);
@@ -197,8 +198,8 @@ int ofpi_av_table_insert(struct ofpi_av_table *table, const void *address, size_
         return result;
     }
     if (table->bucket_count == table->ids.capacity) {
-        chain(table, entry);
-    } else if (spread(table) != 0) {
+        add_to_buckets(table, entry);
+    } else if (grow_buckets(table) != 0) {
         ofpi_ids_remove(&table->ids, entry->id);
         free(entry);
         return -ENOMEM;
@@ -211,15 +212,15 @@ bool ofpi_av_table_replace(struct ofpi_av_table *table, uint32_t index, const vo
 {
     struct entry *before = ofpi_ids_find(&table->ids, index), *entry;
 
-    if (relation(table, before, address, length) != OFP_ADDRESS_BETTER)
+    if (compare_addresses(table, before, address, length) != OFP_ADDRESS_BETTER)
         return false;
-    entry = entry_new(table, address, length);
+    entry = create_entry(table, address, length);
     if (!entry)
         return false;
     entry->id = index;
-    unchain(table, before);
-    table->ids.slots[ofpi_id_index(index)].object = entry;
-    chain(table, entry);
+    remove_from_buckets(table, before);
+    table->ids.slots[ofpi_index_of_id(index)].object = entry;
+    add_to_buckets(table, entry);
     free(before);
     return true;
 }
@@ -230,13 +231,13 @@ int ofpi_av_table_remove(struct ofpi_av_table *table, uint32_t index)
 
     if (!entry)
         return -OFP_EADDRNOTAVAIL;
-    unchain(table, entry);
+    remove_from_buckets(table, entry);
     ofpi_ids_remove(&table->ids, index);
     free(entry);
     return 0;
 }
 
-const void *ofpi_av_table_lookup(const struct ofpi_av_table *table, uint32_t index, size_t *length)
+const void *ofpi_av_table_find_address(const struct ofpi_av_table *table, uint32_t index, size_t *length)
 {
     const struct entry *entry = ofpi_ids_find(&table->ids, index);
 
@@ -246,9 +247,9 @@ const void *ofpi_av_table_lookup(const struct ofpi_av_table *table, uint32_t ind
     return entry->address;
 }
 
-int ofpi_av_table_next(const struct ofpi_av_table *table, uint32_t *cursor, uint32_t *index)
+int ofpi_av_table_find_next(const struct ofpi_av_table *table, uint32_t *cursor, uint32_t *index)
 {
-    const struct entry *entry = ofpi_ids_next(&table->ids, cursor);
+    const struct entry *entry = ofpi_ids_find_next(&table->ids, cursor);
 
     if (!entry)
         return -ENOENT;

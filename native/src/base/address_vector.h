@@ -10,7 +10,7 @@
 
 struct ofpi_av_table;
 /* `provider`: whose addresses they are; NULL: of one that finds them by all their bytes. */
-struct ofpi_av_table *ofpi_av_table_new(const struct ofp_provider *provider);
+struct ofpi_av_table *ofpi_av_table_create(const struct ofp_provider *provider);
 void ofpi_av_table_free(struct ofpi_av_table *table);
 /* -ENOMEM, -OFP_EEXHAUSTED. */
 int ofpi_av_table_insert(struct ofpi_av_table *table, const void *address, size_t length, uint32_t *index);
@@ -19,9 +19,9 @@ int ofpi_av_table_find(const struct ofpi_av_table *table, const void *address, s
 bool ofpi_av_table_replace(struct ofpi_av_table *table, uint32_t index, const void *address, size_t length);
 int ofpi_av_table_remove(struct ofpi_av_table *table, uint32_t index);
 /* The stored address, NULL when the index holds none. Valid until removed. */
-const void *ofpi_av_table_lookup(const struct ofpi_av_table *table, uint32_t index, size_t *length);
+const void *ofpi_av_table_find_address(const struct ofpi_av_table *table, uint32_t index, size_t *length);
 /* The next index in use, from *cursor = 0 on; -ENOENT: no more. Entries may come and go meanwhile. */
-int ofpi_av_table_next(const struct ofpi_av_table *table, uint32_t *cursor, uint32_t *index);
+int ofpi_av_table_find_next(const struct ofpi_av_table *table, uint32_t *cursor, uint32_t *index);
 uint32_t ofpi_av_table_count(const struct ofpi_av_table *table);
 
 #endif

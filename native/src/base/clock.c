@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-uint64_t ofpi_now(void)
+uint64_t ofpi_clock_read(void)
 {
     struct timespec now;
 

@@ -4,6 +4,6 @@
 
 #include <stdint.h>
 
-uint64_t ofpi_now(void); /* CLOCK_MONOTONIC, ns */
+uint64_t ofpi_clock_read(void); /* CLOCK_MONOTONIC, ns */
 
 #endif

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int ofpi_host_id_of(const char *boot_path, const char *space_path, uint64_t *id, char *text, size_t text_size);
+int ofpi_host_id_read(const char *boot_path, const char *space_path, uint64_t *id, char *text, size_t text_size);
 /* What becomes of it under a value of OFIPY_HOST_ID; empty: itself. */
-uint64_t ofpi_host_id_with(uint64_t id, const char *setting);
+uint64_t ofpi_host_id_compute(uint64_t id, const char *setting);
 
 #endif

@@ -21,9 +21,9 @@ void ofpi_ids_init(struct ofpi_ids *ids, uint32_t first_index, uint32_t first_ge
                              .free_last = NO_SLOT};
 }
 
-void ofpi_ids_fini(struct ofpi_ids *ids) { free(ids->slots); }
+void ofpi_ids_close(struct ofpi_ids *ids) { free(ids->slots); }
 
-static int grow(struct ofpi_ids *ids)
+static int grow_id_slots(struct ofpi_ids *ids)
 {
     uint32_t capacity = ids->capacity ? ids->capacity * 2 : 16;
     struct ofpi_id_slot *slots;
@@ -41,7 +41,7 @@ static int grow(struct ofpi_ids *ids)
     return 0;
 }
 
-static uint32_t pop_free(struct ofpi_ids *ids)
+static uint32_t pop_free_slot(struct ofpi_ids *ids)
 {
     uint32_t index = ids->free_first;
 
@@ -51,7 +51,7 @@ static uint32_t pop_free(struct ofpi_ids *ids)
     return index;
 }
 
-static void append_free(struct ofpi_ids *ids, uint32_t index)
+static void append_free_slot(struct ofpi_ids *ids, uint32_t index)
 {
     ids->slots[index].next_free = NO_SLOT;
     if (ids->free_last == NO_SLOT)
@@ -64,12 +64,12 @@ static void append_free(struct ofpi_ids *ids, uint32_t index)
 int ofpi_ids_add(struct ofpi_ids *ids, void *object, uint32_t *id)
 {
     bool reuse = ids->used >= ids->capacity && ids->free_first != NO_SLOT;
-    int result = !reuse && ids->used >= ids->capacity ? grow(ids) : 0;
+    int result = !reuse && ids->used >= ids->capacity ? grow_id_slots(ids) : 0;
     struct ofpi_id_slot *slot;
 
     if (result)
         return result;
-    slot = &ids->slots[reuse ? pop_free(ids) : ids->used++];
+    slot = &ids->slots[reuse ? pop_free_slot(ids) : ids->used++];
     slot->object = object;
     ids->live++;
     *id = slot->id;
@@ -78,17 +78,17 @@ int ofpi_ids_add(struct ofpi_ids *ids, void *object, uint32_t *id)
 
 void ofpi_ids_remove(struct ofpi_ids *ids, uint32_t id)
 {
-    uint32_t index = ofpi_id_index(id);
+    uint32_t index = ofpi_index_of_id(id);
     uint32_t generation = ((id >> OFPI_ID_INDEX_BITS) + 1) % OFPI_ID_GENERATIONS;
 
     ids->slots[index].object = NULL;
     ids->slots[index].id = generation << OFPI_ID_INDEX_BITS | index;
     ids->live--;
     if (generation != ids->first_generation)
-        append_free(ids, index);
+        append_free_slot(ids, index);
 }
 
-void *ofpi_ids_next(const struct ofpi_ids *ids, uint32_t *cursor)
+void *ofpi_ids_find_next(const struct ofpi_ids *ids, uint32_t *cursor)
 {
     uint32_t end = ids->used < ids->capacity ? ids->used : ids->capacity;
 

@@ -26,17 +26,17 @@ struct ofpi_ids {
 };
 /* No id has a lower index than the first; 0 is an id when both are 0. */
 void ofpi_ids_init(struct ofpi_ids *ids, uint32_t first_index, uint32_t first_generation);
-void ofpi_ids_fini(struct ofpi_ids *ids);
+void ofpi_ids_close(struct ofpi_ids *ids);
 /* -ENOMEM; -OFP_EEXHAUSTED: every slot is in use or retired. */
 int ofpi_ids_add(struct ofpi_ids *ids, void *object, uint32_t *id);
 void ofpi_ids_remove(struct ofpi_ids *ids, uint32_t id); /* an id in use */
 /* The first object at a slot >= *cursor, or NULL; *cursor moves behind it. */
-void *ofpi_ids_next(const struct ofpi_ids *ids, uint32_t *cursor);
-static inline uint32_t ofpi_id_index(uint32_t id) { return id & (OFPI_ID_SLOTS - 1); }
+void *ofpi_ids_find_next(const struct ofpi_ids *ids, uint32_t *cursor);
+static inline uint32_t ofpi_index_of_id(uint32_t id) { return id & (OFPI_ID_SLOTS - 1); }
 /* NULL: not an id in use. */
 static inline void *ofpi_ids_find(const struct ofpi_ids *ids, uint32_t id)
 {
-    uint32_t index = ofpi_id_index(id);
+    uint32_t index = ofpi_index_of_id(id);
 
     return index < ids->capacity && ids->slots[index].id == id ? ids->slots[index].object : NULL;
 }

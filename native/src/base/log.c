@@ -25,7 +25,7 @@ static uint64_t lost;
 static _Atomic uint32_t waiting;
 static _Atomic int threshold = OFP_LOG_WARNING;
 
-void ofpi_log(enum ofp_log_level level, const char *provider, const char *format, ...)
+void ofpi_log_write(enum ofp_log_level level, const char *provider, const char *format, ...)
 {
     struct record *record;
     va_list arguments;

@@ -5,7 +5,7 @@
 
 #include "ofipy/provider.h"
 
-void ofpi_log(enum ofp_log_level level, const char *provider, const char *format, ...)
+void ofpi_log_write(enum ofp_log_level level, const char *provider, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

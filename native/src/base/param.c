@@ -86,7 +86,7 @@ static int text_count, text_capacity;
 
 /* ----------------------------------------------------------------------------------------------------------- checking */
 
-const char *ofpi_param_misdeclared(const struct ofp_param *declarations)
+const char *ofpi_param_find_misdeclared(const struct ofp_param *declarations)
 {
     int64_t ignored;
 
@@ -98,7 +98,7 @@ const char *ofpi_param_misdeclared(const struct ofp_param *declarations)
 
 /* ----------------------------------------------------------------------------------------- tables; the lock is held */
 
-static void *grown(void *table, int count, int *capacity, size_t size)
+static void *grow_param_table(void *table, int count, int *capacity, size_t size)
 {
     int wanted = *capacity ? *capacity * 2 : 32;
 
@@ -111,7 +111,7 @@ static void *grown(void *table, int count, int *capacity, size_t size)
 }
 
 /* One lasting copy of each text, however often it is set. NULL: out of memory. */
-static const char *keep(const char *text)
+static const char *store_text(const char *text)
 {
     char **table;
     char *copy;
@@ -119,7 +119,7 @@ static const char *keep(const char *text)
     for (int i = 0; i < text_count; i++)
         if (strcmp(texts[i], text) == 0)
             return texts[i];
-    table = grown(texts, text_count, &text_capacity, sizeof(*texts));
+    table = grow_param_table(texts, text_count, &text_capacity, sizeof(*texts));
     if (!table)
         return NULL;
     texts = table;
@@ -129,7 +129,7 @@ static const char *keep(const char *text)
     return copy;
 }
 
-static struct param *find(const char *name)
+static struct param *find_param(const char *name)
 {
     for (int i = 0; i < param_count; i++)
         if (strcmp(params[i].declaration.name, name) == 0)
@@ -137,20 +137,20 @@ static struct param *find(const char *name)
     return NULL;
 }
 
-static void declare(const struct ofp_param *declarations)
+static void register_params(const struct ofp_param *declarations)
 {
     for (; declarations->name; declarations++) {
         struct param *table;
         const char *range;
         char text[64];
 
-        if (find(declarations->name))
+        if (find_param(declarations->name))
             continue;
-        ofpi_param_range(declarations, text, sizeof(text));
-        range = keep(text);
-        table = range ? grown(params, param_count, &param_capacity, sizeof(*params)) : NULL;
+        ofpi_param_describe_range(declarations, text, sizeof(text));
+        range = store_text(text);
+        table = range ? grow_param_table(params, param_count, &param_capacity, sizeof(*params)) : NULL;
         if (!table) {
-            ofpi_log(OFP_LOG_ERROR, "core", "out of memory: OFIPY_%s has no effect", declarations->name);
+            ofpi_log_write(OFP_LOG_ERROR, "core", "out of memory: OFIPY_%s has no effect", declarations->name);
             return;
         }
         params = table;
@@ -158,14 +158,14 @@ static void declare(const struct ofp_param *declarations)
     }
 }
 
-static void enter(void)
+static void lock_params(void)
 {
     ofpi_process_lock_acquire(OFPI_LOCK_PARAMS);
     if (!param_count)
-        declare(core_params);
+        register_params(core_params);
 }
 
-static void leave(void) { ofpi_process_lock_release(OFPI_LOCK_PARAMS); }
+static void unlock_params(void) { ofpi_process_lock_release(OFPI_LOCK_PARAMS); }
 
 /* ---------------------------------------------------------------------------------------------------------- looking */
 
@@ -183,12 +183,12 @@ static bool read_environment(struct param *param)
         return false;
     if (text && param->from_environment && strcmp(text, param->from_environment) == 0)
         return false;
-    param->from_environment = text ? keep(text) : NULL;
+    param->from_environment = text ? store_text(text) : NULL;
     return true;
 }
 
 /* Determine what is in force. */
-static void settle(struct param *param)
+static void resolve_param(struct param *param)
 {
     const struct ofp_param *declaration = &param->declaration;
 
@@ -204,66 +204,66 @@ static void settle(struct param *param)
     param->refused = !ofpi_param_parse(declaration, param->text, &param->number);
     if (!param->refused)
         return;
-    ofpi_log(OFP_LOG_WARNING, "core", "OFIPY_%s=%s: %s is meant; %s holds", declaration->name, param->text,
-             param->range, declaration->default_value);
+    ofpi_log_write(OFP_LOG_WARNING, "core", "OFIPY_%s=%s: %s is meant; %s holds", declaration->name, param->text,
+                   param->range, declaration->default_value);
     param->text = declaration->default_value;
     param->source = "default";
     ofpi_param_parse(declaration, param->text, &param->number);
 }
 
-static void look(struct param *param)
+static void update_param(struct param *param)
 {
     if (read_environment(param) || !param->text)
-        settle(param);
+        resolve_param(param);
 }
 
-static const char *look_up(const char *name, int64_t *number)
+static const char *read_param(const char *name, int64_t *number)
 {
     const char *text = NULL;
     struct param *param;
 
     *number = 0;
-    enter();
-    param = find(name);
+    lock_params();
+    param = find_param(name);
     if (param) {
-        look(param);
+        update_param(param);
         text = param->text;
         *number = param->number;
     }
-    leave();
+    unlock_params();
     return text;
 }
 
-void ofpi_param_declare(const struct ofp_param *declarations)
+void ofpi_param_register(const struct ofp_param *declarations)
 {
-    enter();
-    declare(declarations);
-    leave();
+    lock_params();
+    register_params(declarations);
+    unlock_params();
 }
 
-const char *ofpi_param_string(const char *name)
+const char *ofpi_param_get_string(const char *name)
 {
     int64_t ignored;
 
-    return look_up(name, &ignored);
+    return read_param(name, &ignored);
 }
 
-int64_t ofpi_param_int(const char *name)
+int64_t ofpi_param_get_int(const char *name)
 {
     int64_t number;
 
-    look_up(name, &number);
+    read_param(name, &number);
     return number;
 }
 
-uint64_t ofpi_param_size(const char *name)
+uint64_t ofpi_param_get_size(const char *name)
 {
-    int64_t number = ofpi_param_int(name);
+    int64_t number = ofpi_param_get_int(name);
 
     return number < 0 ? 0 : (uint64_t)number;
 }
 
-bool ofpi_param_bool(const char *name) { return ofpi_param_int(name) != 0; }
+bool ofpi_param_get_bool(const char *name) { return ofpi_param_get_int(name) != 0; }
 
 /* ----------------------------------------------------------------------------------------------------- public calls */
 
@@ -271,9 +271,9 @@ int ofp_param_count(void)
 {
     int count;
 
-    enter();
+    lock_params();
     count = param_count;
-    leave();
+    unlock_params();
     return count;
 }
 
@@ -281,13 +281,13 @@ int ofp_param_get(int index, struct ofp_param_info *info)
 {
     int result = -EINVAL;
 
-    enter();
+    lock_params();
     if (index >= 0 && index < param_count) {
         struct param *param = &params[index];
 
-        look(param);
+        update_param(param);
         info->name = param->declaration.name;
-        info->type = ofpi_param_type(&param->declaration);
+        info->type = ofpi_param_describe_type(&param->declaration);
         info->default_value = param->declaration.default_value;
         info->help = param->declaration.help;
         info->range = param->range;
@@ -296,7 +296,7 @@ int ofp_param_get(int index, struct ofp_param_info *info)
         info->refused = param->refused ? param->from_environment : NULL;
         result = 0;
     }
-    leave();
+    unlock_params();
     return result;
 }
 
@@ -306,21 +306,21 @@ int ofp_param_set(const char *name, const char *text)
     int64_t ignored;
     int result = -ENOENT;
 
-    enter();
-    param = find(name);
+    lock_params();
+    param = find_param(name);
     if (param && !ofpi_param_parse(&param->declaration, text, &ignored)) {
         result = -EINVAL;
     } else if (param) {
-        const char *kept = keep(text);
+        const char *kept = store_text(text);
 
         result = kept ? 0 : -ENOMEM;
         if (kept) {
             param->from_file = kept;
-            settle(param);
+            resolve_param(param);
         }
     }
-    leave();
+    unlock_params();
     return result;
 }
 
-const char *ofp_param_value(const char *name) { return ofpi_param_string(name); }
+const char *ofp_param_value(const char *name) { return ofpi_param_get_string(name); }

@@ -132,7 +132,7 @@ bool ofpi_param_parse(const struct ofp_param *declaration, const char *text, int
     return understood && *result >= declaration->least && *result <= declaration->most;
 }
 
-static void write_size(int64_t number, char *text, size_t size)
+static void format_size(int64_t number, char *text, size_t size)
 {
     static const char *const suffixes[] = {"", "k", "m", "g"};
     int unit = 0;
@@ -144,7 +144,7 @@ static void write_size(int64_t number, char *text, size_t size)
     snprintf(text, size, "%lld%s", (long long)number, suffixes[unit]);
 }
 
-static void write_time(int64_t number, char *text, size_t size)
+static void format_time(int64_t number, char *text, size_t size)
 {
     int unit = 0;
 
@@ -153,17 +153,17 @@ static void write_time(int64_t number, char *text, size_t size)
     snprintf(text, size, "%lld%s", (long long)(number / units[unit].nanoseconds), number ? units[unit].name : "");
 }
 
-static void write_number(const struct ofp_param *declaration, int64_t number, char *text, size_t size)
+static void format_number(const struct ofp_param *declaration, int64_t number, char *text, size_t size)
 {
     if (declaration->type == OFP_PARAM_SIZE)
-        write_size(number, text, size);
+        format_size(number, text, size);
     else if (declaration->type == OFP_PARAM_TIME)
-        write_time(number, text, size);
+        format_time(number, text, size);
     else
         snprintf(text, size, "%lld", (long long)number);
 }
 
-void ofpi_param_range(const struct ofp_param *declaration, char *text, size_t size)
+void ofpi_param_describe_range(const struct ofp_param *declaration, char *text, size_t size)
 {
     char least[24], most[24];
 
@@ -181,13 +181,13 @@ void ofpi_param_range(const struct ofp_param *declaration, char *text, size_t si
         snprintf(text, size, "0 to 1");
         return;
     default:
-        write_number(declaration, declaration->least, least, sizeof(least));
-        write_number(declaration, declaration->most, most, sizeof(most));
+        format_number(declaration, declaration->least, least, sizeof(least));
+        format_number(declaration, declaration->most, most, sizeof(most));
         snprintf(text, size, "%s to %s", least, most);
     }
 }
 
-const char *ofpi_param_type(const struct ofp_param *declaration)
+const char *ofpi_param_describe_type(const struct ofp_param *declaration)
 {
     static const char *const types[] = {"string", "bool", "size", "int", "fraction", "time", "bool or always"};
 

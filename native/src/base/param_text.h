@@ -14,7 +14,7 @@
  */
 bool ofpi_param_parse(const struct ofp_param *declaration, const char *text, int64_t *result);
 /* What may be asked for, for users: "1 to 16m", "yes or no"; empty: any text. */
-void ofpi_param_range(const struct ofp_param *declaration, char *text, size_t size);
-const char *ofpi_param_type(const struct ofp_param *declaration);
+void ofpi_param_describe_range(const struct ofp_param *declaration, char *text, size_t size);
+const char *ofpi_param_describe_type(const struct ofp_param *declaration);
 
 #endif

@@ -24,7 +24,7 @@ void ofpi_pool_init(struct ofpi_pool *pool, size_t object_size)
     pool->free_head = NO_SLOT;
 }
 
-void ofpi_pool_fini(struct ofpi_pool *pool)
+void ofpi_pool_close(struct ofpi_pool *pool)
 {
     for (uint32_t i = 0; i < pool->chunk_count; i++)
         free(pool->chunks[i]);
@@ -35,12 +35,12 @@ void ofpi_pool_fini(struct ofpi_pool *pool)
     memset(pool, 0, sizeof(*pool));
 }
 
-static char *object_at(const struct ofpi_pool *pool, uint32_t index)
+static char *object_of_slot(const struct ofpi_pool *pool, uint32_t index)
 {
     return pool->chunks[index / CHUNK_OBJECTS] + (index % CHUNK_OBJECTS) * pool->object_size;
 }
 
-static bool grow(struct ofpi_pool *pool)
+static bool grow_pool(struct ofpi_pool *pool)
 {
     uint32_t first = pool->chunk_count * CHUNK_OBJECTS;
     struct ofpi_pool_slot *slots;
@@ -61,7 +61,7 @@ static bool grow(struct ofpi_pool *pool)
     pool->chunks[pool->chunk_count] = calloc(CHUNK_OBJECTS, pool->object_size);
     if (!pool->chunks[pool->chunk_count])
         return false;
-    if (pool->backing && !ofpi_reserve_promise(pool->backing, CHUNK_OBJECTS)) {
+    if (pool->backing && !ofpi_reserve_acquire(pool->backing, CHUNK_OBJECTS)) {
         free(pool->chunks[pool->chunk_count]);
         return false;
     }
@@ -73,12 +73,12 @@ static bool grow(struct ofpi_pool *pool)
     return true;
 }
 
-void *ofpi_pool_take(struct ofpi_pool *pool, uint64_t *id)
+void *ofpi_pool_allocate(struct ofpi_pool *pool, uint64_t *id)
 {
     struct ofpi_pool_slot *slot;
     uint32_t index;
 
-    if (pool->free_head == NO_SLOT && !grow(pool))
+    if (pool->free_head == NO_SLOT && !grow_pool(pool))
         return NULL;
     index = pool->free_head;
     slot = &pool->slots[index];
@@ -87,7 +87,7 @@ void *ofpi_pool_take(struct ofpi_pool *pool, uint64_t *id)
     slot->generation++;
     pool->live++;
     *id = (uint64_t)slot->generation << 32 | (index + 1);
-    return memset(object_at(pool, index), 0, pool->object_size);
+    return memset(object_of_slot(pool, index), 0, pool->object_size);
 }
 
 void *ofpi_pool_find(const struct ofpi_pool *pool, uint64_t id)
@@ -97,10 +97,10 @@ void *ofpi_pool_find(const struct ofpi_pool *pool, uint64_t id)
     if (index >= pool->chunk_count * CHUNK_OBJECTS || pool->slots[index].next_free != LIVE ||
         pool->slots[index].generation != id >> 32)
         return NULL;
-    return object_at(pool, index);
+    return object_of_slot(pool, index);
 }
 
-void ofpi_pool_give(struct ofpi_pool *pool, uint64_t id)
+void ofpi_pool_free(struct ofpi_pool *pool, uint64_t id)
 {
     uint32_t index = (uint32_t)id - 1;
 
@@ -111,15 +111,15 @@ void ofpi_pool_give(struct ofpi_pool *pool, uint64_t id)
     pool->live--;
 }
 
-uint32_t ofpi_pool_live(const struct ofpi_pool *pool) { return pool->live; }
+uint32_t ofpi_pool_count_live(const struct ofpi_pool *pool) { return pool->live; }
 
-void *ofpi_pool_next(const struct ofpi_pool *pool, uint32_t *cursor)
+void *ofpi_pool_find_next(const struct ofpi_pool *pool, uint32_t *cursor)
 {
     while (*cursor < pool->chunk_count * CHUNK_OBJECTS) {
         uint32_t index = (*cursor)++;
 
         if (pool->slots[index].next_free == LIVE)
-            return object_at(pool, index);
+            return object_of_slot(pool, index);
     }
     return NULL;
 }

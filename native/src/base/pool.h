@@ -19,12 +19,12 @@ struct ofpi_pool {
     struct ofpi_reserve *backing; /* NULL: none. Outlives the pool; set before the first object is taken */
 };
 void ofpi_pool_init(struct ofpi_pool *pool, size_t object_size);
-void ofpi_pool_fini(struct ofpi_pool *pool);
-void *ofpi_pool_take(struct ofpi_pool *pool, uint64_t *id); /* NULL: out of memory */
-void ofpi_pool_give(struct ofpi_pool *pool, uint64_t id);
+void ofpi_pool_close(struct ofpi_pool *pool);
+void *ofpi_pool_allocate(struct ofpi_pool *pool, uint64_t *id); /* NULL: out of memory */
+void ofpi_pool_free(struct ofpi_pool *pool, uint64_t id);
 void *ofpi_pool_find(const struct ofpi_pool *pool, uint64_t id); /* NULL: not a live object */
-uint32_t ofpi_pool_live(const struct ofpi_pool *pool);
+uint32_t ofpi_pool_count_live(const struct ofpi_pool *pool);
 /* The first live object at index >= *cursor, or NULL; *cursor moves behind it. */
-void *ofpi_pool_next(const struct ofpi_pool *pool, uint32_t *cursor);
+void *ofpi_pool_find_next(const struct ofpi_pool *pool, uint32_t *cursor);
 
 #endif

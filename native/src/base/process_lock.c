@@ -23,7 +23,7 @@ void ofpi_process_lock_acquire(enum ofpi_process_lock which) { pthread_mutex_loc
 
 void ofpi_process_lock_release(enum ofpi_process_lock which) { pthread_mutex_unlock(&own[which]); }
 
-static pthread_mutex_t *registered_at(unsigned place)
+static pthread_mutex_t *find_registered_lock(unsigned place)
 {
     /* Pairs with the release below: whoever finds a lock finds it initialised. */
     return place < REGISTERED_MAX ? ofp_load_acquire(&registered[place]) : NULL;
@@ -38,7 +38,8 @@ void ofpi_process_lock_register(pthread_mutex_t *lock)
         if (ofp_replace(&registered[place], &found, lock) || found == lock)
             return;
     }
-    ofpi_log(OFP_LOG_ERROR, "core", "%d locks are held across fork, and no more: a child may hang", REGISTERED_MAX);
+    ofpi_log_write(OFP_LOG_ERROR, "core", "%d locks are held across fork, and no more: a child may hang",
+                   REGISTERED_MAX);
 }
 
 pthread_mutex_t *ofpi_process_lock_at(unsigned place)
@@ -47,34 +48,34 @@ pthread_mutex_t *ofpi_process_lock_at(unsigned place)
 
     if (place == OFPI_LOCK_PROVIDERS)
         return &own[place];
-    while (registered_at(count))
+    while (find_registered_lock(count))
         count++;
     if (place <= count)
-        return registered_at(place - 1);
+        return find_registered_lock(place - 1);
     return place - count < OFPI_LOCK_COUNT ? &own[place - count] : NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- fork */
 
-static void hold_lock(pthread_mutex_t *lock)
+static void acquire_lock(pthread_mutex_t *lock)
 {
     pthread_mutex_lock(lock);
     held[held_count++] = lock;
 }
 
 /* Threads that fork at the same time wait here for each other. */
-static void hold_all(void)
+static void acquire_all_locks(void)
 {
     pthread_mutex_lock(&own[0]);
     held_count = 0;
     /* A lock that is registered meanwhile was not used yet. */
-    for (unsigned place = 0; registered_at(place); place++)
-        hold_lock(registered_at(place));
+    for (unsigned place = 0; find_registered_lock(place); place++)
+        acquire_lock(find_registered_lock(place));
     for (unsigned which = 1; which < OFPI_LOCK_COUNT; which++)
-        hold_lock(&own[which]);
+        acquire_lock(&own[which]);
 }
 
-static void release_all(void)
+static void release_all_locks(void)
 {
     while (held_count)
         pthread_mutex_unlock(held[--held_count]);
@@ -82,4 +83,7 @@ static void release_all(void)
 }
 
 /* As the library is loaded: a lock may be taken before anything is opened. */
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(hold_all, release_all, release_all); }
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(acquire_all_locks, release_all_locks, release_all_locks);
+}

@@ -17,8 +17,8 @@ int ofp_provider_at_node(struct ofp_provider *provider, struct ofp_info *info, c
     return -EOPNOTSUPP;
 }
 
-static int reaches(const struct ofp_provider *provider, const struct ofp_info *info, const void *address, size_t length,
-                   char *text, size_t text_size)
+static int check_address_reach(const struct ofp_provider *provider, const struct ofp_info *info, const void *address,
+                               size_t length, char *text, size_t text_size)
 {
     int result = provider->address_check(info, address, length);
 
@@ -31,12 +31,12 @@ static int reaches(const struct ofp_provider *provider, const struct ofp_info *i
 int ofp_provider_reaches(struct ofp_provider *provider, const struct ofp_info *info, const void *address, size_t length,
                          char *text, size_t text_size)
 {
-    return reaches(provider, info, address, length, text, text_size);
+    return check_address_reach(provider, info, address, length, text, text_size);
 }
 
 int ofpi_address_check(const struct ofp_domain *domain, const void *address, size_t length)
 {
     char text[OFP_TEXT_MAX];
 
-    return reaches(domain->provider, domain->info, address, length, text, sizeof(text));
+    return check_address_reach(domain->provider, domain->info, address, length, text, sizeof(text));
 }

@@ -37,7 +37,7 @@ void ofpi_reactor_close(struct ofpi_reactor *reactor)
     close(reactor->epoll_fd);
 }
 
-static int control(struct ofpi_reactor *reactor, int what, struct ofp_watch *watch)
+static int update_epoll(struct ofpi_reactor *reactor, int what, struct ofp_watch *watch)
 {
     struct epoll_event event = {.events = watch->events, .data.ptr = watch};
 
@@ -46,21 +46,21 @@ static int control(struct ofpi_reactor *reactor, int what, struct ofp_watch *wat
 
 int ofpi_reactor_add(struct ofpi_reactor *reactor, struct ofp_watch *watch)
 {
-    int result = control(reactor, EPOLL_CTL_ADD, watch);
+    int result = update_epoll(reactor, EPOLL_CTL_ADD, watch);
 
     if (!result)
         reactor->watch_count++;
     return result;
 }
 
-int ofpi_reactor_modify(struct ofpi_reactor *reactor, struct ofp_watch *watch)
+int ofpi_reactor_update(struct ofpi_reactor *reactor, struct ofp_watch *watch)
 {
-    return control(reactor, EPOLL_CTL_MOD, watch);
+    return update_epoll(reactor, EPOLL_CTL_MOD, watch);
 }
 
 void ofpi_reactor_remove(struct ofpi_reactor *reactor, struct ofp_watch *watch)
 {
-    if (control(reactor, EPOLL_CTL_DEL, watch) == 0)
+    if (update_epoll(reactor, EPOLL_CTL_DEL, watch) == 0)
         reactor->watch_count--;
     for (int i = 0; i < reactor->batch_count; i++)
         if (reactor->batch[i] == watch)

@@ -21,7 +21,7 @@ struct ofpi_reactor {
 int ofpi_reactor_open(struct ofpi_reactor *reactor);
 void ofpi_reactor_close(struct ofpi_reactor *reactor);
 int ofpi_reactor_add(struct ofpi_reactor *reactor, struct ofp_watch *watch);
-int ofpi_reactor_modify(struct ofpi_reactor *reactor, struct ofp_watch *watch);
+int ofpi_reactor_update(struct ofpi_reactor *reactor, struct ofp_watch *watch);
 void ofpi_reactor_remove(struct ofpi_reactor *reactor, struct ofp_watch *watch);
 /* Ask the kernel without waiting, call `ready` of what is; returns how many. Clears an expired timerfd. */
 int ofpi_reactor_poll(struct ofpi_reactor *reactor);

@@ -18,18 +18,18 @@
 static char reasons[REASONS][OFP_TEXT_MAX];
 static uint32_t reason_count;
 
-static uint32_t oldest(void) { return reason_count > REASONS ? reason_count - REASONS : 0; }
+static uint32_t find_oldest_reason(void) { return reason_count > REASONS ? reason_count - REASONS : 0; }
 
-int ofpi_reason_keep(const char *text)
+int ofpi_reason_store(const char *text)
 {
     uint32_t number;
 
     ofpi_process_lock_acquire(OFPI_LOCK_REASONS);
     /* Most failures come in swarms, one sentence for all of them. */
-    for (number = reason_count; number > oldest(); number--)
+    for (number = reason_count; number > find_oldest_reason(); number--)
         if (strncmp(reasons[(number - 1) % REASONS], text, OFP_TEXT_MAX - 1) == 0)
             break;
-    if (number == oldest()) {
+    if (number == find_oldest_reason()) {
         snprintf(reasons[reason_count % REASONS], OFP_TEXT_MAX, "%s", text);
         number = ++reason_count;
     }
@@ -40,7 +40,7 @@ int ofpi_reason_keep(const char *text)
 /* Of a call that returns an error there is no completion to carry the number. */
 static _Thread_local int explained;
 
-int ofpi_reason_explain(const char *text) { return explained = ofpi_reason_keep(text); }
+int ofpi_reason_report(const char *text) { return explained = ofpi_reason_store(text); }
 
 int ofp_explained(void)
 {
@@ -60,7 +60,7 @@ int ofp_reason(int code, char *text, size_t text_size)
         return 0;
     ofpi_process_lock_acquire(OFPI_LOCK_REASONS);
     ago = (reason_count - (uint32_t)code) & (OFP_REASON - 1);
-    found = ago > 0 && ago <= reason_count - oldest();
+    found = ago > 0 && ago <= reason_count - find_oldest_reason();
     if (found)
         snprintf(text, text_size, "%s", reasons[(reason_count - ago) % REASONS]);
     ofpi_process_lock_release(OFPI_LOCK_REASONS);

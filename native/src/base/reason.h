@@ -3,8 +3,8 @@
 #ifndef OFPI_REASON_H
 #define OFPI_REASON_H
 
-int ofpi_reason_keep(const char *text);
+int ofpi_reason_store(const char *text);
 /* The same, and what ofp_explained answers next in this thread. */
-int ofpi_reason_explain(const char *text);
+int ofpi_reason_report(const char *text);
 
 #endif

@@ -33,28 +33,28 @@ static bool add_chunk(struct ofpi_reserve *reserve)
         return false;
     ofp_list_append(&reserve->chunks, &chunk->node);
     for (int i = 0; i < CHUNK_OBJECTS; i++)
-        ofpi_reserve_give(reserve, chunk->objects + (size_t)i * reserve->object_size);
+        ofpi_reserve_free(reserve, chunk->objects + (size_t)i * reserve->object_size);
     return true;
 }
 
-bool ofpi_reserve_is_whole(struct ofpi_reserve *reserve)
+bool ofpi_reserve_grow(struct ofpi_reserve *reserve)
 {
-    while (reserve->free_count <= reserve->promised)
+    while (reserve->free_count <= reserve->reserved)
         if (!add_chunk(reserve))
             return false;
     return true;
 }
 
-bool ofpi_reserve_promise(struct ofpi_reserve *reserve, uint64_t count)
+bool ofpi_reserve_acquire(struct ofpi_reserve *reserve, uint64_t count)
 {
-    reserve->promised += count;
-    if (ofpi_reserve_is_whole(reserve))
+    reserve->reserved += count;
+    if (ofpi_reserve_grow(reserve))
         return true;
-    reserve->promised -= count;
+    reserve->reserved -= count;
     return false;
 }
 
-void *ofpi_reserve_take(struct ofpi_reserve *reserve)
+void *ofpi_reserve_allocate(struct ofpi_reserve *reserve)
 {
     if (ofp_list_empty(&reserve->free) && !add_chunk(reserve))
         return NULL;
@@ -62,7 +62,7 @@ void *ofpi_reserve_take(struct ofpi_reserve *reserve)
     return ofp_list_pop(&reserve->free);
 }
 
-void ofpi_reserve_give(struct ofpi_reserve *reserve, void *object)
+void ofpi_reserve_free(struct ofpi_reserve *reserve, void *object)
 {
     struct ofp_list *node = object;
 

@@ -35,7 +35,7 @@ static bool is_name(const char *written)
 }
 
 /* FNV-1a. Part of how two versions of ofipy, and two hosts, find each other: it stays. */
-static unsigned port_of(const char *name)
+static unsigned compute_port(const char *name)
 {
     uint32_t hash = 2166136261u;
 
@@ -50,7 +50,7 @@ static void parse_service(struct ofpi_service *service, const char *written)
     service->port[0] = 0;
     if (!written || !is_name(written))
         return;
-    snprintf(service->port, sizeof(service->port), "%u", port_of(written));
+    snprintf(service->port, sizeof(service->port), "%u", compute_port(written));
     service->text = service->port;
 }
 
@@ -78,7 +78,7 @@ int ofpi_service_choose(struct ofpi_service *service, const char *written, char 
     return -EINVAL;
 }
 
-void ofpi_service_explain(const struct ofpi_service *service, int error, char *text, size_t text_size)
+void ofpi_service_describe_error(const struct ofpi_service *service, int error, char *text, size_t text_size)
 {
     char reason[OFP_TEXT_MAX];
 

@@ -30,6 +30,6 @@ int ofpi_service_choose(struct ofpi_service *service, const char *written, char 
  */
 int ofpi_service_find(struct ofpi_service *service, const char *written, char *text, size_t text_size);
 /* A provider that refused one speaks of a number: put the name before its reason, and what to do where another has the port. */
-void ofpi_service_explain(const struct ofpi_service *service, int error, char *text, size_t text_size);
+void ofpi_service_describe_error(const struct ofpi_service *service, int error, char *text, size_t text_size);
 
 #endif

@@ -27,7 +27,7 @@ void ofpi_slab_close(struct ofpi_slab *slab)
         free(chunk);
     }
     if (slab->backing)
-        ofpi_reserve_release(slab->backing, slab->promised);
+        ofpi_reserve_release(slab->backing, slab->reserved);
     ofpi_slab_open(slab, slab->object_size);
 }
 
@@ -40,11 +40,11 @@ void *ofpi_slab_grow(struct ofpi_slab *slab)
 
     if (!chunk)
         return NULL;
-    if (slab->backing && !ofpi_reserve_promise(slab->backing, slab->chunk_objects)) {
+    if (slab->backing && !ofpi_reserve_acquire(slab->backing, slab->chunk_objects)) {
         free(chunk);
         return NULL;
     }
-    slab->promised += slab->chunk_objects;
+    slab->reserved += slab->chunk_objects;
     chunk->next = slab->chunks;
     slab->chunks = chunk;
     slab->fresh = (char *)(chunk + 1) + slab->object_size;

@@ -31,12 +31,12 @@ struct ofpi_reserve;
 
 struct ofpi_slab {
     size_t object_size;             /* a multiple of 8; of 64 where objects shall begin on a cache line */
-    struct ofpi_slab_object *given; /* given back */
+    struct ofpi_slab_object *freed; /* given back */
     char *fresh, *fresh_end;        /* never taken yet, in the newest chunk */
     struct ofpi_slab_chunk *chunks;
     struct ofpi_reserve *backing; /* NULL: none. Outlives the slab; set before the first object is taken */
     uint32_t chunk_objects;       /* in the next chunk */
-    uint32_t promised;            /* objects of all chunks, in `backing` */
+    uint32_t reserved;            /* objects of all chunks, in `backing` */
 };
 
 struct ofpi_slab_object {
@@ -49,14 +49,14 @@ void ofpi_slab_close(struct ofpi_slab *slab);
 void *ofpi_slab_grow(struct ofpi_slab *slab);
 
 /* NULL: out of memory. */
-static inline void *ofpi_slab_take(struct ofpi_slab *slab)
+static inline void *ofpi_slab_allocate(struct ofpi_slab *slab)
 {
-    struct ofpi_slab_object *object = slab->given;
+    struct ofpi_slab_object *object = slab->freed;
     char *fresh = slab->fresh;
 
     if (object) {
         ofpi_slab_allow(object, slab->object_size);
-        slab->given = object->next;
+        slab->freed = object->next;
         return object;
     }
     if (fresh == slab->fresh_end)
@@ -65,12 +65,12 @@ static inline void *ofpi_slab_take(struct ofpi_slab *slab)
     return fresh;
 }
 
-static inline void ofpi_slab_give(struct ofpi_slab *slab, void *pointer)
+static inline void ofpi_slab_free(struct ofpi_slab *slab, void *pointer)
 {
     struct ofpi_slab_object *object = pointer;
 
-    object->next = slab->given;
-    slab->given = object;
+    object->next = slab->freed;
+    slab->freed = object;
     ofpi_slab_forbid(object, slab->object_size);
 }
 

@@ -46,7 +46,7 @@ const char *ofp_strerror(int error)
     }
 }
 
-const char *ofpi_refusal_text(int code)
+const char *ofpi_refusal_describe(int code)
 {
     switch (code) {
     case OFP_ENOKEY:

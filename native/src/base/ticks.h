@@ -5,12 +5,12 @@
 
 #include "base/clock.h"
 
-static inline uint64_t ofpi_ticks(void)
+static inline uint64_t ofpi_ticks_read(void)
 {
 #if defined(__x86_64__)
     return __builtin_ia32_rdtsc();
 #else
-    return ofpi_now() * 2;
+    return ofpi_clock_read() * 2;
 #endif
 }
 

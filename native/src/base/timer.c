@@ -10,23 +10,23 @@
 
 void ofpi_timers_init(struct ofpi_timers *timers) { memset(timers, 0, sizeof(*timers)); }
 
-void ofpi_timers_fini(struct ofpi_timers *timers)
+void ofpi_timers_close(struct ofpi_timers *timers)
 {
     free(timers->heap);
     memset(timers, 0, sizeof(*timers));
 }
 
-static void place(struct ofpi_timers *timers, struct ofp_timer *timer, uint64_t position)
+static void store_timer(struct ofpi_timers *timers, struct ofp_timer *timer, uint64_t position)
 {
     timers->heap[position] = timer;
     timer->position = position;
 }
 
 /* Move a timer from `position` to where its deadline belongs. */
-static void settle(struct ofpi_timers *timers, struct ofp_timer *timer, uint64_t position)
+static void move_timer(struct ofpi_timers *timers, struct ofp_timer *timer, uint64_t position)
 {
     while (position > 1 && timers->heap[position / 2]->deadline > timer->deadline) {
-        place(timers, timers->heap[position / 2], position);
+        store_timer(timers, timers->heap[position / 2], position);
         position /= 2;
     }
     for (;;) {
@@ -38,16 +38,16 @@ static void settle(struct ofpi_timers *timers, struct ofp_timer *timer, uint64_t
             child++;
         if (timers->heap[child]->deadline >= timer->deadline)
             break;
-        place(timers, timers->heap[child], position);
+        store_timer(timers, timers->heap[child], position);
         position = child;
     }
-    place(timers, timer, position);
+    store_timer(timers, timer, position);
 }
 
 int ofpi_timers_start(struct ofpi_timers *timers, struct ofp_timer *timer)
 {
     if (timer->position) {
-        settle(timers, timer, timer->position);
+        move_timer(timers, timer, timer->position);
         return 0;
     }
     if (timers->count + 1 >= timers->capacity) {
@@ -60,7 +60,7 @@ int ofpi_timers_start(struct ofpi_timers *timers, struct ofp_timer *timer)
         timers->capacity = capacity;
     }
     timers->count++;
-    settle(timers, timer, timers->count);
+    move_timer(timers, timer, timers->count);
     return 0;
 }
 
@@ -75,7 +75,7 @@ void ofpi_timers_stop(struct ofpi_timers *timers, struct ofp_timer *timer)
     last = timers->heap[timers->count--];
     timer->position = 0;
     if (last != timer)
-        settle(timers, last, position);
+        move_timer(timers, last, position);
 }
 
 int ofpi_timers_run(struct ofpi_timers *timers, uint64_t now)
@@ -94,7 +94,7 @@ int ofpi_timers_run(struct ofpi_timers *timers, uint64_t now)
     return fired;
 }
 
-uint64_t ofpi_timers_next(const struct ofpi_timers *timers)
+uint64_t ofpi_timers_find_deadline(const struct ofpi_timers *timers)
 {
     return timers->count ? timers->heap[1]->deadline : UINT64_MAX;
 }

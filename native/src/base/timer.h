@@ -13,11 +13,11 @@ struct ofpi_timers {
     uint64_t count, capacity;
 };
 void ofpi_timers_init(struct ofpi_timers *timers);
-void ofpi_timers_fini(struct ofpi_timers *timers);
+void ofpi_timers_close(struct ofpi_timers *timers);
 int ofpi_timers_start(struct ofpi_timers *timers, struct ofp_timer *timer); /* restarts a running one */
 void ofpi_timers_stop(struct ofpi_timers *timers, struct ofp_timer *timer); /* harmless when not running */
 /* Call `expired` of everything due at `now`, earliest first; returns how many. A callback may start and stop timers. */
 int ofpi_timers_run(struct ofpi_timers *timers, uint64_t now);
-uint64_t ofpi_timers_next(const struct ofpi_timers *timers); /* deadline of the earliest, UINT64_MAX: none */
+uint64_t ofpi_timers_find_deadline(const struct ofpi_timers *timers); /* deadline of the earliest, UINT64_MAX: none */
 
 #endif

@@ -11,7 +11,8 @@
 #include "progress/wait.h"
 
 /* To its owner: request, object, or queue. */
-static inline void deliver(struct ofpi_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion)
+static inline void deliver_completion(struct ofpi_endpoint *endpoint, uint64_t op_flags,
+                                      struct ofp_completion *completion)
 {
     struct ofpi_domain *domain = endpoint->domain;
 
@@ -39,14 +40,15 @@ static inline void deliver(struct ofpi_endpoint *endpoint, uint64_t op_flags, st
         ofpi_cq_push(receive ? endpoint->rx_cq : endpoint->tx_cq, completion);
     }
     if (__builtin_expect(domain->leader || domain->followers, 0))
-        ofpi_wake(domain);
+        ofpi_domain_wake(domain);
 }
 
-void ofpi_owner_pass_on(const struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
+void ofpi_owner_deliver(const struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
                         struct ofp_completion *completion)
 {
     completion->context = owner->before_context;
-    deliver((struct ofpi_endpoint *)endpoint, (op_flags & ~OFPI_OWNER_BITS) | owner->before_bits, completion);
+    deliver_completion((struct ofpi_endpoint *)endpoint, (op_flags & ~OFPI_OWNER_BITS) | owner->before_bits,
+                       completion);
 }
 
 void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, struct ofp_completion *completion)
@@ -63,5 +65,5 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
         endpoint->statistics.receives++;
         endpoint->statistics.bytes_received += completion->length;
     }
-    deliver(endpoint, op_flags, completion);
+    deliver_completion(endpoint, op_flags, completion);
 }

@@ -12,7 +12,7 @@
  */
 void ofpi_endpoint_complete(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
 /* From within `finish`: the completion goes to the owner before. */
-void ofpi_owner_pass_on(const struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
+void ofpi_owner_deliver(const struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
                         struct ofp_completion *completion);
 
 #endif

@@ -24,7 +24,7 @@
 int ofp_cq_open(struct ofp_domain *handle, const struct ofp_cq_attr *attr, struct ofp_cq **result)
 {
     struct ofpi_domain *domain = (struct ofpi_domain *)handle;
-    uint64_t wanted = attr->size ? attr->size : ofpi_param_size("CQ_SIZE");
+    uint64_t wanted = attr->size ? attr->size : ofpi_param_get_size("CQ_SIZE");
     struct ofp_cq *cq;
     int error;
 
@@ -38,7 +38,7 @@ int ofp_cq_open(struct ofp_domain *handle, const struct ofp_cq_attr *attr, struc
         cq->size *= 2;
     cq->ring = malloc(cq->size * sizeof(*cq->ring));
     error = cq->ring ? ofpi_domain_enter(domain) : -ENOMEM;
-    if (!error && !ofpi_reserve_promise(&domain->entries, 1)) {
+    if (!error && !ofpi_reserve_acquire(&domain->entries, 1)) {
         ofpi_domain_leave(domain);
         error = -ENOMEM;
     }
@@ -78,7 +78,7 @@ int ofp_cq_retire(struct ofp_cq *cq)
     while (ofp_list_pop(&cq->finished))
         ;
     while ((node = ofp_list_pop(&cq->spill)))
-        ofpi_reserve_give(&domain->entries, OFP_CONTAINER_OF(node, struct ofpi_entry, node));
+        ofpi_reserve_free(&domain->entries, OFP_CONTAINER_OF(node, struct ofpi_entry, node));
     ofpi_reserve_release(&domain->entries, 1);
     free(cq->ring);
     ofpi_domain_leave(domain);
@@ -103,9 +103,9 @@ int ofp_cq_close(struct ofp_cq *cq)
 
 /* ------------------------------------------------------------------------------------------------ write and read */
 
-static struct ofpi_entry *spill_completion(struct ofp_cq *cq, const struct ofp_completion *completion)
+static struct ofpi_entry *store_spilled_completion(struct ofp_cq *cq, const struct ofp_completion *completion)
 {
-    struct ofpi_entry *entry = ofpi_entry_keep(cq->domain, completion);
+    struct ofpi_entry *entry = ofpi_entry_store(cq->domain, completion);
 
     if (!entry)
         return NULL;
@@ -118,7 +118,7 @@ void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion)
 {
     OFPI_CHECK(ofpi_domain_is_held(cq->domain) && !cq->closing && cq->count <= cq->size);
     if (__builtin_expect(cq->count == cq->size || cq->spilled, 0)) {
-        spill_completion(cq, completion);
+        store_spilled_completion(cq, completion);
     } else {
         cq->ring[(cq->head + cq->count) & (cq->size - 1)] = *completion;
         cq->count++;
@@ -126,18 +126,18 @@ void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion)
     ofpi_cq_notify(cq);
 }
 
-void ofpi_cq_push_unasked(struct ofp_cq *cq, const struct ofp_completion *completion)
+void ofpi_cq_push_unreserved(struct ofp_cq *cq, const struct ofp_completion *completion)
 {
     struct ofp_completion overflow = {
         .flags = completion->flags, .source = OFP_PEER_UNKNOWN, .endpoint = completion->endpoint, .error = ENOBUFS};
 
-    if ((cq->count < cq->size && !cq->spilled) || ofpi_reserve_is_whole(&cq->domain->entries)) {
+    if ((cq->count < cq->size && !cq->spilled) || ofpi_reserve_grow(&cq->domain->entries)) {
         ofpi_cq_push(cq, completion);
         return;
     }
     /* Each further one counts in the record of the first, until that is read. */
     if (!cq->overflow) {
-        cq->overflow = spill_completion(cq, &overflow);
+        cq->overflow = store_spilled_completion(cq, &overflow);
         ofpi_cq_notify(cq);
     }
     if (cq->overflow)
@@ -147,10 +147,10 @@ void ofpi_cq_push_unasked(struct ofp_cq *cq, const struct ofp_completion *comple
 void ofpi_cq_notify(struct ofp_cq *cq)
 {
     if (__builtin_expect(cq->sleeper.armed, 0))
-        ofpi_sleeper_rouse(cq->domain, &cq->sleeper);
+        ofpi_sleeper_wake(cq->domain, &cq->sleeper);
 }
 
-static uint64_t take(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
+static uint64_t read_completions(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
 {
     uint64_t taken = 0;
 
@@ -166,18 +166,18 @@ static uint64_t take(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t ma
             cq->overflow = NULL;
         rows[taken++] = entry->completion;
         cq->spilled--;
-        ofpi_reserve_give(&cq->domain->entries, entry);
+        ofpi_reserve_free(&cq->domain->entries, entry);
     }
     return taken;
 }
 
 /* Nothing was there. */
-static int64_t poll_and_leave(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
+static int64_t poll_queue_and_leave(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
 {
     int64_t result;
 
-    ofpi_progress(cq->domain, false);
-    result = (int64_t)take(cq, rows, max);
+    ofpi_domain_progress(cq->domain, false);
+    result = (int64_t)read_completions(cq, rows, max);
     ofpi_domain_leave_polled(cq->domain);
     return result;
 }
@@ -189,8 +189,8 @@ int64_t ofp_cq_read(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
     if (result)
         return result;
     if (!cq->count)
-        return poll_and_leave(cq, rows, max);
-    result = (int64_t)take(cq, rows, max);
+        return poll_queue_and_leave(cq, rows, max);
+    result = (int64_t)read_completions(cq, rows, max);
     ofpi_domain_leave(cq->domain);
     return result;
 }
@@ -202,7 +202,7 @@ struct queue_condition {
     uint64_t min;
 };
 
-static bool enough(const void *argument)
+static bool has_enough_completions(const void *argument)
 {
     const struct queue_condition *condition = argument;
 
@@ -221,7 +221,7 @@ int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
     if (result)
         return result;
     cq->waiting++;
-    result = ofpi_wait(cq->domain, enough, &condition, timeout, expired);
+    result = ofpi_domain_wait(cq->domain, has_enough_completions, &condition, timeout, expired);
     cq->waiting--;
     if (result > 0 && cq->closing)
         result = -ECANCELED;
@@ -232,7 +232,7 @@ int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
     }
     /* When the time is over fewer than `min` will do; when only a round of the wait is, none. */
     if (result == 1 || (result == 0 && *expired))
-        result = (int64_t)take(cq, rows, max);
+        result = (int64_t)read_completions(cq, rows, max);
     ofpi_domain_leave(domain);
     return result;
 }
@@ -255,7 +255,7 @@ int ofp_cq_signal(struct ofp_cq *cq)
         return result;
     cq->signalled = true;
     ofpi_cq_notify(cq);
-    ofpi_wake(cq->domain);
+    ofpi_domain_wake(cq->domain);
     ofpi_domain_leave(cq->domain);
     return 0;
 }
@@ -266,12 +266,12 @@ int ofp_cq_fileno(struct ofp_cq *cq)
 
     if (result)
         return result;
-    result = ofpi_sleeper_fileno(cq->domain, &cq->sleeper);
+    result = ofpi_sleeper_get_fileno(cq->domain, &cq->sleeper);
     ofpi_domain_leave(cq->domain);
     return result;
 }
 
-static bool has_news(const void *argument)
+static bool has_completions(const void *argument)
 {
     const struct ofp_cq *cq = argument;
 
@@ -284,9 +284,9 @@ int ofp_cq_arm(struct ofp_cq *cq)
 
     if (result)
         return result;
-    result = ofpi_sleeper_fileno(cq->domain, &cq->sleeper);
+    result = ofpi_sleeper_get_fileno(cq->domain, &cq->sleeper);
     if (result >= 0)
-        result = ofpi_sleeper_arm(cq->domain, &cq->sleeper, has_news, cq);
+        result = ofpi_sleeper_arm(cq->domain, &cq->sleeper, has_completions, cq);
     ofpi_domain_leave(cq->domain);
     return result;
 }
@@ -297,7 +297,7 @@ int ofp_cq_arm_at_once(struct ofp_cq *cq)
 
     if (result)
         return result;
-    result = cq->sleeper.epoll_fd >= 0 && ofpi_sleeper_arm_quiet(cq->domain, &cq->sleeper, has_news, cq);
+    result = cq->sleeper.epoll_fd >= 0 && ofpi_sleeper_arm_quiet(cq->domain, &cq->sleeper, has_completions, cq);
     ofpi_domain_leave(cq->domain);
     return result;
 }

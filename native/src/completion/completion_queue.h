@@ -38,7 +38,7 @@ static inline int ofpi_cq_enter(struct ofp_cq *cq) { return ofpi_cq_enter_as(cq,
 /* Of an operation of this process. */
 void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion);
 /* Of a peer's access, for which nothing was promised: out of memory, one entry with ENOBUFS counts those that are not told. */
-void ofpi_cq_push_unasked(struct ofp_cq *cq, const struct ofp_completion *completion);
+void ofpi_cq_push_unreserved(struct ofp_cq *cq, const struct ofp_completion *completion);
 /* Wake the user of the descriptor, if the queue is armed. */
 void ofpi_cq_notify(struct ofp_cq *cq);
 

@@ -61,7 +61,7 @@ int ofp_counter_retire(struct ofp_counter *counter)
     }
     counter->closing = true;
     domain->upper->counter_closes(counter);
-    ofpi_regions_forget_counter(&domain->regions, counter);
+    ofpi_regions_remove_counter(&domain->regions, counter);
     ofpi_wait_for_leavers(domain, &counter->waiting);
     ofpi_sleeper_close(domain, &counter->sleeper);
     ofp_list_remove(&counter->node);
@@ -87,7 +87,7 @@ int ofp_counter_close(struct ofp_counter *counter)
 
 /* -------------------------------------------------------------------------------------------------------- counting */
 
-static void reach(struct ofp_counter *counter)
+static void move_reached_thresholds(struct ofp_counter *counter)
 {
     while (!ofp_list_empty(&counter->thresholds)) {
         struct ofpi_threshold *first = OFP_CONTAINER_OF(counter->thresholds.next, struct ofpi_threshold, node);
@@ -101,7 +101,7 @@ static void reach(struct ofp_counter *counter)
     }
 }
 
-void ofpi_counter_await(struct ofp_counter *counter, struct ofpi_threshold *threshold, uint64_t value)
+void ofpi_counter_add_threshold(struct ofp_counter *counter, struct ofpi_threshold *threshold, uint64_t value)
 {
     struct ofp_list *position = counter->thresholds.previous;
 
@@ -111,38 +111,38 @@ void ofpi_counter_await(struct ofp_counter *counter, struct ofpi_threshold *thre
     threshold->counter = counter;
     threshold->value = value;
     ofp_list_insert_after(position, &threshold->node);
-    reach(counter);
+    move_reached_thresholds(counter);
 }
 
-static void tell_waiters(struct ofp_counter *counter)
+static void notify_counter_waiters(struct ofp_counter *counter)
 {
     if (counter->waiting)
-        ofpi_wake(counter->domain);
+        ofpi_domain_wake(counter->domain);
     /* Who sleeps on the descriptor waits for one value, and is left alone below it. */
     if (counter->sleeper.armed && (counter->value >= counter->awaited || counter->errors != counter->known_errors))
-        ofpi_sleeper_rouse(counter->domain, &counter->sleeper);
+        ofpi_sleeper_wake(counter->domain, &counter->sleeper);
 }
 
-void ofpi_counter_change(struct ofp_counter *counter, uint64_t value)
+void ofpi_counter_set_value(struct ofp_counter *counter, uint64_t value)
 {
     counter->value = value;
     if (!ofp_list_empty(&counter->thresholds))
-        reach(counter);
-    tell_waiters(counter);
+        move_reached_thresholds(counter);
+    notify_counter_waiters(counter);
 }
 
-static void change_errors(struct ofp_counter *counter, uint64_t errors)
+static void set_counter_errors(struct ofp_counter *counter, uint64_t errors)
 {
     counter->errors = errors;
-    tell_waiters(counter);
+    notify_counter_waiters(counter);
 }
 
 void ofpi_counter_count(struct ofp_counter *counter, uint64_t length, int error)
 {
     if (error)
-        change_errors(counter, counter->errors + 1);
+        set_counter_errors(counter, counter->errors + 1);
     else
-        ofpi_counter_change(counter, counter->value + (counter->events == OFP_COUNTER_BYTES ? length : 1));
+        ofpi_counter_set_value(counter, counter->value + (counter->events == OFP_COUNTER_BYTES ? length : 1));
 }
 
 void ofpi_endpoint_count(struct ofpi_endpoint *endpoint, uint64_t completion_flags, uint64_t length, int error)
@@ -170,7 +170,7 @@ void ofpi_endpoint_count(struct ofpi_endpoint *endpoint, uint64_t completion_fla
 
 /* --------------------------------------------------------------------------------------------------------- binding */
 
-bool ofpi_counter_serves(const struct ofpi_domain *domain, const struct ofp_counter *counter)
+bool ofpi_counter_is_usable(const struct ofpi_domain *domain, const struct ofp_counter *counter)
 {
     return counter && counter->domain == domain && !counter->closing;
 }
@@ -178,7 +178,7 @@ bool ofpi_counter_serves(const struct ofpi_domain *domain, const struct ofp_coun
 int ofpi_counters_check(const struct ofpi_domain *domain, struct ofp_counter *const *counters)
 {
     for (int i = 0; i < OFP_COUNTER_CLASSES; i++)
-        if (counters[i] && !ofpi_counter_serves(domain, counters[i]))
+        if (counters[i] && !ofpi_counter_is_usable(domain, counters[i]))
             return -EINVAL;
     return 0;
 }
@@ -204,29 +204,32 @@ void ofpi_counters_unbind(struct ofpi_endpoint *endpoint)
 
 /* ------------------------------------------------------------------------------------------------- reading, changing */
 
-static int read_one(struct ofp_counter *counter, const uint64_t *field, uint64_t *value)
+static int read_counter_field(struct ofp_counter *counter, const uint64_t *field, uint64_t *value)
 {
     int result = ofpi_counter_enter(counter);
 
     if (result)
         return result;
-    ofpi_sleeper_awake(counter->domain, &counter->sleeper);
+    ofpi_sleeper_disarm_own(counter->domain, &counter->sleeper);
     /* A program that does nothing but look at a value has to see it change. */
-    ofpi_progress(counter->domain, false);
+    ofpi_domain_progress(counter->domain, false);
     *value = *field;
     ofpi_domain_leave(counter->domain);
     return 0;
 }
 
-int ofp_counter_read(struct ofp_counter *counter, uint64_t *value) { return read_one(counter, &counter->value, value); }
+int ofp_counter_read(struct ofp_counter *counter, uint64_t *value)
+{
+    return read_counter_field(counter, &counter->value, value);
+}
 
 int ofp_counter_read_error(struct ofp_counter *counter, uint64_t *errors)
 {
-    return read_one(counter, &counter->errors, errors);
+    return read_counter_field(counter, &counter->errors, errors);
 }
 
-static int change_one(struct ofp_counter *counter, void (*change)(struct ofp_counter *, uint64_t),
-                      const uint64_t *relative_to, uint64_t value)
+static int update_counter_field(struct ofp_counter *counter, void (*change)(struct ofp_counter *, uint64_t),
+                                const uint64_t *relative_to, uint64_t value)
 {
     int result = ofpi_counter_enter(counter);
 
@@ -239,22 +242,22 @@ static int change_one(struct ofp_counter *counter, void (*change)(struct ofp_cou
 
 int ofp_counter_add(struct ofp_counter *counter, uint64_t value)
 {
-    return change_one(counter, ofpi_counter_change, &counter->value, value);
+    return update_counter_field(counter, ofpi_counter_set_value, &counter->value, value);
 }
 
 int ofp_counter_set(struct ofp_counter *counter, uint64_t value)
 {
-    return change_one(counter, ofpi_counter_change, NULL, value);
+    return update_counter_field(counter, ofpi_counter_set_value, NULL, value);
 }
 
 int ofp_counter_add_error(struct ofp_counter *counter, uint64_t value)
 {
-    return change_one(counter, change_errors, &counter->errors, value);
+    return update_counter_field(counter, set_counter_errors, &counter->errors, value);
 }
 
 int ofp_counter_set_error(struct ofp_counter *counter, uint64_t value)
 {
-    return change_one(counter, change_errors, NULL, value);
+    return update_counter_field(counter, set_counter_errors, NULL, value);
 }
 
 /* --------------------------------------------------------------------------------------------------------- waiting */
@@ -264,7 +267,7 @@ struct counter_condition {
     uint64_t threshold, errors;
 };
 
-static bool over(const void *argument)
+static bool is_counter_wait_over(const void *argument)
 {
     const struct counter_condition *condition = argument;
 
@@ -282,7 +285,7 @@ int ofp_counter_wait(struct ofp_counter *counter, uint64_t threshold, uint64_t e
     if (result)
         return result;
     counter->waiting++;
-    result = ofpi_wait(domain, over, &condition, timeout, expired);
+    result = ofpi_domain_wait(domain, is_counter_wait_over, &condition, timeout, expired);
     counter->waiting--;
     if (result > 0 && counter->closing)
         result = -ECANCELED;
@@ -298,7 +301,7 @@ int ofp_counter_fileno(struct ofp_counter *counter)
 
     if (result)
         return result;
-    result = ofpi_sleeper_fileno(counter->domain, &counter->sleeper);
+    result = ofpi_sleeper_get_fileno(counter->domain, &counter->sleeper);
     ofpi_domain_leave(counter->domain);
     return result;
 }
@@ -310,11 +313,11 @@ int ofp_counter_arm(struct ofp_counter *counter, uint64_t threshold, uint64_t er
 
     if (result)
         return result;
-    result = ofpi_sleeper_fileno(counter->domain, &counter->sleeper);
+    result = ofpi_sleeper_get_fileno(counter->domain, &counter->sleeper);
     if (result >= 0) {
         counter->awaited = threshold;
         counter->known_errors = errors;
-        result = ofpi_sleeper_arm(counter->domain, &counter->sleeper, over, &condition);
+        result = ofpi_sleeper_arm(counter->domain, &counter->sleeper, is_counter_wait_over, &condition);
     }
     ofpi_domain_leave(counter->domain);
     return result;

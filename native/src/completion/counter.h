@@ -28,9 +28,9 @@ struct ofp_counter {
 
 /* One operation has finished: `error` 0 or positive. A counter without an operation's class is not concerned. */
 void ofpi_counter_count(struct ofp_counter *counter, uint64_t length, int error);
-void ofpi_counter_change(struct ofp_counter *counter, uint64_t value);
+void ofpi_counter_set_value(struct ofp_counter *counter, uint64_t value);
 /* Wait for the counter: due from the value on, which it may have reached. */
-void ofpi_counter_await(struct ofp_counter *counter, struct ofpi_threshold *threshold, uint64_t value);
+void ofpi_counter_add_threshold(struct ofp_counter *counter, struct ofpi_threshold *threshold, uint64_t value);
 void ofpi_endpoint_count(struct ofpi_endpoint *endpoint, uint64_t completion_flags, uint64_t length, int error);
 
 /* Count an operation in the counter of its class (OFP_COMPLETED_…), if the endpoint has one. */
@@ -42,7 +42,7 @@ static inline void ofpi_counters_count(struct ofpi_endpoint *endpoint, uint64_t 
 }
 
 /* Whether work, an endpoint or a region of the domain may use it. */
-bool ofpi_counter_serves(const struct ofpi_domain *domain, const struct ofp_counter *counter);
+bool ofpi_counter_is_usable(const struct ofpi_domain *domain, const struct ofp_counter *counter);
 /* The counters that an endpoint is opened with: 0, or -EINVAL for one of another domain or one that is closed. */
 int ofpi_counters_check(const struct ofpi_domain *domain, struct ofp_counter *const *counters);
 void ofpi_counters_bind(struct ofpi_endpoint *endpoint, struct ofp_counter *const *counters);

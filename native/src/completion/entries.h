@@ -16,7 +16,7 @@ struct ofpi_entry {
 };
 
 /* A copy of the completion. NULL: out of memory, and it was not promised. */
-struct ofpi_entry *ofpi_entry_keep(struct ofpi_domain *domain, const struct ofp_completion *completion);
+struct ofpi_entry *ofpi_entry_store(struct ofpi_domain *domain, const struct ofp_completion *completion);
 /* Post again if there is memory for it: 0; otherwise -ENOMEM. */
 int ofpi_entries_resume(struct ofpi_domain *domain);
 

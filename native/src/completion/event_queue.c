@@ -23,7 +23,7 @@ struct entry {
     char data[]; /* event.data_length bytes */
 };
 
-static int eq_enter(struct ofp_eq *eq)
+static int enter_event_queue(struct ofp_eq *eq)
 {
     int result = ofpi_domain_enter(eq->domain);
 
@@ -62,7 +62,7 @@ int ofp_eq_retire(struct ofp_eq *eq)
 {
     struct ofpi_domain *domain = eq->domain;
     struct ofp_list *node;
-    int result = eq_enter(eq);
+    int result = enter_event_queue(eq);
 
     if (result)
         return result;
@@ -109,13 +109,13 @@ int ofpi_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *
     ofp_list_append(&eq->entries, &entry->node);
     eq->count++;
     if (eq->sleeper.armed)
-        ofpi_sleeper_rouse(eq->domain, &eq->sleeper);
+        ofpi_sleeper_wake(eq->domain, &eq->sleeper);
     if (eq->waiting)
-        ofpi_wake(eq->domain);
+        ofpi_domain_wake(eq->domain);
     return 0;
 }
 
-void ofpi_eq_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error, int provider_error)
+void ofpi_eq_report_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error, int provider_error)
 {
     struct ofp_event event = {.kind = kind,
                               .endpoint = peer->endpoint->id,
@@ -124,10 +124,10 @@ void ofpi_eq_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind,
                               .provider_error = provider_error};
 
     if (ofpi_eq_write(eq, &event, NULL) != 0)
-        ofpi_log(OFP_LOG_ERROR, "core", "event queue: out of memory, an event of peer %u is lost", peer->index);
+        ofpi_log_write(OFP_LOG_ERROR, "core", "event queue: out of memory, an event of peer %u is lost", peer->index);
 }
 
-void ofpi_eq_device(struct ofpi_domain *domain, int error, const char *text)
+void ofpi_eq_report_device(struct ofpi_domain *domain, int error, const char *text)
 {
     struct ofp_event event = {.kind = OFP_EVENT_DEVICE, .peer = OFP_PEER_UNKNOWN, .error = error};
     size_t length = strlen(text);
@@ -136,7 +136,7 @@ void ofpi_eq_device(struct ofpi_domain *domain, int error, const char *text)
     event.data_length = length < OFP_EVENT_DATA_MAX ? (uint32_t)length : OFP_EVENT_DATA_MAX;
     OFP_LIST_EACH(node, following, &domain->event_queues) {
         if (ofpi_eq_write(OFP_CONTAINER_OF(node, struct ofp_eq, node), &event, text) != 0)
-            ofpi_log(OFP_LOG_ERROR, "core", "event queue: out of memory, an event of the device is lost");
+            ofpi_log_write(OFP_LOG_ERROR, "core", "event queue: out of memory, an event of the device is lost");
     }
 }
 
@@ -146,7 +146,7 @@ int ofp_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *d
 
     if (event->data_length > OFP_EVENT_DATA_MAX)
         return -EMSGSIZE;
-    result = eq_enter(eq);
+    result = enter_event_queue(eq);
     if (result)
         return result;
     result = eq->count < eq->size ? ofpi_eq_write(eq, event, data) : -EAGAIN;
@@ -156,7 +156,7 @@ int ofp_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *d
 
 /* --------------------------------------------------------------------------------------------------------- reading */
 
-static int first(struct ofp_eq *eq, struct ofp_event *event, void *data, bool take)
+static int read_first_event(struct ofp_eq *eq, struct ofp_event *event, void *data, bool take)
 {
     struct entry *entry;
 
@@ -173,25 +173,31 @@ static int first(struct ofp_eq *eq, struct ofp_event *event, void *data, bool ta
     return 1;
 }
 
-static int look(struct ofp_eq *eq, struct ofp_event *event, void *data, bool take)
+static int poll_event_queue(struct ofp_eq *eq, struct ofp_event *event, void *data, bool take)
 {
-    int result = eq_enter(eq);
+    int result = enter_event_queue(eq);
 
     if (result)
         return result;
-    ofpi_sleeper_awake(eq->domain, &eq->sleeper);
+    ofpi_sleeper_disarm_own(eq->domain, &eq->sleeper);
     if (!eq->count)
-        ofpi_progress(eq->domain, true);
-    result = first(eq, event, data, take);
+        ofpi_domain_progress(eq->domain, true);
+    result = read_first_event(eq, event, data, take);
     ofpi_domain_leave(eq->domain);
     return result;
 }
 
-int ofp_eq_read(struct ofp_eq *eq, struct ofp_event *event, void *data) { return look(eq, event, data, true); }
+int ofp_eq_read(struct ofp_eq *eq, struct ofp_event *event, void *data)
+{
+    return poll_event_queue(eq, event, data, true);
+}
 
-int ofp_eq_peek(struct ofp_eq *eq, struct ofp_event *event, void *data) { return look(eq, event, data, false); }
+int ofp_eq_peek(struct ofp_eq *eq, struct ofp_event *event, void *data)
+{
+    return poll_event_queue(eq, event, data, false);
+}
 
-static bool has_news(const void *argument)
+static bool has_events(const void *argument)
 {
     const struct ofp_eq *eq = argument;
 
@@ -199,12 +205,12 @@ static bool has_news(const void *argument)
 }
 
 /* With the lock held. 1: there is an event. */
-static int await_news(struct ofp_eq *eq, int64_t timeout, bool *expired)
+static int wait_for_event(struct ofp_eq *eq, int64_t timeout, bool *expired)
 {
     int result;
 
     eq->waiting++;
-    result = ofpi_wait(eq->domain, has_news, eq, timeout, expired);
+    result = ofpi_domain_wait(eq->domain, has_events, eq, timeout, expired);
     eq->waiting--;
     return result > 0 && eq->closing ? -ECANCELED : result;
 }
@@ -212,15 +218,15 @@ static int await_news(struct ofp_eq *eq, int64_t timeout, bool *expired)
 int ofp_eq_wait(struct ofp_eq *eq, struct ofp_event *event, void *data, int64_t timeout, bool *expired)
 {
     struct ofpi_domain *domain = eq->domain;
-    int result = eq_enter(eq);
+    int result = enter_event_queue(eq);
 
     *expired = false;
     if (result)
         return result;
-    ofpi_sleeper_awake(domain, &eq->sleeper);
-    result = await_news(eq, timeout, expired);
+    ofpi_sleeper_disarm_own(domain, &eq->sleeper);
+    result = wait_for_event(eq, timeout, expired);
     if (result > 0)
-        result = first(eq, event, data, true);
+        result = read_first_event(eq, event, data, true);
     ofpi_domain_leave(domain);
     return result;
 }
@@ -228,37 +234,37 @@ int ofp_eq_wait(struct ofp_eq *eq, struct ofp_event *event, void *data, int64_t 
 int ofp_eq_await(struct ofp_eq *eq, int64_t timeout, bool *expired)
 {
     struct ofpi_domain *domain = eq->domain;
-    int result = eq_enter(eq);
+    int result = enter_event_queue(eq);
 
     *expired = false;
     if (result)
         return result;
-    ofpi_sleeper_awake(domain, &eq->sleeper);
-    result = await_news(eq, timeout, expired);
+    ofpi_sleeper_disarm_own(domain, &eq->sleeper);
+    result = wait_for_event(eq, timeout, expired);
     ofpi_domain_leave(domain);
     return result;
 }
 
 int ofp_eq_fileno(struct ofp_eq *eq)
 {
-    int result = eq_enter(eq);
+    int result = enter_event_queue(eq);
 
     if (result)
         return result;
-    result = ofpi_sleeper_fileno(eq->domain, &eq->sleeper);
+    result = ofpi_sleeper_get_fileno(eq->domain, &eq->sleeper);
     ofpi_domain_leave(eq->domain);
     return result;
 }
 
 int ofp_eq_arm(struct ofp_eq *eq)
 {
-    int result = eq_enter(eq);
+    int result = enter_event_queue(eq);
 
     if (result)
         return result;
-    result = ofpi_sleeper_fileno(eq->domain, &eq->sleeper);
+    result = ofpi_sleeper_get_fileno(eq->domain, &eq->sleeper);
     if (result >= 0)
-        result = ofpi_sleeper_arm(eq->domain, &eq->sleeper, has_news, eq);
+        result = ofpi_sleeper_arm(eq->domain, &eq->sleeper, has_events, eq);
     ofpi_domain_leave(eq->domain);
     return result;
 }

@@ -19,8 +19,8 @@ struct ofp_eq {
 /* Write an event of the core's own, with event->data_length bytes. */
 int ofpi_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *data);
 /* Something happened to a peer. */
-void ofpi_eq_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error, int provider_error);
+void ofpi_eq_report_peer(struct ofp_eq *eq, const struct ofp_peer *peer, uint32_t kind, int error, int provider_error);
 /* Something happened to the domain's device. */
-void ofpi_eq_device(struct ofpi_domain *domain, int error, const char *text);
+void ofpi_eq_report_device(struct ofpi_domain *domain, int error, const char *text);
 
 #endif

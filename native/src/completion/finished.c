@@ -11,7 +11,7 @@
 #include "progress/sleeper.h"
 #include "progress/wait.h"
 
-static int64_t take_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max)
+static int64_t pop_finished_requests(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max)
 {
     struct ofp_list *node;
     int64_t taken = 0;
@@ -20,7 +20,7 @@ static int64_t take_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_
         struct ofp_request *request = OFP_CONTAINER_OF(node, struct ofp_request, node);
 
         request->notify = false;
-        requests[taken++] = ofpi_request_handle(request);
+        requests[taken++] = ofpi_handle_of_request(request);
     }
     return taken;
 }
@@ -31,10 +31,10 @@ int64_t ofp_cq_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_t max
 
     if (result)
         return result;
-    ofpi_sleeper_awake(cq->domain, &cq->sleeper);
+    ofpi_sleeper_disarm_own(cq->domain, &cq->sleeper);
     if (ofp_list_empty(&cq->finished))
-        ofpi_progress(cq->domain, true);
-    result = take_finished(cq, requests, max);
+        ofpi_domain_progress(cq->domain, true);
+    result = pop_finished_requests(cq, requests, max);
     ofpi_domain_leave(cq->domain);
     return result;
 }
@@ -45,7 +45,7 @@ int64_t ofp_cq_take_finished(struct ofp_cq *cq, ofp_request_t *requests, uint64_
 
     if (result)
         return result;
-    result = take_finished(cq, requests, max);
+    result = pop_finished_requests(cq, requests, max);
     ofpi_domain_leave(cq->domain);
     return result;
 }
@@ -57,16 +57,16 @@ static bool has_finished(const void *argument)
     return !ofp_list_empty(&cq->finished) || cq->closing;
 }
 
-static int spin_one(struct ofp_cq *cq, uint64_t duration)
+static int spin_on_queue(struct ofp_cq *cq, uint64_t duration)
 {
     struct ofpi_domain *domain = cq->domain;
     int result = ofpi_cq_enter(cq);
 
     if (result)
         return result;
-    ofpi_sleeper_awake(domain, &cq->sleeper);
+    ofpi_sleeper_disarm_own(domain, &cq->sleeper);
     cq->waiting++;
-    result = ofpi_spin(domain, has_finished, cq, duration);
+    result = ofpi_domain_spin(domain, has_finished, cq, duration);
     cq->waiting--;
     if (cq->closing)
         result = -ECANCELED;
@@ -76,17 +76,17 @@ static int spin_one(struct ofp_cq *cq, uint64_t duration)
 
 int ofp_cq_spin(struct ofp_cq *const *queues, uint32_t count, uint64_t duration)
 {
-    uint64_t until = duration ? ofpi_now() + duration : 0;
+    uint64_t until = duration ? ofpi_clock_read() + duration : 0;
 
     if (count == 1)
-        return spin_one(queues[0], duration);
+        return spin_on_queue(queues[0], duration);
     do {
         for (uint32_t i = 0; i < count; i++) {
-            int result = spin_one(queues[i], 0);
+            int result = spin_on_queue(queues[i], 0);
 
             if (result)
                 return result;
         }
-    } while (until && ofpi_now() < until);
+    } while (until && ofpi_clock_read() < until);
     return 0;
 }

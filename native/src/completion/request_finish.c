@@ -9,7 +9,7 @@
 void ofpi_request_finish(struct ofp_request *request, const struct ofp_completion *completion)
 {
     OFPI_CHECK(request->many || ofp_load_relaxed(&request->state) == OFPI_REQUEST_RUNNING);
-    if (__builtin_expect(request->many, 0) && !ofpi_request_many_finish(request, completion))
+    if (__builtin_expect(request->many, 0) && !ofpi_request_many_complete(request, completion))
         return;
     request->completion = *completion;
     /* Pairs with the load-acquire in ofp_request_finished: the completion is there when the state says so. */

@@ -9,9 +9,12 @@
 #include "completion/entries.h"
 #include "completion/request_slots.h"
 
-static bool is_last(const struct ofp_completion *completion) { return completion->flags & OFP_COMPLETED_MULTI_RECV; }
+static bool is_last_completion(const struct ofp_completion *completion)
+{
+    return completion->flags & OFP_COMPLETED_MULTI_RECV;
+}
 
-static struct ofpi_entry *first_later(struct ofp_request *request)
+static struct ofpi_entry *pop_later_entry(struct ofp_request *request)
 {
     struct ofp_list *node = ofp_list_pop(&request->later);
 
@@ -24,35 +27,35 @@ void ofpi_request_many_start(struct ofp_request *request)
     ofp_list_init(&request->later);
 }
 
-bool ofpi_request_many_over(const struct ofp_request *request)
+bool ofpi_request_many_is_over(const struct ofp_request *request)
 {
     const struct ofp_list *newest = request->later.previous;
 
     if (newest != &request->later)
-        return is_last(&OFP_CONTAINER_OF(newest, const struct ofpi_entry, node)->completion);
-    return ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED && is_last(&request->completion);
+        return is_last_completion(&OFP_CONTAINER_OF(newest, const struct ofpi_entry, node)->completion);
+    return ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED && is_last_completion(&request->completion);
 }
 
-bool ofpi_request_many_finish(struct ofp_request *request, const struct ofp_completion *completion)
+bool ofpi_request_many_complete(struct ofp_request *request, const struct ofp_completion *completion)
 {
     struct ofpi_entry *later;
 
     if (request->released) {
-        if (is_last(completion))
-            ofpi_request_give(request);
+        if (is_last_completion(completion))
+            ofpi_request_free(request);
         return false;
     }
     if (ofp_load_relaxed(&request->state) != OFPI_REQUEST_FINISHED)
         return true;
-    later = ofpi_entry_keep(request->domain, completion);
+    later = ofpi_entry_store(request->domain, completion);
     if (later)
         ofp_list_append(&request->later, &later->node);
     return false;
 }
 
-void ofpi_request_many_taken(struct ofp_request *request)
+void ofpi_request_many_advance(struct ofp_request *request)
 {
-    struct ofpi_entry *later = first_later(request);
+    struct ofpi_entry *later = pop_later_entry(request);
 
     /* Its place among the queue's finished ones was for the completion that has been taken. */
     if (ofp_list_linked(&request->node))
@@ -60,20 +63,20 @@ void ofpi_request_many_taken(struct ofp_request *request)
     request->notify = false;
     if (later) {
         request->completion = later->completion;
-        ofpi_reserve_give(&request->domain->entries, later);
-    } else if (is_last(&request->completion)) {
-        ofpi_request_give(request);
+        ofpi_reserve_free(&request->domain->entries, later);
+    } else if (is_last_completion(&request->completion)) {
+        ofpi_request_free(request);
     } else {
         ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
     }
 }
 
-void ofpi_request_many_forget(struct ofp_request *request)
+void ofpi_request_many_clear(struct ofp_request *request)
 {
     struct ofpi_entry *later;
 
-    while ((later = first_later(request)))
-        ofpi_reserve_give(&request->domain->entries, later);
+    while ((later = pop_later_entry(request)))
+        ofpi_reserve_free(&request->domain->entries, later);
     request->many = false;
 }
 
@@ -81,12 +84,12 @@ void ofpi_request_many_release(struct ofp_request *request)
 {
     struct ofpi_entry *later;
 
-    if (ofpi_request_many_over(request)) {
-        ofpi_request_give(request);
+    if (ofpi_request_many_is_over(request)) {
+        ofpi_request_free(request);
         return;
     }
-    while ((later = first_later(request)))
-        ofpi_reserve_give(&request->domain->entries, later);
+    while ((later = pop_later_entry(request)))
+        ofpi_reserve_free(&request->domain->entries, later);
     if (ofp_list_linked(&request->node))
         ofp_list_remove(&request->node);
     request->notify = false;

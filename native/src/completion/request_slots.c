@@ -32,7 +32,7 @@ static _Atomic(struct ofpi_request_chunk *) directory[DIRECTORY_CHUNKS];
 static uint32_t known_chunks;
 static struct ofpi_request_chunk *unused;
 
-static struct ofpi_request_chunk *new_chunk(void)
+static struct ofpi_request_chunk *create_request_chunk(void)
 {
     struct ofpi_request_chunk *chunk = known_chunks < DIRECTORY_CHUNKS ? calloc(1, sizeof(*chunk)) : NULL;
 
@@ -45,7 +45,7 @@ static struct ofpi_request_chunk *new_chunk(void)
     return chunk;
 }
 
-static bool more_slots(struct ofpi_domain *domain)
+static bool add_request_slots(struct ofpi_domain *domain)
 {
     struct ofpi_request_chunk *chunk;
 
@@ -54,7 +54,7 @@ static bool more_slots(struct ofpi_domain *domain)
     if (chunk)
         unused = chunk->next;
     else
-        chunk = new_chunk();
+        chunk = create_request_chunk();
     ofpi_process_lock_release(OFPI_LOCK_REQUEST_SLOTS);
     if (!chunk)
         return false;
@@ -67,12 +67,12 @@ static bool more_slots(struct ofpi_domain *domain)
     return true;
 }
 
-struct ofp_request *ofpi_request_take(struct ofpi_endpoint *endpoint)
+struct ofp_request *ofpi_request_allocate(struct ofpi_endpoint *endpoint)
 {
     struct ofpi_domain *domain = endpoint->domain;
     struct ofp_request *request;
 
-    if (__builtin_expect(ofp_list_empty(&domain->free_requests), 0) && !more_slots(domain))
+    if (__builtin_expect(ofp_list_empty(&domain->free_requests), 0) && !add_request_slots(domain))
         return NULL;
     request = OFP_CONTAINER_OF(ofp_list_pop(&domain->free_requests), struct ofp_request, node);
     request->endpoint = endpoint;
@@ -81,12 +81,12 @@ struct ofp_request *ofpi_request_take(struct ofpi_endpoint *endpoint)
     return request;
 }
 
-static void end_use(struct ofp_request *request)
+static void end_request_use(struct ofp_request *request)
 {
     uint32_t generation = ofp_load_relaxed(&request->generation);
 
     if (__builtin_expect(request->many, 0))
-        ofpi_request_many_forget(request);
+        ofpi_request_many_clear(request);
     free(request->prepared);
     request->prepared = NULL;
     request->notify = request->released = request->claimed = false;
@@ -94,12 +94,12 @@ static void end_use(struct ofp_request *request)
     ofp_store_release(&request->generation, (generation + 1) % GENERATIONS);
 }
 
-void ofpi_request_give(struct ofp_request *request)
+void ofpi_request_free(struct ofp_request *request)
 {
     OFPI_CHECK(ofpi_domain_is_held(request->domain));
     if (ofp_list_linked(&request->node))
         ofp_list_remove(&request->node);
-    end_use(request);
+    end_request_use(request);
     /* The newest first: its memory is still in the cache. */
     ofp_list_prepend(&request->domain->free_requests, &request->node);
 }
@@ -133,7 +133,7 @@ int ofpi_request_enter_as(ofp_request_t handle, bool at_once, struct ofp_request
     if (error)
         return error;
     /* Its use may have ended before the lock was held. */
-    if (__builtin_expect(ofpi_request_handle(request) != handle || request->domain != domain, 0)) {
+    if (__builtin_expect(ofpi_handle_of_request(request) != handle || request->domain != domain, 0)) {
         ofpi_domain_leave(domain);
         return -ESTALE;
     }
@@ -147,7 +147,7 @@ void ofpi_requests_free(struct ofpi_domain *domain)
 
     for (; chunk; chunk = chunk->next) {
         for (int i = 0; i < CHUNK_REQUESTS; i++)
-            end_use(&chunk->slots[i]);
+            end_request_use(&chunk->slots[i]);
         last = chunk;
     }
     if (!last)

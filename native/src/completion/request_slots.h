@@ -31,7 +31,7 @@ struct ofp_request {
     struct ofp_list later; /* completions behind the first; request_many.c. Zero unless `many` */
 };
 
-static inline ofp_request_t ofpi_request_handle(const struct ofp_request *request)
+static inline ofp_request_t ofpi_handle_of_request(const struct ofp_request *request)
 {
     return (ofp_request_t)ofp_load_relaxed(&request->generation) << 32 | request->place;
 }
@@ -41,16 +41,16 @@ static inline bool ofpi_request_is_finished(const struct ofp_request *request)
 }
 
 /* Finished; the message set aside for the request waits to be claimed, or was received and waits to be accepted. */
-static inline bool ofpi_request_holds_message(const struct ofp_request *request)
+static inline bool ofpi_request_has_message(const struct ofp_request *request)
 {
     return ofpi_request_is_finished(request) &&
            (request->completion.flags & OFP_COMPLETED_CLAIM || (request->claimed && !request->completion.error));
 }
 
 /* A running request; NULL: out of memory. Given back when it is both finished and released. */
-struct ofp_request *ofpi_request_take(struct ofpi_endpoint *endpoint);
+struct ofp_request *ofpi_request_allocate(struct ofpi_endpoint *endpoint);
 /* The use ends: its handle is stale. */
-void ofpi_request_give(struct ofp_request *request);
+void ofpi_request_free(struct ofp_request *request);
 /* The slot of a handle whose use has not ended, NULL otherwise. Without the lock it may end at any time. */
 struct ofp_request *ofpi_request_find(ofp_request_t handle);
 /* The same, with its domain's lock: 0, -ESTALE, or as ofpi_domain_enter_as. */

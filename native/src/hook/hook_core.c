@@ -32,7 +32,7 @@ static const struct ofpi_hook_value *find_option_value(const struct ofp_hook_end
     for (size_t i = 0; options && options[i].name; i++)
         if (strcmp(options[i].name, name) == 0)
             return &use_of_hook(hook)->values[i];
-    ofpi_log(OFP_LOG_ERROR, hook->hook->name, "the hook asks for its option %s and has not declared it", name);
+    ofpi_log_write(OFP_LOG_ERROR, hook->hook->name, "the hook asks for its option %s and has not declared it", name);
     return &none;
 }
 
@@ -53,12 +53,12 @@ static double get_fraction_option(const struct ofp_hook_endpoint *hook, const ch
 
 static void *get_peer_private(const struct ofp_hook_endpoint *hook, const struct ofp_peer *peer)
 {
-    return (char *)peer->private + ofpi_peer_private_size(peer->endpoint) + use_of_hook(hook)->at_peer;
+    return (char *)peer->private + ofpi_peer_compute_private_size(peer->endpoint) + use_of_hook(hook)->at_peer;
 }
 
 static struct ofp_peer *find_peer_at(const struct ofp_hook_endpoint *hook, uint32_t index)
 {
-    struct ofpi_peer *peer = ofpi_peer_at((const struct ofpi_endpoint *)hook->endpoint, index);
+    struct ofpi_peer *peer = ofpi_peer_find_at((const struct ofpi_endpoint *)hook->endpoint, index);
 
     return peer ? &peer->base : NULL;
 }

@@ -53,7 +53,7 @@ static int refuse_value(const struct ofp_hook *hook, const struct ofp_param *opt
 {
     char range[64];
 
-    ofpi_param_range(option, range, sizeof(range));
+    ofpi_param_describe_range(option, range, sizeof(range));
     snprintf(refusal.text, refusal.size, "hook %s: %s=%.64s; %s is meant", hook->name, option->name, value, range);
     return -EINVAL;
 }

@@ -24,7 +24,7 @@ static void add_tree_hooks(void)
 
     for (size_t i = 0; i < sizeof(in_tree) / sizeof(in_tree[0]); i++)
         if (ofpi_hook_add(in_tree[i](&ofpi_hook_core), text, sizeof(text)) != 0)
-            ofpi_log(OFP_LOG_ERROR, "core", "%s", text);
+            ofpi_log_write(OFP_LOG_ERROR, "core", "%s", text);
 }
 
 void ofpi_hooks_enter_tree(void)
@@ -110,10 +110,10 @@ int ofp_hook_option(int index, int option, struct ofp_hook_option_info *info)
     for (int i = 0; options && options[i].name; i++) {
         if (i == option) {
             info->name = options[i].name;
-            info->type = ofpi_param_type(&options[i]);
+            info->type = ofpi_param_describe_type(&options[i]);
             info->default_value = options[i].default_value;
             info->help = options[i].help;
-            ofpi_param_range(&options[i], info->range, sizeof(info->range));
+            ofpi_param_describe_range(&options[i], info->range, sizeof(info->range));
             return 0;
         }
     }

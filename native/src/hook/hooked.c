@@ -113,7 +113,7 @@ static void complete_hooked(struct ofpi_owner *owner, struct ofp_endpoint *endpo
             hooks->each[i].hook->completed(&hooks->each[i], set_hook_private(hooked, i), completion, more);
     if (!more)
         free_hooked(hooked);
-    ofpi_owner_pass_on(&before, endpoint, op_flags, completion);
+    ofpi_owner_deliver(&before, endpoint, op_flags, completion);
 }
 
 static void report_refusal(struct ofpi_hooked *hooked, int error)
@@ -184,7 +184,8 @@ static struct ofpi_peer *find_operation_peer(struct ofpi_endpoint *endpoint, con
     *error = 0;
     if (!endpoint->av)
         return endpoint->peer_capacity ? endpoint->peers[0] : NULL;
-    return ofpi_operation_is_receive(op) ? ofpi_peer_at(endpoint, op->peer) : ofpi_peer_get(endpoint, op->peer, error);
+    return ofpi_operation_is_receive(op) ? ofpi_peer_find_at(endpoint, op->peer)
+                                         : ofpi_peer_get(endpoint, op->peer, error);
 }
 
 /* It is to be posted, and would be. */
@@ -201,7 +202,7 @@ static int post_hooked(struct ofpi_hooks *hooks, struct ofp_operation *op, const
     /* From here on every completion comes by complete_hooked(), and so to the hooks that were asked. */
     ofpi_owner_enter(&hooked->delayed.owner, op);
     if (verdict.error) {
-        ofpi_transfer_end(hooks->endpoint, transfer, -verdict.error, ofpi_reason_keep(verdict.why));
+        ofpi_transfer_end(hooks->endpoint, transfer, -verdict.error, ofpi_reason_store(verdict.why));
         return 0;
     }
     /* Of a receive that is held back only its sender would ever know. */

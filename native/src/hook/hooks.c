@@ -40,7 +40,7 @@ static int check_hook(const struct ofp_hook *hook, char *text, size_t text_size)
         snprintf(text, text_size, "the hook's table lacks name or description, or its name has one of :;,= in it");
         return -EINVAL;
     }
-    wrong = hook->options ? ofpi_param_misdeclared(hook->options) : NULL;
+    wrong = hook->options ? ofpi_param_find_misdeclared(hook->options) : NULL;
     if (wrong) {
         snprintf(text, text_size, "hook %s declares %s with a default that is not in its range", hook->name, wrong);
         return -EINVAL;

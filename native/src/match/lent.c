@@ -7,28 +7,30 @@
 #include "match/unexpected.h"
 #include "object/peer.h"
 
-void ofpi_lent_open(struct ofpi_lent_receives *lent)
+void ofpi_inflight_open(struct ofpi_inflight_receives *inflight)
 {
-    ofpi_pool_init(&lent->pool, sizeof(struct ofpi_lent));
-    ofp_list_init(&lent->list);
+    ofpi_pool_init(&inflight->pool, sizeof(struct ofpi_inflight));
+    ofp_list_init(&inflight->list);
 }
 
-void ofpi_lent_close(struct ofpi_lent_receives *lent) { ofpi_pool_fini(&lent->pool); }
+void ofpi_inflight_close(struct ofpi_inflight_receives *inflight) { ofpi_pool_close(&inflight->pool); }
 
-struct ofpi_lent *ofpi_lent_take(struct ofpi_lent_receives *lent, struct ofpi_receive_context *context)
+struct ofpi_inflight *ofpi_inflight_allocate(struct ofpi_inflight_receives *inflight,
+                                             struct ofpi_receive_context *context)
 {
     uint64_t id;
-    struct ofpi_lent *receive = ofpi_pool_take(&lent->pool, &id);
+    struct ofpi_inflight *receive = ofpi_pool_allocate(&inflight->pool, &id);
 
     if (!receive)
         return NULL;
     receive->base.id = id;
     receive->context = context;
-    ofp_list_append(&lent->list, &receive->base.node);
+    ofp_list_append(&inflight->list, &receive->base.node);
     return receive;
 }
 
-void ofpi_lent_meet(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message)
+void ofpi_inflight_bind_message(struct ofpi_inflight *receive, struct ofp_endpoint *endpoint,
+                                const struct ofp_message *message)
 {
     receive->base.endpoint = receive->endpoint = endpoint;
     receive->base.message = *message;
@@ -37,49 +39,50 @@ void ofpi_lent_meet(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, co
         ofp_list_append(&((struct ofpi_peer *)message->peer)->receives, &receive->of_peer);
 }
 
-void ofpi_lent_set(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
-                   const struct ofpi_receiver *receiver)
+void ofpi_inflight_set_receiver(struct ofpi_inflight *receive, struct ofp_endpoint *endpoint,
+                                const struct ofp_message *message, const struct ofpi_receiver *receiver)
 {
-    ofpi_lent_meet(receive, endpoint, message);
+    ofpi_inflight_bind_message(receive, endpoint, message);
     if (receiver) {
         uint64_t room = receiver->memory.iov_len;
 
         receive->receiver = *receiver;
         receive->base.length = message->length < room ? message->length : room;
-        receive->base.iov = ofpi_receiver_iov(&receive->receiver, &receive->base.iov_count);
-        receive->base.regions = ofpi_receiver_regions(&receive->receiver);
+        receive->base.iov = ofpi_receiver_get_iov(&receive->receiver, &receive->base.iov_count);
+        receive->base.regions = ofpi_receiver_get_regions(&receive->receiver);
     } else {
         receive->dropped = true;
     }
 }
 
-void ofpi_lent_start(struct ofpi_lent *receive, struct ofp_endpoint *endpoint, const struct ofp_message *message,
-                     const struct ofpi_receiver *receiver)
+void ofpi_inflight_start(struct ofpi_inflight *receive, struct ofp_endpoint *endpoint,
+                         const struct ofp_message *message, const struct ofpi_receiver *receiver)
 {
-    ofpi_lent_set(receive, endpoint, message, receiver);
+    ofpi_inflight_set_receiver(receive, endpoint, message, receiver);
     endpoint->ops->receive_start(endpoint, &receive->base);
 }
 
-void ofpi_lent_fill(struct ofpi_lent *receive, struct ofpi_unexpected *kept, struct ofp_endpoint *endpoint,
-                    const struct ofp_message *message)
+void ofpi_inflight_bind_unexpected(struct ofpi_inflight *receive, struct ofpi_unexpected *unexpected,
+                                   struct ofp_endpoint *endpoint, const struct ofp_message *message)
 {
     static struct ofp_region *const unregistered[1];
 
-    kept->filling = receive;
-    receive->kept = kept;
-    receive->memory = (struct iovec){ofpi_unexpected_payload(kept), message->length};
-    ofpi_lent_meet(receive, endpoint, message);
+    unexpected->filling = receive;
+    receive->unexpected = unexpected;
+    receive->memory = (struct iovec){ofpi_payload_of_unexpected(unexpected), message->length};
+    ofpi_inflight_bind_message(receive, endpoint, message);
     receive->base.length = message->length;
     receive->base.iov = &receive->memory;
     receive->base.iov_count = 1;
-    receive->base.regions = kept->lent ? ofpi_receiver_regions(&kept->payload.lender) : unregistered;
+    receive->base.regions =
+        unexpected->borrowed ? ofpi_receiver_get_regions(&unexpected->payload.borrowed_from) : unregistered;
 }
 
-void ofpi_lent_give(struct ofpi_lent_receives *lent, struct ofpi_lent *receive)
+void ofpi_inflight_free(struct ofpi_inflight_receives *inflight, struct ofpi_inflight *receive)
 {
     OFPI_CHECK(ofp_list_linked(&receive->base.node));
     ofp_list_remove(&receive->base.node);
     if (ofp_list_linked(&receive->of_peer))
         ofp_list_remove(&receive->of_peer);
-    ofpi_pool_give(&lent->pool, receive->base.id);
+    ofpi_pool_free(&inflight->pool, receive->base.id);
 }

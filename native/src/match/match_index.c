@@ -12,12 +12,12 @@
  */
 #define MOVES_PER_INSERT 4
 
-static uint64_t bucket_count(uint32_t shift) { return 1ull << (64 - shift); }
+static uint64_t compute_bucket_count(uint32_t shift) { return 1ull << (64 - shift); }
 
 int ofpi_match_index_open(struct ofpi_match_index *index, const uint64_t seed[2])
 {
     *index = (struct ofpi_match_index){.shift = FIRST_SHIFT, .seed = {seed[0], seed[1]}};
-    index->buckets = calloc(bucket_count(FIRST_SHIFT), sizeof(*index->buckets));
+    index->buckets = calloc(compute_bucket_count(FIRST_SHIFT), sizeof(*index->buckets));
     return index->buckets ? 0 : -ENOMEM;
 }
 
@@ -28,7 +28,7 @@ void ofpi_match_index_close(struct ofpi_match_index *index)
     *index = (struct ofpi_match_index){0};
 }
 
-static void chain_push(struct ofpi_match_node **bucket, struct ofpi_match_node *node)
+static void push_head(struct ofpi_match_node **bucket, struct ofpi_match_node *node)
 {
     node->next = *bucket;
     node->link = bucket;
@@ -38,13 +38,13 @@ static void chain_push(struct ofpi_match_node **bucket, struct ofpi_match_node *
 }
 
 /* `heir`, of the same ring, takes the head's place in the chain. */
-static void chain_replace(struct ofpi_match_node *head, struct ofpi_match_node *heir)
+static void replace_head(struct ofpi_match_node *head, struct ofpi_match_node *replacement)
 {
-    heir->next = head->next;
-    heir->link = head->link;
-    *heir->link = heir;
-    if (heir->next)
-        heir->next->link = &heir->next;
+    replacement->next = head->next;
+    replacement->link = head->link;
+    *replacement->link = replacement;
+    if (replacement->next)
+        replacement->next->link = &replacement->next;
     head->link = NULL;
 }
 
@@ -54,25 +54,25 @@ static void move_bucket(struct ofpi_match_index *index)
 
     for (; node; node = following) {
         following = node->next;
-        chain_push(&index->buckets[ofpi_match_hash(index, node->key) >> index->shift], node);
+        push_head(&index->buckets[ofpi_match_hash_compute(index, node->key) >> index->shift], node);
     }
     index->moved++;
 }
 
-static void finish_growth(struct ofpi_match_index *index)
+static void end_index_growth(struct ofpi_match_index *index)
 {
     free(index->old_buckets);
     index->old_buckets = NULL;
 }
 
 /* Without memory for more buckets the chains get longer; nothing else suffers. */
-static void begin_growth(struct ofpi_match_index *index)
+static void start_index_growth(struct ofpi_match_index *index)
 {
     struct ofpi_match_node **buckets;
 
     if (index->shift == LAST_SHIFT)
         return;
-    buckets = calloc(bucket_count(index->shift - 1), sizeof(*buckets));
+    buckets = calloc(compute_bucket_count(index->shift - 1), sizeof(*buckets));
     if (!buckets)
         return;
     index->old_buckets = index->buckets;
@@ -82,26 +82,26 @@ static void begin_growth(struct ofpi_match_index *index)
     index->shift--;
 }
 
-static void grow(struct ofpi_match_index *index)
+static void advance_index_growth(struct ofpi_match_index *index)
 {
     if (!index->old_buckets) {
         /* At half load few chains have a second entry: each would be a cache miss on the way to the one wanted. */
-        if (index->keys * 2 > bucket_count(index->shift))
-            begin_growth(index);
+        if (index->keys * 2 > compute_bucket_count(index->shift))
+            start_index_growth(index);
         return;
     }
-    for (int i = 0; i < MOVES_PER_INSERT && index->moved < bucket_count(index->old_shift); i++)
+    for (int i = 0; i < MOVES_PER_INSERT && index->moved < compute_bucket_count(index->old_shift); i++)
         move_bucket(index);
-    if (index->moved == bucket_count(index->old_shift))
-        finish_growth(index);
+    if (index->moved == compute_bucket_count(index->old_shift))
+        end_index_growth(index);
 }
 
-static void ring_insert(struct ofpi_match_node *head, struct ofpi_match_node *node)
+static void insert_in_ring(struct ofpi_match_node *head, struct ofpi_match_node *node)
 {
     struct ofpi_match_node *following = head;
 
     if (node->sequence < head->sequence) {
-        chain_replace(head, node);
+        replace_head(head, node);
     } else {
         node->link = NULL;
         /* Only what is put back is older than the newest, and as a rule old: from the front. */
@@ -121,21 +121,21 @@ void ofpi_match_index_insert(struct ofpi_match_index *index, struct ofpi_match_n
 {
     struct ofpi_match_node **bucket, *head;
 
-    grow(index);
-    bucket = ofpi_match_index_bucket(index, ofpi_match_hash(index, node->key));
+    advance_index_growth(index);
+    bucket = ofpi_match_index_find_bucket(index, ofpi_match_hash_compute(index, node->key));
     for (head = *bucket; head; head = head->next) {
         if (head->key.tag == node->key.tag && head->key.origin == node->key.origin)
             break;
     }
     index->count++;
     if (head) {
-        ring_insert(head, node);
+        insert_in_ring(head, node);
         return;
     }
     index->keys++;
     node->same_next = node;
     node->same_previous = node;
-    chain_push(bucket, node);
+    push_head(bucket, node);
 }
 
 void ofpi_match_index_remove(struct ofpi_match_index *index, struct ofpi_match_node *node)
@@ -153,5 +153,5 @@ void ofpi_match_index_remove(struct ofpi_match_index *index, struct ofpi_match_n
     following->same_previous = node->same_previous;
     node->same_previous->same_next = following;
     if (node->link)
-        chain_replace(node, following);
+        replace_head(node, following);
 }

@@ -20,7 +20,7 @@
 
 struct ofpi_match_key {
     uint64_t tag;    /* without the bits that the index ignores */
-    uint64_t origin; /* channel and source, see ofpi_match_origin */
+    uint64_t origin; /* channel and source, see ofpi_match_origin_build */
 };
 
 struct ofpi_match_node {
@@ -50,9 +50,12 @@ void ofpi_match_index_close(struct ofpi_match_index *index);
 void ofpi_match_index_insert(struct ofpi_match_index *index, struct ofpi_match_node *node);
 void ofpi_match_index_remove(struct ofpi_match_index *index, struct ofpi_match_node *node);
 
-static inline uint64_t ofpi_match_origin(uint32_t channel, uint32_t source) { return (uint64_t)channel << 32 | source; }
+static inline uint64_t ofpi_match_origin_build(uint32_t channel, uint32_t source)
+{
+    return (uint64_t)channel << 32 | source;
+}
 
-static inline uint64_t ofpi_match_hash(const struct ofpi_match_index *index, struct ofpi_match_key key)
+static inline uint64_t ofpi_match_hash_compute(const struct ofpi_match_index *index, struct ofpi_match_key key)
 {
     __uint128_t product = (__uint128_t)(key.tag ^ index->seed[0]) * (key.origin ^ index->seed[1]);
 
@@ -60,7 +63,7 @@ static inline uint64_t ofpi_match_hash(const struct ofpi_match_index *index, str
     return ((uint64_t)product ^ (uint64_t)(product >> 64)) * 0x9e3779b97f4a7c15u;
 }
 
-static inline struct ofpi_match_node **ofpi_match_index_bucket(const struct ofpi_match_index *index, uint64_t hash)
+static inline struct ofpi_match_node **ofpi_match_index_find_bucket(const struct ofpi_match_index *index, uint64_t hash)
 {
     if (index->old_buckets && hash >> index->old_shift >= index->moved)
         return &index->old_buckets[hash >> index->old_shift];
@@ -71,7 +74,7 @@ static inline struct ofpi_match_node **ofpi_match_index_bucket(const struct ofpi
 static inline struct ofpi_match_node *ofpi_match_index_find(const struct ofpi_match_index *index,
                                                             struct ofpi_match_key key)
 {
-    struct ofpi_match_node *node = *ofpi_match_index_bucket(index, ofpi_match_hash(index, key));
+    struct ofpi_match_node *node = *ofpi_match_index_find_bucket(index, ofpi_match_hash_compute(index, key));
 
     while (node && (node->key.tag != key.tag || node->key.origin != key.origin))
         node = node->next;

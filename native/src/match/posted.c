@@ -9,7 +9,7 @@
 #include "match/match_index.h"
 #include "match/selector.h"
 
-static int add_class(struct ofpi_posted_receives *posted, uint64_t ignore, bool named)
+static int add_posted_class(struct ofpi_posted_receives *posted, uint64_t ignore, bool named)
 {
     struct ofpi_posted_class *classes = posted->classes;
     uint32_t capacity = posted->class_capacity;
@@ -36,7 +36,7 @@ int ofpi_posted_open(struct ofpi_posted_receives *posted, const uint64_t seed[2]
     *posted = (struct ofpi_posted_receives){.seed = {seed[0], seed[1]}};
     ofp_list_init(&posted->order);
     ofpi_slab_open(&posted->slab, sizeof(struct ofpi_posted));
-    if (add_class(posted, 0, true) || add_class(posted, 0, false)) {
+    if (add_posted_class(posted, 0, true) || add_posted_class(posted, 0, false)) {
         ofpi_posted_close(posted);
         return -ENOMEM;
     }
@@ -52,7 +52,7 @@ void ofpi_posted_close(struct ofpi_posted_receives *posted)
 }
 
 /* The number of the class with this mask; an empty one takes a new mask before a class is added. Or -ENOMEM. */
-static int64_t masked_class(struct ofpi_posted_receives *posted, uint64_t ignore, bool named)
+static int64_t choose_masked_class(struct ofpi_posted_receives *posted, uint64_t ignore, bool named)
 {
     uint32_t empty = 0;
 
@@ -67,7 +67,7 @@ static int64_t masked_class(struct ofpi_posted_receives *posted, uint64_t ignore
         posted->classes[empty].named = named;
         return empty;
     }
-    if (add_class(posted, ignore, named))
+    if (add_posted_class(posted, ignore, named))
         return -ENOMEM;
     return posted->class_count - 1;
 }
@@ -80,14 +80,14 @@ int ofpi_posted_add(struct ofpi_posted_receives *posted, struct ofp_endpoint *en
     struct ofpi_posted *receive;
 
     if (selector->ignore) {
-        class = masked_class(posted, selector->ignore, named);
+        class = choose_masked_class(posted, selector->ignore, named);
         if (class < 0)
             return (int)class;
     }
-    receive = ofpi_slab_take(&posted->slab);
+    receive = ofpi_slab_allocate(&posted->slab);
     if (!receive)
         return -ENOMEM;
-    receive->node.key = ofpi_selector_key(selector);
+    receive->node.key = ofpi_key_of_selector(selector);
     receive->node.sequence = posted->next_sequence++;
     receive->endpoint = endpoint;
     receive->receiver = *receiver;
@@ -100,8 +100,8 @@ int ofpi_posted_add(struct ofpi_posted_receives *posted, struct ofp_endpoint *en
 }
 
 /* The older of `best` and the class's candidate. */
-static inline struct ofpi_match_node *older(const struct ofpi_posted_class *class, struct ofpi_match_node *best,
-                                            struct ofpi_match_key key)
+static inline struct ofpi_match_node *choose_older_node(const struct ofpi_posted_class *class,
+                                                        struct ofpi_match_node *best, struct ofpi_match_key key)
 {
     struct ofpi_match_node *node = ofpi_match_index_find(&class->index, key);
 
@@ -115,15 +115,18 @@ struct ofpi_posted *ofpi_posted_match(const struct ofpi_posted_receives *posted,
     struct ofpi_match_node *best = NULL;
 
     if (classes[OFPI_CLASS_NAMED].index.count)
-        best = older(&classes[OFPI_CLASS_NAMED], NULL, ofpi_message_key(channel, tag, source, 0, true));
+        best =
+            choose_older_node(&classes[OFPI_CLASS_NAMED], NULL, ofpi_message_key_build(channel, tag, source, 0, true));
     if (classes[OFPI_CLASS_ANY].index.count)
-        best = older(&classes[OFPI_CLASS_ANY], best, ofpi_message_key(channel, tag, source, 0, false));
+        best =
+            choose_older_node(&classes[OFPI_CLASS_ANY], best, ofpi_message_key_build(channel, tag, source, 0, false));
     if (posted->masked) {
         for (uint32_t i = OFPI_CLASS_MASKED; i < posted->class_count; i++) {
             const struct ofpi_posted_class *class = &classes[i];
 
             if (class->index.count)
-                best = older(class, best, ofpi_message_key(channel, tag, source, class->ignore, class->named));
+                best = choose_older_node(class, best,
+                                         ofpi_message_key_build(channel, tag, source, class->ignore, class->named));
         }
     }
     return best ? OFP_CONTAINER_OF(best, struct ofpi_posted, node) : NULL;

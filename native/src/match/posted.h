@@ -49,17 +49,17 @@ struct ofpi_posted *ofpi_posted_match(const struct ofpi_posted_receives *posted,
                                       uint32_t source);
 /* Out of the order and the index; the object is still the caller's to use, until it is given back. */
 void ofpi_posted_remove(struct ofpi_posted_receives *posted, struct ofpi_posted *receive);
-static inline void ofpi_posted_give(struct ofpi_posted_receives *posted, struct ofpi_posted *receive)
+static inline void ofpi_posted_free(struct ofpi_posted_receives *posted, struct ofpi_posted *receive)
 {
-    ofpi_slab_give(&posted->slab, receive);
+    ofpi_slab_free(&posted->slab, receive);
 }
 
-static inline uint8_t ofpi_posted_channel(const struct ofpi_posted *receive)
+static inline uint8_t ofpi_channel_of_posted(const struct ofpi_posted *receive)
 {
     return (uint8_t)(receive->node.key.origin >> 32);
 }
 /* The source it names, or OFP_PEER_ANY. */
-static inline uint32_t ofpi_posted_source(const struct ofpi_posted *receive)
+static inline uint32_t ofpi_source_of_posted(const struct ofpi_posted *receive)
 {
     return (uint32_t)receive->node.key.origin;
 }

@@ -10,102 +10,105 @@
 #include "match/unexpected.h"
 
 /* Whether the memory of the message is this claim's. */
-static bool claim_lends_memory(const struct ofpi_unexpected *kept, uint64_t op_context)
+static bool is_memory_of_claim(const struct ofpi_unexpected *unexpected, uint64_t op_context)
 {
-    return kept->lent && kept->payload.lender.op_context == op_context;
+    return unexpected->borrowed && unexpected->payload.borrowed_from.op_context == op_context;
 }
 
 int ofpi_receive_claim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                       struct ofpi_unexpected *kept, const struct ofpi_receiver *receiver)
+                       struct ofpi_unexpected *unexpected, const struct ofpi_receiver *receiver)
 {
-    struct ofpi_receiver taken = *receiver;
+    struct ofpi_receiver receiver_copy = *receiver;
     struct ofp_message message;
 
-    if (kept->error || kept->length > receiver->memory.iov_len || receiver->op_flags & OFPI_SEGMENTED)
-        return ofpi_receive_take_kept(context, endpoint, kept, receiver, NULL);
-    if (kept->announced)
-        return ofpi_receive_fetch(context, kept, receiver);
-    if (ofpi_unexpected_is_filling(kept)) {
-        kept->filling->receiver = taken;
-        kept->filling->matched = true;
+    if (unexpected->error || unexpected->length > receiver->memory.iov_len || receiver->op_flags & OFPI_SEGMENTED)
+        return ofpi_receive_deliver_unexpected(context, endpoint, unexpected, receiver, NULL);
+    if (unexpected->announced)
+        return ofpi_receive_pull(context, unexpected, receiver);
+    if (ofpi_unexpected_is_filling(unexpected)) {
+        unexpected->filling->receiver = receiver_copy;
+        unexpected->filling->matched = true;
         return 0;
     }
-    message = ofpi_unexpected_message(kept);
-    ofpi_receive_deliver(context, kept->endpoint, &taken, &message, ofpi_unexpected_payload(kept));
+    message = ofpi_message_of_unexpected(unexpected);
+    ofpi_receive_deliver(context, unexpected->endpoint, &receiver_copy, &message,
+                         ofpi_payload_of_unexpected(unexpected));
     return 0;
 }
 
-void ofpi_receive_end_claim(struct ofpi_receive_context *context, struct ofpi_lent *lent, int error, int provider_error)
+void ofpi_receive_end_claim(struct ofpi_receive_context *context, struct ofpi_inflight *inflight, int error,
+                            int provider_error)
 {
-    struct ofpi_unexpected *kept = lent->kept;
-    struct ofpi_receiver *receiver = &lent->receiver;
-    struct ofp_message *message = &lent->base.message;
-    bool in_place = claim_lends_memory(kept, receiver->op_context);
+    struct ofpi_unexpected *unexpected = inflight->unexpected;
+    struct ofpi_receiver *receiver = &inflight->receiver;
+    struct ofp_message *message = &inflight->base.message;
+    bool in_place = is_memory_of_claim(unexpected, receiver->op_context);
 
-    kept->filling = NULL;
-    lent->matched = false;
+    unexpected->filling = NULL;
+    inflight->matched = false;
     if (error) {
-        ofpi_unexpected_detach(&context->unexpected, kept);
+        ofpi_unexpected_detach(&context->unexpected, unexpected);
         /* The request that lent the memory gets the error. */
         if (in_place)
-            ofpi_unexpected_free(&context->unexpected, kept);
+            ofpi_unexpected_free(&context->unexpected, unexpected);
         else
-            ofpi_receive_free(context, kept);
-        ofpi_receive_finish(context, lent->endpoint, receiver, message,
-                            (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
+            ofpi_receive_free_unexpected(context, unexpected);
+        ofpi_receive_end(context, inflight->endpoint, receiver, message,
+                         (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
     } else if (in_place) {
-        ofpi_receive_report(context, lent->endpoint, receiver->op_context, receiver->op_flags, message,
+        ofpi_receive_report(context, inflight->endpoint, receiver->op_context, receiver->op_flags, message,
                             (struct ofpi_receive_result){0});
     } else {
-        ofpi_receive_deliver(context, lent->endpoint, receiver, message, ofpi_unexpected_payload(kept));
+        ofpi_receive_deliver(context, inflight->endpoint, receiver, message, ofpi_payload_of_unexpected(unexpected));
     }
 }
 
-void ofpi_receive_drop(struct ofpi_receive_context *context, struct ofpi_unexpected *kept)
+void ofpi_receive_discard(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected)
 {
     /* The claim of the request that holds it has ended, and told so. */
-    bool is_received = kept->set_aside && claim_lends_memory(kept, kept->first.key.tag);
-    struct ofpi_receiver lender;
+    bool is_received = unexpected->set_aside && is_memory_of_claim(unexpected, unexpected->first.key.tag);
+    struct ofpi_receiver borrowed_from;
 
-    ofpi_unexpected_detach(&context->unexpected, kept);
+    ofpi_unexpected_detach(&context->unexpected, unexpected);
     if (!is_received) {
-        ofpi_receive_free(context, kept);
+        ofpi_receive_free_unexpected(context, unexpected);
         return;
     }
-    lender = kept->payload.lender;
-    ofpi_unexpected_free(&context->unexpected, kept);
-    ofpi_receiver_release(&lender, &context->segments);
+    borrowed_from = unexpected->payload.borrowed_from;
+    ofpi_unexpected_free(&context->unexpected, unexpected);
+    ofpi_receiver_release(&borrowed_from, &context->segments);
 }
 
 void ofpi_receive_accept(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context)
 {
-    struct ofpi_unexpected *kept =
+    struct ofpi_unexpected *unexpected =
         ofpi_unexpected_find_set_aside(&context->unexpected, endpoint, op_context, OFPI_REQUEST);
 
-    if (kept)
-        ofpi_receive_drop(context, kept);
+    if (unexpected)
+        ofpi_receive_discard(context, unexpected);
 }
 
-int ofpi_receive_give_back(struct ofpi_receive_context *context, struct ofpi_unexpected *kept, uint64_t op_context,
-                           struct ofpi_unexpected **waiting)
+int ofpi_receive_return_claimed(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
+                                uint64_t op_context, struct ofpi_unexpected **waiting)
 {
-    struct ofpi_lent *lent = ofpi_unexpected_is_filling(kept) && kept->filling->matched ? kept->filling : NULL;
+    struct ofpi_inflight *inflight =
+        ofpi_unexpected_is_filling(unexpected) && unexpected->filling->matched ? unexpected->filling : NULL;
     struct ofpi_receiver receiver = {0};
-    bool is_lent = claim_lends_memory(kept, op_context);
+    bool is_borrowed = is_memory_of_claim(unexpected, op_context);
     int result;
 
-    if (lent) {
-        receiver = lent->receiver;
-        lent->matched = false;
+    if (inflight) {
+        receiver = inflight->receiver;
+        inflight->matched = false;
     }
-    result = ofpi_receive_return(context, kept, waiting);
+    result = ofpi_receive_return_message(context, unexpected, waiting);
     if (result) {
-        if (lent)
-            lent->matched = true;
+        if (inflight)
+            inflight->matched = true;
         return result;
     }
     /* The claim's own memory is not used: release it. */
-    if (lent && !is_lent)
+    if (inflight && !is_borrowed)
         ofpi_receiver_release(&receiver, &context->segments);
-    return is_lent;
+    return is_borrowed;
 }

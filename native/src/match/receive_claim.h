@@ -19,16 +19,16 @@
  * is held no more. -ENOMEM: nothing has changed. The provider may be called.
  */
 int ofpi_receive_claim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                       struct ofpi_unexpected *kept, const struct ofpi_receiver *receiver);
+                       struct ofpi_unexpected *unexpected, const struct ofpi_receiver *receiver);
 /* The stream has ended that fills a message which was claimed and is still held. */
-void ofpi_receive_end_claim(struct ofpi_receive_context *context, struct ofpi_lent *lent, int error,
+void ofpi_receive_end_claim(struct ofpi_receive_context *context, struct ofpi_inflight *inflight, int error,
                             int provider_error);
 /* Drop a message, waiting or set aside, whose payload nobody moves. */
-void ofpi_receive_drop(struct ofpi_receive_context *context, struct ofpi_unexpected *kept);
+void ofpi_receive_discard(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected);
 /* The request has what it received, and holds the message no more. Harmless where it holds none. */
 void ofpi_receive_accept(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context);
 /* The request gives the message back: as ofpi_receive_unclaim. */
-int ofpi_receive_give_back(struct ofpi_receive_context *context, struct ofpi_unexpected *kept, uint64_t op_context,
-                           struct ofpi_unexpected **waiting);
+int ofpi_receive_return_claimed(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
+                                uint64_t op_context, struct ofpi_unexpected **waiting);
 
 #endif

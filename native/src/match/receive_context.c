@@ -22,7 +22,7 @@
 #include "object/peer.h"
 #include "ofipy/iov.h"
 
-static int open_parts(struct ofpi_receive_context *context, const struct ofpi_receive_context_attr *attr)
+static int open_context_parts(struct ofpi_receive_context *context, const struct ofpi_receive_context_attr *attr)
 {
     uint64_t seed[2];
     int result;
@@ -38,21 +38,21 @@ static int open_parts(struct ofpi_receive_context *context, const struct ofpi_re
         ofpi_posted_close(&context->posted);
         return result;
     }
-    ofpi_lent_open(&context->lent);
+    ofpi_inflight_open(&context->in_flight);
     ofpi_slab_open(&context->segments, sizeof(struct ofpi_segments));
     ofpi_slab_open(&context->many, sizeof(struct ofpi_many));
-    context->posted.slab.backing = context->lent.pool.backing = context->many.backing = attr->entries;
+    context->posted.slab.backing = context->in_flight.pool.backing = context->many.backing = attr->entries;
     context->entries = attr->entries;
     context->min_multi_recv = attr->min_multi_recv;
     context->complete = attr->complete;
-    ofpi_receive_fetch_open(context, attr->domain, attr->start_timer);
+    ofpi_receive_pull_open(context, attr->domain, attr->start_timer);
     return 0;
 }
 
 int ofpi_receive_context_open(const struct ofpi_receive_context_attr *attr, struct ofpi_receive_context **context)
 {
     struct ofpi_receive_context *opened = calloc(1, sizeof(*opened));
-    int result = opened ? open_parts(opened, attr) : -ENOMEM;
+    int result = opened ? open_context_parts(opened, attr) : -ENOMEM;
 
     if (result) {
         free(opened);
@@ -64,10 +64,10 @@ int ofpi_receive_context_open(const struct ofpi_receive_context_attr *attr, stru
 
 void ofpi_receive_context_close(struct ofpi_receive_context *context)
 {
-    ofpi_receive_fetch_close(context);
+    ofpi_receive_pull_close(context);
     ofpi_posted_close(&context->posted);
     ofpi_unexpected_close(&context->unexpected);
-    ofpi_lent_close(&context->lent);
+    ofpi_inflight_close(&context->in_flight);
     ofpi_slab_close(&context->segments);
     ofpi_slab_close(&context->many);
     free(context);
@@ -97,34 +97,38 @@ void ofpi_receive_context_statistics(const struct ofpi_receive_context *context,
 
 /* -------------------------------------------------------------------------------------------------------- arrivals */
 
-bool ofpi_announce_only(const struct ofpi_receive_context *context) { return context->unexpected.announce_only; }
+bool ofpi_receive_context_is_announce_only(const struct ofpi_receive_context *context)
+{
+    return context->unexpected.announce_only;
+}
 
 /* No receive: the message waits. */
-static bool keep(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofp_message *message,
-                 const void *payload, bool announced)
+static bool store_unmatched(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                            const struct ofp_message *message, const void *payload, bool announced)
 {
-    struct ofpi_unexpected *kept =
-        ofpi_unexpected_keep(&context->unexpected, endpoint, message, payload, announced, false);
+    struct ofpi_unexpected *unexpected =
+        ofpi_unexpected_store(&context->unexpected, endpoint, message, payload, announced, false);
 
-    if (!kept)
+    if (!unexpected)
         return false;
-    if (ofpi_unexpected_wait(&context->unexpected, kept)) {
-        ofpi_unexpected_free(&context->unexpected, kept);
+    if (ofpi_unexpected_insert(&context->unexpected, unexpected)) {
+        ofpi_unexpected_free(&context->unexpected, unexpected);
         return false;
     }
     return true;
 }
 
 /* The receive has OFP_HOLD: the message is kept and set aside for it at once. */
-static bool hold(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofp_message *message,
-                 const void *payload, bool announced, struct ofpi_posted *posted)
+static bool set_aside_arrival(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                              const struct ofp_message *message, const void *payload, bool announced,
+                              struct ofpi_posted *posted)
 {
-    struct ofpi_unexpected *kept =
-        ofpi_unexpected_keep(&context->unexpected, endpoint, message, payload, announced, true);
+    struct ofpi_unexpected *unexpected =
+        ofpi_unexpected_store(&context->unexpected, endpoint, message, payload, announced, true);
 
-    if (!kept)
+    if (!unexpected)
         return false;
-    ofpi_receive_hold(context, message, kept, posted);
+    ofpi_receive_set_aside(context, message, unexpected, posted);
     return true;
 }
 
@@ -136,19 +140,19 @@ int ofpi_message_arrived(struct ofpi_receive_context *context, struct ofp_endpoi
     struct ofpi_receiver piece;
 
     if (!posted)
-        return keep(context, endpoint, message, payload, false) ? 0 : -EAGAIN;
+        return store_unmatched(context, endpoint, message, payload, false) ? 0 : -EAGAIN;
     if (posted->receiver.op_flags & OFP_HOLD)
-        return hold(context, endpoint, message, payload, false, posted) ? 0 : -EAGAIN;
+        return set_aside_arrival(context, endpoint, message, payload, false, posted) ? 0 : -EAGAIN;
     if (__builtin_expect(posted->receiver.op_flags & OFP_MULTI_RECV, 0)) {
-        if (!ofpi_many_promise(context, &posted->receiver))
+        if (!ofpi_many_reserve_completion(context, &posted->receiver))
             return -EAGAIN;
-        piece = ofpi_receive_use(context, posted, message->length);
+        piece = ofpi_receive_pop_receiver(context, posted, message->length);
         ofpi_receive_deliver(context, endpoint, &piece, message, payload);
         return 0;
     }
     ofpi_posted_remove(&context->posted, posted);
     ofpi_receive_deliver(context, endpoint, &posted->receiver, message, payload);
-    ofpi_posted_give(&context->posted, posted);
+    ofpi_posted_free(&context->posted, posted);
     return 0;
 }
 
@@ -158,22 +162,22 @@ int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endp
     struct ofpi_posted *posted =
         ofpi_receive_match(context, message->channel, message->tag, message->source, message->length);
     struct ofpi_receiver receiver;
-    struct ofpi_lent *lent;
+    struct ofpi_inflight *inflight;
 
     if (!posted)
-        return keep(context, endpoint, message, NULL, true) ? 0 : -ENOBUFS;
+        return store_unmatched(context, endpoint, message, NULL, true) ? 0 : -ENOBUFS;
     if (posted->receiver.op_flags & OFP_HOLD)
-        return hold(context, endpoint, message, NULL, true, posted) ? 0 : -ENOBUFS;
+        return set_aside_arrival(context, endpoint, message, NULL, true, posted) ? 0 : -ENOBUFS;
     /* What may fail comes first: a receive that has been used could not be posted again in its place. */
-    lent = ofpi_lent_take(&context->lent, context);
-    if (!lent)
+    inflight = ofpi_inflight_allocate(&context->in_flight, context);
+    if (!inflight)
         return -ENOBUFS;
-    if (!ofpi_many_promise(context, &posted->receiver)) {
-        ofpi_lent_give(&context->lent, lent);
+    if (!ofpi_many_reserve_completion(context, &posted->receiver)) {
+        ofpi_inflight_free(&context->in_flight, inflight);
         return -ENOBUFS;
     }
-    receiver = ofpi_receive_use(context, posted, message->length);
-    ofpi_lent_start(lent, endpoint, message, &receiver);
+    receiver = ofpi_receive_pop_receiver(context, posted, message->length);
+    ofpi_inflight_start(inflight, endpoint, message, &receiver);
     return 0;
 }
 
@@ -181,55 +185,55 @@ int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endp
 
 void ofpi_receive_write(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length)
 {
-    struct ofpi_lent *lent = (struct ofpi_lent *)receive;
+    struct ofpi_inflight *inflight = (struct ofpi_inflight *)receive;
 
-    if (__builtin_expect(lent->kept != NULL, 0)) {
+    if (__builtin_expect(inflight->unexpected != NULL, 0)) {
         /* Only up to the length that was announced, whatever the peer sends. */
-        if (offset < lent->memory.iov_len)
-            ofp_memory_copy((char *)lent->memory.iov_base + offset, data,
-                            length < lent->memory.iov_len - offset ? length : lent->memory.iov_len - offset);
-    } else if (!lent->dropped) {
-        ofpi_receiver_write(&lent->receiver, offset, data, length);
+        if (offset < inflight->memory.iov_len)
+            ofp_memory_copy((char *)inflight->memory.iov_base + offset, data,
+                            length < inflight->memory.iov_len - offset ? length : inflight->memory.iov_len - offset);
+    } else if (!inflight->dropped) {
+        ofpi_receiver_write(&inflight->receiver, offset, data, length);
     }
 }
 
 struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id)
 {
     struct ofpi_receive_context *context = ((struct ofpi_endpoint *)peer->endpoint)->receive_context;
-    struct ofpi_lent *lent = ofpi_pool_find(&context->lent.pool, id);
+    struct ofpi_inflight *inflight = ofpi_pool_find(&context->in_flight.pool, id);
 
     /* The number came from the peer: it may be any, and also name what is another peer's. */
-    return lent && lent->peer == peer ? &lent->base : NULL;
+    return inflight && inflight->peer == peer ? &inflight->base : NULL;
 }
 
 void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_error)
 {
-    struct ofpi_lent *lent = (struct ofpi_lent *)receive;
-    struct ofpi_receive_context *context = lent->context;
+    struct ofpi_inflight *inflight = (struct ofpi_inflight *)receive;
+    struct ofpi_receive_context *context = inflight->context;
 
-    if (__builtin_expect(lent->kept != NULL, 0)) {
-        ofpi_stream_complete(context, lent, error, provider_error);
-    } else if (!lent->dropped) {
-        if (!error && receive->message.length > lent->receiver.memory.iov_len)
+    if (__builtin_expect(inflight->unexpected != NULL, 0)) {
+        ofpi_stream_complete(context, inflight, error, provider_error);
+    } else if (!inflight->dropped) {
+        if (!error && receive->message.length > inflight->receiver.memory.iov_len)
             error = OFP_ETRUNC;
-        ofpi_receive_finish(context, lent->endpoint, &lent->receiver, &receive->message,
-                            (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
+        ofpi_receive_end(context, inflight->endpoint, &inflight->receiver, &receive->message,
+                         (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
     }
-    ofpi_lent_give(&context->lent, lent);
+    ofpi_inflight_free(&context->in_flight, inflight);
 }
 
 /* ------------------------------------------------------------------------------------ end of an endpoint or a peer */
 
-static void drain_messages(struct ofpi_receive_context *context, struct ofp_list *messages,
-                           const struct ofp_endpoint *endpoint)
+static void discard_messages(struct ofpi_receive_context *context, struct ofp_list *messages,
+                             const struct ofp_endpoint *endpoint)
 {
     struct ofp_list *node, *following;
 
     OFP_LIST_EACH(node, following, messages) {
-        struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
+        struct ofpi_unexpected *unexpected = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
 
-        if (kept->endpoint == endpoint)
-            ofpi_receive_drop(context, kept);
+        if (unexpected->endpoint == endpoint)
+            ofpi_receive_discard(context, unexpected);
     }
 }
 
@@ -241,7 +245,7 @@ void ofpi_receive_context_end(struct ofpi_receive_context *context, struct ofp_e
         struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
 
         if (posted->endpoint == endpoint)
-            ofpi_receive_fail(context, posted, error, 0);
+            ofpi_receive_fail_posted(context, posted, error, 0);
     }
 }
 
@@ -250,30 +254,30 @@ void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp
     struct ofp_list *node, *following;
 
     ofpi_receive_context_end(context, endpoint, error);
-    OFP_LIST_EACH(node, following, &context->lent.list) {
-        struct ofpi_lent *lent = OFP_CONTAINER_OF(node, struct ofpi_lent, base.node);
+    OFP_LIST_EACH(node, following, &context->in_flight.list) {
+        struct ofpi_inflight *inflight = OFP_CONTAINER_OF(node, struct ofpi_inflight, base.node);
 
-        if (lent->endpoint == endpoint)
-            ofpi_receive_complete(&lent->base, error, 0);
+        if (inflight->endpoint == endpoint)
+            ofpi_receive_complete(&inflight->base, error, 0);
     }
-    drain_messages(context, &context->unexpected.order, endpoint);
-    drain_messages(context, &context->unexpected.set_aside, endpoint);
+    discard_messages(context, &context->unexpected.order, endpoint);
+    discard_messages(context, &context->unexpected.set_aside, endpoint);
 }
 
 /* A claimed message is owed to somebody: it stays, and says what became of it when it is received. */
-static void lose_payloads(struct ofpi_receive_context *context, struct ofpi_peer *peer, uint32_t way, int error)
+static void mark_payloads_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, uint32_t lane, int error)
 {
     struct ofp_list *node, *following;
 
     OFP_LIST_EACH(node, following, &peer->announced) {
-        struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, payload.of_peer);
+        struct ofpi_unexpected *unexpected = OFP_CONTAINER_OF(node, struct ofpi_unexpected, payload.of_peer);
 
-        if (way != OFPI_EVERY_WAY && kept->way != way)
+        if (lane != OFPI_EVERY_LANE && unexpected->lane != lane)
             continue;
-        if (kept->set_aside)
-            ofpi_unexpected_lose(kept, error);
+        if (unexpected->set_aside)
+            ofpi_unexpected_mark_lost(unexpected, error);
         else
-            ofpi_receive_drop(context, kept);
+            ofpi_receive_discard(context, unexpected);
     }
 }
 
@@ -285,21 +289,21 @@ void ofpi_receive_context_end_directed(struct ofpi_receive_context *context, uin
     OFP_LIST_EACH(node, following, &context->posted.order) {
         struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
 
-        if (ofpi_posted_source(posted) == source)
-            ofpi_receive_fail(context, posted, error, provider_error);
+        if (ofpi_source_of_posted(posted) == source)
+            ofpi_receive_fail_posted(context, posted, error, provider_error);
     }
 }
 
-void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, uint32_t way,
+void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, uint32_t lane,
                                     int error)
 {
     struct ofp_list *node, *following;
 
     OFP_LIST_EACH(node, following, &peer->receives) {
-        struct ofp_receive *receive = &OFP_CONTAINER_OF(node, struct ofpi_lent, of_peer)->base;
+        struct ofp_receive *receive = &OFP_CONTAINER_OF(node, struct ofpi_inflight, of_peer)->base;
 
-        if (way == OFPI_EVERY_WAY || receive->message.spare[OFP_SPARE_WAY] == way)
+        if (lane == OFPI_EVERY_LANE || receive->message.spare[OFP_SPARE_WAY] == lane)
             ofpi_receive_complete(receive, error, 0);
     }
-    lose_payloads(context, peer, way, error);
+    mark_payloads_lost(context, peer, lane, error);
 }

@@ -58,7 +58,7 @@ int ofpi_message_arrived(struct ofpi_receive_context *context, struct ofp_endpoi
                          const struct ofp_message *message, const void *payload);
 int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                            const struct ofp_message *message);
-bool ofpi_announce_only(const struct ofpi_receive_context *context);
+bool ofpi_receive_context_is_announce_only(const struct ofpi_receive_context *context);
 void ofpi_receive_write(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length);
 struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id);
 void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_error);
@@ -67,8 +67,8 @@ void ofpi_receive_complete(struct ofp_receive *receive, int error, int provider_
  * The way to the peer is lost, or one of several (OFP_SPARE_WAY of its messages): receives under way from it end with `error`, its announced messages that nobody matched are
  * dropped (their payload is unreachable), whole unexpected messages stay. Costs by what there is of that peer.
  */
-#define OFPI_EVERY_WAY UINT32_MAX
-void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, uint32_t way,
+#define OFPI_EVERY_LANE UINT32_MAX
+void ofpi_receive_context_peer_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, uint32_t lane,
                                     int error);
 
 void ofpi_receive_context_statistics(const struct ofpi_receive_context *context,

@@ -12,66 +12,66 @@
 /* Nanoseconds that a message is left to a waiting thread, which receives it into its own memory without a copy. */
 #define FETCH_DELAY 1000000
 
-int ofpi_receive_fetch(struct ofpi_receive_context *context, struct ofpi_unexpected *kept,
-                       const struct ofpi_receiver *receiver)
+int ofpi_receive_pull(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
+                      const struct ofpi_receiver *receiver)
 {
-    struct ofp_message message = ofpi_unexpected_message(kept);
-    struct ofpi_lent *lent = ofpi_lent_take(&context->lent, context);
+    struct ofp_message message = ofpi_message_of_unexpected(unexpected);
+    struct ofpi_inflight *inflight = ofpi_inflight_allocate(&context->in_flight, context);
     int result;
 
-    if (!lent)
+    if (!inflight)
         return -ENOMEM;
-    result =
-        ofpi_unexpected_make_place(&context->unexpected, kept, kept->length > OFPI_SHORT_PAYLOAD ? receiver : NULL);
+    result = ofpi_unexpected_allocate_payload(&context->unexpected, unexpected,
+                                              unexpected->length > OFPI_SHORT_PAYLOAD ? receiver : NULL);
     if (result) {
-        ofpi_lent_give(&context->lent, lent);
+        ofpi_inflight_free(&context->in_flight, inflight);
         return result;
     }
     if (receiver) {
-        lent->receiver = *receiver;
-        lent->matched = true;
+        inflight->receiver = *receiver;
+        inflight->matched = true;
     }
-    ofpi_lent_fill(lent, kept, kept->endpoint, &message);
+    ofpi_inflight_bind_unexpected(inflight, unexpected, unexpected->endpoint, &message);
     /* The provider may complete it from within: nothing is touched afterwards. */
-    kept->endpoint->ops->receive_start(kept->endpoint, &lent->base);
+    unexpected->endpoint->ops->receive_start(unexpected->endpoint, &inflight->base);
     return 0;
 }
 
 /* Where there is no room, or no memory, the message goes on being announced, until its request claims it. */
-static void fetch_unclaimed(struct ofp_timer *timer, uint64_t now)
+static void pull_unclaimed_payloads(struct ofp_timer *timer, uint64_t now)
 {
-    struct ofpi_receive_context *context = OFP_CONTAINER_OF(timer, struct ofpi_receive_context, fetch);
+    struct ofpi_receive_context *context = OFP_CONTAINER_OF(timer, struct ofpi_receive_context, pull_timer);
     struct ofp_list *node, *following;
 
     (void)now;
     OFP_LIST_EACH(node, following, &context->unexpected.set_aside) {
-        struct ofpi_unexpected *kept = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
+        struct ofpi_unexpected *unexpected = OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
 
-        if (kept->announced && !kept->error && ofpi_unexpected_is_of_request(kept))
-            ofpi_receive_fetch(context, kept, NULL);
+        if (unexpected->announced && !unexpected->error && ofpi_unexpected_is_of_request(unexpected))
+            ofpi_receive_pull(context, unexpected, NULL);
     }
 }
 
-void ofpi_receive_fetch_open(struct ofpi_receive_context *context, struct ofpi_domain *domain,
-                             int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer))
+void ofpi_receive_pull_open(struct ofpi_receive_context *context, struct ofpi_domain *domain,
+                            int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer))
 {
     context->domain = domain;
     context->start_timer = start_timer;
-    context->fetch = (struct ofp_timer){.expired = fetch_unclaimed};
+    context->pull_timer = (struct ofp_timer){.expired = pull_unclaimed_payloads};
 }
 
-void ofpi_receive_fetch_close(struct ofpi_receive_context *context)
+void ofpi_receive_pull_close(struct ofpi_receive_context *context)
 {
     /* Loops that measure matching have no domain, and no request. */
-    if (context->fetch.position)
-        ofpi_timers_stop(&context->domain->timers, &context->fetch);
+    if (context->pull_timer.position)
+        ofpi_timers_stop(&context->domain->timers, &context->pull_timer);
 }
 
-void ofpi_receive_fetch_soon(struct ofpi_receive_context *context)
+void ofpi_receive_pull_schedule(struct ofpi_receive_context *context)
 {
-    if (context->fetch.position)
+    if (context->pull_timer.position)
         return;
-    context->fetch.deadline = ofpi_now() + FETCH_DELAY;
+    context->pull_timer.deadline = ofpi_clock_read() + FETCH_DELAY;
     /* Without memory for it the message waits for its request. */
-    context->start_timer(context->domain, &context->fetch);
+    context->start_timer(context->domain, &context->pull_timer);
 }

@@ -13,16 +13,16 @@
 
 #include "match/receive_state.h"
 
-void ofpi_receive_fetch_open(struct ofpi_receive_context *context, struct ofpi_domain *domain,
-                             int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer));
-void ofpi_receive_fetch_close(struct ofpi_receive_context *context);
+void ofpi_receive_pull_open(struct ofpi_receive_context *context, struct ofpi_domain *domain,
+                            int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer));
+void ofpi_receive_pull_close(struct ofpi_receive_context *context);
 /* An announced message has been set aside. */
-void ofpi_receive_fetch_soon(struct ofpi_receive_context *context);
+void ofpi_receive_pull_schedule(struct ofpi_receive_context *context);
 /*
  * Have the payload moved: into the claim that is `receiver`, or into memory of the core's own (NULL). The message stays set
  * aside. -ENOBUFS, -ENOMEM: nothing has changed. The provider may be called.
  */
-int ofpi_receive_fetch(struct ofpi_receive_context *context, struct ofpi_unexpected *kept,
-                       const struct ofpi_receiver *receiver);
+int ofpi_receive_pull(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
+                      const struct ofpi_receiver *receiver);
 
 #endif

@@ -7,39 +7,39 @@
 #include "match/receiver.h"
 #include "object/region.h"
 
-bool ofpi_many_cut(struct ofpi_receiver *whole, uint64_t length, struct ofpi_receiver *piece)
+bool ofpi_many_allocate_piece(struct ofpi_receiver *whole, uint64_t length, struct ofpi_receiver *piece)
 {
-    struct iovec *room = &whole->memory;
+    struct iovec *space = &whole->memory;
     struct ofpi_many *many = whole->many;
-    uint64_t size = length < room->iov_len ? length : room->iov_len;
+    uint64_t size = length < space->iov_len ? length : space->iov_len;
 
     *piece = *whole;
     piece->memory.iov_len = size;
     /* A buffer of no bytes may lie at NULL, and NULL plus zero is undefined. */
     if (size)
-        room->iov_base = (char *)room->iov_base + size;
-    room->iov_len -= size;
+        space->iov_base = (char *)space->iov_base + size;
+    space->iov_len -= size;
     many->under_way++;
     /* A message that was cut used up all the room, whatever the minimum. */
-    many->open = size == length && room->iov_len >= many->least;
+    many->open = size == length && space->iov_len >= many->least;
     return many->open;
 }
 
-bool ofpi_many_promise(struct ofpi_receive_context *context, const struct ofpi_receiver *receiver)
+bool ofpi_many_reserve_completion(struct ofpi_receive_context *context, const struct ofpi_receiver *receiver)
 {
-    return !(receiver->op_flags & OFP_MULTI_RECV) || !context->entries || ofpi_reserve_promise(context->entries, 1);
+    return !(receiver->op_flags & OFP_MULTI_RECV) || !context->entries || ofpi_reserve_acquire(context->entries, 1);
 }
 
-static void release_promise(struct ofpi_receive_context *context)
+static void release_reservation(struct ofpi_receive_context *context)
 {
     if (context->entries)
         ofpi_reserve_release(context->entries, 1);
 }
 
-void ofpi_many_mend(struct ofpi_receive_context *context, struct ofpi_receiver *whole,
-                    const struct ofpi_receiver *piece)
+void ofpi_many_return_piece(struct ofpi_receive_context *context, struct ofpi_receiver *whole,
+                            const struct ofpi_receiver *piece)
 {
-    release_promise(context);
+    release_reservation(context);
     whole->memory.iov_base = piece->memory.iov_base;
     whole->memory.iov_len += piece->memory.iov_len;
     whole->many->under_way--;
@@ -47,7 +47,7 @@ void ofpi_many_mend(struct ofpi_receive_context *context, struct ofpi_receiver *
 }
 
 /* Its memory is the user's again; an error, or what no message's completion could tell, is told now. */
-static void release(struct ofpi_receive_context *context, const struct ofpi_receiver *receiver, bool told)
+static void release_buffer(struct ofpi_receive_context *context, const struct ofpi_receiver *receiver, bool reported)
 {
     struct ofpi_many *many = receiver->many;
     struct ofp_endpoint *endpoint = many->endpoint;
@@ -59,12 +59,12 @@ static void release(struct ofpi_receive_context *context, const struct ofpi_rece
     };
 
     ofpi_region_release(many->region);
-    ofpi_slab_give(&context->many, many);
-    if (!told)
+    ofpi_slab_free(&context->many, many);
+    if (!reported)
         context->complete(endpoint, receiver->op_flags, &completion);
 }
 
-static bool is_over(const struct ofpi_many *many) { return !many->under_way && !many->open; }
+static bool is_buffer_over(const struct ofpi_many *many) { return !many->under_way && !many->open; }
 
 void ofpi_many_end_piece(const struct ofpi_receiver *piece, struct ofpi_receive_result *result)
 {
@@ -72,15 +72,15 @@ void ofpi_many_end_piece(const struct ofpi_receiver *piece, struct ofpi_receive_
 
     many->under_way--;
     result->buffer_offset = (uint64_t)((char *)piece->memory.iov_base - many->base);
-    if (is_over(many) && !many->error)
+    if (is_buffer_over(many) && !many->error)
         result->flags |= OFP_COMPLETED_MULTI_RECV;
 }
 
 void ofpi_many_release_piece(struct ofpi_receive_context *context, const struct ofpi_receiver *piece)
 {
-    release_promise(context);
-    if (is_over(piece->many))
-        release(context, piece, !piece->many->error);
+    release_reservation(context);
+    if (is_buffer_over(piece->many))
+        release_buffer(context, piece, !piece->many->error);
 }
 
 void ofpi_many_end(struct ofpi_receive_context *context, const struct ofpi_receiver *whole, int error)
@@ -88,5 +88,5 @@ void ofpi_many_end(struct ofpi_receive_context *context, const struct ofpi_recei
     whole->many->open = false;
     whole->many->error = error;
     if (!whole->many->under_way)
-        release(context, whole, false);
+        release_buffer(context, whole, false);
 }

@@ -19,18 +19,18 @@
 #include "match/receive_state.h"
 
 /* A message goes in whole, or it is the first and too long for any room: then it is cut as in any receive. */
-static inline bool ofpi_many_fits(const struct ofpi_receiver *whole, uint64_t length)
+static inline bool ofpi_many_has_space(const struct ofpi_receiver *whole, uint64_t length)
 {
     return length <= whole->memory.iov_len || whole->memory.iov_base == whole->many->base;
 }
 
 /* Have the completion of one message promised, before it is cut for. False: out of memory. True for any other receive. */
-bool ofpi_many_promise(struct ofpi_receive_context *context, const struct ofpi_receiver *receiver);
+bool ofpi_many_reserve_completion(struct ofpi_receive_context *context, const struct ofpi_receiver *receiver);
 /* Cut the room for a message off the front of `whole`. False: that was the last one, take `whole` off the posted. */
-bool ofpi_many_cut(struct ofpi_receiver *whole, uint64_t length, struct ofpi_receiver *piece);
+bool ofpi_many_allocate_piece(struct ofpi_receiver *whole, uint64_t length, struct ofpi_receiver *piece);
 /* Take back the cut that was made last, and the promise. */
-void ofpi_many_mend(struct ofpi_receive_context *context, struct ofpi_receiver *whole,
-                    const struct ofpi_receiver *piece);
+void ofpi_many_return_piece(struct ofpi_receive_context *context, struct ofpi_receiver *whole,
+                            const struct ofpi_receiver *piece);
 /*
  * The message that `piece` was cut for is over. Before its completion is written: add to `result` what the completion says
  * of the buffer. After it: release the buffer if that message was the last.

@@ -36,20 +36,20 @@ void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_
 
 /* Cold, with a result of its own: the compiler keeps the result of any other receive in registers. */
 static __attribute__((cold, noinline)) void
-finish_piece(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofpi_receiver *piece,
-             const struct ofp_message *message, struct ofpi_receive_result result)
+end_buffer_piece(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofpi_receiver *piece,
+                 const struct ofp_message *message, struct ofpi_receive_result result)
 {
     ofpi_many_end_piece(piece, &result);
     ofpi_receive_report(context, endpoint, piece->op_context, piece->op_flags, message, result);
     ofpi_many_release_piece(context, piece);
 }
 
-void ofpi_receive_finish(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                         struct ofpi_receiver *receiver, const struct ofp_message *message,
-                         struct ofpi_receive_result result)
+void ofpi_receive_end(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                      struct ofpi_receiver *receiver, const struct ofp_message *message,
+                      struct ofpi_receive_result result)
 {
     if (receiver->op_flags & OFP_MULTI_RECV) {
-        finish_piece(context, endpoint, receiver, message, result);
+        end_buffer_piece(context, endpoint, receiver, message, result);
         return;
     }
     ofpi_receiver_release(receiver, &context->segments);
@@ -62,15 +62,16 @@ void ofpi_receive_deliver(struct ofpi_receive_context *context, struct ofp_endpo
     int error = message->length > receiver->memory.iov_len ? OFP_ETRUNC : 0;
 
     ofpi_receiver_write(receiver, 0, payload, message->length);
-    ofpi_receive_finish(context, endpoint, receiver, message, (struct ofpi_receive_result){.error = error});
+    ofpi_receive_end(context, endpoint, receiver, message, (struct ofpi_receive_result){.error = error});
 }
 
-void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted *posted, int error, int provider_error)
+void ofpi_receive_fail_posted(struct ofpi_receive_context *context, struct ofpi_posted *posted, int error,
+                              int provider_error)
 {
-    uint32_t source = ofpi_posted_source(posted);
+    uint32_t source = ofpi_source_of_posted(posted);
     struct ofp_message none = {
         .source = source == OFP_PEER_ANY ? OFP_PEER_UNKNOWN : source,
-        .channel = ofpi_posted_channel(posted),
+        .channel = ofpi_channel_of_posted(posted),
         .tag = posted->node.key.tag,
     };
 
@@ -78,109 +79,112 @@ void ofpi_receive_fail(struct ofpi_receive_context *context, struct ofpi_posted 
     if (posted->receiver.op_flags & OFP_MULTI_RECV)
         ofpi_many_end(context, &posted->receiver, error);
     else
-        ofpi_receive_finish(context, posted->endpoint, &posted->receiver, &none,
-                            (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
-    ofpi_posted_give(&context->posted, posted);
+        ofpi_receive_end(context, posted->endpoint, &posted->receiver, &none,
+                         (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
+    ofpi_posted_free(&context->posted, posted);
 }
 
 struct ofpi_posted *ofpi_receive_match_many(struct ofpi_receive_context *context, struct ofpi_posted *posted,
                                             uint32_t channel, uint64_t tag, uint32_t source, uint64_t length)
 {
-    while (posted && posted->receiver.op_flags & OFP_MULTI_RECV && !ofpi_many_fits(&posted->receiver, length)) {
-        ofpi_receive_fail(context, posted, 0, 0);
+    while (posted && posted->receiver.op_flags & OFP_MULTI_RECV && !ofpi_many_has_space(&posted->receiver, length)) {
+        ofpi_receive_fail_posted(context, posted, 0, 0);
         posted = ofpi_posted_match(&context->posted, channel, tag, source);
     }
     return posted;
 }
 
-struct ofpi_receiver ofpi_receive_use(struct ofpi_receive_context *context, struct ofpi_posted *posted, uint64_t length)
+struct ofpi_receiver ofpi_receive_pop_receiver(struct ofpi_receive_context *context, struct ofpi_posted *posted,
+                                               uint64_t length)
 {
     struct ofpi_receiver receiver;
 
     if (!(posted->receiver.op_flags & OFP_MULTI_RECV))
         receiver = posted->receiver;
-    else if (ofpi_many_cut(&posted->receiver, length, &receiver))
+    else if (ofpi_many_allocate_piece(&posted->receiver, length, &receiver))
         return receiver;
     ofpi_posted_remove(&context->posted, posted);
-    ofpi_posted_give(&context->posted, posted);
+    ofpi_posted_free(&context->posted, posted);
     return receiver;
 }
 
 /* A receive with OFP_HOLD: the message goes on waiting, now for this operation alone. */
-static void set_aside(struct ofpi_receive_context *context, struct ofp_endpoint *poster, struct ofpi_unexpected *kept,
-                      struct ofpi_receiver *receiver, const struct ofp_message *message)
+static void set_aside_for_receive(struct ofpi_receive_context *context, struct ofp_endpoint *poster,
+                                  struct ofpi_unexpected *unexpected, struct ofpi_receiver *receiver,
+                                  const struct ofp_message *message)
 {
-    ofpi_unexpected_set_aside(&context->unexpected, kept, poster, receiver->op_context, receiver->op_flags);
-    if (kept->announced)
-        ofpi_receive_fetch_soon(context);
-    ofpi_receive_finish(context, kept->endpoint, receiver, message,
-                        (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
+    ofpi_unexpected_set_aside(&context->unexpected, unexpected, poster, receiver->op_context, receiver->op_flags);
+    if (unexpected->announced)
+        ofpi_receive_pull_schedule(context);
+    ofpi_receive_end(context, unexpected->endpoint, receiver, message,
+                     (struct ofpi_receive_result){.flags = OFP_COMPLETED_CLAIM});
 }
 
-void ofpi_receive_free(struct ofpi_receive_context *context, struct ofpi_unexpected *kept)
+void ofpi_receive_free_unexpected(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected)
 {
-    struct ofp_endpoint *endpoint = kept->endpoint;
-    struct ofpi_receiver lender;
+    struct ofp_endpoint *endpoint = unexpected->endpoint;
+    struct ofpi_receiver borrowed_from;
     struct ofp_message message;
 
-    if (__builtin_expect(!kept->lent, 1)) {
-        ofpi_unexpected_free(&context->unexpected, kept);
+    if (__builtin_expect(!unexpected->borrowed, 1)) {
+        ofpi_unexpected_free(&context->unexpected, unexpected);
         return;
     }
-    lender = kept->payload.lender;
-    message = ofpi_unexpected_message(kept);
-    ofpi_unexpected_free(&context->unexpected, kept);
+    borrowed_from = unexpected->payload.borrowed_from;
+    message = ofpi_message_of_unexpected(unexpected);
+    ofpi_unexpected_free(&context->unexpected, unexpected);
     /* A request that was abandoned, to which nothing was transferred. */
-    lender.op_flags |= OFP_PEEK;
-    ofpi_receive_finish(context, endpoint, &lender, &message, (struct ofpi_receive_result){.error = ECANCELED});
+    borrowed_from.op_flags |= OFP_PEEK;
+    ofpi_receive_end(context, endpoint, &borrowed_from, &message, (struct ofpi_receive_result){.error = ECANCELED});
 }
 
-int ofpi_receive_take_kept(struct ofpi_receive_context *context, struct ofp_endpoint *poster,
-                           struct ofpi_unexpected *kept, const struct ofpi_receiver *receiver,
-                           struct ofpi_posted *posted)
+int ofpi_receive_deliver_unexpected(struct ofpi_receive_context *context, struct ofp_endpoint *poster,
+                                    struct ofpi_unexpected *unexpected, const struct ofpi_receiver *receiver,
+                                    struct ofpi_posted *posted)
 {
     /* A copy: `receiver` may lie in the posted receive, which is given back below. */
-    struct ofpi_receiver taken = *receiver;
-    struct ofp_message message = ofpi_unexpected_message(kept);
-    struct ofp_endpoint *endpoint = kept->endpoint;
-    bool hold = taken.op_flags & OFP_HOLD;
-    struct ofpi_lent *lent = NULL;
+    struct ofpi_receiver receiver_copy = *receiver;
+    struct ofp_message message = ofpi_message_of_unexpected(unexpected);
+    struct ofp_endpoint *endpoint = unexpected->endpoint;
+    bool sets_aside = receiver_copy.op_flags & OFP_HOLD;
+    struct ofpi_inflight *inflight = NULL;
 
     /* What may fail comes first: nothing behind this does. */
-    if (!hold && kept->announced && !kept->error) {
-        lent = ofpi_lent_take(&context->lent, context);
-        if (!lent)
+    if (!sets_aside && unexpected->announced && !unexpected->error) {
+        inflight = ofpi_inflight_allocate(&context->in_flight, context);
+        if (!inflight)
             return -ENOMEM;
     }
     if (posted) {
         ofpi_posted_remove(&context->posted, posted);
-        ofpi_posted_give(&context->posted, posted);
+        ofpi_posted_free(&context->posted, posted);
     }
-    ofpi_unexpected_detach(&context->unexpected, kept);
-    if (hold) {
-        set_aside(context, poster, kept, &taken, &message);
+    ofpi_unexpected_detach(&context->unexpected, unexpected);
+    if (sets_aside) {
+        set_aside_for_receive(context, poster, unexpected, &receiver_copy, &message);
         return 0;
     }
-    if (ofpi_unexpected_is_filling(kept)) {
-        kept->filling->receiver = taken;
-        kept->filling->matched = true;
+    if (ofpi_unexpected_is_filling(unexpected)) {
+        unexpected->filling->receiver = receiver_copy;
+        unexpected->filling->matched = true;
         return 0;
     }
-    if (kept->error)
-        ofpi_receive_finish(context, endpoint, &taken, &message, (struct ofpi_receive_result){.error = kept->error});
-    else if (!lent)
-        ofpi_receive_deliver(context, endpoint, &taken, &message, ofpi_unexpected_payload(kept));
-    ofpi_receive_free(context, kept);
+    if (unexpected->error)
+        ofpi_receive_end(context, endpoint, &receiver_copy, &message,
+                         (struct ofpi_receive_result){.error = unexpected->error});
+    else if (!inflight)
+        ofpi_receive_deliver(context, endpoint, &receiver_copy, &message, ofpi_payload_of_unexpected(unexpected));
+    ofpi_receive_free_unexpected(context, unexpected);
     /* The provider may call back into the context from within: nothing is touched afterwards. */
-    if (lent)
-        ofpi_lent_start(lent, endpoint, &message, &taken);
+    if (inflight)
+        ofpi_inflight_start(inflight, endpoint, &message, &receiver_copy);
     return 0;
 }
 
-void ofpi_receive_hold(struct ofpi_receive_context *context, const struct ofp_message *message,
-                       struct ofpi_unexpected *kept, struct ofpi_posted *posted)
+void ofpi_receive_set_aside(struct ofpi_receive_context *context, const struct ofp_message *message,
+                            struct ofpi_unexpected *unexpected, struct ofpi_posted *posted)
 {
     ofpi_posted_remove(&context->posted, posted);
-    set_aside(context, posted->endpoint, kept, &posted->receiver, message);
-    ofpi_posted_give(&context->posted, posted);
+    set_aside_for_receive(context, posted->endpoint, unexpected, &posted->receiver, message);
+    ofpi_posted_free(&context->posted, posted);
 }

@@ -18,19 +18,19 @@
 #define ACTION_FLAGS (OFP_PEEK | OFP_CLAIM | OFP_DISCARD | OFP_HOLD | OFP_MULTI_RECV)
 
 /* Match a kept message or stay posted; with OFP_HOLD a match sets the message aside. */
-static int receive(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                   const struct ofp_transfer *transfer)
+static int post_plain_receive(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                              const struct ofp_transfer *transfer)
 {
     struct ofpi_selector selector = ofpi_selector_of(transfer->op);
     struct ofpi_receiver receiver;
-    struct ofpi_unexpected *kept;
-    int result = ofpi_receiver_capture(&receiver, &context->segments, transfer);
+    struct ofpi_unexpected *unexpected;
+    int result = ofpi_receiver_init(&receiver, &context->segments, transfer);
 
     if (result)
         return result;
-    kept = ofpi_unexpected_find(&context->unexpected, &selector);
-    if (kept)
-        result = ofpi_receive_take_kept(context, endpoint, kept, &receiver, NULL);
+    unexpected = ofpi_unexpected_find(&context->unexpected, &selector);
+    if (unexpected)
+        result = ofpi_receive_deliver_unexpected(context, endpoint, unexpected, &receiver, NULL);
     else
         result = ofpi_posted_add(&context->posted, endpoint, &selector, &receiver);
     if (result)
@@ -39,83 +39,85 @@ static int receive(struct ofpi_receive_context *context, struct ofp_endpoint *en
 }
 
 /* Drop a detached message. `lent`: tells the sender of an announced one; NULL where there is nobody to tell. */
-static void drop(struct ofpi_receive_context *context, struct ofpi_unexpected *kept, struct ofpi_lent *lent)
+static void discard_detached(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
+                             struct ofpi_inflight *inflight)
 {
-    struct ofp_message message = ofpi_unexpected_message(kept);
-    struct ofp_endpoint *endpoint = kept->endpoint;
+    struct ofp_message message = ofpi_message_of_unexpected(unexpected);
+    struct ofp_endpoint *endpoint = unexpected->endpoint;
 
     /* Its stream writes into it until its own end, and frees it then. */
-    if (ofpi_unexpected_is_filling(kept)) {
-        kept->filling->dropped = true;
+    if (ofpi_unexpected_is_filling(unexpected)) {
+        unexpected->filling->dropped = true;
         return;
     }
-    ofpi_receive_free(context, kept);
-    if (lent)
-        ofpi_lent_start(lent, endpoint, &message, NULL);
+    ofpi_receive_free_unexpected(context, unexpected);
+    if (inflight)
+        ofpi_inflight_start(inflight, endpoint, &message, NULL);
 }
 
 /* Complete with what is known of a kept message, then drop it. */
-static int discard(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofp_operation *op,
-                   struct ofpi_unexpected *kept)
+static int complete_and_discard(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                                const struct ofp_operation *op, struct ofpi_unexpected *unexpected)
 {
-    struct ofp_message message = ofpi_unexpected_message(kept);
-    struct ofpi_lent *lent = NULL;
+    struct ofp_message message = ofpi_message_of_unexpected(unexpected);
+    struct ofpi_inflight *inflight = NULL;
 
     /* What may fail comes first: a message that has left its index could not stay. */
-    if (kept->announced && !kept->error) {
-        lent = ofpi_lent_take(&context->lent, context);
-        if (!lent)
+    if (unexpected->announced && !unexpected->error) {
+        inflight = ofpi_inflight_allocate(&context->in_flight, context);
+        if (!inflight)
             return -ENOMEM;
     }
-    ofpi_unexpected_detach(&context->unexpected, kept);
+    ofpi_unexpected_detach(&context->unexpected, unexpected);
     ofpi_receive_report(context, endpoint, op->context, op->flags, &message, (struct ofpi_receive_result){0});
-    drop(context, kept, lent);
+    discard_detached(context, unexpected, inflight);
     return 0;
 }
 
-static int peek(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, const struct ofp_operation *op)
+static int peek_message(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                        const struct ofp_operation *op)
 {
     struct ofpi_selector selector = ofpi_selector_of(op);
-    struct ofpi_unexpected *kept = ofpi_unexpected_find(&context->unexpected, &selector);
+    struct ofpi_unexpected *unexpected = ofpi_unexpected_find(&context->unexpected, &selector);
     struct ofpi_receive_result result = {0};
     struct ofp_message message = {.source = OFP_PEER_UNKNOWN, .channel = selector.channel, .tag = selector.tag};
 
-    if (kept && op->flags & OFP_DISCARD)
-        return discard(context, endpoint, op, kept);
-    if (!kept) {
+    if (unexpected && op->flags & OFP_DISCARD)
+        return complete_and_discard(context, endpoint, op, unexpected);
+    if (!unexpected) {
         result.error = ENOMSG;
     } else {
-        message = ofpi_unexpected_message(kept);
+        message = ofpi_message_of_unexpected(unexpected);
         if (op->flags & OFP_CLAIM) {
             result.flags = OFP_COMPLETED_CLAIM;
-            ofpi_unexpected_detach(&context->unexpected, kept);
-            ofpi_unexpected_set_aside(&context->unexpected, kept, endpoint, op->context, op->flags);
+            ofpi_unexpected_detach(&context->unexpected, unexpected);
+            ofpi_unexpected_set_aside(&context->unexpected, unexpected, endpoint, op->context, op->flags);
         }
     }
     ofpi_receive_report(context, endpoint, op->context, op->flags, &message, result);
     return 0;
 }
 
-static int claim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                 const struct ofp_transfer *transfer)
+static int claim_message(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                         const struct ofp_transfer *transfer)
 {
     const struct ofp_operation *op = transfer->op;
-    struct ofpi_unexpected *kept =
+    struct ofpi_unexpected *unexpected =
         ofpi_unexpected_find_set_aside(&context->unexpected, endpoint, op->context, op->flags);
     struct ofpi_receiver receiver;
     int result;
 
-    if (!kept)
+    if (!unexpected)
         return -ENOENT;
     if (op->flags & OFP_DISCARD)
-        return discard(context, endpoint, op, kept);
-    result = ofpi_receiver_capture(&receiver, &context->segments, transfer);
+        return complete_and_discard(context, endpoint, op, unexpected);
+    result = ofpi_receiver_init(&receiver, &context->segments, transfer);
     if (result)
         return result;
     if (op->flags & OFPI_REQUEST)
-        result = ofpi_receive_claim(context, endpoint, kept, &receiver);
+        result = ofpi_receive_claim(context, endpoint, unexpected, &receiver);
     else
-        result = ofpi_receive_take_kept(context, endpoint, kept, &receiver, NULL);
+        result = ofpi_receive_deliver_unexpected(context, endpoint, unexpected, &receiver, NULL);
     if (result)
         ofpi_receiver_release(&receiver, &context->segments);
     return result;
@@ -127,16 +129,16 @@ int ofpi_receive_post(struct ofpi_receive_context *context, struct ofp_endpoint 
     switch (transfer->op->flags & ACTION_FLAGS) {
     case 0:
     case OFP_HOLD | OFP_CLAIM:
-        return receive(context, endpoint, transfer);
+        return post_plain_receive(context, endpoint, transfer);
     case OFP_MULTI_RECV:
         return ofpi_receive_post_many(context, endpoint, transfer);
     case OFP_PEEK:
     case OFP_PEEK | OFP_CLAIM:
     case OFP_PEEK | OFP_DISCARD:
-        return peek(context, endpoint, transfer->op);
+        return peek_message(context, endpoint, transfer->op);
     case OFP_CLAIM:
     case OFP_CLAIM | OFP_DISCARD:
-        return claim(context, endpoint, transfer);
+        return claim_message(context, endpoint, transfer);
     default:
         return -EINVAL;
     }
@@ -151,8 +153,8 @@ int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoin
     for (struct ofp_list *node = order->previous; node != order; node = node->previous) {
         struct ofpi_posted *posted = OFP_CONTAINER_OF(node, struct ofpi_posted, order);
 
-        if (posted->endpoint == endpoint && ofpi_receiver_is(&posted->receiver, op_context, op_flags)) {
-            ofpi_receive_fail(context, posted, ECANCELED, 0);
+        if (posted->endpoint == endpoint && ofpi_receiver_is_owned_by(&posted->receiver, op_context, op_flags)) {
+            ofpi_receive_fail_posted(context, posted, ECANCELED, 0);
             return 0;
         }
     }
@@ -160,54 +162,55 @@ int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoin
 }
 
 /* A message that was set aside meets a posted receive. -ENOMEM: nothing has changed. */
-static int give_posted(struct ofpi_receive_context *context, struct ofpi_unexpected *kept, struct ofpi_posted *posted)
+static int deliver_to_posted(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
+                             struct ofpi_posted *posted)
 {
     struct ofpi_receiver piece;
     bool open;
     int result;
 
     if (!(posted->receiver.op_flags & OFP_MULTI_RECV))
-        return ofpi_receive_take_kept(context, posted->endpoint, kept, &posted->receiver, posted);
-    if (!ofpi_many_promise(context, &posted->receiver))
+        return ofpi_receive_deliver_unexpected(context, posted->endpoint, unexpected, &posted->receiver, posted);
+    if (!ofpi_many_reserve_completion(context, &posted->receiver))
         return -ENOMEM;
-    open = ofpi_many_cut(&posted->receiver, kept->length, &piece);
-    result = ofpi_receive_take_kept(context, posted->endpoint, kept, &piece, open ? NULL : posted);
+    open = ofpi_many_allocate_piece(&posted->receiver, unexpected->length, &piece);
+    result = ofpi_receive_deliver_unexpected(context, posted->endpoint, unexpected, &piece, open ? NULL : posted);
     if (result)
-        ofpi_many_mend(context, &posted->receiver, &piece);
+        ofpi_many_return_piece(context, &posted->receiver, &piece);
     return result;
 }
 
-int ofpi_receive_return(struct ofpi_receive_context *context, struct ofpi_unexpected *kept,
-                        struct ofpi_unexpected **waiting)
+int ofpi_receive_return_message(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
+                                struct ofpi_unexpected **waiting)
 {
     struct ofpi_posted *posted;
     int result;
 
     /* Its payload was lost with its sender: there is nothing that another receive could get. */
-    if (kept->error) {
-        ofpi_unexpected_detach(&context->unexpected, kept);
-        ofpi_receive_free(context, kept);
+    if (unexpected->error) {
+        ofpi_unexpected_detach(&context->unexpected, unexpected);
+        ofpi_receive_free_unexpected(context, unexpected);
         return 0;
     }
     /* Receives that were posted while it was set aside could not see it. */
-    posted = ofpi_receive_match(context, kept->channel, kept->tag, kept->source, kept->length);
+    posted = ofpi_receive_match(context, unexpected->channel, unexpected->tag, unexpected->source, unexpected->length);
     if (posted)
-        return give_posted(context, kept, posted);
-    result = ofpi_unexpected_wait_again(&context->unexpected, kept);
+        return deliver_to_posted(context, unexpected, posted);
+    result = ofpi_unexpected_return(&context->unexpected, unexpected);
     if (!result && waiting)
-        *waiting = kept;
+        *waiting = unexpected;
     return result;
 }
 
 int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
                          struct ofpi_unexpected **waiting)
 {
-    struct ofpi_unexpected *kept =
+    struct ofpi_unexpected *unexpected =
         ofpi_unexpected_find_set_aside(&context->unexpected, endpoint, op_context, OFPI_REQUEST);
 
-    if (kept)
-        return ofpi_receive_give_back(context, kept, op_context, waiting);
+    if (unexpected)
+        return ofpi_receive_return_claimed(context, unexpected, op_context, waiting);
     /* Requests are unclaimed by their address; a plain context of the same value only counts where no request has it. */
-    kept = ofpi_unexpected_find_set_aside(&context->unexpected, endpoint, op_context, 0);
-    return kept ? ofpi_receive_return(context, kept, waiting) : -ENOENT;
+    unexpected = ofpi_unexpected_find_set_aside(&context->unexpected, endpoint, op_context, 0);
+    return unexpected ? ofpi_receive_return_message(context, unexpected, waiting) : -ENOENT;
 }

@@ -10,7 +10,7 @@ struct ofpi_unexpected;
 
 /*
  * OFP_RECV or OFP_TRECV of a checked transfer; op->peer is the source (OFP_PEER_ANY: any). The transfer's memory is copied
- * as needed, its regions are held (ofpi_region_hold) until the completion. Flags:
+ * as needed, its regions are held (ofpi_region_retain) until the completion. Flags:
  *   none                  match an unexpected message or stay posted;
  *   MULTI_RECV            the same for message after message, one segment; receive_many.h;
  *   PEEK                  complete at once: length, tag, data, source of the first match, or error ENOMSG;
@@ -39,7 +39,7 @@ int ofpi_receive_cancel(struct ofpi_receive_context *context, struct ofp_endpoin
 int ofpi_receive_unclaim(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
                          struct ofpi_unexpected **waiting);
 /* Put back a message that is set aside, whose claim is no more; as ofpi_receive_unclaim. */
-int ofpi_receive_return(struct ofpi_receive_context *context, struct ofpi_unexpected *kept,
-                        struct ofpi_unexpected **waiting);
+int ofpi_receive_return_message(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
+                                struct ofpi_unexpected **waiting);
 
 #endif

@@ -13,10 +13,10 @@
 #include "match/unexpected.h"
 #include "object/region.h"
 
-static int open_many(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                     const struct ofp_transfer *transfer, struct ofpi_receiver *whole)
+static int open_buffer(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                       const struct ofp_transfer *transfer, struct ofpi_receiver *whole)
 {
-    struct ofpi_many *many = ofpi_slab_take(&context->many);
+    struct ofpi_many *many = ofpi_slab_allocate(&context->many);
 
     if (!many)
         return -ENOMEM;
@@ -32,7 +32,7 @@ static int open_many(struct ofpi_receive_context *context, struct ofp_endpoint *
         many->region = transfer->regions[0];
     }
     many->base = whole->memory.iov_base;
-    ofpi_region_hold(many->region);
+    ofpi_region_retain(many->region);
     whole->many = many;
     return 0;
 }
@@ -41,25 +41,25 @@ static int open_many(struct ofpi_receive_context *context, struct ofp_endpoint *
  * Give it the kept messages that match, oldest first. It is not posted meanwhile: what arrives while the provider moves
  * one of them is kept too, and has its turn behind those that came before. *used: it may be gone, or has taken something.
  */
-static int take_kept_messages(struct ofpi_receive_context *context, const struct ofpi_selector *selector,
-                              struct ofpi_receiver *whole, bool *open, bool *used)
+static int receive_unexpected_messages(struct ofpi_receive_context *context, const struct ofpi_selector *selector,
+                                       struct ofpi_receiver *whole, bool *open, bool *used)
 {
-    struct ofpi_unexpected *kept;
+    struct ofpi_unexpected *unexpected;
     struct ofpi_receiver piece;
     int result;
 
-    while (*open && (kept = ofpi_unexpected_find(&context->unexpected, selector))) {
-        if (!ofpi_many_fits(whole, kept->length)) {
+    while (*open && (unexpected = ofpi_unexpected_find(&context->unexpected, selector))) {
+        if (!ofpi_many_has_space(whole, unexpected->length)) {
             *open = false;
             ofpi_many_end(context, whole, 0);
             return 0;
         }
-        if (!ofpi_many_promise(context, whole))
+        if (!ofpi_many_reserve_completion(context, whole))
             return -ENOMEM;
-        *open = ofpi_many_cut(whole, kept->length, &piece);
-        result = ofpi_receive_take_kept(context, whole->many->endpoint, kept, &piece, NULL);
+        *open = ofpi_many_allocate_piece(whole, unexpected->length, &piece);
+        result = ofpi_receive_deliver_unexpected(context, whole->many->endpoint, unexpected, &piece, NULL);
         if (result) {
-            ofpi_many_mend(context, whole, &piece);
+            ofpi_many_return_piece(context, whole, &piece);
             *open = true;
             return result;
         }
@@ -78,10 +78,10 @@ int ofpi_receive_post_many(struct ofpi_receive_context *context, struct ofp_endp
 
     if (transfer->iov_count > 1)
         return -EINVAL;
-    result = open_many(context, endpoint, transfer, &whole);
+    result = open_buffer(context, endpoint, transfer, &whole);
     if (result)
         return result;
-    result = take_kept_messages(context, &selector, &whole, &open, &used);
+    result = receive_unexpected_messages(context, &selector, &whole, &open, &used);
     if (!open)
         return 0;
     if (!result)
@@ -94,6 +94,6 @@ int ofpi_receive_post_many(struct ofpi_receive_context *context, struct ofp_endp
         return 0;
     }
     ofpi_region_release(whole.many->region);
-    ofpi_slab_give(&context->many, whole.many);
+    ofpi_slab_free(&context->many, whole.many);
     return result;
 }

@@ -10,13 +10,13 @@
 struct ofpi_receive_context {
     struct ofpi_posted_receives posted;
     struct ofpi_unexpected_messages unexpected;
-    struct ofpi_lent_receives lent;
+    struct ofpi_inflight_receives in_flight;
     struct ofpi_slab segments; /* struct ofpi_segments of all receivers */
     struct ofpi_slab many;     /* struct ofpi_many */
     uint64_t min_multi_recv;   /* bytes, of buffers posted from now on */
     struct ofpi_reserve *entries;
     struct ofpi_domain *domain;
-    struct ofp_timer fetch; /* runs while a request holds an announced message; receive_fetch.c */
+    struct ofp_timer pull_timer; /* runs while a request holds an announced message; receive_fetch.c */
     int (*start_timer)(struct ofpi_domain *domain, struct ofp_timer *timer);
     void (*complete)(struct ofp_endpoint *endpoint, uint64_t op_flags, struct ofp_completion *completion);
 };

@@ -14,92 +14,94 @@
 #include "match/receive_matched.h"
 #include "match/unexpected.h"
 
-static struct ofpi_unexpected *keep_place(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                                          const struct ofp_message *message, enum ofp_room room,
-                                          struct ofpi_posted *holder)
+static struct ofpi_unexpected *store_filling_message(struct ofpi_receive_context *context,
+                                                     struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                                                     enum ofp_room bound, struct ofpi_posted *posted)
 {
-    struct ofpi_unexpected *kept =
-        ofpi_unexpected_keep_place(&context->unexpected, endpoint, message, room, holder != NULL);
+    struct ofpi_unexpected *unexpected =
+        ofpi_unexpected_reserve(&context->unexpected, endpoint, message, bound, posted != NULL);
 
-    if (!kept)
+    if (!unexpected)
         return NULL;
-    if (holder) {
-        ofpi_receive_hold(context, message, kept, holder);
-    } else if (ofpi_unexpected_wait(&context->unexpected, kept) != 0) {
-        ofpi_unexpected_free(&context->unexpected, kept);
+    if (posted) {
+        ofpi_receive_set_aside(context, message, unexpected, posted);
+    } else if (ofpi_unexpected_insert(&context->unexpected, unexpected) != 0) {
+        ofpi_unexpected_free(&context->unexpected, unexpected);
         return NULL;
     }
-    return kept;
+    return unexpected;
 }
 
-static bool begin_kept(struct ofpi_receive_context *context, struct ofpi_lent *lent, struct ofp_endpoint *endpoint,
-                       const struct ofp_message *message, enum ofp_room room, struct ofpi_posted *holder)
+static bool start_unexpected(struct ofpi_receive_context *context, struct ofpi_inflight *inflight,
+                             struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_room bound,
+                             struct ofpi_posted *posted)
 {
-    struct ofpi_unexpected *kept = keep_place(context, endpoint, message, room, holder);
+    struct ofpi_unexpected *unexpected = store_filling_message(context, endpoint, message, bound, posted);
 
-    if (!kept)
+    if (!unexpected)
         return false;
-    ofpi_lent_fill(lent, kept, endpoint, message);
+    ofpi_inflight_bind_unexpected(inflight, unexpected, endpoint, message);
     return true;
 }
 
-int ofpi_message_begin(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                       const struct ofp_message *message, enum ofp_room room, struct ofp_receive **receive)
+int ofpi_message_begun(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                       const struct ofp_message *message, enum ofp_room bound, struct ofp_receive **receive)
 {
     struct ofpi_posted *posted =
         ofpi_receive_match(context, message->channel, message->tag, message->source, message->length);
-    struct ofpi_lent *lent = ofpi_lent_take(&context->lent, context);
+    struct ofpi_inflight *inflight = ofpi_inflight_allocate(&context->in_flight, context);
     struct ofpi_receiver receiver;
 
     /* What may fail comes first, before a posted receive is used. */
-    if (!lent)
+    if (!inflight)
         return -ENOBUFS;
     if (posted && !(posted->receiver.op_flags & OFP_HOLD)) {
-        if (!ofpi_many_promise(context, &posted->receiver)) {
-            ofpi_lent_give(&context->lent, lent);
+        if (!ofpi_many_reserve_completion(context, &posted->receiver)) {
+            ofpi_inflight_free(&context->in_flight, inflight);
             return -ENOBUFS;
         }
-        receiver = ofpi_receive_use(context, posted, message->length);
-        ofpi_lent_set(lent, endpoint, message, &receiver);
-    } else if (!begin_kept(context, lent, endpoint, message, room, posted)) {
-        ofpi_lent_give(&context->lent, lent);
+        receiver = ofpi_receive_pop_receiver(context, posted, message->length);
+        ofpi_inflight_set_receiver(inflight, endpoint, message, &receiver);
+    } else if (!start_unexpected(context, inflight, endpoint, message, bound, posted)) {
+        ofpi_inflight_free(&context->in_flight, inflight);
         return -ENOBUFS;
     }
-    *receive = &lent->base;
+    *receive = &inflight->base;
     return 0;
 }
 
 /* Nobody has taken it: it is whole from now on, or it goes, unless it was claimed and so is owed to somebody. */
-static void end_unmatched(struct ofpi_receive_context *context, struct ofpi_unexpected *kept, int error)
+static void end_unmatched_stream(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected, int error)
 {
-    kept->filling = NULL;
+    unexpected->filling = NULL;
     if (!error)
         return;
-    if (kept->set_aside) {
-        kept->error = error;
+    if (unexpected->set_aside) {
+        unexpected->error = error;
         return;
     }
-    ofpi_unexpected_detach(&context->unexpected, kept);
-    ofpi_receive_free(context, kept);
+    ofpi_unexpected_detach(&context->unexpected, unexpected);
+    ofpi_receive_free_unexpected(context, unexpected);
 }
 
-void ofpi_stream_complete(struct ofpi_receive_context *context, struct ofpi_lent *lent, int error, int provider_error)
+void ofpi_stream_complete(struct ofpi_receive_context *context, struct ofpi_inflight *inflight, int error,
+                          int provider_error)
 {
-    struct ofpi_unexpected *kept = lent->kept;
+    struct ofpi_unexpected *unexpected = inflight->unexpected;
 
-    if (!lent->matched && !lent->dropped) {
-        end_unmatched(context, kept, error);
+    if (!inflight->matched && !inflight->dropped) {
+        end_unmatched_stream(context, unexpected, error);
         return;
     }
-    if (kept->set_aside) {
-        ofpi_receive_end_claim(context, lent, error, provider_error);
+    if (unexpected->set_aside) {
+        ofpi_receive_end_claim(context, inflight, error, provider_error);
         return;
     }
-    if (!lent->dropped && error)
-        ofpi_receive_finish(context, lent->endpoint, &lent->receiver, &lent->base.message,
-                            (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
-    else if (!lent->dropped)
-        ofpi_receive_deliver(context, lent->endpoint, &lent->receiver, &lent->base.message,
-                             ofpi_unexpected_payload(kept));
-    ofpi_receive_free(context, kept);
+    if (!inflight->dropped && error)
+        ofpi_receive_end(context, inflight->endpoint, &inflight->receiver, &inflight->base.message,
+                         (struct ofpi_receive_result){.error = error, .provider_error = provider_error});
+    else if (!inflight->dropped)
+        ofpi_receive_deliver(context, inflight->endpoint, &inflight->receiver, &inflight->base.message,
+                             ofpi_payload_of_unexpected(unexpected));
+    ofpi_receive_free_unexpected(context, unexpected);
 }

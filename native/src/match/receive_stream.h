@@ -6,9 +6,10 @@
 #include "match/lent.h"
 
 /* See struct ofp_services. */
-int ofpi_message_begin(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
-                       const struct ofp_message *message, enum ofp_room room, struct ofp_receive **receive);
+int ofpi_message_begun(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
+                       const struct ofp_message *message, enum ofp_room bound, struct ofp_receive **receive);
 /* The stream that fills a lent receive's kept message has ended. */
-void ofpi_stream_complete(struct ofpi_receive_context *context, struct ofpi_lent *lent, int error, int provider_error);
+void ofpi_stream_complete(struct ofpi_receive_context *context, struct ofpi_inflight *inflight, int error,
+                          int provider_error);
 
 #endif

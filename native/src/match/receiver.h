@@ -43,18 +43,18 @@ struct ofpi_receiver {
 };
 
 /* `segments`: slab of struct ofpi_segments. -EINVAL: too many segments; -ENOMEM. */
-int ofpi_receiver_capture(struct ofpi_receiver *receiver, struct ofpi_slab *segments,
-                          const struct ofp_transfer *transfer);
+int ofpi_receiver_init(struct ofpi_receiver *receiver, struct ofpi_slab *segments, const struct ofp_transfer *transfer);
 void ofpi_receiver_release(struct ofpi_receiver *receiver, struct ofpi_slab *segments);
 /* Copy into the memory at `offset`, as far as there is room. */
 void ofpi_receiver_write(const struct ofpi_receiver *receiver, uint64_t offset, const void *data, uint64_t length);
 /* The memory as an array, which lives as long as the receiver stays where it is, and the regions of its entries. */
-const struct iovec *ofpi_receiver_iov(const struct ofpi_receiver *receiver, uint32_t *count);
-struct ofp_region *const *ofpi_receiver_regions(const struct ofpi_receiver *receiver);
+const struct iovec *ofpi_receiver_get_iov(const struct ofpi_receiver *receiver, uint32_t *count);
+struct ofp_region *const *ofpi_receiver_get_regions(const struct ofpi_receiver *receiver);
 
-static inline bool ofpi_receiver_is(const struct ofpi_receiver *receiver, uint64_t op_context, uint64_t op_flags)
+static inline bool ofpi_receiver_is_owned_by(const struct ofpi_receiver *receiver, uint64_t op_context,
+                                             uint64_t op_flags)
 {
-    return ofpi_owner_is(receiver->op_context, receiver->op_flags, op_context, op_flags);
+    return ofpi_owner_is_same(receiver->op_context, receiver->op_flags, op_context, op_flags);
 }
 
 #endif

@@ -26,17 +26,17 @@ static inline struct ofpi_selector ofpi_selector_of(const struct ofp_operation *
     return (struct ofpi_selector){0, 0, op->peer, channel};
 }
 
-static inline struct ofpi_match_key ofpi_selector_key(const struct ofpi_selector *selector)
+static inline struct ofpi_match_key ofpi_key_of_selector(const struct ofpi_selector *selector)
 {
-    return (struct ofpi_match_key){selector->tag, ofpi_match_origin(selector->channel, selector->source)};
+    return (struct ofpi_match_key){selector->tag, ofpi_match_origin_build(selector->channel, selector->source)};
 }
 
 /* The key under which a class with this mask knows a message. */
-static inline struct ofpi_match_key ofpi_message_key(uint32_t channel, uint64_t tag, uint32_t source, uint64_t ignore,
-                                                     bool named)
+static inline struct ofpi_match_key ofpi_message_key_build(uint32_t channel, uint64_t tag, uint32_t source,
+                                                           uint64_t ignore, bool named)
 {
     return (struct ofpi_match_key){channel != OFP_CHANNEL_MESSAGE ? tag & ~ignore : 0,
-                                   ofpi_match_origin(channel, named ? source : OFP_PEER_ANY)};
+                                   ofpi_match_origin_build(channel, named ? source : OFP_PEER_ANY)};
 }
 
 #endif

@@ -33,7 +33,7 @@ int ofpi_unexpected_open(struct ofpi_unexpected_messages *unexpected, const uint
 
 static void free_payload(struct ofpi_unexpected *message)
 {
-    if (!message->announced && !message->lent && message->length > OFPI_SHORT_PAYLOAD)
+    if (!message->announced && !message->borrowed && message->length > OFPI_SHORT_PAYLOAD)
         free(message->payload.memory);
 }
 
@@ -62,12 +62,13 @@ void ofpi_unexpected_close(struct ofpi_unexpected_messages *unexpected)
  * Of a message that is here; lent memory is the program's. What masks cost beyond the inline nodes is not counted: it is the
  * receiver's own choice, and bounded by OFPI_UNEXPECTED_CLASSES.
  */
-static uint64_t memory_of(const struct ofpi_unexpected *message)
+static uint64_t compute_message_memory(const struct ofpi_unexpected *message)
 {
-    return sizeof(*message) + (message->length > OFPI_SHORT_PAYLOAD && !message->lent ? message->length : 0);
+    return sizeof(*message) + (message->length > OFPI_SHORT_PAYLOAD && !message->borrowed ? message->length : 0);
 }
 
-static bool has_room(struct ofpi_unexpected_messages *unexpected, const struct ofpi_unexpected *message, bool wanted)
+static bool check_bound_of_message(struct ofpi_unexpected_messages *unexpected, const struct ofpi_unexpected *message,
+                                   bool wanted)
 {
     /* Messages that were promised room, or that a receive wants, may have gone beyond the limit. */
     uint64_t used = unexpected->memory < unexpected->memory_limit ? unexpected->memory : unexpected->memory_limit;
@@ -100,53 +101,54 @@ static bool copy_payload(struct ofpi_unexpected *message, const void *payload)
     return true;
 }
 
-static struct ofpi_unexpected *kept_new(struct ofpi_unexpected_messages *unexpected, struct ofp_endpoint *endpoint,
-                                        const struct ofp_message *message, bool announced)
+static struct ofpi_unexpected *create_unexpected(struct ofpi_unexpected_messages *unexpected,
+                                                 struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                                                 bool announced)
 {
-    struct ofpi_unexpected *kept = ofpi_slab_take(&unexpected->slab);
+    struct ofpi_unexpected *stored = ofpi_slab_allocate(&unexpected->slab);
 
-    if (!kept)
+    if (!stored)
         return NULL;
-    kept->source = message->source;
-    kept->channel = message->channel;
-    kept->has_data = message->has_data;
-    kept->announced = announced;
-    kept->tag = message->tag;
-    kept->data = message->data;
-    kept->length = message->length;
-    kept->endpoint = endpoint;
-    kept->peer = announced ? message->peer : NULL;
-    kept->extra = NULL;
-    kept->extra_count = 0;
-    kept->set_aside = kept->lent = kept->counted = false;
-    kept->error = 0;
+    stored->source = message->source;
+    stored->channel = message->channel;
+    stored->has_data = message->has_data;
+    stored->announced = announced;
+    stored->tag = message->tag;
+    stored->data = message->data;
+    stored->length = message->length;
+    stored->endpoint = endpoint;
+    stored->peer = announced ? message->peer : NULL;
+    stored->extra = NULL;
+    stored->extra_count = 0;
+    stored->set_aside = stored->borrowed = stored->counted = false;
+    stored->error = 0;
     if (announced) {
-        memcpy(kept->payload.provider_data, message->provider_data, sizeof(kept->payload.provider_data));
-        kept->way = message->extras & OFP_EXTRA_WAY ? (uint8_t)message->spare[OFP_SPARE_WAY] : 0;
-        kept->payload.of_peer = (struct ofp_list){0};
+        memcpy(stored->payload.provider_data, message->provider_data, sizeof(stored->payload.provider_data));
+        stored->lane = message->extras & OFP_EXTRA_WAY ? (uint8_t)message->spare[OFP_SPARE_WAY] : 0;
+        stored->payload.of_peer = (struct ofp_list){0};
     }
-    return kept;
+    return stored;
 }
 
 /* Enter a message into the counts and bounds; uncount_kept() takes it out. */
-static void count_kept(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *kept)
+static void add_to_counts(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *stored)
 {
     unexpected->messages++;
-    unexpected->announced += kept->announced || kept->counted;
-    if (kept->announced) {
-        if (kept->peer)
-            ofp_list_append(&((struct ofpi_peer *)kept->peer)->announced, &kept->payload.of_peer);
+    unexpected->announced += stored->announced || stored->counted;
+    if (stored->announced) {
+        if (stored->peer)
+            ofp_list_append(&((struct ofpi_peer *)stored->peer)->announced, &stored->payload.of_peer);
         return;
     }
-    unexpected->bytes += kept->length;
-    if (kept->counted)
+    unexpected->bytes += stored->length;
+    if (stored->counted)
         return;
-    unexpected->memory += memory_of(kept);
+    unexpected->memory += compute_message_memory(stored);
     if (unexpected->memory >= unexpected->memory_limit)
         unexpected->announce_only = true;
 }
 
-static void uncount_kept(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+static void remove_from_counts(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
     unexpected->messages--;
     unexpected->announced -= message->announced || message->counted;
@@ -158,84 +160,86 @@ static void uncount_kept(struct ofpi_unexpected_messages *unexpected, struct ofp
     unexpected->bytes -= message->length;
     if (message->counted)
         return;
-    unexpected->memory -= memory_of(message);
+    unexpected->memory -= compute_message_memory(message);
     if (unexpected->memory < unexpected->memory_limit / 2)
         unexpected->announce_only = false;
 }
 
-static struct ofpi_unexpected *enter_kept(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *kept)
+static struct ofpi_unexpected *add_unexpected(struct ofpi_unexpected_messages *unexpected,
+                                              struct ofpi_unexpected *stored)
 {
-    kept->first.sequence = unexpected->next_sequence++;
-    count_kept(unexpected, kept);
-    return kept;
+    stored->first.sequence = unexpected->next_sequence++;
+    add_to_counts(unexpected, stored);
+    return stored;
 }
 
-struct ofpi_unexpected *ofpi_unexpected_keep(struct ofpi_unexpected_messages *unexpected, struct ofp_endpoint *endpoint,
-                                             const struct ofp_message *message, const void *payload, bool announced,
-                                             bool wanted)
+struct ofpi_unexpected *ofpi_unexpected_store(struct ofpi_unexpected_messages *unexpected,
+                                              struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                                              const void *payload, bool announced, bool wanted)
 {
-    struct ofpi_unexpected *kept = kept_new(unexpected, endpoint, message, announced);
+    struct ofpi_unexpected *stored = create_unexpected(unexpected, endpoint, message, announced);
 
-    if (!kept)
+    if (!stored)
         return NULL;
-    if (!has_room(unexpected, kept, wanted) || (!announced && !copy_payload(kept, payload))) {
-        ofpi_slab_give(&unexpected->slab, kept);
+    if (!check_bound_of_message(unexpected, stored, wanted) || (!announced && !copy_payload(stored, payload))) {
+        ofpi_slab_free(&unexpected->slab, stored);
         return NULL;
     }
-    return enter_kept(unexpected, kept);
+    return add_unexpected(unexpected, stored);
 }
 
-struct ofpi_unexpected *ofpi_unexpected_keep_place(struct ofpi_unexpected_messages *unexpected,
-                                                   struct ofp_endpoint *endpoint, const struct ofp_message *message,
-                                                   enum ofp_room room, bool wanted)
+struct ofpi_unexpected *ofpi_unexpected_reserve(struct ofpi_unexpected_messages *unexpected,
+                                                struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                                                enum ofp_room room, bool wanted)
 {
-    struct ofpi_unexpected *kept = kept_new(unexpected, endpoint, message, false);
+    struct ofpi_unexpected *stored = create_unexpected(unexpected, endpoint, message, false);
 
-    if (!kept)
+    if (!stored)
         return NULL;
-    kept->counted = room == OFP_ROOM_ANNOUNCED && message->length <= OFP_SHORT_MESSAGE;
-    if ((room != OFP_ROOM_PROMISED && !has_room(unexpected, kept, wanted)) || !copy_payload(kept, NULL)) {
-        ofpi_slab_give(&unexpected->slab, kept);
+    stored->counted = room == OFP_ROOM_ANNOUNCED && message->length <= OFP_SHORT_MESSAGE;
+    if ((room != OFP_ROOM_PROMISED && !check_bound_of_message(unexpected, stored, wanted)) ||
+        !copy_payload(stored, NULL)) {
+        ofpi_slab_free(&unexpected->slab, stored);
         return NULL;
     }
-    return enter_kept(unexpected, kept);
+    return add_unexpected(unexpected, stored);
 }
 
 /* Whether it has room as one that is here. */
-static bool has_room_here(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+static bool check_bound_of_payload(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
     bool result;
 
     message->announced = false;
-    result = has_room(unexpected, message, true);
+    result = check_bound_of_message(unexpected, message, true);
     message->announced = true;
     return result;
 }
 
-int ofpi_unexpected_make_place(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
-                               const struct ofpi_receiver *lender)
+int ofpi_unexpected_allocate_payload(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
+                                     const struct ofpi_receiver *borrowed_from)
 {
     bool is_long = message->length > OFPI_SHORT_PAYLOAD;
     void *memory = NULL;
 
-    OFPI_CHECK(message->announced && !message->error && (is_long || !lender));
-    if (!lender && !has_room_here(unexpected, message))
+    OFPI_CHECK(message->announced && !message->error && (is_long || !borrowed_from));
+    if (!borrowed_from && !check_bound_of_payload(unexpected, message))
         return -ENOBUFS;
-    if (is_long && !lender && !(memory = malloc(message->length)))
+    if (is_long && !borrowed_from && !(memory = malloc(message->length)))
         return -ENOMEM;
-    uncount_kept(unexpected, message);
+    remove_from_counts(unexpected, message);
     message->announced = false;
     message->filling = NULL;
-    message->lent = lender != NULL;
-    if (lender)
-        message->payload.lender = *lender;
+    message->borrowed = borrowed_from != NULL;
+    if (borrowed_from)
+        message->payload.borrowed_from = *borrowed_from;
     if (is_long)
-        message->payload.memory = lender ? lender->memory.iov_base : memory;
-    count_kept(unexpected, message);
+        message->payload.memory = borrowed_from ? borrowed_from->memory.iov_base : memory;
+    add_to_counts(unexpected, message);
     return 0;
 }
 
-void ofpi_unexpected_lose(struct ofpi_unexpected *message, int error)
+void ofpi_unexpected_mark_lost(struct ofpi_unexpected *message, int error)
 {
     OFPI_CHECK(message->announced && message->peer && !message->error);
     ofp_list_remove(&message->payload.of_peer);
@@ -247,16 +251,16 @@ void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct of
 {
     struct ofpi_extra_node *extra = message->extra, *next;
 
-    uncount_kept(unexpected, message);
+    remove_from_counts(unexpected, message);
     free_payload(message);
     for (; extra; extra = next) {
         next = extra->next;
-        ofpi_slab_give(&unexpected->extra_slab, extra);
+        ofpi_slab_free(&unexpected->extra_slab, extra);
     }
-    ofpi_slab_give(&unexpected->slab, message);
+    ofpi_slab_free(&unexpected->slab, message);
 }
 
-struct ofp_message ofpi_unexpected_message(const struct ofpi_unexpected *message)
+struct ofp_message ofpi_message_of_unexpected(const struct ofpi_unexpected *message)
 {
     struct ofp_message result = {
         .peer = message->announced ? message->peer : NULL,
@@ -270,7 +274,7 @@ struct ofp_message ofpi_unexpected_message(const struct ofpi_unexpected *message
 
     if (message->announced) {
         memcpy(result.provider_data, message->payload.provider_data, sizeof(result.provider_data));
-        result.spare[OFP_SPARE_WAY] = message->way;
+        result.spare[OFP_SPARE_WAY] = message->lane;
         result.extras = OFP_EXTRA_WAY;
     }
     return result;

@@ -33,17 +33,17 @@ struct ofpi_unexpected {
     struct ofpi_match_node first; /* in the index of class 0; of the set-aside ones while set aside */
     uint32_t source;
     uint8_t channel;
-    uint8_t way; /* announced: message.spare[OFP_SPARE_WAY] */
+    uint8_t lane; /* announced: message.spare[OFP_SPARE_WAY] */
     bool has_data : 1, announced : 1, set_aside : 1;
-    bool lent : 1;                 /* its memory is payload.lender's */
+    bool borrowed : 1;             /* its memory is payload.lender's */
     struct ofpi_match_node second; /* in the index of class 1 */
     struct ofpi_extra_node *extra; /* as many as extra_count, also while set aside */
     struct ofp_list order;         /* in ofpi_unexpected_messages.order or .set_aside */
     uint64_t tag, data, length;
     struct ofp_endpoint *endpoint; /* where it arrived */
     union {
-        struct ofp_peer *peer;     /* of an announced message; NULL once the peer is lost */
-        struct ofpi_lent *filling; /* of any other: the stream that still fills it, or NULL */
+        struct ofp_peer *peer;         /* of an announced message; NULL once the peer is lost */
+        struct ofpi_inflight *filling; /* of any other: the stream that still fills it, or NULL */
     };
     uint16_t extra_count;
     bool counted;  /* held by the bound on announcements, although it is here */
@@ -52,7 +52,7 @@ struct ofpi_unexpected {
         char bytes[OFPI_SHORT_PAYLOAD];
         struct { /* longer payload */
             void *memory;
-            struct ofpi_receiver lender; /* lent: the claim of a request, whose memory it is */
+            struct ofpi_receiver borrowed_from; /* lent: the claim of a request, whose memory it is */
         };
         struct { /* announced */
             uint64_t provider_data[6];
@@ -99,24 +99,24 @@ void ofpi_unexpected_close(struct ofpi_unexpected_messages *unexpected);
  * waiting nor set aside yet. `wanted`: a receive claims it, and the number of receives is a bound already, so for what
  * takes no memory beside its own there is no other. NULL: over a bound, or out of memory.
  */
-struct ofpi_unexpected *ofpi_unexpected_keep(struct ofpi_unexpected_messages *unexpected, struct ofp_endpoint *endpoint,
-                                             const struct ofp_message *message, const void *payload, bool announced,
-                                             bool wanted);
+struct ofpi_unexpected *ofpi_unexpected_store(struct ofpi_unexpected_messages *unexpected,
+                                              struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                                              const void *payload, bool announced, bool wanted);
 /* The same for a message whose payload follows, held to the bound that `room` names. */
-struct ofpi_unexpected *ofpi_unexpected_keep_place(struct ofpi_unexpected_messages *unexpected,
-                                                   struct ofp_endpoint *endpoint, const struct ofp_message *message,
-                                                   enum ofp_room room, bool wanted);
+struct ofpi_unexpected *ofpi_unexpected_reserve(struct ofpi_unexpected_messages *unexpected,
+                                                struct ofp_endpoint *endpoint, const struct ofp_message *message,
+                                                enum ofp_room room, bool wanted);
 /*
  * An announced message is here from now on, and its payload follows: into the memory of `lender`, which moves into it, or of
  * its own, within the bound (NULL). Short ones have room inside, and no lender. -ENOBUFS: beyond the bound; -ENOMEM: nothing
  * has changed.
  */
-int ofpi_unexpected_make_place(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
-                               const struct ofpi_receiver *lender);
+int ofpi_unexpected_allocate_payload(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
+                                     const struct ofpi_receiver *borrowed_from);
 /* Into its place in the order of arrival. -ENOMEM: nothing has changed. */
-int ofpi_unexpected_wait(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
+int ofpi_unexpected_insert(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
 /* The same from set aside. */
-int ofpi_unexpected_wait_again(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
+int ofpi_unexpected_return(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
 /* Under the innermost owner of an operation of the endpoint. */
 void ofpi_unexpected_set_aside(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
                                const struct ofp_endpoint *endpoint, uint64_t op_context, uint64_t op_flags);
@@ -125,7 +125,7 @@ bool ofpi_unexpected_is_of_request(const struct ofpi_unexpected *message);
 /* From waiting or set aside back to neither. */
 void ofpi_unexpected_detach(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
 /* Its sender is gone, and the payload of an announced message with it: whoever receives it is told so. */
-void ofpi_unexpected_lose(struct ofpi_unexpected *message, int error);
+void ofpi_unexpected_mark_lost(struct ofpi_unexpected *message, int error);
 /* Free a message that is neither; a lender is the caller's affair. */
 void ofpi_unexpected_free(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message);
 
@@ -143,11 +143,11 @@ static inline bool ofpi_unexpected_is_filling(const struct ofpi_unexpected *kept
     return !kept->announced && kept->filling;
 }
 /* The payload of a message that is whole. */
-static inline void *ofpi_unexpected_payload(struct ofpi_unexpected *message)
+static inline void *ofpi_payload_of_unexpected(struct ofpi_unexpected *message)
 {
     return message->length > OFPI_SHORT_PAYLOAD ? message->payload.memory : message->payload.bytes;
 }
 /* As the provider told it. */
-struct ofp_message ofpi_unexpected_message(const struct ofpi_unexpected *message);
+struct ofp_message ofpi_message_of_unexpected(const struct ofpi_unexpected *message);
 
 #endif

@@ -8,7 +8,7 @@
 #include "match/unexpected.h"
 #include "object/owner.h"
 
-static struct ofpi_unexpected *of_order(struct ofp_list *node)
+static struct ofpi_unexpected *message_of_order_node(struct ofp_list *node)
 {
     return OFP_CONTAINER_OF(node, struct ofpi_unexpected, order);
 }
@@ -25,7 +25,7 @@ static int reserve_nodes(struct ofpi_unexpected_messages *unexpected, struct ofp
     while (*end)
         end = &(*end)->next;
     while (message->extra_count + OFPI_INLINE_NODES < classes) {
-        *end = ofpi_slab_take(&unexpected->extra_slab);
+        *end = ofpi_slab_allocate(&unexpected->extra_slab);
         if (!*end)
             return -ENOMEM;
         (*end)->message = message;
@@ -36,7 +36,7 @@ static int reserve_nodes(struct ofpi_unexpected_messages *unexpected, struct ofp
     return 0;
 }
 
-static struct ofpi_match_node *node_of(struct ofpi_unexpected *message, uint32_t class)
+static struct ofpi_match_node *find_node_of_class(struct ofpi_unexpected *message, uint32_t class)
 {
     struct ofpi_extra_node *extra = message->extra;
 
@@ -49,7 +49,7 @@ static struct ofpi_match_node *node_of(struct ofpi_unexpected *message, uint32_t
     return &extra->node;
 }
 
-static struct ofpi_unexpected *message_of(struct ofpi_match_node *node, uint32_t class)
+static struct ofpi_unexpected *message_of_class_node(struct ofpi_match_node *node, uint32_t class)
 {
     if (!node)
         return NULL;
@@ -60,26 +60,26 @@ static struct ofpi_unexpected *message_of(struct ofpi_match_node *node, uint32_t
     return OFP_CONTAINER_OF(node, struct ofpi_extra_node, node)->message;
 }
 
-static void insert_node(struct ofpi_unexpected_class *class, const struct ofpi_unexpected *message,
-                        struct ofpi_match_node *node)
+static void insert_class_node(struct ofpi_unexpected_class *class, const struct ofpi_unexpected *message,
+                              struct ofpi_match_node *node)
 {
-    node->key = ofpi_message_key(message->channel, message->tag, message->source, class->ignore, class->named);
+    node->key = ofpi_message_key_build(message->channel, message->tag, message->source, class->ignore, class->named);
     node->sequence = message->first.sequence;
     ofpi_match_index_insert(&class->index, node);
 }
 
-static void insert_everywhere(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+static void insert_in_all_classes(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
     struct ofpi_extra_node *extra = message->extra;
 
-    insert_node(&unexpected->classes[0], message, &message->first);
+    insert_class_node(&unexpected->classes[0], message, &message->first);
     if (unexpected->class_count > 1)
-        insert_node(&unexpected->classes[1], message, &message->second);
+        insert_class_node(&unexpected->classes[1], message, &message->second);
     for (uint32_t i = OFPI_INLINE_NODES; i < unexpected->class_count; i++, extra = extra->next)
-        insert_node(&unexpected->classes[i], message, &extra->node);
+        insert_class_node(&unexpected->classes[i], message, &extra->node);
 }
 
-static void remove_everywhere(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+static void remove_from_all_classes(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
     struct ofpi_extra_node *extra = message->extra;
 
@@ -91,14 +91,15 @@ static void remove_everywhere(struct ofpi_unexpected_messages *unexpected, struc
 }
 
 /* A class that is asked for the first time: every waiting message enters its index. NULL: out of memory. */
-static struct ofpi_unexpected_class *add_class(struct ofpi_unexpected_messages *unexpected, uint64_t ignore, bool named)
+static struct ofpi_unexpected_class *add_unexpected_class(struct ofpi_unexpected_messages *unexpected, uint64_t ignore,
+                                                          bool named)
 {
     struct ofpi_unexpected_class *class = &unexpected->classes[unexpected->class_count];
     struct ofp_list *node, *following;
 
     /* All memory first, so that no class is left half filled. Nodes stay with their messages for another try. */
     OFP_LIST_EACH(node, following, &unexpected->order) {
-        if (reserve_nodes(unexpected, of_order(node), unexpected->class_count + 1))
+        if (reserve_nodes(unexpected, message_of_order_node(node), unexpected->class_count + 1))
             return NULL;
     }
     if (ofpi_match_index_open(&class->index, unexpected->classes[0].index.seed))
@@ -106,32 +107,34 @@ static struct ofpi_unexpected_class *add_class(struct ofpi_unexpected_messages *
     class->ignore = ignore;
     class->named = named;
     OFP_LIST_EACH(node, following, &unexpected->order)
-        insert_node(class, of_order(node), node_of(of_order(node), unexpected->class_count));
+        insert_class_node(class, message_of_order_node(node),
+                          find_node_of_class(message_of_order_node(node), unexpected->class_count));
     unexpected->class_count++;
     return class;
 }
 
-static struct ofpi_unexpected_class *find_class(struct ofpi_unexpected_messages *unexpected, uint64_t ignore,
-                                                bool named)
+static struct ofpi_unexpected_class *find_or_add_class(struct ofpi_unexpected_messages *unexpected, uint64_t ignore,
+                                                       bool named)
 {
     for (uint32_t i = 0; i < unexpected->class_count; i++) {
         if (unexpected->classes[i].ignore == ignore && unexpected->classes[i].named == named)
             return &unexpected->classes[i];
     }
-    return unexpected->class_count < OFPI_UNEXPECTED_CLASSES ? add_class(unexpected, ignore, named) : NULL;
+    return unexpected->class_count < OFPI_UNEXPECTED_CLASSES ? add_unexpected_class(unexpected, ignore, named) : NULL;
 }
 
-static struct ofpi_unexpected *search(struct ofpi_unexpected_messages *unexpected, const struct ofpi_selector *selector)
+static struct ofpi_unexpected *find_in_arrival_order(struct ofpi_unexpected_messages *unexpected,
+                                                     const struct ofpi_selector *selector)
 {
-    struct ofpi_match_key wanted = ofpi_selector_key(selector);
+    struct ofpi_match_key wanted = ofpi_key_of_selector(selector);
     bool named = selector->source != OFP_PEER_ANY;
     struct ofp_list *node, *following;
 
     unexpected->linear_searches++;
     OFP_LIST_EACH(node, following, &unexpected->order) {
-        struct ofpi_unexpected *message = of_order(node);
+        struct ofpi_unexpected *message = message_of_order_node(node);
         struct ofpi_match_key key =
-            ofpi_message_key(message->channel, message->tag, message->source, selector->ignore, named);
+            ofpi_message_key_build(message->channel, message->tag, message->source, selector->ignore, named);
 
         if (key.tag == wanted.tag && key.origin == wanted.origin)
             return message;
@@ -146,11 +149,11 @@ struct ofpi_unexpected *ofpi_unexpected_find(struct ofpi_unexpected_messages *un
 
     if (!unexpected->waiting)
         return NULL;
-    class = find_class(unexpected, selector->ignore, selector->source != OFP_PEER_ANY);
+    class = find_or_add_class(unexpected, selector->ignore, selector->source != OFP_PEER_ANY);
     if (!class)
-        return search(unexpected, selector);
-    return message_of(ofpi_match_index_find(&class->index, ofpi_selector_key(selector)),
-                      (uint32_t)(class - unexpected->classes));
+        return find_in_arrival_order(unexpected, selector);
+    return message_of_class_node(ofpi_match_index_find(&class->index, ofpi_key_of_selector(selector)),
+                                 (uint32_t)(class - unexpected->classes));
 }
 
 /* -------------------------------------------------------------------------------------------------- the two states */
@@ -160,31 +163,31 @@ static void insert_in_order(struct ofp_list *order, struct ofpi_unexpected *mess
 {
     struct ofp_list *position = order->previous;
 
-    if (!ofp_list_empty(order) && of_order(position)->first.sequence > message->first.sequence) {
+    if (!ofp_list_empty(order) && message_of_order_node(position)->first.sequence > message->first.sequence) {
         position = order;
-        while (of_order(position->next)->first.sequence < message->first.sequence)
+        while (message_of_order_node(position->next)->first.sequence < message->first.sequence)
             position = position->next;
     }
     ofp_list_insert_after(position, &message->order);
 }
 
-static void wait_in_place(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+static void insert_waiting(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
     insert_in_order(&unexpected->order, message);
-    insert_everywhere(unexpected, message);
+    insert_in_all_classes(unexpected, message);
     unexpected->waiting++;
 }
 
-int ofpi_unexpected_wait(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+int ofpi_unexpected_insert(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
     int result = reserve_nodes(unexpected, message, unexpected->class_count);
 
     if (!result)
-        wait_in_place(unexpected, message);
+        insert_waiting(unexpected, message);
     return result;
 }
 
-int ofpi_unexpected_wait_again(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
+int ofpi_unexpected_return(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
     /* What may fail comes first. */
     int result = reserve_nodes(unexpected, message, unexpected->class_count);
@@ -192,15 +195,16 @@ int ofpi_unexpected_wait_again(struct ofpi_unexpected_messages *unexpected, stru
     if (result)
         return result;
     ofpi_unexpected_detach(unexpected, message);
-    wait_in_place(unexpected, message);
+    insert_waiting(unexpected, message);
     return 0;
 }
 
-static struct ofpi_match_key set_aside_key(const struct ofp_endpoint *endpoint, uint64_t op_context, uint64_t op_flags)
+static struct ofpi_match_key build_set_aside_key(const struct ofp_endpoint *endpoint, uint64_t op_context,
+                                                 uint64_t op_flags)
 {
-    uint64_t bits, context = ofpi_owner_innermost(op_context, op_flags, &bits);
+    uint64_t bits, context = ofpi_owner_find_innermost(op_context, op_flags, &bits);
 
-    return (struct ofpi_match_key){context, ofpi_match_origin(bits == OFPI_REQUEST, endpoint->id)};
+    return (struct ofpi_match_key){context, ofpi_match_origin_build(bits == OFPI_REQUEST, endpoint->id)};
 }
 
 bool ofpi_unexpected_is_of_request(const struct ofpi_unexpected *message)
@@ -213,7 +217,7 @@ void ofpi_unexpected_set_aside(struct ofpi_unexpected_messages *unexpected, stru
                                const struct ofp_endpoint *endpoint, uint64_t op_context, uint64_t op_flags)
 {
     message->set_aside = true;
-    message->first.key = set_aside_key(endpoint, op_context, op_flags);
+    message->first.key = build_set_aside_key(endpoint, op_context, op_flags);
     ofpi_match_index_insert(&unexpected->set_aside_index, &message->first);
     ofp_list_append(&unexpected->set_aside, &message->order);
 }
@@ -222,8 +226,8 @@ struct ofpi_unexpected *ofpi_unexpected_find_set_aside(const struct ofpi_unexpec
                                                        const struct ofp_endpoint *endpoint, uint64_t op_context,
                                                        uint64_t op_flags)
 {
-    return message_of(
-        ofpi_match_index_find(&unexpected->set_aside_index, set_aside_key(endpoint, op_context, op_flags)), 0);
+    return message_of_class_node(
+        ofpi_match_index_find(&unexpected->set_aside_index, build_set_aside_key(endpoint, op_context, op_flags)), 0);
 }
 
 void ofpi_unexpected_detach(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
@@ -234,6 +238,6 @@ void ofpi_unexpected_detach(struct ofpi_unexpected_messages *unexpected, struct 
         ofpi_match_index_remove(&unexpected->set_aside_index, &message->first);
         return;
     }
-    remove_everywhere(unexpected, message);
+    remove_from_all_classes(unexpected, message);
     unexpected->waiting--;
 }

@@ -24,24 +24,24 @@
 /* How long closing waits for peers that are inside, ns. A dead one is known after a second. */
 #define WITHDRAW_PATIENCE UINT64_C(2000000000)
 
-static const struct ofp_domain_ops *ops_of(const struct ofpi_domain *domain)
+static const struct ofp_domain_ops *ops_of_domain(const struct ofpi_domain *domain)
 {
     return domain->base.provider->domain_ops;
 }
 
-static uint64_t whole_pages(uint64_t length)
+static uint64_t compute_whole_pages(uint64_t length)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
     return length ? (length + page - 1) / page * page : page;
 }
 
-static int allocate(struct ofpi_domain *domain, struct ofpi_region *region, char *text, size_t text_size)
+static int allocate_region_memory(struct ofpi_domain *domain, struct ofpi_region *region, char *text, size_t text_size)
 {
     void *memory;
 
-    if (ops_of(domain)->memory_allocate)
-        return ops_of(domain)->memory_allocate(&domain->base, &region->base, text, text_size);
+    if (ops_of_domain(domain)->memory_allocate)
+        return ops_of_domain(domain)->memory_allocate(&domain->base, &region->base, text, text_size);
     memory = mmap(NULL, region->base.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         snprintf(text, text_size, "cannot map %llu bytes", (unsigned long long)region->base.length);
@@ -51,25 +51,25 @@ static int allocate(struct ofpi_domain *domain, struct ofpi_region *region, char
     return 0;
 }
 
-static void give_back(struct ofpi_domain *domain, struct ofpi_region *region)
+static void free_region_memory(struct ofpi_domain *domain, struct ofpi_region *region)
 {
     if (!region->base.allocated)
         return;
-    if (ops_of(domain)->memory_free)
-        ops_of(domain)->memory_free(&domain->base, &region->base);
+    if (ops_of_domain(domain)->memory_free)
+        ops_of_domain(domain)->memory_free(&domain->base, &region->base);
     else
         munmap(region->base.base, region->base.length);
 }
 
-static int publish(struct ofpi_domain *domain, struct ofpi_region *region)
+static int publish_region(struct ofpi_domain *domain, struct ofpi_region *region)
 {
     int result;
 
     if (!(region->base.access & OFPI_ACCESS_REMOTE))
         return 0;
     result = ofpi_regions_enter_key(&domain->regions, region);
-    if (!result && ops_of(domain)->region_publish) {
-        result = ops_of(domain)->region_publish(&domain->base, &region->base);
+    if (!result && ops_of_domain(domain)->region_publish) {
+        result = ops_of_domain(domain)->region_publish(&domain->base, &region->base);
         if (result)
             ofpi_regions_remove_key(&domain->regions, region);
     }
@@ -77,43 +77,43 @@ static int publish(struct ofpi_domain *domain, struct ofpi_region *region)
 }
 
 /* The lock is held, and let go of while the device learns of the region: nobody else knows it yet. */
-static int introduce(struct ofpi_domain *domain, struct ofpi_region *region)
+static int open_region_at_device(struct ofpi_domain *domain, struct ofpi_region *region)
 {
     int result;
 
-    if (!ops_of(domain)->region_open)
+    if (!ops_of_domain(domain)->region_open)
         return 0;
     ofpi_domain_leave(domain);
-    result = ops_of(domain)->region_open(&domain->base, &region->base);
+    result = ops_of_domain(domain)->region_open(&domain->base, &region->base);
     ofpi_lock_acquire(&domain->lock);
     return result;
 }
 
-static int make_known(struct ofpi_domain *domain, struct ofpi_region *region)
+static int register_region(struct ofpi_domain *domain, struct ofpi_region *region)
 {
-    int result = introduce(domain, region);
+    int result = open_region_at_device(domain, region);
 
     /* What is kept for operations that may never come gives way. */
     if (result == -ENOMEM && domain->base.keeps_above) {
-        ops_of(domain)->region_disowned(&domain->base, NULL);
-        result = introduce(domain, region);
+        ops_of_domain(domain)->region_disowned(&domain->base, NULL);
+        result = open_region_at_device(domain, region);
     }
     if (result)
         return result;
-    result = publish(domain, region);
-    if (result && ops_of(domain)->region_close)
-        ops_of(domain)->region_close(&domain->base, &region->base);
+    result = publish_region(domain, region);
+    if (result && ops_of_domain(domain)->region_close)
+        ops_of_domain(domain)->region_close(&domain->base, &region->base);
     return result;
 }
 
-static int region_make(struct ofpi_domain *domain, const struct ofp_region_attr *attr, struct ofp_region_handle *handle,
-                       char *text, size_t text_size)
+static int create_region(struct ofpi_domain *domain, const struct ofp_region_attr *attr,
+                         struct ofp_region_handle *handle, char *text, size_t text_size)
 {
     struct ofpi_region *region;
     int result = 0;
 
-    if ((attr->remote_read && !ofpi_counter_serves(domain, attr->remote_read)) ||
-        (attr->remote_write && !ofpi_counter_serves(domain, attr->remote_write)))
+    if ((attr->remote_read && !ofpi_counter_is_usable(domain, attr->remote_read)) ||
+        (attr->remote_write && !ofpi_counter_is_usable(domain, attr->remote_write)))
         return -EINVAL;
     if (attr->access & OFP_ACCESS_DEVICE_ATOMIC && !(domain->info.caps & OFP_CAP_DEVICE_ATOMIC))
         return -EOPNOTSUPP;
@@ -121,7 +121,7 @@ static int region_make(struct ofpi_domain *domain, const struct ofp_region_attr 
     if (!region)
         return result;
     region->base.base = attr->base;
-    region->base.length = attr->base ? attr->length : whole_pages(attr->length);
+    region->base.length = attr->base ? attr->length : compute_whole_pages(attr->length);
     region->base.allocated = !attr->base;
     region->remote_read = attr->remote_read;
     region->remote_write = attr->remote_write;
@@ -130,11 +130,11 @@ static int region_make(struct ofpi_domain *domain, const struct ofp_region_attr 
     if (region->base.key_fixed)
         region->base.device[0].key = attr->key;
     if (region->base.allocated)
-        result = allocate(domain, region, text, text_size);
+        result = allocate_region_memory(domain, region, text, text_size);
     if (!result) {
-        result = make_known(domain, region);
+        result = register_region(domain, region);
         if (result)
-            give_back(domain, region);
+            free_region_memory(domain, region);
     }
     if (result) {
         ofpi_regions_remove(&domain->regions, region);
@@ -160,7 +160,7 @@ int ofp_region_register(struct ofp_domain *handle, const struct ofp_region_attr 
     result = ofpi_domain_enter(domain);
     if (result)
         return result;
-    result = region_make(domain, attr, region, NULL, 0);
+    result = create_region(domain, attr, region, NULL, 0);
     ofpi_domain_leave(domain);
     return result;
 }
@@ -180,23 +180,24 @@ int ofp_region_allocate(struct ofp_domain *handle, const struct ofp_region_attr 
     result = ofpi_domain_enter(domain);
     if (result)
         return result;
-    result = region_make(domain, attr, region, text, text_size);
+    result = create_region(domain, attr, region, text, text_size);
     ofpi_domain_leave(domain);
     return result;
 }
 
 /* Shut peers out; those inside have their time to leave, but a dead one does not hold us for ever. */
-static void withdraw(struct ofpi_domain *domain, struct ofpi_region *region)
+static void withdraw_region(struct ofpi_domain *domain, struct ofpi_region *region)
 {
-    uint64_t deadline = ofpi_now() + WITHDRAW_PATIENCE;
+    uint64_t deadline = ofpi_clock_read() + WITHDRAW_PATIENCE;
 
     /* The key first, so that nobody comes in while others leave. */
     ofpi_regions_remove_key(&domain->regions, region);
-    ofpi_remote_revoke(region);
-    if (!(region->base.access & OFPI_ACCESS_REMOTE) || !ops_of(domain)->region_withdraw)
+    ofpi_remote_access_withdraw(region);
+    if (!(region->base.access & OFPI_ACCESS_REMOTE) || !ops_of_domain(domain)->region_withdraw)
         return;
-    while (ops_of(domain)->region_withdraw(&domain->base, &region->base) == -EAGAIN && ofpi_now() < deadline) {
-        ofpi_progress(domain, true);
+    while (ops_of_domain(domain)->region_withdraw(&domain->base, &region->base) == -EAGAIN &&
+           ofpi_clock_read() < deadline) {
+        ofpi_domain_progress(domain, true);
         ofpi_lock_release(&domain->lock);
         sched_yield();
         ofpi_lock_acquire(&domain->lock);
@@ -217,17 +218,17 @@ int ofp_region_close(struct ofp_domain *handle, uint32_t id)
     } else if (region->uses) {
         result = -EBUSY;
     } else if (region->base.owned) {
-        ofpi_region_disown(domain, region);
+        ofpi_region_deregister_owned(domain, region);
     } else {
         /* Before the lock is let go: nobody may start to use it meanwhile, or close it a second time. */
         region->open = false;
-        withdraw(domain, region);
-        if (ops_of(domain)->region_close) {
+        withdraw_region(domain, region);
+        if (ops_of_domain(domain)->region_close) {
             ofpi_domain_leave(domain);
-            ops_of(domain)->region_close(&domain->base, &region->base);
+            ops_of_domain(domain)->region_close(&domain->base, &region->base);
             ofpi_lock_acquire(&domain->lock);
         }
-        give_back(domain, region);
+        free_region_memory(domain, region);
         ofpi_regions_remove(&domain->regions, region);
     }
     ofpi_domain_leave(domain);

@@ -11,7 +11,7 @@ uint64_t ofp_domain_keeps_above(const struct ofp_domain *domain)
     return domain->keeps_above ? domain->keeps_above : UINT64_MAX;
 }
 
-struct ofpi_region *ofpi_region_own(struct ofpi_domain *domain, void *base, uint64_t length, int *error)
+struct ofpi_region *ofpi_region_register_owned(struct ofpi_domain *domain, void *base, uint64_t length, int *error)
 {
     struct ofpi_region *region;
 
@@ -27,7 +27,7 @@ struct ofpi_region *ofpi_region_own(struct ofpi_domain *domain, void *base, uint
     return region;
 }
 
-void ofpi_region_disown(struct ofpi_domain *domain, struct ofpi_region *region)
+void ofpi_region_deregister_owned(struct ofpi_domain *domain, struct ofpi_region *region)
 {
     OFPI_CHECK(region->base.owned && !region->uses);
     domain->base.provider->domain_ops->region_disowned(&domain->base, &region->base);
@@ -42,7 +42,7 @@ int ofp_region_own(struct ofp_domain *handle, void *base, uint64_t length, uint3
 
     if (result)
         return result;
-    region = ofpi_region_own(domain, base, length, &result);
+    region = ofpi_region_register_owned(domain, base, length, &result);
     if (region)
         *id = region->base.id;
     ofpi_domain_leave(domain);

@@ -10,8 +10,8 @@
 #include "object/region.h"
 #include "progress/wait.h"
 
-int ofpi_remote_access(struct ofp_endpoint *handle, uint64_t key, uint64_t offset, uint64_t length, uint32_t access,
-                       struct ofp_remote_access *result)
+int ofpi_remote_access_acquire(struct ofp_endpoint *handle, uint64_t key, uint64_t offset, uint64_t length,
+                               uint32_t access, struct ofp_remote_access *result)
 {
     struct ofpi_domain *domain = ((struct ofpi_endpoint *)handle)->domain;
     struct ofpi_region *region = ofpi_regions_find_key(&domain->regions, key);
@@ -32,7 +32,7 @@ int ofpi_remote_access(struct ofp_endpoint *handle, uint64_t key, uint64_t offse
     return 0;
 }
 
-void ofpi_remote_release(struct ofp_remote_access *access)
+void ofpi_remote_access_release(struct ofp_remote_access *access)
 {
     if (ofp_list_linked(&access->node))
         ofp_list_remove(&access->node);
@@ -40,7 +40,7 @@ void ofpi_remote_release(struct ofp_remote_access *access)
     access->memory = NULL;
 }
 
-void ofpi_remote_revoke(struct ofpi_region *region)
+void ofpi_remote_access_withdraw(struct ofpi_region *region)
 {
     struct ofp_list *node;
 
@@ -60,8 +60,8 @@ static void count_in_region(struct ofpi_region *region, uint64_t flags, uint64_t
         ofpi_counter_count(counter, length, 0);
 }
 
-void ofpi_remote_event(struct ofp_endpoint *handle, struct ofp_peer *peer, struct ofp_region *region, uint64_t flags,
-                       uint64_t data, uint64_t length)
+void ofpi_remote_event_deliver(struct ofp_endpoint *handle, struct ofp_peer *peer, struct ofp_region *region,
+                               uint64_t flags, uint64_t data, uint64_t length)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofp_completion completion = {
@@ -77,14 +77,14 @@ void ofpi_remote_event(struct ofp_endpoint *handle, struct ofp_peer *peer, struc
         count_in_region((struct ofpi_region *)region, flags, length);
     if (!(flags & OFP_COMPLETED_REMOTE_CQ_DATA) && !endpoint->remote_events)
         return;
-    ofpi_cq_push_unasked(endpoint->rx_cq, &completion);
-    ofpi_wake(endpoint->domain);
+    ofpi_cq_push_unreserved(endpoint->rx_cq, &completion);
+    ofpi_domain_wake(endpoint->domain);
 }
 
-int ofpi_remote_atomic(const struct ofp_remote_access *access, uint32_t operation_code, uint32_t atomic_op,
-                       uint32_t datatype, const void *operand, const void *compare, void *result)
+int ofpi_remote_atomic_execute(const struct ofp_remote_access *access, uint32_t operation_code, uint32_t atomic_op,
+                               uint32_t datatype, const void *operand, const void *compare, void *result)
 {
-    size_t size = ofpi_datatype_size(datatype);
+    size_t size = ofpi_datatype_get_size(datatype);
 
     /* The region was closed since. */
     if (!access->memory)

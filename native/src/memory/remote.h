@@ -5,15 +5,15 @@
 
 #include "object/domain.h"
 
-int ofpi_remote_access(struct ofp_endpoint *endpoint, uint64_t key, uint64_t offset, uint64_t length, uint32_t access,
-                       struct ofp_remote_access *result);
-void ofpi_remote_release(struct ofp_remote_access *access);
+int ofpi_remote_access_acquire(struct ofp_endpoint *endpoint, uint64_t key, uint64_t offset, uint64_t length,
+                               uint32_t access, struct ofp_remote_access *result);
+void ofpi_remote_access_release(struct ofp_remote_access *access);
 /* The region is about to close: whoever is inside finds no memory any more. */
-void ofpi_remote_revoke(struct ofpi_region *region);
-void ofpi_remote_event(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region, uint64_t flags,
-                       uint64_t data, uint64_t length);
+void ofpi_remote_access_withdraw(struct ofpi_region *region);
+void ofpi_remote_event_deliver(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
+                               uint64_t flags, uint64_t data, uint64_t length);
 /* -ECANCELED: the region was revoked meanwhile; -EOPNOTSUPP, -EINVAL: the peer asks for what there is not. */
-int ofpi_remote_atomic(const struct ofp_remote_access *access, uint32_t operation_code, uint32_t atomic_op,
-                       uint32_t datatype, const void *operand, const void *compare, void *result);
+int ofpi_remote_atomic_execute(const struct ofp_remote_access *access, uint32_t operation_code, uint32_t atomic_op,
+                               uint32_t datatype, const void *operand, const void *compare, void *result);
 
 #endif

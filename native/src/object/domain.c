@@ -10,13 +10,13 @@
 #include "object/fork.h"
 #include "ofipy/ofp.h"
 
-uint64_t ofpi_this_thread(void) { return (uint64_t)pthread_self(); }
+uint64_t ofpi_thread_identify(void) { return (uint64_t)pthread_self(); }
 
 int ofpi_domain_check(struct ofpi_domain *domain)
 {
     if (domain->fork_generation != ofpi_fork_generation)
         return -OFP_EFORKED;
-    if (domain->threading == OFP_THREAD_DOMAIN && ofp_load_relaxed(&domain->owner) != ofpi_this_thread())
+    if (domain->threading == OFP_THREAD_DOMAIN && ofp_load_relaxed(&domain->owner) != ofpi_thread_identify())
         return -OFP_ETHREAD;
     return 0;
 }
@@ -27,7 +27,7 @@ int ofp_domain_adopt(struct ofp_domain *handle)
 
     if (domain->fork_generation != ofpi_fork_generation)
         return -OFP_EFORKED;
-    ofp_store_relaxed(&domain->owner, ofpi_this_thread());
+    ofp_store_relaxed(&domain->owner, ofpi_thread_identify());
     return 0;
 }
 

@@ -103,8 +103,8 @@ struct ofpi_domain {
     _Atomic uint64_t progress_count; /* read by the helper without the lock */
     _Atomic bool look_wanted;        /* likewise: something that was posted waits for a round of progress */
     bool in_progress;                /* provider callbacks may not start another round */
-    bool no_room;                    /* the last round left operations that wait for room at a transport */
-    uint64_t room_ticks;             /* while no_room: when one of them last got some, or the first began to wait */
+    bool no_space;                   /* the last round left operations that wait for room at a transport */
+    uint64_t space_ticks;            /* while no_space: when one of them last got some, or the first began to wait */
     struct ofp_list to_flush;        /* endpoints, by flush_node: to be flushed before the domain is let go */
     bool endpoints_armed;            /* every endpoint was armed and nothing disarmed them since */
     uint32_t armed_queues;           /* queues whose user sleeps on their descriptor */
@@ -115,7 +115,7 @@ struct ofpi_domain {
     bool leader;          /* one thread sleeps, or is about to, on the epoll descriptor */
     bool leader_notified; /* the leader's eventfd was written during this sleep */
     uint32_t followers;
-    uint32_t waiting;            /* threads inside ofpi_wait: closing waits until they have left */
+    uint32_t waiting;            /* threads inside ofpi_domain_wait: closing waits until they have left */
     _Atomic uint32_t generation; /* the futex of the followers; every completion that finds any advances it */
     int notify_fd;               /* eventfd in the reactor: wakes the leader */
     struct ofp_watch notify_watch;
@@ -129,7 +129,7 @@ struct ofpi_domain {
 };
 
 /* As in domain->owner. */
-uint64_t ofpi_this_thread(void);
+uint64_t ofpi_thread_identify(void);
 /*
  * Every public call on the domain starts with these, and ends with ofpi_domain_leave (progress.h): -OFP_EFORKED, -OFP_ETHREAD, -ECANCELED, or 0 with the lock
  * held. -ENOLCK: `at_once`, and another thread holds it.
@@ -163,6 +163,9 @@ static inline bool ofpi_domain_has_sleepers(const struct ofpi_domain *domain)
     return domain->leader || domain->armed_queues || domain->helper_state == OFPI_HELPER_ARMED;
 }
 /* Whether endpoints of the domain are connected to one peer each. */
-static inline bool ofpi_domain_connects(const struct ofpi_domain *domain) { return domain->info.ep_types & OFP_EP_MSG; }
+static inline bool ofpi_domain_has_connections(const struct ofpi_domain *domain)
+{
+    return domain->info.ep_types & OFP_EP_MSG;
+}
 
 #endif

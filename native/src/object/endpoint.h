@@ -59,7 +59,7 @@ struct ofpi_endpoint {
     bool stopped;  /* posts are looked at: it refuses them, or there is no memory for their completions */
     uint32_t waiting_for_room; /* threads that wait for room in the transmit queue */
     bool ending;               /* type MSG: ofp_shutdown waits until the backlog is empty */
-    bool held_back;            /* the last post said that more would follow */
+    bool batched;              /* the last post said that more would follow */
     bool work_is_stuck;        /* due work waits for room in the transmit queue; valid within ofpi_works_start */
     bool counted;              /* one of `counters` is there; counter.c */
     struct ofp_counter *counters[OFP_COUNTER_CLASSES];
@@ -82,7 +82,7 @@ static inline int ofpi_endpoint_enter(struct ofpi_endpoint *endpoint)
     return result;
 }
 /* Of ofp_receive_context_open: it has no transmit side. */
-static inline bool ofpi_endpoint_receives_only(const struct ofpi_endpoint *endpoint) { return !endpoint->tx_cq; }
+static inline bool ofpi_endpoint_is_receive_only(const struct ofpi_endpoint *endpoint) { return !endpoint->tx_cq; }
 /*
  * The handle of a public call may be an alias: its flags are the handle's, all else belongs to `handle->behind`. The lock is
  * held.
@@ -97,7 +97,7 @@ static inline bool ofpi_endpoint_is_full(const struct ofpi_endpoint *endpoint)
 /* The flags of a send-like operation with the defaults that it may have; its own completion level wins. */
 static inline uint64_t ofpi_send_flags(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
-    uint64_t flags = op->flags, defaults = endpoint->tx_flags & ofpi_operation_row(op)->flags;
+    uint64_t flags = op->flags, defaults = endpoint->tx_flags & ofpi_row_of_operation(op)->flags;
 
     return flags | (flags & OFPI_LEVELS ? defaults & ~(uint64_t)OFPI_LEVELS : defaults);
 }

@@ -11,17 +11,17 @@
 
 uint64_t ofpi_fork_generation;
 
-static void forked(void)
+static void process_forked(void)
 {
     ofpi_fork_generation++;
     ofpi_atomic_forked();
 }
 
-static void watch(void) { pthread_atfork(NULL, NULL, forked); }
+static void register_fork_handler(void) { pthread_atfork(NULL, NULL, process_forked); }
 
 void ofpi_fork_watch(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, watch);
+    pthread_once(&once, register_fork_handler);
 }

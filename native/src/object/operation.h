@@ -26,30 +26,30 @@
 /* ---------------------------------------------------------------------------------------------------- the table */
 
 /* Of an operation that has been checked: its code has a row. */
-static inline const struct ofp_operation_row *ofpi_operation_row(const struct ofp_operation *op)
+static inline const struct ofp_operation_row *ofpi_row_of_operation(const struct ofp_operation *op)
 {
     return &ofp_operation_rows[op->op];
 }
-static inline bool ofpi_operation_is(const struct ofp_operation *op, uint32_t traits)
+static inline bool ofpi_operation_has_trait(const struct ofp_operation *op, uint32_t traits)
 {
-    return ofpi_operation_row(op)->traits & traits;
+    return ofpi_row_of_operation(op)->traits & traits;
 }
 static inline bool ofpi_operation_is_remote(const struct ofp_operation *op)
 {
-    return ofpi_operation_is(op, OFP_REMOTE);
+    return ofpi_operation_has_trait(op, OFP_REMOTE);
 }
 static inline bool ofpi_operation_is_atomic(const struct ofp_operation *op)
 {
-    return ofpi_operation_is(op, OFP_ATOMIC_KIND);
+    return ofpi_operation_has_trait(op, OFP_ATOMIC_KIND);
 }
 static inline bool ofpi_operation_is_receive(const struct ofp_operation *op)
 {
-    return ofpi_operation_is(op, OFP_RECEIVES);
+    return ofpi_operation_has_trait(op, OFP_RECEIVES);
 }
 /* The first check of what a caller asks for: there is such an operation, and it may have these flags. */
 static inline bool ofpi_operation_is_known(const struct ofp_operation *op)
 {
-    return op->op < OFP_OPERATION_COUNT && !(op->flags & ~(uint64_t)ofpi_operation_row(op)->flags);
+    return op->op < OFP_OPERATION_COUNT && !(op->flags & ~(uint64_t)ofpi_row_of_operation(op)->flags);
 }
 
 /* ------------------------------------------------------------------------------------------------- default flags */

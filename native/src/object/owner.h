@@ -8,7 +8,7 @@
  *   OFPI_OWNED     `context` is a struct ofpi_owner *, whose `finish` is called
  *
  * An object stands before another owner, whose context and bits it keeps. Its `finish` passes the completion on with
- * ofpi_owner_pass_on, as it is or changed, or keeps it. What an application names by context is the innermost owner's.
+ * ofpi_owner_deliver, as it is or changed, or keeps it. What an application names by context is the innermost owner's.
  */
 #ifndef OFPI_OWNER_H
 #define OFPI_OWNER_H
@@ -48,7 +48,7 @@ static inline void ofpi_owner_enter(struct ofpi_owner *owner, struct ofp_operati
 }
 
 /* The innermost owner of an operation, by whose context the application names it. Its bits are 0 or OFPI_REQUEST. */
-static inline uint64_t ofpi_owner_innermost(uint64_t op_context, uint64_t op_flags, uint64_t *bits)
+static inline uint64_t ofpi_owner_find_innermost(uint64_t op_context, uint64_t op_flags, uint64_t *bits)
 {
     while (op_flags & OFPI_OWNED) {
         const struct ofpi_owner *owner = (const struct ofpi_owner *)(uintptr_t)op_context;
@@ -61,11 +61,11 @@ static inline uint64_t ofpi_owner_innermost(uint64_t op_context, uint64_t op_fla
 }
 
 /* Whether an operation is the one that `context` names together with the bits of `flags`. */
-static inline bool ofpi_owner_is(uint64_t op_context, uint64_t op_flags, uint64_t context, uint64_t flags)
+static inline bool ofpi_owner_is_same(uint64_t op_context, uint64_t op_flags, uint64_t context, uint64_t flags)
 {
     uint64_t bits;
 
-    return ofpi_owner_innermost(op_context, op_flags, &bits) == context && bits == (flags & OFPI_OWNER_BITS);
+    return ofpi_owner_find_innermost(op_context, op_flags, &bits) == context && bits == (flags & OFPI_OWNER_BITS);
 }
 
 #endif

@@ -17,7 +17,7 @@ enum ofpi_departure {
 struct ofpi_member {
     struct ofpi_peer *peer;
     uint32_t rank;
-    bool awaits_news;             /* receives that name it end once the roster has told how it ended */
+    bool awaits_departure;        /* receives that name it end once the roster has told how it ended */
     enum ofpi_departure departed; /* stays: a rank never comes back */
     struct ofp_timer ending;      /* runs while the peer is gone, and receives that name it wait before they end */
 };
@@ -29,7 +29,7 @@ struct ofpi_peer {
     struct ofp_list node;     /* in endpoint->backlogged */
     /* What the receive context has of it, so that its loss costs by no more than that. */
     struct ofp_list announced; /* kept messages whose payload it still holds: struct ofpi_unexpected.payload.of_peer */
-    struct ofp_list receives;  /* under way: struct ofpi_lent.of_peer */
+    struct ofp_list receives;  /* under way: struct ofpi_inflight.of_peer */
     struct ofp_timer delay;    /* runs while a hook holds the head of the backlog back; `node` is in no list then */
     uint32_t sending;          /* of `pendings`, those that are no receives */
     bool fenced;               /* the head of the backlog waits until nothing is `sending`; `node` is in no list then */
@@ -55,19 +55,19 @@ static inline struct ofpi_endpoint *ofpi_endpoint_of_peer(const struct ofp_peer 
 {
     return (struct ofpi_endpoint *)peer->endpoint;
 }
-static inline enum ofpi_departure ofpi_peer_departure(const struct ofpi_peer *peer)
+static inline enum ofpi_departure ofpi_departure_of_peer(const struct ofpi_peer *peer)
 {
     return peer->member ? peer->member->departed : OFPI_STAYS;
 }
 /* Of a peer's private part the transport's, which the hooks' follows. */
-static inline size_t ofpi_peer_private_size(const struct ofp_endpoint *endpoint)
+static inline size_t ofpi_peer_compute_private_size(const struct ofp_endpoint *endpoint)
 {
     return (endpoint->ops->peer_size + 15) & ~(size_t)15;
 }
 /* The peer object of an address vector index, NULL when there is none. */
-static inline struct ofpi_peer *ofpi_peer_at(const struct ofpi_endpoint *endpoint, uint32_t index)
+static inline struct ofpi_peer *ofpi_peer_find_at(const struct ofpi_endpoint *endpoint, uint32_t index)
 {
-    uint32_t place = ofpi_id_index(index);
+    uint32_t place = ofpi_index_of_id(index);
     struct ofpi_peer *peer = place < endpoint->peer_capacity ? endpoint->peers[place] : NULL;
 
     return peer && peer->base.index == index ? peer : NULL;

@@ -20,33 +20,33 @@ void ofpi_regions_init(struct ofpi_regions *regions)
     ofpi_ids_init(&regions->ids, 1, generation);
 }
 
-void ofpi_regions_fini(struct ofpi_regions *regions)
+void ofpi_regions_close(struct ofpi_regions *regions)
 {
     struct ofpi_region *region;
     uint32_t cursor = 0;
 
-    while ((region = ofpi_ids_next(&regions->ids, &cursor)))
+    while ((region = ofpi_ids_find_next(&regions->ids, &cursor)))
         free(region);
-    ofpi_ids_fini(&regions->ids);
+    ofpi_ids_close(&regions->ids);
     free(regions->by_key);
 }
 
 /* Keys that were asked for may be small numbers: spread them. */
-static uint32_t chain_of(const struct ofpi_regions *regions, uint64_t key)
+static uint32_t find_key_chain(const struct ofpi_regions *regions, uint64_t key)
 {
     return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (regions->chains - 1);
 }
 
-static void chain(struct ofpi_regions *regions, struct ofpi_region *region)
+static void add_to_key_chain(struct ofpi_regions *regions, struct ofpi_region *region)
 {
-    struct ofpi_region **first = &regions->by_key[chain_of(regions, region->base.device[0].key)];
+    struct ofpi_region **first = &regions->by_key[find_key_chain(regions, region->base.device[0].key)];
 
     region->next_by_key = *first;
     *first = region;
 }
 
 /* As many chains as there are ids. */
-static bool spread_keys(struct ofpi_regions *regions)
+static bool grow_key_table(struct ofpi_regions *regions)
 {
     struct ofpi_region **by_key = calloc(regions->ids.capacity, sizeof(*by_key)), *region;
     uint32_t cursor = 0;
@@ -56,9 +56,9 @@ static bool spread_keys(struct ofpi_regions *regions)
     free(regions->by_key);
     regions->by_key = by_key;
     regions->chains = regions->ids.capacity;
-    while ((region = ofpi_ids_next(&regions->ids, &cursor)))
+    while ((region = ofpi_ids_find_next(&regions->ids, &cursor)))
         if (region->has_key)
-            chain(regions, region);
+            add_to_key_chain(regions, region);
     return true;
 }
 
@@ -67,7 +67,7 @@ int ofpi_regions_enter_key(struct ofpi_regions *regions, struct ofpi_region *reg
     if (ofpi_regions_find_key(regions, region->base.device[0].key))
         return -OFP_ENOKEY;
     region->has_key = true;
-    chain(regions, region);
+    add_to_key_chain(regions, region);
     return 0;
 }
 
@@ -77,7 +77,7 @@ void ofpi_regions_remove_key(struct ofpi_regions *regions, struct ofpi_region *r
 
     if (!region->has_key)
         return;
-    link = &regions->by_key[chain_of(regions, region->base.device[0].key)];
+    link = &regions->by_key[find_key_chain(regions, region->base.device[0].key)];
     while (*link != region)
         link = &(*link)->next_by_key;
     *link = region->next_by_key;
@@ -86,7 +86,7 @@ void ofpi_regions_remove_key(struct ofpi_regions *regions, struct ofpi_region *r
 
 struct ofpi_region *ofpi_regions_find_key(const struct ofpi_regions *regions, uint64_t key)
 {
-    struct ofpi_region *region = regions->chains ? regions->by_key[chain_of(regions, key)] : NULL;
+    struct ofpi_region *region = regions->chains ? regions->by_key[find_key_chain(regions, key)] : NULL;
 
     while (region && region->base.device[0].key != key)
         region = region->next_by_key;
@@ -94,7 +94,7 @@ struct ofpi_region *ofpi_regions_find_key(const struct ofpi_regions *regions, ui
 }
 
 /* Keys come from the kernel in batches. 0: it gave none. */
-static uint64_t random_key(struct ofpi_regions *regions)
+static uint64_t create_random_key(struct ofpi_regions *regions)
 {
     uint64_t key = 0;
 
@@ -119,7 +119,7 @@ struct ofpi_region *ofpi_regions_add(struct ofpi_regions *regions, uint32_t acce
     *error = -ENOMEM;
     if (!region)
         return NULL;
-    if (access & OFPI_ACCESS_REMOTE && !(region->base.device[0].key = random_key(regions))) {
+    if (access & OFPI_ACCESS_REMOTE && !(region->base.device[0].key = create_random_key(regions))) {
         free(region);
         return NULL;
     }
@@ -131,7 +131,7 @@ struct ofpi_region *ofpi_regions_add(struct ofpi_regions *regions, uint32_t acce
         free(region);
         return NULL;
     }
-    if (regions->chains < regions->ids.capacity && !spread_keys(regions)) {
+    if (regions->chains < regions->ids.capacity && !grow_key_table(regions)) {
         ofpi_regions_remove(regions, region);
         *error = -ENOMEM;
         return NULL;
@@ -146,12 +146,12 @@ void ofpi_regions_remove(struct ofpi_regions *regions, struct ofpi_region *regio
     free(region);
 }
 
-void ofpi_regions_forget_counter(struct ofpi_regions *regions, const struct ofp_counter *counter)
+void ofpi_regions_remove_counter(struct ofpi_regions *regions, const struct ofp_counter *counter)
 {
     struct ofpi_region *region;
     uint32_t cursor = 0;
 
-    while ((region = ofpi_ids_next(&regions->ids, &cursor))) {
+    while ((region = ofpi_ids_find_next(&regions->ids, &cursor))) {
         if (region->remote_read == counter)
             region->remote_read = NULL;
         if (region->remote_write == counter)

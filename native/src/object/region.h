@@ -31,7 +31,7 @@ struct ofpi_regions {
     uint64_t keys[16];
 };
 void ofpi_regions_init(struct ofpi_regions *regions);
-void ofpi_regions_fini(struct ofpi_regions *regions);
+void ofpi_regions_close(struct ofpi_regions *regions);
 /*
  * Takes an id for a region whose base, length and domain the caller fills. NULL with *error: -ENOMEM (also without random
  * numbers), -OFP_EEXHAUSTED.
@@ -47,8 +47,8 @@ static inline struct ofpi_region *ofpi_regions_find(const struct ofpi_regions *r
     return ofpi_ids_find(&regions->ids, id);
 }
 /* The counter ends: no region counts in it any longer. */
-void ofpi_regions_forget_counter(struct ofpi_regions *regions, const struct ofp_counter *counter);
-static inline void ofpi_region_hold(struct ofp_region *region)
+void ofpi_regions_remove_counter(struct ofpi_regions *regions, const struct ofp_counter *counter);
+static inline void ofpi_region_retain(struct ofp_region *region)
 {
     if (region)
         ((struct ofpi_region *)region)->uses++;

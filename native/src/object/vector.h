@@ -27,9 +27,9 @@ static inline int ofpi_av_enter(struct ofp_av *av)
     return result;
 }
 /* Those have no address vector, the others one of the same domain. */
-static inline bool ofpi_vector_fits(const struct ofpi_domain *domain, const struct ofp_av *av)
+static inline bool ofpi_vector_is_usable(const struct ofpi_domain *domain, const struct ofp_av *av)
 {
-    return ofpi_domain_connects(domain) ? !av : av && av->domain == domain;
+    return ofpi_domain_has_connections(domain) ? !av : av && av->domain == domain;
 }
 
 #endif

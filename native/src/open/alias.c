@@ -45,7 +45,7 @@ int ofp_endpoint_alias(struct ofp_endpoint *handle, uint64_t tx_flags, uint64_t 
         return error;
     endpoint = endpoint->behind;
     alias = NULL;
-    error = ofpi_endpoint_receives_only(endpoint) ? -EOPNOTSUPP : 0;
+    error = ofpi_endpoint_is_receive_only(endpoint) ? -EOPNOTSUPP : 0;
     if (!error) {
         alias = create_alias(endpoint, tx_flags, rx_flags);
         error = alias ? 0 : -ENOMEM;

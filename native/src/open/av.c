@@ -22,7 +22,7 @@ int ofp_av_open(struct ofp_domain *handle, const struct ofp_av_attr *attr, struc
 
     if (!av)
         return -ENOMEM;
-    av->table = ofpi_av_table_new(handle->provider);
+    av->table = ofpi_av_table_create(handle->provider);
     error = av->table ? ofpi_domain_enter(domain) : -ENOMEM;
     if (error) {
         if (av->table)
@@ -159,7 +159,7 @@ int ofp_av_lookup(struct ofp_av *av, uint32_t index, void *address, size_t *leng
 
     if (result)
         return result;
-    stored = ofpi_av_table_lookup(av->table, index, &size);
+    stored = ofpi_av_table_find_address(av->table, index, &size);
     if (!stored)
         result = -OFP_EADDRNOTAVAIL;
     else if (*length < size)
@@ -189,7 +189,7 @@ int ofp_av_next(struct ofp_av *av, uint32_t *cursor, uint32_t *index)
 
     if (result)
         return result;
-    result = ofpi_av_table_next(av->table, cursor, index);
+    result = ofpi_av_table_find_next(av->table, cursor, index);
     ofpi_domain_leave(av->domain);
     return result;
 }

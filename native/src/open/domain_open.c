@@ -58,7 +58,7 @@ static struct ofpi_domain *create_domain(struct ofp_provider *provider, const st
     domain->base.private = domain + 1;
     domain->base.engine = &domain->base;
     domain->threading = attr->threading;
-    ofp_store_relaxed(&domain->owner, ofpi_this_thread());
+    ofp_store_relaxed(&domain->owner, ofpi_thread_identify());
     domain->fork_generation = ofpi_fork_generation;
     ofp_list_init(&domain->endpoints);
     ofp_list_init(&domain->receive_contexts);
@@ -82,11 +82,11 @@ static struct ofpi_domain *create_domain(struct ofp_provider *provider, const st
 static void free_domain(struct ofpi_domain *domain)
 {
     ofpi_requests_free(domain);
-    ofpi_timers_fini(&domain->timers);
-    ofpi_pool_fini(&domain->works);
-    ofpi_pool_fini(&domain->pendings);
+    ofpi_timers_close(&domain->timers);
+    ofpi_pool_close(&domain->works);
+    ofpi_pool_close(&domain->pendings);
     ofpi_reserve_close(&domain->entries);
-    ofpi_regions_fini(&domain->regions);
+    ofpi_regions_close(&domain->regions);
     ofpi_hook_list_free(domain->hooks);
     free(domain);
 }
@@ -108,13 +108,13 @@ int ofp_domain_open(struct ofp_provider *provider, const struct ofp_info *info, 
     if (!domain)
         return describe_failure(-ENOMEM, "cannot open a domain", text, text_size);
     ofpi_hooks_enter_tree();
-    error =
-        ofpi_hook_list_read(attr->hooks ? attr->hooks : ofpi_param_string("HOOKS"), &domain->hooks, text, text_size);
+    error = ofpi_hook_list_read(attr->hooks ? attr->hooks : ofpi_param_get_string("HOOKS"), &domain->hooks, text,
+                                text_size);
     if (error) {
         describe_failure(error, "cannot read the list of hooks", text, text_size);
         goto no_reactor;
     }
-    domain->connect_ns = (uint64_t)ofpi_param_int("CONNECT_TIMEOUT") * 1000000000;
+    domain->connect_ns = (uint64_t)ofpi_param_get_int("CONNECT_TIMEOUT") * 1000000000;
     domain->hook_peer_size = domain->hooks ? domain->hooks->peer_size : 0;
     ofpi_fork_watch();
     error = ofpi_reactor_open(&domain->reactor);

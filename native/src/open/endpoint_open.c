@@ -71,7 +71,7 @@ static struct ofpi_endpoint *create_endpoint(struct ofpi_domain *domain, const s
     endpoint->remote_events = attr->remote_events;
     endpoint->base.remote_events = needs_remote_events(attr);
     endpoint->base.min_multi_recv = attr->min_multi_recv ? attr->min_multi_recv : OFP_MIN_MULTI_RECV;
-    endpoint->base.bounce_size = ofpi_param_size("BOUNCE_SIZE");
+    endpoint->base.bounce_size = ofpi_param_get_size("BOUNCE_SIZE");
     if (getrandom(endpoint->base.identity, OFP_IDENTITY_SIZE, 0) != OFP_IDENTITY_SIZE) {
         free(endpoint);
         return NULL;
@@ -85,8 +85,8 @@ static struct ofpi_endpoint *create_endpoint(struct ofpi_domain *domain, const s
 int ofpi_endpoint_open_context(struct ofpi_endpoint *endpoint, uint64_t unexpected_limit, uint64_t min_multi_recv)
 {
     struct ofpi_receive_context_attr context = {
-        .unexpected_limit = unexpected_limit ? unexpected_limit : ofpi_param_size("UNEXPECTED_SIZE"),
-        .announcement_limit = ofpi_param_size("ANNOUNCEMENTS"),
+        .unexpected_limit = unexpected_limit ? unexpected_limit : ofpi_param_get_size("UNEXPECTED_SIZE"),
+        .announcement_limit = ofpi_param_get_size("ANNOUNCEMENTS"),
         .min_multi_recv = min_multi_recv ? min_multi_recv : OFP_MIN_MULTI_RECV,
         .complete = ofpi_endpoint_complete,
         .entries = &endpoint->domain->entries,
@@ -108,7 +108,7 @@ static int open_receive_context(struct ofpi_endpoint *endpoint, const struct ofp
         return ofpi_endpoint_open_context(endpoint, attr->unexpected_limit, attr->min_multi_recv);
     if (shared->closing)
         return -ECANCELED;
-    if (shared->domain != endpoint->domain || shared->av != attr->av || !ofpi_endpoint_receives_only(shared))
+    if (shared->domain != endpoint->domain || shared->av != attr->av || !ofpi_endpoint_is_receive_only(shared))
         return -EINVAL;
     endpoint->shared = shared;
     endpoint->receive_context = shared->receive_context;
@@ -145,7 +145,7 @@ static int check_endpoint_attributes(const struct ofpi_domain *domain, const str
         return -EINVAL;
     }
     if (!attr->tx_cq || !attr->rx_cq || attr->tx_cq->domain != domain || attr->rx_cq->domain != domain ||
-        !ofpi_vector_fits(domain, attr->av) || ofpi_counters_check(domain, attr->counters) != 0 ||
+        !ofpi_vector_is_usable(domain, attr->av) || ofpi_counters_check(domain, attr->counters) != 0 ||
         (attr->eq && attr->eq->domain != domain)) {
         snprintf(text, text_size, "an endpoint needs queues, counters and an address vector of its own domain");
         return -EINVAL;
@@ -181,7 +181,7 @@ static int open_endpoint_parts(struct ofpi_endpoint *endpoint, const struct ofp_
     error =
         ops->open(&endpoint->base, attr->listener_service ? attr->listener_service : service->text, text, text_size);
     if (error) {
-        ofpi_service_explain(service, error, text, text_size);
+        ofpi_service_describe_error(service, error, text, text_size);
         return error;
     }
     if (ops->eager_peers && endpoint->av) {
@@ -255,11 +255,11 @@ static void drain_transport(struct ofpi_endpoint *endpoint, uint64_t deadline)
     while (endpoint->base.ops->drain(&endpoint->base) == -EAGAIN) {
         struct pollfd entry = {.fd = domain->reactor.epoll_fd, .events = POLLIN};
 
-        if (ofpi_now() >= deadline) {
+        if (ofpi_clock_read() >= deadline) {
             ofpi_unsent_add_transport(endpoint);
             return;
         }
-        ofpi_progress(domain, true);
+        ofpi_domain_progress(domain, true);
         ofpi_domain_leave(domain);
         poll(&entry, 1, 1);
         ofpi_lock_acquire(&domain->lock);
@@ -270,7 +270,7 @@ int ofp_endpoint_retire(struct ofp_endpoint *handle, int64_t timeout)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     struct ofpi_domain *domain = endpoint->domain;
-    uint64_t deadline = timeout < 0 ? UINT64_MAX : ofpi_now() + (uint64_t)timeout;
+    uint64_t deadline = timeout < 0 ? UINT64_MAX : ofpi_clock_read() + (uint64_t)timeout;
     int result = ofpi_domain_enter(domain);
 
     if (result)

@@ -36,7 +36,7 @@ int ofp_endpoint_linger(struct ofp_endpoint *handle, uint32_t refuse)
         endpoint->refuses = endpoint->stopped = true;
         /* Threads that wait for room give up. */
         if (endpoint->waiting_for_room)
-            ofpi_wake(endpoint->domain);
+            ofpi_domain_wake(endpoint->domain);
     }
     ofpi_unsent_count_pending(endpoint, true, &waiting);
     ofpi_works_count_due(endpoint, &waiting);

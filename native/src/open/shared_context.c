@@ -65,7 +65,7 @@ int ofp_receive_context_open(struct ofp_domain *handle, const struct ofp_receive
     struct ofpi_endpoint *context;
     int error;
 
-    if (!attr->cq || attr->cq->domain != domain || !ofpi_vector_fits(domain, attr->av) ||
+    if (!attr->cq || attr->cq->domain != domain || !ofpi_vector_is_usable(domain, attr->av) ||
         attr->unexpected_limit > OFP_BYTES_MAX || attr->min_multi_recv > OFP_BYTES_MAX)
         return -EINVAL;
     if (domain->info.offloads_matching)

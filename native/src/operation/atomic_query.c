@@ -24,7 +24,7 @@ int ofpi_provider_atomic_query(const struct ofp_provider *provider, const struct
         if (result != -ENOSYS)
             return result;
     }
-    *count = info->max_atomic_size / ofpi_datatype_size(datatype);
+    *count = info->max_atomic_size / ofpi_datatype_get_size(datatype);
     return 0;
 }
 

@@ -33,7 +33,7 @@ static void free_work(struct ofpi_domain *domain, struct ofpi_work *work)
     if (ofp_list_linked(&work->threshold.node))
         ofp_list_remove(&work->threshold.node);
     free(work->copy);
-    ofpi_pool_give(&domain->works, work->id);
+    ofpi_pool_free(&domain->works, work->id);
 }
 
 static void complete_work(struct ofpi_owner *owner, struct ofp_endpoint *endpoint, uint64_t op_flags,
@@ -43,7 +43,7 @@ static void complete_work(struct ofpi_owner *owner, struct ofp_endpoint *endpoin
 
     if (work->target)
         ofpi_counter_count(work->target, 1, completion->error);
-    ofpi_owner_pass_on(owner, endpoint, op_flags, completion);
+    ofpi_owner_deliver(owner, endpoint, op_flags, completion);
     /* Last: whom the completion is passed on to is written in the work. */
     free_work(work->endpoint->domain, work);
 }
@@ -107,7 +107,7 @@ void ofpi_works_leave_endpoint(struct ofpi_endpoint *endpoint)
     uint32_t cursor = 0;
 
     ofpi_works_count_due(endpoint, &endpoint->unsent);
-    while ((work = ofpi_pool_next(&domain->works, &cursor)))
+    while ((work = ofpi_pool_find_next(&domain->works, &cursor)))
         if (work->endpoint == endpoint && !has_begun(work))
             end_work(domain, work, ECANCELED);
 }
@@ -118,7 +118,7 @@ void ofpi_works_leave_counter(struct ofp_counter *counter)
     struct ofpi_work *work;
     uint32_t cursor = 0;
 
-    while ((work = ofpi_pool_next(&domain->works, &cursor))) {
+    while ((work = ofpi_pool_find_next(&domain->works, &cursor))) {
         /* The work goes on, and counts nowhere. */
         if (work->target == counter)
             work->target = NULL;
@@ -134,7 +134,7 @@ int ofpi_works_cancel(struct ofpi_endpoint *endpoint, uint64_t context)
     struct ofpi_work *work;
     uint32_t cursor = 0;
 
-    while ((work = ofpi_pool_next(&domain->works, &cursor))) {
+    while ((work = ofpi_pool_find_next(&domain->works, &cursor))) {
         if (work->endpoint == endpoint && work->operation.context == context && !has_begun(work)) {
             end_work(domain, work, ECANCELED);
             return 0;
@@ -155,7 +155,7 @@ static int check_reduction(struct ofpi_domain *domain, const struct ofp_operatio
 
     if (!ofpi_atomic_is_valid(OFP_ATOMIC, op->atomic_op, op->datatype))
         return -EOPNOTSUPP;
-    if (op->length % ofpi_datatype_size(op->datatype) || op->segment_count)
+    if (op->length % ofpi_datatype_get_size(op->datatype) || op->segment_count)
         return -EINVAL;
     result = ofpi_segment_resolve(domain, OFP_ACCESS_WRITE, op->region, op->offset, op->length, source, &region);
     if (!result)
@@ -181,7 +181,7 @@ static int execute_reduction(struct ofpi_domain *domain, const struct ofp_operat
     if (result)
         return result;
     return ofpi_atomic_execute(OFP_ATOMIC, op->atomic_op, op->datatype, target.iov_base, source.iov_base, NULL, NULL,
-                               op->length / ofpi_datatype_size(op->datatype));
+                               op->length / ofpi_datatype_get_size(op->datatype));
 }
 
 /* --------------------------------------------------------------------------------------------------------- starting */
@@ -197,7 +197,8 @@ static int start_work(struct ofpi_domain *domain, struct ofpi_work *work)
         return 0;
     }
     if (work->kind != OFP_WORK_OPERATION) {
-        ofpi_counter_change(work->target, (work->kind == OFP_WORK_COUNTER_ADD ? work->target->value : 0) + work->value);
+        ofpi_counter_set_value(work->target,
+                               (work->kind == OFP_WORK_COUNTER_ADD ? work->target->value : 0) + work->value);
         free_work(domain, work);
         return 0;
     }
@@ -261,7 +262,7 @@ static int copy_memory(struct ofpi_work *work, const struct ofpi_resolved *resol
     size_t payload = inject ? resolved->transfer.length : 0;
     char *copy;
 
-    if (op->segment_count && ofpi_operation_is_atomic(op) && ofpi_operation_is(op, OFP_READS))
+    if (op->segment_count && ofpi_operation_is_atomic(op) && ofpi_operation_has_trait(op, OFP_READS))
         return -EOPNOTSUPP;
     if (op->remote_segment_count > OFP_SEGMENT_LIMIT)
         return -E2BIG;
@@ -312,13 +313,13 @@ static int store_operation(struct ofpi_work *work, struct ofpi_endpoint *handle,
 
 static void schedule_work(struct ofpi_work *work, struct ofp_counter *counter, uint64_t threshold)
 {
-    ofpi_counter_await(counter, &work->threshold, threshold);
+    ofpi_counter_add_threshold(counter, &work->threshold, threshold);
 }
 
 static struct ofpi_work *allocate_work(struct ofpi_domain *domain)
 {
     uint64_t id;
-    struct ofpi_work *work = ofpi_pool_take(&domain->works, &id);
+    struct ofpi_work *work = ofpi_pool_allocate(&domain->works, &id);
 
     if (work)
         work->id = id;
@@ -347,7 +348,7 @@ int64_t ofp_post_after(struct ofp_endpoint *handle, const struct ofp_operation *
 
     if (result)
         return result;
-    if (!ofpi_counter_serves(endpoint->domain, counter))
+    if (!ofpi_counter_is_usable(endpoint->domain, counter))
         result = -EINVAL;
     while (!result && accepted < count) {
         result = defer_operation(endpoint, &operations[accepted], counter, threshold);
@@ -373,8 +374,8 @@ static int store_work(struct ofpi_domain *domain, struct ofpi_work *work, const 
     struct ofpi_endpoint *endpoint;
     struct iovec source, target;
 
-    if (!ofpi_counter_serves(domain, asked->counter) || asked->kind > OFP_WORK_REDUCE ||
-        ((asked->target || is_counter_change(asked->kind)) && !ofpi_counter_serves(domain, asked->target)))
+    if (!ofpi_counter_is_usable(domain, asked->counter) || asked->kind > OFP_WORK_REDUCE ||
+        ((asked->target || is_counter_change(asked->kind)) && !ofpi_counter_is_usable(domain, asked->target)))
         return -EINVAL;
     work->kind = asked->kind;
     work->target = asked->target;
@@ -435,7 +436,7 @@ int64_t ofp_work_flush(struct ofp_domain *handle)
 
     if (ended)
         return ended;
-    while ((work = ofpi_pool_next(&domain->works, &cursor))) {
+    while ((work = ofpi_pool_find_next(&domain->works, &cursor))) {
         if (!has_begun(work)) {
             end_work(domain, work, ECANCELED);
             ended++;

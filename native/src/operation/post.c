@@ -113,7 +113,7 @@ int64_t ofp_post(struct ofp_endpoint *base, const struct ofp_operation *operatio
         op.flags = ofpi_operation_is_receive(&op) ? ofpi_receive_flags(op.flags, handle->rx_flags)
                                                   : ofpi_send_flags(handle, &op);
         /* What the caller itself announces as not the last is flushed by a later post, or by progress. */
-        endpoint->held_back = op.flags & OFP_MORE;
+        endpoint->batched = op.flags & OFP_MORE;
         if (accepted + 1 < count)
             op.flags |= OFP_MORE;
         result = ofpi_endpoint_post(endpoint, &op);
@@ -122,7 +122,7 @@ int64_t ofp_post(struct ofp_endpoint *base, const struct ofp_operation *operatio
         accepted++;
     }
     /* All but the last said OFP_MORE; where the last was refused nothing else would send them off. */
-    if (count > 1 && !endpoint->held_back)
+    if (count > 1 && !endpoint->batched)
         ofpi_endpoint_flush(endpoint);
     ofpi_domain_leave(endpoint->domain);
     return accepted ? (int64_t)accepted : result;

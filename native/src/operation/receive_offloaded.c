@@ -91,11 +91,11 @@ int ofpi_offloaded_post(struct ofpi_endpoint *endpoint, struct ofp_peer *peer, c
 static struct ofpi_unexpected *store_bounced_message(struct ofpi_pending *pending, const struct ofp_message *message)
 {
     char *memory = pending->base.transfer.iov->iov_base;
-    struct ofpi_unexpected *kept = ofpi_unexpected_keep_place(
-        &pending->endpoint->receive_context->unexpected, &pending->endpoint->base, message, OFP_ROOM_PROMISED, true);
+    struct ofpi_unexpected *kept = ofpi_unexpected_reserve(&pending->endpoint->receive_context->unexpected,
+                                                           &pending->endpoint->base, message, OFP_ROOM_PROMISED, true);
 
     if (kept && message->length)
-        memcpy(ofpi_unexpected_payload(kept), memory, message->length);
+        memcpy(ofpi_payload_of_unexpected(kept), memory, message->length);
     /* A transport that keeps it registered goes on writing to the pages that it has. */
     if (!pending->region_inline)
         return_pages(memory, message->length);
@@ -112,7 +112,7 @@ static int set_aside_message(struct ofpi_pending *pending, const struct ofp_mess
         return ENOMEM;
     if (!(op->flags & OFPI_PEEKED)) {
         ofpi_unexpected_set_aside(unexpected, kept, &pending->endpoint->base, op->context, op->flags);
-    } else if (ofpi_unexpected_wait(unexpected, kept)) {
+    } else if (ofpi_unexpected_insert(unexpected, kept)) {
         ofpi_unexpected_free(unexpected, kept);
         return ENOMEM;
     }
@@ -159,7 +159,7 @@ static bool can_receive(const struct ofpi_pending *receive, const struct ofpi_un
 {
     const struct ofp_operation *op = &receive->base.operation;
 
-    if (!receive->posted || ofpi_operation_row(op)->channel != kept->channel ||
+    if (!receive->posted || ofpi_row_of_operation(op)->channel != kept->channel ||
         op->flags & (ACTION_FLAGS | OFPI_DISCARDED | OFPI_PEEKED))
         return false;
     return kept->channel == OFP_CHANNEL_MESSAGE || !((op->tag ^ kept->tag) & ~op->ignore);
@@ -181,7 +181,7 @@ static struct ofpi_pending *find_next_receive_in(const struct ofp_list *list, co
 static struct ofpi_pending *find_next_receive(const struct ofpi_endpoint *endpoint, const struct ofpi_unexpected *kept,
                                               uint64_t sequence)
 {
-    const struct ofpi_peer *peer = ofpi_peer_at(endpoint, kept->source);
+    const struct ofpi_peer *peer = ofpi_peer_find_at(endpoint, kept->source);
     struct ofpi_pending *any = find_next_receive_in(&endpoint->sourceless, kept, sequence), *directed = NULL;
 
     if (peer)
@@ -260,7 +260,7 @@ void ofpi_offloaded_receive_complete(struct ofp_pending *base, const struct ofp_
         return;
     completion = (struct ofp_completion){
         .context = op->context,
-        .flags = ofpi_operation_row(op)->completed | end.flags,
+        .flags = ofpi_row_of_operation(op)->completed | end.flags,
         .length = message->length,
         .buffer_offset = end.buffer_offset,
         .tag = message->tag,

@@ -16,13 +16,13 @@ int ofpi_receive_start(struct ofpi_endpoint *endpoint, const struct ofp_transfer
 {
     const struct ofp_operation *op = transfer->op;
     struct ofpi_peer *peer = NULL;
-    bool shared = ofpi_endpoint_receives_only(endpoint);
+    bool shared = ofpi_endpoint_is_receive_only(endpoint);
     int error = 0;
 
     if (__builtin_expect(shared, 0)) {
         size_t length;
 
-        if (op->peer != OFP_PEER_ANY && !ofpi_av_table_lookup(endpoint->av->table, op->peer, &length))
+        if (op->peer != OFP_PEER_ANY && !ofpi_av_table_find_address(endpoint->av->table, op->peer, &length))
             return -OFP_EADDRNOTAVAIL;
     } else if (__builtin_expect(endpoint->shared != NULL, 0)) {
         /* Receives are posted to the shared context. */

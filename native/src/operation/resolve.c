@@ -41,7 +41,7 @@ int ofpi_segment_resolve(struct ofpi_domain *domain, uint32_t access, uint32_t r
 static int resolve_many(struct ofpi_endpoint *endpoint, const struct ofp_operation *op, struct ofpi_resolved *resolved)
 {
     const struct ofp_segment *segments = (const struct ofp_segment *)(uintptr_t)op->segments;
-    uint32_t access = ofpi_operation_row(op)->local_access;
+    uint32_t access = ofpi_row_of_operation(op)->local_access;
     uint64_t total = 0;
 
     if (!segments)
@@ -95,7 +95,7 @@ static int resolve_remote(const struct ofpi_endpoint *endpoint, const struct ofp
 /* Whole elements everywhere at the target: each of them is one step there. */
 static int check_elements(const struct ofp_operation *op, const struct ofp_transfer *transfer)
 {
-    size_t size = ofpi_datatype_size(op->datatype);
+    size_t size = ofpi_datatype_get_size(op->datatype);
 
     for (uint32_t i = 0; i < transfer->remote_count; i++)
         if (transfer->remote[i].length % size)
@@ -117,12 +117,12 @@ static int resolve_atomic(struct ofpi_endpoint *endpoint, const struct ofp_opera
     transfer->compare = NULL;
     transfer->result_region = transfer->compare_region = NULL;
     /* Rights as of RMA: what is fetched lands as by a read, what is compared with leaves as by a write. */
-    if (ofpi_operation_is(op, OFP_READS)) {
+    if (ofpi_operation_has_trait(op, OFP_READS)) {
         result = ofpi_segment_resolve(endpoint->domain, OFP_ACCESS_READ, op->result_region, op->result_offset,
                                       transfer->length, &memory, &transfer->result_region);
         transfer->result = memory.iov_base;
     }
-    if (!result && ofpi_operation_is(op, OFP_COMPARES)) {
+    if (!result && ofpi_operation_has_trait(op, OFP_COMPARES)) {
         result = ofpi_segment_resolve(endpoint->domain, OFP_ACCESS_WRITE, (uint32_t)op->compare_region,
                                       op->compare_offset, transfer->length, &memory, &transfer->compare_region);
         transfer->compare = memory.iov_base;
@@ -156,7 +156,7 @@ static int check_receive(const struct ofpi_endpoint *endpoint, const struct ofp_
 /* What needs no capability is the core's own, with an owner that no caller can give it, or no operation at all. */
 static int check_internal(const struct ofpi_endpoint *endpoint, const struct ofp_operation *op)
 {
-    if (!(op->flags & OFPI_OWNED) || ofpi_operation_row(op)->channel != OFP_CHANNEL_INTERNAL)
+    if (!(op->flags & OFPI_OWNED) || ofpi_row_of_operation(op)->channel != OFP_CHANNEL_INTERNAL)
         return -EINVAL;
     return endpoint->base.ops->internal_channel ? 0 : -EOPNOTSUPP;
 }
@@ -178,7 +178,7 @@ static int check_kind(const struct ofpi_endpoint *endpoint, const struct ofp_ope
     }
     if (row->traits & OFP_RECEIVES)
         return check_receive(endpoint, op);
-    if (__builtin_expect(ofpi_endpoint_receives_only(endpoint), 0))
+    if (__builtin_expect(ofpi_endpoint_is_receive_only(endpoint), 0))
         return -EOPNOTSUPP;
     if (op->flags & OFP_FENCE && !(endpoint->info.caps & OFP_CAP_FENCE))
         return -EOPNOTSUPP;
@@ -198,7 +198,7 @@ static uint64_t get_length_limit(const struct ofp_info *info, uint32_t traits)
 int ofpi_operation_resolve(struct ofpi_endpoint *endpoint, const struct ofp_operation *op,
                            struct ofpi_resolved *resolved)
 {
-    const struct ofp_operation_row *row = ofpi_operation_row(op);
+    const struct ofp_operation_row *row = ofpi_row_of_operation(op);
     int result = check_kind(endpoint, op, row);
 
     if (result)

@@ -46,7 +46,7 @@ static void *map_bounce(struct ofpi_endpoint *endpoint, uint64_t size)
 
     if (memory == MAP_FAILED)
         return NULL;
-    header_of_bounce(memory, size)->region = ofpi_region_own(endpoint->domain, memory, size, &error);
+    header_of_bounce(memory, size)->region = ofpi_region_register_owned(endpoint->domain, memory, size, &error);
     return memory;
 }
 
@@ -55,7 +55,7 @@ static void unmap_bounce(struct ofpi_endpoint *endpoint, void *memory, uint64_t 
     struct ofpi_region *region = header_of_bounce(memory, size)->region;
 
     if (region)
-        ofpi_region_disown(endpoint->domain, region);
+        ofpi_region_deregister_owned(endpoint->domain, region);
     munmap(memory, compute_header_offset(size) + sizeof(struct ofpi_bounce));
 }
 

@@ -32,7 +32,7 @@ int ofpi_connection_open(struct ofpi_endpoint *endpoint, uint64_t handle)
     struct ofpi_connection_request *request = NULL;
     struct ofpi_connection *connection;
 
-    if (!ofpi_domain_connects(endpoint->domain))
+    if (!ofpi_domain_has_connections(endpoint->domain))
         return handle ? -EOPNOTSUPP : 0;
     if (handle) {
         request = ofpi_connection_request_find(endpoint->domain, handle);
@@ -198,7 +198,7 @@ void ofpi_connection_answered(struct ofp_peer *peer, const void *data, size_t le
         return;
     connection->data = malloc(length);
     if (!connection->data) {
-        ofpi_log(OFP_LOG_ERROR, "core", "out of memory: what the other side answered is lost");
+        ofpi_log_write(OFP_LOG_ERROR, "core", "out of memory: what the other side answered is lost");
         return;
     }
     memcpy(connection->data, data, length);
@@ -212,11 +212,12 @@ static void write_connection_event(struct ofpi_endpoint *endpoint, uint32_t kind
                               .endpoint = endpoint->base.id,
                               .peer = OFP_PEER_UNKNOWN,
                               .error = error,
-                              .provider_error = error && connection->text ? ofpi_reason_keep(connection->text) : 0,
+                              .provider_error = error && connection->text ? ofpi_reason_store(connection->text) : 0,
                               .data_length = with_data ? connection->data_length : 0};
 
     if (endpoint->eq && ofpi_eq_write(endpoint->eq, &event, connection->data) != 0)
-        ofpi_log(OFP_LOG_ERROR, "core", "event queue: out of memory, an event of endpoint %u is lost", event.endpoint);
+        ofpi_log_write(OFP_LOG_ERROR, "core", "event queue: out of memory, an event of endpoint %u is lost",
+                       event.endpoint);
 }
 
 static void complete_user_request(struct ofpi_endpoint *endpoint, struct ofp_request *request, int error)
@@ -237,7 +238,7 @@ static void complete_user_requests(struct ofpi_endpoint *endpoint, struct ofp_li
     while ((node = ofp_list_pop(requests)))
         complete_user_request(endpoint, OFP_CONTAINER_OF(node, struct ofp_request, node), error);
     if (domain->leader || domain->followers)
-        ofpi_wake(domain);
+        ofpi_domain_wake(domain);
 }
 
 bool ofpi_connection_is_ending(const struct ofpi_endpoint *endpoint) { return endpoint->connection->ending; }
@@ -269,9 +270,9 @@ void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error
     else
         connection->end_error = is_end_mutual(connection, reason) ? 0 : reason;
     connection->text = text ? strdup(text) : NULL;
-    ofpi_log(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, endpoint->info.provider,
-             "endpoint %u: %s: %s", endpoint->base.id, was_up ? "connection lost" : "not connected",
-             text ? text : ofp_strerror(connection->error));
+    ofpi_log_write(was_up || error == ECANCELED ? OFP_LOG_INFO : OFP_LOG_WARNING, endpoint->info.provider,
+                   "endpoint %u: %s: %s", endpoint->base.id, was_up ? "connection lost" : "not connected",
+                   text ? text : ofp_strerror(connection->error));
     /* What this side ended itself is no news. */
     if (connection->error != ECANCELED && was_up)
         write_connection_event(endpoint, OFP_EVENT_SHUTDOWN, connection->error == ESHUTDOWN ? 0 : connection->error,
@@ -287,7 +288,7 @@ void ofpi_connection_lost(struct ofpi_endpoint *endpoint, bool was_up, int error
 static ofp_request_t create_user_request(struct ofpi_endpoint *endpoint, struct ofp_list *requests, bool over,
                                          int error)
 {
-    struct ofp_request *request = ofpi_request_take(endpoint);
+    struct ofp_request *request = ofpi_request_allocate(endpoint);
 
     if (!request)
         return -ENOMEM;
@@ -295,7 +296,7 @@ static ofp_request_t create_user_request(struct ofpi_endpoint *endpoint, struct 
         complete_user_request(endpoint, request, error);
     else
         ofp_list_append(requests, &request->node);
-    return ofpi_request_handle(request);
+    return ofpi_handle_of_request(request);
 }
 
 ofp_request_t ofp_connection_request(struct ofp_endpoint *handle)

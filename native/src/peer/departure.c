@@ -11,22 +11,22 @@
 
 struct ofpi_end ofpi_departure_end_build(const struct ofpi_peer *peer)
 {
-    bool left = ofpi_peer_departure(peer) == OFPI_LEFT;
+    bool left = ofpi_departure_of_peer(peer) == OFPI_LEFT;
     char text[OFP_TEXT_MAX];
 
-    if (!ofpi_peer_departure(peer))
+    if (!ofpi_departure_of_peer(peer))
         return (struct ofpi_end){.error = OFP_EPEERLOST};
     snprintf(text, sizeof(text), left ? "rank %u has left the job" : "rank %u of the job has died", peer->member->rank);
-    return (struct ofpi_end){.error = left ? OFP_EPEERLEFT : OFP_EPEERDIED, .reason = ofpi_reason_keep(text)};
+    return (struct ofpi_end){.error = left ? OFP_EPEERLEFT : OFP_EPEERDIED, .reason = ofpi_reason_store(text)};
 }
 
 uint64_t ofpi_departure_pause_compute(const struct ofpi_peer *peer)
 {
     const struct ofpi_endpoint *endpoint = (const struct ofpi_endpoint *)peer->base.endpoint;
 
-    if (peer->member && peer->member->awaits_news && !peer->member->departed)
+    if (peer->member && peer->member->awaits_departure && !peer->member->departed)
         return NEWS_NS;
-    return ofpi_peer_departure(peer) && endpoint->info.offloads_matching ? MATCHING_NS : 0;
+    return ofpi_departure_of_peer(peer) && endpoint->info.offloads_matching ? MATCHING_NS : 0;
 }
 
 uint64_t ofpi_departure_patience_compute(const struct ofpi_peer *peer)

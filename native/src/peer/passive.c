@@ -68,7 +68,7 @@ int ofp_passive_open(struct ofp_domain *handle, const struct ofp_passive_attr *a
     int error;
 
     text[0] = 0;
-    if (!ofpi_domain_connects(domain)) {
+    if (!ofpi_domain_has_connections(domain)) {
         snprintf(text, text_size, "endpoints of this domain are not connected, so nobody can listen");
         return -EOPNOTSUPP;
     }
@@ -94,7 +94,7 @@ int ofp_passive_open(struct ofp_domain *handle, const struct ofp_passive_attr *a
         *result = &passive->base;
     } else {
         if (passive)
-            ofpi_service_explain(&service, error, text, text_size);
+            ofpi_service_describe_error(&service, error, text, text_size);
         free(passive);
         if (!text[0])
             snprintf(text, text_size, "cannot open a listener: %s", ofp_strerror(error));
@@ -173,7 +173,7 @@ int ofpi_connection_requested(struct ofp_passive *handle, uint64_t name, const v
                               .data_length = (uint32_t)length};
     struct ofpi_connection_request *request;
 
-    /* A bound on what strangers can have us keep. */
+    /* A bound on what unknown_senders can have us keep. */
     if (passive->closing || passive->count >= passive->backlog)
         return -ENOBUFS;
     if (length > OFP_EVENT_DATA_MAX || address_length > OFP_ADDRESS_MAX)

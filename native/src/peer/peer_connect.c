@@ -37,7 +37,7 @@ void ofpi_peer_connect(struct ofpi_peer *peer)
     if (peer->again.position)
         return;
     ofpi_peer_mark_connecting(&peer->base);
-    if (__builtin_expect(ofpi_peer_departure(peer) != OFPI_STAYS, 0)) {
+    if (__builtin_expect(ofpi_departure_of_peer(peer) != OFPI_STAYS, 0)) {
         ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, NULL);
         return;
     }
@@ -90,9 +90,9 @@ static void warn_of_absent_peer(struct ofpi_peer *peer, uint64_t now, const char
     if (peer->warned || now - peer->asked_since < SILENCE)
         return;
     peer->warned = true;
-    ofpi_log(OFP_LOG_WARNING, peer->base.endpoint->info->provider,
-             "endpoint %u waits for peer %u, up to %.0f s (%s): %s", peer->base.endpoint->id, peer->base.index,
-             compute_seconds(peer->asked_since, peer->ask_until), get_timeout_setting(peer), text);
+    ofpi_log_write(OFP_LOG_WARNING, peer->base.endpoint->info->provider,
+                   "endpoint %u waits for peer %u, up to %.0f s (%s): %s", peer->base.endpoint->id, peer->base.index,
+                   compute_seconds(peer->asked_since, peer->ask_until), get_timeout_setting(peer), text);
 }
 
 static void schedule_next_attempt(struct ofpi_peer *peer, uint64_t now)
@@ -109,7 +109,7 @@ static void schedule_next_attempt(struct ofpi_peer *peer, uint64_t now)
 void ofpi_peer_absence_handle(struct ofp_peer *base, const char *text)
 {
     struct ofpi_peer *peer = (struct ofpi_peer *)base;
-    uint64_t now = ofpi_now(), patience = ofpi_departure_patience_compute(peer);
+    uint64_t now = ofpi_clock_read(), patience = ofpi_departure_patience_compute(peer);
 
     if (base->state != OFP_PEER_CONNECTING)
         return;
@@ -133,23 +133,24 @@ void ofpi_peer_absence_handle(struct ofp_peer *base, const char *text)
 
 static ofp_request_t start_reach_request(struct ofpi_endpoint *endpoint, struct ofpi_peer *peer, uint64_t patience)
 {
-    struct ofp_request *request = ofpi_request_take(endpoint);
+    struct ofp_request *request = ofpi_request_allocate(endpoint);
     ofp_request_t handle;
 
     if (!request)
         return -ENOMEM;
-    handle = ofpi_request_handle(request);
+    handle = ofpi_handle_of_request(request);
     if (peer->base.state == OFP_PEER_UP) {
         ofpi_request_finish(request,
                             &(struct ofp_completion){.source = OFP_PEER_UNKNOWN, .endpoint = endpoint->base.id});
         return handle;
     }
     request->awaited = peer;
-    request->patient_until = ofpi_now() + patience;
+    request->patient_until = ofpi_clock_read() + patience;
     ofp_list_append(&peer->awaiting, &request->node);
     if (peer->ask_until < request->patient_until)
         peer->ask_until = request->patient_until;
-    if (request->patient_until > (peer->asked_since ? peer->asked_since : ofpi_now()) + endpoint->domain->connect_ns)
+    if (request->patient_until >
+        (peer->asked_since ? peer->asked_since : ofpi_clock_read()) + endpoint->domain->connect_ns)
         peer->lengthened = true;
     if (peer->base.state != OFP_PEER_CONNECTING)
         ofpi_peer_connect(peer);
@@ -215,7 +216,7 @@ int ofp_peer_is_up(struct ofp_endpoint *handle, uint32_t index)
     endpoint = endpoint->behind;
     result = -EOPNOTSUPP;
     if (endpoint->av) {
-        peer = ofpi_peer_at(endpoint, index);
+        peer = ofpi_peer_find_at(endpoint, index);
         result = peer && peer->base.state == OFP_PEER_UP;
     }
     ofpi_domain_leave(endpoint->domain);

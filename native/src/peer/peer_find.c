@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers of an endpoint: made at first use; strangers are those whose address is in no vector. */
+/* Peers of an endpoint: made at first use; unknown_senders are those whose address is in no vector. */
 #include "peer/peer_find.h"
 
 #include <errno.h>
@@ -15,13 +15,13 @@
 
 static size_t compute_private_size(const struct ofp_endpoint *endpoint)
 {
-    return ofpi_peer_private_size(endpoint) + ((const struct ofpi_endpoint *)endpoint)->domain->hook_peer_size;
+    return ofpi_peer_compute_private_size(endpoint) + ((const struct ofpi_endpoint *)endpoint)->domain->hook_peer_size;
 }
 
 void ofpi_peer_clear(const struct ofp_peer *peer)
 {
     /* A transport whose peers persist keeps its part; the hooks' bytes lie behind it. */
-    size_t kept = peer->endpoint->ops->peers_persist ? ofpi_peer_private_size(peer->endpoint) : 0;
+    size_t kept = peer->endpoint->ops->peers_persist ? ofpi_peer_compute_private_size(peer->endpoint) : 0;
 
     memset((char *)peer->private + kept, 0, compute_private_size(peer->endpoint) - kept);
 }
@@ -83,9 +83,9 @@ static void replace_peer_address(struct ofpi_peer *peer, const void *address, si
 
 void ofpi_peer_readdressed(struct ofpi_endpoint *endpoint, uint32_t index)
 {
-    struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+    struct ofpi_peer *peer = ofpi_peer_find_at(endpoint, index);
     size_t length;
-    const void *address = ofpi_av_table_lookup(endpoint->av->table, index, &length);
+    const void *address = ofpi_av_table_find_address(endpoint->av->table, index, &length);
 
     if (peer && address)
         replace_peer_address(peer, address, length);
@@ -117,9 +117,9 @@ static struct ofpi_peer *acquire_unknown_sender(struct ofpi_endpoint *endpoint, 
     if (!endpoint->unknown_sender_addresses ||
         ofpi_av_table_find(endpoint->unknown_sender_addresses, address, length, &index) != 0)
         return NULL;
-    peer = endpoint->unknown_senders[ofpi_id_index(index)];
+    peer = endpoint->unknown_senders[ofpi_index_of_id(index)];
     ofpi_av_table_remove(endpoint->unknown_sender_addresses, index);
-    endpoint->unknown_senders[ofpi_id_index(index)] = NULL;
+    endpoint->unknown_senders[ofpi_index_of_id(index)] = NULL;
     return peer;
 }
 
@@ -127,9 +127,9 @@ static struct ofpi_peer *acquire_unknown_sender(struct ofpi_endpoint *endpoint, 
 static __attribute__((noinline)) struct ofpi_peer *create_indexed_peer(struct ofpi_endpoint *endpoint, uint32_t index,
                                                                        int *error)
 {
-    uint32_t place = ofpi_id_index(index);
+    uint32_t place = ofpi_index_of_id(index);
     size_t length;
-    const void *address = ofpi_av_table_lookup(endpoint->av->table, index, &length);
+    const void *address = ofpi_av_table_find_address(endpoint->av->table, index, &length);
     struct ofpi_peer *peer;
 
     *error = -OFP_EADDRNOTAVAIL;
@@ -157,7 +157,7 @@ static __attribute__((noinline)) struct ofpi_peer *create_indexed_peer(struct of
 
 struct ofpi_peer *ofpi_peer_get(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
 {
-    struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+    struct ofpi_peer *peer = ofpi_peer_find_at(endpoint, index);
 
     return __builtin_expect(peer != NULL, 1) ? peer : create_indexed_peer(endpoint, index, error);
 }
@@ -176,7 +176,7 @@ int ofpi_peers_create(struct ofpi_endpoint *endpoint)
     uint32_t cursor = 0, index;
     int error = 0;
 
-    while (!error && ofpi_av_table_next(endpoint->av->table, &cursor, &index) == 0)
+    while (!error && ofpi_av_table_find_next(endpoint->av->table, &cursor, &index) == 0)
         ofpi_peer_get(endpoint, index, &error);
     return error;
 }
@@ -187,11 +187,11 @@ static struct ofpi_peer *get_unknown_sender(struct ofpi_endpoint *endpoint, cons
     uint32_t index, place;
 
     if (!endpoint->unknown_sender_addresses &&
-        !(endpoint->unknown_sender_addresses = ofpi_av_table_new(endpoint->base.domain->provider)))
+        !(endpoint->unknown_sender_addresses = ofpi_av_table_create(endpoint->base.domain->provider)))
         return NULL;
     if (ofpi_av_table_insert(endpoint->unknown_sender_addresses, address, length, &index) != 0)
         return NULL;
-    place = ofpi_id_index(index);
+    place = ofpi_index_of_id(index);
     if (place >= endpoint->unknown_sender_count) {
         unknown_senders = realloc(endpoint->unknown_senders, (place + 1) * sizeof(*unknown_senders));
         if (!unknown_senders)

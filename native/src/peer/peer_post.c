@@ -23,7 +23,7 @@ static bool defer_delayed_head(struct ofpi_peer *peer, struct ofp_operation *op)
 {
     uint64_t not_before = ((const struct ofpi_delayed_owner *)(uintptr_t)op->context)->not_before;
 
-    if (ofpi_now() >= not_before) {
+    if (ofpi_clock_read() >= not_before) {
         op->flags &= ~OFPI_DELAYED;
         return false;
     }
@@ -138,7 +138,7 @@ static int cancel_queued_operation(struct ofp_list *list, uint64_t context, uint
     for (struct ofp_list *node = list->previous; node != list; node = node->previous) {
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
 
-        if (ofpi_owner_is(pending->operation.context, pending->operation.flags, context, op_flags)) {
+        if (ofpi_owner_is_same(pending->operation.context, pending->operation.flags, context, op_flags)) {
             ofpi_transfer_complete(pending, ECANCELED, 0);
             return 0;
         }
@@ -153,7 +153,7 @@ static int cancel_offloaded_receive(struct ofpi_endpoint *endpoint, struct ofp_l
         struct ofp_pending *pending = OFP_CONTAINER_OF(node, struct ofp_pending, node);
 
         if (ofpi_operation_is_receive(&pending->operation) &&
-            ofpi_owner_is(pending->operation.context, pending->operation.flags, context, op_flags)) {
+            ofpi_owner_is_same(pending->operation.context, pending->operation.flags, context, op_flags)) {
             int result;
 
             /* Its owner wants it cancelled, so it is not to be posted again. */

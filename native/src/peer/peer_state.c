@@ -50,8 +50,8 @@ static bool set_peer_state(struct ofpi_peer *peer, enum ofp_peer_state state, in
     OFPI_CHECK(ofpi_domain_is_held(ofpi_endpoint_of_peer(&peer->base)->domain));
 
     if (!allowed[before][state]) {
-        ofpi_log(OFP_LOG_ERROR, peer->base.endpoint->info->provider, "peer %u: no way from %s to %s", peer->base.index,
-                 state_names[before], state_names[state]);
+        ofpi_log_write(OFP_LOG_ERROR, peer->base.endpoint->info->provider, "peer %u: no way from %s to %s",
+                       peer->base.index, state_names[before], state_names[state]);
         return false;
     }
     peer->base.state = state;
@@ -89,7 +89,7 @@ static void end_connect_attempts(struct ofpi_peer *peer, int error, int provider
         ofpi_request_finish(request, &completion);
     }
     if (domain->leader || domain->followers)
-        ofpi_wake(domain);
+        ofpi_domain_wake(domain);
 }
 
 /* --------------------------------------------------------------------------------------------------- state changes */
@@ -137,7 +137,7 @@ void ofpi_peer_established(struct ofp_peer *base)
     if (ofpi_endpoint_of_peer(base)->connection)
         ofpi_endpoint_of_peer(base)->domain->upper->connection_up(ofpi_endpoint_of_peer(base));
     else if (ofpi_endpoint_of_peer(base)->eq)
-        ofpi_eq_peer(ofpi_endpoint_of_peer(base)->eq, base, OFP_EVENT_PEER_UP, 0, 0);
+        ofpi_eq_report_peer(ofpi_endpoint_of_peer(base)->eq, base, OFP_EVENT_PEER_UP, 0, 0);
     /* For the next round of progress: within a provider's callback nothing is posted. */
     ofpi_backlog_schedule(peer);
 }
@@ -201,7 +201,7 @@ static void ending_expired(struct ofp_timer *timer, uint64_t now)
     struct ofpi_peer *peer = OFP_CONTAINER_OF(timer, struct ofpi_member, ending)->peer;
 
     (void)now;
-    if (ofpi_peer_departure(peer) && peer->base.state != OFP_PEER_LOST)
+    if (ofpi_departure_of_peer(peer) && peer->base.state != OFP_PEER_LOST)
         ofpi_peer_lost(&peer->base, OFP_EPEERLOST, true, NULL);
     if (has_process_ended(peer))
         end_directed_receives(ofpi_endpoint_of_peer(&peer->base), peer);
@@ -221,7 +221,7 @@ static void schedule_end_of_receives(struct ofpi_endpoint *endpoint, struct ofpi
     if (ending->position)
         return;
     ending->expired = ending_expired;
-    ending->deadline = ofpi_now() + pause;
+    ending->deadline = ofpi_clock_read() + pause;
     if (ofpi_timer_start(endpoint->domain, ending) != 0)
         end_directed_receives(endpoint, peer);
 }
@@ -242,13 +242,13 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
         error = ECANCELED;
         process_gone = false;
     }
-    if (ofpi_peer_departure(peer) && error != ECANCELED) {
+    if (ofpi_departure_of_peer(peer) && error != ECANCELED) {
         error = end.error;
         process_gone = true;
         text = NULL;
     }
     /* What is cancelled ends here, and needs no reason. */
-    why = error == ECANCELED ? 0 : text ? ofpi_reason_keep(text) : end.reason;
+    why = error == ECANCELED ? 0 : text ? ofpi_reason_store(text) : end.reason;
     if (was_up)
         endpoint->statistics.peers_up--;
     endpoint->statistics.peers_lost++;
@@ -257,10 +257,10 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     } else {
         /* What is cancelled ends here, not there. */
         if (endpoint->eq && error != ECANCELED)
-            ofpi_eq_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error, why);
-        ofpi_log(was_up || peer->warned || ofpi_peer_departure(peer) ? OFP_LOG_INFO : OFP_LOG_WARNING,
-                 base->endpoint->info->provider, "endpoint %u lost peer %u: %s", base->endpoint->id, base->index,
-                 text ? text : ofp_strerror(error));
+            ofpi_eq_report_peer(endpoint->eq, base, OFP_EVENT_PEER_LOST, error, why);
+        ofpi_log_write(was_up || peer->warned || ofpi_departure_of_peer(peer) ? OFP_LOG_INFO : OFP_LOG_WARNING,
+                       base->endpoint->info->provider, "endpoint %u lost peer %u: %s", base->endpoint->id, base->index,
+                       text ? text : ofp_strerror(error));
     }
     base->endpoint->ops->peer_down(base);
     if (ofp_list_linked(&peer->node))
@@ -272,7 +272,7 @@ void ofpi_peer_lost(struct ofp_peer *base, int error, bool process_gone, const c
     fail_sends(&peer->pendings, error, why);
     fail_operations(&peer->backlog, error, why);
     if (endpoint->receive_context)
-        ofpi_receive_context_peer_lost(endpoint->receive_context, peer, OFPI_EVERY_WAY, error);
+        ofpi_receive_context_peer_lost(endpoint->receive_context, peer, OFPI_EVERY_LANE, error);
     /* Gone before, and not found again: what was posted while we looked has nothing to wait for either. */
     peer->gone = process_gone || (peer->gone && error != ECANCELED);
     if (peer->gone)
@@ -323,7 +323,7 @@ static void end_peer(struct ofpi_peer *peer, int error)
 
 void ofpi_peer_mark_expected(struct ofpi_endpoint *endpoint, uint32_t index)
 {
-    struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+    struct ofpi_peer *peer = ofpi_peer_find_at(endpoint, index);
 
     if (!peer)
         return;
@@ -346,7 +346,7 @@ void ofpi_receives_end_in_shared(struct ofpi_endpoint *context, uint32_t index)
 
     OFP_LIST_EACH(node, following, &context->domain->endpoints) {
         const struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
-        const struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+        const struct ofpi_peer *peer = ofpi_peer_find_at(endpoint, index);
 
         if (endpoint->shared != context || !peer)
             continue;
@@ -365,7 +365,7 @@ void ofpi_receives_end_in_shared(struct ofpi_endpoint *context, uint32_t index)
 
 void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
 {
-    struct ofpi_peer *peer = ofpi_peer_at(endpoint, index);
+    struct ofpi_peer *peer = ofpi_peer_find_at(endpoint, index);
 
     if (!peer)
         return;
@@ -378,7 +378,7 @@ void ofpi_peer_removed(struct ofpi_endpoint *endpoint, uint32_t index)
     /* Messages that came from it may still name the object: it stays, out of the way, until the endpoint closes. */
     peer->base.index = OFP_PEER_UNKNOWN;
     peer->removed = true;
-    endpoint->peers[ofpi_id_index(index)] = NULL;
+    endpoint->peers[ofpi_index_of_id(index)] = NULL;
     ofp_list_append(&endpoint->removed, &peer->node);
 }
 

@@ -67,7 +67,7 @@ static void store_local_segments(struct ofpi_pending *pending, const struct ofp_
     for (uint32_t i = 0; i < count; i++) {
         iov[i] = transfer->iov[i];
         regions[i] = transfer->regions[i];
-        ofpi_region_hold(regions[i]);
+        ofpi_region_retain(regions[i]);
     }
     pending->base.transfer.iov = iov;
     pending->base.transfer.regions = regions;
@@ -97,8 +97,8 @@ static void store_remote_segments(struct ofpi_pending *pending, const struct ofp
     kept->compare = transfer->compare;
     kept->result_region = transfer->result_region;
     kept->compare_region = transfer->compare_region;
-    ofpi_region_hold(kept->result_region);
-    ofpi_region_hold(kept->compare_region);
+    ofpi_region_retain(kept->result_region);
+    ofpi_region_retain(kept->compare_region);
 }
 
 static int store_segments(struct ofpi_pending *pending, const struct ofp_transfer *transfer)
@@ -119,7 +119,7 @@ static int store_segments(struct ofpi_pending *pending, const struct ofp_transfe
 static struct ofpi_pending *create_pending(struct ofpi_endpoint *endpoint, const struct ofp_transfer *transfer)
 {
     uint64_t id;
-    struct ofpi_pending *pending = ofpi_pool_take(&endpoint->domain->pendings, &id);
+    struct ofpi_pending *pending = ofpi_pool_allocate(&endpoint->domain->pendings, &id);
     int result;
 
     if (!pending)
@@ -134,7 +134,7 @@ static struct ofpi_pending *create_pending(struct ofpi_endpoint *endpoint, const
     /* What can fail comes before any region is held, so there is none to release. */
     if (result) {
         free(pending->many);
-        ofpi_pool_give(&endpoint->domain->pendings, id);
+        ofpi_pool_free(&endpoint->domain->pendings, id);
         return NULL;
     }
     /* Receives do not fill the transmit queue. */
@@ -245,7 +245,7 @@ void ofpi_pending_free(struct ofpi_pending *pending)
                 ofpi_peer_fence_update(peer);
         }
     }
-    ofpi_pool_give(&endpoint->domain->pendings, pending->base.id);
+    ofpi_pool_free(&endpoint->domain->pendings, pending->base.id);
 }
 
 /* `completed`: what its completion says. Receives are counted where they complete. */
@@ -267,7 +267,7 @@ void ofpi_transfer_report(struct ofpi_endpoint *endpoint, const struct ofp_trans
                           int provider_error)
 {
     const struct ofp_operation *op = transfer->op;
-    const struct ofp_operation_row *row = ofpi_operation_row(op);
+    const struct ofp_operation_row *row = ofpi_row_of_operation(op);
     /* A receive ends here only without a message: what it tells is what receives that the core matches tell then. */
     bool receive = row->traits & OFP_RECEIVES;
     struct ofp_completion completion = {

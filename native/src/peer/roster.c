@@ -111,7 +111,7 @@ static void handle_departures(struct ofpi_follower *follower)
     struct departure departure;
 
     while (pop_departure(follower, &departure)) {
-        struct ofpi_peer *peer = ofpi_peer_at(follower->endpoint, follower->peers[departure.rank]);
+        struct ofpi_peer *peer = ofpi_peer_find_at(follower->endpoint, follower->peers[departure.rank]);
 
         /* NULL: its address has left the vector. */
         if (peer)
@@ -179,7 +179,7 @@ static int create_members(struct ofpi_endpoint *endpoint, const uint32_t *peers,
         if (!peer->member && !(peer->member = calloc(1, sizeof(*peer->member))))
             return -ENOMEM;
         peer->member->peer = peer;
-        peer->member->awaits_news = waits;
+        peer->member->awaits_departure = waits;
         peer->member->rank = rank;
     }
     return error;

@@ -3,7 +3,7 @@
 
 void ofpi_endpoint_flush(struct ofpi_endpoint *endpoint)
 {
-    endpoint->held_back = false;
+    endpoint->batched = false;
     if (endpoint->base.ops->flush)
         endpoint->base.ops->flush(&endpoint->base);
 }

@@ -28,7 +28,7 @@
 /* Each look costs the thread that polls two switches and its caches: twice as long to the next one, up to this. */
 #define LONGEST_LOOK_MS 4
 
-void ofpi_helper_kick(struct ofpi_domain *domain)
+void ofpi_helper_wake(struct ofpi_domain *domain)
 {
     uint64_t one = 1;
 
@@ -37,7 +37,7 @@ void ofpi_helper_kick(struct ofpi_domain *domain)
         return;
     domain->helper_state = OFPI_HELPER_WATCH;
     if (write(domain->helper_fd, &one, sizeof(one)) < 0)
-        ofpi_log(OFP_LOG_ERROR, "core", "cannot wake the helper thread: %s", ofp_strerror(errno));
+        ofpi_log_write(OFP_LOG_ERROR, "core", "cannot wake the helper thread: %s", ofp_strerror(errno));
 }
 
 /* True: nobody called, the time is over. */
@@ -55,15 +55,15 @@ static bool sleep_helper(const struct ofpi_domain *domain, enum ofpi_helper_stat
     return false;
 }
 
-void ofpi_look_soon(struct ofp_endpoint *endpoint)
+void ofpi_progress_schedule(struct ofp_endpoint *endpoint)
 {
     ofp_store_relaxed(&((struct ofpi_endpoint *)endpoint)->domain->look_wanted, true);
 }
 
-static bool is_wanted(const struct ofpi_domain *domain) { return ofp_load_relaxed(&domain->look_wanted); }
+static bool is_progress_wanted(const struct ofpi_domain *domain) { return ofp_load_relaxed(&domain->look_wanted); }
 
 /* A look without the lock: to wait for it would hold up a thread that polls on the same core. */
-static bool is_active(const struct ofpi_domain *domain, uint64_t *seen_progress)
+static bool is_application_active(const struct ofpi_domain *domain, uint64_t *seen_progress)
 {
     uint64_t progress = ofp_load_relaxed(&domain->progress_count);
     bool active = progress != *seen_progress;
@@ -73,9 +73,10 @@ static bool is_active(const struct ofpi_domain *domain, uint64_t *seen_progress)
 }
 
 /* Decide, with the lock held, how to sleep next. */
-static enum ofpi_helper_state helper_look(struct ofpi_domain *domain, uint64_t *seen_progress, uint64_t *seen_sleeps)
+static enum ofpi_helper_state choose_helper_state(struct ofpi_domain *domain, uint64_t *seen_progress,
+                                                  uint64_t *seen_sleeps)
 {
-    bool active = is_active(domain, seen_progress);
+    bool active = is_application_active(domain, seen_progress);
 
     if (domain->leader) {
         /* Short sleeps come and go: it parks where the last look saw this very sleep. */
@@ -85,16 +86,16 @@ static enum ofpi_helper_state helper_look(struct ofpi_domain *domain, uint64_t *
         return long_asleep ? OFPI_HELPER_PARKED : OFPI_HELPER_WATCH;
     }
     *seen_sleeps = domain->sleeps;
-    if (active && !is_wanted(domain))
+    if (active && !is_progress_wanted(domain))
         return OFPI_HELPER_WATCH;
     ofp_store_relaxed(&domain->look_wanted, false);
-    ofpi_progress(domain, true);
+    ofpi_domain_progress(domain, true);
     /* Its own round is no sign of the application. */
     *seen_progress = ofp_load_relaxed(&domain->progress_count);
-    return !active && ofpi_arm(domain) ? OFPI_HELPER_ARMED : OFPI_HELPER_WATCH;
+    return !active && ofpi_domain_arm(domain) ? OFPI_HELPER_ARMED : OFPI_HELPER_WATCH;
 }
 
-static void *helper_main(void *argument)
+static void *run_helper(void *argument)
 {
     struct ofpi_domain *domain = argument;
     uint64_t seen_progress = 0, seen_sleeps = UINT64_MAX;
@@ -102,12 +103,13 @@ static void *helper_main(void *argument)
 
     ofpi_lock_acquire(&domain->lock);
     while (!domain->helper_stop) {
-        enum ofpi_helper_state state = helper_look(domain, &seen_progress, &seen_sleeps);
+        enum ofpi_helper_state state = choose_helper_state(domain, &seen_progress, &seen_sleeps);
 
         domain->helper_state = state;
         ofpi_lock_release(&domain->lock);
         watch_ms = LOOK_MS;
-        while (sleep_helper(domain, state, watch_ms) && !is_wanted(domain) && is_active(domain, &seen_progress))
+        while (sleep_helper(domain, state, watch_ms) && !is_progress_wanted(domain) &&
+               is_application_active(domain, &seen_progress))
             watch_ms = watch_ms * 2 < LONGEST_LOOK_MS ? watch_ms * 2 : LONGEST_LOOK_MS;
         ofpi_lock_acquire(&domain->lock);
         domain->helper_state = OFPI_HELPER_WATCH;
@@ -116,7 +118,7 @@ static void *helper_main(void *argument)
     return NULL;
 }
 
-static void write_limit(int resource, char *text, size_t size)
+static void format_limit(int resource, char *text, size_t size)
 {
     struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
 
@@ -128,7 +130,7 @@ static void write_limit(int resource, char *text, size_t size)
 }
 
 /* What the system calls "try again" does not get better by trying: one of these limits is reached. */
-static int refuse_thread(int error, char *text, size_t text_size)
+static int describe_thread_error(int error, char *text, size_t text_size)
 {
     char threads[24], memory[24];
 
@@ -136,8 +138,8 @@ static int refuse_thread(int error, char *text, size_t text_size)
         snprintf(text, text_size, "cannot start the helper thread: %s", ofp_strerror(error));
         return -error;
     }
-    write_limit(RLIMIT_NPROC, threads, sizeof(threads));
-    write_limit(RLIMIT_AS, memory, sizeof(memory));
+    format_limit(RLIMIT_NPROC, threads, sizeof(threads));
+    format_limit(RLIMIT_AS, memory, sizeof(memory));
     snprintf(text, text_size,
              "cannot start the helper thread: a limit on threads (RLIMIT_NPROC %s, pids.max of the control group, "
              "kernel.threads-max) or on memory (RLIMIT_AS %s) is reached; progress \"manual\" needs no thread",
@@ -160,12 +162,12 @@ int ofpi_helper_start(struct ofpi_domain *domain, char *text, size_t text_size)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     domain->helper_state = OFPI_HELPER_WATCH;
-    error = pthread_create(&domain->helper, NULL, helper_main, domain);
+    error = pthread_create(&domain->helper, NULL, run_helper, domain);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         domain->helper_state = OFPI_HELPER_NONE;
         close(domain->helper_fd);
-        return refuse_thread(error, text, text_size);
+        return describe_thread_error(error, text, text_size);
     }
     /* What top and a debugger show. */
     pthread_setname_np(domain->helper, "ofipy-helper");
@@ -181,7 +183,7 @@ void ofpi_helper_stop(struct ofpi_domain *domain)
     ofpi_lock_acquire(&domain->lock);
     domain->helper_stop = true;
     if (write(domain->helper_fd, &one, sizeof(one)) < 0)
-        ofpi_log(OFP_LOG_ERROR, "core", "cannot wake the helper thread: %s", ofp_strerror(errno));
+        ofpi_log_write(OFP_LOG_ERROR, "core", "cannot wake the helper thread: %s", ofp_strerror(errno));
     ofpi_lock_release(&domain->lock);
     pthread_join(domain->helper, NULL);
     domain->helper_state = OFPI_HELPER_NONE;

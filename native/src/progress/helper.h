@@ -8,8 +8,8 @@
 int ofpi_helper_start(struct ofpi_domain *domain, char *text, size_t text_size);
 void ofpi_helper_stop(struct ofpi_domain *domain);
 /* The application becomes active: the helper must not sleep armed or parked. The lock is held. */
-void ofpi_helper_kick(struct ofpi_domain *domain);
+void ofpi_helper_wake(struct ofpi_domain *domain);
 /* See struct ofp_services. */
-void ofpi_look_soon(struct ofp_endpoint *endpoint);
+void ofpi_progress_schedule(struct ofp_endpoint *endpoint);
 
 #endif

@@ -29,15 +29,15 @@ static int poll_kernel(struct ofpi_domain *domain)
     int events = ofpi_reactor_poll(&domain->reactor);
 
     if (domain->timers.count)
-        events += ofpi_timers_run(&domain->timers, ofpi_now());
-    domain->reactor_ticks = ofpi_ticks();
+        events += ofpi_timers_run(&domain->timers, ofpi_clock_read());
+    domain->reactor_ticks = ofpi_ticks_read();
     return events;
 }
 
-int ofpi_progress(struct ofpi_domain *domain, bool kernel)
+int ofpi_domain_progress(struct ofpi_domain *domain, bool kernel)
 {
     struct ofp_list *node, *following;
-    bool had_no_room = domain->no_room;
+    bool had_no_space = domain->no_space;
     int events = 0;
 
     OFPI_CHECK(ofpi_domain_is_held(domain));
@@ -45,8 +45,8 @@ int ofpi_progress(struct ofpi_domain *domain, bool kernel)
     if (domain->in_progress)
         return 0;
     domain->in_progress = true;
-    domain->no_room = false;
-    domain->round_ticks = ofpi_ticks();
+    domain->no_space = false;
+    domain->round_ticks = ofpi_ticks_read();
     ofp_store_relaxed(&domain->progress_count, ofp_load_relaxed(&domain->progress_count) + 1);
     OFP_LIST_EACH(node, following, &domain->endpoints) {
         struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
@@ -56,11 +56,11 @@ int ofpi_progress(struct ofpi_domain *domain, bool kernel)
             int posted = domain->upper->post_backlogs(endpoint);
 
             events += posted;
-            if (posted || !had_no_room)
-                domain->room_ticks = domain->round_ticks;
-            domain->no_room |= !ofp_list_empty(&endpoint->backlogged);
+            if (posted || !had_no_space)
+                domain->space_ticks = domain->round_ticks;
+            domain->no_space |= !ofp_list_empty(&endpoint->backlogged);
         }
-        if (__builtin_expect(endpoint->held_back, 0))
+        if (__builtin_expect(endpoint->batched, 0))
             ofpi_endpoint_flush(endpoint);
         if (__builtin_expect(endpoint->ending, 0))
             domain->upper->connection_finish(endpoint);
@@ -85,7 +85,7 @@ int ofpi_progress(struct ofpi_domain *domain, bool kernel)
 void ofpi_domain_leave_full(struct ofpi_domain *domain)
 {
     struct timespec pause = {.tv_nsec = STANDSTILL_PAUSE};
-    bool standstill = domain->round_ticks - domain->room_ticks > STANDSTILL_TICKS;
+    bool standstill = domain->round_ticks - domain->space_ticks > STANDSTILL_TICKS;
 
     ofpi_domain_leave(domain);
     if (standstill)
@@ -94,15 +94,15 @@ void ofpi_domain_leave_full(struct ofpi_domain *domain)
         sched_yield();
 }
 
-static uint64_t next_deadline(const struct ofpi_domain *domain)
+static uint64_t find_next_deadline(const struct ofpi_domain *domain)
 {
-    uint64_t deadline = ofpi_timers_next(&domain->timers);
+    uint64_t deadline = ofpi_timers_find_deadline(&domain->timers);
 
-    if (!ofp_list_empty(&domain->due) && ofpi_now() + BACKLOG_PAUSE < deadline)
-        deadline = ofpi_now() + BACKLOG_PAUSE;
+    if (!ofp_list_empty(&domain->due) && ofpi_clock_read() + BACKLOG_PAUSE < deadline)
+        deadline = ofpi_clock_read() + BACKLOG_PAUSE;
     for (const struct ofp_list *node = domain->endpoints.next; node != &domain->endpoints; node = node->next) {
         if (!ofp_list_empty(&OFP_CONTAINER_OF(node, const struct ofpi_endpoint, node)->backlogged)) {
-            uint64_t again = ofpi_now() + BACKLOG_PAUSE;
+            uint64_t again = ofpi_clock_read() + BACKLOG_PAUSE;
 
             return again < deadline ? again : deadline;
         }
@@ -118,7 +118,7 @@ int ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer)
     return ofpi_timers_start(&domain->timers, timer);
 }
 
-bool ofpi_arm(struct ofpi_domain *domain)
+bool ofpi_domain_arm(struct ofpi_domain *domain)
 {
     struct ofp_list *node, *following;
 
@@ -127,18 +127,18 @@ bool ofpi_arm(struct ofpi_domain *domain)
             struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);
 
             if (!endpoint->base.ops->arm(&endpoint->base)) {
-                ofpi_disarm(domain);
+                ofpi_domain_disarm(domain);
                 return false;
             }
         }
         /* A library that matches by itself makes progress in every call, and what it reads then wakes nobody: ask it again. */
         domain->endpoints_armed = !domain->info.offloads_matching;
     }
-    ofpi_reactor_arm_deadline(&domain->reactor, next_deadline(domain));
+    ofpi_reactor_arm_deadline(&domain->reactor, find_next_deadline(domain));
     return true;
 }
 
-void ofpi_disarm(struct ofpi_domain *domain)
+void ofpi_domain_disarm(struct ofpi_domain *domain)
 {
     struct ofp_list *node, *following;
 
@@ -150,12 +150,12 @@ void ofpi_disarm(struct ofpi_domain *domain)
     }
 }
 
-void ofpi_domain_rearm(struct ofpi_domain *domain)
+void ofpi_domain_arm_again(struct ofpi_domain *domain)
 {
     /* Not from within a provider's callback; the outermost caller comes by here as well. */
-    while (ofpi_domain_has_sleepers(domain) && !domain->in_progress && !ofpi_arm(domain)) {
-        if (ofpi_progress(domain, true) == 0) {
-            ofpi_reactor_arm_deadline(&domain->reactor, ofpi_now() + BACKLOG_PAUSE);
+    while (ofpi_domain_has_sleepers(domain) && !domain->in_progress && !ofpi_domain_arm(domain)) {
+        if (ofpi_domain_progress(domain, true) == 0) {
+            ofpi_reactor_arm_deadline(&domain->reactor, ofpi_clock_read() + BACKLOG_PAUSE);
             break;
         }
     }
@@ -168,7 +168,7 @@ int ofp_domain_progress(struct ofp_domain *handle)
 
     if (result)
         return result;
-    result = ofpi_progress(domain, true);
+    result = ofpi_domain_progress(domain, true);
     ofpi_domain_leave_polled(domain);
     return result;
 }

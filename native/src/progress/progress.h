@@ -8,14 +8,14 @@
 #include "progress/flush.h"
 
 /* One round over all endpoints; the kernel is asked now and then, or at once with `kernel`. Returns events handled. */
-int ofpi_progress(struct ofpi_domain *domain, bool kernel);
+int ofpi_domain_progress(struct ofpi_domain *domain, bool kernel);
 /* Have a timer of the domain run, whoever sleeps. -ENOMEM. */
 int ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer);
 /* Arm every endpoint and the next deadline. False: there is work, nothing is armed. */
-bool ofpi_arm(struct ofpi_domain *domain);
-void ofpi_disarm(struct ofpi_domain *domain);
+bool ofpi_domain_arm(struct ofpi_domain *domain);
+void ofpi_domain_disarm(struct ofpi_domain *domain);
 /* Arm again, for those who sleep: what was done since may have disarmed the endpoints. */
-void ofpi_domain_rearm(struct ofpi_domain *domain);
+void ofpi_domain_arm_again(struct ofpi_domain *domain);
 /* Every public call that has entered the domain ends with this. */
 static inline void ofpi_domain_leave(struct ofpi_domain *domain)
 {
@@ -25,7 +25,7 @@ static inline void ofpi_domain_leave(struct ofpi_domain *domain)
     if (__builtin_expect(!ofp_list_empty(&domain->to_flush), 0))
         ofpi_domain_flush(domain);
     if (__builtin_expect(!domain->endpoints_armed && ofpi_domain_has_sleepers(domain), 0))
-        ofpi_domain_rearm(domain);
+        ofpi_domain_arm_again(domain);
     ofpi_lock_release(&domain->lock);
 }
 /* The same where a transport had no room for all that waits: the processor is given to others. */
@@ -33,7 +33,7 @@ void ofpi_domain_leave_full(struct ofpi_domain *domain);
 /* The same behind a poll that the program repeats until it finds something. */
 static inline void ofpi_domain_leave_polled(struct ofpi_domain *domain)
 {
-    if (__builtin_expect(domain->no_room, 0))
+    if (__builtin_expect(domain->no_space, 0))
         ofpi_domain_leave_full(domain);
     else
         ofpi_domain_leave(domain);

@@ -21,10 +21,10 @@
 
 void ofpi_sleeper_init(struct ofpi_sleeper *sleeper) { sleeper->event_fd = sleeper->epoll_fd = sleeper->timer_fd = -1; }
 
-static bool looks_by_clock(const struct ofpi_sleeper *sleeper) { return sleeper->timer_fd >= 0; }
+static bool is_polled_by_timer(const struct ofpi_sleeper *sleeper) { return sleeper->timer_fd >= 0; }
 
 /* 0: not at all. */
-static void set_timer(const struct ofpi_sleeper *sleeper, long pause)
+static void set_sleeper_timer(const struct ofpi_sleeper *sleeper, long pause)
 {
     struct itimerspec setting = {.it_value.tv_nsec = pause};
 
@@ -36,8 +36,8 @@ static void set_armed(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, 
 {
     if (!armed && !sleeper->armed)
         return;
-    if (looks_by_clock(sleeper))
-        set_timer(sleeper, armed ? LOOK_PAUSE : 0);
+    if (is_polled_by_timer(sleeper))
+        set_sleeper_timer(sleeper, armed ? LOOK_PAUSE : 0);
     else if (sleeper->armed != armed)
         domain->armed_queues += armed ? 1 : -1u;
     sleeper->armed = armed;
@@ -46,7 +46,7 @@ static void set_armed(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, 
 void ofpi_sleeper_close(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
     set_armed(domain, sleeper, false);
-    if (looks_by_clock(sleeper))
+    if (is_polled_by_timer(sleeper))
         close(sleeper->timer_fd);
     if (sleeper->epoll_fd >= 0) {
         close(sleeper->epoll_fd);
@@ -54,7 +54,7 @@ void ofpi_sleeper_close(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper
     }
 }
 
-void ofpi_sleeper_rouse(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+void ofpi_sleeper_wake(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
     uint64_t one = 1;
 
@@ -72,13 +72,13 @@ static void clear_event(struct ofpi_sleeper *sleeper)
         sleeper->event_set = false;
 }
 
-void ofpi_sleeper_stand_down(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+void ofpi_sleeper_disarm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
     set_armed(domain, sleeper, false);
     clear_event(sleeper);
 }
 
-static bool add(int epoll_fd, int fd)
+static bool add_to_epoll(int epoll_fd, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
 
@@ -89,7 +89,7 @@ static bool add(int epoll_fd, int fd)
 static bool can_be_watched(int epoll_fd)
 {
     int above = epoll_create1(EPOLL_CLOEXEC);
-    bool result = above >= 0 && add(above, epoll_fd);
+    bool result = above >= 0 && add_to_epoll(above, epoll_fd);
 
     if (above >= 0)
         close(above);
@@ -101,13 +101,13 @@ static bool add_source(const struct ofpi_domain *domain, struct ofpi_sleeper *sl
 {
     int reactor = domain->reactor.epoll_fd;
 
-    if (domain->info.wait_fd && add(sleeper->epoll_fd, reactor)) {
+    if (domain->info.wait_fd && add_to_epoll(sleeper->epoll_fd, reactor)) {
         if (can_be_watched(sleeper->epoll_fd))
             return true;
         epoll_ctl(sleeper->epoll_fd, EPOLL_CTL_DEL, reactor, NULL);
     }
     sleeper->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    return add(sleeper->epoll_fd, sleeper->timer_fd);
+    return add_to_epoll(sleeper->epoll_fd, sleeper->timer_fd);
 }
 
 static int open_descriptor(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
@@ -116,20 +116,20 @@ static int open_descriptor(struct ofpi_domain *domain, struct ofpi_sleeper *slee
 
     sleeper->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     sleeper->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (sleeper->epoll_fd >= 0 && add(sleeper->epoll_fd, sleeper->event_fd) && add_source(domain, sleeper))
+    if (sleeper->epoll_fd >= 0 && add_to_epoll(sleeper->epoll_fd, sleeper->event_fd) && add_source(domain, sleeper))
         return 0;
     error = errno;
     if (sleeper->epoll_fd >= 0)
         close(sleeper->epoll_fd);
     if (sleeper->event_fd >= 0)
         close(sleeper->event_fd);
-    if (looks_by_clock(sleeper))
+    if (is_polled_by_timer(sleeper))
         close(sleeper->timer_fd);
     ofpi_sleeper_init(sleeper);
     return -error;
 }
 
-int ofpi_sleeper_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+int ofpi_sleeper_get_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
     int result = 0;
 
@@ -139,9 +139,9 @@ int ofpi_sleeper_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper
 }
 
 /* The thread is about to sleep on it. Where nobody can be asleep it is the only one. */
-static void enter(struct ofpi_sleeper *sleeper)
+static void store_sleeper_user(struct ofpi_sleeper *sleeper)
 {
-    uint64_t thread = ofpi_this_thread();
+    uint64_t thread = ofpi_thread_identify();
 
     if (!sleeper->armed && !sleeper->event_set)
         sleeper->user = thread;
@@ -153,42 +153,42 @@ static void enter(struct ofpi_sleeper *sleeper)
  * Arm the queue, unless there is news. Arming an endpoint sends what it has gathered, which may finish operations: the news of these
  * rouses nobody, since the queue is not armed yet, and is looked for behind it.
  */
-static bool arm_without_news(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
+static bool arm_if_not_ready(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *is_ready,
                              const void *argument)
 {
-    if (news(argument) || (!looks_by_clock(sleeper) && !ofpi_arm(domain)) || news(argument))
+    if (is_ready(argument) || (!is_polled_by_timer(sleeper) && !ofpi_domain_arm(domain)) || is_ready(argument))
         return false;
     clear_event(sleeper);
     set_armed(domain, sleeper, true);
     return true;
 }
 
-bool ofpi_sleeper_arm_quiet(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
+bool ofpi_sleeper_arm_quiet(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *is_ready,
                             const void *argument)
 {
     /* A library that matches by itself may have read what would have woken us: only a look tells. */
     if (domain->info.offloads_matching)
         return false;
-    enter(sleeper);
+    store_sleeper_user(sleeper);
     /* News would have roused it, and whoever leaves the domain arms its endpoints again; of several none may set the clock. */
-    if (sleeper->armed && (sleeper->user || !looks_by_clock(sleeper)))
+    if (sleeper->armed && (sleeper->user || !is_polled_by_timer(sleeper)))
         return true;
-    ofpi_sleeper_awake(domain, sleeper);
-    return arm_without_news(domain, sleeper, news, argument);
+    ofpi_sleeper_disarm_own(domain, sleeper);
+    return arm_if_not_ready(domain, sleeper, is_ready, argument);
 }
 
-int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
+int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *is_ready,
                      const void *argument)
 {
-    enter(sleeper);
-    ofpi_sleeper_awake(domain, sleeper);
+    store_sleeper_user(sleeper);
+    ofpi_sleeper_disarm_own(domain, sleeper);
     /* Descriptors that are readable for what was handled already would wake the sleeper for nothing. */
-    ofpi_progress(domain, true);
-    while (!news(argument)) {
-        if (arm_without_news(domain, sleeper, news, argument))
+    ofpi_domain_progress(domain, true);
+    while (!is_ready(argument)) {
+        if (arm_if_not_ready(domain, sleeper, is_ready, argument))
             return 1;
         /* An endpoint that neither sleeps nor has work is looked at again by the caller. */
-        if (ofpi_progress(domain, true) == 0)
+        if (ofpi_domain_progress(domain, true) == 0)
             break;
     }
     return 0;

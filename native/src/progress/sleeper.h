@@ -22,20 +22,20 @@ struct ofpi_sleeper {
 void ofpi_sleeper_init(struct ofpi_sleeper *sleeper);
 void ofpi_sleeper_close(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
 /* Wake the users of the descriptor, which is armed. */
-void ofpi_sleeper_rouse(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
-void ofpi_sleeper_stand_down(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
+void ofpi_sleeper_wake(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
+void ofpi_sleeper_disarm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
 /* A thread looks at the queue: if it alone has armed it, nobody sleeps, and the descriptor need not stay readable. */
-static inline void ofpi_sleeper_awake(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
+static inline void ofpi_sleeper_disarm_own(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
-    if (__builtin_expect(sleeper->armed || sleeper->event_set, 0) && sleeper->user == ofpi_this_thread())
-        ofpi_sleeper_stand_down(domain, sleeper);
+    if (__builtin_expect(sleeper->armed || sleeper->event_set, 0) && sleeper->user == ofpi_thread_identify())
+        ofpi_sleeper_disarm(domain, sleeper);
 }
-int ofpi_sleeper_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
+int ofpi_sleeper_get_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper);
 /* After fileno. 1: safe to sleep; 0: there is news, or something neither sleeps nor works. */
-int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
+int ofpi_sleeper_arm(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *is_ready,
                      const void *argument);
 /* The same without progress; of one that is still armed nothing is asked. */
-bool ofpi_sleeper_arm_quiet(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *news,
+bool ofpi_sleeper_arm_quiet(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, ofpi_condition *is_ready,
                             const void *argument);
 
 #endif

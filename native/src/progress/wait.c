@@ -38,7 +38,7 @@
 #define SLEEPS_PER_TRIAL 16
 
 /* It is the leader's alone: whoever else emptied it could do so before the leader has run, which then would sleep on. */
-static void notified(struct ofp_watch *watch, uint32_t events)
+static void handle_notification(struct ofp_watch *watch, uint32_t events)
 {
     const struct ofpi_domain *domain = OFP_CONTAINER_OF(watch, struct ofpi_domain, notify_watch);
     uint64_t ignored;
@@ -54,12 +54,12 @@ int ofpi_wait_open(struct ofpi_domain *domain)
 {
     int result;
 
-    domain->spin_limit_ns = ofpi_param_size("SPIN_TIME") * 1000;
+    domain->spin_limit_ns = ofpi_param_get_size("SPIN_TIME") * 1000;
     domain->spin_ns = domain->spin_limit_ns;
     domain->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (domain->notify_fd < 0)
         return -errno;
-    domain->notify_watch = (struct ofp_watch){.fd = domain->notify_fd, .events = EPOLLIN, .ready = notified};
+    domain->notify_watch = (struct ofp_watch){.fd = domain->notify_fd, .events = EPOLLIN, .ready = handle_notification};
     result = ofpi_reactor_add(&domain->reactor, &domain->notify_watch);
     if (result)
         close(domain->notify_fd);
@@ -79,7 +79,7 @@ static void wake_followers(struct ofpi_domain *domain)
     syscall(SYS_futex, &domain->generation, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-void ofpi_wake(struct ofpi_domain *domain)
+void ofpi_domain_wake(struct ofpi_domain *domain)
 {
     uint64_t one = 1;
 
@@ -98,7 +98,7 @@ static int sleep_as_follower(struct ofpi_domain *domain, uint64_t deadline)
      * Read under the lock: a wake-up between its release and the sleep changes it, and the kernel does not sleep then.
      */
     uint32_t seen = ofp_load_relaxed(&domain->generation);
-    uint64_t now = ofpi_now();
+    uint64_t now = ofpi_clock_read();
     struct timespec left = {0};
     int result;
 
@@ -118,7 +118,7 @@ static int sleep_as_follower(struct ofpi_domain *domain, uint64_t deadline)
 static int poll_descriptor(int fd, uint64_t deadline)
 {
     struct pollfd entry = {.fd = fd, .events = POLLIN};
-    uint64_t now = ofpi_now();
+    uint64_t now = ofpi_clock_read();
     struct timespec left = {0};
 
     if (deadline > now) {
@@ -136,7 +136,7 @@ static int poll_descriptor(int fd, uint64_t deadline)
  * tries the longest spin, and if that meets its event both are out of it. And who was woken finds something or expects it
  * shortly, for peers may wake ahead of what they are about to finish.
  */
-static void after_spin(struct ofpi_domain *domain, uint64_t spun)
+static void update_spin_after_spin(struct ofpi_domain *domain, uint64_t spun)
 {
     uint64_t wanted = spun * 2;
 
@@ -145,7 +145,7 @@ static void after_spin(struct ofpi_domain *domain, uint64_t spun)
     domain->spin_ns = wanted < LONGEST_SPINS * domain->spin_limit_ns ? wanted : LONGEST_SPINS * domain->spin_limit_ns;
 }
 
-static void after_sleep(struct ofpi_domain *domain, uint64_t slept)
+static void update_spin_after_sleep(struct ofpi_domain *domain, uint64_t slept)
 {
     if (slept < 2 * LONGEST_SPINS * domain->spin_limit_ns && ++domain->short_sleeps % SLEEPS_PER_TRIAL == 0)
         domain->spin_ns = LONGEST_SPINS * domain->spin_limit_ns;
@@ -153,7 +153,7 @@ static void after_sleep(struct ofpi_domain *domain, uint64_t slept)
         domain->spin_ns = domain->spin_limit_ns;
 }
 
-static void nap(struct ofpi_domain *domain)
+static void sleep_without_descriptor(struct ofpi_domain *domain)
 {
     struct timespec pause = {.tv_nsec = NAP_NS};
 
@@ -168,18 +168,18 @@ static int sleep_as_leader(struct ofpi_domain *domain, ofpi_condition *condition
     uint64_t slept_at;
     int result;
 
-    if (!ofpi_arm(domain)) {
+    if (!ofpi_domain_arm(domain)) {
         /* Work came, or a transport that cannot announce it: then a nap in place of sleep. */
-        if (ofpi_progress(domain, true) == 0 && !domain->info.wait_fd)
-            nap(domain);
+        if (ofpi_domain_progress(domain, true) == 0 && !domain->info.wait_fd)
+            sleep_without_descriptor(domain);
         return 0;
     }
     /* Arming an endpoint sends what it has gathered: that may be what is waited for. */
     if (condition(argument)) {
-        ofpi_disarm(domain);
+        ofpi_domain_disarm(domain);
         return 0;
     }
-    slept_at = ofpi_now();
+    slept_at = ofpi_clock_read();
     domain->leader = true;
     domain->leader_notified = false;
     domain->sleeps++;
@@ -188,18 +188,18 @@ static int sleep_as_leader(struct ofpi_domain *domain, ofpi_condition *condition
     ofpi_lock_acquire(&domain->lock);
     domain->leader = false;
     domain->wakeups++;
-    after_sleep(domain, ofpi_now() - slept_at);
-    ofpi_disarm(domain);
-    ofpi_progress(domain, true);
+    update_spin_after_sleep(domain, ofpi_clock_read() - slept_at);
+    ofpi_domain_disarm(domain);
+    ofpi_domain_progress(domain, true);
     return result;
 }
 
 /* ------------------------------------------------------------------------------------------------------- spinning */
 
 /* One poll. True: the condition holds. The lock is let go when somebody else wants it. */
-static inline bool poll_once(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument)
+static inline bool poll_condition(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument)
 {
-    ofpi_progress(domain, false);
+    ofpi_domain_progress(domain, false);
     if (condition(argument))
         return true;
     if (__builtin_expect(ofpi_lock_wanted(&domain->lock), 0)) {
@@ -213,20 +213,21 @@ static inline bool poll_once(struct ofpi_domain *domain, ofpi_condition *conditi
     return false;
 }
 
-static bool spin(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, uint64_t until)
+static bool spin_on_condition(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument,
+                              uint64_t until)
 {
     do {
         for (int poll = 0; poll < POLLS_PER_LOOK; poll++)
-            if (poll_once(domain, condition, argument))
+            if (poll_condition(domain, condition, argument))
                 return true;
-    } while (ofpi_now() < until);
+    } while (ofpi_clock_read() < until);
     return false;
 }
 
 static int wait_until(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, uint64_t deadline)
 {
     for (;;) {
-        uint64_t now = ofpi_now();
+        uint64_t now = ofpi_clock_read();
         uint64_t until = now + domain->spin_ns;
         bool brief;
         int result;
@@ -234,8 +235,8 @@ static int wait_until(struct ofpi_domain *domain, ofpi_condition *condition, con
         if (now >= deadline)
             return 0;
         brief = deadline - now <= domain->spin_limit_ns;
-        if (spin(domain, condition, argument, until < deadline ? until : deadline)) {
-            after_spin(domain, ofpi_now() - now);
+        if (spin_on_condition(domain, condition, argument, until < deadline ? until : deadline)) {
+            update_spin_after_spin(domain, ofpi_clock_read() - now);
             return 1;
         }
         /* Spinning did not pay; after a few such waits it stops altogether. */
@@ -253,23 +254,23 @@ static int wait_until(struct ofpi_domain *domain, ofpi_condition *condition, con
 }
 
 /* Peers need not wake who is awake; but a thread that sleeps has nothing else to wake it. Nor need the helper work. */
-static void stay_awake(struct ofpi_domain *domain)
+static void disarm_for_spin(struct ofpi_domain *domain)
 {
     if (domain->endpoints_armed && !domain->armed_queues && !domain->leader)
-        ofpi_disarm(domain);
-    ofpi_helper_kick(domain);
+        ofpi_domain_disarm(domain);
+    ofpi_helper_wake(domain);
 }
 
-bool ofpi_spin(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, uint64_t duration)
+bool ofpi_domain_spin(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, uint64_t duration)
 {
     bool result = condition(argument);
 
     if (result)
         return true;
-    stay_awake(domain);
+    disarm_for_spin(domain);
     domain->waiting++;
-    result =
-        duration ? spin(domain, condition, argument, ofpi_now() + duration) : poll_once(domain, condition, argument);
+    result = duration ? spin_on_condition(domain, condition, argument, ofpi_clock_read() + duration)
+                      : poll_condition(domain, condition, argument);
     domain->waiting--;
     return result;
 }
@@ -284,31 +285,31 @@ static int wait_counted(struct ofpi_domain *domain, ofpi_condition *condition, c
     *expired = false;
     if (condition(argument))
         return 1;
-    ofpi_progress(domain, timeout == 0);
+    ofpi_domain_progress(domain, timeout == 0);
     if (condition(argument))
         return 1;
     *expired = timeout == 0;
     if (timeout == 0)
         return 0;
-    stay_awake(domain);
+    disarm_for_spin(domain);
     /* What a fast peer answers is here before the clock was worth reading. */
     if (domain->spin_ns)
         for (int poll = 0; poll < FIRST_POLLS; poll++)
-            if (poll_once(domain, condition, argument))
+            if (poll_condition(domain, condition, argument))
                 return 1;
-    result = wait_until(domain, condition, argument, ofpi_now() + (own ? (uint64_t)timeout : SECOND));
+    result = wait_until(domain, condition, argument, ofpi_clock_read() + (own ? (uint64_t)timeout : SECOND));
     *expired = result == 0 && own;
     /* Somebody has to watch the descriptor for those who still sleep. */
     if (!domain->leader && domain->followers)
         wake_followers(domain);
     /* Nobody watches the descriptor any longer; the helper parked while somebody did. */
     if (__builtin_expect(!domain->leader && domain->helper_state == OFPI_HELPER_PARKED, 0))
-        ofpi_helper_kick(domain);
+        ofpi_helper_wake(domain);
     return result;
 }
 
-int ofpi_wait(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, int64_t timeout,
-              bool *expired)
+int ofpi_domain_wait(struct ofpi_domain *domain, ofpi_condition *condition, const void *argument, int64_t timeout,
+                     bool *expired)
 {
     int result;
 
@@ -323,7 +324,7 @@ void ofpi_wait_for_leavers(struct ofpi_domain *domain, const uint32_t *threads)
 {
     /* The caller has set what their conditions look at; to see it they need a wake-up, and the lock. */
     while (*threads) {
-        ofpi_wake(domain);
+        ofpi_domain_wake(domain);
         ofpi_lock_release(&domain->lock);
         sched_yield();
         ofpi_lock_acquire(&domain->lock);

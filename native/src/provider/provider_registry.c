@@ -51,7 +51,7 @@ static void watch_remove(struct ofp_domain *domain, struct ofp_watch *watch)
 static void timer_start(struct ofp_domain *domain, struct ofp_timer *timer)
 {
     if (ofpi_timer_start(engine_of_domain(domain), timer) != 0)
-        ofpi_log(OFP_LOG_ERROR, domain->info->provider, "out of memory: a timer will not fire");
+        ofpi_log_write(OFP_LOG_ERROR, domain->info->provider, "out of memory: a timer will not fire");
 }
 
 static void timer_stop(struct ofp_domain *domain, struct ofp_timer *timer)
@@ -68,30 +68,30 @@ static struct ofp_region *find_region_by_id(struct ofp_domain *domain, uint32_t 
 
 static void report_device_event(struct ofp_domain *domain, int error, const char *text)
 {
-    ofpi_log(error ? OFP_LOG_WARNING : OFP_LOG_INFO, domain->info->provider, "%s", text);
-    ofpi_eq_device(engine_of_domain(domain), error, text);
+    ofpi_log_write(error ? OFP_LOG_WARNING : OFP_LOG_INFO, domain->info->provider, "%s", text);
+    ofpi_eq_report_device(engine_of_domain(domain), error, text);
 }
 
 const struct ofp_core ofpi_core = {
     .abi = OFP_PROVIDER_ABI,
     .size = sizeof(struct ofp_core),
-    .log = ofpi_log,
-    .param_string = ofpi_param_string,
-    .param_int = ofpi_param_int,
-    .param_size = ofpi_param_size,
-    .param_bool = ofpi_param_bool,
-    .now = ofpi_now,
+    .log = ofpi_log_write,
+    .param_string = ofpi_param_get_string,
+    .param_int = ofpi_param_get_int,
+    .param_size = ofpi_param_get_size,
+    .param_bool = ofpi_param_get_bool,
+    .now = ofpi_clock_read,
     .host_id = ofp_host_id,
     .connection_requested = ofpi_connection_requested,
-    .remote_release = ofpi_remote_release,
-    .atomic_execute = ofpi_remote_atomic,
+    .remote_release = ofpi_remote_access_release,
+    .atomic_execute = ofpi_remote_atomic_execute,
     .watch_add = watch_add,
     .watch_remove = watch_remove,
     .timer_start = timer_start,
     .timer_stop = timer_stop,
     .region_by_id = find_region_by_id,
     .atomic_is_direct = ofpi_atomic_is_direct,
-    .explain = ofpi_reason_explain,
+    .explain = ofpi_reason_report,
     .device_event = report_device_event,
     .hold_in_fork = ofpi_process_lock_register,
 };
@@ -140,7 +140,7 @@ static int check_provider(const struct ofp_provider *provider, char *text, size_
         snprintf(text, text_size, "the provider's table lacks a mandatory entry");
         return -EINVAL;
     }
-    wrong = provider->params ? ofpi_param_misdeclared(provider->params) : NULL;
+    wrong = provider->params ? ofpi_param_find_misdeclared(provider->params) : NULL;
     if (wrong) {
         snprintf(text, text_size, "provider %s declares OFIPY_%s with a default that is not in its range",
                  provider->name, wrong);
@@ -162,7 +162,7 @@ static int add_provider(ofp_provider_entry_fn *entry, char *text, size_t text_si
     if (!provider)
         return -ENOMEM;
     if (provider->params)
-        ofpi_param_declare(provider->params);
+        ofpi_param_register(provider->params);
     for (i = 0; i < registry_count; i++)
         if (strcmp(registry[i].provider->name, provider->name) == 0)
             return i;
@@ -321,5 +321,5 @@ const char *ofp_provider_error_text(struct ofp_provider *provider, int provider_
 {
     const char *own = provider->error_text ? provider->error_text(provider_error) : NULL;
 
-    return own ? own : ofpi_refusal_text(provider_error);
+    return own ? own : ofpi_refusal_describe(provider_error);
 }

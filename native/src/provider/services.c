@@ -33,12 +33,12 @@ static int match_announced_message(struct ofp_endpoint *endpoint, const struct o
 static int match_begun_message(struct ofp_endpoint *endpoint, const struct ofp_message *message, enum ofp_room room,
                                struct ofp_receive **receive)
 {
-    return ofpi_message_begin(endpoint_of_base(endpoint)->receive_context, endpoint, message, room, receive);
+    return ofpi_message_begun(endpoint_of_base(endpoint)->receive_context, endpoint, message, room, receive);
 }
 
 static bool needs_announcement(struct ofp_endpoint *endpoint)
 {
-    return ofpi_announce_only(endpoint_of_base(endpoint)->receive_context);
+    return ofpi_receive_context_is_announce_only(endpoint_of_base(endpoint)->receive_context);
 }
 
 /* An endpoint of one transport knows its peers by their addresses, whoever is there. */
@@ -98,8 +98,8 @@ const struct ofp_services ofpi_services = {
     .message_announced = match_announced_message,
     .announce_only = needs_announcement,
     .receive_write = ofpi_receive_write,
-    .remote_access = ofpi_remote_access,
-    .remote_event = ofpi_remote_event,
+    .remote_access = ofpi_remote_access_acquire,
+    .remote_event = ofpi_remote_event_deliver,
     .receive_find = ofpi_receive_find,
     .receive_complete = ofpi_receive_complete,
     .flush_later = ofpi_endpoint_flush_later,
@@ -108,7 +108,7 @@ const struct ofp_services ofpi_services = {
     .source_find = ofpi_source_find,
     .message_dropped = count_dropped_message,
     .remote_at_device = copy_remote_segment,
-    .look_soon = ofpi_look_soon,
+    .look_soon = ofpi_progress_schedule,
     .peer_absent = ofpi_peer_absence_handle,
     .payload_moved = count_payload_move,
 };

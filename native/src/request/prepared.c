@@ -33,7 +33,7 @@ ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operatio
     if (!result)
         result = ofpi_operation_resolve(endpoint, record, &resolved);
     if (!result) {
-        request = ofpi_request_take(endpoint);
+        request = ofpi_request_allocate(endpoint);
         result = request ? 0 : -ENOMEM;
     }
     if (request) {
@@ -45,7 +45,7 @@ ofp_request_t ofp_prepare(struct ofp_endpoint *handle, const struct ofp_operatio
         free(record);
     }
     ofpi_domain_leave(endpoint->domain);
-    return request ? ofpi_request_handle(request) : result;
+    return request ? ofpi_handle_of_request(request) : result;
 }
 
 static int start_prepared(struct ofp_request *request, uint32_t how, int64_t timeout)
@@ -94,7 +94,7 @@ int ofp_start_many(const ofp_request_t *requests, uint64_t count, uint32_t how, 
                 domain = NULL;
         }
         /* It was found without the lock: its use may have ended meanwhile. */
-        if (!result && ofpi_request_handle(request) != requests[started])
+        if (!result && ofpi_handle_of_request(request) != requests[started])
             result = -ESTALE;
         if (!result)
             result = start_prepared(request, how, timeout);

@@ -22,7 +22,7 @@
 /* The request holds a message that it has not claimed. */
 static bool can_claim(const struct ofp_request *request)
 {
-    return ofpi_request_holds_message(request) && !request->claimed;
+    return ofpi_request_has_message(request) && !request->claimed;
 }
 
 /* 0, -ENOENT: too late, or -EINPROGRESS: the transport tells by the completion. */
@@ -34,7 +34,7 @@ static int cancel_operation(struct ofp_request *request)
 
     if (ofp_load_relaxed(&request->state) == OFPI_REQUEST_IDLE || endpoint->closing)
         return -ENOENT;
-    if (request->many ? ofpi_request_many_over(request) : ofpi_request_is_finished(request))
+    if (request->many ? ofpi_request_many_is_over(request) : ofpi_request_is_finished(request))
         return -ENOENT;
     if (request->awaited) {
         ofpi_reach_cancel(request);
@@ -52,7 +52,7 @@ static int wait_for_cancel(struct ofp_request *request, ofp_request_t handle)
     if (ofpi_request_await(request, -1) != 1)
         return -EAGAIN;
     /* The lock was let go while it waited: its completion may have been taken. */
-    return ofpi_request_handle(request) == handle && request->completion.error == ECANCELED ? 0 : -ENOENT;
+    return ofpi_handle_of_request(request) == handle && request->completion.error == ECANCELED ? 0 : -ENOENT;
 }
 
 int ofp_request_cancel(ofp_request_t handle)
@@ -127,13 +127,13 @@ int ofp_request_accept(ofp_request_t handle, bool at_once)
     if (result)
         return result;
     domain = request->domain;
-    if (request->claimed && ofpi_request_holds_message(request)) {
+    if (request->claimed && ofpi_request_has_message(request)) {
         struct ofpi_endpoint *endpoint = request->endpoint;
 
         /* NULL: the endpoint was closed, and the message went with it. */
         if (endpoint->receive_context)
             ofpi_receive_accept(endpoint->receive_context, &endpoint->base, (uint64_t)(uintptr_t)request);
-        ofpi_request_give(request);
+        ofpi_request_free(request);
     } else {
         result = -EINVAL;
     }
@@ -178,7 +178,7 @@ static int return_message(struct ofp_request *request)
     if (waiting)
         ofpi_offloaded_returned(&endpoint->base, waiting);
     if (!result)
-        ofpi_request_give(request);
+        ofpi_request_free(request);
     if (result < 0) {
         request->released = false;
         ofp_store_release(&request->state, state);
@@ -203,7 +203,7 @@ int ofp_request_unclaim(ofp_request_t handle)
 /* Whether nothing more is to be done: a message is not lost with who took hold of it, but goes back to its place. */
 static bool return_message_if_any(struct ofp_request *request)
 {
-    int result = request->claimed || ofpi_request_holds_message(request) ? return_message(request) : -ENOENT;
+    int result = request->claimed || ofpi_request_has_message(request) ? return_message(request) : -ENOENT;
 
     if (result != -ENOMEM)
         return result >= 0;
@@ -216,14 +216,14 @@ static bool return_message_if_any(struct ofp_request *request)
 void ofpi_request_end_released(struct ofp_request *request)
 {
     /* It was asked back, and a message was set aside for it all the same. */
-    if (!ofpi_request_holds_message(request) || !return_message_if_any(request))
-        ofpi_request_give(request);
+    if (!ofpi_request_has_message(request) || !return_message_if_any(request))
+        ofpi_request_free(request);
 }
 
 static int abandon_request(struct ofp_request *request, ofp_request_t handle, bool take_back)
 {
     if (return_message_if_any(request))
-        return ofpi_request_handle(request) == handle;
+        return ofpi_handle_of_request(request) == handle;
     /* To wait for a peer is all that a request of ofp_reach_request does. */
     if (take_back || request->many || request->awaited)
         cancel_operation(request);
@@ -234,10 +234,10 @@ static int abandon_request(struct ofp_request *request, ofp_request_t handle, bo
         /* Nobody waits for it now, so nobody may look at the network: what was held back for that leaves. */
         ofpi_endpoint_flush(request->endpoint);
     } else {
-        ofpi_request_give(request);
+        ofpi_request_free(request);
     }
     /* Not stale: the operation goes on, and the memory is the core's until its end. */
-    return ofpi_request_handle(request) == handle;
+    return ofpi_handle_of_request(request) == handle;
 }
 
 int ofp_request_abandon(ofp_request_t handle, bool take_back)

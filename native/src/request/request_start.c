@@ -37,7 +37,7 @@ static int post_with_space(struct ofpi_endpoint *endpoint, const struct ofp_oper
         bool expired;
 
         endpoint->waiting_for_room++;
-        result = ofpi_wait(endpoint->domain, has_transmit_space, endpoint, timeout, &expired);
+        result = ofpi_domain_wait(endpoint->domain, has_transmit_space, endpoint, timeout, &expired);
         OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && endpoint->waiting_for_room);
         endpoint->waiting_for_room--;
         if (result <= 0)
@@ -67,7 +67,7 @@ int ofpi_request_post(struct ofpi_endpoint *endpoint, const struct ofp_operation
 static ofp_request_t start_request(struct ofpi_endpoint *endpoint, struct ofp_operation *op, uint32_t how,
                                    int64_t timeout)
 {
-    struct ofp_request *request = ofpi_request_take(endpoint);
+    struct ofp_request *request = ofpi_request_allocate(endpoint);
     int result;
 
     if (!request)
@@ -80,8 +80,8 @@ static ofp_request_t start_request(struct ofpi_endpoint *endpoint, struct ofp_op
     /* A send that is over already needs no request. */
     if (result == 0 &&
         (ofpi_operation_is_receive(op) || !ofpi_request_is_finished(request) || request->completion.error))
-        return ofpi_request_handle(request);
-    ofpi_request_give(request);
+        return ofpi_handle_of_request(request);
+    ofpi_request_free(request);
     return result;
 }
 

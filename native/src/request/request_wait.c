@@ -46,7 +46,7 @@ int ofpi_request_await(struct ofp_request *request, int64_t timeout)
     struct run run = {request, request->runs};
     bool expired;
 
-    return ofpi_wait(request->domain, is_run_over, &run, timeout, &expired);
+    return ofpi_domain_wait(request->domain, is_run_over, &run, timeout, &expired);
 }
 
 /* 1: it is finished, and still of this handle. */
@@ -57,7 +57,7 @@ static int wait_for_request(struct ofp_request *request, ofp_request_t handle, i
     if (__builtin_expect(ofp_load_relaxed(&request->state) == OFPI_REQUEST_IDLE, 0))
         return -EINVAL;
     result = ofpi_request_is_finished(request) ? 1 : ofpi_request_await(request, timeout);
-    return result == 1 && ofpi_request_handle(request) != handle ? -ESTALE : result;
+    return result == 1 && ofpi_handle_of_request(request) != handle ? -ESTALE : result;
 }
 
 int ofp_request_wait(ofp_request_t handle, int64_t timeout)
@@ -83,10 +83,10 @@ void ofpi_request_read_completion(struct ofp_request *request, struct ofp_comple
 {
     *completion = request->completion;
     if (__builtin_expect(request->many, 0))
-        ofpi_request_many_taken(request);
+        ofpi_request_many_advance(request);
     /* One that holds a message goes on: it is to be claimed, accepted, dropped or given back. */
-    else if (!request->prepared && !ofpi_request_holds_message(request))
-        ofpi_request_give(request);
+    else if (!request->prepared && !ofpi_request_has_message(request))
+        ofpi_request_free(request);
 }
 
 int ofp_request_take(ofp_request_t handle, int64_t timeout, struct ofp_completion *completion)
@@ -115,9 +115,9 @@ static inline int read_completion_now(struct ofp_request *request, ofp_request_t
     /* Who must not wait for it looks again later. */
     if (result)
         return result == -ENOLCK ? 0 : result;
-    if (progress && ofpi_request_handle(request) == handle && !ofpi_request_is_finished(request))
-        ofpi_progress(domain, false);
-    if (ofpi_request_handle(request) != handle)
+    if (progress && ofpi_handle_of_request(request) == handle && !ofpi_request_is_finished(request))
+        ofpi_domain_progress(domain, false);
+    if (ofpi_handle_of_request(request) != handle)
         result = -ESTALE;
     else if (ofpi_request_is_finished(request))
         result = 1;
@@ -200,7 +200,7 @@ int ofp_requests_wait(const ofp_request_t *requests, uint64_t count, bool all, i
     result = ofpi_domain_enter(domain);
     if (result)
         return result;
-    result = ofpi_wait(domain, all ? are_all_finished : is_any_finished, &condition, timeout, &expired);
+    result = ofpi_domain_wait(domain, all ? are_all_finished : is_any_finished, &condition, timeout, &expired);
     ofpi_domain_leave(domain);
     return result;
 }
@@ -233,7 +233,7 @@ int ofp_request_spin(ofp_request_t handle, uint64_t duration)
         return result == -ESTALE ? 1 : result;
     domain = request->domain;
     run = (struct run){request, request->runs};
-    result = ofpi_spin(domain, is_run_over, &run, duration);
+    result = ofpi_domain_spin(domain, is_run_over, &run, duration);
     ofpi_domain_leave(domain);
     return result;
 }

@@ -4,7 +4,7 @@
 
 #include "completion/request_slots.h"
 
-/* Wait until this run of it is over; as ofpi_wait. */
+/* Wait until this run of it is over; as ofpi_domain_wait. */
 int ofpi_request_await(struct ofp_request *request, int64_t timeout);
 /* Copy the completion of a finished request, and give its slot back unless the request goes on. */
 void ofpi_request_read_completion(struct ofp_request *request, struct ofp_completion *completion);
