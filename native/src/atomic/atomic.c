@@ -123,7 +123,7 @@ static void update_copies(ofpi_atomic_kernel *kernel, size_t size, uint32_t op, 
         memcpy(copy, at + done, size);
         memcpy(before, copy, size);
         kernel(op, copy, in ? in + done : NULL, with ? with + done : NULL, out ? out + done : NULL, 1);
-        /* It may lie on a page that only is to be read. */
+        /* The memory may be mapped read-only, so do not write to it. */
         if (memcmp(copy, before, size) != 0)
             memcpy(at + done, copy, size);
     }

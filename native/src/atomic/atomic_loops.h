@@ -14,7 +14,7 @@
  * memcpy because they may lie at any address; they are read before the result is written, so `result` may be `operand`.
  */
 #ifdef WORD
-/* Whoever sees the new value sees what its writer wrote before, as after a message. */
+/* A thread that reads the new value also sees everything that the writer wrote before, as after a message. */
 #define LOOK                                                                                                           \
     _Atomic WORD *word = (_Atomic WORD *)(void *)(target + i * sizeof(TYPE));                                          \
     WORD seen = ofp_load_acquire(word), next;                                                                          \

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 int ofpi_host_id_read(const char *boot_path, const char *space_path, uint64_t *id, char *text, size_t text_size);
-/* What becomes of it under a value of OFIPY_HOST_ID; empty: itself. */
+/* The id that OFIPY_HOST_ID makes of `id`; an empty setting leaves it as it is. */
 uint64_t ofpi_host_id_compute(uint64_t id, const char *setting);
 
 #endif

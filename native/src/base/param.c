@@ -24,7 +24,7 @@ struct param {
     const char *from_environment; /* as last seen; NULL: not set */
     const char *text;             /* in force; NULL: not determined yet */
     const char *source;
-    bool refused;   /* what the environment says is not in force */
+    bool refused;   /* the environment's value is invalid and not used */
     int64_t number; /* `text` parsed */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the texts of parameters, and of hooks' options, mean. No state, any thread. */
+/* Parse and format the values of parameters and of hooks' options. Stateless; callable from any thread. */
 #ifndef OFPI_PARAM_TEXT_H
 #define OFPI_PARAM_TEXT_H
 
@@ -13,7 +13,7 @@
  * False: it is malformed, or out of the declared range.
  */
 bool ofpi_param_parse(const struct ofp_param *declaration, const char *text, int64_t *result);
-/* What may be asked for, for users: "1 to 16m", "yes or no"; empty: any text. */
+/* The valid values as users read them: "1 to 16m", "yes or no"; empty if every text is valid. */
 void ofpi_param_describe_range(const struct ofp_param *declaration, char *text, size_t size);
 const char *ofpi_param_describe_type(const struct ofp_param *declaration);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a provider says of addresses. */
+/* Questions about addresses that only the provider can answer. */
 #include "base/provider_address.h"
 
 #include <errno.h>

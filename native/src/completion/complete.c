@@ -10,14 +10,17 @@
 #include "object/owner.h"
 #include "progress/wait.h"
 
-/* To its owner: request, object, or queue. */
+/* Deliver a completion to the owner of its operation: a request, an object, or the queue. */
 static inline void deliver_completion(struct ofpi_endpoint *endpoint, uint64_t op_flags,
                                       struct ofp_completion *completion)
 {
     struct ofpi_domain *domain = endpoint->domain;
 
     if (op_flags & OFPI_REQUEST) {
-        /* One that ends within its call has no completion, so no other of its kind may tell more: only receives do. */
+        /*
+         * A request that ends within its call has no completion record. So only receives report more than an error
+         * here.
+         */
         if (!(completion->flags & OFP_COMPLETED_RECV)) {
             completion->length = completion->data = completion->tag = 0;
             completion->source = OFP_PEER_UNKNOWN;
@@ -26,7 +29,7 @@ static inline void deliver_completion(struct ofpi_endpoint *endpoint, uint64_t o
     } else if (__builtin_expect(op_flags & OFPI_OWNED, 0)) {
         struct ofpi_owner *owner = (struct ofpi_owner *)(uintptr_t)completion->context;
 
-        /* It passes the completion on through here, which wakes then. */
+        /* The owner delivers the completion to the next owner through this function, which wakes the waiters then. */
         owner->finish(owner, &endpoint->base, op_flags, completion);
         return;
     } else {
@@ -34,7 +37,7 @@ static inline void deliver_completion(struct ofpi_endpoint *endpoint, uint64_t o
         bool selective = endpoint->selective_completion & (receive ? OFP_SELECTIVE_RECEIVE : OFP_SELECTIVE_TRANSMIT);
         bool silent = op_flags & (OFP_INJECT | OFPI_COPIED) || (selective && !(op_flags & OFP_COMPLETION));
 
-        /* What asked for no entry still gets one when it fails (fi_cq(3)). */
+        /* An operation that needs no entry gets one if it fails (fi_cq(3)). */
         if (silent && !completion->error)
             return;
         ofpi_cq_push(receive ? endpoint->rx_cq : endpoint->tx_cq, completion);
@@ -57,7 +60,7 @@ void ofpi_endpoint_complete(struct ofp_endpoint *handle, uint64_t op_flags, stru
 
     OFPI_CHECK(ofpi_domain_is_held(endpoint->domain) && completion->error >= 0);
     completion->endpoint = handle->id;
-    /* Looking for a message and setting one aside transfers nothing. */
+    /* Peeking at a message, and setting one aside, transfer nothing and are not counted. */
     if (!(op_flags & OFP_PEEK) && !(completion->flags & OFP_COMPLETED_CLAIM))
         ofpi_counters_count(endpoint, completion->flags, completion->length, completion->error);
     if (completion->flags & OFP_COMPLETED_RECV && !completion->error && !(op_flags & (OFP_PEEK | OFP_DISCARD)) &&

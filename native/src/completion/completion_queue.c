@@ -70,7 +70,7 @@ int ofp_cq_retire(struct ofp_cq *cq)
         return -EBUSY;
     }
     cq->closing = true;
-    /* Their conditions look at `closing`, and at what is freed below. */
+    /* The waiters' conditions read `closing` and what is freed below, so the waiters leave first. */
     ofpi_wait_for_leavers(domain, &cq->waiting);
     ofpi_sleeper_close(domain, &cq->sleeper);
     ofp_list_remove(&cq->node);
@@ -87,7 +87,7 @@ int ofp_cq_retire(struct ofp_cq *cq)
 
 void ofp_cq_free(struct ofp_cq *cq)
 {
-    /* Apart from the end: threads on their way in still look here whether it is closing. */
+    /* Separate from retiring: threads on their way into a call still read `closing`. */
     if (cq->closing)
         free(cq);
 }
@@ -135,7 +135,7 @@ void ofpi_cq_push_unreserved(struct ofp_cq *cq, const struct ofp_completion *com
         ofpi_cq_push(cq, completion);
         return;
     }
-    /* Each further one counts in the record of the first, until that is read. */
+    /* Count each further event in the record of the first, until that record is read. */
     if (!cq->overflow) {
         cq->overflow = store_spilled_completion(cq, &overflow);
         ofpi_cq_notify(cq);
@@ -171,7 +171,7 @@ static uint64_t read_completions(struct ofp_cq *cq, struct ofp_completion *rows,
     return taken;
 }
 
-/* Nothing was there. */
+/* The ring is empty: make progress once, then read. */
 static int64_t poll_queue_and_leave(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max)
 {
     int64_t result;
@@ -225,12 +225,15 @@ int64_t ofp_cq_wait(struct ofp_cq *cq, struct ofp_completion *rows, uint64_t max
     cq->waiting--;
     if (result > 0 && cq->closing)
         result = -ECANCELED;
-    /* Only who returns because of it takes the signal: one signal, one waiter. */
+    /* A waiter consumes the signal only if it returns because of it: one signal wakes one waiter. */
     if (result > 0 && cq->signalled && cq->count + cq->spilled < condition.min) {
         cq->signalled = false;
         result = -ECANCELED;
     }
-    /* When the time is over fewer than `min` will do; when only a round of the wait is, none. */
+    /*
+     * When the time-out has passed, fewer than `min` completions are returned; when only this round of waiting ends,
+     * none.
+     */
     if (result == 1 || (result == 0 && *expired))
         result = (int64_t)read_completions(cq, rows, max);
     ofpi_domain_leave(domain);

@@ -35,9 +35,12 @@ static inline int ofpi_cq_enter_as(struct ofp_cq *cq, bool at_once)
 }
 static inline int ofpi_cq_enter(struct ofp_cq *cq) { return ofpi_cq_enter_as(cq, false); }
 
-/* Of an operation of this process. */
+/* Add the completion of a local operation, for which an entry is reserved. */
 void ofpi_cq_push(struct ofp_cq *cq, const struct ofp_completion *completion);
-/* Of a peer's access, for which nothing was promised: out of memory, one entry with ENOBUFS counts those that are not told. */
+/*
+ * Add the event of a peer's access, for which no entry is reserved. Out of memory: one entry with ENOBUFS counts the
+ * lost events.
+ */
 void ofpi_cq_push_unreserved(struct ofp_cq *cq, const struct ofp_completion *completion);
 /* Wake the user of the descriptor, if the queue is armed. */
 void ofpi_cq_notify(struct ofp_cq *cq);

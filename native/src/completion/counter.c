@@ -71,7 +71,7 @@ int ofp_counter_retire(struct ofp_counter *counter)
 
 void ofp_counter_free(struct ofp_counter *counter)
 {
-    /* Apart from the end, as with queues. */
+    /* Separate from retiring: threads on their way into a call still read `closing`. */
     if (counter->closing)
         free(counter);
 }
@@ -96,7 +96,7 @@ static void move_reached_thresholds(struct ofp_counter *counter)
             return;
         ofp_list_remove(&first->node);
         first->counter = NULL;
-        /* Not started here: counters change within providers' callbacks, where nothing may be posted. */
+        /* The work is not started here: counters change within callbacks of providers, which must not post. */
         ofp_list_append(&counter->domain->due, &first->node);
     }
 }
@@ -105,7 +105,7 @@ void ofpi_counter_add_threshold(struct ofp_counter *counter, struct ofpi_thresho
 {
     struct ofp_list *position = counter->thresholds.previous;
 
-    /* From the end, behind its equals: programs mostly count upwards. */
+    /* Search from the end, and insert behind equal values: programs mostly count upwards. */
     while (position != &counter->thresholds && OFP_CONTAINER_OF(position, struct ofpi_threshold, node)->value > value)
         position = position->previous;
     threshold->counter = counter;
@@ -118,7 +118,7 @@ static void notify_counter_waiters(struct ofp_counter *counter)
 {
     if (counter->waiting)
         ofpi_domain_wake(counter->domain);
-    /* Who sleeps on the descriptor waits for one value, and is left alone below it. */
+    /* The user of the descriptor waits for one value: do not wake it below that value. */
     if (counter->sleeper.armed && (counter->value >= counter->awaited || counter->errors != counter->known_errors))
         ofpi_sleeper_wake(counter->domain, &counter->sleeper);
 }
@@ -211,7 +211,7 @@ static int read_counter_field(struct ofp_counter *counter, const uint64_t *field
     if (result)
         return result;
     ofpi_sleeper_disarm_own(counter->domain, &counter->sleeper);
-    /* A program that does nothing but look at a value has to see it change. */
+    /* A program may poll only this counter, so each read makes progress. */
     ofpi_domain_progress(counter->domain, false);
     *value = *field;
     ofpi_domain_leave(counter->domain);

@@ -6,7 +6,7 @@
 #include "object/endpoint.h"
 #include "progress/sleeper.h"
 
-/* What waits for a counter to reach a value: a part of what becomes due then. */
+/* A value of a counter at which deferred work becomes due; it is a part of that work. */
 struct ofpi_threshold {
     struct ofp_list node; /* in the counter's thresholds, or in domain->due */
     uint64_t value;
@@ -23,13 +23,14 @@ struct ofp_counter {
     struct ofp_list thresholds; /* struct ofpi_threshold, by value */
     uint64_t value, errors;
     struct ofpi_sleeper sleeper;
-    uint64_t awaited, known_errors; /* what its user sleeps on: this value, or another error value; while it is armed */
+    uint64_t awaited,
+        known_errors; /* while armed: the user sleeps until this value, or until the error value differs from this one */
 };
 
-/* One operation has finished: `error` 0 or positive. A counter without an operation's class is not concerned. */
+/* Count one operation that has ended; `error` is 0 or positive. */
 void ofpi_counter_count(struct ofp_counter *counter, uint64_t length, int error);
 void ofpi_counter_set_value(struct ofp_counter *counter, uint64_t value);
-/* Wait for the counter: due from the value on, which it may have reached. */
+/* Make the threshold due when the counter reaches the value, which it may have reached already. */
 void ofpi_counter_add_threshold(struct ofp_counter *counter, struct ofpi_threshold *threshold, uint64_t value);
 void ofpi_endpoint_count(struct ofpi_endpoint *endpoint, uint64_t completion_flags, uint64_t length, int error);
 

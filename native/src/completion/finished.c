@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The requests of a queue that asked to be told of: taking them, and polling until there are some. */
+/* The finished requests of a queue with `notify`: reading them, and polling until there are some. */
 #include <errno.h>
 
 #include "base/clock.h"

@@ -57,7 +57,7 @@ void ofpi_request_many_advance(struct ofp_request *request)
 {
     struct ofpi_entry *later = pop_later_entry(request);
 
-    /* Its place among the queue's finished ones was for the completion that has been taken. */
+    /* The request was in the queue's list of finished requests for the completion that has been read. */
     if (ofp_list_linked(&request->node))
         ofp_list_remove(&request->node);
     request->notify = false;
@@ -94,6 +94,6 @@ void ofpi_request_many_release(struct ofp_request *request)
         ofp_list_remove(&request->node);
     request->notify = false;
     request->released = true;
-    /* What still comes is dropped, and the last of it gives the slot back. */
+    /* Later completions are dropped, and the last one frees the slot. */
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);
 }

@@ -20,7 +20,7 @@
 
 #define CHUNK_REQUESTS 64
 #define DIRECTORY_CHUNKS (1u << 18)
-#define GENERATIONS (1u << 31) /* so that handles are positive */
+#define GENERATIONS (1u << 31) /* handles stay positive */
 
 struct ofpi_request_chunk {
     struct ofp_request slots[CHUNK_REQUESTS];
@@ -40,7 +40,7 @@ static struct ofpi_request_chunk *create_request_chunk(void)
         return NULL;
     for (uint32_t i = 0; i < CHUNK_REQUESTS; i++)
         chunk->slots[i].place = known_chunks * CHUNK_REQUESTS + i + 1;
-    /* Pairs with the load-acquire in ofpi_request_find: whoever has a handle of it sees the chunk. */
+    /* Pairs with the load-acquire in ofpi_request_find: a thread that has a handle of the chunk sees the chunk. */
     ofp_store_release(&directory[known_chunks++], chunk);
     return chunk;
 }
@@ -100,7 +100,7 @@ void ofpi_request_free(struct ofp_request *request)
     if (ofp_list_linked(&request->node))
         ofp_list_remove(&request->node);
     end_request_use(request);
-    /* The newest first: its memory is still in the cache. */
+    /* Reuse the slot freed last: its memory is still in the cache. */
     ofp_list_prepend(&request->domain->free_requests, &request->node);
 }
 
@@ -116,7 +116,10 @@ struct ofp_request *ofpi_request_find(ofp_request_t handle)
     if (__builtin_expect(!chunk, 0))
         return NULL;
     request = &chunk->slots[index % CHUNK_REQUESTS];
-    /* Pairs with the store-release in end_use: who finds it stale sees the completion that was taken. */
+    /*
+     * Pairs with the store-release in end_request_use: a thread that finds the handle stale also sees the completion
+     * as read.
+     */
     return ofp_load_acquire(&request->generation) == (uint32_t)(handle >> 32) ? request : NULL;
 }
 
@@ -132,7 +135,7 @@ int ofpi_request_enter_as(ofp_request_t handle, bool at_once, struct ofp_request
     error = ofpi_domain_enter_as(domain, at_once);
     if (error)
         return error;
-    /* Its use may have ended before the lock was held. */
+    /* The use may have ended before this thread acquired the lock. */
     if (__builtin_expect(ofpi_handle_of_request(request) != handle || request->domain != domain, 0)) {
         ofpi_domain_leave(domain);
         return -ESTALE;

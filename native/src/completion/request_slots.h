@@ -26,7 +26,7 @@ struct ofp_request {
     struct ofpi_peer *awaited;
     uint64_t patient_until;
     bool notify, released;
-    bool claimed; /* it has claimed the message that it holds: match/receive_claim.h */
+    bool claimed; /* the request has claimed the message set aside for it: match/receive_claim.h */
     bool many;    /* of a multi-receive buffer: FINISHED means that a completion is there, maybe not the last */
     struct ofp_list later; /* completions behind the first; request_many.c. Zero unless `many` */
 };

@@ -7,8 +7,8 @@
 #define FIRST_SHIFT 58 /* 64 buckets */
 #define LAST_SHIFT 32  /* never more than 2^32 buckets */
 /*
- * So growth ends after a quarter as many inserts as there were buckets; the next begins after half as many at the
- * soonest.
+ * Growth ends after a quarter as many insertions as there were buckets. The next growth begins after half as many at
+ * the soonest.
  */
 #define MOVES_PER_INSERT 4
 
@@ -65,7 +65,7 @@ static void end_index_growth(struct ofpi_match_index *index)
     index->old_buckets = NULL;
 }
 
-/* Without memory for more buckets the chains get longer; nothing else suffers. */
+/* Out of memory, the table keeps its buckets: the chains get longer, and all else works. */
 static void start_index_growth(struct ofpi_match_index *index)
 {
     struct ofpi_match_node **buckets;
@@ -104,7 +104,7 @@ static void insert_in_ring(struct ofpi_match_node *head, struct ofpi_match_node 
         replace_head(head, node);
     } else {
         node->link = NULL;
-        /* Only what is put back is older than the newest, and as a rule old: from the front. */
+        /* Only a returned message is older than the newest, and it is mostly old: search from the front. */
         if (node->sequence < head->same_previous->sequence) {
             do
                 following = following->same_next;

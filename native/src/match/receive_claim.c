@@ -9,7 +9,7 @@
 #include "match/receiver.h"
 #include "match/unexpected.h"
 
-/* Whether the memory of the message is this claim's. */
+/* Whether the message borrows its memory from this claim. */
 static bool is_memory_of_claim(const struct ofpi_unexpected *unexpected, uint64_t op_context)
 {
     return unexpected->borrowed && unexpected->payload.borrowed_from.op_context == op_context;
@@ -48,7 +48,7 @@ void ofpi_receive_end_claim(struct ofpi_receive_context *context, struct ofpi_in
     inflight->matched = false;
     if (error) {
         ofpi_unexpected_detach(&context->unexpected, unexpected);
-        /* The request that lent the memory gets the error. */
+        /* The request whose memory is borrowed gets the error below. */
         if (in_place)
             ofpi_unexpected_free(&context->unexpected, unexpected);
         else
@@ -65,7 +65,7 @@ void ofpi_receive_end_claim(struct ofpi_receive_context *context, struct ofpi_in
 
 void ofpi_receive_discard(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected)
 {
-    /* The claim of the request that holds it has ended, and told so. */
+    /* The message borrows its memory from the request for which it is set aside: that claim has already completed. */
     bool is_received = unexpected->set_aside && is_memory_of_claim(unexpected, unexpected->first.key.tag);
     struct ofpi_receiver borrowed_from;
 
@@ -107,7 +107,7 @@ int ofpi_receive_return_claimed(struct ofpi_receive_context *context, struct ofp
             inflight->matched = true;
         return result;
     }
-    /* The claim's own memory is not used: release it. */
+    /* The message does not borrow the claim's memory: release it. */
     if (inflight && !is_borrowed)
         ofpi_receiver_release(&receiver, &context->segments);
     return is_borrowed;

@@ -27,7 +27,7 @@ static int open_context_parts(struct ofpi_receive_context *context, const struct
     uint64_t seed[2];
     int result;
 
-    /* Secret, for peers choose tags and are not to choose collisions. */
+    /* The seed is secret: peers choose tags, and must not be able to choose collisions. */
     if (getrandom(seed, sizeof(seed), 0) != sizeof(seed))
         return -EIO;
     result = ofpi_posted_open(&context->posted, seed);
@@ -102,7 +102,7 @@ bool ofpi_receive_context_is_announce_only(const struct ofpi_receive_context *co
     return context->unexpected.announce_only;
 }
 
-/* No receive: the message waits. */
+/* No posted receive matches: store the message until one does. */
 static bool store_unmatched(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                             const struct ofp_message *message, const void *payload, bool announced)
 {
@@ -118,7 +118,7 @@ static bool store_unmatched(struct ofpi_receive_context *context, struct ofp_end
     return true;
 }
 
-/* The receive has OFP_HOLD: the message is kept and set aside for it at once. */
+/* The matched receive has OFP_HOLD: store the message and set it aside for that receive. */
 static bool set_aside_arrival(struct ofpi_receive_context *context, struct ofp_endpoint *endpoint,
                               const struct ofp_message *message, const void *payload, bool announced,
                               struct ofpi_posted *posted)
@@ -168,7 +168,7 @@ int ofpi_message_announced(struct ofpi_receive_context *context, struct ofp_endp
         return store_unmatched(context, endpoint, message, NULL, true) ? 0 : -ENOBUFS;
     if (posted->receiver.op_flags & OFP_HOLD)
         return set_aside_arrival(context, endpoint, message, NULL, true, posted) ? 0 : -ENOBUFS;
-    /* What may fail comes first: a receive that has been used could not be posted again in its place. */
+    /* Allocate first: a receive that was popped could not return to its place in the order. */
     inflight = ofpi_inflight_allocate(&context->in_flight, context);
     if (!inflight)
         return -ENOBUFS;
@@ -188,7 +188,7 @@ void ofpi_receive_write(struct ofp_receive *receive, uint64_t offset, const void
     struct ofpi_inflight *inflight = (struct ofpi_inflight *)receive;
 
     if (__builtin_expect(inflight->unexpected != NULL, 0)) {
-        /* Only up to the length that was announced, whatever the peer sends. */
+        /* Write no more than the announced length, whatever the peer sends. */
         if (offset < inflight->memory.iov_len)
             ofp_memory_copy((char *)inflight->memory.iov_base + offset, data,
                             length < inflight->memory.iov_len - offset ? length : inflight->memory.iov_len - offset);
@@ -202,7 +202,7 @@ struct ofp_receive *ofpi_receive_find(struct ofp_peer *peer, uint64_t id)
     struct ofpi_receive_context *context = ((struct ofpi_endpoint *)peer->endpoint)->receive_context;
     struct ofpi_inflight *inflight = ofpi_pool_find(&context->in_flight.pool, id);
 
-    /* The number came from the peer: it may be any, and also name what is another peer's. */
+    /* The peer sent the id, so it may be invalid, or name a receive of another peer. */
     return inflight && inflight->peer == peer ? &inflight->base : NULL;
 }
 
@@ -264,7 +264,10 @@ void ofpi_receive_context_drain(struct ofpi_receive_context *context, struct ofp
     discard_messages(context, &context->unexpected.set_aside, endpoint);
 }
 
-/* A claimed message is owed to somebody: it stays, and says what became of it when it is received. */
+/*
+ * A set-aside message belongs to an operation, so it stays and reports the loss when it is claimed. All others are
+ * discarded.
+ */
 static void mark_payloads_lost(struct ofpi_receive_context *context, struct ofpi_peer *peer, uint32_t lane, int error)
 {
     struct ofp_list *node, *following;

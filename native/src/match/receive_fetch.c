@@ -9,7 +9,7 @@
 #include "match/unexpected.h"
 #include "object/domain.h"
 
-/* Nanoseconds that a message is left to a waiting thread, which receives it into its own memory without a copy. */
+/* For so long (ns) a waiting thread may receive an announced message into its own memory, without a copy. */
 #define FETCH_DELAY 1000000
 
 int ofpi_receive_pull(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
@@ -32,12 +32,12 @@ int ofpi_receive_pull(struct ofpi_receive_context *context, struct ofpi_unexpect
         inflight->matched = true;
     }
     ofpi_inflight_bind_unexpected(inflight, unexpected, unexpected->endpoint, &message);
-    /* The provider may complete it from within: nothing is touched afterwards. */
+    /* The provider may complete the receive within this call: do not touch it afterwards. */
     unexpected->endpoint->ops->receive_start(unexpected->endpoint, &inflight->base);
     return 0;
 }
 
-/* Where there is no room, or no memory, the message goes on being announced, until its request claims it. */
+/* Beyond the bound, or out of memory, the message stays announced until its request claims it. */
 static void pull_unclaimed_payloads(struct ofp_timer *timer, uint64_t now)
 {
     struct ofpi_receive_context *context = OFP_CONTAINER_OF(timer, struct ofpi_receive_context, pull_timer);
@@ -72,6 +72,6 @@ void ofpi_receive_pull_schedule(struct ofpi_receive_context *context)
     if (context->pull_timer.position)
         return;
     context->pull_timer.deadline = ofpi_clock_read() + FETCH_DELAY;
-    /* Without memory for it the message waits for its request. */
+    /* Out of memory for the timer, the message waits until its request claims it. */
     context->start_timer(context->domain, &context->pull_timer);
 }

@@ -13,7 +13,7 @@
 void ofpi_receive_report(const struct ofpi_receive_context *context, struct ofp_endpoint *endpoint, uint64_t op_context,
                          uint64_t op_flags, const struct ofp_message *message, struct ofpi_receive_result result)
 {
-    /* As the rows of the operations say, which are not at hand. */
+    /* The same flags as in the operations' rows, which cannot be reached from a message. */
     static const uint64_t completed[] = {
         [OFP_CHANNEL_MESSAGE] = OFP_COMPLETED_RECV | OFP_COMPLETED_MSG,
         [OFP_CHANNEL_TAGGED] = OFP_COMPLETED_RECV | OFP_COMPLETED_TAGGED,
@@ -108,7 +108,7 @@ struct ofpi_receiver ofpi_receive_pop_receiver(struct ofpi_receive_context *cont
     return receiver;
 }
 
-/* A receive with OFP_HOLD: the message goes on waiting, now for this operation alone. */
+/* Complete a receive with OFP_HOLD: the message is reserved for this operation. */
 static void set_aside_for_receive(struct ofpi_receive_context *context, struct ofp_endpoint *poster,
                                   struct ofpi_unexpected *unexpected, struct ofpi_receiver *receiver,
                                   const struct ofp_message *message)
@@ -133,7 +133,7 @@ void ofpi_receive_free_unexpected(struct ofpi_receive_context *context, struct o
     borrowed_from = unexpected->payload.borrowed_from;
     message = ofpi_message_of_unexpected(unexpected);
     ofpi_unexpected_free(&context->unexpected, unexpected);
-    /* A request that was abandoned, to which nothing was transferred. */
+    /* The request was abandoned, and nothing was transferred to it: do not count the completion. */
     borrowed_from.op_flags |= OFP_PEEK;
     ofpi_receive_end(context, endpoint, &borrowed_from, &message, (struct ofpi_receive_result){.error = ECANCELED});
 }
@@ -142,14 +142,14 @@ int ofpi_receive_deliver_unexpected(struct ofpi_receive_context *context, struct
                                     struct ofpi_unexpected *unexpected, const struct ofpi_receiver *receiver,
                                     struct ofpi_posted *posted)
 {
-    /* A copy: `receiver` may lie in the posted receive, which is given back below. */
+    /* Copy the receiver: it may be a member of the posted receive that is freed below. */
     struct ofpi_receiver receiver_copy = *receiver;
     struct ofp_message message = ofpi_message_of_unexpected(unexpected);
     struct ofp_endpoint *endpoint = unexpected->endpoint;
     bool sets_aside = receiver_copy.op_flags & OFP_HOLD;
     struct ofpi_inflight *inflight = NULL;
 
-    /* What may fail comes first: nothing behind this does. */
+    /* Allocate first: nothing below can fail. */
     if (!sets_aside && unexpected->announced && !unexpected->error) {
         inflight = ofpi_inflight_allocate(&context->in_flight, context);
         if (!inflight)
@@ -175,7 +175,7 @@ int ofpi_receive_deliver_unexpected(struct ofpi_receive_context *context, struct
     else if (!inflight)
         ofpi_receive_deliver(context, endpoint, &receiver_copy, &message, ofpi_payload_of_unexpected(unexpected));
     ofpi_receive_free_unexpected(context, unexpected);
-    /* The provider may call back into the context from within: nothing is touched afterwards. */
+    /* The provider may call back into the context from this call: do not touch anything afterwards. */
     if (inflight)
         ofpi_inflight_start(inflight, endpoint, &message, &receiver_copy);
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the receiving side asks for: receives with all their flags, cancelling, putting back. */
+/* Receives with all their flags, cancelling, and the return of messages that were set aside. */
 #include "match/receive_post.h"
 
 #include <errno.h>
@@ -38,14 +38,16 @@ static int post_plain_receive(struct ofpi_receive_context *context, struct ofp_e
     return result;
 }
 
-/* Drop a detached message. `lent`: tells the sender of an announced one; NULL where there is nobody to tell. */
+/*
+ * Discard a detached message. `inflight` notifies the sender of an announced one; NULL if there is no payload to drop.
+ */
 static void discard_detached(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected,
                              struct ofpi_inflight *inflight)
 {
     struct ofp_message message = ofpi_message_of_unexpected(unexpected);
     struct ofp_endpoint *endpoint = unexpected->endpoint;
 
-    /* Its stream writes into it until its own end, and frees it then. */
+    /* The stream writes into the message until the stream ends, and frees it then. */
     if (ofpi_unexpected_is_filling(unexpected)) {
         unexpected->filling->dropped = true;
         return;
@@ -62,7 +64,7 @@ static int complete_and_discard(struct ofpi_receive_context *context, struct ofp
     struct ofp_message message = ofpi_message_of_unexpected(unexpected);
     struct ofpi_inflight *inflight = NULL;
 
-    /* What may fail comes first: a message that has left its index could not stay. */
+    /* Allocate first: a message that was removed from its index could not return. */
     if (unexpected->announced && !unexpected->error) {
         inflight = ofpi_inflight_allocate(&context->in_flight, context);
         if (!inflight)
@@ -186,13 +188,13 @@ int ofpi_receive_return_message(struct ofpi_receive_context *context, struct ofp
     struct ofpi_posted *posted;
     int result;
 
-    /* Its payload was lost with its sender: there is nothing that another receive could get. */
+    /* The sender took the payload with it: no other receive could get it. */
     if (unexpected->error) {
         ofpi_unexpected_detach(&context->unexpected, unexpected);
         ofpi_receive_free_unexpected(context, unexpected);
         return 0;
     }
-    /* Receives that were posted while it was set aside could not see it. */
+    /* Receives posted while the message was set aside could not match it: match again. */
     posted = ofpi_receive_match(context, unexpected->channel, unexpected->tag, unexpected->source, unexpected->length);
     if (posted)
         return deliver_to_posted(context, unexpected, posted);

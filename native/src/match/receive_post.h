@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the receiving side asks for. The domain's lock is held. */
+/* Posting and cancelling receives, and returning messages that were set aside. The domain's lock is held. */
 #ifndef OFPI_RECEIVE_POST_H
 #define OFPI_RECEIVE_POST_H
 

@@ -52,7 +52,7 @@ int ofpi_message_begun(struct ofpi_receive_context *context, struct ofp_endpoint
     struct ofpi_inflight *inflight = ofpi_inflight_allocate(&context->in_flight, context);
     struct ofpi_receiver receiver;
 
-    /* What may fail comes first, before a posted receive is used. */
+    /* Allocate first, before a posted receive is used. */
     if (!inflight)
         return -ENOBUFS;
     if (posted && !(posted->receiver.op_flags & OFP_HOLD)) {
@@ -70,7 +70,10 @@ int ofpi_message_begun(struct ofpi_receive_context *context, struct ofp_endpoint
     return 0;
 }
 
-/* Nobody has taken it: it is whole from now on, or it goes, unless it was claimed and so is owed to somebody. */
+/*
+ * The stream ends before a receive matched its message. Without an error the message is whole; with one it is
+ * discarded, unless it is set aside for an operation.
+ */
 static void end_unmatched_stream(struct ofpi_receive_context *context, struct ofpi_unexpected *unexpected, int error)
 {
     unexpected->filling = NULL;

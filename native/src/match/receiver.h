@@ -25,10 +25,10 @@ struct ofpi_segments {
 struct ofpi_many {
     struct ofp_endpoint *endpoint; /* where it was posted */
     struct ofp_region *region;     /* held; or NULL */
-    char *base;                    /* what buffer_offset counts from */
+    char *base;                    /* start of the buffer; buffer_offset is relative to it */
     uint64_t least;
-    uint64_t under_way; /* messages that were given room and have not completed */
-    bool open;          /* it takes more */
+    uint64_t under_way; /* messages with a piece of the buffer that have not completed */
+    bool open;          /* the buffer accepts further messages */
     int error;          /* positive: why it was ended from outside */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a receive asks for, and the index keys that follow from it and from a message.
+ * The selector of a receive, and the index keys of selectors and of messages.
  *
  * A class is a kind of selector: which bits of the tag are ignored, and whether the source is named. Within a class
- * equal keys mean a match, which is why each class has an index of its own.
+ * equal keys mean a match, so each class has an index of its own.
  */
 #ifndef OFPI_SELECTOR_H
 #define OFPI_SELECTOR_H

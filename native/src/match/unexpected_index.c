@@ -189,7 +189,7 @@ int ofpi_unexpected_insert(struct ofpi_unexpected_messages *unexpected, struct o
 
 int ofpi_unexpected_return(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
-    /* What may fail comes first. */
+    /* Allocate first: nothing below can fail. */
     int result = reserve_nodes(unexpected, message, unexpected->class_count);
 
     if (result)

@@ -76,7 +76,7 @@ static int publish_region(struct ofpi_domain *domain, struct ofpi_region *region
     return result;
 }
 
-/* The lock is held, and let go of while the device learns of the region: nobody else knows it yet. */
+/* The lock is held, and released while the device registers the region. No other thread knows the region yet. */
 static int open_region_at_device(struct ofpi_domain *domain, struct ofpi_region *region)
 {
     int result;
@@ -93,7 +93,7 @@ static int register_region(struct ofpi_domain *domain, struct ofpi_region *regio
 {
     int result = open_region_at_device(domain, region);
 
-    /* What is kept for operations that may never come gives way. */
+    /* Registrations that are cached for later operations are released first. */
     if (result == -ENOMEM && domain->base.keeps_above) {
         ops_of_domain(domain)->region_disowned(&domain->base, NULL);
         result = open_region_at_device(domain, region);
@@ -185,12 +185,12 @@ int ofp_region_allocate(struct ofp_domain *handle, const struct ofp_region_attr 
     return result;
 }
 
-/* Shut peers out; those inside have their time to leave, but a dead one does not hold us for ever. */
+/* Shut peers out. Region visits may end in time; a dead peer does not block the owner for ever. */
 static void withdraw_region(struct ofpi_domain *domain, struct ofpi_region *region)
 {
     uint64_t deadline = ofpi_clock_read() + WITHDRAW_PATIENCE;
 
-    /* The key first, so that nobody comes in while others leave. */
+    /* Remove the key first, so that no visit begins while others end. */
     ofpi_regions_remove_key(&domain->regions, region);
     ofpi_remote_access_withdraw(region);
     if (!(region->base.access & OFPI_ACCESS_REMOTE) || !ops_of_domain(domain)->region_withdraw)
@@ -220,7 +220,7 @@ int ofp_region_close(struct ofp_domain *handle, uint32_t id)
     } else if (region->base.owned) {
         ofpi_region_deregister_owned(domain, region);
     } else {
-        /* Before the lock is let go: nobody may start to use it meanwhile, or close it a second time. */
+        /* Set before the lock is released, so that no other thread uses the region, or closes it again. */
         region->open = false;
         withdraw_region(domain, region);
         if (ops_of_domain(domain)->region_close) {

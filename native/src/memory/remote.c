@@ -91,7 +91,7 @@ int ofpi_remote_atomic_execute(const struct ofp_remote_access *access, uint32_t 
         return -ECANCELED;
     if (!size)
         return -EOPNOTSUPP;
-    /* Its peers' devices do not wait for the executor. Memory of another process has no region here. */
+    /* Devices of peers do not wait for the core's executor. Memory of another process has no region here. */
     if (access->region && access->region->access & OFP_ACCESS_DEVICE_ATOMIC)
         return -EACCES;
     if (access->length % size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What peers do to memory here. The domain's lock is held. */
+/* Accesses of peers to local memory. The domain's lock is held. */
 #ifndef OFPI_REMOTE_H
 #define OFPI_REMOTE_H
 
@@ -8,7 +8,7 @@
 int ofpi_remote_access_acquire(struct ofp_endpoint *endpoint, uint64_t key, uint64_t offset, uint64_t length,
                                uint32_t access, struct ofp_remote_access *result);
 void ofpi_remote_access_release(struct ofp_remote_access *access);
-/* The region is about to close: whoever is inside finds no memory any more. */
+/* The region is about to close: accesses under it lose their memory. */
 void ofpi_remote_access_withdraw(struct ofpi_region *region);
 void ofpi_remote_event_deliver(struct ofp_endpoint *endpoint, struct ofp_peer *peer, struct ofp_region *region,
                                uint64_t flags, uint64_t data, uint64_t length);

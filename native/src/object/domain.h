@@ -28,8 +28,8 @@ struct ofpi_peer;
 struct ofpi_pending;
 
 /*
- * What lower storeys have to tell upper ones: every call that goes upwards is a row here. Set when the domain opens, constant;
- * one table for all domains (domain_open.c).
+ * Calls from lower layers to upper ones. Each call that goes upwards is a row of this table. One constant table serves
+ * all domains; open/domain_open.c sets it when a domain opens.
  */
 struct ofpi_upper {
     /* Start deferred work that is due, never from within a provider's callback; returns how many. */
@@ -60,7 +60,7 @@ struct ofpi_upper {
     void (*hooks_released)(struct ofpi_endpoint *endpoint, void *memory, size_t length);
 };
 
-/* What the helper thread is doing; helper.c. */
+/* States of the helper thread; progress/helper.c. */
 enum ofpi_helper_state {
     OFPI_HELPER_NONE,   /* no helper thread */
     OFPI_HELPER_WATCH,  /* the application is active; it looks again in a millisecond */
@@ -155,9 +155,9 @@ static inline int ofpi_domain_enter_as(struct ofpi_domain *domain, bool at_once)
 }
 static inline bool ofpi_domain_is_held(struct ofpi_domain *domain) { return ofpi_lock_is_held(&domain->lock); }
 static inline int ofpi_domain_enter(struct ofpi_domain *domain) { return ofpi_domain_enter_as(domain, false); }
-/* Let go again at once, since the call is refused. */
+/* Release the lock at once, since the call is refused. */
 static inline void ofpi_domain_refuse(struct ofpi_domain *domain) { ofpi_lock_release(&domain->lock); }
-/* Somebody sleeps on the domain's descriptor, here or outside the library, and counts on the endpoints to be armed. */
+/* Whether a thread, here or outside the library, sleeps on the domain's descriptor and needs armed endpoints. */
 static inline bool ofpi_domain_has_sleepers(const struct ofpi_domain *domain)
 {
     return domain->leader || domain->armed_queues || domain->helper_state == OFPI_HELPER_ARMED;

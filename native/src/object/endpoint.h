@@ -25,7 +25,7 @@ struct ofpi_endpoint {
     struct ofp_info info;     /* base.info */
     struct ofpi_domain *domain;
     struct ofpi_endpoint *behind; /* whom it stands for as a handle: itself; an alias that is open, its endpoint */
-    uint32_t aliases;             /* that stand for it; alias.c */
+    uint32_t aliases;             /* open aliases of this endpoint; open/alias.c */
     uint32_t sharers;             /* endpoints that use the receive context of this one */
     struct ofp_list node;         /* in domain->endpoints, or in domain->receive_contexts */
     struct ofp_list flush_node;
@@ -51,10 +51,10 @@ struct ofpi_endpoint {
     uint64_t backlog_count;
     uint32_t selective_completion; /* OFP_SELECTIVE_… */
     bool posts_beyond;  /* the post under way may wait here although the transmit queue is full; request_start.c */
-    bool remote_events; /* what peers read and write here enters rx_cq, also without data */
+    bool remote_events; /* reads and writes of peers enter rx_cq, also without immediate data */
     bool lingers;       /* of operations that fail from now on `unsent` tells */
     bool refuses;  /* no operation is taken any more, and those that wait for room give up: it lingers, or it closes */
-    bool closing;  /* what ends from now on is cancelled; `refuses` is set too */
+    bool closing;  /* operations that end from now on are cancelled; `refuses` is set too */
     bool draining; /* closing, and ofp_endpoint_retire is still to be called */
     bool stopped;  /* posts are looked at: it refuses them, or there is no memory for their completions */
     uint32_t waiting_for_room; /* threads that wait for room in the transmit queue */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the core says of an operation beside its record: bits of its own in the flags, and answers from the table. */
+/* Internal flag bits of an operation, and what its row of the table says. */
 #ifndef OFPI_OPERATION_H
 #define OFPI_OPERATION_H
 
@@ -54,7 +54,7 @@ static inline bool ofpi_operation_is_known(const struct ofp_operation *op)
 
 /* ------------------------------------------------------------------------------------------------- default flags */
 
-/* What may be the default of an endpoint's operations. */
+/* Flags that an endpoint may set as defaults. */
 #define OFPI_LEVELS (OFP_TRANSMIT_COMPLETE | OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
 #define OFPI_TX_DEFAULTS (OFP_INJECT | OFP_COMPLETION | OFPI_LEVELS)
 #define OFPI_RX_DEFAULTS (OFP_COMPLETION | OFP_MULTI_RECV)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who an operation belongs to, and so where its completion goes. `context` names the owner, and two bits of the operation's
- * flags, which callers of ofp_post cannot set, say what it is:
+ * The owner of an operation gets its completion. `context` names the owner, and two bits of the operation's flags,
+ * which callers of ofp_post cannot set, give its kind:
  *
  *   neither bit    the application: `context` is its own value, the completion enters the queue
- *   OFPI_REQUEST   `context` is a struct ofp_request *, which finishes
+ *   OFPI_REQUEST   `context` is a struct ofp_request *, which completes
  *   OFPI_OWNED     `context` is a struct ofpi_owner *, whose `finish` is called
  *
- * An object stands before another owner, whose context and bits it keeps. Its `finish` passes the completion on with
- * ofpi_owner_deliver, as it is or changed, or keeps it. What an application names by context is the innermost owner's.
+ * An object stands before another owner and stores the context and bits of that owner. Its `finish` delivers the
+ * completion to that owner with ofpi_owner_deliver, changed or not, or stores it. A context that an application names
+ * is that of the innermost owner.
  */
 #ifndef OFPI_OWNER_H
 #define OFPI_OWNER_H

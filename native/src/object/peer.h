@@ -27,7 +27,7 @@ struct ofpi_peer {
     struct ofp_list backlog;  /* operations in the order posted, until the transport takes them */
     struct ofp_list pendings; /* operations the provider has taken */
     struct ofp_list node;     /* in endpoint->backlogged */
-    /* What the receive context has of it, so that its loss costs by no more than that. */
+    /* The receive context's messages and receives of this peer. A lost peer costs no more than their number. */
     struct ofp_list announced; /* kept messages whose payload it still holds: struct ofpi_unexpected.payload.of_peer */
     struct ofp_list receives;  /* under way: struct ofpi_inflight.of_peer */
     struct ofp_timer delay;    /* runs while a hook holds the head of the backlog back; `node` is in no list then */

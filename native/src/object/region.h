@@ -20,7 +20,7 @@ struct ofpi_region {
     bool open;                                      /* false while it is being closed */
     bool has_key;                                   /* peers may find it, by base.device[0].key */
     struct ofp_list reached;                        /* struct ofp_remote_access: peers inside */
-    struct ofp_counter *remote_read, *remote_write; /* what counts peers' accesses; NULL: nothing. Not held */
+    struct ofp_counter *remote_read, *remote_write; /* counters of peers' accesses; NULL: none. Not retained */
     struct ofpi_region *next_by_key;
 };
 struct ofpi_regions {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What providers hold back until more is posted, or until the call ends. The domain's lock is held. */
+/* Flushing operations that providers batch until more is posted, or until the call ends. The domain's lock is held. */
 #ifndef OFPI_FLUSH_H
 #define OFPI_FLUSH_H
 
@@ -7,7 +7,7 @@
 
 /* Now. */
 void ofpi_endpoint_flush(struct ofpi_endpoint *endpoint);
-/* Before the domain is let go. */
+/* Flush before the domain's lock is released. */
 void ofpi_endpoint_flush_later(struct ofp_endpoint *endpoint);
 /* All that is to be flushed later. */
 void ofpi_domain_flush(struct ofpi_domain *domain);

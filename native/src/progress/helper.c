@@ -62,7 +62,7 @@ void ofpi_progress_schedule(struct ofp_endpoint *endpoint)
 
 static bool is_progress_wanted(const struct ofpi_domain *domain) { return ofp_load_relaxed(&domain->look_wanted); }
 
-/* A look without the lock: to wait for it would hold up a thread that polls on the same core. */
+/* Read without the lock: waiting for the lock would delay a thread that polls on the same core. */
 static bool is_application_active(const struct ofpi_domain *domain, uint64_t *seen_progress)
 {
     uint64_t progress = ofp_load_relaxed(&domain->progress_count);
@@ -90,7 +90,7 @@ static enum ofpi_helper_state choose_helper_state(struct ofpi_domain *domain, ui
         return OFPI_HELPER_WATCH;
     ofp_store_relaxed(&domain->look_wanted, false);
     ofpi_domain_progress(domain, true);
-    /* Its own round is no sign of the application. */
+    /* The helper's own round does not count as activity of the application. */
     *seen_progress = ofp_load_relaxed(&domain->progress_count);
     return !active && ofpi_domain_arm(domain) ? OFPI_HELPER_ARMED : OFPI_HELPER_WATCH;
 }
@@ -129,7 +129,7 @@ static void format_limit(int resource, char *text, size_t size)
         snprintf(text, size, "%llu", (unsigned long long)limit.rlim_cur);
 }
 
-/* What the system calls "try again" does not get better by trying: one of these limits is reached. */
+/* The system reports EAGAIN, but a retry does not help: one of these limits is reached. */
 static int describe_thread_error(int error, char *text, size_t text_size)
 {
     char threads[24], memory[24];
@@ -169,7 +169,7 @@ int ofpi_helper_start(struct ofpi_domain *domain, char *text, size_t text_size)
         close(domain->helper_fd);
         return describe_thread_error(error, text, text_size);
     }
-    /* What top and a debugger show. */
+    /* The name that top and debuggers show. */
     pthread_setname_np(domain->helper, "ofipy-helper");
     return 0;
 }

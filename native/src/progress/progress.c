@@ -41,7 +41,7 @@ int ofpi_domain_progress(struct ofpi_domain *domain, bool kernel)
     int events = 0;
 
     OFPI_CHECK(ofpi_domain_is_held(domain));
-    /* From within a callback of a provider, which must not be entered a second time. */
+    /* The caller is a callback of a provider, which must not be entered a second time. */
     if (domain->in_progress)
         return 0;
     domain->in_progress = true;
@@ -67,7 +67,7 @@ int ofpi_domain_progress(struct ofpi_domain *domain, bool kernel)
     }
     if (kernel || domain->round_ticks - domain->reactor_ticks > REACTOR_TICKS)
         events += poll_kernel(domain);
-    /* Whatever came may have taken a wake-up with it that armed endpoints count on, and more of it may wait for a turn. */
+    /* An event may have consumed a wake-up that armed endpoints rely on, and more of its data may be pending. */
     if (events)
         domain->endpoints_armed = false;
     domain->in_progress = false;
@@ -112,7 +112,7 @@ static uint64_t find_next_deadline(const struct ofpi_domain *domain)
 
 int ofpi_timer_start(struct ofpi_domain *domain, struct ofp_timer *timer)
 {
-    /* Who sleeps already does so until another deadline. */
+    /* Threads that sleep use an earlier deadline: arm again. */
     if (timer->deadline < domain->reactor.armed_deadline)
         domain->endpoints_armed = false;
     return ofpi_timers_start(&domain->timers, timer);
@@ -152,7 +152,7 @@ void ofpi_domain_disarm(struct ofpi_domain *domain)
 
 void ofpi_domain_arm_again(struct ofpi_domain *domain)
 {
-    /* Not from within a provider's callback; the outermost caller comes by here as well. */
+    /* Do not arm within a callback of a provider; the outermost caller arms when it leaves. */
     while (ofpi_domain_has_sleepers(domain) && !domain->in_progress && !ofpi_domain_arm(domain)) {
         if (ofpi_domain_progress(domain, true) == 0) {
             ofpi_reactor_arm_deadline(&domain->reactor, ofpi_clock_read() + BACKLOG_PAUSE);

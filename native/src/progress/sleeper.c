@@ -31,7 +31,7 @@ static void set_sleeper_timer(const struct ofpi_sleeper *sleeper, long pause)
     timerfd_settime(sleeper->timer_fd, 0, &setting, NULL);
 }
 
-/* Whoever looks by the clock needs no armed endpoints; and after each look the clock is set anew. */
+/* A sleeper that is polled by a timer needs no armed endpoints; its timer is set again after each poll. */
 static void set_armed(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper, bool armed)
 {
     if (!armed && !sleeper->armed)
@@ -58,7 +58,7 @@ void ofpi_sleeper_wake(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
     uint64_t one = 1;
 
-    /* Once: what follows needs no further write until somebody has looked. */
+    /* Write once: later events need no write until a thread has polled the queue. */
     set_armed(domain, sleeper, false);
     sleeper->event_set = write(sleeper->event_fd, &one, sizeof(one)) == sizeof(one);
 }
@@ -67,7 +67,7 @@ static void clear_event(struct ofpi_sleeper *sleeper)
 {
     uint64_t ignored;
 
-    /* Whoever polls the queue and never slept pays for no system call. */
+    /* A thread that polls the queue and never slept makes no system call. */
     if (sleeper->event_set && read(sleeper->event_fd, &ignored, sizeof(ignored)) == sizeof(ignored))
         sleeper->event_set = false;
 }
@@ -96,7 +96,7 @@ static bool can_be_watched(int epoll_fd)
     return result;
 }
 
-/* What makes the descriptor readable beside its event. */
+/* Add the source that makes the descriptor readable beside its event: the reactor, or a timer. */
 static bool add_source(const struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
     int reactor = domain->reactor.epoll_fd;
@@ -138,7 +138,7 @@ int ofpi_sleeper_get_fileno(struct ofpi_domain *domain, struct ofpi_sleeper *sle
     return result ? result : sleeper->epoll_fd;
 }
 
-/* The thread is about to sleep on it. Where nobody can be asleep it is the only one. */
+/* Record the thread that is about to sleep. It is the only user if no other thread can be asleep. */
 static void store_sleeper_user(struct ofpi_sleeper *sleeper)
 {
     uint64_t thread = ofpi_thread_identify();

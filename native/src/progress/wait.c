@@ -37,7 +37,10 @@
 #define LONGEST_SPINS 5
 #define SLEEPS_PER_TRIAL 16
 
-/* It is the leader's alone: whoever else emptied it could do so before the leader has run, which then would sleep on. */
+/*
+ * Only the leader empties the descriptor. If another thread did, the leader might not have run yet, and would sleep
+ * on.
+ */
 static void handle_notification(struct ofp_watch *watch, uint32_t events)
 {
     const struct ofpi_domain *domain = OFP_CONTAINER_OF(watch, struct ofpi_domain, notify_watch);
@@ -74,7 +77,7 @@ void ofpi_wait_close(struct ofpi_domain *domain)
 
 static void wake_followers(struct ofpi_domain *domain)
 {
-    /* Under the lock, as is the look of whoever is about to sleep. */
+    /* Under the lock: a follower reads the generation under it before sleeping, so no wake-up is missed. */
     ofp_store_relaxed(&domain->generation, ofp_load_relaxed(&domain->generation) + 1);
     syscall(SYS_futex, &domain->generation, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
@@ -253,7 +256,10 @@ static int wait_until(struct ofpi_domain *domain, ofpi_condition *condition, con
     }
 }
 
-/* Peers need not wake who is awake; but a thread that sleeps has nothing else to wake it. Nor need the helper work. */
+/*
+ * Disarm while this thread polls, so that peers send no wake-ups; but not while another thread sleeps. The helper need
+ * not run either.
+ */
 static void disarm_for_spin(struct ofpi_domain *domain)
 {
     if (domain->endpoints_armed && !domain->armed_queues && !domain->leader)
@@ -292,17 +298,17 @@ static int wait_counted(struct ofpi_domain *domain, ofpi_condition *condition, c
     if (timeout == 0)
         return 0;
     disarm_for_spin(domain);
-    /* What a fast peer answers is here before the clock was worth reading. */
+    /* The answer of a fast peer arrives before reading the clock pays. */
     if (domain->spin_ns)
         for (int poll = 0; poll < FIRST_POLLS; poll++)
             if (poll_condition(domain, condition, argument))
                 return 1;
     result = wait_until(domain, condition, argument, ofpi_clock_read() + (own ? (uint64_t)timeout : SECOND));
     *expired = result == 0 && own;
-    /* Somebody has to watch the descriptor for those who still sleep. */
+    /* One of the followers must become the leader and watch the descriptor. */
     if (!domain->leader && domain->followers)
         wake_followers(domain);
-    /* Nobody watches the descriptor any longer; the helper parked while somebody did. */
+    /* No thread watches the descriptor any longer: wake the helper, which parked while one did. */
     if (__builtin_expect(!domain->leader && domain->helper_state == OFPI_HELPER_PARKED, 0))
         ofpi_helper_wake(domain);
     return result;
@@ -313,7 +319,7 @@ int ofpi_domain_wait(struct ofpi_domain *domain, ofpi_condition *condition, cons
 {
     int result;
 
-    /* Whoever closes the domain waits until these have left. */
+    /* A thread that closes the domain waits until these threads have left. */
     domain->waiting++;
     result = wait_counted(domain, condition, argument, timeout, expired);
     domain->waiting--;
