@@ -154,6 +154,7 @@ static uint64_t read_completions(struct ofp_cq *cq, struct ofp_completion *rows,
 {
     uint64_t taken = 0;
 
+    OFPI_CHECK(ofpi_domain_is_held(cq->domain));
     while (taken < max && cq->count) {
         rows[taken++] = cq->ring[cq->head & (cq->size - 1)];
         cq->head++;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "object/domain.h"
 #include "object/region.h"
 #include "ofipy/ofp.h"
@@ -92,6 +93,7 @@ static void move_reached_thresholds(struct ofp_counter *counter)
     while (!ofp_list_empty(&counter->thresholds)) {
         struct ofpi_threshold *first = OFP_CONTAINER_OF(counter->thresholds.next, struct ofpi_threshold, node);
 
+        OFPI_CHECK(first->counter == counter);
         if (first->value > counter->value)
             return;
         ofp_list_remove(&first->node);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "object/domain.h"
 #include "ofipy/ofp.h"
@@ -101,6 +102,7 @@ int ofpi_eq_write(struct ofp_eq *eq, const struct ofp_event *event, const void *
 {
     struct entry *entry = malloc(sizeof(*entry) + event->data_length);
 
+    OFPI_CHECK(ofpi_domain_is_held(eq->domain) && !eq->closing);
     if (!entry)
         return -ENOMEM;
     entry->event = *event;

@@ -6,6 +6,7 @@
  */
 #include "completion/request_many.h"
 
+#include "base/check.h"
 #include "completion/entries.h"
 #include "completion/request_slots.h"
 
@@ -57,6 +58,7 @@ void ofpi_request_many_advance(struct ofp_request *request)
 {
     struct ofpi_entry *later = pop_later_entry(request);
 
+    OFPI_CHECK(request->many && ofp_load_relaxed(&request->state) == OFPI_REQUEST_FINISHED);
     /* The request was in the queue's list of finished requests for the completion that has been read. */
     if (ofp_list_linked(&request->node))
         ofp_list_remove(&request->node);

@@ -75,6 +75,7 @@ struct ofp_request *ofpi_request_allocate(struct ofpi_endpoint *endpoint)
     if (__builtin_expect(ofp_list_empty(&domain->free_requests), 0) && !add_request_slots(domain))
         return NULL;
     request = OFP_CONTAINER_OF(ofp_list_pop(&domain->free_requests), struct ofp_request, node);
+    OFPI_CHECK(ofp_load_relaxed(&request->state) == OFPI_REQUEST_IDLE && !request->released);
     request->endpoint = endpoint;
     request->runs++;
     ofp_store_relaxed(&request->state, OFPI_REQUEST_RUNNING);

@@ -32,6 +32,7 @@ struct ofpi_inflight *ofpi_inflight_allocate(struct ofpi_inflight_receives *infl
 void ofpi_inflight_bind_message(struct ofpi_inflight *receive, struct ofp_endpoint *endpoint,
                                 const struct ofp_message *message)
 {
+    OFPI_CHECK(ofp_list_linked(&receive->base.node) && !ofp_list_linked(&receive->of_peer));
     receive->base.endpoint = receive->endpoint = endpoint;
     receive->base.message = *message;
     receive->peer = message->peer;
@@ -67,6 +68,7 @@ void ofpi_inflight_bind_unexpected(struct ofpi_inflight *receive, struct ofpi_un
 {
     static struct ofp_region *const unregistered[1];
 
+    OFPI_CHECK(!unexpected->announced && !unexpected->filling && !receive->unexpected);
     unexpected->filling = receive;
     receive->unexpected = unexpected;
     receive->memory = (struct iovec){ofpi_payload_of_unexpected(unexpected), message->length};

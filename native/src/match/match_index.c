@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "match/match_index.h"
+#include "base/check.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -142,6 +143,7 @@ void ofpi_match_index_remove(struct ofpi_match_index *index, struct ofpi_match_n
 {
     struct ofpi_match_node *following = node->same_next;
 
+    OFPI_CHECK(index->count >= index->keys && index->keys);
     index->count--;
     if (following == node) {
         index->keys--;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "match/receive_many.h"
 
+#include "base/check.h"
 #include "base/reserve.h"
 #include "base/slab.h"
 #include "match/receive_state.h"
@@ -13,6 +14,7 @@ bool ofpi_many_allocate_piece(struct ofpi_receiver *whole, uint64_t length, stru
     struct ofpi_many *many = whole->many;
     uint64_t size = length < space->iov_len ? length : space->iov_len;
 
+    OFPI_CHECK(many->open);
     *piece = *whole;
     piece->memory.iov_len = size;
     /* A buffer of no bytes may lie at NULL, and NULL plus zero is undefined. */
@@ -39,6 +41,7 @@ static void release_reservation(struct ofpi_receive_context *context)
 void ofpi_many_return_piece(struct ofpi_receive_context *context, struct ofpi_receiver *whole,
                             const struct ofpi_receiver *piece)
 {
+    OFPI_CHECK(whole->many->under_way);
     release_reservation(context);
     whole->memory.iov_base = piece->memory.iov_base;
     whole->memory.iov_len += piece->memory.iov_len;
@@ -70,6 +73,7 @@ void ofpi_many_end_piece(const struct ofpi_receiver *piece, struct ofpi_receive_
 {
     struct ofpi_many *many = piece->many;
 
+    OFPI_CHECK(many->under_way);
     many->under_way--;
     result->buffer_offset = (uint64_t)((char *)piece->memory.iov_base - many->base);
     if (is_buffer_over(many) && !many->error)
@@ -85,6 +89,7 @@ void ofpi_many_release_piece(struct ofpi_receive_context *context, const struct 
 
 void ofpi_many_end(struct ofpi_receive_context *context, const struct ofpi_receiver *whole, int error)
 {
+    OFPI_CHECK(whole->many->open);
     whole->many->open = false;
     whole->many->error = error;
     if (!whole->many->under_way)

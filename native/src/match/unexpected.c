@@ -150,6 +150,7 @@ static void add_to_counts(struct ofpi_unexpected_messages *unexpected, struct of
 
 static void remove_from_counts(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
+    OFPI_CHECK(unexpected->messages && (message->announced || unexpected->bytes >= message->length));
     unexpected->messages--;
     unexpected->announced -= message->announced || message->counted;
     if (message->announced) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/slab.h"
+#include "base/check.h"
 #include "match/match_index.h"
 #include "match/selector.h"
 #include "match/unexpected.h"
@@ -173,6 +174,7 @@ static void insert_in_order(struct ofp_list *order, struct ofpi_unexpected *mess
 
 static void insert_waiting(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
+    OFPI_CHECK(!message->set_aside);
     insert_in_order(&unexpected->order, message);
     insert_in_all_classes(unexpected, message);
     unexpected->waiting++;
@@ -216,6 +218,7 @@ bool ofpi_unexpected_is_of_request(const struct ofpi_unexpected *message)
 void ofpi_unexpected_set_aside(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message,
                                const struct ofp_endpoint *endpoint, uint64_t op_context, uint64_t op_flags)
 {
+    OFPI_CHECK(!message->set_aside);
     message->set_aside = true;
     message->first.key = build_set_aside_key(endpoint, op_context, op_flags);
     ofpi_match_index_insert(&unexpected->set_aside_index, &message->first);
@@ -232,6 +235,7 @@ struct ofpi_unexpected *ofpi_unexpected_find_set_aside(const struct ofpi_unexpec
 
 void ofpi_unexpected_detach(struct ofpi_unexpected_messages *unexpected, struct ofpi_unexpected *message)
 {
+    OFPI_CHECK(message->set_aside || unexpected->waiting);
     ofp_list_remove(&message->order);
     if (message->set_aside) {
         message->set_aside = false;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "atomic/atomic.h"
+#include "base/check.h"
 #include "completion/completion_queue.h"
 #include "completion/counter.h"
 #include "object/region.h"
@@ -44,6 +45,7 @@ void ofpi_remote_access_withdraw(struct ofpi_region *region)
 {
     struct ofp_list *node;
 
+    OFPI_CHECK(!region->has_key);
     while ((node = ofp_list_pop(&region->reached))) {
         struct ofp_remote_access *access = OFP_CONTAINER_OF(node, struct ofp_remote_access, node);
 

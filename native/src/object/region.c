@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/check.h"
 #include "base/ids.h"
 
 void ofpi_regions_init(struct ofpi_regions *regions)
@@ -141,6 +142,7 @@ struct ofpi_region *ofpi_regions_add(struct ofpi_regions *regions, uint32_t acce
 
 void ofpi_regions_remove(struct ofpi_regions *regions, struct ofpi_region *region)
 {
+    OFPI_CHECK(!region->uses);
     ofpi_regions_remove_key(regions, region);
     ofpi_ids_remove(&regions->ids, region->base.id);
     free(region);

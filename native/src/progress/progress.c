@@ -122,6 +122,7 @@ bool ofpi_domain_arm(struct ofpi_domain *domain)
 {
     struct ofp_list *node, *following;
 
+    OFPI_CHECK(ofpi_domain_is_held(domain));
     if (!domain->endpoints_armed) {
         OFP_LIST_EACH(node, following, &domain->endpoints) {
             struct ofpi_endpoint *endpoint = OFP_CONTAINER_OF(node, struct ofpi_endpoint, node);

@@ -13,6 +13,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "progress/progress.h"
 #include "progress/wait.h"
 
@@ -58,6 +59,7 @@ void ofpi_sleeper_wake(struct ofpi_domain *domain, struct ofpi_sleeper *sleeper)
 {
     uint64_t one = 1;
 
+    OFPI_CHECK(ofpi_domain_is_held(domain) && sleeper->armed);
     /* Write once: later events need no write until a thread has polled the queue. */
     set_armed(domain, sleeper, false);
     sleeper->event_set = write(sleeper->event_fd, &one, sizeof(one)) == sizeof(one);

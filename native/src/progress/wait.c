@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/param.h"
@@ -171,6 +172,7 @@ static int sleep_as_leader(struct ofpi_domain *domain, ofpi_condition *condition
     uint64_t slept_at;
     int result;
 
+    OFPI_CHECK(ofpi_domain_is_held(domain) && !domain->leader);
     if (!ofpi_domain_arm(domain)) {
         /* Work came, or a transport that cannot announce it: then a nap in place of sleep. */
         if (ofpi_domain_progress(domain, true) == 0 && !domain->info.wait_fd)
