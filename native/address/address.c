@@ -8,7 +8,7 @@
 
 /* --------------------------------------------------------------------------------------------------------- as bytes */
 
-const uint8_t *tcp_address_ip(const union tcp_address *address, size_t *length)
+const uint8_t *tcp_address_get_ip(const union tcp_address *address, size_t *length)
 {
     if (address->any.sa_family == AF_INET6) {
         *length = sizeof(address->v6.sin6_addr);
@@ -18,10 +18,10 @@ const uint8_t *tcp_address_ip(const union tcp_address *address, size_t *length)
     return (const uint8_t *)&address->v4.sin_addr;
 }
 
-bool tcp_address_same_ip(const union tcp_address *a, const union tcp_address *b)
+bool tcp_address_has_same_ip(const union tcp_address *a, const union tcp_address *b)
 {
     size_t length_a, length_b;
-    const uint8_t *ip_a = tcp_address_ip(a, &length_a), *ip_b = tcp_address_ip(b, &length_b);
+    const uint8_t *ip_a = tcp_address_get_ip(a, &length_a), *ip_b = tcp_address_get_ip(b, &length_b);
 
     return a->any.sa_family == b->any.sa_family && memcmp(ip_a, ip_b, length_a) == 0;
 }
@@ -37,16 +37,16 @@ bool tcp_address_is_any(const union tcp_address *address)
 {
     static const uint8_t zeros[16];
     size_t length;
-    const uint8_t *ip = tcp_address_ip(address, &length);
+    const uint8_t *ip = tcp_address_get_ip(address, &length);
 
     return memcmp(ip, zeros, length) == 0;
 }
 
 /* As the socket of both families says IPv4. */
-static void unmap(union tcp_address *address)
+static void convert_mapped_ip(union tcp_address *address)
 {
     struct in6_addr ip = address->v6.sin6_addr;
-    uint16_t port = tcp_address_port(address);
+    uint16_t port = tcp_address_get_port(address);
 
     if (address->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&ip))
         return;
@@ -56,14 +56,14 @@ static void unmap(union tcp_address *address)
     tcp_address_set_port(address, port);
 }
 
-void tcp_address_clean(union tcp_address *address)
+void tcp_address_clear_unused(union tcp_address *address)
 {
     union tcp_address clean;
 
-    unmap(address);
+    convert_mapped_ip(address);
     memset(&clean, 0, sizeof(clean));
     clean.any.sa_family = address->any.sa_family;
-    tcp_address_set_port(&clean, tcp_address_port(address));
+    tcp_address_set_port(&clean, tcp_address_get_port(address));
     if (address->any.sa_family == AF_INET6) {
         clean.v6.sin6_addr = address->v6.sin6_addr;
         clean.v6.sin6_scope_id = address->v6.sin6_scope_id;
@@ -81,10 +81,11 @@ int tcp_address_parse(const void *bytes, size_t length, union tcp_address *addre
     if (length != sizeof(address->v4) && length != sizeof(address->v6))
         return -EINVAL;
     memcpy(address, bytes, length);
-    if (address->any.sa_family != (length == sizeof(address->v4) ? AF_INET : AF_INET6) || !tcp_address_port(address))
+    if (address->any.sa_family != (length == sizeof(address->v4) ? AF_INET : AF_INET6) ||
+        !tcp_address_get_port(address))
         return -EINVAL;
     clean = *address;
-    tcp_address_clean(&clean);
+    tcp_address_clear_unused(&clean);
     clean.v6.sin6_flowinfo = length == sizeof(address->v6) ? address->v6.sin6_flowinfo : clean.v6.sin6_flowinfo;
     return memcmp(&clean, address, length) == 0 ? 0 : -EINVAL;
 }
@@ -92,10 +93,10 @@ int tcp_address_parse(const void *bytes, size_t length, union tcp_address *addre
 int tcp_address_compare(const union tcp_address *a, const union tcp_address *b)
 {
     size_t length_a, length_b;
-    const uint8_t *ip_a = tcp_address_ip(a, &length_a), *ip_b = tcp_address_ip(b, &length_b);
+    const uint8_t *ip_a = tcp_address_get_ip(a, &length_a), *ip_b = tcp_address_get_ip(b, &length_b);
     int result = length_a == length_b ? memcmp(ip_a, ip_b, length_a) : (int)length_a - (int)length_b;
 
-    return result ? result : (int)tcp_address_port(a) - (int)tcp_address_port(b);
+    return result ? result : (int)tcp_address_get_port(a) - (int)tcp_address_get_port(b);
 }
 
 int tcp_address_format(const void *bytes, size_t length, char *text, size_t text_size)
@@ -108,9 +109,9 @@ int tcp_address_format(const void *bytes, size_t length, char *text, size_t text
     result = tcp_address_parse(bytes, length, &address);
     if (result)
         return result;
-    inet_ntop(address.any.sa_family, tcp_address_ip(&address, &ip_length), host, sizeof(host));
+    inet_ntop(address.any.sa_family, tcp_address_get_ip(&address, &ip_length), host, sizeof(host));
     result = snprintf(text, text_size, address.any.sa_family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
-                      tcp_address_port(&address));
+                      tcp_address_get_port(&address));
     return (size_t)result < text_size ? 0 : -OFP_ETOOSMALL;
 }
 
@@ -119,20 +120,20 @@ int tcp_address_format(const void *bytes, size_t length, char *text, size_t text
 void tcp_info_set_address(struct ofp_info *info, const union tcp_address *address)
 {
     size_t length;
-    const uint8_t *ip = tcp_address_ip(address, &length);
+    const uint8_t *ip = tcp_address_get_ip(address, &length);
 
     memset(info->provider_data, 0, 2 * sizeof(info->provider_data[0]));
     memcpy(info->provider_data, ip, length);
     info->address_format = address->any.sa_family == AF_INET6 ? OFP_ADDRESS_IPV6 : OFP_ADDRESS_IPV4;
 }
 
-void tcp_info_address(const struct ofp_info *info, union tcp_address *address)
+void tcp_info_get_address(const struct ofp_info *info, union tcp_address *address)
 {
     size_t length;
 
     memset(address, 0, sizeof(*address));
     address->any.sa_family = info->address_format == OFP_ADDRESS_IPV6 ? AF_INET6 : AF_INET;
-    memcpy((uint8_t *)(uintptr_t)tcp_address_ip(address, &length), info->provider_data,
+    memcpy((uint8_t *)(uintptr_t)tcp_address_get_ip(address, &length), info->provider_data,
            address->any.sa_family == AF_INET6 ? 16 : 4);
 }
 

@@ -21,11 +21,11 @@ union tcp_address {
     struct sockaddr_in6 v6;
 };
 
-static inline size_t tcp_address_length(const union tcp_address *address)
+static inline size_t tcp_address_get_length(const union tcp_address *address)
 {
     return address->any.sa_family == AF_INET6 ? sizeof(address->v6) : sizeof(address->v4);
 }
-static inline uint16_t tcp_address_port(const union tcp_address *address)
+static inline uint16_t tcp_address_get_port(const union tcp_address *address)
 {
     return ntohs(address->any.sa_family == AF_INET6 ? address->v6.sin6_port : address->v4.sin_port);
 }
@@ -36,28 +36,28 @@ static inline void tcp_address_set_port(union tcp_address *address, uint16_t por
     else
         address->v4.sin_port = htons(port);
 }
-bool tcp_address_same_ip(const union tcp_address *a, const union tcp_address *b);
+bool tcp_address_has_same_ip(const union tcp_address *a, const union tcp_address *b);
 bool tcp_address_is_loopback(const union tcp_address *address);
 /* 0.0.0.0 or ::, which stand for every address of this host. */
 bool tcp_address_is_any(const union tcp_address *address);
 /* Bytes of the IP in network order. */
-const uint8_t *tcp_address_ip(const union tcp_address *address, size_t *length);
+const uint8_t *tcp_address_get_ip(const union tcp_address *address, size_t *length);
 /* From bytes of anywhere: 0, or -EINVAL. */
 int tcp_address_parse(const void *bytes, size_t length, union tcp_address *address);
 /* IP first, then port, as unsigned numbers: the order that decides between two connections. */
 int tcp_address_compare(const union tcp_address *a, const union tcp_address *b);
 /* What a kernel call filled in, without what it left in unused fields, and IPv4 as such where it came by IPv6. */
-void tcp_address_clean(union tcp_address *address);
+void tcp_address_clear_unused(union tcp_address *address);
 /* "192.0.2.1:7471", "[2001:db8::1]:7471" */
 int tcp_address_format(const void *bytes, size_t length, char *text, size_t text_size);
-static inline void tcp_address_text(const union tcp_address *address, char text[TCP_ADDRESS_TEXT])
+static inline void tcp_address_describe(const union tcp_address *address, char text[TCP_ADDRESS_TEXT])
 {
-    tcp_address_format(address, tcp_address_length(address), text, TCP_ADDRESS_TEXT);
+    tcp_address_format(address, tcp_address_get_length(address), text, TCP_ADDRESS_TEXT);
 }
 
 /* The IP that an info stands for, in two words of its provider_data. */
 void tcp_info_set_address(struct ofp_info *info, const union tcp_address *address);
-void tcp_info_address(const struct ofp_info *info, union tcp_address *address);
+void tcp_info_get_address(const struct ofp_info *info, union tcp_address *address);
 /* Every address: 0.0.0.0 or ::. */
 void tcp_info_set_any(struct ofp_info *info, const union tcp_address *any);
 /* Somebody has asked for this address, and did not only get it as the best one. */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* The address that a datagram to the world would carry; nothing is sent. */
-static bool outward(int family, union tcp_address *address)
+static bool find_outward_address(int family, union tcp_address *address)
 {
     union tcp_address world;
     socklen_t length = sizeof(*address);
@@ -28,13 +28,13 @@ static bool outward(int family, union tcp_address *address)
     else
         inet_pton(AF_INET, "198.51.100.1", &world.v4.sin_addr);
     tcp_address_set_port(&world, 9);
-    found = connect(fd, &world.any, (socklen_t)tcp_address_length(&world)) == 0 &&
+    found = connect(fd, &world.any, (socklen_t)tcp_address_get_length(&world)) == 0 &&
             getsockname(fd, &address->any, &length) == 0;
     close(fd);
     return found;
 }
 
-static uint8_t prefix_of(const struct sockaddr *mask)
+static uint8_t count_prefix_bits(const struct sockaddr *mask)
 {
     union tcp_address copy;
     size_t length;
@@ -45,7 +45,7 @@ static uint8_t prefix_of(const struct sockaddr *mask)
         return 0;
     memset(&copy, 0, sizeof(copy));
     memcpy(&copy, mask, mask->sa_family == AF_INET6 ? sizeof(copy.v6) : sizeof(copy.v4));
-    bytes = tcp_address_ip(&copy, &length);
+    bytes = tcp_address_get_ip(&copy, &length);
     for (size_t i = 0; i < length; i++)
         bits += (unsigned)__builtin_popcount(bytes[i]);
     return (uint8_t)bits;
@@ -61,42 +61,43 @@ static bool is_usable(const struct ifaddrs *entry)
     return entry->ifa_addr->sa_family == AF_INET;
 }
 
-static bool is_wanted(const struct tcp_interface *interface, const char *wanted)
+static bool is_wanted_interface(const struct tcp_interface *interface, const char *wanted)
 {
     char text[INET6_ADDRSTRLEN];
     size_t length;
 
     if (!wanted || !wanted[0] || strcmp(wanted, interface->name) == 0)
         return true;
-    inet_ntop(interface->address.any.sa_family, tcp_address_ip(&interface->address, &length), text, sizeof(text));
+    inet_ntop(interface->address.any.sa_family, tcp_address_get_ip(&interface->address, &length), text, sizeof(text));
     return strcmp(wanted, text) == 0;
 }
 
 /* Smaller comes first. */
-static int rank(const struct tcp_interface *interface, const union tcp_address *outward4,
-                const union tcp_address *outward6)
+static int compute_rank(const struct tcp_interface *interface, const union tcp_address *outward4,
+                        const union tcp_address *outward6)
 {
     bool v6 = interface->address.any.sa_family == AF_INET6;
 
-    if (tcp_address_same_ip(&interface->address, v6 ? outward6 : outward4))
+    if (tcp_address_has_same_ip(&interface->address, v6 ? outward6 : outward4))
         return v6 ? 2 : 0;
     return (v6 ? 3 : 1) + (tcp_address_is_loopback(&interface->address) ? 4 : 0);
 }
 
-static void sort(struct tcp_interface *interfaces, int count)
+static void sort_interfaces(struct tcp_interface *interfaces, int count)
 {
     union tcp_address outward4, outward6;
 
     memset(&outward4, 0, sizeof(outward4));
     memset(&outward6, 0, sizeof(outward6));
-    outward(AF_INET, &outward4);
-    outward(AF_INET6, &outward6);
+    find_outward_address(AF_INET, &outward4);
+    find_outward_address(AF_INET6, &outward6);
     /* Few, and equals stay in the kernel's order. */
     for (int i = 1; i < count; i++) {
         struct tcp_interface moved = interfaces[i];
         int place = i;
 
-        for (; place && rank(&interfaces[place - 1], &outward4, &outward6) > rank(&moved, &outward4, &outward6);
+        for (; place &&
+               compute_rank(&interfaces[place - 1], &outward4, &outward6) > compute_rank(&moved, &outward4, &outward6);
              place--)
             interfaces[place] = interfaces[place - 1];
         interfaces[place] = moved;
@@ -116,14 +117,14 @@ bool tcp_is_of_this_host(const union tcp_address *address)
 
         if (!entry->ifa_addr || entry->ifa_addr->sa_family != address->any.sa_family)
             continue;
-        memcpy(&own, entry->ifa_addr, tcp_address_length(address));
-        found = tcp_address_same_ip(&own, address);
+        memcpy(&own, entry->ifa_addr, tcp_address_get_length(address));
+        found = tcp_address_has_same_ip(&own, address);
     }
     freeifaddrs(all);
     return found;
 }
 
-int tcp_interfaces(struct tcp_interface interfaces[TCP_INTERFACES_MAX], const char *wanted)
+int tcp_interfaces_query(struct tcp_interface interfaces[TCP_INTERFACES_MAX], const char *wanted)
 {
     struct ifaddrs *all;
     int count = 0;
@@ -138,17 +139,17 @@ int tcp_interfaces(struct tcp_interface interfaces[TCP_INTERFACES_MAX], const ch
         memset(interface, 0, sizeof(*interface));
         memcpy(&interface->address, entry->ifa_addr,
                entry->ifa_addr->sa_family == AF_INET6 ? sizeof(interface->address.v6) : sizeof(interface->address.v4));
-        tcp_address_clean(&interface->address);
+        tcp_address_clear_unused(&interface->address);
         strncpy(interface->name, entry->ifa_name, sizeof(interface->name) - 1);
-        interface->prefix = prefix_of(entry->ifa_netmask);
-        count += is_wanted(interface, wanted);
+        interface->prefix = count_prefix_bits(entry->ifa_netmask);
+        count += is_wanted_interface(interface, wanted);
     }
     freeifaddrs(all);
-    sort(interfaces, count);
+    sort_interfaces(interfaces, count);
     return count;
 }
 
-void tcp_address_any(union tcp_address *any)
+void tcp_address_choose_any(union tcp_address *any)
 {
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), off = 0;
 
@@ -164,7 +165,7 @@ void tcp_address_any(union tcp_address *any)
 int tcp_addresses_of(const union tcp_address *any, union tcp_address addresses[TCP_INTERFACES_MAX])
 {
     struct tcp_interface interfaces[TCP_INTERFACES_MAX];
-    int all = tcp_interfaces(interfaces, NULL), count = 0;
+    int all = tcp_interfaces_query(interfaces, NULL), count = 0;
 
     for (int i = 0; i < all; i++)
         /* The loopback interface's comes last: only who has no other is known by it. */

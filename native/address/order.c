@@ -11,10 +11,10 @@
 #define OF_NO_FAMILY_OF_OURS (-1)
 
 /* Bits, as if every address had 128. */
-static int in_common(const union tcp_address *a, const union tcp_address *b)
+static int count_common_bits(const union tcp_address *a, const union tcp_address *b)
 {
     size_t length, bytes = 0;
-    const uint8_t *ip_a = tcp_address_ip(a, &length), *ip_b = tcp_address_ip(b, &length);
+    const uint8_t *ip_a = tcp_address_get_ip(a, &length), *ip_b = tcp_address_get_ip(b, &length);
     int bits = 0;
 
     while (bytes < length && ip_a[bytes] == ip_b[bytes])
@@ -24,17 +24,17 @@ static int in_common(const union tcp_address *a, const union tcp_address *b)
     return (int)((bytes * 8 + (size_t)bits) * 16 / length);
 }
 
-static bool is_own(const union tcp_address *address, const struct tcp_interface *own, int own_count)
+static bool is_own_address(const union tcp_address *address, const struct tcp_interface *own, int own_count)
 {
     bool found = tcp_address_is_loopback(address);
 
     for (int i = 0; i < own_count && !found; i++)
-        found = tcp_address_same_ip(address, &own[i].address);
+        found = tcp_address_has_same_ip(address, &own[i].address);
     return found;
 }
 
 /* Larger comes first. */
-static int nearness(const union tcp_address *address, const struct tcp_interface *own, int own_count)
+static int compute_nearness(const union tcp_address *address, const struct tcp_interface *own, int own_count)
 {
     int nearest = OF_NO_FAMILY_OF_OURS;
 
@@ -43,7 +43,7 @@ static int nearness(const union tcp_address *address, const struct tcp_interface
 
         if (own[i].address.any.sa_family != address->any.sa_family)
             continue;
-        common = in_common(address, &own[i].address);
+        common = count_common_bits(address, &own[i].address);
         if (common >= own[i].prefix * (address->any.sa_family == AF_INET6 ? 1 : 4))
             common += IN_OUR_NETWORK;
         if (common > nearest)
@@ -52,25 +52,25 @@ static int nearness(const union tcp_address *address, const struct tcp_interface
     return nearest;
 }
 
-uint32_t tcp_addresses_order(const union tcp_address *addresses, uint32_t count, const struct tcp_interface *own,
-                             int own_count, uint32_t *order)
+uint32_t tcp_addresses_sort(const union tcp_address *addresses, uint32_t count, const struct tcp_interface *own,
+                            int own_count, uint32_t *order)
 {
     bool all_own = true;
-    uint32_t kept = 0;
+    uint32_t sorted = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        all_own &= is_own(&addresses[i], own, own_count);
+        all_own &= is_own_address(&addresses[i], own, own_count);
     for (uint32_t i = 0; i < count; i++) {
-        int near = nearness(&addresses[i], own, own_count);
-        uint32_t place = kept;
+        int near = compute_nearness(&addresses[i], own, own_count);
+        uint32_t place = sorted;
 
-        if (!all_own && is_own(&addresses[i], own, own_count))
+        if (!all_own && is_own_address(&addresses[i], own, own_count))
             continue;
         /* Few, and equals stay in the peer's order. */
-        for (; place && nearness(&addresses[order[place - 1]], own, own_count) < near; place--)
+        for (; place && compute_nearness(&addresses[order[place - 1]], own, own_count) < near; place--)
             order[place] = order[place - 1];
         order[place] = i;
-        kept++;
+        sorted++;
     }
-    return kept;
+    return sorted;
 }

@@ -8,7 +8,7 @@
  * In which order a peer's addresses are to be tried from a host with these: their numbers. Returns how many: those that are this host's own too
  * are left out, unless all are.
  */
-uint32_t tcp_addresses_order(const union tcp_address *addresses, uint32_t count, const struct tcp_interface *own,
-                             int own_count, uint32_t *order);
+uint32_t tcp_addresses_sort(const union tcp_address *addresses, uint32_t count, const struct tcp_interface *own,
+                            int own_count, uint32_t *order);
 
 #endif

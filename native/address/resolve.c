@@ -13,7 +13,7 @@
 
 #include "address/interface.h"
 
-int tcp_service_port(const char *service, uint16_t *port, char *text, size_t text_size)
+int tcp_service_parse(const char *service, uint16_t *port, char *text, size_t text_size)
 {
     char *end;
     unsigned long number;
@@ -31,7 +31,7 @@ int tcp_service_port(const char *service, uint16_t *port, char *text, size_t tex
     return -EINVAL;
 }
 
-static const char *family_name(int family) { return family == AF_INET6 ? "IPv6" : "IPv4"; }
+static const char *get_family_name(int family) { return family == AF_INET6 ? "IPv6" : "IPv4"; }
 
 static bool is_literal(const char *node)
 {
@@ -41,7 +41,7 @@ static bool is_literal(const char *node)
 }
 
 /* Addresses of a node; of a name only those of one family (AF_UNSPEC: of both). */
-static int look_up(const char *node, int family, struct addrinfo **found, char *text, size_t text_size)
+static int resolve_node(const char *node, int family, struct addrinfo **found, char *text, size_t text_size)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = is_literal(node) ? AF_UNSPEC : family};
     int error = getaddrinfo(node, NULL, &hints, found);
@@ -49,17 +49,17 @@ static int look_up(const char *node, int family, struct addrinfo **found, char *
     if (!error)
         return 0;
     if (family != AF_UNSPEC && (error == EAI_NODATA || error == EAI_ADDRFAMILY))
-        snprintf(text, text_size, "%s has no %s address", node, family_name(family));
+        snprintf(text, text_size, "%s has no %s address", node, get_family_name(family));
     else
         snprintf(text, text_size, "%s: %s", node, error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
     return -EHOSTUNREACH;
 }
 
-static void from_entry(const struct addrinfo *entry, union tcp_address *address)
+static void copy_entry_address(const struct addrinfo *entry, union tcp_address *address)
 {
     memset(address, 0, sizeof(*address));
     memcpy(address, entry->ai_addr, entry->ai_addrlen < sizeof(*address) ? entry->ai_addrlen : sizeof(*address));
-    tcp_address_clean(address);
+    tcp_address_clear_unused(address);
 }
 
 /* What can be bound is an address of this host (of this network namespace, to be exact). `untried`: without a descriptor. */
@@ -72,7 +72,7 @@ static bool is_bindable(const union tcp_address *address, bool untried)
     if (fd < 0)
         return untried;
     tcp_address_set_port(&any_port, 0);
-    bound = bind(fd, &any_port.any, (socklen_t)tcp_address_length(&any_port)) == 0;
+    bound = bind(fd, &any_port.any, (socklen_t)tcp_address_get_length(&any_port)) == 0;
     close(fd);
     return bound;
 }
@@ -89,11 +89,11 @@ static bool is_this_host(const char *node)
 }
 
 /* That endpoints of the info are known by. */
-static bool own_address(const struct ofp_info *info, union tcp_address *own)
+static bool find_own_address(const struct ofp_info *info, union tcp_address *own)
 {
     union tcp_address all[TCP_INTERFACES_MAX];
 
-    tcp_info_address(info, own);
+    tcp_info_get_address(info, own);
     if (!tcp_address_is_any(own))
         return true;
     if (tcp_addresses_of(own, all) <= 0)
@@ -106,17 +106,18 @@ static bool is_of_both(const struct ofp_info *info)
 {
     union tcp_address own;
 
-    tcp_info_address(info, &own);
+    tcp_info_get_address(info, &own);
     return tcp_address_is_any(&own) && own.any.sa_family == AF_INET6;
 }
 
-static int find(const struct ofp_info *info, const char *node, union tcp_address *address, char *text, size_t text_size)
+static int find_node_address(const struct ofp_info *info, const char *node, union tcp_address *address, char *text,
+                             size_t text_size)
 {
     struct addrinfo *found;
     union tcp_address own;
     int error;
 
-    if (info && !own_address(info, &own)) {
+    if (info && !find_own_address(info, &own)) {
         snprintf(text, text_size, "this host has no address: no interface is up");
         return -EHOSTUNREACH;
     }
@@ -124,11 +125,11 @@ static int find(const struct ofp_info *info, const char *node, union tcp_address
         *address = own;
         return 0;
     }
-    error = look_up(node ? node : "localhost", info && !is_of_both(info) ? own.any.sa_family : AF_UNSPEC, &found, text,
-                    text_size);
+    error = resolve_node(node ? node : "localhost", info && !is_of_both(info) ? own.any.sa_family : AF_UNSPEC, &found,
+                         text, text_size);
     if (error)
         return error;
-    from_entry(found, address);
+    copy_entry_address(found, address);
     freeaddrinfo(found);
     /* A name of this host that /etc/hosts gives a loopback address: endpoints are at the interface's. */
     if (info && node && !is_literal(node) && tcp_address_is_loopback(address))
@@ -141,21 +142,22 @@ int tcp_address_resolve(const struct ofp_info *info, const char *node, const cha
 {
     union tcp_address found;
     uint16_t port;
-    int error = tcp_service_port(service, &port, text, text_size);
+    int error = tcp_service_parse(service, &port, text, text_size);
 
     if (!error)
-        error = find(info, node, &found, text, text_size);
+        error = find_node_address(info, node, &found, text, text_size);
     if (error)
         return error;
     tcp_address_set_port(&found, port);
-    if (*length < tcp_address_length(&found))
+    if (*length < tcp_address_get_length(&found))
         return -OFP_ETOOSMALL;
-    *length = tcp_address_length(&found);
+    *length = tcp_address_get_length(&found);
     memcpy(address, &found, *length);
     return 0;
 }
 
-int tcp_address_reaches(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
+int tcp_address_check_reachable(const struct ofp_info *info, const void *address, size_t length, char *text,
+                                size_t text_size)
 {
     union tcp_address own, peer;
     char own_text[INET6_ADDRSTRLEN], peer_text[TCP_ADDRESS_TEXT];
@@ -164,12 +166,13 @@ int tcp_address_reaches(const struct ofp_info *info, const void *address, size_t
 
     if (error)
         return error;
-    tcp_info_address(info, &own);
-    tcp_address_text(&peer, peer_text);
-    inet_ntop(own.any.sa_family, tcp_address_ip(&own, &ip_length), own_text, sizeof(own_text));
+    tcp_info_get_address(info, &own);
+    tcp_address_describe(&peer, peer_text);
+    inet_ntop(own.any.sa_family, tcp_address_get_ip(&own, &ip_length), own_text, sizeof(own_text));
     if (peer.any.sa_family != own.any.sa_family && !is_of_both(info))
         snprintf(text, text_size, "%s is an %s address, and endpoints of the domain %s are at %s, which is %s",
-                 peer_text, family_name(peer.any.sa_family), info->domain, own_text, family_name(own.any.sa_family));
+                 peer_text, get_family_name(peer.any.sa_family), info->domain, own_text,
+                 get_family_name(own.any.sa_family));
     else if (tcp_address_is_loopback(&own) && !tcp_address_is_loopback(&peer) && !is_bindable(&peer, true))
         snprintf(text, text_size, "%s is not of this host, and endpoints of the domain %s, at %s, reach nothing else",
                  peer_text, info->domain, own_text);
@@ -181,19 +184,19 @@ int tcp_address_reaches(const struct ofp_info *info, const void *address, size_t
 /* --------------------------------------------------------------------------------------------------- of this host */
 
 /* One of the node's addresses that endpoints of the info can be at: its own, or any loopback one for a loopback device. */
-static bool settle(const struct addrinfo *list, union tcp_address *own)
+static bool choose_node_address(const struct addrinfo *list, union tcp_address *own)
 {
     for (const struct addrinfo *entry = list; entry; entry = entry->ai_next) {
         union tcp_address address;
 
-        from_entry(entry, &address);
+        copy_entry_address(entry, &address);
         if (tcp_address_is_any(own) && is_bindable(&address, false)) {
             *own = address;
             return true;
         }
         if (address.any.sa_family != own->any.sa_family)
             continue;
-        if (tcp_address_same_ip(&address, own))
+        if (tcp_address_has_same_ip(&address, own))
             return true;
         if (tcp_address_is_loopback(own) && tcp_address_is_loopback(&address) && is_bindable(&address, false)) {
             *own = address;
@@ -203,15 +206,15 @@ static bool settle(const struct addrinfo *list, union tcp_address *own)
     return false;
 }
 
-static void explain(const struct ofp_info *info, const char *node, const struct addrinfo *list, char *text,
-                    size_t text_size)
+static void describe_foreign_node(const struct ofp_info *info, const char *node, const struct addrinfo *list,
+                                  char *text, size_t text_size)
 {
     union tcp_address first;
     char ip[INET6_ADDRSTRLEN];
     size_t length;
 
-    from_entry(list, &first);
-    inet_ntop(first.any.sa_family, tcp_address_ip(&first, &length), ip, sizeof(ip));
+    copy_entry_address(list, &first);
+    inet_ntop(first.any.sa_family, tcp_address_get_ip(&first, &length), ip, sizeof(ip));
     if (!is_bindable(&first, true))
         snprintf(text, text_size, "%s%s%s%s is not an address of this host", node, strcmp(ip, node) ? " (" : "",
                  strcmp(ip, node) ? ip : "", strcmp(ip, node) ? ")" : "");
@@ -219,22 +222,22 @@ static void explain(const struct ofp_info *info, const char *node, const struct 
         snprintf(text, text_size, "%s is not an address of %s", node, info->domain);
 }
 
-int tcp_address_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
+int tcp_info_resolve_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
 {
     struct addrinfo *found;
     union tcp_address own, first;
-    int error = look_up(node, AF_UNSPEC, &found, text, text_size);
+    int error = resolve_node(node, AF_UNSPEC, &found, text, text_size);
 
     if (error)
         return error;
-    tcp_info_address(info, &own);
-    from_entry(found, &first);
+    tcp_info_get_address(info, &own);
+    copy_entry_address(found, &first);
     if (tcp_address_is_any(&first)) {
         tcp_info_set_any(info, &first);
-    } else if (settle(found, &own)) {
+    } else if (choose_node_address(found, &own)) {
         tcp_info_set_address(info, &own);
     } else {
-        explain(info, node, found, text, text_size);
+        describe_foreign_node(info, node, found, text, text_size);
         error = -EHOSTUNREACH;
     }
     if (!error)

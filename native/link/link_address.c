@@ -38,7 +38,7 @@ static const uint8_t *read_entry(const uint8_t *at, const uint8_t *end, struct l
     return at + 2 + entry->length;
 }
 
-static bool is_whole(const struct link_address *address)
+static bool is_address_whole(const struct link_address *address)
 {
     const uint8_t *at = address->entries;
     struct link_entry entry;
@@ -74,10 +74,10 @@ static bool read_head(struct link_address *address, const uint8_t *head, size_t 
 
 int link_address_read(struct link_address *address, const void *bytes, size_t length)
 {
-    return read_head(address, bytes, length) && is_whole(address) ? 0 : -EINVAL;
+    return read_head(address, bytes, length) && is_address_whole(address) ? 0 : -EINVAL;
 }
 
-bool link_address_next(const struct link_address *address, const uint8_t **cursor, struct link_entry *entry)
+bool link_address_read_next(const struct link_address *address, const uint8_t **cursor, struct link_entry *entry)
 {
     const uint8_t *at = *cursor ? *cursor : address->entries;
 
@@ -87,8 +87,8 @@ bool link_address_next(const struct link_address *address, const uint8_t **curso
     return true;
 }
 
-int link_address_begin(struct link_writer *writer, void *bytes, size_t size, const uint8_t *host,
-                       const uint8_t *identity, bool connects_only)
+int link_writer_init(struct link_writer *writer, void *bytes, size_t size, const uint8_t *host, const uint8_t *identity,
+                     bool connects_only)
 {
     *writer = (struct link_writer){bytes, size, LINK_HEAD_SIZE};
     if (size < LINK_HEAD_SIZE)
@@ -118,7 +118,7 @@ int link_address_add(struct link_writer *writer, const char *name, const void *a
     return 0;
 }
 
-const void *link_address_key(const void *bytes, size_t *length, uint32_t number)
+const void *link_address_find_key(const void *bytes, size_t *length, uint32_t number)
 {
     struct link_address address;
     const uint8_t *cursor = NULL;
@@ -131,15 +131,15 @@ const void *link_address_key(const void *bytes, size_t *length, uint32_t number)
         return address.identity;
     }
     do
-        if (!link_address_next(&address, &cursor, &entry))
+        if (!link_address_read_next(&address, &cursor, &entry))
             return NULL;
     while (number--);
     *length = LINK_ENTRY_HEAD + entry.name_length + entry.length;
     return cursor - *length;
 }
 
-enum ofp_address_relation link_address_relation(const void *known_bytes, size_t known_length, const void *given_bytes,
-                                                size_t given_length)
+enum ofp_address_relation link_address_compare(const void *known_bytes, size_t known_length, const void *given_bytes,
+                                               size_t given_length)
 {
     struct link_address known, given;
     bool anonymous;

@@ -37,7 +37,7 @@ struct link_address {
 /* 0, or -EINVAL: of another version, cut off, damaged. */
 int link_address_read(struct link_address *address, const void *bytes, size_t length);
 /* The next entry, from *cursor = NULL on. False: there are no more. */
-bool link_address_next(const struct link_address *address, const uint8_t **cursor, struct link_entry *entry);
+bool link_address_read_next(const struct link_address *address, const uint8_t **cursor, struct link_entry *entry);
 static inline bool link_entry_is_of(const struct link_entry *entry, const char *name, size_t length)
 {
     return entry->name_length == length && __builtin_memcmp(entry->name, name, length) == 0;
@@ -57,8 +57,8 @@ struct link_writer {
     size_t size, length;
 };
 /* `host` and `identity`: zeros, when not known. -OFP_ETOOSMALL. */
-int link_address_begin(struct link_writer *writer, void *bytes, size_t size, const uint8_t *host,
-                       const uint8_t *identity, bool connects_only);
+int link_writer_init(struct link_writer *writer, void *bytes, size_t size, const uint8_t *host, const uint8_t *identity,
+                     bool connects_only);
 /* -OFP_ETOOSMALL: it does not fit, and nothing has changed. */
 int link_address_add(struct link_writer *writer, const char *name, const void *address, size_t length);
 
@@ -66,8 +66,8 @@ int link_address_add(struct link_writer *writer, const char *name, const void *a
  * As of ofp_provider: an address is found by its identity and by each of its entries, and is the same unless both have an identity and
  * those differ.
  */
-const void *link_address_key(const void *bytes, size_t *length, uint32_t number);
-enum ofp_address_relation link_address_relation(const void *known_bytes, size_t known_length, const void *given_bytes,
-                                                size_t given_length);
+const void *link_address_find_key(const void *bytes, size_t *length, uint32_t number);
+enum ofp_address_relation link_address_compare(const void *known_bytes, size_t known_length, const void *given_bytes,
+                                               size_t given_length);
 
 #endif

@@ -37,7 +37,7 @@ static int open_device(struct ofp_domain *outer, uint32_t number, char *text, si
 }
 
 /* What one of them wants to hear of, all get; the others pay it no heed. */
-static void learn_keeps_above(struct ofp_domain *outer)
+static void update_keeps_above(struct ofp_domain *outer)
 {
     const struct link_domain *own = link_domain_of(outer);
 
@@ -56,7 +56,7 @@ static void close_device(struct ofp_domain *device)
     free(device->private);
 }
 
-static void learn_host(struct link_domain *own)
+static void store_host_id(struct link_domain *own)
 {
     char why[OFP_TEXT_MAX];
     uint64_t id;
@@ -69,7 +69,7 @@ static void learn_host(struct link_domain *own)
         own->host[i] = (uint8_t)(id >> 8 * i);
 }
 
-static bool has_network(const struct link_set *set)
+static bool has_domain_network(const struct link_set *set)
 {
     for (uint32_t i = 0; i < set->count; i++)
         if (!set->parts[i].within_host)
@@ -78,15 +78,15 @@ static bool has_network(const struct link_set *set)
 }
 
 /* Without a file for it the key is one that nobody else knows: within this host nobody is let in by the network. */
-static void learn_local_key(struct link_domain *own)
+static void set_local_key(struct link_domain *own)
 {
     const char *configured = ofpi_param_get_string("AUTH_KEY_FILE");
     char why[OFP_TEXT_MAX];
 
-    if (!has_network(own->set) || (configured && configured[0]))
+    if (!has_domain_network(own->set) || (configured && configured[0]))
         return;
     own->has_local_key = true;
-    if (link_user_key(own->local_key, why, sizeof(why)) == 0)
+    if (link_user_key_read(own->local_key, why, sizeof(why)) == 0)
         return;
     ofpi_log_write(OFP_LOG_WARNING, LINK_NAME,
                    "%s: processes of this host cannot prove over the network that they are this user's", why);
@@ -105,12 +105,12 @@ int link_domain_open(struct ofp_domain *outer, char *text, size_t text_size)
         snprintf(text, text_size, "the info is of another process: ask for one here");
         return -EINVAL;
     }
-    learn_host(own);
-    learn_local_key(own);
+    store_host_id(own);
+    set_local_key(own);
     for (i = 0; i < own->set->count && !result; i++)
         result = open_device(outer, i, text, text_size);
     if (!result) {
-        learn_keeps_above(outer);
+        update_keeps_above(outer);
         return 0;
     }
     for (i--; i-- > 0;)

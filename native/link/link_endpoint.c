@@ -19,21 +19,21 @@
 /* ------------------------------------------------------------------------------------------------------------ opening */
 
 /* Those within the host first, then the networks, each as the set prefers them. */
-static void sort(struct ofp_endpoint *outer)
+static void sort_inner_endpoints(struct ofp_endpoint *outer)
 {
     struct link_endpoint *endpoint = link_endpoint_of(outer);
     uint32_t count = 0;
 
     for (int network = 0; network <= 1; network++) {
         for (uint32_t i = 0; i < endpoint->set->count; i++) {
-            struct link_inner *inner = link_inner_at(outer, i);
+            struct link_inner *inner = link_inner_find(outer, i);
 
             inner->outer = outer;
             inner->number = i;
             inner->is_network = !endpoint->set->parts[i].within_host;
-            inner->base.private = (char *)inner + link_align(sizeof(*inner));
+            inner->base.private = (char *)inner + link_size_compute_aligned(sizeof(*inner));
             if (inner->is_network == network)
-                endpoint->asked[count++] = inner;
+                endpoint->inners[count++] = inner;
         }
         if (!network)
             endpoint->near_count = count;
@@ -41,16 +41,16 @@ static void sort(struct ofp_endpoint *outer)
 }
 
 /* In which they are opened: the networks first, whose port is the service of the others. */
-static struct link_inner *in_turn(const struct link_endpoint *endpoint, uint32_t turn)
+static struct link_inner *find_inner_by_turn(const struct link_endpoint *endpoint, uint32_t turn)
 {
-    return endpoint->asked[(endpoint->near_count + turn) % endpoint->set->count];
+    return endpoint->inners[(endpoint->near_count + turn) % endpoint->set->count];
 }
 
-static void make_inner(struct ofp_endpoint *outer, uint32_t number)
+static void init_inner(struct ofp_endpoint *outer, uint32_t number)
 {
     struct link_domain *domain = link_domain_of(outer->domain);
     const struct link_part *part = &domain->set->parts[number];
-    struct link_inner *inner = link_inner_at(outer, number);
+    struct link_inner *inner = link_inner_find(outer, number);
 
     memset(inner->base.private, 0, part->ops->endpoint_size);
     inner->base = (struct ofp_endpoint){
@@ -72,11 +72,11 @@ static void make_inner(struct ofp_endpoint *outer, uint32_t number)
 
 static int open_inner(struct ofp_endpoint *outer, uint32_t number, const char *service, char *text, size_t text_size)
 {
-    struct ofp_endpoint *inner = &link_inner_at(outer, number)->base;
+    struct ofp_endpoint *inner = &link_inner_find(outer, number)->base;
     char why[OFP_TEXT_MAX] = "";
     int result;
 
-    make_inner(outer, number);
+    init_inner(outer, number);
     result = inner->ops->open(inner, service, why, sizeof(why));
     if (result)
         snprintf(text, text_size, "%s: %.400s", inner->info->provider, why[0] ? why : ofp_strerror(result));
@@ -84,10 +84,10 @@ static int open_inner(struct ofp_endpoint *outer, uint32_t number, const char *s
 }
 
 /* A failure leaves none of the first `count` open, from the last to the first. */
-static void close_first(const struct link_endpoint *endpoint, uint32_t count, uint64_t deadline)
+static void close_first_inner(const struct link_endpoint *endpoint, uint32_t count, uint64_t deadline)
 {
     while (count-- > 0) {
-        struct ofp_endpoint *inner = &in_turn(endpoint, count)->base;
+        struct ofp_endpoint *inner = &find_inner_by_turn(endpoint, count)->base;
 
         inner->ops->close(inner, deadline);
     }
@@ -111,33 +111,33 @@ static bool find_port(const struct link_part *part, struct ofp_endpoint *inner, 
 }
 
 /* All devices, or none. */
-static int open_each(struct ofp_endpoint *outer, const char *service, char *text, size_t text_size)
+static int open_all_inner(struct ofp_endpoint *outer, const char *service, char *text, size_t text_size)
 {
     const struct link_endpoint *endpoint = link_endpoint_of(outer);
     char port[16];
 
     for (uint32_t i = 0; i < endpoint->set->count; i++) {
-        uint32_t number = in_turn(endpoint, i)->number;
+        uint32_t number = find_inner_by_turn(endpoint, i)->number;
         int result = open_inner(outer, number, service, text, text_size);
 
         if (result) {
-            close_first(endpoint, i, 0);
+            close_first_inner(endpoint, i, 0);
             return result;
         }
         if (!service &&
-            find_port(&endpoint->set->parts[number], &link_inner_at(outer, number)->base, port, sizeof(port)))
+            find_port(&endpoint->set->parts[number], &link_inner_find(outer, number)->base, port, sizeof(port)))
             service = port;
     }
     return 0;
 }
 
 /* The first network's number with the others and within the host as well, so that one text leads to the endpoint by any way. */
-static int open_all(struct ofp_endpoint *outer, const char *service, char *text, size_t text_size)
+static int open_inner_on_one_port(struct ofp_endpoint *outer, const char *service, char *text, size_t text_size)
 {
     int result = -EADDRINUSE;
 
     for (int tries = 0; tries < PORT_TRIES && result == -EADDRINUSE; tries++) {
-        result = open_each(outer, service, text, text_size);
+        result = open_all_inner(outer, service, text, text_size);
         if (service)
             break;
     }
@@ -145,10 +145,10 @@ static int open_all(struct ofp_endpoint *outer, const char *service, char *text,
 }
 
 /* Who names a service means to be found. */
-static void tell_who_finds(const struct ofp_endpoint *outer, const char *service)
+static void log_service_scope(const struct ofp_endpoint *outer, const char *service)
 {
     for (uint32_t i = 0; i < link_endpoint_of(outer)->set->count; i++) {
-        const struct link_inner *inner = link_inner_at(outer, i);
+        const struct link_inner *inner = link_inner_find(outer, i);
 
         if (inner->is_network && !inner->base.connects_only)
             return;
@@ -169,15 +169,15 @@ int link_endpoint_open(struct ofp_endpoint *outer, const char *service, char *te
     endpoint->index = link_index_open();
     if (!endpoint->index)
         return -ENOMEM;
-    sort(outer);
-    result = open_all(outer, service, text, text_size);
+    sort_inner_endpoints(outer);
+    result = open_inner_on_one_port(outer, service, text, text_size);
     if (result) {
         link_index_close(endpoint->index);
         endpoint->index = NULL;
         return result;
     }
     if (service)
-        tell_who_finds(outer, service);
+        log_service_scope(outer, service);
     return 0;
 }
 
@@ -189,7 +189,7 @@ int link_endpoint_drain(struct ofp_endpoint *outer)
     int result = 0;
 
     for (uint32_t i = 0; i < endpoint->set->count; i++) {
-        struct ofp_endpoint *inner = &endpoint->asked[i]->base;
+        struct ofp_endpoint *inner = &endpoint->inners[i]->base;
 
         if (inner->ops->drain && inner->ops->drain(inner) == -EAGAIN)
             result = -EAGAIN;
@@ -197,18 +197,18 @@ int link_endpoint_drain(struct ofp_endpoint *outer)
     return result;
 }
 
-uint64_t link_peer_unsent(const struct ofp_peer *outer)
+uint64_t link_peer_count_unsent(const struct ofp_peer *outer)
 {
-    const struct link_way *way = link_peer_of(outer)->taken;
+    const struct link_lane *lane = link_peer_of(outer)->chosen;
 
-    return way && way->base.endpoint->ops->unsent ? way->base.endpoint->ops->unsent(&way->base) : 0;
+    return lane && lane->base.endpoint->ops->unsent ? lane->base.endpoint->ops->unsent(&lane->base) : 0;
 }
 
 void link_endpoint_close(struct ofp_endpoint *outer, uint64_t deadline)
 {
     struct link_endpoint *endpoint = link_endpoint_of(outer);
 
-    close_first(endpoint, endpoint->set->count, deadline);
+    close_first_inner(endpoint, endpoint->set->count, deadline);
     link_index_close(endpoint->index);
     endpoint->index = NULL;
 }
@@ -216,7 +216,7 @@ void link_endpoint_close(struct ofp_endpoint *outer, uint64_t deadline)
 /* ------------------------------------------------------------------------------------------------------------ address */
 
 /* All addresses of one device, as far as there is room. */
-static int add_names(struct link_writer *writer, struct ofp_endpoint *inner)
+static int add_addresses(struct link_writer *writer, struct ofp_endpoint *inner)
 {
     uint8_t address[OFP_ADDRESS_MAX];
     size_t length = sizeof(address);
@@ -233,7 +233,7 @@ static int add_names(struct link_writer *writer, struct ofp_endpoint *inner)
     return result;
 }
 
-int link_endpoint_name(struct ofp_endpoint *outer, void *address, size_t *length)
+int link_endpoint_get_address(struct ofp_endpoint *outer, void *address, size_t *length)
 {
     const struct link_set *set = link_endpoint_of(outer)->set;
     struct link_writer writer;
@@ -241,11 +241,11 @@ int link_endpoint_name(struct ofp_endpoint *outer, void *address, size_t *length
     int result;
 
     for (uint32_t i = 0; i < set->count; i++)
-        connects_only |= link_inner_at(outer, i)->base.connects_only;
-    result = link_address_begin(&writer, address, *length, link_domain_of(outer->domain)->host, outer->identity,
-                                connects_only);
+        connects_only |= link_inner_find(outer, i)->base.connects_only;
+    result = link_writer_init(&writer, address, *length, link_domain_of(outer->domain)->host, outer->identity,
+                              connects_only);
     for (uint32_t i = 0; i < set->count && !result; i++)
-        result = add_names(&writer, &link_inner_at(outer, i)->base);
+        result = add_addresses(&writer, &link_inner_find(outer, i)->base);
     if (!result)
         *length = writer.length;
     return result;
@@ -253,22 +253,22 @@ int link_endpoint_name(struct ofp_endpoint *outer, void *address, size_t *length
 
 /* ------------------------------------------------------------------------------------------------------------- posting */
 
-int link_post(struct ofp_endpoint *outer, struct ofp_peer *peer, const struct ofp_transfer *transfer)
+int link_transfer_post(struct ofp_endpoint *outer, struct ofp_peer *peer, const struct ofp_transfer *transfer)
 {
-    struct ofp_peer *inner = &link_peer_of(peer)->taken->base;
+    struct ofp_peer *inner = &link_peer_of(peer)->chosen->base;
 
     /* Answers may be awaited. */
     if (link_inner_of(inner->endpoint)->is_network)
-        link_progress_busy(link_endpoint_of(outer));
+        link_endpoint_mark_busy(link_endpoint_of(outer));
     return inner->endpoint->ops->post(inner->endpoint, inner, transfer);
 }
 
-void link_flush(struct ofp_endpoint *outer)
+void link_endpoint_flush(struct ofp_endpoint *outer)
 {
     const struct link_endpoint *endpoint = link_endpoint_of(outer);
 
     for (uint32_t i = 0; i < endpoint->set->count; i++) {
-        struct ofp_endpoint *inner = &endpoint->asked[i]->base;
+        struct ofp_endpoint *inner = &endpoint->inners[i]->base;
 
         if (inner->ops->flush)
             inner->ops->flush(inner);

@@ -7,10 +7,10 @@
 
 int link_endpoint_open(struct ofp_endpoint *outer, const char *service, char *text, size_t text_size);
 int link_endpoint_drain(struct ofp_endpoint *outer);
-uint64_t link_peer_unsent(const struct ofp_peer *outer);
+uint64_t link_peer_count_unsent(const struct ofp_peer *outer);
 void link_endpoint_close(struct ofp_endpoint *outer, uint64_t deadline);
-int link_endpoint_name(struct ofp_endpoint *outer, void *address, size_t *length);
-int link_post(struct ofp_endpoint *outer, struct ofp_peer *peer, const struct ofp_transfer *transfer);
-void link_flush(struct ofp_endpoint *outer);
+int link_endpoint_get_address(struct ofp_endpoint *outer, void *address, size_t *length);
+int link_transfer_post(struct ofp_endpoint *outer, struct ofp_peer *peer, const struct ofp_transfer *transfer);
+void link_endpoint_flush(struct ofp_endpoint *outer);
 
 #endif

@@ -36,7 +36,7 @@ void link_index_close(struct link_index *index)
     free(index);
 }
 
-static int grow(struct link_index *index, uint32_t place)
+static int grow_index(struct link_index *index, uint32_t place)
 {
     uint32_t capacity = index->capacity ? index->capacity : 16;
     struct ofp_peer **peers;
@@ -60,7 +60,7 @@ int link_index_add(struct link_index *index, const uint8_t *identity, struct ofp
     if (result)
         return result;
     place = ofpi_index_of_id(number);
-    if (place >= index->capacity && grow(index, place) != 0) {
+    if (place >= index->capacity && grow_index(index, place) != 0) {
         ofpi_av_table_remove(index->identities, number);
         return -ENOMEM;
     }

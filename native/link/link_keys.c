@@ -37,33 +37,33 @@ static uint64_t read_u64(const uint8_t *bytes)
     return value;
 }
 
-size_t link_keys_write(uint8_t *bytes, const char *provider, const struct link_way_key *way)
+size_t link_keys_write(uint8_t *bytes, const char *provider, const struct link_lane_key *lane)
 {
     size_t length = strlen(provider);
 
     bytes[0] = (uint8_t)length;
     memcpy(bytes + 1, provider, length);
-    write_u64(bytes + 1 + length, way->key);
-    write_u64(bytes + 1 + length + 8, way->remote_base);
+    write_u64(bytes + 1 + length, lane->key);
+    write_u64(bytes + 1 + length + 8, lane->remote_base);
     return 1 + length + 16;
 }
 
-static size_t size_at(const uint8_t *at) { return 1 + (size_t)at[0] + 16; }
+static size_t compute_key_size(const uint8_t *at) { return 1 + (size_t)at[0] + 16; }
 
-static bool is_whole(const uint8_t *bytes, size_t length)
+static bool are_keys_whole(const uint8_t *bytes, size_t length)
 {
     const uint8_t *at = bytes, *end = bytes + length;
     uint32_t count = 0;
 
-    while (at != end && count++ < OFP_DEVICE_LIMIT && at[0] && size_at(at) <= (size_t)(end - at))
-        at += size_at(at);
+    while (at != end && count++ < OFP_DEVICE_LIMIT && at[0] && compute_key_size(at) <= (size_t)(end - at))
+        at += compute_key_size(at);
     return count && at == end;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- table */
 
 /* The place of a key in its chain, and where a new one goes. */
-static struct entry **place_of(uint64_t key)
+static struct entry **find_key_place(uint64_t key)
 {
     struct entry **place = &chains[key & (chain_count - 1)];
 
@@ -72,7 +72,7 @@ static struct entry **place_of(uint64_t key)
     return place;
 }
 
-static bool grow(void)
+static bool grow_chains(void)
 {
     uint64_t count = chain_count ? chain_count * 2 : 16, before = chain_count;
     struct entry **old = chains, **more = calloc(count, sizeof(*more));
@@ -85,20 +85,20 @@ static bool grow(void)
         for (struct entry *entry = old[i], *next; entry; entry = next) {
             next = entry->next;
             entry->next = NULL;
-            *place_of(entry->key) = entry;
+            *find_key_place(entry->key) = entry;
         }
     }
     free(old);
     return true;
 }
 
-static int learn(uint64_t key, const uint8_t *bytes, size_t length)
+static int add_key(uint64_t key, const uint8_t *bytes, size_t length)
 {
     struct entry **place, *entry;
 
-    if (entry_count >= chain_count && !grow())
+    if (entry_count >= chain_count && !grow_chains())
         return -ENOMEM;
-    place = place_of(key);
+    place = find_key_place(key);
     entry = *place;
     if (entry) {
         entry->uses++;
@@ -117,24 +117,24 @@ static int learn(uint64_t key, const uint8_t *bytes, size_t length)
     return 0;
 }
 
-int link_keys_learn(uint64_t key, const uint8_t *bytes, size_t length)
+int link_keys_add(uint64_t key, const uint8_t *bytes, size_t length)
 {
     int result;
 
-    if (!is_whole(bytes, length))
+    if (!are_keys_whole(bytes, length))
         return -EINVAL;
     ofpi_process_lock_acquire(OFPI_LOCK_LINK_KEYS);
-    result = learn(key, bytes, length);
+    result = add_key(key, bytes, length);
     ofpi_process_lock_release(OFPI_LOCK_LINK_KEYS);
     return result;
 }
 
-void link_keys_forget(uint64_t key)
+void link_keys_remove(uint64_t key)
 {
     struct entry **place, *entry;
 
     ofpi_process_lock_acquire(OFPI_LOCK_LINK_KEYS);
-    place = chains ? place_of(key) : NULL;
+    place = chains ? find_key_place(key) : NULL;
     entry = place ? *place : NULL;
     if (entry && --entry->uses == 0) {
         *place = entry->next;
@@ -144,27 +144,27 @@ void link_keys_forget(uint64_t key)
     ofpi_process_lock_release(OFPI_LOCK_LINK_KEYS);
 }
 
-static bool find_in(const struct entry *entry, const char *provider, struct link_way_key *way)
+static bool find_provider_key(const struct entry *entry, const char *provider, struct link_lane_key *lane)
 {
     size_t length = strlen(provider);
 
-    for (const uint8_t *at = entry->bytes; at != entry->bytes + entry->length; at += size_at(at)) {
+    for (const uint8_t *at = entry->bytes; at != entry->bytes + entry->length; at += compute_key_size(at)) {
         if (at[0] != length || memcmp(at + 1, provider, length) != 0)
             continue;
-        *way = (struct link_way_key){read_u64(at + 1 + length), read_u64(at + 1 + length + 8)};
+        *lane = (struct link_lane_key){read_u64(at + 1 + length), read_u64(at + 1 + length + 8)};
         return true;
     }
     return false;
 }
 
-bool link_keys_find(uint64_t key, const char *provider, struct link_way_key *way)
+bool link_keys_find(uint64_t key, const char *provider, struct link_lane_key *lane)
 {
     const struct entry *entry;
     bool found;
 
     ofpi_process_lock_acquire(OFPI_LOCK_LINK_KEYS);
-    entry = chains ? *place_of(key) : NULL;
-    found = entry && !entry->disputed && find_in(entry, provider, way);
+    entry = chains ? *find_key_place(key) : NULL;
+    found = entry && !entry->disputed && find_provider_key(entry, provider, lane);
     ofpi_process_lock_release(OFPI_LOCK_LINK_KEYS);
     return found;
 }

@@ -16,20 +16,20 @@
 
 #include "ofipy/provider.h"
 
-struct link_way_key {
+struct link_lane_key {
     uint64_t key;
     uint64_t remote_base;
 };
 
 /* Bytes of one way, of those that a handle brings: length of the provider's name (1), name, key (8), base (8), little-endian. */
-#define LINK_WAY_KEY_MAX (1 + sizeof(((struct ofp_info *)0)->provider) + 16)
+#define LINK_LANE_KEY_MAX (1 + sizeof(((struct ofp_info *)0)->provider) + 16)
 
-/* Returns how many bytes it wrote, at most LINK_WAY_KEY_MAX. */
-size_t link_keys_write(uint8_t *bytes, const char *provider, const struct link_way_key *way);
+/* Returns how many bytes it wrote, at most LINK_LANE_KEY_MAX. */
+size_t link_keys_write(uint8_t *bytes, const char *provider, const struct link_lane_key *lane);
 /* As ofp_remote_ways_learn and ofp_remote_ways_forget. */
-int link_keys_learn(uint64_t key, const uint8_t *bytes, size_t length);
-void link_keys_forget(uint64_t key);
+int link_keys_add(uint64_t key, const uint8_t *bytes, size_t length);
+void link_keys_remove(uint64_t key);
 /* What the device of this provider calls it. False: not known. */
-bool link_keys_find(uint64_t key, const char *provider, struct link_way_key *way);
+bool link_keys_find(uint64_t key, const char *provider, struct link_lane_key *lane);
 
 #endif

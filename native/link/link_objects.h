@@ -36,15 +36,15 @@ struct link_index;
 
 struct link_endpoint {
     const struct link_set *set;
-    struct link_index *index;                 /* owned; NULL once it is closed */
-    struct link_inner *asked[LINK_PARTS_MAX]; /* all inner ones: those within the host, then the networks */
-    uint32_t near_count;                      /* within the host */
-    uint64_t ask_at;                          /* ticks: when the networks are asked next */
-    uint64_t busy_until;                      /* ticks: until then they are asked in every round */
+    struct link_index *index;                  /* owned; NULL once it is closed */
+    struct link_inner *inners[LINK_PARTS_MAX]; /* all inner ones: those within the host, then the networks */
+    uint32_t near_count;                       /* within the host */
+    uint64_t next_poll;                        /* ticks: when the networks are asked next */
+    uint64_t busy_until;                       /* ticks: until then they are asked in every round */
 };
 
 /* One way to a peer. */
-struct link_way {
+struct link_lane {
     struct ofp_peer base; /* first: the provider's view */
     struct ofp_peer *outer;
     bool reachable; /* the peer's address has an entry for it, which the provider reaches */
@@ -52,15 +52,15 @@ struct link_way {
 };
 
 struct link_peer {
-    struct link_way *taken; /* that our operations take; NULL: none yet */
+    struct link_lane *chosen; /* that our operations take; NULL: none yet */
     /* That we wait for; NULL: none, or the peer has called and we wait for what becomes of that. */
-    struct link_way *trying;
+    struct link_lane *trying;
     struct ofp_peer *outer;
     uint8_t identity[OFP_IDENTITY_SIZE]; /* zeros: not known */
     bool is_stated;                      /* it stands in the address; otherwise it was learned in this incarnation */
     bool stale;                          /* the address has changed since it was taken apart */
     bool keeps_calls;                 /* it is being lost, and a way by which it has called and is not up yet stays */
-    bool gone;                        /* a way that failed knows that the process is */
+    bool process_gone;                /* a way that failed knows that the process is */
     bool absent;                      /* nobody is there, says one that failed … */
     bool refused;                     /* … and another one was lost: refused, or in vain */
     bool absent_here;                 /* nobody on this host, where the peer would be */
@@ -71,25 +71,28 @@ struct link_peer {
     struct ofp_other_address *others; /* owned */
 };
 
-static inline size_t link_align(size_t size) { return (size + 15) & ~(size_t)15; }
+static inline size_t link_size_compute_aligned(size_t size) { return (size + 15) & ~(size_t)15; }
 
 static inline struct link_domain *link_domain_of(const struct ofp_domain *outer) { return outer->private; }
 static inline struct link_endpoint *link_endpoint_of(const struct ofp_endpoint *outer) { return outer->private; }
 static inline struct link_peer *link_peer_of(const struct ofp_peer *outer) { return outer->private; }
-static inline struct link_inner *link_inner_at(const struct ofp_endpoint *outer, uint32_t number)
+static inline struct link_inner *link_inner_find(const struct ofp_endpoint *outer, uint32_t number)
 {
     char *private = outer->private;
 
     return (struct link_inner *)(void *)(private + link_endpoint_of(outer)->set->parts[number].endpoint_offset);
 }
-static inline struct link_way *link_way_at(const struct ofp_peer *outer, uint32_t number)
+static inline struct link_lane *link_lane_find(const struct ofp_peer *outer, uint32_t number)
 {
     char *private = outer->private;
 
-    return (struct link_way *)(void *)(private + link_endpoint_of(outer->endpoint)->set->parts[number].way_offset);
+    return (struct link_lane *)(void *)(private + link_endpoint_of(outer->endpoint)->set->parts[number].lane_offset);
 }
 static inline struct link_inner *link_inner_of(struct ofp_endpoint *inner) { return (struct link_inner *)inner; }
-static inline struct link_way *link_way_of(struct ofp_peer *inner) { return (struct link_way *)inner; }
-static inline const char *link_way_name(const struct link_way *way) { return way->base.endpoint->info->provider; }
+static inline struct link_lane *link_lane_of(struct ofp_peer *inner) { return (struct link_lane *)inner; }
+static inline const char *link_name_of_lane(const struct link_lane *lane)
+{
+    return lane->base.endpoint->info->provider;
+}
 
 #endif

@@ -7,16 +7,19 @@
 #include <string.h>
 
 #include "link/link_index.h"
-#include "link/link_way.h"
+#include "link/link_lane.h"
 
 static const uint8_t unknown[OFP_IDENTITY_SIZE];
 
-static struct link_endpoint *endpoint_of(const struct ofp_peer *outer) { return link_endpoint_of(outer->endpoint); }
+static struct link_endpoint *link_endpoint_of_peer(const struct ofp_peer *outer)
+{
+    return link_endpoint_of(outer->endpoint);
+}
 
 /* ------------------------------------------------------------------------------------------------------- taking apart */
 
 /* Whether the peer is on this host, as far as its address tells: one that does not tell may be. */
-static bool may_be_here(const struct link_domain *domain, const struct link_address *address)
+static bool can_be_on_host(const struct link_domain *domain, const struct link_address *address)
 {
     return link_is_zero(address->host, LINK_HOST_SIZE) ||
            (memcmp(address->host, domain->host, LINK_HOST_SIZE) == 0 && !link_is_zero(domain->host, LINK_HOST_SIZE));
@@ -33,50 +36,50 @@ static bool is_reachable(const struct link_part *part, const struct ofp_peer *in
 }
 
 /* The entries of one device: the first is the address, the rest are others. */
-static struct ofp_other_address *find_entries(struct link_way *way, const struct link_part *part,
+static struct ofp_other_address *find_entries(struct link_lane *lane, const struct link_part *part,
                                               const struct link_address *address, struct ofp_other_address *others)
 {
     const char *name = part->info.provider;
     const uint8_t *cursor = NULL;
     struct link_entry entry;
 
-    way->base.address = NULL;
-    way->base.address_length = 0;
-    way->base.others = others;
-    way->base.other_count = 0;
-    while (link_address_next(address, &cursor, &entry)) {
+    lane->base.address = NULL;
+    lane->base.address_length = 0;
+    lane->base.others = others;
+    lane->base.other_count = 0;
+    while (link_address_read_next(address, &cursor, &entry)) {
         if (!link_entry_is_of(&entry, name, strlen(name)))
             continue;
-        if (way->base.address) {
-            others[way->base.other_count++] = (struct ofp_other_address){entry.address, entry.length};
+        if (lane->base.address) {
+            others[lane->base.other_count++] = (struct ofp_other_address){entry.address, entry.length};
         } else {
-            way->base.address = entry.address;
-            way->base.address_length = entry.length;
+            lane->base.address = entry.address;
+            lane->base.address_length = entry.length;
         }
     }
-    return others + way->base.other_count;
+    return others + lane->base.other_count;
 }
 
-static void set_ways(struct ofp_peer *outer, const struct link_address *address, struct ofp_other_address *others)
+static void set_lanes(struct ofp_peer *outer, const struct link_address *address, struct ofp_other_address *others)
 {
     const struct link_domain *domain = link_domain_of(outer->endpoint->domain);
-    const struct link_endpoint *endpoint = endpoint_of(outer);
+    const struct link_endpoint *endpoint = link_endpoint_of_peer(outer);
 
     for (uint32_t i = 0; i < endpoint->set->count; i++) {
         const struct link_part *part = &endpoint->set->parts[i];
-        struct link_way *way = link_way_at(outer, i);
+        struct link_lane *lane = link_lane_find(outer, i);
 
-        others = find_entries(way, part, address, others);
-        way->base.connects_only = address->connects_only && !part->within_host;
-        way->reachable =
-            way->base.address && (!part->within_host || may_be_here(domain, address)) && is_reachable(part, &way->base);
+        others = find_entries(lane, part, address, others);
+        lane->base.connects_only = address->connects_only && !part->within_host;
+        lane->reachable = lane->base.address && (!part->within_host || can_be_on_host(domain, address)) &&
+                          is_reachable(part, &lane->base);
     }
 }
 
 /* Without memory for the index a caller who says no more than this becomes a peer of its own. */
 static void set_identity(struct ofp_peer *outer, const uint8_t *identity, bool is_stated)
 {
-    struct link_index *index = endpoint_of(outer)->index;
+    struct link_index *index = link_endpoint_of_peer(outer)->index;
     struct link_peer *peer = link_peer_of(outer);
 
     link_index_remove(index, peer->identity, outer);
@@ -86,7 +89,7 @@ static void set_identity(struct ofp_peer *outer, const uint8_t *identity, bool i
 }
 
 /* No way is in use: providers may look at addresses while they are. */
-static int take_apart(struct ofp_peer *outer)
+static int update_lanes(struct ofp_peer *outer)
 {
     struct link_peer *peer = link_peer_of(outer);
     struct link_address address;
@@ -106,7 +109,7 @@ static int take_apart(struct ofp_peer *outer)
     peer->address = copy;
     peer->others = others;
     peer->stale = false;
-    set_ways(outer, &address, others);
+    set_lanes(outer, &address, others);
     if (!link_is_zero(address.identity, OFP_IDENTITY_SIZE))
         set_identity(outer, address.identity, true);
     return 0;
@@ -114,18 +117,18 @@ static int take_apart(struct ofp_peer *outer)
 
 int link_peer_open(struct ofp_peer *outer)
 {
-    struct link_endpoint *endpoint = endpoint_of(outer);
+    struct link_endpoint *endpoint = link_endpoint_of_peer(outer);
 
     link_peer_of(outer)->outer = outer;
     for (uint32_t i = 0; i < endpoint->set->count; i++) {
-        struct link_way *way = link_way_at(outer, i);
+        struct link_lane *lane = link_lane_find(outer, i);
 
-        way->outer = outer;
-        way->base.endpoint = &link_inner_at(outer->endpoint, i)->base;
-        way->base.index = outer->index;
-        way->base.private = (char *)way + link_align(sizeof(*way));
+        lane->outer = outer;
+        lane->base.endpoint = &link_inner_find(outer->endpoint, i)->base;
+        lane->base.index = outer->index;
+        lane->base.private = (char *)lane + link_size_compute_aligned(sizeof(*lane));
     }
-    return take_apart(outer);
+    return update_lanes(outer);
 }
 
 void link_peer_close(struct ofp_peer *outer)
@@ -147,31 +150,31 @@ void link_peer_readdressed(struct ofp_peer *outer)
 {
     link_peer_of(outer)->stale = true;
     if (is_idle(outer))
-        take_apart(outer);
+        update_lanes(outer);
 }
 
-void link_peer_refresh(struct ofp_peer *outer)
+void link_peer_update_address(struct ofp_peer *outer)
 {
     if (link_peer_of(outer)->stale)
-        take_apart(outer);
+        update_lanes(outer);
 }
 
 int link_peer_connect(struct ofp_peer *outer, char *text, size_t text_size)
 {
     (void)text, (void)text_size;
-    link_peer_refresh(outer);
-    link_ways_forget(link_peer_of(outer));
-    link_ways_try(outer);
+    link_peer_update_address(outer);
+    link_lanes_clear_attempts(link_peer_of(outer));
+    link_lanes_connect(outer);
     return 0;
 }
 
-void link_peer_down(struct ofp_peer *outer)
+void link_peer_disconnect(struct ofp_peer *outer)
 {
-    struct link_endpoint *endpoint = endpoint_of(outer);
+    struct link_endpoint *endpoint = link_endpoint_of_peer(outer);
     struct link_peer *peer = link_peer_of(outer);
 
-    link_ways_down(outer);
-    link_ways_forget(peer);
+    link_lanes_disconnect(outer);
+    link_lanes_clear_attempts(peer);
     if (peer->is_stated)
         return;
     /* Another one may answer there the next time. */
@@ -183,8 +186,8 @@ void link_peer_down(struct ofp_peer *outer)
 /* ------------------------------------------------------------------------------------------------------------- who it is */
 
 /* The core knows who calls by a part of the address, or makes a peer of what is known. */
-static struct ofp_peer *stranger(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
-                                 const void *address, size_t length)
+static struct ofp_peer *find_unknown_caller(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
+                                            const void *address, size_t length)
 {
     static const uint8_t no_host[LINK_HOST_SIZE];
     struct ofp_endpoint *outer = link_inner_of(inner)->outer;
@@ -193,42 +196,42 @@ static struct ofp_peer *stranger(struct ofp_endpoint *inner, const uint8_t *iden
 
     if (length > OFP_ADDRESS_MAX)
         return NULL;
-    link_address_begin(&writer, bytes, sizeof(bytes), no_host, identity, connects_only);
+    link_writer_init(&writer, bytes, sizeof(bytes), no_host, identity, connects_only);
     link_address_add(&writer, inner->info->provider, address, length);
     return outer->services->peer_by_address(outer, bytes, writer.length);
 }
 
-struct ofp_peer *link_peer_calls(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
-                                 const void *address, size_t length)
+struct ofp_peer *link_peer_identify_caller(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
+                                           const void *address, size_t length)
 {
     const struct link_inner *own = link_inner_of(inner);
     struct link_endpoint *endpoint = link_endpoint_of(own->outer);
     bool says = identity && !link_is_zero(identity, OFP_IDENTITY_SIZE);
     struct ofp_peer *outer = says ? link_index_find(endpoint->index, identity) : NULL;
-    struct link_way *way;
+    struct link_lane *lane;
 
     if (!outer)
-        outer = stranger(inner, says ? identity : unknown, connects_only, address, length);
+        outer = find_unknown_caller(inner, says ? identity : unknown, connects_only, address, length);
     if (outer && says && !link_peer_of(outer)->is_stated)
         set_identity(outer, identity, false);
     if (!outer)
         return NULL;
-    way = link_way_at(outer, own->number);
-    way->base.connects_only = connects_only;
-    way->base.index = outer->index;
-    return &way->base;
+    lane = link_lane_find(outer, own->number);
+    lane->base.connects_only = connects_only;
+    lane->base.index = outer->index;
+    return &lane->base;
 }
 
-const uint8_t *link_peer_identity(const struct ofp_peer *outer)
+const uint8_t *link_peer_get_identity(const struct ofp_peer *outer)
 {
     const struct link_peer *peer = link_peer_of(outer);
 
     return link_is_zero(peer->identity, OFP_IDENTITY_SIZE) ? NULL : peer->identity;
 }
 
-int link_peer_answers(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size)
+int link_peer_identified(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size)
 {
-    struct ofp_peer *outer = link_way_of(inner)->outer, *same;
+    struct ofp_peer *outer = link_lane_of(inner)->outer, *same;
     struct link_peer *peer = link_peer_of(outer);
 
     if (link_is_zero(identity, OFP_IDENTITY_SIZE))
@@ -241,7 +244,7 @@ int link_peer_answers(struct ofp_peer *inner, const uint8_t *identity, char *tex
     }
     if (peer->is_stated)
         return 0;
-    same = link_index_find(endpoint_of(outer)->index, identity);
+    same = link_index_find(link_endpoint_of_peer(outer)->index, identity);
     if (same && same != outer) {
         snprintf(text, text_size, "it is the same endpoint as peer %u, which was met before; send to that one",
                  same->index);

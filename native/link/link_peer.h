@@ -9,15 +9,15 @@
 int link_peer_open(struct ofp_peer *outer);
 void link_peer_close(struct ofp_peer *outer);
 void link_peer_readdressed(struct ofp_peer *outer);
-const uint8_t *link_peer_identity(const struct ofp_peer *outer);
+const uint8_t *link_peer_get_identity(const struct ofp_peer *outer);
 int link_peer_connect(struct ofp_peer *outer, char *text, size_t text_size);
-void link_peer_down(struct ofp_peer *outer);
+void link_peer_disconnect(struct ofp_peer *outer);
 
 /* As of ofp_services; `identity`: NULL, or zeros, when the caller has not said. */
-struct ofp_peer *link_peer_calls(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
-                                 const void *address, size_t length);
-int link_peer_answers(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size);
+struct ofp_peer *link_peer_identify_caller(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
+                                           const void *address, size_t length);
+int link_peer_identified(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size);
 /* It begins to connect: what is known of its address by now counts. */
-void link_peer_refresh(struct ofp_peer *outer);
+void link_peer_update_address(struct ofp_peer *outer);
 
 #endif

@@ -14,70 +14,70 @@
 /* How long one that is quiet is left alone: some fifty microseconds. */
 #define LEFT_TICKS 125000
 
-void link_progress_busy(struct link_endpoint *endpoint)
+void link_endpoint_mark_busy(struct link_endpoint *endpoint)
 {
     endpoint->busy_until = ofpi_ticks_read() + BUSY_TICKS;
-    endpoint->ask_at = 0;
+    endpoint->next_poll = 0;
 }
 
-static int ask(struct link_inner *inner) { return inner->base.ops->progress(&inner->base); }
+static int progress_inner(struct link_inner *inner) { return inner->base.ops->progress(&inner->base); }
 
-static int ask_networks(struct link_endpoint *endpoint, uint64_t now)
+static int progress_networks(struct link_endpoint *endpoint, uint64_t now)
 {
     int events = 0;
 
     for (uint32_t i = endpoint->near_count; i < endpoint->set->count; i++)
-        events += ask(endpoint->asked[i]);
-    endpoint->ask_at = now < endpoint->busy_until ? 0 : now + LEFT_TICKS;
+        events += progress_inner(endpoint->inners[i]);
+    endpoint->next_poll = now < endpoint->busy_until ? 0 : now + LEFT_TICKS;
     if (events)
-        link_progress_busy(endpoint);
+        link_endpoint_mark_busy(endpoint);
     return events;
 }
 
-static int progress_all(struct link_endpoint *endpoint, uint64_t now)
+static int progress_all_inner(struct link_endpoint *endpoint, uint64_t now)
 {
     int events = 0;
 
     for (uint32_t i = 0; i < endpoint->near_count; i++)
-        events += ask(endpoint->asked[i]);
-    return now < endpoint->ask_at ? events : events + ask_networks(endpoint, now);
+        events += progress_inner(endpoint->inners[i]);
+    return now < endpoint->next_poll ? events : events + progress_networks(endpoint, now);
 }
 
-int link_progress(struct ofp_endpoint *outer)
+int link_endpoint_progress(struct ofp_endpoint *outer)
 {
     struct link_endpoint *endpoint = link_endpoint_of(outer);
     uint64_t now = ((const struct ofpi_domain *)outer->domain)->round_ticks;
 
     /* Nearly every round of a program that talks to neighbours: one jump more than without link. */
-    if (__builtin_expect(endpoint->near_count == 1 && now < endpoint->ask_at, 1))
-        return ask(endpoint->asked[0]);
-    return progress_all(endpoint, now);
+    if (__builtin_expect(endpoint->near_count == 1 && now < endpoint->next_poll, 1))
+        return progress_inner(endpoint->inners[0]);
+    return progress_all_inner(endpoint, now);
 }
 
 /* The next round asks all. */
-static void ask_soon(struct link_endpoint *endpoint) { endpoint->ask_at = 0; }
+static void schedule_networks(struct link_endpoint *endpoint) { endpoint->next_poll = 0; }
 
-bool link_arm(struct ofp_endpoint *outer)
+bool link_endpoint_arm(struct ofp_endpoint *outer)
 {
     struct link_endpoint *endpoint = link_endpoint_of(outer);
 
     for (uint32_t i = 0; i < endpoint->set->count; i++) {
-        struct ofp_endpoint *inner = &endpoint->asked[i]->base;
+        struct ofp_endpoint *inner = &endpoint->inners[i]->base;
 
         if (inner->ops->arm(inner))
             continue;
-        ask_soon(endpoint);
+        schedule_networks(endpoint);
         return false;
     }
     return true;
 }
 
-void link_disarm(struct ofp_endpoint *outer)
+void link_endpoint_disarm(struct ofp_endpoint *outer)
 {
     struct link_endpoint *endpoint = link_endpoint_of(outer);
 
     /* Who was woken does not know by whom. */
-    ask_soon(endpoint);
+    schedule_networks(endpoint);
     for (uint32_t i = 0; i < endpoint->set->count; i++)
-        endpoint->asked[i]->base.ops->disarm(&endpoint->asked[i]->base);
+        endpoint->inners[i]->base.ops->disarm(&endpoint->inners[i]->base);
 }

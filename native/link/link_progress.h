@@ -6,9 +6,9 @@
 #include "link/link_objects.h"
 
 /* A network was given something to do, or has brought something. */
-void link_progress_busy(struct link_endpoint *endpoint);
-int link_progress(struct ofp_endpoint *outer);
-bool link_arm(struct ofp_endpoint *outer);
-void link_disarm(struct ofp_endpoint *outer);
+void link_endpoint_mark_busy(struct link_endpoint *endpoint);
+int link_endpoint_progress(struct ofp_endpoint *outer);
+bool link_endpoint_arm(struct ofp_endpoint *outer);
+void link_endpoint_disarm(struct ofp_endpoint *outer);
 
 #endif

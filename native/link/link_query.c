@@ -12,24 +12,24 @@
 #include "link/link_keys.h"
 #include "link/link_region.h"
 #include "link/link_tables.h"
-#include "link/link_way.h"
+#include "link/link_lane.h"
 
 int ofp_provider_link(struct ofp_provider **result, char *text, size_t text_size)
 {
     text[0] = 0;
-    return ofpi_provider_register(link_provider_entry, result, text, text_size);
+    return ofpi_provider_register(link_provider_get, result, text, text_size);
 }
 
 static bool is_link(const struct ofpi_domain *domain) { return strcmp(domain->base.provider->name, LINK_NAME) == 0; }
 
 /* Of an endpoint that is one of link. */
-static const char *way_to(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
+static const char *choose_lane_name(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
 {
     const struct ofpi_peer *peer = ofpi_peer_get(endpoint, index, error);
-    const struct link_way *way = peer ? link_way_to(&peer->base) : NULL;
+    const struct link_lane *lane = peer ? link_lane_choose(&peer->base) : NULL;
 
-    if (way)
-        return link_way_name(way);
+    if (lane)
+        return link_name_of_lane(lane);
     if (peer)
         *error = -EHOSTUNREACH;
     return NULL;
@@ -39,27 +39,27 @@ int ofp_peer_way(struct ofp_endpoint *handle, uint32_t index, char *name, size_t
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)handle;
     int result = ofpi_endpoint_enter(endpoint);
-    const char *way;
+    const char *lane;
 
     if (result)
         return result;
     endpoint = endpoint->behind;
-    way = endpoint->info.provider;
+    lane = endpoint->info.provider;
     if (is_link(endpoint->domain))
-        way = way_to(endpoint, index, &result);
+        lane = choose_lane_name(endpoint, index, &result);
     else if (endpoint->av)
         ofpi_peer_get(endpoint, index, &result);
     if (!result)
-        result = (size_t)snprintf(name, size, "%s", way) < size ? 0 : -OFP_ETOOSMALL;
+        result = (size_t)snprintf(name, size, "%s", lane) < size ? 0 : -OFP_ETOOSMALL;
     ofpi_domain_leave(endpoint->domain);
     return result;
 }
 
-int ofp_region_ways(struct ofp_domain *handle, uint32_t id, void *ways, size_t *length)
+int ofp_region_ways(struct ofp_domain *handle, uint32_t id, void *lanes, size_t *length)
 {
     struct ofpi_domain *domain = (struct ofpi_domain *)handle;
     const struct ofpi_region *region;
-    size_t room = *length;
+    size_t space = *length;
     int result = ofpi_domain_enter(domain);
 
     *length = 0;
@@ -69,13 +69,13 @@ int ofp_region_ways(struct ofp_domain *handle, uint32_t id, void *ways, size_t *
     if (!region || !region->open) {
         result = -OFP_ENOREGION;
     } else if (is_link(domain)) {
-        *length = room;
-        result = link_region_ways(handle, &region->base, ways, length);
+        *length = space;
+        result = link_region_encode_keys(handle, &region->base, lanes, length);
     }
     ofpi_domain_leave(domain);
     return result;
 }
 
-int ofp_remote_ways_learn(uint64_t key, const void *ways, size_t length) { return link_keys_learn(key, ways, length); }
+int ofp_remote_ways_learn(uint64_t key, const void *lanes, size_t length) { return link_keys_add(key, lanes, length); }
 
-void ofp_remote_ways_forget(uint64_t key) { link_keys_forget(key); }
+void ofp_remote_ways_forget(uint64_t key) { link_keys_remove(key); }

@@ -13,10 +13,13 @@
 #include "ofipy/ofp.h"
 #include "progress/progress.h"
 
-static const struct ofp_domain_ops *ops_of(const struct ofp_domain *device) { return device->provider->domain_ops; }
+static const struct ofp_domain_ops *ops_of_device(const struct ofp_domain *device)
+{
+    return device->provider->domain_ops;
+}
 
 /* Why a device refused, with limit and remedy where it has said so: `text`, for OFP_TEXT_MAX bytes. */
-static void take_reason(int error, char *text)
+static void describe_reason(int error, char *text)
 {
     int code = ofp_explained();
 
@@ -25,9 +28,9 @@ static void take_reason(int error, char *text)
 }
 
 /* What goes that way is copied, or served by this process when it makes progress. */
-static void warn(const struct ofp_domain *device, const struct ofp_region *region, int error, char *text)
+static void warn_region_unknown(const struct ofp_domain *device, const struct ofp_region *region, int error, char *text)
 {
-    take_reason(error, text);
+    describe_reason(error, text);
     ofpi_log_write(
         OFP_LOG_WARNING, LINK_NAME,
         "region %u of %llu bytes is not known to %s: what goes that way costs a copy, and peers need this process to "
@@ -35,32 +38,32 @@ static void warn(const struct ofp_domain *device, const struct ofp_region *regio
         region->id, (unsigned long long)region->length, device->info->provider, text);
 }
 
-static void disown_at(struct ofp_domain *device, struct ofp_region *region)
+static void report_disowned(struct ofp_domain *device, struct ofp_region *region)
 {
     if (device->keeps_above)
-        ops_of(device)->region_disowned(device, region);
+        ops_of_device(device)->region_disowned(device, region);
 }
 
 /* What a device keeps for operations that may never come gives way. No lock is held here, and that takes it. */
-static void make_room(struct ofp_domain *device)
+static void reclaim_device_memory(struct ofp_domain *device)
 {
     struct ofpi_domain *domain = (struct ofpi_domain *)device->engine;
 
     ofpi_lock_acquire(&domain->lock);
-    disown_at(device, NULL);
+    report_disowned(device, NULL);
     ofpi_domain_leave(domain);
 }
 
-static int open_at(struct ofp_domain *device, struct ofp_region *region)
+static int open_device_region(struct ofp_domain *device, struct ofp_region *region)
 {
-    const struct ofp_domain_ops *ops = ops_of(device);
+    const struct ofp_domain_ops *ops = ops_of_device(device);
     struct ofp_region_device *part = ofp_region_device(device, region);
     int result;
 
     part->key = region->device[0].key;
     result = ops->region_open ? ops->region_open(device, region) : 0;
     if (result == -ENOMEM && device->keeps_above) {
-        make_room(device);
+        reclaim_device_memory(device);
         result = ops->region_open(device, region);
     }
     if (result)
@@ -75,12 +78,12 @@ int link_region_open(struct ofp_domain *outer, struct ofp_region *region)
     int result = 0;
 
     for (uint32_t i = 0; i < own->set->count; i++) {
-        int one = open_at(&own->devices[i], region);
+        int one = open_device_region(&own->devices[i], region);
 
         if (!one)
             region->known |= (uint8_t)(1u << i);
         else
-            warn(&own->devices[i], region, result = one, why);
+            warn_region_unknown(&own->devices[i], region, result = one, why);
     }
     if (!region->known)
         ofpi_reason_report(why);
@@ -92,8 +95,8 @@ void link_region_close(struct ofp_domain *outer, struct ofp_region *region)
     struct link_domain *own = link_domain_of(outer);
 
     for (uint32_t i = 0; i < own->set->count; i++)
-        if (region->known >> i & 1 && ops_of(&own->devices[i])->region_close)
-            ops_of(&own->devices[i])->region_close(&own->devices[i], region);
+        if (region->known >> i & 1 && ops_of_device(&own->devices[i])->region_close)
+            ops_of_device(&own->devices[i])->region_close(&own->devices[i], region);
     region->known = 0;
 }
 
@@ -109,11 +112,11 @@ int link_region_publish(struct ofp_domain *outer, struct ofp_region *region)
 
         if (!(region->known >> i & 1))
             continue;
-        one = ops_of(device)->region_publish ? ops_of(device)->region_publish(device, region) : 0;
+        one = ops_of_device(device)->region_publish ? ops_of_device(device)->region_publish(device, region) : 0;
         if (!one)
             region->published |= (uint8_t)(1u << i);
         else
-            warn(device, region, result = one, why);
+            warn_region_unknown(device, region, result = one, why);
     }
     return region->published ? 0 : result;
 }
@@ -126,8 +129,8 @@ int link_region_withdraw(struct ofp_domain *outer, struct ofp_region *region)
     for (uint32_t i = 0; i < own->set->count; i++) {
         struct ofp_domain *device = &own->devices[i];
 
-        if (region->published >> i & 1 &&
-            (!ops_of(device)->region_withdraw || ops_of(device)->region_withdraw(device, region) != -EAGAIN))
+        if (region->published >> i & 1 && (!ops_of_device(device)->region_withdraw ||
+                                           ops_of_device(device)->region_withdraw(device, region) != -EAGAIN))
             region->published &= (uint8_t)~(1u << i);
     }
     return region->published ? -EAGAIN : 0;
@@ -138,13 +141,13 @@ void link_region_disowned(struct ofp_domain *outer, struct ofp_region *region)
     struct link_domain *own = link_domain_of(outer);
 
     for (uint32_t i = 0; i < own->set->count; i++)
-        disown_at(&own->devices[i], region);
+        report_disowned(&own->devices[i], region);
 }
 
-int link_region_ways(struct ofp_domain *outer, const struct ofp_region *region, uint8_t *ways, size_t *length)
+int link_region_encode_keys(struct ofp_domain *outer, const struct ofp_region *region, uint8_t *lanes, size_t *length)
 {
     const struct link_domain *own = link_domain_of(outer);
-    size_t room = *length;
+    size_t space = *length;
 
     *length = 0;
     for (uint32_t i = 0; i < own->set->count; i++) {
@@ -152,30 +155,30 @@ int link_region_ways(struct ofp_domain *outer, const struct ofp_region *region, 
 
         if (!(region->known >> i & 1) || (part->key == region->device[0].key && !part->remote_base))
             continue;
-        if (room - *length < LINK_WAY_KEY_MAX)
+        if (space - *length < LINK_LANE_KEY_MAX)
             return -OFP_ETOOSMALL;
-        *length += link_keys_write(ways + *length, own->infos[i].provider,
-                                   &(struct link_way_key){part->key, part->remote_base});
+        *length += link_keys_write(lanes + *length, own->infos[i].provider,
+                                   &(struct link_lane_key){part->key, part->remote_base});
     }
     return 0;
 }
 
 /* The first device that has memory of its own makes it, and the others take it as any other. */
-static struct ofp_domain *maker(struct link_domain *own)
+static struct ofp_domain *find_allocating_device(struct link_domain *own)
 {
     for (uint32_t i = 0; i < own->set->count; i++)
-        if (ops_of(&own->devices[i])->memory_allocate)
+        if (ops_of_device(&own->devices[i])->memory_allocate)
             return &own->devices[i];
     return NULL;
 }
 
 int link_memory_allocate(struct ofp_domain *outer, struct ofp_region *region, char *text, size_t text_size)
 {
-    struct ofp_domain *device = maker(link_domain_of(outer));
+    struct ofp_domain *device = find_allocating_device(link_domain_of(outer));
     void *memory;
 
     if (device)
-        return ops_of(device)->memory_allocate(device, region, text, text_size);
+        return ops_of_device(device)->memory_allocate(device, region, text, text_size);
     memory = mmap(NULL, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         snprintf(text, text_size, "cannot map %llu bytes", (unsigned long long)region->length);
@@ -187,10 +190,10 @@ int link_memory_allocate(struct ofp_domain *outer, struct ofp_region *region, ch
 
 void link_memory_free(struct ofp_domain *outer, struct ofp_region *region)
 {
-    struct ofp_domain *device = maker(link_domain_of(outer));
+    struct ofp_domain *device = find_allocating_device(link_domain_of(outer));
 
     if (!device)
         munmap(region->base, region->length);
-    else if (ops_of(device)->memory_free)
-        ops_of(device)->memory_free(device, region);
+    else if (ops_of_device(device)->memory_free)
+        ops_of_device(device)->memory_free(device, region);
 }

@@ -15,7 +15,7 @@ int link_region_withdraw(struct ofp_domain *outer, struct ofp_region *region);
 void link_region_disowned(struct ofp_domain *outer, struct ofp_region *region);
 int link_memory_allocate(struct ofp_domain *outer, struct ofp_region *region, char *text, size_t text_size);
 /* As ofp_region_ways. */
-int link_region_ways(struct ofp_domain *outer, const struct ofp_region *region, uint8_t *ways, size_t *length);
+int link_region_encode_keys(struct ofp_domain *outer, const struct ofp_region *region, uint8_t *lanes, size_t *length);
 void link_memory_free(struct ofp_domain *outer, struct ofp_region *region);
 
 #endif

@@ -38,7 +38,7 @@ struct candidates {
     struct candidate each[LINK_PARTS_MAX];
 };
 
-static int refuse(char *text, size_t text_size, const char *name, const char *why)
+static int refuse_part(char *text, size_t text_size, const char *name, const char *why)
 {
     snprintf(text, text_size, "%s cannot be part of " LINK_NAME ": %s", name, why);
     return -EINVAL;
@@ -51,19 +51,19 @@ static int add_name(struct candidates *all, const char *name, size_t length, cha
 
     snprintf(given, sizeof(given), "%.*s", (int)length, name);
     if (!length || length >= NAME_SIZE)
-        return refuse(text, text_size, length ? given : "\"\"", "there is no such provider");
+        return refuse_part(text, text_size, length ? given : "\"\"", "there is no such provider");
     for (uint32_t i = 0; i < all->count; i++)
         if (strcmp(all->each[i].name, given) == 0)
-            return refuse(text, text_size, given, "it is named twice");
+            return refuse_part(text, text_size, given, "it is named twice");
     if (all->count == LINK_PARTS_MAX)
-        return refuse(text, text_size, given, "three are the most");
+        return refuse_part(text, text_size, given, "three are the most");
     candidate = &all->each[all->count++];
     memcpy(candidate->name, given, length + 1);
     return 0;
 }
 
 /* The parts of "link" or "link:shm+tcp". */
-static int read_name(struct candidates *all, const char *name, char *text, size_t text_size)
+static int parse_name(struct candidates *all, const char *name, char *text, size_t text_size)
 {
     const char *rest = strchr(name, ':');
     int result = 0;
@@ -85,7 +85,7 @@ static int read_name(struct candidates *all, const char *name, char *text, size_
 }
 
 /* Why endpoints of this info cannot be part; NULL: they can. */
-static const char *obstacle(const struct ofp_provider *provider, const struct ofp_info *info)
+static const char *find_obstacle(const struct ofp_provider *provider, const struct ofp_info *info)
 {
     const struct ofp_endpoint_ops *ops = ofpi_endpoint_ops_get(provider, info);
 
@@ -103,18 +103,18 @@ static const char *obstacle(const struct ofp_provider *provider, const struct of
 static bool is_within_host(const struct ofp_info *info) { return info->address_format == OFP_ADDRESS_SHM; }
 
 /* What the provider offers under this name; of several infos within the host only the first, the network tells them apart. 0: also when it is not available, then `count` is 0 and the text says why. */
-static int ask(struct candidate *candidate, char *text, size_t text_size)
+static int query_candidate(struct candidate *candidate, char *text, size_t text_size)
 {
     size_t own_name = strcspn(candidate->name, ":");
     struct ofp_info *infos = candidate->infos;
     const char *why = "there is no such provider, or it was not loaded";
-    int offered, kept = 0;
+    int offered, stored = 0;
 
     candidate->provider = ofpi_provider_find(candidate->name, own_name);
     if (!candidate->provider)
-        return refuse(text, text_size, candidate->name, why);
+        return refuse_part(text, text_size, candidate->name, why);
     if (strcmp(candidate->provider->name, LINK_NAME) == 0)
-        return refuse(text, text_size, candidate->name, "it is made of others itself");
+        return refuse_part(text, text_size, candidate->name, "it is made of others itself");
     offered = ofpi_provider_infos_get(candidate->provider, infos, INFOS_MAX, text, text_size);
     why = NULL;
     for (int i = 0; i < offered; i++) {
@@ -122,27 +122,27 @@ static int ask(struct candidate *candidate, char *text, size_t text_size)
 
         if (strcmp(infos[i].provider, candidate->name) != 0)
             continue;
-        against = obstacle(candidate->provider, &infos[i]);
+        against = find_obstacle(candidate->provider, &infos[i]);
         if (against)
             why = against;
-        else if (!kept || !is_within_host(&infos[i]))
-            infos[kept++] = infos[i];
+        else if (!stored || !is_within_host(&infos[i]))
+            infos[stored++] = infos[i];
     }
-    candidate->count = kept;
-    return kept || !why ? 0 : refuse(text, text_size, candidate->name, why);
+    candidate->count = stored;
+    return stored || !why ? 0 : refuse_part(text, text_size, candidate->name, why);
 }
 
 /* Those that are available; the text says what is missing. Why a device is, which nobody asked for, need not be found out. */
-static int ask_all(struct candidates *all, bool chosen, char *text, size_t text_size)
+static int query_candidates(struct candidates *all, bool chosen, char *text, size_t text_size)
 {
     char why[OFP_TEXT_MAX] = "";
-    uint32_t kept = 0;
+    uint32_t stored = 0;
 
     text[0] = 0;
     for (uint32_t i = 0; i < all->count; i++) {
         size_t used = strlen(text);
         bool matters = chosen || strcmp(all->each[i].name, DEVICES) != 0;
-        int result = ask(&all->each[i], why, matters ? sizeof(why) : 1);
+        int result = query_candidate(&all->each[i], why, matters ? sizeof(why) : 1);
 
         if (result && chosen) {
             snprintf(text, text_size, "%s", why);
@@ -150,16 +150,16 @@ static int ask_all(struct candidates *all, bool chosen, char *text, size_t text_
         }
         if (!all->each[i].count && matters)
             snprintf(text + used, text_size - used, "%s%s: %.200s", used ? "; " : "", all->each[i].name, why);
-        else if (all->each[i].count && kept++ < i)
-            all->each[kept - 1] = all->each[i];
+        else if (all->each[i].count && stored++ < i)
+            all->each[stored - 1] = all->each[i];
         why[0] = 0;
     }
-    all->count = kept;
+    all->count = stored;
     return 0;
 }
 
 /* Of several networks only the last is offered in every place: of the others it is the best, or what a node asks for. */
-static void limit(struct candidates *all)
+static void remove_lesser_infos(struct candidates *all)
 {
     bool is_last = true;
 
@@ -181,7 +181,7 @@ static bool is_keyed(void)
 }
 
 /* False: it is not among them. */
-static bool leave_out(struct candidates *all, const char *name)
+static bool remove_candidate(struct candidates *all, const char *name)
 {
     uint32_t at = 0;
 
@@ -196,10 +196,10 @@ static bool leave_out(struct candidates *all, const char *name)
 
 /* --------------------------------------------------------------------------------------------------------- composing */
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t choose_smaller_limit(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* "shm+eth0" in place of "shm". */
-static void append(char *to, size_t size, const char *text)
+static void append_part(char *to, size_t size, const char *text)
 {
     size_t used = strlen(to);
 
@@ -207,30 +207,30 @@ static void append(char *to, size_t size, const char *text)
 }
 
 /* The weaker of both, but they reach whom either reaches. */
-static void weaken(struct ofp_info *whole, const struct ofp_info *part)
+static void add_part_limits(struct ofp_info *whole, const struct ofp_info *part)
 {
     uint64_t reach = OFP_CAP_LOCAL_COMM | OFP_CAP_REMOTE_COMM;
 
-    append(whole->fabric, sizeof(whole->fabric), part->fabric);
-    append(whole->domain, sizeof(whole->domain), part->domain);
-    append(whole->protocol, sizeof(whole->protocol), part->protocol);
+    append_part(whole->fabric, sizeof(whole->fabric), part->fabric);
+    append_part(whole->domain, sizeof(whole->domain), part->domain);
+    append_part(whole->protocol, sizeof(whole->protocol), part->protocol);
     whole->caps = (whole->caps & part->caps & ~reach) | ((whole->caps | part->caps) & reach);
     whole->msg_order &= part->msg_order;
     whole->rma_order &= part->rma_order;
     whole->atomic_order &= part->atomic_order;
-    whole->max_msg_size = least(whole->max_msg_size, part->max_msg_size);
-    whole->max_rma_size = least(whole->max_rma_size, part->max_rma_size);
-    whole->max_atomic_size = least(whole->max_atomic_size, part->max_atomic_size);
-    whole->inject_size = least(whole->inject_size, part->inject_size);
-    whole->tx_size = least(whole->tx_size, part->tx_size);
-    whole->rx_size = least(whole->rx_size, part->rx_size);
-    whole->segment_limit = least(whole->segment_limit, part->segment_limit);
-    whole->remote_segment_limit = least(whole->remote_segment_limit, part->remote_segment_limit);
-    whole->cq_data_size = least(whole->cq_data_size, part->cq_data_size);
+    whole->max_msg_size = choose_smaller_limit(whole->max_msg_size, part->max_msg_size);
+    whole->max_rma_size = choose_smaller_limit(whole->max_rma_size, part->max_rma_size);
+    whole->max_atomic_size = choose_smaller_limit(whole->max_atomic_size, part->max_atomic_size);
+    whole->inject_size = choose_smaller_limit(whole->inject_size, part->inject_size);
+    whole->tx_size = choose_smaller_limit(whole->tx_size, part->tx_size);
+    whole->rx_size = choose_smaller_limit(whole->rx_size, part->rx_size);
+    whole->segment_limit = choose_smaller_limit(whole->segment_limit, part->segment_limit);
+    whole->remote_segment_limit = choose_smaller_limit(whole->remote_segment_limit, part->remote_segment_limit);
+    whole->cq_data_size = choose_smaller_limit(whole->cq_data_size, part->cq_data_size);
     whole->wait_fd &= part->wait_fd;
 }
 
-static void compose_info(struct link_set *set, const char *name, uint32_t rank)
+static void build_set_info(struct link_set *set, const char *name, uint32_t rank)
 {
     struct ofp_info *whole = &set->info;
 
@@ -238,7 +238,7 @@ static void compose_info(struct link_set *set, const char *name, uint32_t rank)
     whole->fabric[0] = whole->domain[0] = whole->protocol[0] = 0;
     snprintf(whole->provider, sizeof(whole->provider), "%s", name);
     for (uint32_t i = 0; i < set->count; i++)
-        weaken(whole, &set->parts[i].info);
+        add_part_limits(whole, &set->parts[i].info);
     whole->protocol_version = 1;
     whole->ep_types = OFP_EP_RDM;
     whole->emulated_caps = 0;
@@ -249,9 +249,9 @@ static void compose_info(struct link_set *set, const char *name, uint32_t rank)
     whole->provider_data[0] = whole->provider_data[1] = 0;
 }
 
-static void lay_out(struct link_set *set, const struct ofp_endpoint_ops *ops)
+static void compute_set_layout(struct link_set *set, const struct ofp_endpoint_ops *ops)
 {
-    size_t endpoint = link_align(ops->endpoint_size), peer = link_align(ops->peer_size);
+    size_t endpoint = link_size_compute_aligned(ops->endpoint_size), peer = link_size_compute_aligned(ops->peer_size);
 
     set->ops = *ops;
     for (uint32_t i = 0; i < set->count; i++) {
@@ -260,16 +260,17 @@ static void lay_out(struct link_set *set, const struct ofp_endpoint_ops *ops)
         part->ops = ofpi_endpoint_ops_get(part->provider, &part->info);
         part->within_host = is_within_host(&part->info);
         part->endpoint_offset = endpoint;
-        part->way_offset = peer;
-        endpoint += link_align(sizeof(struct link_inner)) + link_align(part->ops->endpoint_size);
-        peer += link_align(sizeof(struct link_way)) + link_align(part->ops->peer_size);
+        part->lane_offset = peer;
+        endpoint +=
+            link_size_compute_aligned(sizeof(struct link_inner)) + link_size_compute_aligned(part->ops->endpoint_size);
+        peer += link_size_compute_aligned(sizeof(struct link_lane)) + link_size_compute_aligned(part->ops->peer_size);
         set->ops.internal_channel &= part->ops->internal_channel;
     }
     set->ops.endpoint_size = endpoint;
     set->ops.peer_size = peer;
 }
 
-static bool is_same(const struct link_set *a, const struct link_set *b)
+static bool is_same_set(const struct link_set *a, const struct link_set *b)
 {
     if (a->count != b->count || a->info.rank != b->info.rank || strcmp(a->info.provider, b->info.provider) != 0)
         return false;
@@ -281,12 +282,12 @@ static bool is_same(const struct link_set *a, const struct link_set *b)
 }
 
 /* The one that is kept, of this content. NULL: out of memory. */
-static const struct link_set *keep(const struct link_set *set)
+static const struct link_set *store_set(const struct link_set *set)
 {
     struct link_set *found;
 
     ofpi_process_lock_acquire(OFPI_LOCK_LINK_SETS);
-    for (found = sets; found && !is_same(found, set); found = found->next)
+    for (found = sets; found && !is_same_set(found, set); found = found->next)
         ;
     if (!found && (found = malloc(sizeof(*found)))) {
         *found = *set;
@@ -311,7 +312,7 @@ const struct link_set *link_set_of(const struct ofp_info *info)
 }
 
 /* The set number `which` of all combinations, in which the devices of the last part change fastest. False: there is none. */
-static bool combine(const struct candidates *all, uint32_t which, struct link_set *set)
+static bool choose_combination(const struct candidates *all, uint32_t which, struct link_set *set)
 {
     for (uint32_t i = all->count; i-- > 0;) {
         uint32_t count = (uint32_t)all->each[i].count;
@@ -325,21 +326,21 @@ static bool combine(const struct candidates *all, uint32_t which, struct link_se
 }
 
 /* Behind `count` infos that are there already; returns how many there are then. */
-static int compose_all(const struct candidates *all, const char *name, const struct ofp_endpoint_ops *ops,
-                       struct ofp_info *infos, int count, int max)
+static int build_all_sets(const struct candidates *all, const char *name, const struct ofp_endpoint_ops *ops,
+                          struct ofp_info *infos, int count, int max)
 {
     for (uint32_t which = 0; all->count && count < max; which++) {
         struct link_set set = {0};
-        const struct link_set *kept;
+        const struct link_set *stored;
 
-        if (!combine(all, which, &set))
+        if (!choose_combination(all, which, &set))
             break;
-        compose_info(&set, name, (uint32_t)count);
-        lay_out(&set, ops);
-        kept = keep(&set);
-        if (!kept)
+        build_set_info(&set, name, (uint32_t)count);
+        compute_set_layout(&set, ops);
+        stored = store_set(&set);
+        if (!stored)
             return -ENOMEM;
-        infos[count++] = kept->info;
+        infos[count++] = stored->info;
     }
     return count;
 }
@@ -353,20 +354,20 @@ int link_sets_find(const char *name, const struct ofp_endpoint_ops *ops, struct 
 
     if (!all)
         return -ENOMEM;
-    result = read_name(all, name, text, text_size);
+    result = parse_name(all, name, text, text_size);
     if (!result)
-        result = ask_all(all, chosen, text, text_size);
+        result = query_candidates(all, chosen, text, text_size);
     if (result) {
         result = 0;
     } else {
-        if (!chosen && is_keyed() && leave_out(all, DEVICES))
+        if (!chosen && is_keyed() && remove_candidate(all, DEVICES))
             ofpi_log_write(OFP_LOG_INFO, LINK_NAME,
                            DEVICES " is left out, since it proves no key (OFIPY_AUTH_KEY_FILE)");
-        limit(all);
-        result = compose_all(all, name, ops, infos, 0, max);
+        remove_lesser_infos(all);
+        result = build_all_sets(all, name, ops, infos, 0, max);
         /* Without devices too, for programs that need what endpoints over those lack. */
-        if (result >= 0 && !chosen && leave_out(all, DEVICES))
-            result = compose_all(all, name, ops, infos, result, max);
+        if (result >= 0 && !chosen && remove_candidate(all, DEVICES))
+            result = build_all_sets(all, name, ops, infos, result, max);
     }
     free(all);
     return result;
@@ -375,7 +376,7 @@ int link_sets_find(const char *name, const struct ofp_endpoint_ops *ops, struct 
 /* ---------------------------------------------------------------------------------------------------- at a node of this host */
 
 /* Narrow one device: its own info, or another of its provider's, that can be there. */
-static int part_at_node(struct link_part *part, const char *node, char *text, size_t text_size)
+static int choose_part_at_node(struct link_part *part, const char *node, char *text, size_t text_size)
 {
     struct candidate *candidate;
     struct ofp_info own = part->info;
@@ -391,7 +392,7 @@ static int part_at_node(struct link_part *part, const char *node, char *text, si
         char ignored[OFP_TEXT_MAX];
 
         memcpy(candidate->name, own.provider, sizeof(candidate->name));
-        if (ask(candidate, ignored, sizeof(ignored)) != 0)
+        if (query_candidate(candidate, ignored, sizeof(ignored)) != 0)
             candidate->count = 0;
         for (int i = 0; i < candidate->count && result; i++) {
             own = candidate->infos[i];
@@ -404,7 +405,7 @@ static int part_at_node(struct link_part *part, const char *node, char *text, si
     return result;
 }
 
-static bool has_network(const struct link_set *set)
+static bool has_set_network(const struct link_set *set)
 {
     for (uint32_t i = 0; i < set->count; i++)
         if (!set->parts[i].within_host)
@@ -416,31 +417,31 @@ static bool has_network(const struct link_set *set)
  * Where there are networks, a node says where they are to listen; memory is at every address of the host. A network that cannot be there
  * is left out, unless none can.
  */
-static int narrow(struct link_set *set, const char *node, char *text, size_t text_size)
+static int choose_parts_at_node(struct link_set *set, const char *node, char *text, size_t text_size)
 {
-    bool networks = has_network(set), found = false;
-    uint32_t kept = 0;
+    bool networks = has_set_network(set), found = false;
+    uint32_t stored = 0;
     int result = 0;
 
     for (uint32_t i = 0; i < set->count; i++) {
         struct link_part part = set->parts[i];
         bool is_asked = !part.within_host || !networks;
 
-        result = is_asked ? part_at_node(&part, node, text, text_size) : 0;
+        result = is_asked ? choose_part_at_node(&part, node, text, text_size) : 0;
         if (!result)
-            set->parts[kept++] = part;
+            set->parts[stored++] = part;
         else
             ofpi_log_write(OFP_LOG_INFO, LINK_NAME, "endpoints at %s have no way over %s: %s", node, part.info.provider,
                            text);
         found |= is_asked && !result;
     }
-    set->count = kept;
+    set->count = stored;
     return found ? 0 : result;
 }
 
-int link_set_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
+int link_set_choose_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size)
 {
-    const struct link_set *given = link_set_of(info), *kept;
+    const struct link_set *given = link_set_of(info), *stored;
     struct ofp_endpoint_ops ops;
     struct link_set set;
     uint64_t emulated;
@@ -449,19 +450,19 @@ int link_set_at_node(struct ofp_info *info, const char *node, char *text, size_t
     if (result)
         return result;
     set = *given;
-    result = narrow(&set, node, text, text_size);
+    result = choose_parts_at_node(&set, node, text, text_size);
     if (result)
         return result;
     ops = given->ops;
     ops.endpoint_size = sizeof(struct link_endpoint);
     ops.peer_size = sizeof(struct link_peer);
-    compose_info(&set, given->info.provider, given->info.rank);
-    lay_out(&set, &ops);
-    kept = keep(&set);
-    if (!kept)
+    build_set_info(&set, given->info.provider, given->info.rank);
+    compute_set_layout(&set, &ops);
+    stored = store_set(&set);
+    if (!stored)
         return -ENOMEM;
     emulated = info->emulated_caps;
-    *info = kept->info;
+    *info = stored->info;
     info->caps |= emulated;
     info->emulated_caps = emulated;
     return 0;

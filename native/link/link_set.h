@@ -21,7 +21,7 @@ struct link_part {
     struct ofp_info info;
     bool within_host;       /* it reaches processes of this host only, which addresses tell by their host id */
     size_t endpoint_offset; /* of its struct link_inner in an endpoint's private part */
-    size_t way_offset;      /* of its struct link_way in a peer's private part */
+    size_t lane_offset;     /* of its struct link_lane in a peer's private part */
 };
 
 struct link_set {
@@ -42,6 +42,6 @@ int link_sets_find(const char *name, const struct ofp_endpoint_ops *ops, struct 
 /* The set of an info; NULL: it is of another process. */
 const struct link_set *link_set_of(const struct ofp_info *info);
 /* The same set at a node of this host; as ofp_provider.at_node. */
-int link_set_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size);
+int link_set_choose_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size);
 
 #endif

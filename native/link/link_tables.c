@@ -26,27 +26,27 @@ static const struct ofp_endpoint_ops common_ops = {
     .peer_size = sizeof(struct link_peer),
     .open = link_endpoint_open,
     .drain = link_endpoint_drain,
-    .unsent = link_peer_unsent,
+    .unsent = link_peer_count_unsent,
     .close = link_endpoint_close,
-    .name = link_endpoint_name,
+    .name = link_endpoint_get_address,
     .connect = link_peer_connect,
-    .peer_down = link_peer_down,
+    .peer_down = link_peer_disconnect,
     .peer_open = link_peer_open,
     .peer_close = link_peer_close,
     .eager_peers = true,
     .internal_channel = true,
-    .post = link_post,
-    .flush = link_flush,
+    .post = link_transfer_post,
+    .flush = link_endpoint_flush,
     .receive_start = link_receive_start,
-    .progress = link_progress,
-    .arm = link_arm,
-    .disarm = link_disarm,
+    .progress = link_endpoint_progress,
+    .arm = link_endpoint_arm,
+    .disarm = link_endpoint_disarm,
     .peers_persist = true,
     .peer_readdressed = link_peer_readdressed,
-    .peer_identity = link_peer_identity,
+    .peer_identity = link_peer_get_identity,
 };
 
-static const struct ofp_endpoint_ops *endpoint_ops(const struct ofp_info *info)
+static const struct ofp_endpoint_ops *find_endpoint_ops(const struct ofp_info *info)
 {
     const struct link_set *set = link_set_of(info);
 
@@ -69,12 +69,12 @@ static const struct ofp_domain_ops domain_ops = {
 
 /* ---------------------------------------------------------------------------------------------------------- discovery */
 
-static int getinfo(struct ofp_info *infos, int max, char *text, size_t text_size)
+static int query_infos(struct ofp_info *infos, int max, char *text, size_t text_size)
 {
     return link_sets_find(LINK_NAME, &common_ops, infos, max, text, text_size);
 }
 
-static int getinfo_as(const char *name, struct ofp_info *infos, int max, char *text, size_t text_size)
+static int query_infos_as(const char *name, struct ofp_info *infos, int max, char *text, size_t text_size)
 {
     return link_sets_find(name, &common_ops, infos, max, text, text_size);
 }
@@ -100,26 +100,26 @@ static int atomic_query(const struct ofp_info *info, uint32_t operation_code, ui
 
 /* ---------------------------------------------------------------------------------------------------------- addresses */
 
-static int resolve(const struct ofp_info *info, const char *node, const char *service, void *address, size_t *length,
-                   char *text, size_t text_size)
+static int resolve_address(const struct ofp_info *info, const char *node, const char *service, void *address,
+                           size_t *length, char *text, size_t text_size)
 {
     static const uint8_t unknown[LINK_HOST_SIZE];
     const struct link_set *set = link_set_of(info);
     struct link_writer writer;
-    int result = set ? link_address_begin(&writer, address, *length, unknown, unknown, false) : -EINVAL;
+    int result = set ? link_writer_init(&writer, address, *length, unknown, unknown, false) : -EINVAL;
     int found = -EHOSTUNREACH;
 
     for (uint32_t i = 0; !result && i < set->count; i++) {
         const struct link_part *part = &set->parts[i];
         char one[OFP_ADDRESS_MAX], why[OFP_TEXT_MAX] = "";
         size_t size = sizeof(one);
-        int way = part->provider->resolve(&part->info, node, service, one, &size, why, sizeof(why));
+        int result_of_part = part->provider->resolve(&part->info, node, service, one, &size, why, sizeof(why));
 
-        if (!way && link_address_add(&writer, part->info.provider, one, size) == 0) {
+        if (!result_of_part && link_address_add(&writer, part->info.provider, one, size) == 0) {
             found = 0;
         } else if (found) {
             snprintf(text, text_size, "%s", why);
-            found = way;
+            found = result_of_part;
         }
     }
     if (!result)
@@ -136,7 +136,7 @@ static int address_check(const struct ofp_info *info, const void *address, size_
 }
 
 /* The part of the set that an entry is for; NULL: none. */
-static const struct link_part *part_of(const struct link_set *set, const struct link_entry *entry)
+static const struct link_part *find_part(const struct link_set *set, const struct link_entry *entry)
 {
     for (uint32_t i = 0; i < set->count; i++)
         if (link_entry_is_of(entry, set->parts[i].info.provider, strlen(set->parts[i].info.provider)))
@@ -156,8 +156,8 @@ static int address_format(const struct ofp_info *info, const void *address, size
 
     if (result)
         return result;
-    while (link_address_next(&read, &cursor, &entry)) {
-        part = part_of(set, &entry);
+    while (link_address_read_next(&read, &cursor, &entry)) {
+        part = find_part(set, &entry);
         if (!part || part->provider->address_check(&part->info, entry.address, entry.length) != 0 ||
             (writer && (part->within_host || !writer->within_host)))
             continue;
@@ -168,7 +168,7 @@ static int address_format(const struct ofp_info *info, const void *address, size
                   : -EINVAL;
 }
 
-static int reaches(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
+static int check_reach(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
 {
     const struct link_set *set = link_set_of(info);
     struct link_entry entry;
@@ -179,8 +179,8 @@ static int reaches(const struct ofp_info *info, const void *address, size_t leng
 
     if (result)
         return result;
-    while (link_address_next(&read, &cursor, &entry)) {
-        const struct link_part *part = part_of(set, &entry);
+    while (link_address_read_next(&read, &cursor, &entry)) {
+        const struct link_part *part = find_part(set, &entry);
         size_t used = strlen(names);
 
         snprintf(names + used, sizeof(names) - used, "%s%.*s", used ? ", " : "", (int)entry.name_length, entry.name);
@@ -205,21 +205,21 @@ static const struct ofp_provider provider = {
     .version = PROVIDER_VERSION,
     .name = LINK_NAME,
     .description = "shared memory to processes of this host and a network to others, under one endpoint",
-    .getinfo = getinfo,
-    .getinfo_as = getinfo_as,
-    .resolve = resolve,
+    .getinfo = query_infos,
+    .getinfo_as = query_infos_as,
+    .resolve = resolve_address,
     .address_check = address_check,
     .address_format = address_format,
-    .at_node = link_set_at_node,
-    .reaches = reaches,
+    .at_node = link_set_choose_at_node,
+    .reaches = check_reach,
     .atomic_query = atomic_query,
     .domain_ops = &domain_ops,
-    .endpoint_ops = endpoint_ops,
-    .address_key = link_address_key,
-    .address_relation = link_address_relation,
+    .endpoint_ops = find_endpoint_ops,
+    .address_key = link_address_find_key,
+    .address_relation = link_address_compare,
 };
 
-const struct ofp_provider *link_provider_entry(const struct ofp_core *core)
+const struct ofp_provider *link_provider_get(const struct ofp_core *core)
 {
     (void)core;
     return &provider;

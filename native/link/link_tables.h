@@ -5,6 +5,6 @@
 #include "ofipy/provider.h"
 
 /* As ofp_provider_entry of those that are loaded. */
-const struct ofp_provider *link_provider_entry(const struct ofp_core *core);
+const struct ofp_provider *link_provider_get(const struct ofp_core *core);
 
 #endif

@@ -12,8 +12,8 @@
 #include "ofipy/objects.h"
 
 /* 0, or a negative errno with a text that names the file and what to do. Any thread; reads a file. */
-int link_user_key(uint8_t key[OFP_KEY_SIZE], char *text, size_t text_size);
+int link_user_key_read(uint8_t key[OFP_KEY_SIZE], char *text, size_t text_size);
 /* The same of a file by name, whose folder is there. */
-int link_key_file(const char *path, uint8_t key[OFP_KEY_SIZE], char *text, size_t text_size);
+int link_key_file_read(const char *path, uint8_t key[OFP_KEY_SIZE], char *text, size_t text_size);
 
 #endif

@@ -30,7 +30,7 @@ int ofpi_measure_post(struct ofp_endpoint *endpoint, const struct ofp_operation 
     return 0;
 }
 
-int ofpi_measure_take(struct ofp_cq *cq, uint64_t *receives_open, uint64_t *others_open)
+int ofpi_measure_completions_wait(struct ofp_cq *cq, uint64_t *receives_open, uint64_t *others_open)
 {
     struct ofp_completion rows[ROWS];
     bool expired;
@@ -47,7 +47,7 @@ int ofpi_measure_take(struct ofp_cq *cq, uint64_t *receives_open, uint64_t *othe
     return count < 0 ? (int)count : 0;
 }
 
-static struct ofp_operation outgoing(const struct ofp_measure_attr *attr, uint64_t length)
+static struct ofp_operation build_outgoing_operation(const struct ofp_measure_attr *attr, uint64_t length)
 {
     struct ofp_operation op = {.peer = attr->peer,
                                .region = attr->send_region,
@@ -60,7 +60,7 @@ static struct ofp_operation outgoing(const struct ofp_measure_attr *attr, uint64
     return op;
 }
 
-static struct ofp_operation incoming(const struct ofp_measure_attr *attr, uint64_t length)
+static struct ofp_operation build_incoming_operation(const struct ofp_measure_attr *attr, uint64_t length)
 {
     return (struct ofp_operation){.peer = attr->peer,
                                   .region = attr->receive_region,
@@ -71,7 +71,7 @@ static struct ofp_operation incoming(const struct ofp_measure_attr *attr, uint64
 
 struct ofp_operation ofpi_measure_send(const struct ofp_measure_attr *attr, uint64_t length)
 {
-    struct ofp_operation op = outgoing(attr, length);
+    struct ofp_operation op = build_outgoing_operation(attr, length);
 
     op.op = attr->untagged ? OFP_SEND : OFP_TSEND;
     op.tag = attr->tag;
@@ -80,7 +80,7 @@ struct ofp_operation ofpi_measure_send(const struct ofp_measure_attr *attr, uint
 
 struct ofp_operation ofpi_measure_recv(const struct ofp_measure_attr *attr, uint64_t length)
 {
-    struct ofp_operation op = incoming(attr, length);
+    struct ofp_operation op = build_incoming_operation(attr, length);
 
     op.op = attr->untagged ? OFP_RECV : OFP_TRECV;
     op.tag = attr->tag + attr->tag_ahead;
@@ -89,7 +89,8 @@ struct ofp_operation ofpi_measure_recv(const struct ofp_measure_attr *attr, uint
 
 struct ofp_operation ofpi_measure_remote(const struct ofp_measure_attr *attr, uint16_t code)
 {
-    struct ofp_operation op = code == OFP_READ ? incoming(attr, attr->length) : outgoing(attr, attr->length);
+    struct ofp_operation op =
+        code == OFP_READ ? build_incoming_operation(attr, attr->length) : build_outgoing_operation(attr, attr->length);
 
     op.op = code;
     op.remote_offset = attr->remote_offset;

@@ -16,7 +16,7 @@ extern struct ofp_measure_calls ofpi_measure_core;
 int ofpi_measure_post(struct ofp_endpoint *endpoint, const struct ofp_operation *ops, uint64_t count);
 
 /* Wait for completions and take what came off both counts, receives and all others; an error row is an error. */
-int ofpi_measure_take(struct ofp_cq *cq, uint64_t *receives_open, uint64_t *others_open);
+int ofpi_measure_completions_wait(struct ofp_cq *cq, uint64_t *receives_open, uint64_t *others_open);
 
 /*
  * A send of `length` bytes from send_buffer. Where no level of completion is asked for it is injected if the provider does

@@ -23,7 +23,7 @@ int64_t ofp_measure_fetch_add(const struct ofp_measure_attr *attr)
 
         result = ofpi_measure_post(attr->endpoint, &add, 1);
         while (open && !result)
-            result = ofpi_measure_take(attr->cq, &none, &open);
+            result = ofpi_measure_completions_wait(attr->cq, &none, &open);
         if (attr->nanoseconds) {
             uint64_t now = ofpi_clock_read();
 

@@ -16,36 +16,36 @@ struct handover {
 };
 
 /* Pairs with the other thread's store: the word is all that there is to see. */
-static void wait_for(const struct handover *handover, uint64_t count)
+static void wait_for_count(const struct handover *handover, uint64_t count)
 {
     while (ofp_load_acquire(&handover->word) != count)
         ;
 }
 
-static void *answer(void *argument)
+static void *run_answering_thread(void *argument)
 {
     struct handover *handover = argument;
 
     for (uint64_t i = 0; i < handover->turns; i++) {
-        wait_for(handover, 2 * i + 1);
+        wait_for_count(handover, 2 * i + 1);
         ofp_store_release(&handover->word, 2 * i + 2);
     }
     return NULL;
 }
 
-static uint64_t play(struct handover *handover)
+static uint64_t run_handovers(struct handover *handover)
 {
     uint64_t started = ofpi_clock_read();
 
     for (uint64_t i = 0; i < handover->turns; i++) {
         ofp_store_release(&handover->word, 2 * i + 1);
-        wait_for(handover, 2 * i + 2);
+        wait_for_count(handover, 2 * i + 2);
     }
     return ofpi_clock_read() - started;
 }
 
 /* A thread that is there only if it has the core. */
-static int start(pthread_t *thread, uint32_t core, struct handover *handover)
+static int start_thread_on_core(pthread_t *thread, uint32_t core, struct handover *handover)
 {
     pthread_attr_t attr;
     cpu_set_t cores;
@@ -57,7 +57,7 @@ static int start(pthread_t *thread, uint32_t core, struct handover *handover)
     CPU_SET(core, &cores);
     result = pthread_attr_setaffinity_np(&attr, sizeof(cores), &cores);
     if (!result)
-        result = pthread_create(thread, &attr, answer, handover);
+        result = pthread_create(thread, &attr, run_answering_thread, handover);
     pthread_attr_destroy(&attr);
     return result;
 }
@@ -80,9 +80,9 @@ int64_t ofp_measure_handover(uint32_t here, uint32_t there, uint64_t turns)
         result = pthread_setaffinity_np(pthread_self(), sizeof(own), &own);
     if (result)
         return -result;
-    result = start(&other, there, &handover);
+    result = start_thread_on_core(&other, there, &handover);
     if (!result) {
-        taken = (int64_t)play(&handover);
+        taken = (int64_t)run_handovers(&handover);
         pthread_join(other, NULL);
     }
     pthread_setaffinity_np(pthread_self(), sizeof(before), &before);

@@ -60,18 +60,18 @@ static void count_completion(struct ofp_endpoint *endpoint, uint64_t op_flags, s
         loop->completions++;
 }
 
-static uint64_t tag_of(const struct match_loop *loop, uint64_t place)
+static uint64_t compute_tag(const struct match_loop *loop, uint64_t place)
 {
     return loop->mode->same_tag ? 0 : place << IGNORED_BITS;
 }
 
-static int post(struct match_loop *loop, uint64_t place)
+static int post_matching_receive(struct match_loop *loop, uint64_t place)
 {
     struct ofp_operation op = {
         .op = OFP_TRECV,
         .peer = loop->mode->source,
         .context = place,
-        .tag = tag_of(loop, place),
+        .tag = compute_tag(loop, place),
         .ignore = loop->mode->ignore,
     };
     struct iovec iov = {loop->memory[place], MESSAGE_BYTES};
@@ -82,13 +82,13 @@ static int post(struct match_loop *loop, uint64_t place)
     return ofpi_receive_post(loop->context, &loop->endpoint, &transfer);
 }
 
-static int arrive(struct match_loop *loop, uint64_t place)
+static int deliver_measured_message(struct match_loop *loop, uint64_t place)
 {
     struct ofp_message message = {
         .peer = &loop->peer,
         .source = SOURCE,
         .channel = OFP_CHANNEL_TAGGED,
-        .tag = tag_of(loop, place) | (place & loop->mode->ignore),
+        .tag = compute_tag(loop, place) | (place & loop->mode->ignore),
         .length = MESSAGE_BYTES,
     };
     uint64_t payload = place;
@@ -97,18 +97,18 @@ static int arrive(struct match_loop *loop, uint64_t place)
 }
 
 /* What waits: a receive, or a message. */
-static int put(struct match_loop *loop, uint64_t place)
+static int add_entry(struct match_loop *loop, uint64_t place)
 {
-    return loop->mode->unexpected ? arrive(loop, place) : post(loop, place);
+    return loop->mode->unexpected ? deliver_measured_message(loop, place) : post_matching_receive(loop, place);
 }
 
-static int take(struct match_loop *loop, uint64_t place)
+static int match_entry(struct match_loop *loop, uint64_t place)
 {
-    loop->tag = tag_of(loop, place) | (place & loop->mode->ignore);
-    return loop->mode->unexpected ? post(loop, place) : arrive(loop, place);
+    loop->tag = compute_tag(loop, place) | (place & loop->mode->ignore);
+    return loop->mode->unexpected ? post_matching_receive(loop, place) : deliver_measured_message(loop, place);
 }
 
-static void step(struct match_loop *loop)
+static void advance_place(struct match_loop *loop)
 {
     if (loop->upwards ? loop->place + 1 < loop->depth : loop->place > 0)
         loop->place += loop->upwards ? 1 : UINT64_MAX;
@@ -116,36 +116,36 @@ static void step(struct match_loop *loop)
         loop->upwards = !loop->upwards;
 }
 
-static int run(struct match_loop *loop, uint64_t iterations)
+static int run_match_loop(struct match_loop *loop, uint64_t iterations)
 {
     int result = 0;
 
     loop->completions = 0;
     for (uint64_t i = 0; i < iterations && !result; i++) {
-        result = take(loop, loop->place);
+        result = match_entry(loop, loop->place);
         if (!result)
-            result = put(loop, loop->place);
-        step(loop);
+            result = add_entry(loop, loop->place);
+        advance_place(loop);
     }
     if (!result && loop->completions != iterations)
         result = -EPROTO;
     return result;
 }
 
-static int64_t measure(struct match_loop *loop, uint64_t iterations)
+static int64_t measure_match_loop(struct match_loop *loop, uint64_t iterations)
 {
     uint64_t begin;
     int result = 0;
 
     for (uint64_t i = 0; i < loop->depth && !result; i++)
-        result = put(loop, i);
+        result = add_entry(loop, i);
     loop->place = loop->depth - 1;
     if (!result)
-        result = run(loop, loop->depth); /* memory and tables as they will stay */
+        result = run_match_loop(loop, loop->depth); /* memory and tables as they will stay */
     if (result)
         return result;
     begin = ofpi_clock_read();
-    result = run(loop, iterations);
+    result = run_match_loop(loop, iterations);
     return result ? result : (int64_t)(ofpi_clock_read() - begin);
 }
 
@@ -174,7 +174,7 @@ int64_t ofp_measure_match(const char *mode, uint64_t depth, uint64_t iterations)
         return -ENOMEM;
     result = ofpi_receive_context_open(&attr, &loop.context);
     if (!result) {
-        result = measure(&loop, iterations);
+        result = measure_match_loop(&loop, iterations);
         ofpi_receive_context_close(loop.context);
     }
     free(loop.memory);

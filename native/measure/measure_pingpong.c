@@ -18,7 +18,7 @@ static int wait_receive(struct pingpong *loop)
     int result = 0;
 
     while (receives_open && !result)
-        result = ofpi_measure_take(loop->attr->cq, &receives_open, &loop->sends_open);
+        result = ofpi_measure_completions_wait(loop->attr->cq, &receives_open, &loop->sends_open);
     return result;
 }
 
@@ -45,7 +45,7 @@ static int post_receive(struct pingpong *loop)
  * What the other side waits for goes first. Two receives are posted at the start and one behind each answer, as a program
  * that knows what comes would. `left` round trips begin with this one.
  */
-static int exchange(struct pingpong *loop, uint64_t left)
+static int run_round_trip(struct pingpong *loop, uint64_t left)
 {
     int result = wait_receive(loop);
 
@@ -56,7 +56,7 @@ static int exchange(struct pingpong *loop, uint64_t left)
     return result;
 }
 
-static int begin(struct pingpong *loop)
+static int post_first_receives(struct pingpong *loop)
 {
     int result = 0;
 
@@ -70,13 +70,13 @@ int64_t ofp_measure_pingpong(const struct ofp_measure_attr *attr)
     struct pingpong loop = {
         .attr = attr, .send = ofpi_measure_send(attr, attr->length), .receive = ofpi_measure_recv(attr, attr->length)};
     uint64_t started, last, none = 0;
-    int result = begin(&loop);
+    int result = post_first_receives(&loop);
 
     started = last = ofpi_clock_read();
     if (attr->first && attr->iterations && !result)
         result = post_send(&loop);
     for (uint64_t i = 0; i < attr->iterations && !result; i++) {
-        result = exchange(&loop, attr->iterations - i);
+        result = run_round_trip(&loop, attr->iterations - i);
         if (attr->nanoseconds) {
             uint64_t now = ofpi_clock_read();
 
@@ -86,6 +86,6 @@ int64_t ofp_measure_pingpong(const struct ofp_measure_attr *attr)
     }
     last = ofpi_clock_read();
     while (loop.sends_open && !result)
-        result = ofpi_measure_take(attr->cq, &none, &loop.sends_open);
+        result = ofpi_measure_completions_wait(attr->cq, &none, &loop.sends_open);
     return result ? result : (int64_t)(last - started);
 }

@@ -16,30 +16,30 @@
 #define PIECE 200000000
 #define LOOKS_APART 1000000
 
-struct lane {
+struct flow {
     uint64_t posted, over; /* of the operations */
     uint64_t receives_posted, received;
 };
 
 struct ofp_measure_pipeline {
     const struct ofp_measure_pipeline_attr *attr;
-    struct lane *lanes;
-    uint64_t open;            /* lanes, in either direction, with something left to do */
-    uint64_t started;         /* 0: not yet */
-    uint64_t looked;          /* at the clock, last */
-    uint32_t stride, to_look; /* rounds between two looks, and until the next one */
-    uint64_t begun, ended;    /* groups: what is posted up to a completion, and the completion */
+    struct flow *flows;
+    uint64_t open;             /* lanes, in either direction, with something left to do */
+    uint64_t started;          /* 0: not yet */
+    uint64_t checked;          /* at the clock, last */
+    uint32_t stride, to_check; /* rounds between two looks, and until the next one */
+    uint64_t begun, ended;     /* groups: what is posted up to a completion, and the completion */
 };
 
-static uint64_t least(uint64_t one, uint64_t other) { return one < other ? one : other; }
+static uint64_t choose_smaller_count(uint64_t one, uint64_t other) { return one < other ? one : other; }
 
 /* Whether operation `number` of a lane ends its group. */
-static bool ends_group(const struct ofp_measure_pipeline_attr *attr, uint64_t number)
+static bool is_group_end(const struct ofp_measure_pipeline_attr *attr, uint64_t number)
 {
     return (number + 1) % attr->moderation == 0 || number + 1 == attr->iterations;
 }
 
-static void note_post(struct ofp_measure_pipeline *pipeline, uint64_t number)
+static void store_post_time(struct ofp_measure_pipeline *pipeline, uint64_t number)
 {
     const struct ofp_measure_pipeline_attr *attr = pipeline->attr;
 
@@ -52,82 +52,83 @@ static int post_list(struct ofp_measure_pipeline *pipeline, uint32_t index, uint
 {
     const struct ofp_measure_pipeline_attr *attr = pipeline->attr;
     struct ofp_operation ops[OFP_PIPELINE_LIST];
-    struct lane *lane = &pipeline->lanes[index];
+    struct flow *flow = &pipeline->flows[index];
 
     for (uint64_t i = 0; i < count; i++) {
         ops[i] = attr->operations[index];
         ops[i].context = index;
-        if (ends_group(attr, lane->posted + i))
+        if (is_group_end(attr, flow->posted + i))
             ops[i].flags |= OFP_COMPLETION | OFP_DELIVERY_COMPLETE;
-        note_post(pipeline, lane->posted + i);
+        store_post_time(pipeline, flow->posted + i);
     }
-    lane->posted += count;
+    flow->posted += count;
     return ofpi_measure_post(attr->endpoints[index], ops, count);
 }
 
-static int fill(struct ofp_measure_pipeline *pipeline, uint32_t index)
+static int post_flow(struct ofp_measure_pipeline *pipeline, uint32_t index)
 {
     const struct ofp_measure_pipeline_attr *attr = pipeline->attr;
-    struct lane *lane = &pipeline->lanes[index];
+    struct flow *flow = &pipeline->flows[index];
     int result = 0;
 
     while (!result) {
-        uint64_t room = least(attr->depth - (lane->posted - lane->over), attr->iterations - lane->posted);
+        uint64_t space =
+            choose_smaller_count(attr->depth - (flow->posted - flow->over), attr->iterations - flow->posted);
 
-        if (!room)
+        if (!space)
             break;
-        result = post_list(pipeline, index, least(room, attr->list));
+        result = post_list(pipeline, index, choose_smaller_count(space, attr->list));
     }
     return result;
 }
 
-static int take_receive(struct ofp_measure_pipeline *pipeline, uint32_t index)
+static int handle_receive(struct ofp_measure_pipeline *pipeline, uint32_t index)
 {
     const struct ofp_measure_pipeline_attr *attr = pipeline->attr;
-    struct lane *lane = &pipeline->lanes[index];
+    struct flow *flow = &pipeline->flows[index];
     struct ofp_operation receive;
 
-    if (!attr->receives || lane->received == attr->iterations)
+    if (!attr->receives || flow->received == attr->iterations)
         return -EINVAL;
     receive = attr->receives[index];
-    if (++lane->received == attr->iterations)
+    if (++flow->received == attr->iterations)
         pipeline->open--;
-    if (lane->receives_posted == attr->iterations)
+    if (flow->receives_posted == attr->iterations)
         return 0;
-    lane->receives_posted++;
+    flow->receives_posted++;
     receive.context = index;
     return ofpi_measure_post(attr->endpoints[index], &receive, 1);
 }
 
-static int take_group(struct ofp_measure_pipeline *pipeline, uint32_t index)
+static int handle_group(struct ofp_measure_pipeline *pipeline, uint32_t index)
 {
     const struct ofp_measure_pipeline_attr *attr = pipeline->attr;
-    struct lane *lane = &pipeline->lanes[index];
-    uint64_t over = least(lane->over + attr->moderation, attr->iterations);
+    struct flow *flow = &pipeline->flows[index];
+    uint64_t over = choose_smaller_count(flow->over + attr->moderation, attr->iterations);
 
-    if (lane->over == attr->iterations || over > lane->posted)
+    if (flow->over == attr->iterations || over > flow->posted)
         return -EINVAL;
     if (attr->completed)
         attr->completed[pipeline->ended++] = ofpi_clock_read() - pipeline->started;
-    lane->over = over;
+    flow->over = over;
     if (over == attr->iterations)
         pipeline->open--;
     return 0;
 }
 
 /* The queue may have rows that are none of these operations', and endpoints that complete each of a group. */
-static int take_row(struct ofp_measure_pipeline *pipeline, const struct ofp_completion *row)
+static int handle_completion(struct ofp_measure_pipeline *pipeline, const struct ofp_completion *row)
 {
     if (row->error)
         return -row->error;
     if (row->context >= pipeline->attr->count)
         return -EINVAL;
     if (row->flags & OFP_COMPLETED_RECV)
-        return take_receive(pipeline, (uint32_t)row->context);
-    return take_group(pipeline, (uint32_t)row->context);
+        return handle_receive(pipeline, (uint32_t)row->context);
+    return handle_group(pipeline, (uint32_t)row->context);
 }
 
-static int take(struct ofp_measure_pipeline *pipeline)
+static int read_completions(struct ofp_measure_pipeline *pipeline)
 {
     struct ofp_completion rows[ROWS];
     bool expired;
@@ -138,25 +139,25 @@ static int take(struct ofp_measure_pipeline *pipeline)
     if (!count)
         return -EINTR;
     for (int64_t i = 0; i < count && !result; i++)
-        result = take_row(pipeline, &rows[i]);
+        result = handle_completion(pipeline, &rows[i]);
     return result;
 }
 
 /* Whether the piece that began at `begun` is over. */
-static bool is_over(struct ofp_measure_pipeline *pipeline, uint64_t begun)
+static bool is_piece_over(struct ofp_measure_pipeline *pipeline, uint64_t begun)
 {
     uint64_t now;
 
-    if (--pipeline->to_look)
+    if (--pipeline->to_check)
         return false;
     now = ofpi_clock_read();
-    pipeline->stride = now - pipeline->looked < LOOKS_APART ? 2 * pipeline->stride : 1;
-    pipeline->looked = now;
-    pipeline->to_look = pipeline->stride;
+    pipeline->stride = now - pipeline->checked < LOOKS_APART ? 2 * pipeline->stride : 1;
+    pipeline->checked = now;
+    pipeline->to_check = pipeline->stride;
     return now - begun >= PIECE;
 }
 
-static int run(struct ofp_measure_pipeline *pipeline)
+static int run_piece(struct ofp_measure_pipeline *pipeline)
 {
     const struct ofp_measure_pipeline_attr *attr = pipeline->attr;
     uint64_t begun = ofpi_clock_read();
@@ -164,14 +165,14 @@ static int run(struct ofp_measure_pipeline *pipeline)
 
     if (!pipeline->started)
         pipeline->started = begun;
-    pipeline->looked = begun;
-    pipeline->stride = pipeline->to_look = 1;
+    pipeline->checked = begun;
+    pipeline->stride = pipeline->to_check = 1;
     while (pipeline->open && !result) {
         for (uint32_t i = 0; attr->operations && i < attr->count && !result; i++)
-            result = fill(pipeline, i);
+            result = post_flow(pipeline, i);
         if (!result)
-            result = take(pipeline);
-        if (!result && pipeline->open && is_over(pipeline, begun))
+            result = read_completions(pipeline);
+        if (!result && pipeline->open && is_piece_over(pipeline, begun))
             result = -EINTR;
     }
     return result;
@@ -189,13 +190,13 @@ int ofp_measure_pipeline_open(const struct ofp_measure_pipeline_attr *attr, stru
     if (!pipeline)
         return -ENOMEM;
     pipeline->attr = attr;
-    pipeline->lanes = calloc(attr->count, sizeof(*pipeline->lanes));
-    if (!pipeline->lanes) {
+    pipeline->flows = calloc(attr->count, sizeof(*pipeline->flows));
+    if (!pipeline->flows) {
         free(pipeline);
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < attr->count; i++)
-        pipeline->lanes[i].receives_posted = least(attr->receive_depth, attr->iterations);
+        pipeline->flows[i].receives_posted = choose_smaller_count(attr->receive_depth, attr->iterations);
     pipeline->open = (uint64_t)attr->count * ((attr->operations ? 1 : 0) + (attr->receives ? 1 : 0));
     *result = pipeline;
     return 0;
@@ -203,13 +204,13 @@ int ofp_measure_pipeline_open(const struct ofp_measure_pipeline_attr *attr, stru
 
 int64_t ofp_measure_pipeline_run(struct ofp_measure_pipeline *pipeline)
 {
-    int result = run(pipeline);
+    int result = run_piece(pipeline);
 
     return result ? result : (int64_t)(ofpi_clock_read() - pipeline->started);
 }
 
 void ofp_measure_pipeline_close(struct ofp_measure_pipeline *pipeline)
 {
-    free(pipeline->lanes);
+    free(pipeline->flows);
     free(pipeline);
 }

@@ -7,7 +7,7 @@
 #include "ofipy/ofp.h"
 
 /* Those that are over; each counts from the end of the one before. */
-static void note(const struct ofp_measure_attr *attr, uint64_t *done, uint64_t over, uint64_t *last)
+static void store_durations(const struct ofp_measure_attr *attr, uint64_t *done, uint64_t over, uint64_t *last)
 {
     uint64_t now = ofpi_clock_read();
 
@@ -30,8 +30,8 @@ int64_t ofp_measure_rma(const struct ofp_measure_attr *attr)
         for (; posted < attr->iterations && open < attr->depth && !result; posted++, open++)
             result = ofpi_measure_post(attr->endpoint, &op, 1);
         if (!result)
-            result = ofpi_measure_take(attr->cq, &none, &open);
-        note(attr, &done, posted - open, &last);
+            result = ofpi_measure_completions_wait(attr->cq, &none, &open);
+        store_durations(attr, &done, posted - open, &last);
     }
     return result ? result : (int64_t)(ofpi_clock_read() - started);
 }

@@ -11,7 +11,7 @@
 
 static bool shall_retry(ssize_t result) { return result < 0 && (errno == EAGAIN || errno == EINTR); }
 
-static int send_all(int fd, const char *from, uint64_t length)
+static int send_bytes(int fd, const char *from, uint64_t length)
 {
     while (length) {
         ssize_t sent = send(fd, from, length, MSG_NOSIGNAL);
@@ -27,7 +27,7 @@ static int send_all(int fd, const char *from, uint64_t length)
 }
 
 /* The end of the stream is an error. */
-static int receive_all(int fd, char *into, uint64_t length)
+static int receive_bytes(int fd, char *into, uint64_t length)
 {
     while (length) {
         ssize_t received = recv(fd, into, length, 0);
@@ -44,14 +44,14 @@ static int receive_all(int fd, char *into, uint64_t length)
     return 0;
 }
 
-static int exchange(const struct ofp_measure_socket_attr *attr)
+static int run_socket_round_trip(const struct ofp_measure_socket_attr *attr)
 {
-    int result = attr->first ? send_all(attr->fd, attr->send_buffer, attr->length) : 0;
+    int result = attr->first ? send_bytes(attr->fd, attr->send_buffer, attr->length) : 0;
 
     if (!result)
-        result = receive_all(attr->fd, attr->receive_buffer, attr->length);
+        result = receive_bytes(attr->fd, attr->receive_buffer, attr->length);
     if (!result && !attr->first)
-        result = send_all(attr->fd, attr->send_buffer, attr->length);
+        result = send_bytes(attr->fd, attr->send_buffer, attr->length);
     return result;
 }
 
@@ -61,7 +61,7 @@ int64_t ofp_measure_socket_pingpong(const struct ofp_measure_socket_attr *attr)
     int result = attr->length ? 0 : -EINVAL;
 
     for (uint64_t i = 0; i < attr->iterations && !result; i++) {
-        result = exchange(attr);
+        result = run_socket_round_trip(attr);
         if (attr->nanoseconds) {
             uint64_t now = ofpi_clock_read();
 
@@ -79,9 +79,9 @@ int64_t ofp_measure_socket_stream(const struct ofp_measure_socket_attr *attr)
     int result = attr->length ? 0 : -EINVAL;
 
     for (uint64_t i = 0; i < attr->iterations && !result; i++)
-        result = attr->first ? send_all(attr->fd, attr->send_buffer, attr->length)
-                             : receive_all(attr->fd, attr->receive_buffer, attr->length);
+        result = attr->first ? send_bytes(attr->fd, attr->send_buffer, attr->length)
+                             : receive_bytes(attr->fd, attr->receive_buffer, attr->length);
     if (!result)
-        result = attr->first ? receive_all(attr->fd, &acknowledgement, 1) : send_all(attr->fd, &acknowledgement, 1);
+        result = attr->first ? receive_bytes(attr->fd, &acknowledgement, 1) : send_bytes(attr->fd, &acknowledgement, 1);
     return result ? result : (int64_t)(ofpi_clock_read() - started);
 }

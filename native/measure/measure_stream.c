@@ -8,7 +8,7 @@
 
 #define BLOCK 64 /* records of one post */
 
-static int post_all(const struct ofp_measure_attr *attr, struct ofp_operation op)
+static int post_window(const struct ofp_measure_attr *attr, struct ofp_operation op)
 {
     struct ofp_operation ops[BLOCK];
     int result = 0;
@@ -24,12 +24,12 @@ static int post_all(const struct ofp_measure_attr *attr, struct ofp_operation op
     return result;
 }
 
-static int finish(const struct ofp_measure_attr *attr, uint64_t receives_open, uint64_t sends_open)
+static int wait_window(const struct ofp_measure_attr *attr, uint64_t receives_open, uint64_t sends_open)
 {
     int result = 0;
 
     while ((receives_open || sends_open) && !result)
-        result = ofpi_measure_take(attr->cq, &receives_open, &sends_open);
+        result = ofpi_measure_completions_wait(attr->cq, &receives_open, &sends_open);
     return result;
 }
 
@@ -40,17 +40,17 @@ static int send_window(const struct ofp_measure_attr *attr)
     int result = ofpi_measure_post(attr->endpoint, &acknowledgement, 1);
 
     if (!result)
-        result = post_all(attr, message);
-    return result ? result : finish(attr, 1, message.flags & OFP_INJECT ? 0 : attr->depth);
+        result = post_window(attr, message);
+    return result ? result : wait_window(attr, 1, message.flags & OFP_INJECT ? 0 : attr->depth);
 }
 
 static int receive_window(const struct ofp_measure_attr *attr)
 {
     struct ofp_operation acknowledgement = ofpi_measure_send(attr, 0);
-    int result = post_all(attr, ofpi_measure_recv(attr, attr->length));
+    int result = post_window(attr, ofpi_measure_recv(attr, attr->length));
 
     if (!result)
-        result = finish(attr, attr->depth, 0);
+        result = wait_window(attr, attr->depth, 0);
     return result ? result : ofpi_measure_post(attr->endpoint, &acknowledgement, 1);
 }
 

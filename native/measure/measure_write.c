@@ -27,7 +27,7 @@ struct write_loop {
     uint64_t open; /* writes whose completion has not been read */
 };
 
-static int look_at_queue(struct write_loop *loop)
+static int poll_queue(struct write_loop *loop)
 {
     struct ofp_completion rows[ROWS];
     int64_t count = ofpi_measure_core.cq_read(loop->attr->cq, rows, ROWS);
@@ -54,7 +54,7 @@ static int wait_landing(struct write_loop *loop)
         for (int i = 0; i < LOOKS; i++)
             if (has_landed(loop))
                 return 0;
-        result = look_at_queue(loop);
+        result = poll_queue(loop);
     }
     return result;
 }
@@ -72,11 +72,11 @@ static int write_turn(struct write_loop *loop)
         loop->open++;
     result = ofpi_measure_post(loop->attr->endpoint, &loop->write, 1);
     while (loop->open && !result)
-        result = ofpi_measure_take(loop->attr->cq, &none, &loop->open);
+        result = ofpi_measure_completions_wait(loop->attr->cq, &none, &loop->open);
     return result;
 }
 
-static int exchange(struct write_loop *loop)
+static int run_write_round_trip(struct write_loop *loop)
 {
     int result = 0;
 
@@ -107,7 +107,7 @@ int64_t ofp_measure_write(const struct ofp_measure_attr *attr)
         memcpy(&loop.turn, loop.number, sizeof(loop.turn));
     started = last = ofpi_clock_read();
     for (uint64_t i = 0; i < attr->iterations && !result; i++) {
-        result = exchange(&loop);
+        result = run_write_round_trip(&loop);
         if (attr->nanoseconds) {
             uint64_t now = ofpi_clock_read();
 

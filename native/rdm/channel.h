@@ -111,8 +111,8 @@ struct ofpi_channel_ops {
      * remote access, for the peer's gets or puts. -EOPNOTSUPP: it cannot be, and packets have to carry it. Only with
      * GET or PUT, as the rest.
      */
-    int (*hold)(struct ofpi_path *path, struct ofpi_memory *memory, uint32_t access);
-    void (*release)(struct ofpi_path *path, struct ofpi_memory *memory);
+    int (*register_memory)(struct ofpi_path *path, struct ofpi_memory *memory, uint32_t access);
+    void (*deregister_memory)(struct ofpi_path *path, struct ofpi_memory *memory);
     /* Whether it is the device's own key for a region of the peer's, which gets and puts may then name. */
     bool (*knows_key)(const struct ofpi_path *path, uint64_t key);
     /*
@@ -150,7 +150,7 @@ struct ofpi_channel_ops {
     /* Optional. How many `completed` packets may not have reached the peer's device yet: none fewer than there are. */
     uint64_t (*unsent)(const struct ofpi_path *path);
     /* Take no more requests, before paths are closed: who looks for us from now on finds nobody. */
-    void (*hush)(struct ofpi_channel *channel);
+    void (*stop_listening)(struct ofpi_channel *channel);
 
     int (*progress)(struct ofpi_channel *channel); /* this and the next two as those of an endpoint */
     bool (*arm)(struct ofpi_channel *channel);

@@ -94,7 +94,7 @@ static void format_network(const struct tcp_interface *interface, char *text, si
     union tcp_address network = interface->address;
     char host[INET6_ADDRSTRLEN];
     size_t length;
-    uint8_t *ip = (uint8_t *)(uintptr_t)tcp_address_ip(&network, &length);
+    uint8_t *ip = (uint8_t *)(uintptr_t)tcp_address_get_ip(&network, &length);
 
     for (size_t i = 0; i < length; i++) {
         unsigned bits = interface->prefix > i * 8 ? interface->prefix - (unsigned)i * 8 : 0;
@@ -167,7 +167,7 @@ static int fill_infos_of_any(struct ofp_info *infos, int max)
     struct tcp_interface all = {.name = "any"};
     int count = 0;
 
-    tcp_address_any(&all.address);
+    tcp_address_choose_any(&all.address);
     for (; count < 2 && count < max; count++) {
         fill_info(&infos[count], &all, types[count], (uint32_t)count);
         tcp_info_set_any(&infos[count], &all.address);
@@ -184,7 +184,7 @@ static int fill_infos(struct ofp_info *infos, int max, char *text, size_t text_s
 
     if (wanted && strcmp(wanted, "any") == 0)
         return fill_infos_of_any(infos, max);
-    count = tcp_interfaces(interfaces, wanted);
+    count = tcp_interfaces_query(interfaces, wanted);
     if (count < 0)
         snprintf(text, text_size, "cannot list the interfaces: %s", strerror(-count));
     else if (count == 0 && wanted)
@@ -285,8 +285,8 @@ static const struct ofp_provider provider = {
     .resolve = tcp_address_resolve,
     .address_check = check_address,
     .address_format = format_address,
-    .at_node = tcp_address_at_node,
-    .reaches = tcp_address_reaches,
+    .at_node = tcp_info_resolve_node,
+    .reaches = tcp_address_check_reachable,
     .domain_ops = &domain_ops,
     .endpoint_ops = choose_endpoint_ops,
     .passive_ops = &tcp_passive_ops,

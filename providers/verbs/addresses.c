@@ -58,10 +58,10 @@ int verbs_info_set_node(struct ofp_info *info, const char *node, char *text, siz
 
     verbs_info_get_address(info, &address);
     tcp_info_set_address(&by_ip, &address);
-    result = tcp_address_at_node(&by_ip, node, text, text_size);
+    result = tcp_info_resolve_node(&by_ip, node, text, text_size);
     if (result)
         return result;
-    tcp_info_address(&by_ip, &address);
+    tcp_info_get_address(&by_ip, &address);
     if (!is_of_datagrams(info) && !tcp_address_is_any(&address)) {
         *info = by_ip;
         return 0;
@@ -82,7 +82,7 @@ int verbs_address_check_route(const struct ofp_info *info, const void *address, 
     bool is_datagram = verbs_datagram_address_decode(address, length, &datagram) == 0;
 
     if (is_datagram == is_of_datagrams(info))
-        return is_datagram ? 0 : tcp_address_reaches(info, address, length, text, text_size);
+        return is_datagram ? 0 : tcp_address_check_reachable(info, address, length, text, text_size);
     snprintf(text, text_size, "this is the address of %s endpoint, and those of this domain are %s",
              is_datagram ? "a datagram (dgram)" : "a connected (msg)", is_datagram ? "connected" : "for datagrams");
     return -EHOSTUNREACH;

@@ -305,7 +305,7 @@ static void fill_rdm(struct ofp_info *info, const struct verbs_place *place)
         .max_atomic_size = 1u << 20,
         .remote_segment_limit = OFP_SEGMENT_LIMIT,
         .mr_key_size = sizeof(uint64_t),
-        .inject_size = ofpi_rdm_eager_size(&limits),
+        .inject_size = ofpi_rdm_eager_compute_size(&limits),
         .tx_size = verbs_core->param_size("TX_QUEUE"),
         .rx_size = UINT64_MAX,
         .segment_limit = OFP_SEGMENT_LIMIT,

@@ -384,7 +384,7 @@ static inline uint32_t insert_at(const uint8_t *host, const uint8_t *identity, c
     struct link_writer writer;
     uint32_t index = UINT32_MAX;
 
-    link_address_begin(&writer, bytes, sizeof(bytes), host, identity, false);
+    link_writer_init(&writer, bytes, sizeof(bytes), host, identity, false);
     if (at_near)
         link_address_add(&writer, "near", at_near, strlen(at_near));
     if (at_far)
@@ -407,7 +407,7 @@ static inline struct ofp_peer *inner_of(uint32_t index, uint32_t device)
     const struct ofpi_peer *peer = ofpi_peer_find_at((struct ofpi_endpoint *)fixture.endpoint, index);
 
     assert_non_null(peer);
-    return &link_way_at(&peer->base, device)->base;
+    return &link_lane_find(&peer->base, device)->base;
 }
 
 static inline void send_to(uint32_t peer, uint64_t context)

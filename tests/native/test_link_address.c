@@ -28,7 +28,7 @@ static struct bytes written(const uint8_t *who, bool connects_only)
     struct bytes address;
     struct link_writer writer;
 
-    assert_int_equal(link_address_begin(&writer, address.bytes, sizeof(address.bytes), host, who, connects_only), 0);
+    assert_int_equal(link_writer_init(&writer, address.bytes, sizeof(address.bytes), host, who, connects_only), 0);
     assert_int_equal(link_address_add(&writer, "shm", "memory", 6), 0);
     assert_int_equal(link_address_add(&writer, "tcp", "one", 3), 0);
     assert_int_equal(link_address_add(&writer, "tcp", "other", 5), 0);
@@ -41,7 +41,7 @@ static struct bytes with_one_entry(const uint8_t *who, const char *name, const c
     struct bytes address;
     struct link_writer writer;
 
-    link_address_begin(&writer, address.bytes, sizeof(address.bytes), zeros, who, false);
+    link_writer_init(&writer, address.bytes, sizeof(address.bytes), zeros, who, false);
     assert_int_equal(link_address_add(&writer, name, raw, strlen(raw)), 0);
     address.length = writer.length;
     return address;
@@ -67,12 +67,12 @@ static void check_entries(const struct link_address *read)
     struct link_entry entry;
 
     for (int i = 0; i < 3; i++) {
-        assert_true(link_address_next(read, &cursor, &entry));
+        assert_true(link_address_read_next(read, &cursor, &entry));
         assert_true(link_entry_is_of(&entry, names[i], 3));
         assert_int_equal(entry.length, strlen(raws[i]));
         assert_memory_equal(entry.address, raws[i], entry.length);
     }
-    assert_false(link_address_next(read, &cursor, &entry));
+    assert_false(link_address_read_next(read, &cursor, &entry));
 }
 
 static void test_what_was_written_is_read(void **state)
@@ -145,7 +145,7 @@ static void test_hostile_entries_are_read_within_their_bounds(void **state)
             altered.bytes[i] = (uint8_t)value;
             read_exactly(altered.bytes, altered.length);
             if (link_address_read(&read, altered.bytes, altered.length) == 0)
-                for (uint32_t key = 0; link_address_key(altered.bytes, &length, key); key++)
+                for (uint32_t key = 0; link_address_find_key(altered.bytes, &length, key); key++)
                     length = altered.length;
         }
 }
@@ -169,8 +169,8 @@ static void test_what_does_not_fit_changes_nothing(void **state)
     struct link_writer writer;
 
     (void)state;
-    assert_int_equal(link_address_begin(&writer, room, LINK_HEAD_SIZE - 1, host, identity, false), -OFP_ETOOSMALL);
-    assert_int_equal(link_address_begin(&writer, room, sizeof(room), host, identity, false), 0);
+    assert_int_equal(link_writer_init(&writer, room, LINK_HEAD_SIZE - 1, host, identity, false), -OFP_ETOOSMALL);
+    assert_int_equal(link_writer_init(&writer, room, sizeof(room), host, identity, false), 0);
     assert_int_equal(link_address_add(&writer, "tcp", "seven b", 7), -OFP_ETOOSMALL);
     assert_int_equal(writer.length, LINK_HEAD_SIZE);
     assert_int_equal(link_address_add(&writer, "tcp", "six by", 6), 0);
@@ -181,7 +181,7 @@ static void test_what_does_not_fit_changes_nothing(void **state)
 
 static enum ofp_address_relation relation(struct bytes known, struct bytes given)
 {
-    return link_address_relation(known.bytes, known.length, given.bytes, given.length);
+    return link_address_compare(known.bytes, known.length, given.bytes, given.length);
 }
 
 static void test_keys_are_the_identity_and_each_entry(void **state)
@@ -190,21 +190,22 @@ static void test_keys_are_the_identity_and_each_entry(void **state)
     size_t length = known.length;
 
     (void)state;
-    assert_memory_equal(link_address_key(known.bytes, &length, 0), identity, sizeof(identity));
+    assert_memory_equal(link_address_find_key(known.bytes, &length, 0), identity, sizeof(identity));
     assert_int_equal(length, OFP_IDENTITY_SIZE);
     for (uint32_t i = 0; i < 3; i++) {
         size_t with = known.length, without = unknown.length;
-        const void *a = link_address_key(known.bytes, &with, 1 + i), *b = link_address_key(unknown.bytes, &without, i);
+        const void *a = link_address_find_key(known.bytes, &with, 1 + i),
+                   *b = link_address_find_key(unknown.bytes, &without, i);
 
         assert_int_equal(with, without);
         assert_memory_equal(a, b, with);
     }
     length = known.length;
-    assert_null(link_address_key(known.bytes, &length, 4));
+    assert_null(link_address_find_key(known.bytes, &length, 4));
     length = unknown.length;
-    assert_null(link_address_key(unknown.bytes, &length, 3));
+    assert_null(link_address_find_key(unknown.bytes, &length, 3));
     length = 5;
-    assert_null(link_address_key(known.bytes, &length, 0));
+    assert_null(link_address_find_key(known.bytes, &length, 0));
 }
 
 static void test_addresses_are_the_same_unless_identities_differ(void **state)

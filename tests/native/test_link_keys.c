@@ -85,7 +85,7 @@ static void test_peers_that_ask_the_core_name_its_key(void **state)
     (void)state;
     lock();
     for (uint32_t i = NEAR; i <= FAR; i++) {
-        struct ofp_endpoint *inner = &link_inner_at(fixture.endpoint, i)->base;
+        struct ofp_endpoint *inner = &link_inner_find(fixture.endpoint, i)->base;
 
         assert_int_equal(ofp_remote_access(inner, region.key, 8, 8, OFP_ACCESS_REMOTE_READ, &access), 0);
         assert_ptr_equal(access.memory, memory + 8);
@@ -131,20 +131,20 @@ static void test_a_device_that_refuses_leaves_the_region_to_the_others(void **st
 
 static size_t entry(uint8_t *bytes, const char *provider, uint64_t key)
 {
-    return link_keys_write(bytes, provider, &(struct link_way_key){key, key * 2});
+    return link_keys_write(bytes, provider, &(struct link_lane_key){key, key * 2});
 }
 
 static void test_many_are_found(void **state)
 {
-    struct link_way_key way;
-    uint8_t bytes[2 * LINK_WAY_KEY_MAX];
+    struct link_lane_key way;
+    uint8_t bytes[2 * LINK_LANE_KEY_MAX];
     size_t length;
 
     (void)state;
     for (uint64_t key = 0; key < 1000; key++) {
         length = entry(bytes, "one", key + 1);
         length += entry(bytes + length, "other", key + 2);
-        assert_int_equal(link_keys_learn(key << 56 | key, bytes, length), 0);
+        assert_int_equal(link_keys_add(key << 56 | key, bytes, length), 0);
     }
     for (uint64_t key = 0; key < 1000; key++) {
         assert_true(link_keys_find(key << 56 | key, "other", &way));
@@ -154,60 +154,60 @@ static void test_many_are_found(void **state)
         assert_false(link_keys_find(key << 56 | key, "ones", &way));
     }
     for (uint64_t key = 0; key < 1000; key++)
-        link_keys_forget(key << 56 | key);
+        link_keys_remove(key << 56 | key);
     assert_false(link_keys_find(0, "one", &way));
-    link_keys_forget(0);
+    link_keys_remove(0);
 }
 
 static void test_the_last_who_holds_it_forgets_it(void **state)
 {
-    struct link_way_key way;
-    uint8_t bytes[LINK_WAY_KEY_MAX];
+    struct link_lane_key way;
+    uint8_t bytes[LINK_LANE_KEY_MAX];
     size_t length = entry(bytes, "one", 1);
 
     (void)state;
-    assert_int_equal(link_keys_learn(7, bytes, length), 0);
-    assert_int_equal(link_keys_learn(7, bytes, length), 0);
-    link_keys_forget(7);
+    assert_int_equal(link_keys_add(7, bytes, length), 0);
+    assert_int_equal(link_keys_add(7, bytes, length), 0);
+    link_keys_remove(7);
     assert_true(link_keys_find(7, "one", &way));
-    link_keys_forget(7);
+    link_keys_remove(7);
     assert_false(link_keys_find(7, "one", &way));
 }
 
 static void test_of_two_that_differ_none_is_believed(void **state)
 {
-    struct link_way_key way;
-    uint8_t bytes[LINK_WAY_KEY_MAX];
+    struct link_lane_key way;
+    uint8_t bytes[LINK_LANE_KEY_MAX];
 
     (void)state;
-    assert_int_equal(link_keys_learn(7, bytes, entry(bytes, "one", 1)), 0);
-    assert_int_equal(link_keys_learn(7, bytes, entry(bytes, "one", 2)), 0);
+    assert_int_equal(link_keys_add(7, bytes, entry(bytes, "one", 1)), 0);
+    assert_int_equal(link_keys_add(7, bytes, entry(bytes, "one", 2)), 0);
     assert_false(link_keys_find(7, "one", &way));
-    link_keys_forget(7);
+    link_keys_remove(7);
     assert_false(link_keys_find(7, "one", &way));
-    link_keys_forget(7);
-    assert_int_equal(link_keys_learn(7, bytes, entry(bytes, "one", 2)), 0);
+    link_keys_remove(7);
+    assert_int_equal(link_keys_add(7, bytes, entry(bytes, "one", 2)), 0);
     assert_true(link_keys_find(7, "one", &way));
-    link_keys_forget(7);
+    link_keys_remove(7);
 }
 
 static void test_what_is_no_name_is_refused(void **state)
 {
-    uint8_t bytes[(OFP_DEVICE_LIMIT + 1) * LINK_WAY_KEY_MAX] = {0};
+    uint8_t bytes[(OFP_DEVICE_LIMIT + 1) * LINK_LANE_KEY_MAX] = {0};
     size_t length = entry(bytes, "one", 1), many = 0;
 
     (void)state;
     for (size_t cut = 0; cut < length; cut++)
-        assert_int_equal(link_keys_learn(7, bytes, cut), -EINVAL);
+        assert_int_equal(link_keys_add(7, bytes, cut), -EINVAL);
     for (size_t more = 1; more < length; more++)
-        assert_int_equal(link_keys_learn(7, bytes, length + more), -EINVAL);
+        assert_int_equal(link_keys_add(7, bytes, length + more), -EINVAL);
     bytes[0] = 0;
-    assert_int_equal(link_keys_learn(7, bytes, length), -EINVAL);
+    assert_int_equal(link_keys_add(7, bytes, length), -EINVAL);
     bytes[0] = 255;
-    assert_int_equal(link_keys_learn(7, bytes, length), -EINVAL);
+    assert_int_equal(link_keys_add(7, bytes, length), -EINVAL);
     for (uint32_t i = 0; i <= OFP_DEVICE_LIMIT; i++)
         many += entry(bytes + many, "one", 1);
-    assert_int_equal(link_keys_learn(7, bytes, many), -EINVAL);
+    assert_int_equal(link_keys_add(7, bytes, many), -EINVAL);
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, open_there, close_all)

@@ -65,7 +65,7 @@ static void test_a_pending_belongs_to_the_way_that_has_it(void **state)
 {
     (void)state;
     lock();
-    assert_ptr_equal(near.pending->endpoint, &link_inner_at(fixture.endpoint, 0)->base);
+    assert_ptr_equal(near.pending->endpoint, &link_inner_find(fixture.endpoint, 0)->base);
     assert_ptr_equal(near.pending->peer, inner_of(peers[0], 0));
     assert_ptr_equal(ofp_pending_find(inner_of(peers[0], 0), near.pending->id), near.pending);
     assert_null(ofp_pending_find(inner_of(peers[0], 1), near.pending->id));
@@ -241,7 +241,7 @@ static void test_a_region_is_reached_by_one_key_over_both(void **state)
     near.withdraw_result = -EAGAIN;
     lock();
     for (uint32_t i = 0; i < 2; i++) {
-        struct ofp_endpoint *inner = &link_inner_at(fixture.endpoint, i)->base;
+        struct ofp_endpoint *inner = &link_inner_find(fixture.endpoint, i)->base;
         struct ofp_region *seen = ofpi_core.region_by_id(inner->domain, region.id);
         struct ofp_remote_access access = {0};
 

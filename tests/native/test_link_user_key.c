@@ -51,8 +51,8 @@ static void test_it_is_made_once_and_for_this_user_alone(void **state)
     struct stat status;
 
     (void)state;
-    assert_int_equal(link_user_key(first, text, sizeof(text)), 0);
-    assert_int_equal(link_user_key(second, text, sizeof(text)), 0);
+    assert_int_equal(link_user_key_read(first, text, sizeof(text)), 0);
+    assert_int_equal(link_user_key_read(second, text, sizeof(text)), 0);
     assert_memory_equal(first, second, sizeof(first));
     assert_memory_not_equal(first, zeros, sizeof(first));
     assert_int_equal(stat(path, &status), 0);
@@ -67,7 +67,7 @@ static void test_without_a_runtime_folder_it_is_at_home(void **state)
     (void)state;
     unsetenv("XDG_RUNTIME_DIR");
     setenv("HOME", folder, 1);
-    assert_int_equal(link_user_key(key, text, sizeof(text)), 0);
+    assert_int_equal(link_user_key_read(key, text, sizeof(text)), 0);
     snprintf(path, sizeof(path), "%s/.local/state/ofipy/key", folder);
     assert_int_equal(access(path, R_OK), 0);
 }
@@ -76,7 +76,7 @@ static void refused(int error, const char *why)
 {
     uint8_t key[OFP_KEY_SIZE];
 
-    assert_int_equal(link_user_key(key, text, sizeof(text)), error);
+    assert_int_equal(link_user_key_read(key, text, sizeof(text)), error);
     assert_non_null(strstr(text, path));
     assert_non_null(strstr(text, why));
 }
@@ -86,7 +86,7 @@ static void test_one_that_others_can_read_is_refused(void **state)
     uint8_t key[OFP_KEY_SIZE];
 
     (void)state;
-    assert_int_equal(link_user_key(key, text, sizeof(text)), 0);
+    assert_int_equal(link_user_key_read(key, text, sizeof(text)), 0);
     assert_int_equal(chmod(path, 0640), 0);
     refused(-EACCES, "others may read");
 }
@@ -96,7 +96,7 @@ static void test_one_of_another_length_is_refused(void **state)
     uint8_t key[OFP_KEY_SIZE];
 
     (void)state;
-    assert_int_equal(link_user_key(key, text, sizeof(text)), 0);
+    assert_int_equal(link_user_key_read(key, text, sizeof(text)), 0);
     assert_int_equal(truncate(path, OFP_KEY_SIZE - 1), 0);
     refused(-EINVAL, "no key of 32 bytes");
     assert_int_equal(truncate(path, OFP_KEY_SIZE + 1), 0);
@@ -108,7 +108,7 @@ static void test_what_is_no_file_is_refused(void **state)
     uint8_t key[OFP_KEY_SIZE];
 
     (void)state;
-    assert_int_equal(link_user_key(key, text, sizeof(text)), 0);
+    assert_int_equal(link_user_key_read(key, text, sizeof(text)), 0);
     unlink(path);
     assert_int_equal(symlink("/dev/zero", path), 0);
     refused(-ELOOP, "");
@@ -128,7 +128,7 @@ static void test_a_folder_that_cannot_be_made_is_named(void **state)
     fd = open(file, O_CREAT | O_WRONLY, 0600);
     assert_true(fd >= 0);
     close(fd);
-    assert_int_equal(link_user_key(key, text, sizeof(text)), -ENOTDIR);
+    assert_int_equal(link_user_key_read(key, text, sizeof(text)), -ENOTDIR);
     assert_non_null(strstr(text, file));
 }
 
@@ -148,7 +148,7 @@ static void test_of_those_who_make_one_at_once_all_have_the_same(void **state)
             char byte;
 
             close(go[1]);
-            if (read(go[0], &byte, 1) != 0 || link_user_key(key, text, sizeof(text)) != 0)
+            if (read(go[0], &byte, 1) != 0 || link_user_key_read(key, text, sizeof(text)) != 0)
                 _exit(1);
             _exit(write(ends[1], key, sizeof(key)) != sizeof(key));
         }

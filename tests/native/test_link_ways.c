@@ -85,7 +85,7 @@ static void test_what_a_provider_does_not_reach_is_left_out(void **state)
     goes_over(peer, "far");
     far.unreachable = true;
     lock();
-    assert_int_equal(ofp_peer_by_identity(&link_inner_at(fixture.endpoint, 0)->base, other, false, "x", 1)->index, 1);
+    assert_int_equal(ofp_peer_by_identity(&link_inner_find(fixture.endpoint, 0)->base, other, false, "x", 1)->index, 1);
     unlock();
     assert_int_equal(ofp_peer_way(fixture.endpoint, 1, way, sizeof(way)), -EHOSTUNREACH);
 }
@@ -231,7 +231,7 @@ static void test_whoever_called_is_answered_by_that_way(void **state)
     (void)state;
     far.post_result = OFP_POST_DONE;
     lock();
-    inner = ofp_peer_by_identity(&link_inner_at(fixture.endpoint, 1)->base, somebody, false, "another", 7);
+    inner = ofp_peer_by_identity(&link_inner_find(fixture.endpoint, 1)->base, somebody, false, "another", 7);
     assert_ptr_equal(inner, inner_of(peer, 1));
     ofp_peer_connecting(inner);
     ofp_peer_up(inner);
@@ -321,8 +321,8 @@ static void test_another_endpoint_is_refused_by_name(void **state)
 static void test_who_calls_is_known_by_any_part_of_the_address(void **state)
 {
     uint32_t stated = neighbour(), text = insert(nobody, nobody, "t", NULL);
-    struct ofp_endpoint *inners[] = {&link_inner_at(fixture.endpoint, 0)->base,
-                                     &link_inner_at(fixture.endpoint, 1)->base};
+    struct ofp_endpoint *inners[] = {&link_inner_find(fixture.endpoint, 0)->base,
+                                     &link_inner_find(fixture.endpoint, 1)->base};
     struct ofp_peer *stranger;
 
     (void)state;
@@ -350,7 +350,7 @@ static void test_a_text_and_the_address_are_one_peer(void **state)
     (void)state;
     assert_int_equal(insert(nobody, somebody, "n", "f"), text);
     assert_int_equal(insert(nobody, nobody, "n", "f"), text);
-    assert_memory_equal(link_peer_of(link_way_of(inner_of(text, 0))->outer)->identity, somebody, 16);
+    assert_memory_equal(link_peer_of(link_lane_of(inner_of(text, 0))->outer)->identity, somebody, 16);
 }
 
 static void test_one_met_before_under_another_address_is_named(void **state)
@@ -375,7 +375,7 @@ static void test_a_removed_peer_is_not_found(void **state)
     (void)state;
     assert_int_equal(ofp_av_remove(fixture.av, peer), 0);
     lock();
-    after = ofp_peer_by_identity(&link_inner_at(fixture.endpoint, 0)->base, somebody, false, "n", 1);
+    after = ofp_peer_by_identity(&link_inner_find(fixture.endpoint, 0)->base, somebody, false, "n", 1);
     unlock();
     assert_ptr_not_equal(before, after);
 }

@@ -68,8 +68,8 @@ static void put(int from, int to, uint8_t kind)
     struct packet packet = {.kind = kind};
 
     if (kind != FREE)
-        ofpi_credit_take(&ends[from][to].credits, kind);
-    ofpi_credit_give(&ends[from][to].credits, &pools[from], packet.given);
+        ofpi_credit_accept_packet(&ends[from][to].credits, kind);
+    ofpi_credit_grant(&ends[from][to].credits, &pools[from], packet.given);
     assert_true(there->count < QUEUE);
     there->queue[(there->first + there->count++) % QUEUE] = packet;
     there->returns += kind == FREE;
@@ -80,7 +80,7 @@ static void put(int from, int to, uint8_t kind)
 
 static bool send_request(int from, int to)
 {
-    if (!ofpi_credit_has(&ends[from][to].credits, OFPI_CREDIT_REQUEST))
+    if (!ofpi_credit_is_left(&ends[from][to].credits, OFPI_CREDIT_REQUEST))
         return false;
     put(from, to, OFPI_CREDIT_REQUEST);
     ends[from][to].asked++;
@@ -101,12 +101,12 @@ static bool take(int side, int from)
         end->returns--;
         return true;
     }
-    assert_true(ofpi_credit_charge(&end->credits, packet.kind));
+    assert_true(ofpi_credit_accept_packet(&end->credits, packet.kind));
     if (packet.kind == OFPI_CREDIT_REQUEST) {
         end->waiting++;
     } else {
         end->answered++;
-        ofpi_credit_owe(&end->credits, OFPI_CREDIT_ANSWER);
+        ofpi_credit_mark_owed(&end->credits, OFPI_CREDIT_ANSWER);
     }
     return true;
 }
@@ -115,11 +115,11 @@ static bool answer(int side, int to)
 {
     struct end *end = &ends[side][to];
 
-    if (!end->waiting || !ofpi_credit_has(&end->credits, OFPI_CREDIT_ANSWER))
+    if (!end->waiting || !ofpi_credit_is_left(&end->credits, OFPI_CREDIT_ANSWER))
         return false;
     end->waiting--;
     put(side, to, OFPI_CREDIT_ANSWER);
-    ofpi_credit_owe(&end->credits, OFPI_CREDIT_REQUEST);
+    ofpi_credit_mark_owed(&end->credits, OFPI_CREDIT_REQUEST);
     return true;
 }
 
@@ -232,9 +232,9 @@ static void test_windows_grow_in_use_and_a_full_pool_takes_no_path(void **state)
     (void)state;
     assert_true(ofpi_credit_open(&credits, &pool));
     for (int round = 0; round < 20; round++) {
-        while (ofpi_credit_charge(&credits, OFPI_CREDIT_REQUEST))
-            ofpi_credit_owe(&credits, OFPI_CREDIT_REQUEST);
-        ofpi_credit_give(&credits, &pool, given);
+        while (ofpi_credit_accept_packet(&credits, OFPI_CREDIT_REQUEST))
+            ofpi_credit_mark_owed(&credits, OFPI_CREDIT_REQUEST);
+        ofpi_credit_grant(&credits, &pool, given);
     }
     assert_true(credits.window[OFPI_CREDIT_REQUEST] > 300);
     assert_int_equal(credits.window[OFPI_CREDIT_ANSWER], OFPI_CREDIT_FIRST);
@@ -243,9 +243,9 @@ static void test_windows_grow_in_use_and_a_full_pool_takes_no_path(void **state)
     assert_true(count > 5 && count < 100);
     /* It gives back what it uses. */
     for (int round = 0; round < 20; round++) {
-        while (ofpi_credit_charge(&credits, OFPI_CREDIT_REQUEST))
-            ofpi_credit_owe(&credits, OFPI_CREDIT_REQUEST);
-        ofpi_credit_give(&credits, &pool, given);
+        while (ofpi_credit_accept_packet(&credits, OFPI_CREDIT_REQUEST))
+            ofpi_credit_mark_owed(&credits, OFPI_CREDIT_REQUEST);
+        ofpi_credit_grant(&credits, &pool, given);
     }
     assert_true(pool.posted - pool.granted >= OFPI_CREDIT_PATH_LEAST);
     while (count--)
@@ -286,8 +286,8 @@ static void test_more_than_there_can_be(void **state)
     assert_true(ofpi_credit_receive(&credits, most));
     assert_false(ofpi_credit_receive(&credits, one));
     for (int i = 0; i < credits.window[OFPI_CREDIT_ANSWER]; i++)
-        assert_true(ofpi_credit_charge(&credits, OFPI_CREDIT_ANSWER));
-    assert_false(ofpi_credit_charge(&credits, OFPI_CREDIT_ANSWER));
+        assert_true(ofpi_credit_accept_packet(&credits, OFPI_CREDIT_ANSWER));
+    assert_false(ofpi_credit_accept_packet(&credits, OFPI_CREDIT_ANSWER));
 }
 
 int main(void)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "rdm/transfer/hold.h"
+#include "rdm/transfer/registration.h"
 #include "rdm/transfer/meeting.h"
 
 static void post(struct side *side, struct ofp_operation op, uint64_t flags)
@@ -204,11 +204,11 @@ static void test_memory_goes_back_with_the_operation(void **state)
     assert_int_equal(receive_number(&b, &a), 1);
     post(&a, tagged(OFP_TSEND, a.peer, 2, out, sizeof(out), 7), 0);
     path = rdm_path_of(&a);
-    assert_int_equal(OFP_CONTAINER_OF(path->holds.next, struct ofpi_rdm_holds, node)->count, 1);
+    assert_int_equal(OFP_CONTAINER_OF(path->registrations.next, struct ofpi_rdm_registration, node)->count, 1);
     assert_int_equal(ofp_av_remove(a.av, a.peer), 0);
     assert_int_equal(next_completion(&a, &b).error, ECANCELED);
     assert_ptr_equal(rdm_of(&a)->paths.next, &path->node);
-    assert_int_equal(OFP_CONTAINER_OF(path->holds.next, struct ofpi_rdm_holds, node)->count, 0);
+    assert_int_equal(OFP_CONTAINER_OF(path->registrations.next, struct ofpi_rdm_registration, node)->count, 0);
     side_close(&a);
     side_close(&b);
 }

@@ -58,7 +58,7 @@ static uint32_t write_sample(enum ofpi_rdm_kind kind, uint8_t *bytes)
     const uint16_t credits[2] = {0x1234, 0x5678};
     uint32_t length = ofpi_rdm_encode(&packet, bytes);
 
-    assert_int_equal(length, ofpi_rdm_header_size(kind, packet.count));
+    assert_int_equal(length, ofpi_rdm_header_compute_size(kind, packet.count));
     ofpi_rdm_encode_credits(bytes, credits, true);
     if (!has_payload(kind))
         return length;
@@ -114,7 +114,7 @@ static void test_every_cut_is_refused(void **state)
             const char *wrong = decode(bytes, cut, &packet);
 
             /* Payloads that are as long as they are: only a shorter header is wrong. */
-            if (kind == OFPI_RDM_REMOTE || cut < ofpi_rdm_header_size(kind, sample(kind).count))
+            if (kind == OFPI_RDM_REMOTE || cut < ofpi_rdm_header_compute_size(kind, sample(kind).count))
                 assert_non_null(wrong);
         }
         if (!has_payload(kind) || kind == OFPI_RDM_REMOTE)
@@ -198,7 +198,7 @@ static void test_damage(void **state)
         if (decode(bytes, length, &packet))
             continue;
         assert_true(packet.kind < OFPI_RDM_KINDS && packet.count <= OFP_SEGMENT_LIMIT);
-        assert_true(ofpi_rdm_header_size(packet.kind, packet.count) + packet.payload_length == length);
+        assert_true(ofpi_rdm_header_compute_size(packet.kind, packet.count) + packet.payload_length == length);
         for (uint32_t i = 0; i < packet.count; i++)
             sum += packet.pieces[i].length;
         assert_true(packet.kind != OFPI_RDM_REMOTE || packet.offset + packet.length <= sum);

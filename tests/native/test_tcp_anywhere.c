@@ -57,7 +57,7 @@ static bool listens_at(struct side *side, const char *ip)
 {
     union tcp_address address = address_of(side);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), result;
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(tcp_address_port(&address))};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(tcp_address_get_port(&address))};
 
     inet_pton(AF_INET, ip, &to.sin_addr);
     result = connect(fd, (struct sockaddr *)&to, sizeof(to));
@@ -69,7 +69,7 @@ static bool listens_at(struct side *side, const char *ip)
 static uint32_t insert_as(const char *ip, struct side *side, struct side *other)
 {
     union tcp_address address = address_of(other);
-    struct sockaddr_in near = {.sin_family = AF_INET, .sin_port = htons(tcp_address_port(&address))};
+    struct sockaddr_in near = {.sin_family = AF_INET, .sin_port = htons(tcp_address_get_port(&address))};
     uint32_t index;
 
     inet_pton(AF_INET, ip, &near.sin_addr);
@@ -90,7 +90,7 @@ static void test_everywhere(void **state)
     open_at(&side, "any", NULL, false);
     address = address_of(&side);
     assert_false(tcp_address_is_any(&address));
-    assert_true(tcp_address_port(&address));
+    assert_true(tcp_address_get_port(&address));
     assert_true(listens_at(&side, "127.0.0.1"));
     assert_true(listens_at(&side, "127.0.0.2"));
     do {
@@ -99,10 +99,10 @@ static void test_everywhere(void **state)
         result = side.endpoint->ops->name_also(side.endpoint, (uint32_t)count, &others[count], &length);
         if (result)
             break;
-        assert_int_equal(length, tcp_address_length(&others[count]));
-        assert_int_equal(tcp_address_port(&others[count]), tcp_address_port(&address));
+        assert_int_equal(length, tcp_address_get_length(&others[count]));
+        assert_int_equal(tcp_address_get_port(&others[count]), tcp_address_get_port(&address));
         assert_false(tcp_address_is_loopback(&others[count]));
-        assert_false(tcp_address_same_ip(&others[count], &address));
+        assert_false(tcp_address_has_same_ip(&others[count], &address));
     } while (++count < TCP_INTERFACES_MAX);
     assert_int_equal(result, -ENOENT);
     length = 3;
@@ -192,8 +192,8 @@ static void test_the_port_of_who_does_not_listen(void **state)
     open_at(&b, "", NULL, true);
     address = address_of(&a);
     other = address_of(&b);
-    assert_int_not_equal(tcp_address_port(&address), tcp_address_port(&other));
-    taken.sin_port = htons(tcp_address_port(&address));
+    assert_int_not_equal(tcp_address_get_port(&address), tcp_address_get_port(&other));
+    taken.sin_port = htons(tcp_address_get_port(&address));
     assert_int_equal(bind(fd, (struct sockaddr *)&taken, sizeof(taken)), -1);
     assert_int_equal(errno, EADDRINUSE);
     close(fd);

@@ -153,7 +153,7 @@ static void test_impossible_addresses(void **state)
     for (int i = 0; i < 2; i++) {
         int fd = raw_connect(side);
 
-        rdm.port = i ? tcp_address_port(&own) : 0;
+        rdm.port = i ? tcp_address_get_port(&own) : 0;
         raw_request(fd, (struct tcp_control){.type = TCP_CONNREQ}, &rdm);
         raw_is_dropped(side, fd);
     }

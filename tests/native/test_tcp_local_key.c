@@ -93,7 +93,7 @@ static void test_what_is_of_this_host(void **state)
         bool ours;
     } addresses[] = {{"127.0.0.1", true}, {"127.3.2.1", true}, {"192.0.2.1", false}, {"198.51.100.1", false}};
     struct tcp_interface interfaces[TCP_INTERFACES_MAX];
-    int count = tcp_interfaces(interfaces, NULL);
+    int count = tcp_interfaces_query(interfaces, NULL);
 
     (void)state;
     for (unsigned i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {

@@ -136,8 +136,8 @@ static void test_a_request_that_shows_our_address(void **state)
     tcp_side_open(&side);
     forget_warnings();
     own = address_of(&side);
-    rdm.port = tcp_address_port(&own);
-    assert_int_equal(ofp_av_insert(side.av, &own, tcp_address_length(&own), &self), 0);
+    rdm.port = tcp_address_get_port(&own);
+    assert_int_equal(ofp_av_insert(side.av, &own, tcp_address_get_length(&own), &self), 0);
     fd = raw_connect(&side);
     raw_request(fd, control, &rdm);
     post(&side, tagged(OFP_TRECV, self, 1, &in, 1, 1));

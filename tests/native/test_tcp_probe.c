@@ -17,7 +17,7 @@ static void meet(struct side *side, struct peer *peer)
     struct tcp_control control;
     struct tcp_rdm rdm;
 
-    peer->fd = raw_meet_as(side, tcp_address_port(&peer->address), RAW_PID, 0, &control, &rdm);
+    peer->fd = raw_meet_as(side, tcp_address_get_port(&peer->address), RAW_PID, 0, &control, &rdm);
     assert_int_equal(control.type, TCP_CONNRESP);
 }
 

@@ -13,7 +13,7 @@ static union tcp_address parse(const char *ip)
     union tcp_address address = {.any.sa_family = strchr(ip, ':') ? AF_INET6 : AF_INET};
     size_t length;
 
-    assert_int_equal(inet_pton(address.any.sa_family, ip, (void *)(uintptr_t)tcp_address_ip(&address, &length)), 1);
+    assert_int_equal(inet_pton(address.any.sa_family, ip, (void *)(uintptr_t)tcp_address_get_ip(&address, &length)), 1);
     return address;
 }
 
@@ -53,7 +53,7 @@ static void test_order(void **state)
         }
         for (; count < MOST && cases[i].addresses[count]; count++)
             addresses[count] = parse(cases[i].addresses[count]);
-        kept = tcp_addresses_order(addresses, count, own, own_count, order);
+        kept = tcp_addresses_sort(addresses, count, own, own_count, order);
         for (; expected < MOST && cases[i].order[expected]; expected++)
             assert_string_equal(cases[i].addresses[order[expected]], cases[i].order[expected]);
         assert_int_equal(kept, expected);
@@ -71,7 +71,7 @@ static void gets_also(struct side *side, const union tcp_address *addresses, str
 
     peer = &ofpi_peer_get((struct ofpi_endpoint *)side->endpoint, side->peer, &error)->base;
     for (uint32_t i = 0; i < count; i++)
-        others[i] = (struct ofp_other_address){&addresses[i], tcp_address_length(&addresses[i])};
+        others[i] = (struct ofp_other_address){&addresses[i], tcp_address_get_length(&addresses[i])};
     peer->others = others;
     peer->other_count = count;
 }
@@ -88,7 +88,7 @@ static uint32_t insert(struct side *side, const union tcp_address *address)
 {
     uint32_t index;
 
-    assert_int_equal(ofp_av_insert(side->av, address, tcp_address_length(address), &index), 0);
+    assert_int_equal(ofp_av_insert(side->av, address, tcp_address_get_length(address), &index), 0);
     return index;
 }
 

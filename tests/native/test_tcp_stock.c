@@ -34,7 +34,7 @@ static int raw_listen(struct side *side, bool above, uint32_t *peer)
 {
     union tcp_address own = address_of(side), address = own;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), step = above ? 1 : -1;
-    unsigned port = tcp_address_port(&own);
+    unsigned port = tcp_address_get_port(&own);
 
     assert_true(fd >= 0);
     do {
@@ -147,7 +147,7 @@ static void test_a_request_of_ours(void **state)
     assert_false(control.swapped);
     assert_int_equal(rdm.version, TCP_RDM_VERSION);
     assert_int_equal(rdm.features, 0);
-    assert_int_equal(rdm.port, tcp_address_port(&own));
+    assert_int_equal(rdm.port, tcp_address_get_port(&own));
     assert_int_equal(rdm.pid, getpid());
     raw_is_silent(side, fd);
     rdm.version = TCP_RDM_VERSION | TCP_RDM_UNDERSTOOD;

@@ -95,7 +95,7 @@ static void connect_node(void)
     uint64_t deadline = ofpi_clock_read() + 5 * SECOND;
     size_t length;
 
-    assert_int_equal(ofp_connect(node.endpoint, &to, tcp_address_length(&to), NULL, 0), 0);
+    assert_int_equal(ofp_connect(node.endpoint, &to, tcp_address_get_length(&to), NULL, 0), 0);
     do {
         ofp_domain_progress(node.domain);
         length = sizeof(said);

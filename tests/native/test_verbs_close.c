@@ -137,7 +137,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *requests, struct ibv
 
 static struct ofpi_path *path_open(struct side *side, struct ofp_peer *peer)
 {
-    struct verbs_rdm *rdm = ofpi_rdm_behind(side->endpoint);
+    struct verbs_rdm *rdm = ofpi_rdm_private_of(side->endpoint);
     struct ofpi_channel *channel = rdm->channel;
     struct ofpi_path *path = calloc(1, sizeof(*path) + channel->ops->path_size);
     uint8_t hello[8] = {0};
@@ -156,7 +156,7 @@ static struct ofpi_path *path_open(struct side *side, struct ofp_peer *peer)
 static void test_packets_without_acknowledgement(void **state)
 {
     union tcp_address to = {.v4 = {.sin_family = AF_INET, .sin_port = 1, .sin_addr.s_addr = htonl(0xc0000202)}};
-    struct ofp_peer peer = {.address = (void *)&to, .address_length = tcp_address_length(&to)};
+    struct ofp_peer peer = {.address = (void *)&to, .address_length = tcp_address_get_length(&to)};
     struct ofpi_memory memory = {.base = &to, .length = 8};
     uint8_t bytes[1024] = {0};
     struct ofpi_packet packets[4];

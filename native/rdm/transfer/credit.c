@@ -26,17 +26,17 @@ void ofpi_credit_close(struct ofpi_credits *credits, struct ofpi_credit_pool *po
     memset(credits, 0, sizeof(*credits));
 }
 
-bool ofpi_credit_receive(struct ofpi_credits *credits, const uint16_t given[OFPI_CREDIT_CLASSES])
+bool ofpi_credit_receive(struct ofpi_credits *credits, const uint16_t granted[OFPI_CREDIT_CLASSES])
 {
     for (int which = 0; which < OFPI_CREDIT_CLASSES; which++) {
-        if (given[which] > UINT16_MAX - credits->left[which])
+        if (granted[which] > UINT16_MAX - credits->left[which])
             return false;
-        credits->left[which] += given[which];
+        credits->left[which] += granted[which];
     }
     return true;
 }
 
-bool ofpi_credit_charge(struct ofpi_credits *credits, enum ofpi_credit_class which)
+bool ofpi_credit_accept_packet(struct ofpi_credits *credits, enum ofpi_credit_class which)
 {
     if (!credits->out[which])
         return false;
@@ -63,7 +63,7 @@ bool ofpi_credit_is_due(const struct ofpi_credits *credits)
  * nothing back. When those take more than half of their half, windows in use shrink; what is owed is all that can be
  * kept back.
  */
-static void adapt(struct ofpi_credits *credits, struct ofpi_credit_pool *pool, enum ofpi_credit_class which)
+static void update_window(struct ofpi_credits *credits, struct ofpi_credit_pool *pool, enum ofpi_credit_class which)
 {
     uint32_t free = pool->posted - pool->granted, window = credits->window[which], change = window;
 
@@ -82,13 +82,14 @@ static void adapt(struct ofpi_credits *credits, struct ofpi_credit_pool *pool, e
     }
 }
 
-void ofpi_credit_give(struct ofpi_credits *credits, struct ofpi_credit_pool *pool, uint16_t given[OFPI_CREDIT_CLASSES])
+void ofpi_credit_grant(struct ofpi_credits *credits, struct ofpi_credit_pool *pool,
+                       uint16_t granted[OFPI_CREDIT_CLASSES])
 {
     for (int which = 0; which < OFPI_CREDIT_CLASSES; which++) {
         /* Only of a window that is used: idle paths grow no windows by what the other class returns. */
         if (is_half_owed(credits, which))
-            adapt(credits, pool, (enum ofpi_credit_class)which);
-        given[which] = credits->owed[which];
+            update_window(credits, pool, (enum ofpi_credit_class)which);
+        granted[which] = credits->owed[which];
         credits->out[which] += credits->owed[which];
         credits->owed[which] = 0;
     }

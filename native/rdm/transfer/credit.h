@@ -36,28 +36,29 @@ struct ofpi_credits {
 bool ofpi_credit_open(struct ofpi_credits *credits, struct ofpi_credit_pool *pool);
 void ofpi_credit_close(struct ofpi_credits *credits, struct ofpi_credit_pool *pool);
 
-static inline bool ofpi_credit_has(const struct ofpi_credits *credits, enum ofpi_credit_class which)
+static inline bool ofpi_credit_is_left(const struct ofpi_credits *credits, enum ofpi_credit_class which)
 {
     return credits->left[which] > 0;
 }
-static inline void ofpi_credit_take(struct ofpi_credits *credits, enum ofpi_credit_class which)
+static inline void ofpi_credit_charge(struct ofpi_credits *credits, enum ofpi_credit_class which)
 {
     credits->left[which]--;
 }
 
 /* The peer gave some back, or its first. False: more than there can be. */
-bool ofpi_credit_receive(struct ofpi_credits *credits, const uint16_t given[OFPI_CREDIT_CLASSES]);
+bool ofpi_credit_receive(struct ofpi_credits *credits, const uint16_t granted[OFPI_CREDIT_CLASSES]);
 
 /* A packet of theirs has come. False: they were not granted it. */
-bool ofpi_credit_charge(struct ofpi_credits *credits, enum ofpi_credit_class which);
+bool ofpi_credit_accept_packet(struct ofpi_credits *credits, enum ofpi_credit_class which);
 /* It is done with, and its buffer posted again. */
-static inline void ofpi_credit_owe(struct ofpi_credits *credits, enum ofpi_credit_class which)
+static inline void ofpi_credit_mark_owed(struct ofpi_credits *credits, enum ofpi_credit_class which)
 {
     credits->owed[which]++;
 }
 /* So much is owed that a packet has to say so, if nothing else leaves. */
 bool ofpi_credit_is_due(const struct ofpi_credits *credits);
 /* What the packet that now leaves gives back. */
-void ofpi_credit_give(struct ofpi_credits *credits, struct ofpi_credit_pool *pool, uint16_t given[OFPI_CREDIT_CLASSES]);
+void ofpi_credit_grant(struct ofpi_credits *credits, struct ofpi_credit_pool *pool,
+                       uint16_t granted[OFPI_CREDIT_CLASSES]);
 
 #endif

@@ -21,26 +21,26 @@
  * -------------------------------------------------------------------------------------------- what the channel tells
  */
 
-static void arrived(struct ofpi_channel *channel, struct ofpi_path *base, struct ofpi_packet *packet,
-                    const void *address, size_t address_length)
+static void packet_arrived(struct ofpi_channel *channel, struct ofpi_path *base, struct ofpi_packet *packet,
+                           const void *address, size_t address_length)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
 
     (void)address, (void)address_length;
     if (!path || !base->peer) {
-        ofpi_rdm_post_again((struct ofpi_rdm_endpoint *)channel, packet);
+        ofpi_rdm_packet_post((struct ofpi_rdm_endpoint *)channel, packet);
         return;
     }
     /* A peer that sends knows that we accepted, whatever the device reports of that later. */
     if (path->state != OFPI_RDM_UP)
         ofpi_rdm_confirmed(base);
     if (path->state == OFPI_RDM_UP || ofpi_rdm_is_known(path))
-        ofpi_rdm_arrive(path, packet);
+        ofpi_rdm_packet_handle(path, packet);
     else
-        ofpi_rdm_arrive_early(path, packet);
+        ofpi_rdm_packet_handle_early(path, packet);
 }
 
-static void closed(struct ofpi_path *base)
+static void path_closed(struct ofpi_path *base)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
 
@@ -49,7 +49,7 @@ static void closed(struct ofpi_path *base)
 }
 
 static const struct ofpi_channel_user user = {
-    .arrived = arrived,
+    .arrived = packet_arrived,
     .sent = ofpi_rdm_sent,
     .moved = ofpi_rdm_moved,
     .requested = ofpi_rdm_requested,
@@ -57,18 +57,18 @@ static const struct ofpi_channel_user user = {
     .refused = ofpi_rdm_refused,
     .confirmed = ofpi_rdm_confirmed,
     .broken = ofpi_rdm_broken,
-    .closed = closed,
+    .closed = path_closed,
 };
 
 /* ---------------------------------------------------------------------------------------------- opening and closing */
 
-uint64_t ofpi_rdm_eager_size(const struct ofpi_channel_limits *limits)
+uint64_t ofpi_rdm_eager_compute_size(const struct ofpi_channel_limits *limits)
 {
     return limits->packet_size - OFPI_RDM_EAGER_HEADER;
 }
 
 /* The channel's limits, as far as nothing could work without them. */
-static int check(const struct ofpi_rdm_attr *attr, char *text, size_t text_size)
+static int check_channel(const struct ofpi_rdm_attr *attr, char *text, size_t text_size)
 {
     const struct ofpi_channel_limits *limits = &attr->limits;
 
@@ -87,20 +87,20 @@ static int check(const struct ofpi_rdm_attr *attr, char *text, size_t text_size)
     return -EINVAL;
 }
 
-static size_t whole(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
+static size_t compute_multiple(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 
 /*
  * Packets start on lines of their own: what the core's executor reads there is aligned. Their pages are nobody else's:
  * a child of fork may not have what a device knows.
  */
-static int make_packets(struct ofpi_rdm_endpoint *endpoint)
+static int create_packets(struct ofpi_rdm_endpoint *endpoint)
 {
     const struct ofpi_channel_limits *limits = &endpoint->channel.limits;
-    size_t size = whole(limits->packet_size, 64), count = limits->receive_size + (size_t)limits->send_size;
+    size_t size = compute_multiple(limits->packet_size, 64), count = limits->receive_size + (size_t)limits->send_size;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
     endpoint->packets = calloc(count, sizeof(*endpoint->packets));
-    endpoint->memory = aligned_alloc(page, whole(size * count, page));
+    endpoint->memory = aligned_alloc(page, compute_multiple(size * count, page));
     if (!endpoint->packets || !endpoint->memory)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
@@ -135,18 +135,18 @@ static void free_packets(struct ofpi_rdm_endpoint *endpoint)
 }
 
 /* A random number other than 0. */
-static bool draw_number(uint64_t *number)
+static bool fill_random_number(uint64_t *number)
 {
-    bool drawn = getrandom(number, sizeof(*number), 0) == sizeof(*number);
+    bool filled = getrandom(number, sizeof(*number), 0) == sizeof(*number);
 
     *number |= 1;
-    return drawn;
+    return filled;
 }
 
 int ofpi_rdm_open(struct ofp_endpoint *base, const struct ofpi_rdm_attr *attr, char *text, size_t text_size)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(base);
-    int result = check(attr, text, text_size);
+    int result = check_channel(attr, text, text_size);
 
     if (result)
         return result;
@@ -158,10 +158,10 @@ int ofpi_rdm_open(struct ofp_endpoint *base, const struct ofpi_rdm_attr *attr, c
     endpoint->connect_timeout = attr->connect_timeout;
     ofp_list_init(&endpoint->free);
     ofp_list_init(&endpoint->paths);
-    ofp_list_init(&endpoint->working);
-    if (!draw_number(&endpoint->incarnation) || !draw_number(&endpoint->own_request))
+    ofp_list_init(&endpoint->scheduled);
+    if (!fill_random_number(&endpoint->incarnation) || !fill_random_number(&endpoint->own_request))
         return -EIO;
-    result = make_packets(endpoint);
+    result = create_packets(endpoint);
     if (!result) {
         result = post_packets(endpoint);
         if (result)
@@ -181,21 +181,21 @@ int ofpi_rdm_drain(struct ofp_endpoint *base)
     for (const struct ofp_list *node = endpoint->paths.next; node != &endpoint->paths; node = node->next) {
         const struct ofpi_rdm_path *path = OFP_CONTAINER_OF(node, const struct ofpi_rdm_path, node);
 
-        if (path->under_way || !ofp_list_empty(&path->controls))
+        if (path->in_flight || !ofp_list_empty(&path->controls))
             return -EAGAIN;
     }
     return channel->ops->is_idle && !channel->ops->is_idle(channel) ? -EAGAIN : 0;
 }
 
-uint64_t ofpi_rdm_unsent(const struct ofp_peer *peer)
+uint64_t ofpi_rdm_peer_count_unsent(const struct ofp_peer *peer)
 {
     const struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
 
-    return path ? ofpi_rdm_path_unsent(path) : 0;
+    return path ? ofpi_rdm_path_count_unsent(path) : 0;
 }
 
 /* A peer that has a path; NULL: none has. */
-static struct ofp_peer *somebody(const struct ofpi_rdm_endpoint *endpoint)
+static struct ofp_peer *find_connected_peer(const struct ofpi_rdm_endpoint *endpoint)
 {
     for (const struct ofp_list *node = endpoint->paths.next; node != &endpoint->paths; node = node->next) {
         struct ofp_peer *peer = OFP_CONTAINER_OF(node, const struct ofpi_rdm_path, node)->base.peer;
@@ -212,13 +212,13 @@ void ofpi_rdm_close(struct ofp_endpoint *base, uint64_t deadline)
     struct ofp_peer *peer;
 
     endpoint->open = false;
-    endpoint->channel.ops->hush(&endpoint->channel);
+    endpoint->channel.ops->stop_listening(&endpoint->channel);
     /* What the core still keeps of a peer it ends afterwards. */
-    while ((peer = somebody(endpoint)))
-        ofpi_rdm_part(peer);
+    while ((peer = find_connected_peer(endpoint)))
+        ofpi_rdm_peer_disconnect(peer);
     endpoint->channel.ops->end(&endpoint->channel, deadline);
     while (!ofp_list_empty(&endpoint->paths))
-        closed(&OFP_CONTAINER_OF(endpoint->paths.next, struct ofpi_rdm_path, node)->base);
+        path_closed(&OFP_CONTAINER_OF(endpoint->paths.next, struct ofpi_rdm_path, node)->base);
     endpoint->channel.ops->buffers_close(&endpoint->channel);
     free_packets(endpoint);
 }
@@ -233,7 +233,7 @@ int ofpi_rdm_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const st
     /* It is over: the core keeps the operation until the peer is lost. Or parts of the one before have yet to leave. */
     if (!path || path->state != OFPI_RDM_UP || path->parting)
         return -EAGAIN;
-    return transfer->remote_count ? ofpi_rdm_post_remote(path, transfer) : ofpi_rdm_send(path, transfer);
+    return transfer->remote_count ? ofpi_rdm_remote_post(path, transfer) : ofpi_rdm_message_send(path, transfer);
 }
 
 void ofpi_rdm_flush(struct ofp_endpoint *base)
@@ -245,43 +245,43 @@ void ofpi_rdm_flush(struct ofp_endpoint *base)
 }
 
 /* What a path could not do before. */
-static int work(struct ofpi_rdm_path *path)
+static int advance_path(struct ofpi_rdm_path *path)
 {
-    int count = ofpi_rdm_arrive_rest(path);
+    int count = ofpi_rdm_requests_resume(path);
 
     if (path->state == OFPI_RDM_UP) {
-        count += ofpi_rdm_tell_rest(path);
-        count += ofpi_rdm_moves_rest(path);
-        count += ofpi_rdm_pushes_rest(path);
-        count += ofpi_rdm_request_rest(path);
+        count += ofpi_rdm_controls_resume(path);
+        count += ofpi_rdm_moves_resume(path);
+        count += ofpi_rdm_pushes_resume(path);
+        count += ofpi_rdm_remote_resume(path);
     }
-    if (path->error && !path->told) {
-        path->told = true;
-        ofpi_rdm_doomed(path);
+    if (path->error && !path->reported) {
+        path->reported = true;
+        ofpi_rdm_path_failed(path);
     } else if (path->state == OFPI_RDM_OVER) {
-        ofpi_rdm_drained(path);
+        ofpi_rdm_path_drained(path);
     }
     return count;
 }
 
 /* Whatever has something left to do puts itself back into the list. */
-static int work_all(struct ofpi_rdm_endpoint *endpoint)
+static int advance_scheduled_paths(struct ofpi_rdm_endpoint *endpoint)
 {
     struct ofp_list now, *node;
     int count = 0;
 
     endpoint->urgent = false;
-    if (ofp_list_empty(&endpoint->working))
+    if (ofp_list_empty(&endpoint->scheduled))
         return 0;
-    now = endpoint->working;
+    now = endpoint->scheduled;
     now.next->previous = now.previous->next = &now;
-    ofp_list_init(&endpoint->working);
+    ofp_list_init(&endpoint->scheduled);
     while ((node = ofp_list_pop(&now))) {
-        struct ofpi_rdm_path *path = OFP_CONTAINER_OF(node, struct ofpi_rdm_path, working);
+        struct ofpi_rdm_path *path = OFP_CONTAINER_OF(node, struct ofpi_rdm_path, scheduled);
 
         if (!ofp_list_empty(&path->waiting))
-            ofpi_rdm_path_work_later(path);
-        count += work(path);
+            ofpi_rdm_path_schedule(path);
+        count += advance_path(path);
     }
     return count;
 }
@@ -291,7 +291,7 @@ int ofpi_rdm_progress(struct ofp_endpoint *base)
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(base);
     int count = endpoint->channel.ops->progress(&endpoint->channel);
 
-    count += work_all(endpoint);
+    count += advance_scheduled_paths(endpoint);
     ofpi_rdm_flush(base);
     return count;
 }

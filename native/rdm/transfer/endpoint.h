@@ -22,16 +22,19 @@ struct ofpi_rdm_attr {
 /* From within the provider's `open`; when it has failed there is nothing to close. */
 int ofpi_rdm_open(struct ofp_endpoint *endpoint, const struct ofpi_rdm_attr *attr, char *text, size_t text_size);
 /* The longest message that leaves in one packet: an info's inject_size. */
-uint64_t ofpi_rdm_eager_size(const struct ofpi_channel_limits *limits);
+uint64_t ofpi_rdm_eager_compute_size(const struct ofpi_channel_limits *limits);
 
-static inline void *ofpi_rdm_behind(const struct ofp_endpoint *endpoint) { return ofpi_rdm_endpoint_of(endpoint) + 1; }
+static inline void *ofpi_rdm_private_of(const struct ofp_endpoint *endpoint)
+{
+    return ofpi_rdm_endpoint_of(endpoint) + 1;
+}
 
 /* Entries. */
 int ofpi_rdm_drain(struct ofp_endpoint *endpoint);
-uint64_t ofpi_rdm_unsent(const struct ofp_peer *peer);
+uint64_t ofpi_rdm_peer_count_unsent(const struct ofp_peer *peer);
 void ofpi_rdm_close(struct ofp_endpoint *endpoint, uint64_t deadline);
-int ofpi_rdm_connect(struct ofp_peer *peer, char *text, size_t text_size);
-void ofpi_rdm_part(struct ofp_peer *peer);
+int ofpi_rdm_peer_connect(struct ofp_peer *peer, char *text, size_t text_size);
+void ofpi_rdm_peer_disconnect(struct ofp_peer *peer);
 int ofpi_rdm_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const struct ofp_transfer *transfer);
 void ofpi_rdm_flush(struct ofp_endpoint *endpoint);
 void ofpi_rdm_receive_start(struct ofp_endpoint *endpoint, struct ofp_receive *receive);
@@ -41,9 +44,9 @@ void ofpi_rdm_disarm(struct ofp_endpoint *endpoint);
 
 #define OFPI_RDM_ENDPOINT_OPS(own_size)                                                                                \
     .size = sizeof(struct ofp_endpoint_ops), .endpoint_size = sizeof(struct ofpi_rdm_endpoint) + (own_size),           \
-    .peer_size = sizeof(struct ofpi_rdm_peer), .drain = ofpi_rdm_drain, .unsent = ofpi_rdm_unsent,                     \
-    .close = ofpi_rdm_close, .connect = ofpi_rdm_connect, .peer_down = ofpi_rdm_part, .internal_channel = true,        \
-    .post = ofpi_rdm_post, .flush = ofpi_rdm_flush, .receive_start = ofpi_rdm_receive_start,                           \
+    .peer_size = sizeof(struct ofpi_rdm_peer), .drain = ofpi_rdm_drain, .unsent = ofpi_rdm_peer_count_unsent,          \
+    .close = ofpi_rdm_close, .connect = ofpi_rdm_peer_connect, .peer_down = ofpi_rdm_peer_disconnect,                  \
+    .internal_channel = true, .post = ofpi_rdm_post, .flush = ofpi_rdm_flush, .receive_start = ofpi_rdm_receive_start, \
     .progress = ofpi_rdm_progress, .arm = ofpi_rdm_arm, .disarm = ofpi_rdm_disarm
 
 #endif

@@ -20,7 +20,7 @@ int ofpi_rdm_compare_to_own(const struct ofpi_rdm_endpoint *endpoint, const void
     return order ? order : (length > own_length) - (length < own_length);
 }
 
-static uint64_t incarnation_to_show(const struct ofpi_rdm_path *path)
+static uint64_t choose_incarnation(const struct ofpi_rdm_path *path)
 {
     const struct ofp_peer *peer = path->base.peer;
 
@@ -39,14 +39,14 @@ void ofpi_rdm_hello_write(const struct ofpi_rdm_path *path, uint8_t bytes[OFPI_R
         .connects_only = endpoint->base->connects_only,
         .packet_size = endpoint->channel.limits.packet_size,
         .credits = {first[OFPI_CREDIT_REQUEST], first[OFPI_CREDIT_ANSWER]},
-        .incarnation = incarnation_to_show(path),
+        .incarnation = choose_incarnation(path),
     };
 
     memcpy(hello.identity, endpoint->base->identity, sizeof(hello.identity));
     ofpi_rdm_hello_encode(&hello, bytes);
 }
 
-void ofpi_rdm_hello_agree(struct ofpi_rdm_path *path, const struct ofpi_rdm_hello *hello)
+void ofpi_rdm_hello_store(struct ofpi_rdm_path *path, const struct ofpi_rdm_hello *hello)
 {
     if (hello->packet_size < path->packet_size)
         path->packet_size = hello->packet_size;
@@ -54,7 +54,7 @@ void ofpi_rdm_hello_agree(struct ofpi_rdm_path *path, const struct ofpi_rdm_hell
     ofpi_credit_receive(&path->credits, hello->credits);
 }
 
-static bool shows_us(const struct ofpi_rdm_endpoint *endpoint, const struct ofpi_rdm_hello *hello)
+static bool is_hello_of_endpoint(const struct ofpi_rdm_endpoint *endpoint, const struct ofpi_rdm_hello *hello)
 {
     return hello->incarnation == endpoint->incarnation ||
            memcmp(hello->identity, endpoint->base->identity, sizeof(hello->identity)) == 0;
@@ -70,7 +70,7 @@ bool ofpi_rdm_request_read(const struct ofpi_rdm_endpoint *endpoint, const struc
 {
     if (!ofpi_rdm_hello_decode(asked->hello, asked->hello_length, hello, text, text_size))
         return false;
-    if (ofpi_rdm_request_is_own(endpoint, hello) || !shows_us(endpoint, hello))
+    if (ofpi_rdm_request_is_own(endpoint, hello) || !is_hello_of_endpoint(endpoint, hello))
         return true;
     snprintf(text, text_size, "it says that it is this endpoint itself");
     return false;
@@ -84,7 +84,7 @@ bool ofpi_rdm_answer_read(struct ofp_peer *peer, const uint8_t *bytes, size_t le
 
     if (!ofpi_rdm_hello_decode(bytes, length, hello, text, text_size))
         return false;
-    if (is_own == shows_us(endpoint, hello))
+    if (is_own == is_hello_of_endpoint(endpoint, hello))
         return ofp_peer_identified(peer, hello->identity, text, text_size) == 0;
     snprintf(text, text_size, "who answered says that it is %s", is_own ? "another endpoint" : "this endpoint itself");
     return false;

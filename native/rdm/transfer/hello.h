@@ -8,7 +8,7 @@
 /* Ours, for a path that we ask for or accept. */
 void ofpi_rdm_hello_write(const struct ofpi_rdm_path *path, uint8_t bytes[OFPI_RDM_HELLO_SIZE]);
 /* The peer's holds for the path. */
-void ofpi_rdm_hello_agree(struct ofpi_rdm_path *path, const struct ofpi_rdm_hello *hello);
+void ofpi_rdm_hello_store(struct ofpi_rdm_path *path, const struct ofpi_rdm_hello *hello);
 /* False, with a text: it has to be refused. */
 bool ofpi_rdm_request_read(const struct ofpi_rdm_endpoint *endpoint, const struct ofpi_path_request *asked,
                            struct ofpi_rdm_hello *hello, char *text, size_t text_size);

@@ -15,7 +15,7 @@
 #define PATIENCE (1000 * MILLISECOND)
 
 /* An event and all that is known with it. */
-struct happening {
+struct meeting_event {
     enum ofpi_meet_event event;
     unsigned facts;
     const struct ofpi_path_request *request; /* REQUEST */
@@ -23,80 +23,84 @@ struct happening {
     struct ofpi_path_end end;                /* what the peer is lost with, if it is */
 };
 
-static void happen(struct ofp_peer *peer, const struct happening *what);
+static void handle_meeting_event(struct ofp_peer *peer, const struct meeting_event *what);
 
-static uint64_t now_of(const struct ofp_peer *peer) { return ofpi_rdm_endpoint_of(peer->endpoint)->core->now(); }
-
-static unsigned lateness(const struct ofp_peer *peer)
+static uint64_t read_peer_clock(const struct ofp_peer *peer)
 {
-    return ofpi_backoff_lateness(&ofpi_rdm_peer_of(peer)->backoff, now_of(peer));
+    return ofpi_rdm_endpoint_of(peer->endpoint)->core->now();
 }
 
-static void simply(struct ofp_peer *peer, enum ofpi_meet_event event, unsigned facts, int error)
+static unsigned compute_lateness(const struct ofp_peer *peer)
 {
-    happen(peer, &(struct happening){.event = event, .facts = facts, .end = {.error = error}});
+    return ofpi_backoff_lateness(&ofpi_rdm_peer_of(peer)->backoff, read_peer_clock(peer));
+}
+
+static void handle_simple_event(struct ofp_peer *peer, enum ofpi_meet_event event, unsigned facts, int error)
+{
+    handle_meeting_event(peer, &(struct meeting_event){.event = event, .facts = facts, .end = {.error = error}});
 }
 
 /* ----------------------------------------------------------------------------------------------------------- timers */
 
-static void expired(struct ofp_timer *timer, uint64_t now)
+static void meeting_timer_expired(struct ofp_timer *timer, uint64_t now)
 {
     struct ofp_peer *peer = OFP_CONTAINER_OF(timer, struct ofpi_rdm_peer, timer)->base;
 
     (void)now;
     /* Its time is over, whatever is left to read. */
     if (ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_DRAINING)
-        happen(peer, &(struct happening){.event = OFPI_MEET_DRAINED, .end = ofpi_rdm_peer_of(peer)->path->end});
+        handle_meeting_event(
+            peer, &(struct meeting_event){.event = OFPI_MEET_DRAINED, .end = ofpi_rdm_peer_of(peer)->path->end});
     else
-        simply(peer, OFPI_MEET_TIMER, lateness(peer), ETIMEDOUT);
+        handle_simple_event(peer, OFPI_MEET_TIMER, compute_lateness(peer), ETIMEDOUT);
 }
 
-static void set_timer(struct ofp_peer *peer, uint64_t deadline)
+static void start_meeting_timer(struct ofp_peer *peer, uint64_t deadline)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
 
     self->timer.deadline = deadline;
-    self->timer.expired = expired;
+    self->timer.expired = meeting_timer_expired;
     ofpi_rdm_endpoint_of(peer->endpoint)->core->timer_start(peer->endpoint->domain, &self->timer);
 }
 
-static void stop_timer(struct ofp_peer *peer)
+static void stop_meeting_timer(struct ofp_peer *peer)
 {
     ofpi_rdm_endpoint_of(peer->endpoint)->core->timer_stop(peer->endpoint->domain, &ofpi_rdm_peer_of(peer)->timer);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- acts */
 
-static void drop(struct ofpi_rdm_path **place)
+static void abandon_path(struct ofpi_rdm_path **place)
 {
     struct ofpi_rdm_path *path = *place;
 
     *place = NULL;
     if (path)
-        ofpi_rdm_path_drop(path);
+        ofpi_rdm_path_abandon(path);
 }
 
-static void drop_both(struct ofpi_rdm_peer *self)
+static void abandon_both_paths(struct ofpi_rdm_peer *self)
 {
-    drop(&self->path);
-    drop(&self->other);
+    abandon_path(&self->path);
+    abandon_path(&self->other);
 }
 
-void ofpi_rdm_part(struct ofp_peer *peer)
+void ofpi_rdm_peer_disconnect(struct ofp_peer *peer)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
 
-    stop_timer(peer);
-    drop_both(self);
+    stop_meeting_timer(peer);
+    abandon_both_paths(self);
     self->meet = OFPI_MEET_IDLE;
 }
 
 /* Ask for a path. */
-static int request(struct ofp_peer *peer, char *text, size_t text_size)
+static int request_path(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
-    struct ofpi_rdm_path *path = ofpi_rdm_path_new(endpoint, peer);
+    struct ofpi_rdm_path *path = ofpi_rdm_path_create(endpoint, peer);
     uint8_t hello[OFPI_RDM_HELLO_SIZE];
     int result;
 
@@ -110,34 +114,35 @@ static int request(struct ofp_peer *peer, char *text, size_t text_size)
         return result;
     }
     self->path = path;
-    set_timer(peer, self->backoff.deadline);
+    start_meeting_timer(peer, self->backoff.deadline);
     return 0;
 }
 
-static void ask_again(struct ofp_peer *peer)
+static void retry_request(struct ofp_peer *peer)
 {
     char text[OFP_TEXT_MAX] = "";
-    int result = request(peer, text, sizeof(text));
+    int result = request_path(peer, text, sizeof(text));
 
     if (result)
-        happen(peer, &(struct happening){
-                         .event = ofpi_meet_is_shortage(-result) ? OFPI_MEET_SHORTAGE : OFPI_MEET_REJECT,
-                         .facts = lateness(peer),
-                         .end = {.error = -result, .absent = result == -ECONNREFUSED, .text = text[0] ? text : NULL}});
+        handle_meeting_event(
+            peer, &(struct meeting_event){
+                      .event = ofpi_meet_is_shortage(-result) ? OFPI_MEET_SHORTAGE : OFPI_MEET_REJECT,
+                      .facts = compute_lateness(peer),
+                      .end = {.error = -result, .absent = result == -ECONNREFUSED, .text = text[0] ? text : NULL}});
 }
 
 /* NULL: there is nothing to accept it with. */
-static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct happening *what)
+static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct meeting_event *what)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
-    struct ofpi_rdm_path *path = ofpi_rdm_path_new(endpoint, peer);
+    struct ofpi_rdm_path *path = ofpi_rdm_path_create(endpoint, peer);
     uint8_t hello[OFPI_RDM_HELLO_SIZE];
 
     if (!path) {
         endpoint->channel.ops->refuse(&endpoint->channel, what->request->id, true);
         return NULL;
     }
-    ofpi_rdm_hello_agree(path, what->hello);
+    ofpi_rdm_hello_store(path, what->hello);
     ofpi_rdm_hello_write(path, hello);
     if (endpoint->channel.ops->accept(&path->base, what->request->id, hello, sizeof(hello)) == 0)
         return path;
@@ -145,51 +150,52 @@ static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct hap
     return NULL;
 }
 
-static void prepare(struct ofp_peer *peer)
+static void init_meeting(struct ofp_peer *peer)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
 
     self->base = peer;
-    self->backoff = ofpi_backoff_begin(now_of(peer) + endpoint->connect_timeout, PAUSE_FIRST, PAUSE_LONGEST);
+    self->backoff = ofpi_backoff_begin(read_peer_clock(peer) + endpoint->connect_timeout, PAUSE_FIRST, PAUSE_LONGEST);
 }
 
-static void accept(struct ofp_peer *peer, const struct happening *what)
+static void accept_path_request(struct ofp_peer *peer, const struct meeting_event *what)
 {
     struct ofpi_rdm_path *path = accept_path(peer, what);
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
 
     if (!path) {
         /* Operations may wait for the request of ours that gave way. */
-        simply(peer, OFPI_MEET_SHORTAGE, peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0, ENOBUFS);
+        handle_simple_event(peer, OFPI_MEET_SHORTAGE, peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0,
+                            ENOBUFS);
         return;
     }
     /* Of the request of ours that gave way, or was put off. */
-    stop_timer(peer);
+    stop_meeting_timer(peer);
     if (peer->state != OFP_PEER_CONNECTING) {
         ofp_peer_connecting(peer);
-        prepare(peer);
+        init_meeting(peer);
     }
     self->meet = OFPI_MEET_ACCEPTED;
     self->path = path;
 }
 
-static void use(struct ofp_peer *peer)
+static void report_peer_up(struct ofp_peer *peer)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
 
-    stop_timer(peer);
+    stop_meeting_timer(peer);
     self->path->state = OFPI_RDM_UP;
     peer->incarnation = self->path->incarnation;
     ofp_peer_up(peer);
     /* Its other end is our own path, so it can send now; and what came by it was held back. */
     if (self->other) {
         self->other->state = OFPI_RDM_UP;
-        ofpi_rdm_path_work_now(self->other);
+        ofpi_rdm_path_schedule_now(self->other);
     }
 }
 
-static void drain(struct ofp_peer *peer, const struct ofpi_path_end *end)
+static void drain_path(struct ofp_peer *peer, const struct ofpi_path_end *end)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
 
@@ -197,11 +203,11 @@ static void drain(struct ofp_peer *peer, const struct ofpi_path_end *end)
     path->end = *end;
     /* Of who told it. */
     path->end.text = NULL;
-    set_timer(peer, now_of(peer) + PATIENCE);
-    ofpi_rdm_path_work_now(path);
+    start_meeting_timer(peer, read_peer_clock(peer) + PATIENCE);
+    ofpi_rdm_path_schedule_now(path);
 }
 
-static void probe(struct ofp_peer *peer, const struct ofpi_path_end *end)
+static void probe_peer(struct ofp_peer *peer, const struct ofpi_path_end *end)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
 
@@ -209,10 +215,10 @@ static void probe(struct ofp_peer *peer, const struct ofpi_path_end *end)
     if (path->base.channel->ops->probe)
         path->base.channel->ops->probe(&path->base);
     else
-        happen(peer, &(struct happening){.event = OFPI_MEET_CLOSED, .end = *end});
+        handle_meeting_event(peer, &(struct meeting_event){.event = OFPI_MEET_CLOSED, .end = *end});
 }
 
-static void put_off(struct ofp_peer *peer, const struct ofpi_path_request *asked)
+static void reject_request(struct ofp_peer *peer, const struct ofpi_path_request *asked)
 {
     struct ofpi_channel *channel = &ofpi_rdm_endpoint_of(peer->endpoint)->channel;
 
@@ -220,7 +226,7 @@ static void put_off(struct ofp_peer *peer, const struct ofpi_path_request *asked
 }
 
 /* Who is lost is parted with as well, by the core. */
-static void lose(struct ofp_peer *peer, const struct ofpi_path_end *end)
+static void report_peer_lost(struct ofp_peer *peer, const struct ofpi_path_end *end)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
     uint8_t next = self->meet;
@@ -233,34 +239,34 @@ static void lose(struct ofp_peer *peer, const struct ofpi_path_end *end)
 }
 
 /* What native/meet has decided, in its order. What an act brings about happens after the decision. */
-static void happen(struct ofp_peer *peer, const struct happening *what)
+static void handle_meeting_event(struct ofp_peer *peer, const struct meeting_event *what)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
     unsigned acts = ofpi_meet_event(&self->meet, what->event, what->facts);
 
     if (acts & OFPI_MEET_DO_LOSE)
-        lose(peer, &what->end);
+        report_peer_lost(peer, &what->end);
     else if (acts & OFPI_MEET_DO_CLOSE)
-        drop_both(self);
+        abandon_both_paths(self);
     if (acts & OFPI_MEET_DO_DRAIN)
-        drain(peer, &what->end);
+        drain_path(peer, &what->end);
     if (acts & OFPI_MEET_DO_PROBE)
-        probe(peer, &what->end);
+        probe_peer(peer, &what->end);
     if (acts & OFPI_MEET_DO_PUT_OFF)
-        put_off(peer, what->request);
+        reject_request(peer, what->request);
     if (acts & OFPI_MEET_DO_ACCEPT)
-        accept(peer, what);
+        accept_path_request(peer, what);
     if (acts & OFPI_MEET_DO_CONNECT)
-        ask_again(peer);
+        retry_request(peer);
     if (acts & OFPI_MEET_DO_WAIT)
-        set_timer(peer, ofpi_backoff_next(&self->backoff, now_of(peer)));
+        start_meeting_timer(peer, ofpi_backoff_next(&self->backoff, read_peer_clock(peer)));
     if (acts & OFPI_MEET_DO_USE)
-        use(peer);
+        report_peer_up(peer);
 }
 
 /* --------------------------------------------------------------------------------------------------- what is wished */
 
-int ofpi_rdm_connect(struct ofp_peer *peer, char *text, size_t text_size)
+int ofpi_rdm_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
     int result;
@@ -271,19 +277,19 @@ int ofpi_rdm_connect(struct ofp_peer *peer, char *text, size_t text_size)
                  "which there is none of now");
         return -EHOSTUNREACH;
     }
-    prepare(peer);
+    init_meeting(peer);
     ofpi_meet_event(&self->meet, OFPI_MEET_CONNECT, 0);
-    result = request(peer, text, text_size);
+    result = request_path(peer, text, text_size);
     if (!result || !ofpi_meet_is_shortage(-result))
         return result;
-    simply(peer, OFPI_MEET_SHORTAGE, lateness(peer), -result);
+    handle_simple_event(peer, OFPI_MEET_SHORTAGE, compute_lateness(peer), -result);
     return 0;
 }
 
 /* ------------------------------------------------------------------------------------------- what the channel tells */
 
 /* An endpoint that is its own peer: what it sends by one path arrives by the other. */
-static void accept_own(struct ofp_peer *peer, const struct happening *what)
+static void accept_own_request(struct ofp_peer *peer, const struct meeting_event *what)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
@@ -294,8 +300,8 @@ static void accept_own(struct ofp_peer *peer, const struct happening *what)
         endpoint->channel.ops->refuse(&endpoint->channel, what->request->id, false);
 }
 
-static unsigned facts_of(const struct ofp_peer *peer, const struct ofpi_path_request *asked,
-                         const struct ofpi_rdm_hello *hello)
+static unsigned compute_request_facts(const struct ofp_peer *peer, const struct ofpi_path_request *asked,
+                                      const struct ofpi_rdm_hello *hello)
 {
     const struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
     int order = ofpi_rdm_compare_to_own(ofpi_rdm_endpoint_of(peer->endpoint), asked->address, asked->address_length);
@@ -315,7 +321,7 @@ void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_req
     struct ofpi_rdm_endpoint *endpoint = (struct ofpi_rdm_endpoint *)channel;
     char text[OFP_TEXT_MAX] = "";
     struct ofpi_rdm_hello hello;
-    struct happening what = {.event = OFPI_MEET_REQUEST, .request = asked, .hello = &hello};
+    struct meeting_event what = {.event = OFPI_MEET_REQUEST, .request = asked, .hello = &hello};
     struct ofp_peer *peer;
 
     if (!endpoint->open || !ofpi_rdm_request_read(endpoint, asked, &hello, text, sizeof(text))) {
@@ -332,20 +338,20 @@ void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_req
         return;
     }
     if (ofpi_rdm_request_is_own(endpoint, &hello)) {
-        accept_own(peer, &what);
+        accept_own_request(peer, &what);
         return;
     }
-    what.facts = facts_of(peer, asked, &hello);
+    what.facts = compute_request_facts(peer, asked, &hello);
     if (what.facts & OFPI_MEET_RENEWED)
         what.end = (struct ofpi_path_end){
             .error = OFP_EPEERLOST, .process_gone = true, .text = "another endpoint has taken the peer's address"};
     else
         what.end = (struct ofpi_path_end){.error = ECONNRESET, .text = "the peer opened a new connection"};
-    happen(peer, &what);
+    handle_meeting_event(peer, &what);
 }
 
 /* The peer that is met by this path; NULL: none any more. */
-static struct ofp_peer *met_by(const struct ofpi_rdm_path *path)
+static struct ofp_peer *find_met_peer(const struct ofpi_rdm_path *path)
 {
     struct ofp_peer *peer = path->base.peer;
 
@@ -355,44 +361,46 @@ static struct ofp_peer *met_by(const struct ofpi_rdm_path *path)
 void ofpi_rdm_accepted(struct ofpi_path *base, const uint8_t *bytes, size_t length)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
-    struct ofp_peer *peer = met_by(path);
+    struct ofp_peer *peer = find_met_peer(path);
     char text[OFP_TEXT_MAX] = "";
     struct ofpi_rdm_hello hello;
 
     if (!peer)
         return;
     if (ofpi_rdm_answer_read(peer, bytes, length, &hello, text, sizeof(text))) {
-        ofpi_rdm_hello_agree(path, &hello);
-        simply(peer, OFPI_MEET_ACCEPT, 0, 0);
+        ofpi_rdm_hello_store(path, &hello);
+        handle_simple_event(peer, OFPI_MEET_ACCEPT, 0, 0);
         return;
     }
-    happen(peer, &(struct happening){.event = OFPI_MEET_REJECT, .end = {.error = ECONNREFUSED, .text = text}});
+    handle_meeting_event(
+        peer, &(struct meeting_event){.event = OFPI_MEET_REJECT, .end = {.error = ECONNREFUSED, .text = text}});
 }
 
 void ofpi_rdm_refused(struct ofpi_path *base, bool later, const struct ofpi_path_end *end)
 {
-    struct ofp_peer *peer = met_by(ofpi_rdm_path_of(base));
+    struct ofp_peer *peer = find_met_peer(ofpi_rdm_path_of(base));
 
     if (peer)
-        happen(peer, &(struct happening){
-                         .event = later ? OFPI_MEET_LATER : OFPI_MEET_REJECT, .facts = lateness(peer), .end = *end});
+        handle_meeting_event(peer, &(struct meeting_event){.event = later ? OFPI_MEET_LATER : OFPI_MEET_REJECT,
+                                                           .facts = compute_lateness(peer),
+                                                           .end = *end});
 }
 
 void ofpi_rdm_confirmed(struct ofpi_path *base)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
-    struct ofp_peer *peer = met_by(path);
+    struct ofp_peer *peer = find_met_peer(path);
 
     /* Twice where a packet came first; and what we asked for is accepted, not confirmed. */
     if (peer && !path->opened && path->state == OFPI_RDM_BEGUN)
-        simply(peer, OFPI_MEET_CONFIRM, 0, 0);
+        handle_simple_event(peer, OFPI_MEET_CONFIRM, 0, 0);
 }
 
 void ofpi_rdm_broken(struct ofpi_path *base, const struct ofpi_path_end *end)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
     struct ofp_peer *peer = base->peer;
-    struct happening what = {.event = end->unsure ? OFPI_MEET_BROKEN : OFPI_MEET_CLOSED, .end = *end};
+    struct meeting_event what = {.event = end->unsure ? OFPI_MEET_BROKEN : OFPI_MEET_CLOSED, .end = *end};
 
     if (!peer)
         return;
@@ -404,22 +412,22 @@ void ofpi_rdm_broken(struct ofpi_path *base, const struct ofpi_path_end *end)
         what.event = OFPI_MEET_REJECT;
     else if (!ofp_list_empty(&path->waiting))
         what.facts = OFPI_MEET_UNREAD;
-    happen(peer, &what);
+    handle_meeting_event(peer, &what);
 }
 
-void ofpi_rdm_drained(struct ofpi_rdm_path *path)
+void ofpi_rdm_path_drained(struct ofpi_rdm_path *path)
 {
-    struct ofp_peer *peer = met_by(path);
+    struct ofp_peer *peer = find_met_peer(path);
 
     if (peer && ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_DRAINING && ofp_list_empty(&path->waiting))
-        happen(peer, &(struct happening){.event = OFPI_MEET_DRAINED, .end = path->end});
+        handle_meeting_event(peer, &(struct meeting_event){.event = OFPI_MEET_DRAINED, .end = path->end});
 }
 
-void ofpi_rdm_doomed(struct ofpi_rdm_path *path)
+void ofpi_rdm_path_failed(struct ofpi_rdm_path *path)
 {
     struct ofpi_path_end end = {.error = path->error, .text = path->why};
 
-    ofpi_rdm_forget_waiting(path);
+    ofpi_rdm_requests_discard(path);
     if (path->why && path->base.peer)
         path->endpoint->core->log(OFP_LOG_WARNING, path->endpoint->provider, "endpoint %u: peer %u: %s",
                                   path->endpoint->base->id, path->base.peer->index, path->why);

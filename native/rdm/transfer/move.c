@@ -7,28 +7,28 @@
 
 #include "rdm/transfer/path.h"
 
-static void move_free(struct ofpi_rdm_move *move)
+static void free_move(struct ofpi_rdm_move *move)
 {
     if (move->packet)
         ofp_list_prepend(&move->path->endpoint->free, &move->packet->node);
     free(move);
 }
 
-static void end_if_over(struct ofpi_rdm_move *move)
+static void end_finished_move(struct ofpi_rdm_move *move)
 {
     struct ofpi_rdm_path *path = move->path;
 
-    if (move->under_way || (move->offset < move->length && !move->error))
+    if (move->in_flight || (move->offset < move->length && !move->error))
         return;
     ofp_list_remove(&move->node);
-    ofpi_rdm_let_go(path, move->local);
+    ofpi_rdm_memory_deregister(path, move->local);
     if (path->state != OFPI_RDM_DROPPED)
         move->finish(move, move->error);
-    move_free(move);
+    free_move(move);
 }
 
 /* Where byte number `offset` of the move is here. */
-static const struct ofpi_memory *local_at(const struct ofpi_rdm_move *move, uint64_t *offset)
+static const struct ofpi_memory *find_local_memory(const struct ofpi_rdm_move *move, uint64_t *offset)
 {
     const struct ofpi_memory *memory = move->local->memory;
 
@@ -37,7 +37,7 @@ static const struct ofpi_memory *local_at(const struct ofpi_rdm_move *move, uint
     return memory;
 }
 
-static const struct ofpi_rdm_piece *remote_at(const struct ofpi_rdm_move *move, uint64_t *offset)
+static const struct ofpi_rdm_piece *find_remote_piece(const struct ofpi_rdm_move *move, uint64_t *offset)
 {
     const struct ofpi_rdm_piece *piece = move->remote;
 
@@ -46,12 +46,12 @@ static const struct ofpi_rdm_piece *remote_at(const struct ofpi_rdm_move *move, 
     return piece;
 }
 
-static void not_taken(struct ofpi_rdm_move *move, int error)
+static void fail_part(struct ofpi_rdm_move *move, int error)
 {
-    move->under_way--;
-    move->path->under_way--;
+    move->in_flight--;
+    move->path->in_flight--;
     move->error = error;
-    ofpi_rdm_path_doom(move->path, error, NULL);
+    ofpi_rdm_path_mark_failed(move->path, error, NULL);
 }
 
 /* The next part, as far as one piece goes on both sides. */
@@ -60,30 +60,30 @@ static int move_part(struct ofpi_rdm_move *move)
     struct ofpi_path *path = &move->path->base;
     const struct ofpi_channel_ops *ops = path->channel->ops;
     uint64_t here = move->offset, there = move->offset, length = path->channel->limits.move_size;
-    const struct ofpi_memory *local = local_at(move, &here);
-    const struct ofpi_rdm_piece *remote = remote_at(move, &there);
+    const struct ofpi_memory *local = find_local_memory(move, &here);
+    const struct ofpi_rdm_piece *remote = find_remote_piece(move, &there);
     int result;
 
     length = length < local->length - here ? length : local->length - here;
     length = length < remote->length - there ? length : remote->length - there;
     move->offset += length;
-    move->under_way++;
-    move->path->under_way++;
+    move->in_flight++;
+    move->path->in_flight++;
     result = (move->put ? ops->put : ops->get)(path, local, here, remote->address + there, remote->key, length, move);
     if (result < 0)
-        not_taken(move, -result);
+        fail_part(move, -result);
     return result;
 }
 
 /* Returns how many parts the channel took. */
-static int go_on(struct ofpi_rdm_move *move)
+static int resume_move(struct ofpi_rdm_move *move)
 {
     struct ofpi_rdm_path *path = move->path;
     int count = 0;
 
     while (move->offset < move->length && !move->error && path->state == OFPI_RDM_UP) {
-        if (path->under_way >= path->base.channel->limits.path_window) {
-            ofpi_rdm_path_work_later(path);
+        if (path->in_flight >= path->base.channel->limits.path_window) {
+            ofpi_rdm_path_schedule(path);
             break;
         }
         count += move_part(move) == 0;
@@ -91,7 +91,7 @@ static int go_on(struct ofpi_rdm_move *move)
     return count;
 }
 
-int ofpi_rdm_move(struct ofpi_rdm_path *path, bool put, struct ofpi_rdm_holds *local,
+int ofpi_rdm_move(struct ofpi_rdm_path *path, bool put, struct ofpi_rdm_registration *local,
                   const struct ofpi_rdm_piece *remote, uint32_t count,
                   void (*finish)(struct ofpi_rdm_move *move, int error), void *owner)
 {
@@ -104,12 +104,12 @@ int ofpi_rdm_move(struct ofpi_rdm_path *path, bool put, struct ofpi_rdm_holds *l
     for (uint32_t i = 0; i < local->count; i++)
         move->length += local->memory[i].length;
     ofp_list_append(&path->moves, &move->node);
-    go_on(move);
+    resume_move(move);
     return 0;
 }
 
-int ofpi_rdm_move_word(struct ofpi_rdm_path *path, const struct ofpi_word *word,
-                       void (*finish)(struct ofpi_rdm_move *move, int error), void *owner)
+int ofpi_rdm_atomic_start(struct ofpi_rdm_path *path, const struct ofpi_word *word,
+                          void (*finish)(struct ofpi_rdm_move *move, int error), void *owner)
 {
     struct ofpi_rdm_move *move = calloc(1, sizeof(*move));
     int result;
@@ -121,23 +121,23 @@ int ofpi_rdm_move_word(struct ofpi_rdm_path *path, const struct ofpi_word *word,
         .packet = OFP_CONTAINER_OF(ofp_list_pop(&path->endpoint->free), struct ofpi_packet, node),
         .finish = finish,
         .owner = owner,
-        .under_way = 1,
+        .in_flight = 1,
     };
     ofp_list_append(&path->moves, &move->node);
-    path->under_way++;
+    path->in_flight++;
     result = path->base.channel->ops->atomic(&path->base, move->packet, word, move);
     if (result < 0)
-        not_taken(move, -result);
+        fail_part(move, -result);
     return 0;
 }
 
-int ofpi_rdm_moves_rest(struct ofpi_rdm_path *path)
+int ofpi_rdm_moves_resume(struct ofpi_rdm_path *path)
 {
     struct ofp_list *node, *following;
     int count = 0;
 
     OFP_LIST_EACH(node, following, &path->moves)
-        count += go_on(OFP_CONTAINER_OF(node, struct ofpi_rdm_move, node));
+        count += resume_move(OFP_CONTAINER_OF(node, struct ofpi_rdm_move, node));
     return count;
 }
 
@@ -146,15 +146,15 @@ void ofpi_rdm_moved(struct ofpi_path *base, void *cookie, int error, int provide
     struct ofpi_rdm_move *move = cookie;
     struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
 
-    path->under_way--;
-    move->under_way--;
+    path->in_flight--;
+    move->in_flight--;
     /* Where the path broke with it the channel tells so itself. */
     if (error && !move->error) {
         move->error = error;
         move->provider_error = provider_error;
     }
-    go_on(move);
-    end_if_over(move);
+    resume_move(move);
+    end_finished_move(move);
 }
 
 void ofpi_rdm_moves_end(struct ofpi_rdm_path *path)
@@ -162,7 +162,8 @@ void ofpi_rdm_moves_end(struct ofpi_rdm_path *path)
     struct ofp_list *node;
 
     while ((node = ofp_list_pop(&path->moves)))
-        move_free(OFP_CONTAINER_OF(node, struct ofpi_rdm_move, node));
-    while (!ofp_list_empty(&path->holds))
-        ofpi_rdm_let_go(path, OFP_CONTAINER_OF(path->holds.next, struct ofpi_rdm_holds, node));
+        free_move(OFP_CONTAINER_OF(node, struct ofpi_rdm_move, node));
+    while (!ofp_list_empty(&path->registrations))
+        ofpi_rdm_memory_deregister(path,
+                                   OFP_CONTAINER_OF(path->registrations.next, struct ofpi_rdm_registration, node));
 }

@@ -29,14 +29,14 @@ static const struct kind kinds[OFPI_RDM_KINDS] = {
     [OFPI_RDM_NOTICE] = {24, 0, false, false},
 };
 
-uint32_t ofpi_rdm_header_size(enum ofpi_rdm_kind kind, uint32_t count)
+uint32_t ofpi_rdm_header_compute_size(enum ofpi_rdm_kind kind, uint32_t count)
 {
     return kinds[kind].size + (kinds[kind].pieces ? count * 24 : 0);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- fields */
 
-static uint64_t get64(const uint8_t *bytes)
+static uint64_t decode_u64(const uint8_t *bytes)
 {
     uint64_t value;
 
@@ -44,7 +44,7 @@ static uint64_t get64(const uint8_t *bytes)
     return le64toh(value);
 }
 
-static uint32_t get32(const uint8_t *bytes)
+static uint32_t decode_u32(const uint8_t *bytes)
 {
     uint32_t value;
 
@@ -52,21 +52,21 @@ static uint32_t get32(const uint8_t *bytes)
     return le32toh(value);
 }
 
-static uint16_t get16(const uint8_t *bytes) { return (uint16_t)(bytes[0] | bytes[1] << 8); }
+static uint16_t decode_u16(const uint8_t *bytes) { return (uint16_t)(bytes[0] | bytes[1] << 8); }
 
-static void put64(uint8_t *bytes, uint64_t value)
+static void encode_u64(uint8_t *bytes, uint64_t value)
 {
     value = htole64(value);
     memcpy(bytes, &value, sizeof(value));
 }
 
-static void put32(uint8_t *bytes, uint32_t value)
+static void encode_u32(uint8_t *bytes, uint32_t value)
 {
     value = htole32(value);
     memcpy(bytes, &value, sizeof(value));
 }
 
-static void put16(uint8_t *bytes, uint16_t value)
+static void encode_u16(uint8_t *bytes, uint16_t value)
 {
     bytes[0] = (uint8_t)value;
     bytes[1] = (uint8_t)(value >> 8);
@@ -76,10 +76,10 @@ static void put16(uint8_t *bytes, uint16_t value)
 
 static void encode_remote(const struct ofpi_rdm_packet *packet, uint8_t *bytes)
 {
-    put64(bytes + 8, packet->id);
-    put64(bytes + 16, packet->data);
-    put64(bytes + 24, packet->offset);
-    put32(bytes + 32, (uint32_t)packet->length);
+    encode_u64(bytes + 8, packet->id);
+    encode_u64(bytes + 16, packet->data);
+    encode_u64(bytes + 24, packet->offset);
+    encode_u32(bytes + 32, (uint32_t)packet->length);
     bytes[36] = packet->op;
     bytes[37] = packet->atomic_op;
     bytes[38] = packet->datatype;
@@ -90,40 +90,40 @@ static void encode_fields(const struct ofpi_rdm_packet *packet, uint8_t *bytes)
 {
     switch ((enum ofpi_rdm_kind)packet->kind) {
     case OFPI_RDM_ANNOUNCE:
-        put64(bytes + 24, packet->id);
-        put64(bytes + 32, packet->length);
+        encode_u64(bytes + 24, packet->id);
+        encode_u64(bytes + 32, packet->length);
         /* fall through */
     case OFPI_RDM_EAGER:
-        put64(bytes + 8, packet->tag);
-        put64(bytes + 16, packet->data);
+        encode_u64(bytes + 8, packet->tag);
+        encode_u64(bytes + 16, packet->data);
         break;
     case OFPI_RDM_PULL:
-        put64(bytes + 8, packet->id);
-        put64(bytes + 16, packet->receive);
-        put64(bytes + 24, packet->length);
+        encode_u64(bytes + 8, packet->id);
+        encode_u64(bytes + 16, packet->receive);
+        encode_u64(bytes + 24, packet->length);
         break;
     case OFPI_RDM_DATA:
-        put64(bytes + 8, packet->receive);
-        put64(bytes + 16, packet->offset);
+        encode_u64(bytes + 8, packet->receive);
+        encode_u64(bytes + 16, packet->offset);
         break;
     case OFPI_RDM_PUSHED:
     case OFPI_RDM_DONE:
-        put64(bytes + 8, packet->kind == OFPI_RDM_DONE ? packet->id : packet->receive);
-        put32(bytes + 16, (uint32_t)packet->error);
-        put32(bytes + 20, 0);
+        encode_u64(bytes + 8, packet->kind == OFPI_RDM_DONE ? packet->id : packet->receive);
+        encode_u32(bytes + 16, (uint32_t)packet->error);
+        encode_u32(bytes + 20, 0);
         break;
     case OFPI_RDM_REMOTE:
         encode_remote(packet, bytes);
         break;
     case OFPI_RDM_ANSWER:
-        put64(bytes + 8, packet->id);
-        put64(bytes + 16, packet->offset);
-        put32(bytes + 24, (uint32_t)packet->error);
-        put32(bytes + 28, (uint32_t)packet->reason);
+        encode_u64(bytes + 8, packet->id);
+        encode_u64(bytes + 16, packet->offset);
+        encode_u32(bytes + 24, (uint32_t)packet->error);
+        encode_u32(bytes + 28, (uint32_t)packet->reason);
         break;
     case OFPI_RDM_NOTICE:
-        put64(bytes + 8, packet->data);
-        put64(bytes + 16, packet->length);
+        encode_u64(bytes + 8, packet->data);
+        encode_u64(bytes + 16, packet->length);
         break;
     case OFPI_RDM_CREDIT:
     case OFPI_RDM_KINDS:
@@ -137,14 +137,14 @@ uint32_t ofpi_rdm_encode(const struct ofpi_rdm_packet *packet, uint8_t *bytes)
 
     bytes[0] = packet->kind;
     bytes[1] = packet->flags;
-    put32(bytes + 2, 0);
+    encode_u32(bytes + 2, 0);
     bytes[6] = packet->channel;
     bytes[7] = packet->count;
     encode_fields(packet, bytes);
     for (uint32_t i = 0; i < packet->count; i++, piece += 24) {
-        put64(piece, packet->pieces[i].address);
-        put64(piece + 8, packet->pieces[i].length);
-        put64(piece + 16, packet->pieces[i].key);
+        encode_u64(piece, packet->pieces[i].address);
+        encode_u64(piece + 8, packet->pieces[i].length);
+        encode_u64(piece + 16, packet->pieces[i].key);
     }
     return (uint32_t)(piece - bytes);
 }
@@ -153,8 +153,8 @@ void ofpi_rdm_encode_credits(uint8_t *bytes, const uint16_t credits[2], bool ful
 {
     if (full)
         bytes[1] |= OFPI_RDM_FULL;
-    put16(bytes + 2, credits[0]);
-    put16(bytes + 4, credits[1]);
+    encode_u16(bytes + 2, credits[0]);
+    encode_u16(bytes + 4, credits[1]);
 }
 
 /* --------------------------------------------------------------------------------------------------------- reading */
@@ -163,45 +163,45 @@ static void decode_fields(const uint8_t *bytes, struct ofpi_rdm_packet *packet)
 {
     switch ((enum ofpi_rdm_kind)packet->kind) {
     case OFPI_RDM_ANNOUNCE:
-        packet->id = get64(bytes + 24);
-        packet->length = get64(bytes + 32);
+        packet->id = decode_u64(bytes + 24);
+        packet->length = decode_u64(bytes + 32);
         /* fall through */
     case OFPI_RDM_EAGER:
-        packet->tag = get64(bytes + 8);
-        packet->data = get64(bytes + 16);
+        packet->tag = decode_u64(bytes + 8);
+        packet->data = decode_u64(bytes + 16);
         break;
     case OFPI_RDM_PULL:
-        packet->id = get64(bytes + 8);
-        packet->receive = get64(bytes + 16);
-        packet->length = get64(bytes + 24);
+        packet->id = decode_u64(bytes + 8);
+        packet->receive = decode_u64(bytes + 16);
+        packet->length = decode_u64(bytes + 24);
         break;
     case OFPI_RDM_DATA:
-        packet->receive = get64(bytes + 8);
-        packet->offset = get64(bytes + 16);
+        packet->receive = decode_u64(bytes + 8);
+        packet->offset = decode_u64(bytes + 16);
         break;
     case OFPI_RDM_PUSHED:
     case OFPI_RDM_DONE:
-        packet->id = packet->receive = get64(bytes + 8);
-        packet->error = (int32_t)get32(bytes + 16);
+        packet->id = packet->receive = decode_u64(bytes + 8);
+        packet->error = (int32_t)decode_u32(bytes + 16);
         break;
     case OFPI_RDM_REMOTE:
-        packet->id = get64(bytes + 8);
-        packet->data = get64(bytes + 16);
-        packet->offset = get64(bytes + 24);
-        packet->length = get32(bytes + 32);
+        packet->id = decode_u64(bytes + 8);
+        packet->data = decode_u64(bytes + 16);
+        packet->offset = decode_u64(bytes + 24);
+        packet->length = decode_u32(bytes + 32);
         packet->op = bytes[36];
         packet->atomic_op = bytes[37];
         packet->datatype = bytes[38];
         break;
     case OFPI_RDM_ANSWER:
-        packet->id = get64(bytes + 8);
-        packet->offset = get64(bytes + 16);
-        packet->error = (int32_t)get32(bytes + 24);
-        packet->reason = (int32_t)get32(bytes + 28);
+        packet->id = decode_u64(bytes + 8);
+        packet->offset = decode_u64(bytes + 16);
+        packet->error = (int32_t)decode_u32(bytes + 24);
+        packet->reason = (int32_t)decode_u32(bytes + 28);
         break;
     case OFPI_RDM_NOTICE:
-        packet->data = get64(bytes + 8);
-        packet->length = get64(bytes + 16);
+        packet->data = decode_u64(bytes + 8);
+        packet->length = decode_u64(bytes + 16);
         break;
     case OFPI_RDM_CREDIT:
     case OFPI_RDM_KINDS:
@@ -214,7 +214,7 @@ static bool decode_pieces(const uint8_t *bytes, bool by_address, struct ofpi_rdm
 {
     *sum = 0;
     for (uint32_t i = 0; i < packet->count; i++, bytes += 24) {
-        struct ofpi_rdm_piece piece = {get64(bytes), get64(bytes + 8), get64(bytes + 16)};
+        struct ofpi_rdm_piece piece = {decode_u64(bytes), decode_u64(bytes + 8), decode_u64(bytes + 16)};
 
         if (piece.length > UINT64_MAX - *sum || (by_address && piece.length > UINT64_MAX - piece.address))
             return false;
@@ -241,7 +241,7 @@ static const char *check_remote(const struct ofpi_rdm_packet *packet, uint64_t s
     return packet->payload_length == operands ? NULL : "a request with operands of another length";
 }
 
-static const char *check(const struct ofpi_rdm_packet *packet, uint64_t sum)
+static const char *check_packet(const struct ofpi_rdm_packet *packet, uint64_t sum)
 {
     bool message = packet->kind == OFPI_RDM_EAGER || packet->kind == OFPI_RDM_ANNOUNCE;
 
@@ -269,14 +269,14 @@ const char *ofpi_rdm_decode(const uint8_t *bytes, uint32_t length, struct ofpi_r
         return "a packet of no kind";
     packet->kind = bytes[0];
     packet->flags = bytes[1];
-    packet->credits[0] = get16(bytes + 2);
-    packet->credits[1] = get16(bytes + 4);
+    packet->credits[0] = decode_u16(bytes + 2);
+    packet->credits[1] = decode_u16(bytes + 4);
     packet->channel = bytes[6];
     packet->count = bytes[7];
     kind = &kinds[packet->kind];
     if (packet->flags & ~(kind->flags | OFPI_RDM_FULL) || packet->count > (kind->pieces ? OFP_SEGMENT_LIMIT : 0))
         return "a packet with what its kind does not have";
-    header = ofpi_rdm_header_size((enum ofpi_rdm_kind)packet->kind, packet->count);
+    header = ofpi_rdm_header_compute_size((enum ofpi_rdm_kind)packet->kind, packet->count);
     if (length < header || (length > header && !kind->payload))
         return "a packet of a length that its kind does not have";
     decode_fields(bytes, packet);
@@ -284,7 +284,7 @@ const char *ofpi_rdm_decode(const uint8_t *bytes, uint32_t length, struct ofpi_r
     packet->payload_length = length - header;
     if (!decode_pieces(bytes + kind->size, packet->kind != OFPI_RDM_REMOTE, packet, &sum))
         return "memory that wraps around";
-    return check(packet, sum);
+    return check_packet(packet, sum);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- hello */
@@ -296,10 +296,10 @@ void ofpi_rdm_hello_encode(const struct ofpi_rdm_hello *hello, uint8_t bytes[OFP
     bytes[5] = hello->oldest;
     bytes[6] = hello->connects_only;
     bytes[7] = 0;
-    put32(bytes + 8, hello->packet_size);
-    put16(bytes + 12, hello->credits[0]);
-    put16(bytes + 14, hello->credits[1]);
-    put64(bytes + 16, hello->incarnation);
+    encode_u32(bytes + 8, hello->packet_size);
+    encode_u16(bytes + 12, hello->credits[0]);
+    encode_u16(bytes + 14, hello->credits[1]);
+    encode_u64(bytes + 16, hello->incarnation);
     memcpy(bytes + 24, hello->identity, sizeof(hello->identity));
 }
 
@@ -320,10 +320,10 @@ bool ofpi_rdm_hello_decode(const uint8_t *bytes, size_t length, struct ofpi_rdm_
     }
     if (length >= OFPI_RDM_HELLO_SIZE) {
         hello->connects_only = bytes[6];
-        hello->packet_size = get32(bytes + 8);
-        hello->credits[0] = get16(bytes + 12);
-        hello->credits[1] = get16(bytes + 14);
-        hello->incarnation = get64(bytes + 16);
+        hello->packet_size = decode_u32(bytes + 8);
+        hello->credits[0] = decode_u16(bytes + 12);
+        hello->credits[1] = decode_u16(bytes + 14);
+        hello->incarnation = decode_u64(bytes + 16);
         memcpy(hello->identity, bytes + 24, sizeof(hello->identity));
         if (hello->packet_size >= OFPI_RDM_PACKET_MIN && hello->credits[0] && hello->credits[1] && hello->incarnation)
             return true;

@@ -61,7 +61,7 @@ struct ofpi_rdm_packet {
 };
 
 /* Bytes before the payload. */
-uint32_t ofpi_rdm_header_size(enum ofpi_rdm_kind kind, uint32_t count);
+uint32_t ofpi_rdm_header_compute_size(enum ofpi_rdm_kind kind, uint32_t count);
 /* Write all but the credits and the payload; returns where the payload begins. `bytes` has room for that. */
 uint32_t ofpi_rdm_encode(const struct ofpi_rdm_packet *packet, uint8_t *bytes);
 /* The credits and whether the core is full: last, in the packet that leaves. */

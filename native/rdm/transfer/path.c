@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "rdm/transfer/hold.h"
+#include "rdm/transfer/registration.h"
 
 /*
  * A packet without payload that waits for credit. There are few: one for each message that was received here and
@@ -38,7 +38,7 @@ static bool carries_completed(uint8_t kind) { return kind == OFPI_RDM_EAGER || k
 
 /* ------------------------------------------------------------------------------------------------ beginning and end */
 
-struct ofpi_rdm_path *ofpi_rdm_path_new(struct ofpi_rdm_endpoint *endpoint, struct ofp_peer *peer)
+struct ofpi_rdm_path *ofpi_rdm_path_create(struct ofpi_rdm_endpoint *endpoint, struct ofp_peer *peer)
 {
     struct ofpi_rdm_path *path = calloc(1, sizeof(*path) + endpoint->channel.ops->path_size);
 
@@ -56,12 +56,12 @@ struct ofpi_rdm_path *ofpi_rdm_path_new(struct ofpi_rdm_endpoint *endpoint, stru
     ofp_list_init(&path->announced);
     ofp_list_init(&path->pushes);
     ofp_list_init(&path->moves);
-    ofp_list_init(&path->holds);
+    ofp_list_init(&path->registrations);
     ofp_list_append(&endpoint->paths, &path->node);
     return path;
 }
 
-static void free_all(struct ofp_list *list)
+static void free_list_entries(struct ofp_list *list)
 {
     struct ofp_list *node;
 
@@ -69,87 +69,88 @@ static void free_all(struct ofp_list *list)
         free(node);
 }
 
-void ofpi_rdm_forget_waiting(struct ofpi_rdm_path *path)
+void ofpi_rdm_requests_discard(struct ofpi_rdm_path *path)
 {
     struct ofp_list *node;
 
     while ((node = ofp_list_pop(&path->waiting)))
-        ofpi_rdm_post_again(path->endpoint, OFP_CONTAINER_OF(node, struct ofpi_packet, node));
+        ofpi_rdm_packet_post(path->endpoint, OFP_CONTAINER_OF(node, struct ofpi_packet, node));
 }
 
-static void leave_lists(struct ofpi_rdm_path *path)
+static void clear_path_lists(struct ofpi_rdm_path *path)
 {
-    if (ofp_list_linked(&path->working))
-        ofp_list_remove(&path->working);
-    ofpi_rdm_forget_waiting(path);
-    free_all(&path->controls);
-    free_all(&path->announced);
-    free_all(&path->pushes);
+    if (ofp_list_linked(&path->scheduled))
+        ofp_list_remove(&path->scheduled);
+    ofpi_rdm_requests_discard(path);
+    free_list_entries(&path->controls);
+    free_list_entries(&path->announced);
+    free_list_entries(&path->pushes);
     path->parting = NULL;
 }
 
-void ofpi_rdm_path_drop(struct ofpi_rdm_path *path)
+void ofpi_rdm_path_abandon(struct ofpi_rdm_path *path)
 {
     if (path->state == OFPI_RDM_DROPPED)
         return;
-    leave_lists(path);
+    clear_path_lists(path);
     path->state = OFPI_RDM_DROPPED;
     path->base.peer = NULL;
     path->endpoint->channel.ops->close(&path->base);
     /* What moves is over; the core ends the operations now, and their memory may go. */
-    ofpi_rdm_let_all_go(path);
+    ofpi_rdm_path_deregister_memory(path);
 }
 
 void ofpi_rdm_path_free(struct ofpi_rdm_path *path)
 {
-    leave_lists(path);
+    clear_path_lists(path);
     /* Not before: until now the peer could still send what it was granted. */
     ofpi_credit_close(&path->credits, &path->endpoint->pool);
     ofp_list_remove(&path->node);
     free(path);
 }
 
-void ofpi_rdm_path_work_later(struct ofpi_rdm_path *path)
+void ofpi_rdm_path_schedule(struct ofpi_rdm_path *path)
 {
-    if (!ofp_list_linked(&path->working) && path->state != OFPI_RDM_DROPPED)
-        ofp_list_append(&path->endpoint->working, &path->working);
+    if (!ofp_list_linked(&path->scheduled) && path->state != OFPI_RDM_DROPPED)
+        ofp_list_append(&path->endpoint->scheduled, &path->scheduled);
 }
 
-void ofpi_rdm_path_work_now(struct ofpi_rdm_path *path)
+void ofpi_rdm_path_schedule_now(struct ofpi_rdm_path *path)
 {
-    ofpi_rdm_path_work_later(path);
+    ofpi_rdm_path_schedule(path);
     path->endpoint->urgent = true;
 }
 
-void ofpi_rdm_path_doom(struct ofpi_rdm_path *path, int error, const char *why)
+void ofpi_rdm_path_mark_failed(struct ofpi_rdm_path *path, int error, const char *why)
 {
     if (path->error || path->state == OFPI_RDM_DROPPED)
         return;
     path->error = error;
     path->why = why;
     path->state = OFPI_RDM_OVER;
-    ofpi_rdm_path_work_now(path);
+    ofpi_rdm_path_schedule_now(path);
 }
 
 /* --------------------------------------------------------------------------------------------------------- leaving */
 
 bool ofpi_rdm_can_send(const struct ofpi_rdm_path *path, enum ofpi_rdm_kind kind)
 {
-    return path->state == OFPI_RDM_UP && path->under_way < path->base.channel->limits.path_window &&
+    return path->state == OFPI_RDM_UP && path->in_flight < path->base.channel->limits.path_window &&
            !ofp_list_empty(&path->endpoint->free) &&
-           (classes[kind] == FREE || ofpi_credit_has(&path->credits, (enum ofpi_credit_class)classes[kind]));
+           (classes[kind] == FREE || ofpi_credit_is_left(&path->credits, (enum ofpi_credit_class)classes[kind]));
 }
 
-struct ofpi_packet *ofpi_rdm_begin(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header, uint8_t **payload)
+struct ofpi_packet *ofpi_rdm_packet_build(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header,
+                                          uint8_t **payload)
 {
     struct ofpi_packet *packet;
 
     if (!ofpi_rdm_can_send(path, (enum ofpi_rdm_kind)header->kind)) {
-        ofpi_rdm_path_work_later(path);
+        ofpi_rdm_path_schedule(path);
         return NULL;
     }
     if (classes[header->kind] != FREE)
-        ofpi_credit_take(&path->credits, (enum ofpi_credit_class)classes[header->kind]);
+        ofpi_credit_charge(&path->credits, (enum ofpi_credit_class)classes[header->kind]);
     packet = OFP_CONTAINER_OF(ofp_list_pop(&path->endpoint->free), struct ofpi_packet, node);
     packet->length = ofpi_rdm_encode(header, packet->bytes);
     packet->completed = carries_completed(header->kind);
@@ -157,32 +158,32 @@ struct ofpi_packet *ofpi_rdm_begin(struct ofpi_rdm_path *path, const struct ofpi
     return packet;
 }
 
-void ofpi_rdm_leave(struct ofpi_rdm_path *path, struct ofpi_packet *packet, uint64_t payload_length, bool more)
+void ofpi_rdm_packet_send(struct ofpi_rdm_path *path, struct ofpi_packet *packet, uint64_t payload_length, bool more)
 {
     struct ofpi_rdm_endpoint *endpoint = path->endpoint;
-    uint16_t given[OFPI_CREDIT_CLASSES];
+    uint16_t granted[OFPI_CREDIT_CLASSES];
     int result;
 
     packet->length += (uint32_t)payload_length;
-    ofpi_credit_give(&path->credits, &endpoint->pool, given);
-    ofpi_rdm_encode_credits(packet->bytes, given, ofp_announce_only(endpoint->base));
-    path->under_way++;
+    ofpi_credit_grant(&path->credits, &endpoint->pool, granted);
+    ofpi_rdm_encode_credits(packet->bytes, granted, ofp_announce_only(endpoint->base));
+    path->in_flight++;
     result = endpoint->channel.ops->send(&path->base, packet, more);
     if (result != OFP_POST_PENDING)
         ofpi_rdm_sent(&path->base, packet);
     if (result < 0)
-        ofpi_rdm_path_doom(path, -result, NULL);
+        ofpi_rdm_path_mark_failed(path, -result, NULL);
 }
 
 void ofpi_rdm_sent(struct ofpi_path *base, struct ofpi_packet *packet)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
 
-    path->under_way--;
+    path->in_flight--;
     ofp_list_prepend(&path->endpoint->free, &packet->node);
 }
 
-void ofpi_rdm_tell(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header)
+void ofpi_rdm_control_send(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header)
 {
     struct ofpi_packet *packet = NULL;
     struct ofpi_rdm_control *control;
@@ -190,23 +191,23 @@ void ofpi_rdm_tell(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *hea
 
     /* In order: not before those that wait. */
     if (ofp_list_empty(&path->controls))
-        packet = ofpi_rdm_begin(path, header, &payload);
+        packet = ofpi_rdm_packet_build(path, header, &payload);
     if (packet) {
-        ofpi_rdm_leave(path, packet, 0, false);
+        ofpi_rdm_packet_send(path, packet, 0, false);
         return;
     }
     if (path->state != OFPI_RDM_UP)
         return;
     control = malloc(sizeof(*control));
     if (!control) {
-        ofpi_rdm_path_doom(path, ENOMEM, "out of memory for an answer");
+        ofpi_rdm_path_mark_failed(path, ENOMEM, "out of memory for an answer");
         return;
     }
     control->header = *header;
     ofp_list_append(&path->controls, &control->node);
 }
 
-int ofpi_rdm_tell_rest(struct ofpi_rdm_path *path)
+int ofpi_rdm_controls_resume(struct ofpi_rdm_path *path)
 {
     static const struct ofpi_rdm_packet credit = {.kind = OFPI_RDM_CREDIT};
     struct ofpi_packet *packet;
@@ -216,22 +217,22 @@ int ofpi_rdm_tell_rest(struct ofpi_rdm_path *path)
     while (!ofp_list_empty(&path->controls)) {
         struct ofpi_rdm_control *control = OFP_CONTAINER_OF(path->controls.next, struct ofpi_rdm_control, node);
 
-        packet = ofpi_rdm_begin(path, &control->header, &payload);
+        packet = ofpi_rdm_packet_build(path, &control->header, &payload);
         if (!packet)
             break;
         ofp_list_remove(&control->node);
         free(control);
-        ofpi_rdm_leave(path, packet, 0, true);
+        ofpi_rdm_packet_send(path, packet, 0, true);
         count++;
     }
-    if (ofpi_credit_is_due(&path->credits) && (packet = ofpi_rdm_begin(path, &credit, &payload))) {
-        ofpi_rdm_leave(path, packet, 0, false);
+    if (ofpi_credit_is_due(&path->credits) && (packet = ofpi_rdm_packet_build(path, &credit, &payload))) {
+        ofpi_rdm_packet_send(path, packet, 0, false);
         count++;
     }
     return count;
 }
 
-uint64_t ofpi_rdm_path_unsent(const struct ofpi_rdm_path *path)
+uint64_t ofpi_rdm_path_count_unsent(const struct ofpi_rdm_path *path)
 {
     const struct ofpi_channel_ops *ops = path->base.channel->ops;
     uint64_t count = ops->unsent ? ops->unsent(&path->base) : 0;
@@ -243,24 +244,24 @@ uint64_t ofpi_rdm_path_unsent(const struct ofpi_rdm_path *path)
 
 /* -------------------------------------------------------------------------------------------------------- arriving */
 
-bool ofpi_rdm_take_credits(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header)
+bool ofpi_rdm_credits_receive(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header)
 {
     path->announce = header->flags & OFPI_RDM_FULL;
     if (ofpi_credit_receive(&path->credits, header->credits))
         return true;
-    ofpi_rdm_path_doom(path, EPROTO, "it gives back more credits than there can be");
+    ofpi_rdm_path_mark_failed(path, EPROTO, "it gives back more credits than there can be");
     return false;
 }
 
-bool ofpi_rdm_charge(struct ofpi_rdm_path *path, enum ofpi_rdm_kind kind)
+bool ofpi_rdm_packet_accept(struct ofpi_rdm_path *path, enum ofpi_rdm_kind kind)
 {
-    if (classes[kind] == FREE || ofpi_credit_charge(&path->credits, (enum ofpi_credit_class)classes[kind]))
+    if (classes[kind] == FREE || ofpi_credit_accept_packet(&path->credits, (enum ofpi_credit_class)classes[kind]))
         return true;
-    ofpi_rdm_path_doom(path, EPROTO, "it sent more packets than it was granted");
+    ofpi_rdm_path_mark_failed(path, EPROTO, "it sent more packets than it was granted");
     return false;
 }
 
-void ofpi_rdm_post_again(struct ofpi_rdm_endpoint *endpoint, struct ofpi_packet *packet)
+void ofpi_rdm_packet_post(struct ofpi_rdm_endpoint *endpoint, struct ofpi_packet *packet)
 {
     int result = endpoint->open ? endpoint->channel.ops->receive(&endpoint->channel, packet) : 0;
 
@@ -270,11 +271,11 @@ void ofpi_rdm_post_again(struct ofpi_rdm_endpoint *endpoint, struct ofpi_packet 
                             endpoint->base->id, -result);
 }
 
-void ofpi_rdm_done_with(struct ofpi_rdm_path *path, struct ofpi_packet *packet, enum ofpi_rdm_kind kind)
+void ofpi_rdm_packet_return(struct ofpi_rdm_path *path, struct ofpi_packet *packet, enum ofpi_rdm_kind kind)
 {
-    ofpi_rdm_post_again(path->endpoint, packet);
+    ofpi_rdm_packet_post(path->endpoint, packet);
     if (classes[kind] != FREE)
-        ofpi_credit_owe(&path->credits, (enum ofpi_credit_class)classes[kind]);
+        ofpi_credit_mark_owed(&path->credits, (enum ofpi_credit_class)classes[kind]);
     if (ofpi_credit_is_due(&path->credits))
-        ofpi_rdm_path_work_later(path);
+        ofpi_rdm_path_schedule(path);
 }

@@ -6,10 +6,10 @@
 #include "rdm/transfer/rdm.h"
 
 /* 0, or -EAGAIN: the core has no room, and the packet waits. */
-int ofpi_rdm_take_eager(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
-int ofpi_rdm_take_announcement(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
-void ofpi_rdm_take_data(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
-void ofpi_rdm_take_pushed(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
+int ofpi_rdm_eager_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
+int ofpi_rdm_announcement_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
+void ofpi_rdm_data_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
+void ofpi_rdm_pushed_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
 
 /* As the entry of an endpoint. */
 void ofpi_rdm_receive_start(struct ofp_endpoint *endpoint, struct ofp_receive *receive);

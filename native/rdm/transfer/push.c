@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "ofipy/iov.h"
-#include "rdm/transfer/hold.h"
+#include "rdm/transfer/registration.h"
 #include "rdm/transfer/move.h"
 #include "rdm/transfer/path.h"
 
@@ -17,12 +17,12 @@ struct ofpi_rdm_push {
     uint64_t offset, length;
 };
 
-static struct ofpi_rdm_push *push_of(const struct ofp_pending *pending)
+static struct ofpi_rdm_push *push_of_pending(const struct ofp_pending *pending)
 {
     return (struct ofpi_rdm_push *)(uintptr_t)pending->provider_data[OFPI_RDM_PUSH];
 }
 
-static void push_end(struct ofpi_rdm_push *push)
+static void end_push(struct ofpi_rdm_push *push)
 {
     push->pending->provider_data[OFPI_RDM_PUSH] = 0;
     ofp_list_remove(&push->node);
@@ -34,20 +34,20 @@ static void push_end(struct ofpi_rdm_push *push)
 static bool push_fragment(struct ofpi_rdm_path *path, struct ofpi_rdm_push *push)
 {
     struct ofpi_rdm_packet header = {.kind = OFPI_RDM_DATA, .receive = push->receive, .offset = push->offset};
-    uint64_t room = path->packet_size - ofpi_rdm_header_size(OFPI_RDM_DATA, 0);
-    uint64_t length = push->length - push->offset < room ? push->length - push->offset : room;
+    uint64_t space = path->packet_size - ofpi_rdm_header_compute_size(OFPI_RDM_DATA, 0);
+    uint64_t length = push->length - push->offset < space ? push->length - push->offset : space;
     uint8_t *payload;
-    struct ofpi_packet *packet = ofpi_rdm_begin(path, &header, &payload);
+    struct ofpi_packet *packet = ofpi_rdm_packet_build(path, &header, &payload);
 
     if (!packet)
         return false;
     ofp_iov_gather(payload, push->pending->transfer.iov, push->pending->transfer.iov_count, push->offset, length);
     push->offset += length;
-    ofpi_rdm_leave(path, packet, length, push->offset < push->length);
+    ofpi_rdm_packet_send(path, packet, length, push->offset < push->length);
     return true;
 }
 
-int ofpi_rdm_pushes_rest(struct ofpi_rdm_path *path)
+int ofpi_rdm_pushes_resume(struct ofpi_rdm_path *path)
 {
     int count = 0;
 
@@ -59,81 +59,84 @@ int ofpi_rdm_pushes_rest(struct ofpi_rdm_path *path)
         count++;
         /* DONE ends the operation. */
         if (push->offset == push->length)
-            push_end(push);
+            end_push(push);
     }
     return count;
 }
 
-static void push_begin(struct ofpi_rdm_path *path, struct ofp_pending *pending, const struct ofpi_rdm_packet *packet)
+static void start_push(struct ofpi_rdm_path *path, struct ofp_pending *pending, const struct ofpi_rdm_packet *packet)
 {
     struct ofpi_rdm_push *push = malloc(sizeof(*push));
 
     if (!push) {
-        ofpi_rdm_path_doom(path, ENOMEM, "out of memory for a message that was called for");
+        ofpi_rdm_path_mark_failed(path, ENOMEM, "out of memory for a message that was called for");
         return;
     }
     *push = (struct ofpi_rdm_push){.pending = pending, .receive = packet->receive, .length = packet->length};
     pending->provider_data[OFPI_RDM_PUSH] = (uint64_t)(uintptr_t)push;
     ofp_list_append(&path->pushes, &push->node);
-    ofpi_rdm_pushes_rest(path);
+    ofpi_rdm_pushes_resume(path);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ puts */
 
-static void have_put(struct ofpi_rdm_move *move, int error)
+static void puts_finished(struct ofpi_rdm_move *move, int error)
 {
     struct ofp_pending *pending = move->owner;
     struct ofpi_rdm_packet pushed = {
         .kind = OFPI_RDM_PUSHED, .receive = pending->provider_data[OFPI_RDM_RECEIVE], .error = error};
 
     pending->provider_data[OFPI_RDM_STATE] = OFPI_RDM_PULLED;
-    ofpi_rdm_tell(move->path, &pushed);
+    ofpi_rdm_control_send(move->path, &pushed);
 }
 
 /* False: the device cannot. Until the last put is over no DONE is believed: the memory is in use. */
-static bool put(struct ofpi_rdm_path *path, struct ofp_pending *pending, const struct ofpi_rdm_packet *packet)
+static bool push_by_device(struct ofpi_rdm_path *path, struct ofp_pending *pending,
+                           const struct ofpi_rdm_packet *packet)
 {
     const struct ofp_transfer *transfer = &pending->transfer;
-    struct ofpi_rdm_holds *holds =
-        ofpi_rdm_hold(path, transfer->iov, transfer->regions, transfer->iov_count, packet->length, OFP_ACCESS_SEND);
+    struct ofpi_rdm_registration *registration = ofpi_rdm_memory_register(
+        path, transfer->iov, transfer->regions, transfer->iov_count, packet->length, OFP_ACCESS_SEND);
 
     pending->provider_data[OFPI_RDM_STATE] = OFPI_RDM_MOVING;
     pending->provider_data[OFPI_RDM_RECEIVE] = packet->receive;
-    if (holds && ofpi_rdm_move(path, true, holds, packet->pieces, packet->count, have_put, pending) == 0)
+    if (registration &&
+        ofpi_rdm_move(path, true, registration, packet->pieces, packet->count, puts_finished, pending) == 0)
         return true;
-    ofpi_rdm_let_go(path, holds);
+    ofpi_rdm_memory_deregister(path, registration);
     return false;
 }
 
 /* --------------------------------------------------------------------------------------------------------- packets */
 
-void ofpi_rdm_pull_asked(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
+void ofpi_rdm_pull_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
 {
     struct ofp_pending *pending = ofp_pending_find(path->base.peer, packet->id);
     bool can_put = path->base.channel->ops->properties & OFPI_CHANNEL_PUT;
 
     if (!pending || pending->provider_data[OFPI_RDM_STATE] != OFPI_RDM_ANNOUNCED || !packet->length ||
         packet->length > pending->transfer.length || (packet->count && !can_put)) {
-        ofpi_rdm_path_doom(path, EPROTO, "it called for a message that was not announced");
+        ofpi_rdm_path_mark_failed(path, EPROTO, "it called for a message that was not announced");
         return;
     }
-    if (packet->count && put(path, pending, packet))
+    if (packet->count && push_by_device(path, pending, packet))
         return;
     pending->provider_data[OFPI_RDM_STATE] = OFPI_RDM_PULLED;
-    push_begin(path, pending, packet);
+    start_push(path, pending, packet);
 }
 
-void ofpi_rdm_done(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
+void ofpi_rdm_done_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
 {
     struct ofp_pending *pending = ofp_pending_find(path->base.peer, packet->id);
 
     if (!pending || (pending->provider_data[OFPI_RDM_STATE] != OFPI_RDM_ANNOUNCED &&
                      pending->provider_data[OFPI_RDM_STATE] != OFPI_RDM_PULLED)) {
-        ofpi_rdm_path_doom(path, EPROTO, "it received a message that was not announced");
+        ofpi_rdm_path_mark_failed(path, EPROTO, "it received a message that was not announced");
         return;
     }
-    if (push_of(pending))
-        push_end(push_of(pending));
-    ofpi_rdm_let_go(path, (struct ofpi_rdm_holds *)(uintptr_t)pending->provider_data[OFPI_RDM_HOLDS]);
+    if (push_of_pending(pending))
+        end_push(push_of_pending(pending));
+    ofpi_rdm_memory_deregister(
+        path, (struct ofpi_rdm_registration *)(uintptr_t)pending->provider_data[OFPI_RDM_REGISTRATION]);
     ofp_transfer_complete(pending, packet->error, 0);
 }

@@ -5,9 +5,9 @@
 
 #include "rdm/transfer/rdm.h"
 
-void ofpi_rdm_pull_asked(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
-void ofpi_rdm_done(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
+void ofpi_rdm_pull_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
+void ofpi_rdm_done_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
 /* Fragments that had to wait. Returns how many left. */
-int ofpi_rdm_pushes_rest(struct ofpi_rdm_path *path);
+int ofpi_rdm_pushes_resume(struct ofpi_rdm_path *path);
 
 #endif

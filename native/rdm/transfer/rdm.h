@@ -22,8 +22,8 @@ struct ofpi_rdm_endpoint {
     struct ofpi_packet *packets;
     struct ofp_list free; /* of struct ofpi_packet: to send */
     struct ofpi_credit_pool pool;
-    struct ofp_list paths;   /* of struct ofpi_rdm_path, from their making until the channel has let go */
-    struct ofp_list working; /* those with something left to do */
+    struct ofp_list paths;     /* of struct ofpi_rdm_path, from their making until the channel has let go */
+    struct ofp_list scheduled; /* those with something left to do */
     bool open;
     bool urgent; /* something is left to do that no arrival will tell of */
 };
@@ -52,30 +52,30 @@ enum ofpi_rdm_path_state {
 struct ofpi_rdm_path {
     struct ofpi_path base; /* first; base.peer is NULL once it is dropped */
     struct ofpi_rdm_endpoint *endpoint;
-    struct ofp_list node;    /* endpoint->paths */
-    struct ofp_list working; /* endpoint->working, or in no list */
-    uint8_t state;           /* enum ofpi_rdm_path_state */
-    bool opened;             /* by us */
-    bool announce;           /* the peer's core is full */
-    bool told;               /* that it is wrong */
-    uint32_t packet_size;    /* the smaller of both */
-    uint32_t under_way;      /* packets, gets and puts that the channel has */
+    struct ofp_list node;      /* endpoint->paths */
+    struct ofp_list scheduled; /* endpoint->working, or in no list */
+    uint8_t state;             /* enum ofpi_rdm_path_state */
+    bool opened;               /* by us */
+    bool announce;             /* the peer's core is full */
+    bool reported;             /* that it is wrong */
+    uint32_t packet_size;      /* the smaller of both */
+    uint32_t in_flight;        /* packets, gets and puts that the channel has */
     struct ofpi_credits credits;
-    struct ofp_list waiting;     /* struct ofpi_packet: requests of the peer's, in order */
-    struct ofp_list controls;    /* struct ofpi_rdm_control: packets that wait for credit */
-    struct ofp_list announced;   /* struct ofpi_rdm_kept: of messages that no receive has matched */
-    struct ofp_list pushes;      /* struct ofpi_rdm_push: messages that leave in fragments */
-    struct ofp_list moves;       /* struct ofpi_rdm_move: gets and puts */
-    struct ofp_list holds;       /* struct ofpi_rdm_holds: memory that the channel knows */
-    struct ofp_pending *parting; /* the operation whose parts leave */
-    int error;                   /* what is wrong with it; 0: nothing */
-    const char *why;             /* literal */
-    uint64_t incarnation;        /* of who is at its other end */
-    struct ofpi_path_end end;    /* why it is over, while it is still read */
+    struct ofp_list waiting;       /* struct ofpi_packet: requests of the peer's, in order */
+    struct ofp_list controls;      /* struct ofpi_rdm_control: packets that wait for credit */
+    struct ofp_list announced;     /* struct ofpi_rdm_unexpected: of messages that no receive has matched */
+    struct ofp_list pushes;        /* struct ofpi_rdm_push: messages that leave in fragments */
+    struct ofp_list moves;         /* struct ofpi_rdm_move: gets and puts */
+    struct ofp_list registrations; /* struct ofpi_rdm_registration: memory that the channel knows */
+    struct ofp_pending *parting;   /* the operation whose parts leave */
+    int error;                     /* what is wrong with it; 0: nothing */
+    const char *why;               /* literal */
+    uint64_t incarnation;          /* of who is at its other end */
+    struct ofpi_path_end end;      /* why it is over, while it is still read */
 };
 
 /* What a pending operation has in provider_data. */
-enum { OFPI_RDM_STATE, OFPI_RDM_HOLDS, OFPI_RDM_PUSH, OFPI_RDM_RECEIVE };
+enum { OFPI_RDM_STATE, OFPI_RDM_REGISTRATION, OFPI_RDM_PUSH, OFPI_RDM_RECEIVE };
 /* RMA and atomics by parts: bytes sent, parts unanswered, the first error (reason << 32 | error). */
 enum { OFPI_RDM_SENT = 1, OFPI_RDM_PARTS, OFPI_RDM_ERROR };
 /* Values of OFPI_RDM_STATE, so that no packet is believed that does not fit. */

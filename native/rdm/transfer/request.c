@@ -8,25 +8,26 @@
 #include "rdm/transfer/path.h"
 
 /* How much of an operation one part takes: whole elements, whatever their type, and no more than fits an answer. */
-static uint64_t room_for(const struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
+static uint64_t compute_part_limit(const struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
 {
-    uint64_t room = path->packet_size - OFPI_RDM_HEADER_MAX(transfer->remote_count);
+    uint64_t space = path->packet_size - OFPI_RDM_HEADER_MAX(transfer->remote_count);
 
     if (ofp_operation_is(transfer->op->op, OFP_COMPARES))
-        room /= 2;
-    return room / 16 * 16;
+        space /= 2;
+    return space / 16 * 16;
 }
 
-static uint64_t part_at(const struct ofpi_rdm_path *path, const struct ofp_transfer *transfer, uint64_t offset)
+static uint64_t compute_part_length(const struct ofpi_rdm_path *path, const struct ofp_transfer *transfer,
+                                    uint64_t offset)
 {
-    uint64_t room = room_for(path, transfer), left = transfer->length - offset;
+    uint64_t space = compute_part_limit(path, transfer), left = transfer->length - offset;
 
-    return left < room ? left : room;
+    return left < space ? left : space;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
-static struct ofpi_rdm_packet header_of(const struct ofp_pending *pending, uint64_t offset, uint64_t length)
+static struct ofpi_rdm_packet build_remote_header(const struct ofp_pending *pending, uint64_t offset, uint64_t length)
 {
     const struct ofp_transfer *transfer = &pending->transfer;
     bool has_data = transfer->op->flags & OFP_REMOTE_CQ_DATA;
@@ -65,20 +66,21 @@ static uint64_t write_operands(uint8_t *payload, const struct ofp_transfer *tran
 static bool send_part(struct ofpi_rdm_path *path, struct ofp_pending *pending)
 {
     const struct ofp_transfer *transfer = &pending->transfer;
-    uint64_t offset = pending->provider_data[OFPI_RDM_SENT], length = part_at(path, transfer, offset);
-    struct ofpi_rdm_packet header = header_of(pending, offset, length);
+    uint64_t offset = pending->provider_data[OFPI_RDM_SENT], length = compute_part_length(path, transfer, offset);
+    struct ofpi_rdm_packet header = build_remote_header(pending, offset, length);
     uint8_t *payload;
-    struct ofpi_packet *packet = ofpi_rdm_begin(path, &header, &payload);
+    struct ofpi_packet *packet = ofpi_rdm_packet_build(path, &header, &payload);
 
     if (!packet)
         return false;
     pending->provider_data[OFPI_RDM_SENT] += length;
     pending->provider_data[OFPI_RDM_PARTS]++;
-    ofpi_rdm_leave(path, packet, write_operands(payload, transfer, offset, length), transfer->op->flags & OFP_MORE);
+    ofpi_rdm_packet_send(path, packet, write_operands(payload, transfer, offset, length),
+                         transfer->op->flags & OFP_MORE);
     return true;
 }
 
-static void finish(struct ofp_pending *pending)
+static void complete_remote(struct ofp_pending *pending)
 {
     uint64_t packed = pending->provider_data[OFPI_RDM_ERROR];
 
@@ -90,7 +92,7 @@ static bool is_sent(const struct ofp_pending *pending)
     return pending->provider_data[OFPI_RDM_SENT] == pending->transfer.length || pending->provider_data[OFPI_RDM_ERROR];
 }
 
-int ofpi_rdm_request_rest(struct ofpi_rdm_path *path)
+int ofpi_rdm_remote_resume(struct ofpi_rdm_path *path)
 {
     struct ofp_pending *pending = path->parting;
     int count = 0;
@@ -101,11 +103,11 @@ int ofpi_rdm_request_rest(struct ofpi_rdm_path *path)
         return count;
     path->parting = NULL;
     if (!pending->provider_data[OFPI_RDM_PARTS])
-        finish(pending);
+        complete_remote(pending);
     return count;
 }
 
-void ofpi_rdm_request(struct ofpi_rdm_path *path, struct ofp_pending *pending)
+void ofpi_rdm_remote_start(struct ofpi_rdm_path *path, struct ofp_pending *pending)
 {
     bool sent;
 
@@ -115,28 +117,31 @@ void ofpi_rdm_request(struct ofpi_rdm_path *path, struct ofp_pending *pending)
     sent = send_part(path, pending);
     assert(sent);
     (void)sent;
-    ofpi_rdm_request_rest(path);
+    ofpi_rdm_remote_resume(path);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
 /* Of a part that was asked for, with what it reads. */
-static bool fits(const struct ofpi_rdm_path *path, const struct ofp_pending *pending,
-                 const struct ofpi_rdm_packet *packet)
+static bool is_answer_expected(const struct ofpi_rdm_path *path, const struct ofp_pending *pending,
+                               const struct ofpi_rdm_packet *packet)
 {
     const struct ofp_transfer *transfer = &pending->transfer;
     uint64_t offset = packet->offset, length;
 
     if (pending->provider_data[OFPI_RDM_STATE] != OFPI_RDM_ASKED || !pending->provider_data[OFPI_RDM_PARTS])
         return false;
-    if (transfer->length ? offset >= pending->provider_data[OFPI_RDM_SENT] || offset % room_for(path, transfer)
-                         : offset)
+    if (transfer->length
+            ? offset >= pending->provider_data[OFPI_RDM_SENT] || offset % compute_part_limit(path, transfer)
+            : offset)
         return false;
-    length = packet->error || !ofp_operation_is(transfer->op->op, OFP_READS) ? 0 : part_at(path, transfer, offset);
+    length = packet->error || !ofp_operation_is(transfer->op->op, OFP_READS)
+                 ? 0
+                 : compute_part_length(path, transfer, offset);
     return packet->payload_length == length;
 }
 
-static void take_results(const struct ofp_transfer *transfer, const struct ofpi_rdm_packet *packet)
+static void store_results(const struct ofp_transfer *transfer, const struct ofpi_rdm_packet *packet)
 {
     if (!packet->payload_length)
         return;
@@ -146,18 +151,18 @@ static void take_results(const struct ofp_transfer *transfer, const struct ofpi_
         ofp_memory_copy((char *)transfer->result + packet->offset, packet->payload, packet->payload_length);
 }
 
-void ofpi_rdm_take_answer(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
+void ofpi_rdm_answer_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
 {
     struct ofp_pending *pending = ofp_pending_find(path->base.peer, packet->id);
 
-    if (!pending || !fits(path, pending, packet)) {
-        ofpi_rdm_path_doom(path, EPROTO, "it answered what was not asked");
+    if (!pending || !is_answer_expected(path, pending, packet)) {
+        ofpi_rdm_path_mark_failed(path, EPROTO, "it answered what was not asked");
         return;
     }
     if (!packet->error)
-        take_results(&pending->transfer, packet);
+        store_results(&pending->transfer, packet);
     else if (!pending->provider_data[OFPI_RDM_ERROR])
         pending->provider_data[OFPI_RDM_ERROR] = (uint64_t)(uint32_t)packet->reason << 32 | (uint32_t)packet->error;
     if (--pending->provider_data[OFPI_RDM_PARTS] == 0 && path->parting != pending)
-        finish(pending);
+        complete_remote(pending);
 }

@@ -6,9 +6,9 @@
 #include "rdm/transfer/rdm.h"
 
 /* Begin with an operation that was retained for it. */
-void ofpi_rdm_request(struct ofpi_rdm_path *path, struct ofp_pending *pending);
+void ofpi_rdm_remote_start(struct ofpi_rdm_path *path, struct ofp_pending *pending);
 /* Parts that had to wait. Returns how many left. */
-int ofpi_rdm_request_rest(struct ofpi_rdm_path *path);
-void ofpi_rdm_take_answer(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
+int ofpi_rdm_remote_resume(struct ofpi_rdm_path *path);
+void ofpi_rdm_answer_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
 
 #endif

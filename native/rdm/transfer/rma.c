@@ -24,31 +24,34 @@ static bool is_direct(const struct ofpi_rdm_path *path, const struct ofp_transfe
            ofp_remote_at_device(path->base.peer, transfer->remote, there) && ops->knows_key(&path->base, there->key);
 }
 
-static void have_moved(struct ofpi_rdm_move *move, int error)
+static void moves_finished(struct ofpi_rdm_move *move_by_device, int error)
 {
-    struct ofp_pending *pending = move->owner;
+    struct ofp_pending *pending = move_by_device->owner;
     const struct ofp_operation *op = &pending->operation;
 
     /* Behind the puts, as the channel keeps the order. */
     if (!error && op->flags & OFP_REMOTE_CQ_DATA)
-        ofpi_rdm_tell(move->path, &(struct ofpi_rdm_packet){
-                                      .kind = OFPI_RDM_NOTICE, .data = op->data, .length = pending->transfer.length});
-    ofp_transfer_complete(pending, error, move->provider_error);
+        ofpi_rdm_control_send(
+            move_by_device->path,
+            &(struct ofpi_rdm_packet){.kind = OFPI_RDM_NOTICE, .data = op->data, .length = pending->transfer.length});
+    ofp_transfer_complete(pending, error, move_by_device->provider_error);
 }
 
 /* False: the device cannot know our memory. */
-static bool move(struct ofpi_rdm_path *path, struct ofp_pending *pending, const struct ofp_remote_segment *there)
+static bool move_by_device(struct ofpi_rdm_path *path, struct ofp_pending *pending,
+                           const struct ofp_remote_segment *there)
 {
     const struct ofp_transfer *transfer = &pending->transfer;
     bool reads = transfer->op->op == OFP_READ;
     struct ofpi_rdm_piece remote = {there->offset, transfer->length, there->key};
-    struct ofpi_rdm_holds *holds = ofpi_rdm_hold(path, transfer->iov, transfer->regions, transfer->iov_count,
-                                                 transfer->length, reads ? OFP_ACCESS_READ : OFP_ACCESS_WRITE);
+    struct ofpi_rdm_registration *registration =
+        ofpi_rdm_memory_register(path, transfer->iov, transfer->regions, transfer->iov_count, transfer->length,
+                                 reads ? OFP_ACCESS_READ : OFP_ACCESS_WRITE);
 
     pending->provider_data[OFPI_RDM_STATE] = OFPI_RDM_MOVING;
-    if (holds && ofpi_rdm_move(path, !reads, holds, &remote, 1, have_moved, pending) == 0)
+    if (registration && ofpi_rdm_move(path, !reads, registration, &remote, 1, moves_finished, pending) == 0)
         return true;
-    ofpi_rdm_let_go(path, holds);
+    ofpi_rdm_memory_deregister(path, registration);
     return false;
 }
 
@@ -57,7 +60,7 @@ static bool move(struct ofpi_rdm_path *path, struct ofp_pending *pending, const 
 #define WORD sizeof(uint64_t)
 
 /* What devices have: fetch-and-add and compare-and-swap of one aligned word. 0 or a negative errno. */
-static int describe_word(const struct ofpi_rdm_path *path, const struct ofp_transfer *transfer, struct ofpi_word *word)
+static int build_word(const struct ofpi_rdm_path *path, const struct ofp_transfer *transfer, struct ofpi_word *word)
 {
     const struct ofp_operation *op = transfer->op;
     const struct ofpi_channel_ops *ops = path->base.channel->ops;
@@ -83,20 +86,20 @@ static int describe_word(const struct ofpi_rdm_path *path, const struct ofp_tran
     return 0;
 }
 
-static void have_changed(struct ofpi_rdm_move *move, int error)
+static void word_changed(struct ofpi_rdm_move *move_by_device, int error)
 {
-    struct ofp_pending *pending = move->owner;
+    struct ofp_pending *pending = move_by_device->owner;
 
     if (!error && pending->transfer.result)
-        memcpy(pending->transfer.result, move->packet->bytes, WORD);
-    ofp_transfer_complete(pending, error, move->provider_error);
+        memcpy(pending->transfer.result, move_by_device->packet->bytes, WORD);
+    ofp_transfer_complete(pending, error, move_by_device->provider_error);
 }
 
 static int post_word(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
 {
     struct ofp_pending *pending;
     struct ofpi_word word;
-    int result = describe_word(path, transfer, &word);
+    int result = build_word(path, transfer, &word);
 
     if (result)
         return result;
@@ -106,14 +109,14 @@ static int post_word(struct ofpi_rdm_path *path, const struct ofp_transfer *tran
     if (!pending)
         return -EAGAIN;
     pending->provider_data[OFPI_RDM_STATE] = OFPI_RDM_MOVING;
-    if (ofpi_rdm_move_word(path, &word, have_changed, pending) != 0)
+    if (ofpi_rdm_atomic_start(path, &word, word_changed, pending) != 0)
         ofp_transfer_complete(pending, ENOMEM, 0);
     return OFP_POST_PENDING;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- all others */
 
-int ofpi_rdm_post_remote(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
+int ofpi_rdm_remote_post(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
 {
     struct ofp_remote_segment there;
     struct ofp_pending *pending;
@@ -128,12 +131,12 @@ int ofpi_rdm_post_remote(struct ofpi_rdm_path *path, const struct ofp_transfer *
     pending = ofp_transfer_retain(path->endpoint->base, path->base.peer, transfer);
     if (!pending)
         return -EAGAIN;
-    if (!direct || !move(path, pending, &there))
-        ofpi_rdm_request(path, pending);
+    if (!direct || !move_by_device(path, pending, &there))
+        ofpi_rdm_remote_start(path, pending);
     return OFP_POST_PENDING;
 }
 
-void ofpi_rdm_take_notice(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
+void ofpi_rdm_notice_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
 {
     ofp_remote_event(path->endpoint->base, path->base.peer, NULL,
                      OFP_COMPLETED_REMOTE_WRITE | OFP_COMPLETED_REMOTE_CQ_DATA, packet->data, packet->length);

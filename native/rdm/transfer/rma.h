@@ -6,8 +6,8 @@
 #include "rdm/transfer/rdm.h"
 
 /* As `post` of an endpoint. */
-int ofpi_rdm_post_remote(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer);
+int ofpi_rdm_remote_post(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer);
 /* A put with remote CQ data of the peer's is in memory here. */
-void ofpi_rdm_take_notice(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
+void ofpi_rdm_notice_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
 
 #endif

@@ -4,12 +4,12 @@
 #include <errno.h>
 
 #include "ofipy/iov.h"
-#include "rdm/transfer/hold.h"
+#include "rdm/transfer/registration.h"
 #include "rdm/transfer/path.h"
 
 #define LEVELS (OFP_DELIVERY_COMPLETE | OFP_MATCH_COMPLETE)
 
-static struct ofpi_rdm_packet header_of(const struct ofp_transfer *transfer, enum ofpi_rdm_kind kind)
+static struct ofpi_rdm_packet build_message_header(const struct ofp_transfer *transfer, enum ofpi_rdm_kind kind)
 {
     const struct ofp_operation *op = transfer->op;
 
@@ -25,20 +25,20 @@ static struct ofpi_rdm_packet header_of(const struct ofp_transfer *transfer, enu
 
 static int send_eager(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
 {
-    struct ofpi_rdm_packet header = header_of(transfer, OFPI_RDM_EAGER);
+    struct ofpi_rdm_packet header = build_message_header(transfer, OFPI_RDM_EAGER);
     uint8_t *payload;
-    struct ofpi_packet *packet = ofpi_rdm_begin(path, &header, &payload);
+    struct ofpi_packet *packet = ofpi_rdm_packet_build(path, &header, &payload);
 
     if (!packet)
         return -EAGAIN;
     ofp_iov_gather(payload, transfer->iov, transfer->iov_count, 0, transfer->length);
-    ofpi_rdm_leave(path, packet, transfer->length, transfer->op->flags & OFP_MORE);
+    ofpi_rdm_packet_send(path, packet, transfer->length, transfer->op->flags & OFP_MORE);
     return OFP_POST_DONE;
 }
 
-static int announce(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
+static int send_announcement(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
 {
-    struct ofpi_rdm_packet header = header_of(transfer, OFPI_RDM_ANNOUNCE);
+    struct ofpi_rdm_packet header = build_message_header(transfer, OFPI_RDM_ANNOUNCE);
     struct ofp_pending *pending;
     struct ofpi_packet *packet;
     uint8_t *payload;
@@ -52,26 +52,26 @@ static int announce(struct ofpi_rdm_path *path, const struct ofp_transfer *trans
     transfer = &pending->transfer;
     pending->provider_data[OFPI_RDM_STATE] = OFPI_RDM_ANNOUNCED;
     if (path->base.channel->ops->properties & OFPI_CHANNEL_GET) {
-        struct ofpi_rdm_holds *holds = ofpi_rdm_hold(path, transfer->iov, transfer->regions, transfer->iov_count,
-                                                     transfer->length, OFP_ACCESS_REMOTE_READ);
+        struct ofpi_rdm_registration *registration = ofpi_rdm_memory_register(
+            path, transfer->iov, transfer->regions, transfer->iov_count, transfer->length, OFP_ACCESS_REMOTE_READ);
 
-        ofpi_rdm_describe(holds, &header);
-        pending->provider_data[OFPI_RDM_HOLDS] = (uint64_t)(uintptr_t)holds;
+        ofpi_rdm_registration_fill_pieces(registration, &header);
+        pending->provider_data[OFPI_RDM_REGISTRATION] = (uint64_t)(uintptr_t)registration;
     }
     if ((transfer->op->flags & LEVELS) == OFP_DELIVERY_COMPLETE)
         header.flags |= OFPI_RDM_FETCH;
     header.id = pending->id;
-    packet = ofpi_rdm_begin(path, &header, &payload);
+    packet = ofpi_rdm_packet_build(path, &header, &payload);
     if (packet)
-        ofpi_rdm_leave(path, packet, 0, transfer->op->flags & OFP_MORE);
+        ofpi_rdm_packet_send(path, packet, 0, transfer->op->flags & OFP_MORE);
     return OFP_POST_PENDING;
 }
 
-int ofpi_rdm_send(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
+int ofpi_rdm_message_send(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
 {
     if (!ofpi_rdm_can_send(path, OFPI_RDM_EAGER))
         return -EAGAIN;
     if (path->announce || transfer->op->flags & LEVELS || transfer->length > path->packet_size - OFPI_RDM_EAGER_HEADER)
-        return announce(path, transfer);
+        return send_announcement(path, transfer);
     return send_eager(path, transfer);
 }

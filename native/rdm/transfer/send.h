@@ -6,6 +6,6 @@
 #include "rdm/transfer/rdm.h"
 
 /* As `post` of an endpoint. */
-int ofpi_rdm_send(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer);
+int ofpi_rdm_message_send(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer);
 
 #endif

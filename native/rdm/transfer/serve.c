@@ -54,29 +54,31 @@ static int serve_pieces(const struct ofp_core *core, const struct ofpi_rdm_packe
 }
 
 /* 0 or why it is refused. `region`: the first one, for the event. */
-static int serve(struct ofpi_rdm_endpoint *endpoint, const struct ofpi_rdm_packet *packet, uint8_t *results,
-                 struct ofp_region **region)
+static int serve_part(struct ofpi_rdm_endpoint *endpoint, const struct ofpi_rdm_packet *packet, uint8_t *results,
+                      struct ofp_region **region)
 {
     struct ofp_remote_access accesses[OFP_SEGMENT_LIMIT];
-    uint32_t rights = ofp_operation_remote_access(packet->op, packet->atomic_op), held = 0;
+    uint32_t rights = ofp_operation_remote_access(packet->op, packet->atomic_op), acquired = 0;
     int result = 0;
 
-    while (!result && held < packet->count) {
-        const struct ofpi_rdm_piece *piece = &packet->pieces[held];
+    while (!result && acquired < packet->count) {
+        const struct ofpi_rdm_piece *piece = &packet->pieces[acquired];
 
-        result = ofp_remote_access(endpoint->base, piece->key, piece->address, piece->length, rights, &accesses[held]);
-        held += !result;
+        result =
+            ofp_remote_access(endpoint->base, piece->key, piece->address, piece->length, rights, &accesses[acquired]);
+        acquired += !result;
     }
     if (!result)
         result = serve_pieces(endpoint->core, packet, accesses, results);
     if (!result)
         *region = accesses[0].region;
-    for (uint32_t i = 0; i < held; i++)
+    for (uint32_t i = 0; i < acquired; i++)
         endpoint->core->remote_release(&accesses[i]);
     return result;
 }
 
-static void tell_core(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet, struct ofp_region *region)
+static void report_remote_event(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet,
+                                struct ofp_region *region)
 {
     uint64_t flags = ofp_operation_row(packet->op)->event, total = 0;
 
@@ -87,7 +89,7 @@ static void tell_core(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *
     ofp_remote_event(path->endpoint->base, path->base.peer, region, flags, packet->data, total);
 }
 
-int ofpi_rdm_serve(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
+int ofpi_rdm_remote_serve(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
 {
     bool reads = ofp_operation_is(packet->op, OFP_READS);
     struct ofpi_rdm_packet answer = {.kind = OFPI_RDM_ANSWER, .id = packet->id, .offset = packet->offset};
@@ -96,24 +98,24 @@ int ofpi_rdm_serve(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *pac
     uint8_t *results;
     int result;
 
-    if (packet->length > path->packet_size - ofpi_rdm_header_size(OFPI_RDM_ANSWER, 0)) {
-        ofpi_rdm_path_doom(path, EPROTO, "it asked for more than fits an answer");
+    if (packet->length > path->packet_size - ofpi_rdm_header_compute_size(OFPI_RDM_ANSWER, 0)) {
+        ofpi_rdm_path_mark_failed(path, EPROTO, "it asked for more than fits an answer");
         return 0;
     }
     /* Who asked is gone. */
     if (path->state != OFPI_RDM_UP)
         return 0;
-    leaving = ofpi_rdm_begin(path, &answer, &results);
+    leaving = ofpi_rdm_packet_build(path, &answer, &results);
     if (!leaving)
         return -EAGAIN;
-    result = serve(path->endpoint, packet, results, &region);
+    result = serve_part(path->endpoint, packet, results, &region);
     if (result) {
         answer.error = OFP_EREMOTE;
         answer.reason = -result;
         ofpi_rdm_encode(&answer, leaving->bytes);
     } else if (packet->flags & OFPI_RDM_LAST) {
-        tell_core(path, packet, region);
+        report_remote_event(path, packet, region);
     }
-    ofpi_rdm_leave(path, leaving, reads && !result ? packet->length : 0, false);
+    ofpi_rdm_packet_send(path, leaving, reads && !result ? packet->length : 0, false);
     return 0;
 }

@@ -6,6 +6,6 @@
 #include "rdm/transfer/rdm.h"
 
 /* 0, or -EAGAIN: there is no credit for the answer, and the packet waits. */
-int ofpi_rdm_serve(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
+int ofpi_rdm_remote_serve(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
 
 #endif

@@ -138,7 +138,7 @@ static bool get_sender_address(const struct tcp_connection *connection, const st
     if (getpeername(connection->stream.fd, &address->any, &length) != 0 || !rdm->port)
         return false;
     tcp_address_set_port(address, rdm->port);
-    tcp_address_clean(address);
+    tcp_address_clear_unused(address);
     return true;
 }
 
@@ -169,7 +169,7 @@ static bool is_own_request_preferred(const struct tcp_connection *connection)
         const struct tcp_connection *ours = OFP_CONTAINER_OF(node, const struct tcp_connection, node);
 
         if (ours->connector && ours->peer && (ours->state == TCP_CONNECTING || ours->state == TCP_REQUESTING) &&
-            ours->peer->address_length == tcp_address_length(theirs) &&
+            ours->peer->address_length == tcp_address_get_length(theirs) &&
             memcmp(ours->peer->address, theirs, ours->peer->address_length) == 0)
             return true;
     }
@@ -183,7 +183,7 @@ static bool get_socket_address(int fd, int (*end)(int, struct sockaddr *, sockle
     memset(address, 0, sizeof(*address));
     if (fd < 0 || end(fd, &address->any, &length) != 0)
         return false;
-    tcp_address_clean(address);
+    tcp_address_clear_unused(address);
     return true;
 }
 
@@ -228,8 +228,8 @@ static struct ofp_peer *find_requesting_peer(const struct tcp_connection *connec
 
     if (meeting->identified)
         return ofp_peer_by_identity(endpoint, meeting->identity, meeting->connects_only, address,
-                                    tcp_address_length(address));
-    peer = ofp_peer_by_address(endpoint, address, tcp_address_length(address));
+                                    tcp_address_get_length(address));
+    peer = ofp_peer_by_address(endpoint, address, tcp_address_get_length(address));
     if (peer)
         peer->connects_only = meeting->connects_only;
     return peer;

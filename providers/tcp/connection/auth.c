@@ -87,7 +87,7 @@ int tcp_key_choose(struct tcp_connection *connection)
 
     if (getpeername(connection->stream.fd, &theirs.any, &length) != 0)
         return -errno;
-    tcp_address_clean(&theirs);
+    tcp_address_clear_unused(&theirs);
     meeting->key = domain->key;
     meeting->key_length = domain->key_length;
     if (!domain->key_length && base && base->local_key && tcp_is_of_this_host(&theirs)) {
@@ -155,8 +155,8 @@ static uint8_t *encode_nonce(uint8_t *to, const uint64_t nonce[TCP_NONCE_WORDS])
 static uint8_t *encode_address(uint8_t *to, const union tcp_address *address)
 {
     size_t length;
-    const uint8_t *ip = tcp_address_ip(address, &length);
-    uint16_t port = tcp_address_port(address);
+    const uint8_t *ip = tcp_address_get_ip(address, &length);
+    uint16_t port = tcp_address_get_port(address);
 
     *to++ = (uint8_t)length;
     to = encode_bytes(to, ip, length);

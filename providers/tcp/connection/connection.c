@@ -97,8 +97,8 @@ void tcp_connection_get_own_address(const struct tcp_connection *connection, uni
     memset(address, 0, sizeof(*address));
     if (getsockname(connection->stream.fd, &address->any, &length) != 0)
         *address = connection->endpoint->address;
-    tcp_address_set_port(address, tcp_address_port(&connection->endpoint->address));
-    tcp_address_clean(address);
+    tcp_address_set_port(address, tcp_address_get_port(&connection->endpoint->address));
+    tcp_address_clear_unused(address);
 }
 
 void tcp_meeting_free(struct tcp_connection *connection)
@@ -224,8 +224,8 @@ static void describe_other_end(const struct tcp_connection *connection, char tex
     if (connection->peer)
         tcp_address_format(connection->peer->address, connection->peer->address_length, text, TCP_ADDRESS_TEXT);
     else if (getpeername(connection->stream.fd, &theirs.any, &length) == 0) {
-        tcp_address_clean(&theirs);
-        tcp_address_text(&theirs, text);
+        tcp_address_clear_unused(&theirs);
+        tcp_address_describe(&theirs, text);
     }
 }
 

@@ -29,7 +29,7 @@
 
 static int bind_port(int fd, union tcp_address *address, uint16_t port)
 {
-    socklen_t length = (socklen_t)tcp_address_length(address);
+    socklen_t length = (socklen_t)tcp_address_get_length(address);
     int one = 1;
 
     tcp_address_set_port(address, port);
@@ -89,10 +89,10 @@ static int bind_address(union tcp_address *own, int fd, uint16_t port, char *tex
     if (!error && getsockname(fd, &own->any, &length) != 0)
         error = -errno;
     if (error && !text[0]) {
-        tcp_address_text(own, address);
+        tcp_address_describe(own, address);
         snprintf(text, text_size, "cannot bind to %s: %s", address, strerror(-error));
     }
-    tcp_address_clean(own);
+    tcp_address_clear_unused(own);
     return error;
 }
 
@@ -100,7 +100,7 @@ static int bind_address(union tcp_address *own, int fd, uint16_t port, char *tex
 static int choose_address_of_any(union tcp_address *own)
 {
     union tcp_address addresses[TCP_INTERFACES_MAX];
-    uint16_t port = tcp_address_port(own);
+    uint16_t port = tcp_address_get_port(own);
     int count = tcp_addresses_of(own, addresses);
 
     if (count <= 0)
@@ -125,7 +125,7 @@ int tcp_listener_bind(struct tcp_endpoint *endpoint, const char *service, char *
     int off = 0, error;
     uint16_t port;
 
-    error = tcp_service_port(service, &port, text, text_size);
+    error = tcp_service_parse(service, &port, text, text_size);
     if (error)
         return error;
     endpoint->anywhere = tcp_address_is_any(&endpoint->address) ? endpoint->address.any.sa_family : 0;
@@ -157,7 +157,7 @@ static void warn_of_open_port(const struct tcp_endpoint *endpoint)
     if (endpoint->domain->key_length || (tcp_address_is_loopback(&endpoint->address) && !endpoint->anywhere) ||
         ofp_exchange(&warned, true))
         return;
-    tcp_address_text(&endpoint->address, text);
+    tcp_address_describe(&endpoint->address, text);
     tcp_core->log(OFP_LOG_WARNING, TCP_NAME,
                   "listening on %s%s for whoever reaches it: without a key (OFIPY_AUTH_KEY_FILE) peers prove nothing",
                   text, endpoint->anywhere ? " and every other address of this host" : "");
@@ -218,7 +218,7 @@ static void accept_socket(struct tcp_endpoint *endpoint, int fd, const union tcp
     if (endpoint->unproven_count >= TCP_UNPROVEN_MAX)
         tcp_connection_discard(OFP_CONTAINER_OF(endpoint->unproven.next, struct tcp_connection, unproven));
     tcp_socket_set_options(endpoint, fd);
-    tcp_socket_set_congestion_control(endpoint, fd, peer, (socklen_t)tcp_address_length(peer));
+    tcp_socket_set_congestion_control(endpoint, fd, peer, (socklen_t)tcp_address_get_length(peer));
     connection = tcp_connection_create(endpoint, fd, TCP_ACCEPTED);
     if (!connection)
         return;
@@ -239,7 +239,7 @@ void tcp_listener_accept(struct tcp_endpoint *endpoint)
         socklen_t length = sizeof(peer);
         int fd = tcp_descriptor_register(accept4(endpoint->listener, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
 
-        tcp_address_clean(&peer);
+        tcp_address_clear_unused(&peer);
         if (fd >= 0) {
             accept_socket(endpoint, fd, &peer);
             continue;

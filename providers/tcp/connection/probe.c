@@ -75,7 +75,7 @@ static void start_probe_attempt(struct tcp_connection *connection)
     int error;
 
     tcp_peer_get_reached(connection->peer, &address);
-    error = tcp_socket_connect(connection->endpoint, &address, (socklen_t)tcp_address_length(&address),
+    error = tcp_socket_connect(connection->endpoint, &address, (socklen_t)tcp_address_get_length(&address),
                                &connection->stream.fd);
     if (!error)
         error = tcp_connection_watch(connection);

@@ -33,7 +33,7 @@ void tcp_peer_set_reached(struct ofp_peer *peer, const union tcp_address *addres
 
     self->reached = 0;
     for (uint32_t i = 0; i < peer->other_count; i++)
-        if (peer->others[i].length == tcp_address_length(address) &&
+        if (peer->others[i].length == tcp_address_get_length(address) &&
             memcmp(peer->others[i].address, address, peer->others[i].length) == 0)
             self->reached = (uint8_t)(i + 1);
 }
@@ -46,7 +46,7 @@ struct tcp_race *tcp_race_create(const struct ofp_peer *peer)
     union tcp_address *addresses = calloc(all, sizeof(*addresses));
     uint32_t *numbers = calloc(all, sizeof(*numbers)), *order = calloc(all, sizeof(*order));
     struct tcp_interface own[TCP_INTERFACES_MAX];
-    int own_count = tcp_interfaces(own, NULL);
+    int own_count = tcp_interfaces_query(own, NULL);
 
     if (!race || !addresses || !numbers || !order) {
         free(race);
@@ -60,7 +60,7 @@ struct tcp_race *tcp_race_create(const struct ofp_peer *peer)
         if (addresses[usable].any.sa_family == endpoint->address.any.sa_family || endpoint->anywhere == AF_INET6)
             numbers[usable++] = i;
     }
-    ordered = tcp_addresses_order(addresses, usable, own, own_count < 0 ? 0 : own_count, order);
+    ordered = tcp_addresses_sort(addresses, usable, own, own_count < 0 ? 0 : own_count, order);
     for (uint32_t i = 0; i < ordered; i++)
         race->candidates[race->count++] = (struct tcp_candidate){.number = numbers[order[i]], .fd = -1};
 out:
@@ -79,8 +79,8 @@ static int start_candidate(struct tcp_connection *connection, struct tcp_candida
     int error;
 
     get_candidate_address(connection->peer, candidate->number, &address);
-    error =
-        -tcp_socket_connect(connection->endpoint, &address, (socklen_t)tcp_address_length(&address), &candidate->fd);
+    error = -tcp_socket_connect(connection->endpoint, &address, (socklen_t)tcp_address_get_length(&address),
+                                &candidate->fd);
     if (!error && epoll_ctl(connection->meeting->race->epoll_fd, EPOLL_CTL_ADD, candidate->fd, &event) != 0) {
         error = errno;
         tcp_descriptor_close(candidate->fd);

@@ -26,7 +26,7 @@ int tcp_endpoint_get_address(struct ofp_endpoint *base, void *address, size_t *l
     const struct tcp_endpoint *endpoint = tcp_endpoint_of(base);
     size_t space = *length;
 
-    *length = tcp_address_length(&endpoint->address);
+    *length = tcp_address_get_length(&endpoint->address);
     if (space < *length)
         return -OFP_ETOOSMALL;
     memcpy(address, &endpoint->address, *length);
@@ -43,10 +43,10 @@ int tcp_endpoint_get_other_address(struct ofp_endpoint *base, uint32_t number, v
     if (endpoint->anywhere && !base->connects_only)
         count = tcp_addresses_of(&any, all);
     for (int i = 0; i < count; i++) {
-        tcp_address_set_port(&all[i], tcp_address_port(&endpoint->address));
-        if (tcp_address_same_ip(&all[i], &endpoint->address) || number--)
+        tcp_address_set_port(&all[i], tcp_address_get_port(&endpoint->address));
+        if (tcp_address_has_same_ip(&all[i], &endpoint->address) || number--)
             continue;
-        *length = tcp_address_length(&all[i]);
+        *length = tcp_address_get_length(&all[i]);
         if (space < *length)
             return -OFP_ETOOSMALL;
         memcpy(address, &all[i], *length);

@@ -232,7 +232,7 @@ static int move_request(struct tcp_endpoint *endpoint, struct tcp_connection *co
     OFP_CHECK(connection->state == TCP_REQUESTED);
     if (getsockname(connection->stream.fd, &endpoint->address.any, &length) != 0)
         return -errno;
-    tcp_address_clean(&endpoint->address);
+    tcp_address_clear_unused(&endpoint->address);
     epoll_ctl(connection->endpoint->poller->epoll_fd, EPOLL_CTL_DEL, connection->stream.fd, NULL);
     ofp_list_remove(&connection->node);
     ofp_list_append(&endpoint->connections, &connection->node);
@@ -259,7 +259,7 @@ int tcp_msg_open(struct ofp_endpoint *base, const char *service, char *text, siz
         return error;
     endpoint->base = base;
     endpoint->connects = true;
-    tcp_info_address(base->info, &endpoint->address);
+    tcp_info_get_address(base->info, &endpoint->address);
     if (base->request)
         error = move_request(endpoint, (struct tcp_connection *)(uintptr_t)base->request);
     else

@@ -66,7 +66,7 @@ static void handle_msg_request(struct tcp_connection *connection, const struct t
         tcp_connection_end_for_violation(connection, "not a request for a connection");
         return;
     }
-    tcp_address_clean(address);
+    tcp_address_clear_unused(address);
     connection->swapped = control->swapped;
     tcp_extension_accept(connection, control);
     if (!connection->proven && (host->domain->key_length || tcp_control_can_prove(control))) {
@@ -78,7 +78,7 @@ static void handle_msg_request(struct tcp_connection *connection, const struct t
     tcp_core->timer_stop(host->domain->base, &connection->meeting->timer);
     tcp_connection_set_state(connection, TCP_REQUESTED);
     if (tcp_core->connection_requested(host->passive, (uint64_t)(uintptr_t)connection, address,
-                                       tcp_address_length(address), private_data, control->private_size) != 0)
+                                       tcp_address_get_length(address), private_data, control->private_size) != 0)
         tcp_request_reject(connection, NULL, 0);
 }
 
@@ -102,7 +102,7 @@ static int open_passive(struct ofp_passive *passive, const char *service, char *
     if (error)
         return error;
     host->passive = passive;
-    tcp_info_address(passive->info, &host->address);
+    tcp_info_get_address(passive->info, &host->address);
     error = tcp_listener_bind(host, service, text, text_size);
     if (error)
         tcp_endpoint_close_common(host);
@@ -114,7 +114,7 @@ static int get_passive_address(struct ofp_passive *passive, void *address, size_
     const struct tcp_endpoint *host = host_of_passive(passive);
     size_t space = *length;
 
-    *length = tcp_address_length(&host->address);
+    *length = tcp_address_get_length(&host->address);
     if (space < *length)
         return -OFP_ETOOSMALL;
     memcpy(address, &host->address, *length);

@@ -23,7 +23,7 @@ static int send_rdm_request(struct tcp_connection *connection)
 {
     struct tcp_rdm rdm = {.version = TCP_RDM_VERSION,
                           .features = connection->endpoint->base->connects_only ? TCP_RDM_CONNECTS_ONLY : 0,
-                          .port = tcp_address_port(&connection->endpoint->address),
+                          .port = tcp_address_get_port(&connection->endpoint->address),
                           .pid = (uint32_t)getpid()};
 
     return tcp_rdm_send(connection, TCP_CONNREQ, &rdm);
@@ -133,9 +133,9 @@ int tcp_rdm_open(struct ofp_endpoint *base, const char *service, char *text, siz
     if (error)
         return error;
     endpoint->base = base;
-    tcp_info_address(base->info, &endpoint->address);
+    tcp_info_get_address(base->info, &endpoint->address);
     if (base->listens_if_asked && !tcp_info_is_chosen(base->info)) {
-        tcp_address_any(&endpoint->address);
+        tcp_address_choose_any(&endpoint->address);
         base->connects_only = !endpoint->domain->key_length;
     }
     /* Proofs are part of the extension. */

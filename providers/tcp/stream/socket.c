@@ -29,7 +29,7 @@ static int compute_keepalive(const struct tcp_endpoint *endpoint, int most, int 
 static bool is_within_host(const union tcp_address *own, const union tcp_address *peer)
 {
     size_t length, peer_length;
-    const uint8_t *ip = tcp_address_ip(own, &length), *peer_ip = tcp_address_ip(peer, &peer_length);
+    const uint8_t *ip = tcp_address_get_ip(own, &length), *peer_ip = tcp_address_get_ip(peer, &peer_length);
 
     return tcp_address_is_loopback(own) || tcp_address_is_loopback(peer) ||
            (length == peer_length && memcmp(ip, peer_ip, length) == 0);
@@ -45,7 +45,7 @@ void tcp_socket_set_congestion_control(const struct tcp_endpoint *endpoint, int 
 
     memcpy(&peer, address, length);
     if (endpoint->anywhere && getsockname(fd, &own.any, &own_length) == 0)
-        tcp_address_clean(&own);
+        tcp_address_clear_unused(&own);
     if (!name[0] && is_within_host(&own, &peer))
         name = WITHIN_HOST;
     if (name[0])
@@ -75,7 +75,7 @@ static int bind_own_address(const struct tcp_endpoint *endpoint, int fd)
 
     tcp_address_set_port(&own, 0);
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
-    return bind(fd, &own.any, (socklen_t)tcp_address_length(&own));
+    return bind(fd, &own.any, (socklen_t)tcp_address_get_length(&own));
 }
 
 int tcp_socket_connect(const struct tcp_endpoint *endpoint, const void *address, socklen_t length, int *result)

@@ -94,7 +94,7 @@ static void get_own_address(struct rdma_cm_id *id, union tcp_address *address)
     memset(address, 0, sizeof(*address));
     memcpy(address, &id->route.addr.src_addr,
            id->route.addr.src_addr.sa_family == AF_INET6 ? sizeof(address->v6) : sizeof(address->v4));
-    tcp_address_clean(address);
+    tcp_address_clear_unused(address);
 }
 
 void verbs_id_get_peer_address(struct rdma_cm_id *id, union tcp_address *address)
@@ -102,7 +102,7 @@ void verbs_id_get_peer_address(struct rdma_cm_id *id, union tcp_address *address
     memset(address, 0, sizeof(*address));
     memcpy(address, &id->route.addr.dst_addr,
            id->route.addr.dst_addr.sa_family == AF_INET6 ? sizeof(address->v6) : sizeof(address->v4));
-    tcp_address_clean(address);
+    tcp_address_clear_unused(address);
 }
 
 static int bind_id(const struct verbs_domain *domain, struct rdma_cm_id *id, union tcp_address *address)
@@ -120,7 +120,7 @@ int verbs_id_open(struct verbs_domain *domain, struct verbs_listener *listener, 
 {
     char shown[TCP_ADDRESS_TEXT] = "";
     uint16_t port;
-    int result = tcp_service_port(service, &port, text, text_size);
+    int result = tcp_service_parse(service, &port, text, text_size);
 
     if (result)
         return result;
@@ -129,7 +129,7 @@ int verbs_id_open(struct verbs_domain *domain, struct verbs_listener *listener, 
     tcp_address_set_port(address, port);
     result = bind_id(domain, *id, address);
     if (result) {
-        tcp_address_text(address, shown);
+        tcp_address_describe(address, shown);
         snprintf(text, text_size, "%s cannot be at %s: %s", VERBS_NAME, shown[0] ? shown : "its address",
                  strerror(-result));
         verbs_calls.destroy_id(*id);

@@ -32,7 +32,7 @@ int verbs_datagram_address_format(const struct verbs_datagram_address *address, 
     int length;
 
     verbs_gid_decode(&address->gid, &ip);
-    inet_ntop(ip.any.sa_family, tcp_address_ip(&ip, &ip_length), host, sizeof(host));
+    inet_ntop(ip.any.sa_family, tcp_address_get_ip(&ip, &ip_length), host, sizeof(host));
     if (address->lid || address->sl || ntohs(address->pkey) != DEFAULT_PKEY)
         snprintf(rest, sizeof(rest), REST, address->lid, address->sl, ntohs(address->pkey));
     length =

@@ -24,7 +24,7 @@ void verbs_gid_encode(const union tcp_address *address, union ibv_gid *gid)
 {
     static const uint8_t mapped[16] = {[10] = 0xff, [11] = 0xff};
     size_t length;
-    const uint8_t *ip = tcp_address_ip(address, &length);
+    const uint8_t *ip = tcp_address_get_ip(address, &length);
 
     memcpy(gid->raw, mapped, sizeof(mapped));
     memcpy(gid->raw + sizeof(gid->raw) - length, ip, length);
@@ -35,5 +35,5 @@ void verbs_gid_decode(const union ibv_gid *gid, union tcp_address *address)
     memset(address, 0, sizeof(*address));
     address->any.sa_family = AF_INET6;
     memcpy(&address->v6.sin6_addr, gid->raw, sizeof(gid->raw));
-    tcp_address_clean(address);
+    tcp_address_clear_unused(address);
 }

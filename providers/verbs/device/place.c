@@ -17,7 +17,7 @@ void verbs_info_get_address(const struct ofp_info *info, union tcp_address *addr
     union ibv_gid gid;
 
     if (!(info->ep_types & OFP_EP_DGRAM)) {
-        tcp_info_address(info, address);
+        tcp_info_get_address(info, address);
         return;
     }
     memcpy(gid.raw, info->provider_data, sizeof(gid.raw));
@@ -112,7 +112,7 @@ int verbs_places_find(struct verbs_place places[TCP_INTERFACES_MAX], char *text,
             "(multiprocessing: spawn or forkserver)");
         return 0;
     }
-    found = tcp_interfaces(interfaces, get_chosen_interface());
+    found = tcp_interfaces_query(interfaces, get_chosen_interface());
     for (int i = 0; i < found; i++) {
         struct verbs_place *place = &places[count];
 
@@ -138,7 +138,7 @@ void verbs_place_format_network(const struct verbs_place *place, char *text, siz
     char host[INET6_ADDRSTRLEN], type[32];
     union ibv_gid gid;
     size_t length;
-    uint8_t *ip = (uint8_t *)(uintptr_t)tcp_address_ip(&network, &length);
+    uint8_t *ip = (uint8_t *)(uintptr_t)tcp_address_get_ip(&network, &length);
 
     if (place->port->attr.link_layer == IBV_LINK_LAYER_INFINIBAND &&
         verbs_gid_query(place->port, 0, &gid, type, sizeof(type))) {

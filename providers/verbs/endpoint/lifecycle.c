@@ -87,7 +87,7 @@ int verbs_endpoint_get_address(struct ofp_endpoint *base, void *address, size_t 
     const struct verbs_endpoint *endpoint = verbs_endpoint_of(base);
     size_t space = *length;
 
-    *length = tcp_address_length(&endpoint->address);
+    *length = tcp_address_get_length(&endpoint->address);
     if (space < *length)
         return -OFP_ETOOSMALL;
     memcpy(address, &endpoint->address, *length);

@@ -45,7 +45,7 @@ static int report_request(struct verbs_passive *passive, const struct verbs_even
     event->id->context = &request->listener;
     verbs_id_get_peer_address(event->id, &address);
     result = verbs_core->connection_requested(passive->base, (uint64_t)(uintptr_t)request, &address,
-                                              tcp_address_length(&address), event->data, event->data_length);
+                                              tcp_address_get_length(&address), event->data, event->data_length);
     if (result)
         free(request);
     return result;
@@ -80,7 +80,7 @@ static int get_passive_address(struct ofp_passive *base, void *address, size_t *
     const struct verbs_passive *passive = passive_of_base(base);
     size_t space = *length;
 
-    *length = tcp_address_length(&passive->address);
+    *length = tcp_address_get_length(&passive->address);
     if (space < *length)
         return -OFP_ETOOSMALL;
     memcpy(address, &passive->address, *length);

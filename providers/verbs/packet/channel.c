@@ -192,8 +192,8 @@ static const struct ofpi_channel_ops channel_ops = {
     .receive = verbs_packet_post_receive,
     .send = verbs_packet_send,
     .flush = flush_packets,
-    .hold = verbs_transfer_register,
-    .release = verbs_transfer_deregister,
+    .register_memory = verbs_transfer_register,
+    .deregister_memory = verbs_transfer_deregister,
     .knows_key = verbs_path_can_use_key,
     .get = verbs_path_post_read,
     .put = verbs_path_post_write,
@@ -205,7 +205,7 @@ static const struct ofpi_channel_ops channel_ops = {
     .probe = verbs_probe_start,
     .is_idle = drain_channel_paths,
     .unsent = verbs_path_count_unsent,
-    .hush = stop_channel_listener,
+    .stop_listening = stop_channel_listener,
     .progress = progress_channel,
     .arm = arm_channel,
     .disarm = disarm_channel,
@@ -243,7 +243,7 @@ static int open_packet_channel(struct ofp_endpoint *base, struct verbs_rdm *rdm,
 
 static int open_rdm_endpoint(struct ofp_endpoint *base, const char *service, char *text, size_t text_size)
 {
-    struct verbs_rdm *rdm = ofpi_rdm_behind(base);
+    struct verbs_rdm *rdm = ofpi_rdm_private_of(base);
     struct ofpi_channel_limits limits;
     int result;
 
@@ -252,7 +252,7 @@ static int open_rdm_endpoint(struct ofp_endpoint *base, const char *service, cha
     rdm->depth = compute_path_depth(rdm->domain->port);
     ofp_list_init(&rdm->paths);
     ofp_list_init(&rdm->scheduled);
-    tcp_info_address(base->info, &rdm->address);
+    tcp_info_get_address(base->info, &rdm->address);
     verbs_packet_limits_compute(rdm->domain->port, &limits);
     result = open_rdm_queues(rdm, &limits, text, text_size);
     if (result)
@@ -279,10 +279,10 @@ no_queues:
 
 static int get_rdm_address(struct ofp_endpoint *base, void *address, size_t *length)
 {
-    const struct verbs_rdm *rdm = ofpi_rdm_behind(base);
+    const struct verbs_rdm *rdm = ofpi_rdm_private_of(base);
     size_t space = *length;
 
-    *length = tcp_address_length(&rdm->address);
+    *length = tcp_address_get_length(&rdm->address);
     if (space < *length)
         return -OFP_ETOOSMALL;
     memcpy(address, &rdm->address, *length);

@@ -248,7 +248,7 @@ int verbs_path_connect(struct ofpi_path *base, const uint8_t *hello, size_t leng
     struct verbs_rdm *rdm = verbs_rdm_of(base->channel);
     union tcp_address from = rdm->address, to;
     uint8_t data[VERBS_HELLO_MAX];
-    uint16_t port = htons(tcp_address_port(&rdm->address));
+    uint16_t port = htons(tcp_address_get_port(&rdm->address));
     int result;
 
     if (tcp_address_parse(base->peer->address, base->peer->address_length, &to) != 0)
@@ -399,7 +399,7 @@ static void report_path_request(struct verbs_rdm *rdm, struct incoming *incoming
     rdm->channel->user->requested(rdm->channel,
                                   &(struct ofpi_path_request){.id = (uintptr_t)incoming,
                                                               .address = &address,
-                                                              .address_length = tcp_address_length(&address),
+                                                              .address_length = tcp_address_get_length(&address),
                                                               .hello = event->data + PORT_SIZE,
                                                               .hello_length = (size_t)event->data_length - PORT_SIZE});
 }

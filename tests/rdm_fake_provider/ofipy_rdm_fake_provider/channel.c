@@ -311,9 +311,9 @@ static void hush(struct ofpi_channel *channel) { rdmfake_port_hush(endpoint_of(c
 #define COMMON                                                                                                         \
     .path_size = sizeof(struct wire), .buffers_open = buffers_open, .buffers_close = buffers_close,                    \
     .receive = receive, .send = send, .connect = connect, .accept = accept, .refuse = refuse, .close = close_path,     \
-    .probe = probe, .hush = hush, .is_idle = is_idle, .unsent = count_unsent, .progress = progress, .arm = arm,        \
-    .disarm = disarm, .end = end
-#define MOVES .hold = hold, .release = release, .knows_key = knows_key
+    .probe = probe, .stop_listening = hush, .is_idle = is_idle, .unsent = count_unsent, .progress = progress,          \
+    .arm = arm, .disarm = disarm, .end = end
+#define MOVES .register_memory = hold, .deregister_memory = release, .knows_key = knows_key
 
 const struct ofpi_channel_ops rdmfake_channel_ops[RDMFAKE_KINDS] = {
     [RDMFAKE_PACKETS] = {COMMON, .properties = OFPI_CHANNEL_FULL},

@@ -82,7 +82,7 @@ static void fill_info(struct ofp_info *info, enum rdmfake_kind kind)
         .max_msg_size = 1u << 30,
         .max_rma_size = 1u << 30,
         .max_atomic_size = 1u << 20,
-        .inject_size = ofpi_rdm_eager_size(&limits),
+        .inject_size = ofpi_rdm_eager_compute_size(&limits),
         .tx_size = rdmfake_core->param_size("TX_QUEUE"),
         .rx_size = UINT32_MAX,
         .segment_limit = OFP_SEGMENT_LIMIT,
@@ -249,7 +249,7 @@ static void doorbell_rang(struct ofp_watch *watch, uint32_t events)
 
 static int open_port(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size)
 {
-    struct rdmfake_endpoint *self = ofpi_rdm_behind(endpoint);
+    struct rdmfake_endpoint *self = ofpi_rdm_private_of(endpoint);
     struct rdmfake_address address;
     int result = make_address(service ? service : "any", &address, text, text_size);
 
@@ -262,7 +262,7 @@ static int open_port(struct ofp_endpoint *endpoint, const char *service, char *t
 
 static int open_endpoint(struct ofp_endpoint *endpoint, const char *service, char *text, size_t text_size)
 {
-    struct rdmfake_endpoint *self = ofpi_rdm_behind(endpoint);
+    struct rdmfake_endpoint *self = ofpi_rdm_private_of(endpoint);
     struct ofpi_rdm_attr attr = {.core = rdmfake_core,
                                  .provider = "rdmfake",
                                  .ops = &rdmfake_channel_ops[kind_of(endpoint->info)],
@@ -295,7 +295,7 @@ no_watch:
 
 static int name_endpoint(struct ofp_endpoint *endpoint, void *address, size_t *length)
 {
-    const struct rdmfake_endpoint *self = ofpi_rdm_behind(endpoint);
+    const struct rdmfake_endpoint *self = ofpi_rdm_private_of(endpoint);
     size_t room = *length;
 
     *length = sizeof(self->port->address);

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "link/link_lane.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "match/receive_context.h"
+#include "object/endpoint.h"
+#include "ofipy/ofp.h"
+
+#define TO_BE_FOUND                                                                                                    \
+    "open it there with node=, OFIPY_INTERFACE or OFIPY_AUTH_KEY_FILE, since it listens to the network only when asked"
+
+static bool is_lane_active(const struct link_lane *lane)
+{
+    return lane->base.state == OFP_PEER_CONNECTING || lane->base.state == OFP_PEER_UP;
+}
+
+static uint32_t count_lanes(const struct ofp_peer *outer) { return link_endpoint_of(outer->endpoint)->set->count; }
+
+/* ------------------------------------------------------------------------------------------------------- states of one */
+
+static void start_lane(struct link_lane *lane)
+{
+    const struct link_endpoint *endpoint = link_endpoint_of(lane->outer->endpoint);
+    const struct link_part *part = &endpoint->set->parts[link_inner_of(lane->base.endpoint)->number];
+
+    OFPI_CHECK(!is_lane_active(lane));
+    if (lane->base.state == OFP_PEER_LOST && !part->ops->peers_persist) {
+        memset(lane->base.private, 0, part->ops->peer_size);
+        lane->base.incarnation = 0;
+    }
+    lane->base.index = lane->outer->index;
+    lane->base.state = OFP_PEER_CONNECTING;
+}
+
+static void end_lane(struct link_lane *lane)
+{
+    OFPI_CHECK(is_lane_active(lane));
+    lane->base.state = OFP_PEER_LOST;
+    lane->base.endpoint->ops->peer_down(&lane->base);
+}
+
+void link_lanes_disconnect(struct ofp_peer *outer)
+{
+    const struct link_peer *peer = link_peer_of(outer);
+
+    for (uint32_t i = 0; i < count_lanes(outer); i++) {
+        struct link_lane *lane = link_lane_find(outer, i);
+
+        if (lane->base.state == OFP_PEER_UP || (is_lane_active(lane) && (lane == peer->trying || !peer->keeps_calls)))
+            end_lane(lane);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ reasons */
+
+void link_lanes_clear_attempts(struct link_peer *peer)
+{
+    for (uint32_t i = 0; i < count_lanes(peer->outer); i++)
+        link_lane_find(peer->outer, i)->failed = false;
+    peer->chosen = peer->trying = NULL;
+    peer->process_gone = peer->absent = peer->refused = peer->absent_here = false;
+    peer->error = 0;
+    free(peer->why);
+    free(peer->remedy);
+    peer->why = peer->remedy = NULL;
+}
+
+/* To a text that the peer owns; what it says already is not said again. */
+static void append_reason(char **owned, const char *between, const char *text)
+{
+    char whole[OFP_TEXT_MAX];
+
+    if (*owned && strstr(*owned, text))
+        return;
+    snprintf(whole, sizeof(whole), "%.160s%s%.200s", *owned ? *owned : "", *owned ? between : "", text);
+    free(*owned);
+    *owned = strdup(whole);
+}
+
+/* Whoever asks why the peer is not reached hears of each way; behind it, once, what to do. */
+static void store_reason(struct link_peer *peer, struct link_lane *lane, int error, bool process_gone, const char *text)
+{
+    char why[OFP_TEXT_MAX];
+    const char *said = text ? text : ofp_strerror(error), *remedy = strstr(said, "; ");
+
+    lane->failed = true;
+    snprintf(why, sizeof(why), "%s: %.*s", link_name_of_lane(lane), remedy ? (int)(remedy - said) : 400, said);
+    append_reason(&peer->why, ", and ", why);
+    if (remedy)
+        append_reason(&peer->remedy, ", or ", remedy + strlen("; "));
+    /* Who knows that nobody is there tells more than who did not get there. */
+    if (process_gone || !peer->process_gone)
+        peer->error = error;
+    peer->process_gone |= process_gone;
+}
+
+static void mark_peer_absent(struct link_peer *peer, const struct link_lane *lane)
+{
+    peer->absent = true;
+    peer->absent_here |= !link_inner_of(lane->base.endpoint)->is_network;
+}
+
+static void describe_reasons(const struct link_peer *peer, char text[OFP_TEXT_MAX])
+{
+    snprintf(text, OFP_TEXT_MAX, "%s%s%s", peer->why ? peer->why : "its address has no way that leads there from here",
+             peer->remedy ? "; " : "", peer->remedy ? peer->remedy : "");
+}
+
+/* ------------------------------------------------------------------------------------------------------------ choosing */
+
+/* Why it was not another way is said when it has cost something: the peer is there, and is reached by a slower one. */
+static void log_lane(const struct link_peer *peer, const struct link_lane *lane)
+{
+    const struct ofp_peer *outer = peer->outer;
+    char why[OFP_TEXT_MAX];
+
+    describe_reasons(peer, why);
+    if (peer->why)
+        ofpi_log_write(
+            OFP_LOG_WARNING, LINK_NAME,
+            "endpoint %u reaches peer %u over %s, which is slower: each message costs several times as much (%s)",
+            outer->endpoint->id, outer->index, link_name_of_lane(lane), why);
+    else
+        ofpi_log_write(OFP_LOG_INFO, LINK_NAME, "endpoint %u reaches peer %u over %s", outer->endpoint->id,
+                       outer->index, link_name_of_lane(lane));
+}
+
+static void choose_lane(struct link_peer *peer, struct link_lane *lane)
+{
+    peer->chosen = lane;
+    if (peer->trying == lane)
+        peer->trying = NULL;
+    peer->outer->incarnation = lane->base.incarnation;
+    log_lane(peer, lane);
+    peer->outer->endpoint->services->peer_up(peer->outer);
+}
+
+static void report_unreachable(struct link_peer *peer)
+{
+    struct ofp_peer *outer = peer->outer;
+    char why[OFP_TEXT_MAX];
+    int error = peer->error ? peer->error : EHOSTUNREACH;
+    bool process_gone = peer->process_gone, absent = peer->absent && !peer->refused;
+
+    /* Nobody may be there; or somebody is, and this is why they are not found. */
+    if (absent && !peer->absent_here)
+        append_reason(&peer->remedy, ", or ", TO_BE_FOUND);
+    describe_reasons(peer, why);
+    if (absent)
+        outer->endpoint->services->peer_absent(outer, why);
+    else
+        outer->endpoint->services->peer_lost(outer, error, process_gone, why);
+}
+
+/* Begin one way. False: it failed within the call, and nobody has gone on from there. */
+static bool connect_lane(struct link_peer *peer, struct link_lane *lane)
+{
+    char text[OFP_TEXT_MAX] = "";
+    int result;
+
+    peer->trying = lane;
+    start_lane(lane);
+    result = lane->base.endpoint->ops->connect(&lane->base, text, sizeof(text));
+    if (!result || lane->base.state != OFP_PEER_CONNECTING)
+        return true;
+    end_lane(lane);
+    if (result == -ECONNREFUSED)
+        mark_peer_absent(peer, lane);
+    store_reason(peer, lane, -result, false, text[0] ? text : NULL);
+    return false;
+}
+
+void link_lanes_connect(struct ofp_peer *outer)
+{
+    struct link_peer *peer = link_peer_of(outer);
+
+    for (uint32_t i = 0; i < count_lanes(outer); i++) {
+        struct link_lane *lane = link_lane_find(outer, i);
+
+        if (!lane->reachable || lane->failed)
+            continue;
+        /* By which it has called already. */
+        if (is_lane_active(lane)) {
+            peer->trying = lane;
+            return;
+        }
+        if (connect_lane(peer, lane))
+            return;
+    }
+    report_unreachable(peer);
+}
+
+/* The way that we waited for has failed. */
+static void resume_lanes(struct link_peer *peer)
+{
+    bool waits = false, ours = peer->trying != NULL;
+
+    peer->trying = NULL;
+    for (uint32_t i = 0; i < count_lanes(peer->outer); i++) {
+        struct link_lane *lane = link_lane_find(peer->outer, i);
+
+        if (lane->base.state == OFP_PEER_UP) {
+            choose_lane(peer, lane);
+            return;
+        }
+        waits |= lane->base.state == OFP_PEER_CONNECTING;
+    }
+    if (ours)
+        link_lanes_connect(peer->outer);
+    else if (!waits)
+        report_unreachable(peer);
+}
+
+const struct link_lane *link_lane_choose(const struct ofp_peer *outer)
+{
+    const struct link_peer *peer = link_peer_of(outer);
+
+    if (peer->chosen)
+        return peer->chosen;
+    for (uint32_t i = 0; i < count_lanes(outer); i++)
+        if (link_lane_find(outer, i)->reachable && !link_lane_find(outer, i)->failed)
+            return link_lane_find(outer, i);
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- from below */
+
+void link_lane_connection_begun(struct ofp_peer *inner)
+{
+    struct link_lane *lane = link_lane_of(inner);
+    struct ofp_peer *outer = lane->outer;
+
+    if (is_lane_active(lane))
+        return;
+    if (outer->state != OFP_PEER_CONNECTING && outer->state != OFP_PEER_UP) {
+        link_lanes_clear_attempts(link_peer_of(outer));
+        outer->endpoint->services->peer_connecting(outer);
+    }
+    start_lane(lane);
+}
+
+void link_lane_connected(struct ofp_peer *inner)
+{
+    struct link_lane *lane = link_lane_of(inner);
+    struct link_peer *peer = link_peer_of(lane->outer);
+
+    if (inner->state != OFP_PEER_CONNECTING) {
+        ofpi_log_write(OFP_LOG_ERROR, link_name_of_lane(lane), "peer %u: it is up without having been called",
+                       inner->index);
+        return;
+    }
+    inner->state = OFP_PEER_UP;
+    if (lane->outer->state == OFP_PEER_CONNECTING && (!peer->trying || peer->trying == lane))
+        choose_lane(peer, lane);
+}
+
+void link_lane_message_arrived(struct ofp_peer *inner)
+{
+    struct link_lane *lane = link_lane_of(inner);
+    struct link_peer *peer = link_peer_of(lane->outer);
+
+    if (lane->outer->state == OFP_PEER_CONNECTING && inner->state == OFP_PEER_UP)
+        choose_lane(peer, lane);
+}
+
+/* What the peer was sending by a way that our own operations do not take. */
+static void fail_arrivals(const struct link_lane *lane, int error)
+{
+    struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)lane->outer->endpoint;
+
+    ofpi_receive_context_peer_lost(endpoint->receive_context, (struct ofpi_peer *)lane->outer,
+                                   link_inner_of(lane->base.endpoint)->number, error);
+}
+
+/* If the peer calls meanwhile, it begins anew. */
+static void report_loss(struct link_peer *peer, int error, bool process_gone, const char *text)
+{
+    struct ofp_peer *outer = peer->outer;
+
+    peer->keeps_calls = true;
+    outer->endpoint->services->peer_lost(outer, error, process_gone, text);
+    peer->keeps_calls = false;
+    for (uint32_t i = 0; i < count_lanes(outer); i++)
+        if (link_lane_find(outer, i)->base.state == OFP_PEER_CONNECTING && outer->state == OFP_PEER_LOST)
+            outer->endpoint->services->peer_connecting(outer);
+}
+
+/* The way has ended before the peer was up by any. */
+static void lane_failed(struct link_lane *lane, int error, bool process_gone, const char *text)
+{
+    struct link_peer *peer = link_peer_of(lane->outer);
+
+    if (lane->outer->state != OFP_PEER_CONNECTING)
+        return;
+    store_reason(peer, lane, error, process_gone, text);
+    if (!peer->trying || peer->trying == lane)
+        resume_lanes(peer);
+}
+
+void link_lane_absence_found(struct ofp_peer *inner, const char *text)
+{
+    struct link_lane *lane = link_lane_of(inner);
+
+    if (inner->state != OFP_PEER_CONNECTING)
+        return;
+    end_lane(lane);
+    mark_peer_absent(link_peer_of(lane->outer), lane);
+    lane_failed(lane, ECONNREFUSED, false, text);
+}
+
+void link_lane_lost(struct ofp_peer *inner, int error, bool process_gone, const char *text)
+{
+    struct link_lane *lane = link_lane_of(inner);
+    struct ofp_peer *outer = lane->outer;
+    struct link_peer *peer = link_peer_of(outer);
+    bool was_up;
+
+    if (!is_lane_active(lane))
+        return;
+    if (lane == peer->chosen || (process_gone && outer->state == OFP_PEER_UP)) {
+        report_loss(peer, error, process_gone, text);
+        return;
+    }
+    was_up = inner->state == OFP_PEER_UP;
+    end_lane(lane);
+    if (was_up)
+        fail_arrivals(lane, error);
+    peer->refused = true;
+    lane_failed(lane, error, process_gone, text);
+}
