@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "rdm/transfer/message.h"
 #include "rdm/transfer/path.h"
 #include "rdm/transfer/pull.h"
 #include "rdm/transfer/push.h"

@@ -6,56 +6,18 @@
 #include <string.h>
 
 #include "rdm/transfer/registration.h"
+#include "rdm/transfer/message.h"
 #include "rdm/transfer/move.h"
 #include "rdm/transfer/path.h"
-
-/* What an announced message has in its provider_data. */
-enum { DATA_PATH, DATA_STORED, DATA_ID };
-
-/* What is kept here of a message that no receive has matched: its payload, or where at the sender that lies. */
-struct ofpi_rdm_unexpected {
-    struct ofp_list node; /* path->announced */
-    bool whole;
-    uint32_t count;
-    struct ofpi_rdm_piece pieces[]; /* or the payload */
-};
 
 /* What a receive under way has there. */
 enum { RECEIVE_STATE, RECEIVE_ARRIVED, RECEIVE_REGISTRATION };
 /* Values of RECEIVE_STATE. Of one that was called for by put fragments may come all the same. */
 enum { RECEIVE_GETS = 1, RECEIVE_PUTS, RECEIVE_FRAGMENTS };
 
-static struct ofp_message build_message(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet,
-                                        uint64_t length)
-{
-    return (struct ofp_message){
-        .peer = path->base.peer,
-        .source = path->base.peer->index,
-        .channel = packet->channel,
-        .has_data = packet->flags & OFPI_RDM_HAS_DATA,
-        .tag = packet->channel != OFP_CHANNEL_MESSAGE ? packet->tag : 0,
-        .data = packet->data,
-        .length = length,
-        .provider_data = {[DATA_PATH] = (uint64_t)(uintptr_t)path, [DATA_ID] = packet->id},
-    };
-}
-
 static struct ofpi_rdm_path *path_of_receive(const struct ofp_receive *receive)
 {
-    return (struct ofpi_rdm_path *)(uintptr_t)receive->message.provider_data[DATA_PATH];
-}
-
-static struct ofpi_rdm_unexpected *unexpected_of_message(const struct ofp_message *message)
-{
-    return (struct ofpi_rdm_unexpected *)(uintptr_t)message->provider_data[DATA_STORED];
-}
-
-static void free_stored_message(struct ofpi_rdm_unexpected *stored)
-{
-    if (!stored)
-        return;
-    ofp_list_remove(&stored->node);
-    free(stored);
+    return (struct ofpi_rdm_path *)(uintptr_t)receive->message.provider_data[OFPI_RDM_MESSAGE_PATH];
 }
 
 /* ------------------------------------------------------------------------------------------------------- the end */
@@ -63,7 +25,7 @@ static void free_stored_message(struct ofpi_rdm_unexpected *stored)
 static void end_receive(struct ofpi_rdm_path *path, struct ofp_receive *receive, int error)
 {
     struct ofpi_rdm_packet done = {
-        .kind = OFPI_RDM_DONE, .id = receive->message.provider_data[DATA_ID], .error = error};
+        .kind = OFPI_RDM_DONE, .id = receive->message.provider_data[OFPI_RDM_MESSAGE_ID], .error = error};
 
     ofpi_rdm_memory_deregister(path,
                                (struct ofpi_rdm_registration *)(uintptr_t)receive->provider_data[RECEIVE_REGISTRATION]);
@@ -96,7 +58,7 @@ static bool pull_by_device(struct ofpi_rdm_path *path, struct ofp_receive *recei
 static void request_payload(struct ofpi_rdm_path *path, struct ofp_receive *receive)
 {
     struct ofpi_rdm_packet pull = {.kind = OFPI_RDM_PULL,
-                                   .id = receive->message.provider_data[DATA_ID],
+                                   .id = receive->message.provider_data[OFPI_RDM_MESSAGE_ID],
                                    .receive = receive->id,
                                    .length = receive->length};
     struct ofpi_rdm_registration *registration = NULL;
@@ -114,14 +76,14 @@ static void receive_stored_payload(struct ofp_receive *receive, struct ofpi_rdm_
 {
     if (receive->length)
         ofp_receive_write(receive, 0, stored->pieces, receive->length);
-    free_stored_message(stored);
+    ofpi_rdm_unexpected_free(stored);
     ofp_receive_complete(receive, 0, 0);
 }
 
 void ofpi_rdm_receive_start(struct ofp_endpoint *endpoint, struct ofp_receive *receive)
 {
     struct ofpi_rdm_path *path = path_of_receive(receive);
-    struct ofpi_rdm_unexpected *stored = unexpected_of_message(&receive->message);
+    struct ofpi_rdm_unexpected *stored = ofpi_rdm_unexpected_of(&receive->message);
 
     /* Closed here: what the receive wanted went with its path. */
     if (!ofpi_rdm_endpoint_of(endpoint)->open) {
@@ -137,41 +99,10 @@ void ofpi_rdm_receive_start(struct ofp_endpoint *endpoint, struct ofp_receive *r
         end_receive(path, receive, 0);
     else if (path->state == OFPI_RDM_UP && !pull_by_device(path, receive, stored))
         request_payload(path, receive);
-    free_stored_message(stored);
+    ofpi_rdm_unexpected_free(stored);
 }
 
 /* -------------------------------------------------------------------------------------------------------- messages */
-
-static int announce_to_core(struct ofpi_rdm_path *path, struct ofp_message *message, struct ofpi_rdm_unexpected *stored)
-{
-    int result;
-
-    /* In its list first: receive_start may be called from within. */
-    if (stored)
-        ofp_list_append(&path->announced, &stored->node);
-    message->provider_data[DATA_STORED] = (uint64_t)(uintptr_t)stored;
-    result = ofp_message_announced(path->endpoint->base, message);
-    if (result)
-        free_stored_message(stored);
-    return result ? -EAGAIN : 0;
-}
-
-int ofpi_rdm_eager_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
-{
-    struct ofp_message message = build_message(path, packet, packet->payload_length);
-    struct ofpi_rdm_unexpected *stored;
-    int result = ofp_message_arrived(path->endpoint->base, &message, packet->payload);
-
-    if (result != -EAGAIN)
-        return result;
-    /* Too much payload that nobody has received: the core still takes announcements. */
-    stored = malloc(sizeof(*stored) + packet->payload_length);
-    if (!stored)
-        return -EAGAIN;
-    *stored = (struct ofpi_rdm_unexpected){.whole = true};
-    memcpy(stored->pieces, packet->payload, packet->payload_length);
-    return announce_to_core(path, &message, stored);
-}
 
 /* Who waits for delivery has it fetched before a receive matches, if there is room. */
 static bool pull_before_match(struct ofpi_rdm_path *path, const struct ofp_message *message,
@@ -190,7 +121,7 @@ static bool pull_before_match(struct ofpi_rdm_path *path, const struct ofp_messa
 
 int ofpi_rdm_announcement_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet)
 {
-    struct ofp_message message = build_message(path, packet, packet->length);
+    struct ofp_message message = ofpi_rdm_message_build(path, packet, packet->length);
     struct ofpi_rdm_unexpected *stored = NULL;
 
     if (packet->count) {
@@ -204,7 +135,7 @@ int ofpi_rdm_announcement_handle(struct ofpi_rdm_path *path, const struct ofpi_r
         free(stored);
         return 0;
     }
-    return announce_to_core(path, &message, stored);
+    return ofpi_rdm_message_announce(path, &message, stored);
 }
 
 /* --------------------------------------------------------------------------------------------------------- payload */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The receiver's side: messages that come whole, those that are announced, and their payload. */
+/* The receiver's side: messages that are announced, and their payload. */
 #ifndef OFPI_RDM_PULL_H
 #define OFPI_RDM_PULL_H
 
 #include "rdm/transfer/rdm.h"
 
-/* 0, or -EAGAIN: the core has no room, and the packet waits. */
-int ofpi_rdm_eager_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
+/* 0, or -EAGAIN: the core has no space, and the packet waits. */
 int ofpi_rdm_announcement_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
 void ofpi_rdm_data_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
 void ofpi_rdm_pushed_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet);
