@@ -8,7 +8,7 @@ static const char magic[] = {'O', 'F', 'P', 'A'};
 
 enum { VERSION = 2, CONNECTS_ONLY = 1 };
 
-/* Offsets of version 2; version 1 has the host where the flags are, and neither flags nor identity. */
+/* Offsets of version 2. Version 1 has the host at the place of the flags, and neither flags nor identity. */
 enum { AT_VERSION = 4, AT_COUNT = 5, AT_FLAGS = 6, AT_HOST = 8, HEAD_SIZE_1 = 22, AT_HOST_1 = 6 };
 _Static_assert(AT_HOST + LINK_HOST_SIZE == LINK_IDENTITY_OFFSET, "layout");
 _Static_assert(LINK_IDENTITY_OFFSET + OFP_IDENTITY_SIZE == LINK_HEAD_SIZE, "layout");
@@ -21,7 +21,7 @@ static void write_u16(uint8_t *bytes, size_t value)
     bytes[1] = (uint8_t)(value >> 8);
 }
 
-/* The entry at `at`; returns what is behind it, NULL when it is cut off or empty. */
+/* Decode the entry at `at`. Returns the end of the entry, or NULL if it is truncated or empty. */
 static const uint8_t *read_entry(const uint8_t *at, const uint8_t *end, struct link_entry *entry)
 {
     size_t left = (size_t)(end - at);
@@ -152,6 +152,6 @@ enum ofp_address_relation link_address_compare(const void *known_bytes, size_t k
         return anonymous ? OFP_ADDRESS_BETTER : OFP_ADDRESS_SAME;
     if (!anonymous && memcmp(known.identity, given.identity, OFP_IDENTITY_SIZE) != 0)
         return OFP_ADDRESS_OTHER;
-    /* Of who has called no more is known than the way that he came by. */
+    /* The address of an unknown caller has only the entry of the lane by which it called. */
     return anonymous || given.count >= known.count ? OFP_ADDRESS_BETTER : OFP_ADDRESS_SAME;
 }

@@ -36,7 +36,10 @@ static int open_device(struct ofp_domain *outer, uint32_t number, char *text, si
     return result;
 }
 
-/* What one of them wants to hear of, all get; the others pay it no heed. */
+/*
+ * The outer domain reports to all devices, so its threshold is the smallest of theirs. Other devices ignore the
+ * reports.
+ */
 static void update_keeps_above(struct ofp_domain *outer)
 {
     const struct link_domain *own = link_domain_of(outer);
@@ -77,7 +80,7 @@ static bool has_domain_network(const struct link_set *set)
     return false;
 }
 
-/* Without a file for it the key is one that nobody else knows: within this host nobody is let in by the network. */
+/* Without the key file the key is random, so no process of this host is accepted by the network. */
 static void set_local_key(struct link_domain *own)
 {
     const char *configured = ofpi_param_get_string("AUTH_KEY_FILE");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A domain of several devices, and what its regions are to each. As of ofp_domain_ops. */
+/* A domain of several devices. The functions are those of ofp_domain_ops. */
 #ifndef LINK_DEVICE_H
 #define LINK_DEVICE_H
 

@@ -13,12 +13,12 @@
 #include "link/link_progress.h"
 #include "link/link_services.h"
 
-/* How often another port is tried whose number is free as a name within the host, too. */
+/* Attempts to find a port whose number is also free as a name within the host. */
 #define PORT_TRIES 16
 
 /* ------------------------------------------------------------------------------------------------------------ opening */
 
-/* Those within the host first, then the networks, each as the set prefers them. */
+/* Order the inner endpoints: first those within the host, then the networks, each in the order of the set. */
 static void sort_inner_endpoints(struct ofp_endpoint *outer)
 {
     struct link_endpoint *endpoint = link_endpoint_of(outer);
@@ -40,7 +40,7 @@ static void sort_inner_endpoints(struct ofp_endpoint *outer)
     }
 }
 
-/* In which they are opened: the networks first, whose port is the service of the others. */
+/* The order of opening: networks first, because their port is the service of all others. */
 static struct link_inner *find_inner_by_turn(const struct link_endpoint *endpoint, uint32_t turn)
 {
     return endpoint->inners[(endpoint->near_count + turn) % endpoint->set->count];
@@ -83,7 +83,7 @@ static int open_inner(struct ofp_endpoint *outer, uint32_t number, const char *s
     return result;
 }
 
-/* A failure leaves none of the first `count` open, from the last to the first. */
+/* Close the first `count` endpoints in the reverse order of opening. */
 static void close_first_inner(const struct link_endpoint *endpoint, uint32_t count, uint64_t deadline)
 {
     while (count-- > 0) {
@@ -93,7 +93,7 @@ static void close_first_inner(const struct link_endpoint *endpoint, uint32_t cou
     }
 }
 
-/* The port that a network device got, as a service; false: it has none. */
+/* The port of a network device as a service; false if it has none. */
 static bool find_port(const struct link_part *part, struct ofp_endpoint *inner, char *port, size_t size)
 {
     char address[OFP_ADDRESS_MAX], text[OFP_TEXT_MAX];
@@ -110,7 +110,7 @@ static bool find_port(const struct link_part *part, struct ofp_endpoint *inner, 
     return true;
 }
 
-/* All devices, or none. */
+/* Open all inner endpoints, or none. */
 static int open_all_inner(struct ofp_endpoint *outer, const char *service, char *text, size_t text_size)
 {
     const struct link_endpoint *endpoint = link_endpoint_of(outer);
@@ -131,7 +131,10 @@ static int open_all_inner(struct ofp_endpoint *outer, const char *service, char 
     return 0;
 }
 
-/* The first network's number with the others and within the host as well, so that one text leads to the endpoint by any way. */
+/*
+ * Use the port of the first network on all other devices and within the host too, so that one address text reaches
+ * the endpoint by any lane.
+ */
 static int open_inner_on_one_port(struct ofp_endpoint *outer, const char *service, char *text, size_t text_size)
 {
     int result = -EADDRINUSE;
@@ -144,7 +147,7 @@ static int open_inner_on_one_port(struct ofp_endpoint *outer, const char *servic
     return result;
 }
 
-/* Who names a service means to be found. */
+/* A user who names a service wants to be found: log from where. */
 static void log_service_scope(const struct ofp_endpoint *outer, const char *service)
 {
     for (uint32_t i = 0; i < link_endpoint_of(outer)->set->count; i++) {
@@ -215,7 +218,7 @@ void link_endpoint_close(struct ofp_endpoint *outer, uint64_t deadline)
 
 /* ------------------------------------------------------------------------------------------------------------ address */
 
-/* All addresses of one device, as far as there is room. */
+/* Add the addresses of one device until the writer is full. The first must fit. */
 static int add_addresses(struct link_writer *writer, struct ofp_endpoint *inner)
 {
     uint8_t address[OFP_ADDRESS_MAX];
@@ -257,7 +260,7 @@ int link_transfer_post(struct ofp_endpoint *outer, struct ofp_peer *peer, const 
 {
     struct ofp_peer *inner = &link_peer_of(peer)->chosen->base;
 
-    /* Answers may be awaited. */
+    /* An answer can follow: poll the networks in every round for a while. */
     if (link_inner_of(inner->endpoint)->is_network)
         link_endpoint_mark_busy(link_endpoint_of(outer));
     return inner->endpoint->ops->post(inner->endpoint, inner, transfer);

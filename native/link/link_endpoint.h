@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An endpoint made of inner ones: what it does for all of them. As of ofp_endpoint_ops. */
+/* An endpoint made of inner endpoints: the functions of ofp_endpoint_ops that act on all of them. */
 #ifndef LINK_ENDPOINT_H
 #define LINK_ENDPOINT_H
 

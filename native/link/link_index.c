@@ -11,7 +11,7 @@
 
 struct link_index {
     struct ofpi_av_table *identities;
-    struct ofp_peer **peers; /* by the number that the table gives */
+    struct ofp_peer **peers; /* by the index of the table's number */
     uint32_t capacity;
 };
 

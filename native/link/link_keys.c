@@ -11,12 +11,12 @@ struct entry {
     struct entry *next;
     uint64_t key;
     uint32_t uses;
-    bool disputed; /* two handles say different things of this key: neither is believed */
+    bool disputed; /* two handles gave different device keys for this key: none is used */
     size_t length;
-    uint8_t bytes[]; /* as they came, and checked */
+    uint8_t bytes[]; /* as received, after the check */
 };
 
-/* Guarded by OFPI_LOCK_LINK_KEYS. As many chains as there are entries, or more. */
+/* Guarded by OFPI_LOCK_LINK_KEYS. There are at least as many chains as entries. */
 static struct entry **chains;
 static uint64_t chain_count, entry_count;
 
@@ -62,7 +62,7 @@ static bool are_keys_whole(const uint8_t *bytes, size_t length)
 
 /* -------------------------------------------------------------------------------------------------------------- table */
 
-/* The place of a key in its chain, and where a new one goes. */
+/* The link that points to the entry of a key, or to which a new entry is appended. */
 static struct entry **find_key_place(uint64_t key)
 {
     struct entry **place = &chains[key & (chain_count - 1)];

@@ -22,7 +22,7 @@ static bool is_lane_active(const struct link_lane *lane)
 
 static uint32_t count_lanes(const struct ofp_peer *outer) { return link_endpoint_of(outer->endpoint)->set->count; }
 
-/* ------------------------------------------------------------------------------------------------------- states of one */
+/* -------------------------------------------------------------------------------------------------- states of one lane */
 
 static void start_lane(struct link_lane *lane)
 {
@@ -71,7 +71,7 @@ void link_lanes_clear_attempts(struct link_peer *peer)
     peer->why = peer->remedy = NULL;
 }
 
-/* To a text that the peer owns; what it says already is not said again. */
+/* Append to a text that the peer owns, unless the text contains the addition already. */
 static void append_reason(char **owned, const char *between, const char *text)
 {
     char whole[OFP_TEXT_MAX];
@@ -83,7 +83,7 @@ static void append_reason(char **owned, const char *between, const char *text)
     *owned = strdup(whole);
 }
 
-/* Whoever asks why the peer is not reached hears of each way; behind it, once, what to do. */
+/* The error of the peer gives each lane's reason, then the remedies once. */
 static void store_reason(struct link_peer *peer, struct link_lane *lane, int error, bool process_gone, const char *text)
 {
     char why[OFP_TEXT_MAX];
@@ -94,7 +94,7 @@ static void store_reason(struct link_peer *peer, struct link_lane *lane, int err
     append_reason(&peer->why, ", and ", why);
     if (remedy)
         append_reason(&peer->remedy, ", or ", remedy + strlen("; "));
-    /* Who knows that nobody is there tells more than who did not get there. */
+    /* The error of a lane that knows that the process has ended is more specific than another lane's. */
     if (process_gone || !peer->process_gone)
         peer->error = error;
     peer->process_gone |= process_gone;
@@ -114,7 +114,7 @@ static void describe_reasons(const struct link_peer *peer, char text[OFP_TEXT_MA
 
 /* ------------------------------------------------------------------------------------------------------------ choosing */
 
-/* Why it was not another way is said when it has cost something: the peer is there, and is reached by a slower one. */
+/* Warn if a preferred lane failed: the chosen lane is slower. */
 static void log_lane(const struct link_peer *peer, const struct link_lane *lane)
 {
     const struct ofp_peer *outer = peer->outer;
@@ -148,7 +148,7 @@ static void report_unreachable(struct link_peer *peer)
     int error = peer->error ? peer->error : EHOSTUNREACH;
     bool process_gone = peer->process_gone, absent = peer->absent && !peer->refused;
 
-    /* Nobody may be there; or somebody is, and this is why they are not found. */
+    /* A peer that listens only within its host looks like an absent one from the network: add the remedy. */
     if (absent && !peer->absent_here)
         append_reason(&peer->remedy, ", or ", TO_BE_FOUND);
     describe_reasons(peer, why);
@@ -158,7 +158,7 @@ static void report_unreachable(struct link_peer *peer)
         outer->endpoint->services->peer_lost(outer, error, process_gone, why);
 }
 
-/* Begin one way. False: it failed within the call, and nobody has gone on from there. */
+/* Connect one lane. False: it failed within the call, and no other lane was tried. */
 static bool connect_lane(struct link_peer *peer, struct link_lane *lane)
 {
     char text[OFP_TEXT_MAX] = "";
@@ -185,7 +185,7 @@ void link_lanes_connect(struct ofp_peer *outer)
 
         if (!lane->reachable || lane->failed)
             continue;
-        /* By which it has called already. */
+        /* The peer calls by this lane already: wait for it. */
         if (is_lane_active(lane)) {
             peer->trying = lane;
             return;
@@ -196,7 +196,7 @@ void link_lanes_connect(struct ofp_peer *outer)
     report_unreachable(peer);
 }
 
-/* The way that we waited for has failed. */
+/* A lane has ended that this side, or the peer, was connecting. Choose one that is UP, else try the next. */
 static void resume_lanes(struct link_peer *peer)
 {
     bool waits = false, ours = peer->trying != NULL;
@@ -229,7 +229,7 @@ const struct link_lane *link_lane_choose(const struct ofp_peer *outer)
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------- from below */
+/* ----------------------------------------------------------------------------------------------- calls from providers */
 
 void link_lane_connection_begun(struct ofp_peer *inner)
 {
@@ -269,7 +269,7 @@ void link_lane_message_arrived(struct ofp_peer *inner)
         choose_lane(peer, lane);
 }
 
-/* What the peer was sending by a way that our own operations do not take. */
+/* Fail receives of messages that the peer was sending by a lane that our own operations do not use. */
 static void fail_arrivals(const struct link_lane *lane, int error)
 {
     struct ofpi_endpoint *endpoint = (struct ofpi_endpoint *)lane->outer->endpoint;
@@ -278,7 +278,7 @@ static void fail_arrivals(const struct link_lane *lane, int error)
                                    link_inner_of(lane->base.endpoint)->number, error);
 }
 
-/* If the peer calls meanwhile, it begins anew. */
+/* Report the loss. If the peer calls while the core ends its operations, a new incarnation begins. */
 static void report_loss(struct link_peer *peer, int error, bool process_gone, const char *text)
 {
     struct ofp_peer *outer = peer->outer;
@@ -291,7 +291,7 @@ static void report_loss(struct link_peer *peer, int error, bool process_gone, co
             outer->endpoint->services->peer_connecting(outer);
 }
 
-/* The way has ended before the peer was up by any. */
+/* A lane ended before the outer peer was UP. */
 static void lane_failed(struct link_lane *lane, int error, bool process_gone, const char *text)
 {
     struct link_peer *peer = link_peer_of(lane->outer);

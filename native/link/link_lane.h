@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which way a peer is reached: chosen when it connects, given up for the next one while it has not been up, fixed from then until
- * the loss of the peer. What the core does with the states of a peer, link does with those of a way.
+ * Lanes to a peer: link tries them in the order of the set and moves to the next one when an attempt fails. The first
+ * lane that is UP carries all operations until the peer is lost. Link does with the states of a lane what the core
+ * does with the states of a peer. All functions run under the lock of the outer domain.
  *
- *     outer        ways
- *     CONNECTING   one that we try, and those by which the peer has called
- *     UP           `taken` is up; others may be, by which the peer sends; one may still be tried, of no use any more
+ *     outer peer   lanes
+ *     CONNECTING   the one that we try (`trying`), and those by which the peer calls
+ *     UP           `chosen` is UP; others may be UP, by which the peer sends; one may still be CONNECTING and is not used
  *     LOST         none is CONNECTING or UP
  */
 #ifndef LINK_LANE_H
@@ -13,21 +14,24 @@
 
 #include "link/link_objects.h"
 
-/* Try the ways, in their order. It ends in peer_up, peer_absent or peer_lost of the outer peer, maybe before it returns. */
+/*
+ * Try the lanes in their order. Ends in peer_up, peer_absent or peer_lost of the outer peer, possibly before the call
+ * returns.
+ */
 void link_lanes_connect(struct ofp_peer *outer);
-/* A new incarnation begins, or none does any more: nothing is known of former attempts. */
+/* Clear the results of all attempts: a new incarnation begins, or the last one has ended. */
 void link_lanes_clear_attempts(struct link_peer *peer);
-/* As of peer_down: those that are CONNECTING or UP go down. */
+/* End all active lanes; as ofp_endpoint_ops.peer_down. */
 void link_lanes_disconnect(struct ofp_peer *outer);
-/* The way that is taken, or would be, as far as the address tells; NULL: there is none. */
+/* The chosen lane, or the lane that would be tried first; NULL if the address has none. */
 const struct link_lane *link_lane_choose(const struct ofp_peer *outer);
 
-/* What providers tell; as of struct ofp_services. */
+/* Services that inner endpoints call; as the members of struct ofp_services. */
 void link_lane_connection_begun(struct ofp_peer *inner);
 void link_lane_connected(struct ofp_peer *inner);
 void link_lane_absence_found(struct ofp_peer *inner, const char *text);
 void link_lane_lost(struct ofp_peer *inner, int error, bool process_gone, const char *text);
-/* A message comes by a way before any is taken: it is this one. */
+/* A message arrived by a lane before any lane was chosen: choose this lane. */
 void link_lane_message_arrived(struct ofp_peer *inner);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What link keeps behind the core's objects. Everything is guarded by the lock of the domain, the engine's.
+ * The private parts that link has behind the core's objects. The lock of the outer domain guards all of them.
  *
  *     core's (outer)      link's private part                       what a provider sees (inner)
  *     domain              struct link_domain   ── devices ──▶       struct ofp_domain, one each
  *     endpoint            struct link_endpoint ── inner ────▶       struct ofp_endpoint, one each, its private part behind it
- *     peer                struct link_peer     ── ways ─────▶       struct ofp_peer, one each, its private part behind it
+ *     peer                struct link_peer     ── lanes ────▶       struct ofp_peer, one each, its private part behind it
  *
- * Inner ones lie in the private part of the outer one, at the offsets of the set; so they live as long.
+ * Inner objects lie in the private part of the outer object, at the offsets that the set computes. They live as long
+ * as the outer object.
  */
 #ifndef LINK_OBJECTS_H
 #define LINK_OBJECTS_H
@@ -20,54 +21,54 @@ struct link_domain {
     const struct link_set *set;
     struct ofp_domain devices[LINK_PARTS_MAX];
     struct ofp_info infos[LINK_PARTS_MAX];
-    uint8_t host[LINK_HOST_SIZE]; /* of this process; zeros: it cannot be told */
+    uint8_t host[LINK_HOST_SIZE]; /* of this process; zeros if it is unknown */
     uint8_t local_key[OFP_KEY_SIZE];
     bool has_local_key;
 };
 
 struct link_inner {
-    struct ofp_endpoint base; /* first: the provider's view */
+    struct ofp_endpoint base; /* first member: the provider's view */
     struct ofp_endpoint *outer;
-    uint32_t number; /* of the device */
-    bool is_network; /* and not within the host */
+    uint32_t number; /* index of the device in the set */
+    bool is_network; /* reaches other hosts */
 };
 
 struct link_index;
 
 struct link_endpoint {
     const struct link_set *set;
-    struct link_index *index;                  /* owned; NULL once it is closed */
-    struct link_inner *inners[LINK_PARTS_MAX]; /* all inner ones: those within the host, then the networks */
-    uint32_t near_count;                       /* within the host */
-    uint64_t next_poll;                        /* ticks: when the networks are asked next */
-    uint64_t busy_until;                       /* ticks: until then they are asked in every round */
+    struct link_index *index;                  /* owned; NULL once the endpoint is closed */
+    struct link_inner *inners[LINK_PARTS_MAX]; /* all inner endpoints: first those within the host, then the networks */
+    uint32_t near_count;                       /* of `inners`: endpoints that reach this host only */
+    uint64_t next_poll;                        /* ticks: when the networks are polled next */
+    uint64_t busy_until;                       /* ticks: until then every round polls the networks */
 };
 
-/* One way to a peer. */
+/* One lane to a peer. base.state follows the states of a peer: CONNECTING and UP are active, LOST is ended. */
 struct link_lane {
     struct ofp_peer base; /* first: the provider's view */
     struct ofp_peer *outer;
-    bool reachable; /* the peer's address has an entry for it, which the provider reaches */
-    bool failed;    /* it was tried in this incarnation */
+    bool reachable; /* the peer's address has an entry for this lane, and the provider can reach it */
+    bool failed;    /* an attempt failed in this incarnation of the outer peer */
 };
 
 struct link_peer {
-    struct link_lane *chosen; /* that our operations take; NULL: none yet */
-    /* That we wait for; NULL: none, or the peer has called and we wait for what becomes of that. */
+    struct link_lane *chosen; /* the lane of our operations; NULL before one is UP. Constant until the peer is lost */
+    /* The lane of our connection attempt. NULL if there is none, or if the peer initiated the connection. */
     struct link_lane *trying;
     struct ofp_peer *outer;
-    uint8_t identity[OFP_IDENTITY_SIZE]; /* zeros: not known */
-    bool is_stated;                      /* it stands in the address; otherwise it was learned in this incarnation */
-    bool stale;                          /* the address has changed since it was taken apart */
-    bool keeps_calls;                 /* it is being lost, and a way by which it has called and is not up yet stays */
-    bool process_gone;                /* a way that failed knows that the process is */
-    bool absent;                      /* nobody is there, says one that failed … */
-    bool refused;                     /* … and another one was lost: refused, or in vain */
-    bool absent_here;                 /* nobody on this host, where the peer would be */
-    int error;                        /* why the ways failed; positive */
-    char *why;                        /* the same in words; owned, may be NULL */
-    char *remedy;                     /* what to do about it; likewise */
-    void *address;                    /* what the ways' addresses point into; owned */
+    uint8_t identity[OFP_IDENTITY_SIZE]; /* zeros if it is unknown */
+    bool is_stated;    /* the address contains the identity; otherwise it was learned in this incarnation */
+    bool stale;        /* the address has changed since the lanes were set */
+    bool keeps_calls;  /* during a loss: lanes by which the peer calls meanwhile stay CONNECTING */
+    bool process_gone; /* a failed lane reported that the peer's process has ended */
+    bool absent;       /* a failed lane reported that nobody listens at the address */
+    bool refused;      /* a failed lane reported another error */
+    bool absent_here;  /* a lane within the host reported that nobody listens */
+    int error;         /* why the lanes failed; positive errno */
+    char *why;         /* description of `error`; owned, may be NULL */
+    char *remedy;      /* what the user can do; owned, may be NULL */
+    void *address;     /* copy of the address, into which the lanes point; owned */
     struct ofp_other_address *others; /* owned */
 };
 

@@ -16,9 +16,9 @@ static struct link_endpoint *link_endpoint_of_peer(const struct ofp_peer *outer)
     return link_endpoint_of(outer->endpoint);
 }
 
-/* ------------------------------------------------------------------------------------------------------- taking apart */
+/* ------------------------------------------------------------------------------------------------- decoding addresses */
 
-/* Whether the peer is on this host, as far as its address tells: one that does not tell may be. */
+/* Whether the peer can be on this host. An address without a host id can be anywhere. */
 static bool can_be_on_host(const struct link_domain *domain, const struct link_address *address)
 {
     return link_is_zero(address->host, LINK_HOST_SIZE) ||
@@ -35,7 +35,7 @@ static bool is_reachable(const struct link_part *part, const struct ofp_peer *in
            part->provider->reaches(&part->info, inner->address, inner->address_length, ignored, sizeof(ignored)) == 0;
 }
 
-/* The entries of one device: the first is the address, the rest are others. */
+/* Set the addresses of one lane: the first entry is the address, all further entries are alternatives. */
 static struct ofp_other_address *find_entries(struct link_lane *lane, const struct link_part *part,
                                               const struct link_address *address, struct ofp_other_address *others)
 {
@@ -76,7 +76,7 @@ static void set_lanes(struct ofp_peer *outer, const struct link_address *address
     }
 }
 
-/* Without memory for the index a caller who says no more than this becomes a peer of its own. */
+/* The index is optional: if it has no memory, a caller that sends only its identity becomes a separate peer. */
 static void set_identity(struct ofp_peer *outer, const uint8_t *identity, bool is_stated)
 {
     struct link_index *index = link_endpoint_of_peer(outer)->index;
@@ -88,7 +88,7 @@ static void set_identity(struct ofp_peer *outer, const uint8_t *identity, bool i
     link_index_add(index, identity, outer);
 }
 
-/* No way is in use: providers may look at addresses while they are. */
+/* Decode the address into lanes. No lane may be active: providers read the addresses of active lanes. */
 static int update_lanes(struct ofp_peer *outer)
 {
     struct link_peer *peer = link_peer_of(outer);
@@ -177,15 +177,15 @@ void link_peer_disconnect(struct ofp_peer *outer)
     link_lanes_clear_attempts(peer);
     if (peer->is_stated)
         return;
-    /* Another one may answer there the next time. */
+    /* Another endpoint may answer at this address next time. */
     if (endpoint->index)
         link_index_remove(endpoint->index, peer->identity, outer);
     memset(peer->identity, 0, OFP_IDENTITY_SIZE);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- who it is */
+/* ------------------------------------------------------------------------------------------------------------ identities */
 
-/* The core knows who calls by a part of the address, or makes a peer of what is known. */
+/* The core finds a caller by a part of its address, or creates a peer with this partial address. */
 static struct ofp_peer *find_unknown_caller(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
                                             const void *address, size_t length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers: their addresses taken apart into ways, and who it is that calls or answers. */
+/* Peers: decoding their addresses into lanes, and identifying callers and answering peers. */
 #ifndef LINK_PEER_H
 #define LINK_PEER_H
 
@@ -13,11 +13,11 @@ const uint8_t *link_peer_get_identity(const struct ofp_peer *outer);
 int link_peer_connect(struct ofp_peer *outer, char *text, size_t text_size);
 void link_peer_disconnect(struct ofp_peer *outer);
 
-/* As of ofp_services; `identity`: NULL, or zeros, when the caller has not said. */
+/* As ofp_services.peer_by_identity and peer_identified. `identity` is NULL or zeros if the caller has not sent one. */
 struct ofp_peer *link_peer_identify_caller(struct ofp_endpoint *inner, const uint8_t *identity, bool connects_only,
                                            const void *address, size_t length);
 int link_peer_identified(struct ofp_peer *inner, const uint8_t *identity, char *text, size_t text_size);
-/* It begins to connect: what is known of its address by now counts. */
+/* Decode the current address if it has changed. Call it before a new incarnation connects. */
 void link_peer_update_address(struct ofp_peer *outer);
 
 #endif

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared memory is looked at in every round, since that is a read of one word. A network is asked in every round while it is busy,
- * since its answers are awaited. One that was quiet is asked by the clock, since that costs a system call, as much as fifty looks
- * at memory.
+ * Shared memory is polled in every round, because that reads one word. A network is polled in every round while it is
+ * busy, because its answers are awaited. A quiet network is polled by the clock, because each poll costs a system
+ * call, as much as fifty polls of memory.
  */
 #include "link/link_progress.h"
 
 #include "base/ticks.h"
 #include "object/domain.h"
 
-/* In ticks of the processor's clock. How long a network is busy after it has moved something: longer than an answer takes. */
+/*
+ * Ticks of the processor. A network stays busy for this time after it has moved something: longer than an answer
+ * takes.
+ */
 #define BUSY_TICKS 250000
-/* How long one that is quiet is left alone: some fifty microseconds. */
+/* Ticks between two polls of a quiet network: about fifty microseconds. */
 #define LEFT_TICKS 125000
 
 void link_endpoint_mark_busy(struct link_endpoint *endpoint)
@@ -48,13 +51,13 @@ int link_endpoint_progress(struct ofp_endpoint *outer)
     struct link_endpoint *endpoint = link_endpoint_of(outer);
     uint64_t now = ((const struct ofpi_domain *)outer->domain)->round_ticks;
 
-    /* Nearly every round of a program that talks to neighbours: one jump more than without link. */
+    /* The common case of a program whose peers are all on this host: one jump more than without link. */
     if (__builtin_expect(endpoint->near_count == 1 && now < endpoint->next_poll, 1))
         return progress_inner(endpoint->inners[0]);
     return progress_all_inner(endpoint, now);
 }
 
-/* The next round asks all. */
+/* Poll the networks in the next round. */
 static void schedule_networks(struct link_endpoint *endpoint) { endpoint->next_poll = 0; }
 
 bool link_endpoint_arm(struct ofp_endpoint *outer)
@@ -76,7 +79,7 @@ void link_endpoint_disarm(struct ofp_endpoint *outer)
 {
     struct link_endpoint *endpoint = link_endpoint_of(outer);
 
-    /* Who was woken does not know by whom. */
+    /* The woken thread does not know which descriptor woke it: poll all. */
     schedule_networks(endpoint);
     for (uint32_t i = 0; i < endpoint->set->count; i++)
         endpoint->inners[i]->base.ops->disarm(&endpoint->inners[i]->base);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the API says of link. */
+/* The public functions that concern link: its lanes and the keys of its devices. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ int ofp_provider_link(struct ofp_provider **result, char *text, size_t text_size
 
 static bool is_link(const struct ofpi_domain *domain) { return strcmp(domain->base.provider->name, LINK_NAME) == 0; }
 
-/* Of an endpoint that is one of link. */
+/* The endpoint is one of link. */
 static const char *choose_lane_name(struct ofpi_endpoint *endpoint, uint32_t index, int *error)
 {
     const struct ofpi_peer *peer = ofpi_peer_get(endpoint, index, error);

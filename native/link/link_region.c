@@ -18,7 +18,7 @@ static const struct ofp_domain_ops *ops_of_device(const struct ofp_domain *devic
     return device->provider->domain_ops;
 }
 
-/* Why a device refused, with limit and remedy where it has said so: `text`, for OFP_TEXT_MAX bytes. */
+/* Write the reason for which a device refused, with its remedy, to `text` (OFP_TEXT_MAX bytes). */
 static void describe_reason(int error, char *text)
 {
     int code = ofp_explained();
@@ -27,7 +27,7 @@ static void describe_reason(int error, char *text)
         snprintf(text, OFP_TEXT_MAX, "%s", ofp_strerror(error));
 }
 
-/* What goes that way is copied, or served by this process when it makes progress. */
+/* Without a registration, payload on this lane is copied, and RMA needs this process to make progress. */
 static void warn_region_unknown(const struct ofp_domain *device, const struct ofp_region *region, int error, char *text)
 {
     describe_reason(error, text);
@@ -44,7 +44,10 @@ static void report_disowned(struct ofp_domain *device, struct ofp_region *region
         ops_of_device(device)->region_disowned(device, region);
 }
 
-/* What a device keeps for operations that may never come gives way. No lock is held here, and that takes it. */
+/*
+ * Ask the device to free memory that it caches for later operations. The caller holds no lock; this acquires the
+ * domain's.
+ */
 static void reclaim_device_memory(struct ofp_domain *device)
 {
     struct ofpi_domain *domain = (struct ofpi_domain *)device->engine;
@@ -121,7 +124,10 @@ int link_region_publish(struct ofp_domain *outer, struct ofp_region *region)
     return region->published ? 0 : result;
 }
 
-/* Each of them until it has let go; the core comes again, and does not ask those that have. */
+/*
+ * Withdraw from each device until it no longer uses the region. The core repeats the call; devices that are done are
+ * not called again.
+ */
 int link_region_withdraw(struct ofp_domain *outer, struct ofp_region *region)
 {
     struct link_domain *own = link_domain_of(outer);
@@ -163,7 +169,7 @@ int link_region_encode_keys(struct ofp_domain *outer, const struct ofp_region *r
     return 0;
 }
 
-/* The first device that has memory of its own makes it, and the others take it as any other. */
+/* The first device that can allocate memory does; all others register it like any memory. */
 static struct ofp_domain *find_allocating_device(struct link_domain *own)
 {
     for (uint32_t i = 0; i < own->set->count; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A region is one of each device. Cores know it by one key, whichever way a peer comes; a device may have made another key of its own,
- * which travels beside that one (link_keys.h). Where one of them does not take it the others do. As of ofp_domain_ops.
+ * A region of link is registered with each device. Cores know it by one key, whatever lane a peer uses; a device may
+ * have made another key, which travels beside the first (link_keys.h). A device that cannot register a region is left
+ * out. The functions are those of ofp_domain_ops.
  */
 #ifndef LINK_REGION_H
 #define LINK_REGION_H

@@ -27,7 +27,7 @@ static void peer_connection_begun(struct ofp_peer *inner)
     link_lane_connection_begun(inner);
 }
 
-/* Endpoints of type MSG are no part of link. */
+/* Link has no endpoints of type MSG. */
 static void connection_answered(struct ofp_peer *inner, const void *data, size_t length)
 {
     (void)inner, (void)data, (void)length;
@@ -61,7 +61,7 @@ static void transfer_complete(struct ofp_pending *pending, int error, int provid
     outer_of_endpoint(pending->endpoint)->services->transfer_complete(pending, error, provider_error);
 }
 
-/* Those that match messages themselves are no part either. */
+/* Providers with offloaded matching cannot be part of link. */
 static void offloaded_receive_complete(struct ofp_pending *pending, const struct ofp_message *message,
                                        const struct ofp_offloaded *offloaded)
 {
@@ -70,15 +70,15 @@ static void offloaded_receive_complete(struct ofp_pending *pending, const struct
 
 /* ----------------------------------------------------------------------------------------------------------- messages */
 
-/* As the core is to see a message whose payload is at hand: all that it looks at of such. */
+/* Fill the members that the core reads of a message whose payload is at hand. */
 static inline void fill_outer_message(struct ofp_message *seen, const struct ofp_message *message)
 {
     struct ofp_peer *outer = outer_of_peer(message->peer);
 
-    /* The core hears of a peer before it hears of its messages. */
+    /* The peer must be UP before its first message is reported. */
     if (__builtin_expect(outer->state != OFP_PEER_UP, 0))
         link_lane_message_arrived(message->peer);
-    /* Not the rest: to clear it would cost as much as the whole way through here. */
+    /* Clearing the other members would cost as much as the rest of this path. */
     seen->peer = outer;
     seen->source = outer->index;
     seen->channel = message->channel;
@@ -98,7 +98,7 @@ static int lane_message_arrived(struct ofp_endpoint *inner, const struct ofp_mes
     return outer->services->message_arrived(outer, &seen, payload);
 }
 
-/* Its payload comes later, by the same way. */
+/* The payload follows by the same lane. */
 static void set_message_lane(struct ofp_message *seen, struct ofp_endpoint *inner, const struct ofp_message *message)
 {
     __builtin_memcpy(seen->provider_data, message->provider_data, sizeof(seen->provider_data));
@@ -106,7 +106,7 @@ static void set_message_lane(struct ofp_message *seen, struct ofp_endpoint *inne
     seen->spare[OFP_SPARE_WAY] = link_inner_of(inner)->number;
 }
 
-/* A receive goes back to the provider that brought its message. */
+/* A receive belongs to the inner endpoint that brought its message, except while hooks see it. */
 static void set_receive_owner(struct ofp_receive *receive, struct ofp_endpoint *inner, struct ofp_peer *peer)
 {
     receive->endpoint = inner;
@@ -154,7 +154,7 @@ static bool can_only_announce(struct ofp_endpoint *inner)
     return outer->services->announce_only(outer);
 }
 
-/* Hooks look at the receive. */
+/* Hooks inspect the receive, so it has the outer endpoint and peer during the call. */
 static void write_lane_receive(struct ofp_receive *receive, uint64_t offset, const void *data, uint64_t length)
 {
     struct ofp_endpoint *inner = receive->endpoint, *outer = outer_of_endpoint(inner);
@@ -206,7 +206,7 @@ static void report_lane_event(struct ofp_endpoint *inner, struct ofp_peer *peer,
     outer->services->remote_event(outer, peer ? outer_of_peer(peer) : NULL, region, flags, data, length);
 }
 
-/* Handles of link say what its core is to be asked; what a device calls it came along with those that devices know. */
+/* Operations name the core's key. Replace it by the key of the peer's device, if that is known. */
 static bool find_device_key(struct ofp_peer *inner, const struct ofp_remote_segment *remote,
                             struct ofp_remote_segment *there)
 {

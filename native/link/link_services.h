@@ -4,10 +4,10 @@
 
 #include "ofipy/services.h"
 
-/* As of ofp_endpoint_ops: to the provider by whose way the message was announced. */
+/* As ofp_endpoint_ops.receive_start: passes the receive to the provider that announced the message. */
 void link_receive_start(struct ofp_endpoint *outer, struct ofp_receive *receive);
 
-/* Of inner endpoints: what providers tell and ask goes to the outer one, whose services may be hooks'. */
+/* Services of inner endpoints. Calls go to the services of the outer endpoint, which may be those of hooks. */
 extern const struct ofp_services link_services;
 
 #endif

@@ -14,18 +14,18 @@
 #include "provider/provider_tables.h"
 
 #define INFOS_MAX 64
-/* What only some machines have. */
+/* A provider whose devices only some machines have. */
 #define DEVICES "verbs"
 #define NAME_SIZE sizeof(((struct ofp_info *)0)->provider)
 
-/* What `link` alone stands for, as far as it is there: a peer is reached by the first of them that it has too. */
+/* The providers of the set `link`, as far as they are available. A peer is reached by the first one that it has too. */
 static const char *const preferred[] = {"shm", DEVICES, "tcp"};
 
-static struct link_set *sets; /* guarded by OFPI_LOCK_LINK_SETS; never freed */
+static struct link_set *sets; /* a list; guarded by OFPI_LOCK_LINK_SETS; sets are never freed */
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* One of the names, and what its provider offers that can be part. */
+/* A provider that is named, and its infos that can be part of a set. */
 struct candidate {
     char name[NAME_SIZE];
     const struct ofp_provider *provider;
@@ -62,7 +62,7 @@ static int add_name(struct candidates *all, const char *name, size_t length, cha
     return 0;
 }
 
-/* The parts of "link" or "link:shm+tcp". */
+/* Parse the parts of "link" or "link:shm+tcp". */
 static int parse_name(struct candidates *all, const char *name, char *text, size_t text_size)
 {
     const char *rest = strchr(name, ':');
@@ -84,7 +84,7 @@ static int parse_name(struct candidates *all, const char *name, char *text, size
     return result;
 }
 
-/* Why endpoints of this info cannot be part; NULL: they can. */
+/* Why endpoints of this info cannot be part of link; NULL if they can. */
 static const char *find_obstacle(const struct ofp_provider *provider, const struct ofp_info *info)
 {
     const struct ofp_endpoint_ops *ops = ofpi_endpoint_ops_get(provider, info);
@@ -102,7 +102,10 @@ static const char *find_obstacle(const struct ofp_provider *provider, const stru
 
 static bool is_within_host(const struct ofp_info *info) { return info->address_format == OFP_ADDRESS_SHM; }
 
-/* What the provider offers under this name; of several infos within the host only the first, the network tells them apart. 0: also when it is not available, then `count` is 0 and the text says why. */
+/*
+ * Query the infos of one candidate. Of several infos within the host only the first counts; the network distinguishes
+ * the others. 0 also if the provider is not available: then `count` is 0 and the text has the reason.
+ */
 static int query_candidate(struct candidate *candidate, char *text, size_t text_size)
 {
     size_t own_name = strcspn(candidate->name, ":");
@@ -132,7 +135,10 @@ static int query_candidate(struct candidate *candidate, char *text, size_t text_
     return stored || !why ? 0 : refuse_part(text, text_size, candidate->name, why);
 }
 
-/* Those that are available; the text says what is missing. Why a device is, which nobody asked for, need not be found out. */
+/*
+ * Query all candidates and remove those that are not available, whose reasons the text collects. The missing device
+ * of a provider that the user did not name needs no reason.
+ */
 static int query_candidates(struct candidates *all, bool chosen, char *text, size_t text_size)
 {
     char why[OFP_TEXT_MAX] = "";
@@ -158,7 +164,10 @@ static int query_candidates(struct candidates *all, bool chosen, char *text, siz
     return 0;
 }
 
-/* Of several networks only the last is offered in every place: of the others it is the best, or what a node asks for. */
+/*
+ * Only the last network is combined with each of its infos. Of the others the first info is the best one; a node
+ * selects another.
+ */
 static void remove_lesser_infos(struct candidates *all)
 {
     bool is_last = true;
@@ -172,7 +181,7 @@ static void remove_lesser_infos(struct candidates *all)
     }
 }
 
-/* Whoever connects is to prove a key, and tcp alone asks for one. */
+/* Whether peers must prove a key. Of the networks only tcp can verify it. */
 static bool is_keyed(void)
 {
     const char *file = ofpi_param_get_string("AUTH_KEY_FILE");
@@ -180,7 +189,7 @@ static bool is_keyed(void)
     return file && file[0];
 }
 
-/* False: it is not among them. */
+/* False: it is no candidate. */
 static bool remove_candidate(struct candidates *all, const char *name)
 {
     uint32_t at = 0;
@@ -206,7 +215,7 @@ static void append_part(char *to, size_t size, const char *text)
     snprintf(to + used, size - used, "%s%s", used ? "+" : "", text);
 }
 
-/* The weaker of both, but they reach whom either reaches. */
+/* The limits of a set are the smallest of its parts, but it reaches every peer that one of its parts reaches. */
 static void add_part_limits(struct ofp_info *whole, const struct ofp_info *part)
 {
     uint64_t reach = OFP_CAP_LOCAL_COMM | OFP_CAP_REMOTE_COMM;
@@ -243,7 +252,8 @@ static void build_set_info(struct link_set *set, const char *name, uint32_t rank
     whole->ep_types = OFP_EP_RDM;
     whole->emulated_caps = 0;
     whole->max_private_data = 0;
-    whole->mr_key_size = sizeof(((struct ofp_region_device *)0)->key); /* the core's, whatever devices make */
+    whole->mr_key_size =
+        sizeof(((struct ofp_region_device *)0)->key); /* the core's key, whatever keys the devices have */
     whole->address_format = OFP_ADDRESS_OPAQUE;
     whole->rank = rank;
     whole->provider_data[0] = whole->provider_data[1] = 0;
@@ -281,7 +291,7 @@ static bool is_same_set(const struct link_set *a, const struct link_set *b)
     return true;
 }
 
-/* The one that is kept, of this content. NULL: out of memory. */
+/* Find the stored set of this content, or store it. NULL: out of memory. */
 static const struct link_set *store_set(const struct link_set *set)
 {
     struct link_set *found;
@@ -311,7 +321,7 @@ const struct link_set *link_set_of(const struct ofp_info *info)
     return set;
 }
 
-/* The set number `which` of all combinations, in which the devices of the last part change fastest. False: there is none. */
+/* Choose combination number `which`, where the infos of the last part change fastest. False: there is none. */
 static bool choose_combination(const struct candidates *all, uint32_t which, struct link_set *set)
 {
     for (uint32_t i = all->count; i-- > 0;) {
@@ -325,7 +335,7 @@ static bool choose_combination(const struct candidates *all, uint32_t which, str
     return which == 0;
 }
 
-/* Behind `count` infos that are there already; returns how many there are then. */
+/* Append to `count` existing infos. Returns the new count. */
 static int build_all_sets(const struct candidates *all, const char *name, const struct ofp_endpoint_ops *ops,
                           struct ofp_info *infos, int count, int max)
 {
@@ -365,7 +375,7 @@ int link_sets_find(const char *name, const struct ofp_endpoint_ops *ops, struct 
                            DEVICES " is left out, since it proves no key (OFIPY_AUTH_KEY_FILE)");
         remove_lesser_infos(all);
         result = build_all_sets(all, name, ops, infos, 0, max);
-        /* Without devices too, for programs that need what endpoints over those lack. */
+        /* Add the sets without devices, for programs that need what endpoints over devices cannot do. */
         if (result >= 0 && !chosen && remove_candidate(all, DEVICES))
             result = build_all_sets(all, name, ops, infos, result, max);
     }
@@ -375,7 +385,7 @@ int link_sets_find(const char *name, const struct ofp_endpoint_ops *ops, struct 
 
 /* ---------------------------------------------------------------------------------------------------- at a node of this host */
 
-/* Narrow one device: its own info, or another of its provider's, that can be there. */
+/* Restrict one part to the node: by its own info, or by another info of its provider. */
 static int choose_part_at_node(struct link_part *part, const char *node, char *text, size_t text_size)
 {
     struct candidate *candidate;
@@ -414,8 +424,8 @@ static bool has_set_network(const struct link_set *set)
 }
 
 /*
- * Where there are networks, a node says where they are to listen; memory is at every address of the host. A network that cannot be there
- * is left out, unless none can.
+ * If the set has networks, the node selects where they listen; shared memory is at every address of the host. A
+ * network that cannot listen at the node is left out, unless none can.
  */
 static int choose_parts_at_node(struct link_set *set, const char *node, char *text, size_t text_size)
 {

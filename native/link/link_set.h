@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sets of devices that endpoints are made of: found by name, composed of the providers' infos, and kept for ever, so that an info
- * may name one by its number, and tables made for one stay where they are.
+ * Sets of devices of which endpoints are made. A set is found by its name, built from the infos of the providers, and
+ * never freed: an info refers to its set by number, and the operation table of a set stays at one address.
  */
 #ifndef LINK_SET_H
 #define LINK_SET_H
@@ -10,38 +10,38 @@
 
 #define LINK_NAME "link"
 
-/* Of a region the first device is link's own: the key by which cores know it. Those of its parts follow. */
+/* Device 0 of a region is link itself, with the key by which cores know the region. The devices of the parts follow. */
 #define LINK_DEVICE(part) ((part) + 1)
 #define LINK_PARTS_MAX (OFP_DEVICE_LIMIT - 1)
 
-/* One device. */
+/* One device of a set. */
 struct link_part {
     const struct ofp_provider *provider;
     const struct ofp_endpoint_ops *ops;
     struct ofp_info info;
-    bool within_host;       /* it reaches processes of this host only, which addresses tell by their host id */
-    size_t endpoint_offset; /* of its struct link_inner in an endpoint's private part */
-    size_t lane_offset;     /* of its struct link_lane in a peer's private part */
+    bool within_host;       /* reaches processes of this host only; addresses contain the host id */
+    size_t endpoint_offset; /* of the part's struct link_inner in an endpoint's private part */
+    size_t lane_offset;     /* of the part's struct link_lane in a peer's private part */
 };
 
 struct link_set {
     struct link_set *next;
     uint64_t number;
     uint32_t count;
-    struct link_part parts[LINK_PARTS_MAX]; /* the preferred first */
-    struct ofp_info info;                   /* of the whole */
-    struct ofp_endpoint_ops ops;            /* link_tables.c's, with the sizes of this set */
+    struct link_part parts[LINK_PARTS_MAX]; /* in order of preference */
+    struct ofp_info info;                   /* of the set */
+    struct ofp_endpoint_ops ops;            /* copy of link_tables.c's table with the sizes of this set */
 };
 
 /*
- * Infos of what the name stands for, "link" or "link:shm+tcp": as ofp_provider.getinfo. The table is that of all endpoints, whose
- * sizes are those without the parts' own.
+ * Query the infos for a name, "link" or "link:shm+tcp"; as ofp_provider.getinfo. `ops` is the table common to all
+ * endpoints; its sizes are those without the parts.
  */
 int link_sets_find(const char *name, const struct ofp_endpoint_ops *ops, struct ofp_info *infos, int max, char *text,
                    size_t text_size);
-/* The set of an info; NULL: it is of another process. */
+/* The set of an info; NULL if the info comes from another process. */
 const struct link_set *link_set_of(const struct ofp_info *info);
-/* The same set at a node of this host; as ofp_provider.at_node. */
+/* Replace the set of an info by the same set at a node of this host; as ofp_provider.at_node. */
 int link_set_choose_at_node(struct ofp_info *info, const char *node, char *text, size_t text_size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The provider's tables, and what it says of addresses. */
+/* The tables of the provider link, and its functions for addresses. */
 #include "link/link_tables.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 /* ------------------------------------------------------------------------------------------------------------- tables */
 
-/* Sizes are those without the parts' own; the set adds them. */
+/* Without the sizes of the parts, which each set adds. */
 static const struct ofp_endpoint_ops common_ops = {
     .size = sizeof(struct ofp_endpoint_ops),
     .endpoint_size = sizeof(struct link_endpoint),
@@ -79,7 +79,7 @@ static int query_infos_as(const char *name, struct ofp_info *infos, int max, cha
     return link_sets_find(name, &common_ops, infos, max, text, text_size);
 }
 
-/* The largest vector that all devices can do. */
+/* The largest vector that all devices support. */
 static int atomic_query(const struct ofp_info *info, uint32_t operation_code, uint32_t atomic_op, uint32_t datatype,
                         uint64_t *count)
 {
@@ -135,7 +135,7 @@ static int address_check(const struct ofp_info *info, const void *address, size_
     return link_address_read(&read, address, length);
 }
 
-/* The part of the set that an entry is for; NULL: none. */
+/* The part of the set for an entry; NULL if there is none. */
 static const struct link_part *find_part(const struct link_set *set, const struct link_entry *entry)
 {
     for (uint32_t i = 0; i < set->count; i++)
@@ -144,7 +144,7 @@ static const struct link_part *find_part(const struct link_set *set, const struc
     return NULL;
 }
 
-/* As the network writes it, which is what a person on another host needs; it leads there within the host as well. */
+/* Format the entry of a network if there is one: it identifies the endpoint on other hosts and on this one. */
 static int address_format(const struct ofp_info *info, const void *address, size_t length, char *text, size_t text_size)
 {
     const struct link_set *set = link_set_of(info);

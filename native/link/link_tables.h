@@ -4,7 +4,7 @@
 
 #include "ofipy/provider.h"
 
-/* As ofp_provider_entry of those that are loaded. */
+/* As the function ofp_provider_entry of a loadable provider. */
 const struct ofp_provider *link_provider_get(const struct ofp_core *core);
 
 #endif

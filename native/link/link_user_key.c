@@ -20,7 +20,7 @@ static int describe_failure(int error, const char *path, const char *what, char 
 
 /* -------------------------------------------------------------------------------------------------------------- reading */
 
-/* Whether a file that is open is the user's own and nobody else can read or write it. */
+/* Check that an open file belongs to the user, and that nobody else can read or write it. */
 static int check_key_file(int fd, const char *path, char *text, size_t text_size)
 {
     struct stat status;
@@ -36,7 +36,7 @@ static int check_key_file(int fd, const char *path, char *text, size_t text_size
     return 0;
 }
 
-/* -ENOENT without a text: there is none. */
+/* -ENOENT without a text: the file does not exist. */
 static int read_key(const char *path, uint8_t *key, char *text, size_t text_size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), result;
@@ -65,8 +65,8 @@ static int write_random_key(int fd, const char *path, char *text, size_t text_si
 }
 
 /*
- * Under a name of its own first, then linked to the one that counts, which so is whole from the beginning; of two processes that do
- * this at once the second finds it there.
+ * Write the key to a temporary file first, then link that to the final name, so the file under that name is always
+ * complete. If two processes do this at once, the second finds the file of the first.
  */
 static int create_key(const char *path, char *text, size_t text_size)
 {
@@ -111,7 +111,7 @@ static const char *find_home_folder(void)
     return user ? user->pw_dir : NULL;
 }
 
-/* Make what is missing of a path behind its first `given` bytes. */
+/* Create the missing folders of a path behind its first `given` bytes. */
 static int create_folders(char *path, size_t given, char *text, size_t text_size)
 {
     for (char *slash = strchr(path + given + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
