@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A packet channel: what carries packets between endpoints, and bytes between their memories, and knows no messages.
- * A device is one (verbs), so is a socket (udp), and so is whatever stands upon one of them and gives it properties
- * that it lacks. Above it is its user: native/rdm/transfer makes reliable messages, RMA and atomics of a channel that
- * has every property in OFPI_CHANNEL_FULL. docs/explanation/rdm.md
+ * A packet channel carries packets between endpoints, and bytes between their memories. It knows no messages. A
+ * device is a channel (verbs), a socket can be one (udp), and a channel can stand on another one and add properties
+ * that it lacks. The user of a channel is above it: native/rdm/transfer makes reliable messages, RMA and atomics of a
+ * channel that has every property in OFPI_CHANNEL_FULL. docs/explanation/rdm.md
  *
- * The rules of ofipy/provider.h hold on both sides: the domain's lock is held, nobody blocks, results are 0 or a
- * negative errno. Either side may call the other from within a call of it, with these exceptions: `close` of a path is
- * the last that the user asks of it, and `closed` the last that is told of it; and nothing is told of a path from
- * within its `connect`, `accept`, `send`, `get` and `put`.
+ * The rules of ofipy/provider.h apply on both sides: the domain's lock is held, no call blocks, results are 0 or a
+ * negative errno. Either side may call the other from within a call, with two exceptions. `close` is the user's last
+ * call for a path, and `closed` the channel's last. The channel reports nothing about a path from within its
+ * `connect`, `accept`, `send`, `get` and `put`.
  */
 #ifndef OFPI_CHANNEL_H
 #define OFPI_CHANNEL_H
@@ -16,42 +16,42 @@
 #include "ofipy/objects.h"
 
 /* Properties. */
-#define OFPI_CHANNEL_RELIABLE 0x1  /* what was sent arrives once and whole, or the path breaks */
-#define OFPI_CHANNEL_ORDERED 0x2   /* packets of a path arrive as they were sent, and behind earlier puts */
-#define OFPI_CHANNEL_CONNECTED 0x4 /* a path is there when both sides want it, and each hears of its end */
+#define OFPI_CHANNEL_RELIABLE 0x1  /* a sent packet arrives once and whole, or the path breaks */
+#define OFPI_CHANNEL_ORDERED 0x2   /* packets of a path arrive in order, and after earlier puts */
+#define OFPI_CHANNEL_CONNECTED 0x4 /* a path exists when both sides want it, and each side is notified of its end */
 #define OFPI_CHANNEL_GET 0x8
 #define OFPI_CHANNEL_PUT 0x10
 #define OFPI_CHANNEL_FULL (OFPI_CHANNEL_RELIABLE | OFPI_CHANNEL_ORDERED | OFPI_CHANNEL_CONNECTED)
 
-/* What a device told, or a user chose within that: asked, never assumed. Bytes. */
+/* Limits of the device, or smaller ones that the user chose. Bytes, or buffers. */
 struct ofpi_channel_limits {
-    uint32_t packet_size;  /* of a buffer; a path may carry less */
-    uint32_t receive_size; /* buffers that can be posted at a time, for all paths */
-    uint32_t send_size;    /* buffers on their way at a time, of all paths */
-    uint32_t path_window;  /* packets, gets and puts that one path takes before the first of them is over */
-    uint32_t inline_size;  /* packets up to this are taken within `send` */
-    uint64_t move_size;    /* of one get or put */
+    uint32_t packet_size;  /* size of a buffer; a path may carry less */
+    uint32_t receive_size; /* receive buffers that can be posted at a time, for all paths */
+    uint32_t send_size;    /* send buffers in flight at a time, of all paths */
+    uint32_t path_window;  /* packets, gets and puts that one path can have in flight */
+    uint32_t inline_size;  /* `send` copies packets up to this length */
+    uint64_t move_size;    /* largest get or put */
 };
 
 /*
- * A buffer for one packet, within memory that was given to `buffers_open`. Owned by the user, or by the channel while
- * posted.
+ * A buffer for one packet, within the memory of `buffers_open`. The user owns it, but the channel owns it while it is
+ * posted or in flight.
  */
 struct ofpi_packet {
-    struct ofp_list node; /* the owner's */
+    struct ofp_list node; /* for a list of the owner's */
     uint8_t *bytes;
-    uint32_t length;  /* of what is in it; 0 to packet_size */
-    uint32_t index;   /* of the buffer */
-    bool completed;   /* it carries an operation that its owner takes for done once `send` has it */
-    uint64_t private; /* the channel's */
+    uint32_t length; /* of the packet; 0 to packet_size */
+    uint32_t index;  /* index of the buffer */
+    bool completed;  /* the operation in it completes when `send` has accepted it, before it reaches the peer */
+    uint64_t private;
 };
 
-/* Memory that gets and puts touch: here, or, as a peer was told of it, there. */
+/* Memory of gets and puts: local, or the description of it that a peer received. */
 struct ofpi_memory {
     void *base;
     uint64_t length;
-    struct ofp_region *region; /* the one that it lies in, or NULL */
-    /* The channel's, from `hold` to `release`. What a peer has to know of it: */
+    struct ofp_region *region; /* the region that contains it, or NULL */
+    /* Set by the channel from `register_memory` to `deregister_memory`. The peer needs address and key. */
     uint64_t address, key;
     uint64_t private[2];
 };
@@ -59,139 +59,135 @@ struct ofpi_memory {
 struct ofpi_path;
 struct ofpi_channel;
 
-/* What a device does with a word of 64 bits of the peer's, in one step: add `operand`, or store it where `compare` was. */
+/* An atomic of the device on one 64-bit word of the peer: add `operand`, or store it if the word equals `compare`. */
 struct ofpi_word {
     uint64_t address, key;
     uint64_t operand, compare;
     bool compares;
 };
 
-/* Asked for a path: all that a user says of itself when it meets another; transfer/hello.h. */
+/* Size of the hello, which a user sends with a path request and with its answer; transfer/hello.h. */
 #define OFPI_HELLO_MAX 40
 
-/* Somebody asks for a path. Valid during `requested`; `id` until accept or refuse. */
+/* A peer requests a path. The structure is valid during `requested`, and `id` until accept or refuse. */
 struct ofpi_path_request {
     uint64_t id;
-    const void *address; /* of the endpoint that asks, as `name` gives it there */
+    const void *address; /* of the requesting endpoint, as its `name` returns it */
     size_t address_length;
     const uint8_t *hello;
     size_t hello_length;
 };
 
-/* How a path ends, or does not come up. */
+/* Why a path ended or was not established. */
 struct ofpi_path_end {
     int error;         /* positive */
-    bool process_gone; /* and so is whoever was there */
-    bool unsure;       /* it broke without a word: `probe` finds out */
-    bool absent;       /* nobody is there who could say no */
-    const char *text;  /* what happened, what to do; or NULL */
+    bool process_gone; /* the process of the peer has ended too */
+    bool unsure;       /* the connection broke without a goodbye: `probe` finds out whether the peer is there */
+    bool absent;       /* nothing listens at the address */
+    const char *text;  /* what happened, and the remedy; or NULL */
 };
 
-/* What the user asks of a channel. */
+/* Functions that the user calls. */
 struct ofpi_channel_ops {
     uint32_t properties;
-    size_t path_size; /* of struct ofpi_path.private; zeroed, allocated by the user */
+    size_t path_size; /* size of struct ofpi_path.private; zeroed memory that the user allocates */
 
-    /* Packets are sent from this memory, and received into it. */
+    /* Announce the memory of all packet buffers. */
     int (*buffers_open)(struct ofpi_channel *channel, void *memory, size_t length);
     void (*buffers_close)(struct ofpi_channel *channel);
-    /*
-     * Post a buffer for the next packet that comes, whatever its path: `arrived` gives it back, and so does `end`.
-     */
+    /* Post a buffer for the next packet of any path. `arrived` returns it, and so does `end`. */
     int (*receive)(struct ofpi_channel *channel, struct ofpi_packet *packet);
     /*
-     * Send packet->length bytes. OFP_POST_DONE: the buffer is the user's again. OFP_POST_PENDING: `sent` gives it
-     * back. An error breaks the path. `more`: another call follows at once, or `flush`.
+     * Send packet->length bytes. OFP_POST_DONE: the user owns the buffer again. OFP_POST_PENDING: `sent` returns it.
+     * An error breaks the path. `more`: another call, or `flush`, follows at once.
      */
     int (*send)(struct ofpi_path *path, struct ofpi_packet *packet, bool more);
     void (*flush)(struct ofpi_channel *channel); /* optional */
 
     /*
-     * Make memory known to the device, until `release`: for gets into it or puts out of it here, and, with rights of
-     * remote access, for the peer's gets or puts. -EOPNOTSUPP: it cannot be, and packets have to carry it. Only with
-     * GET or PUT, as the rest.
+     * Register memory with the device until `deregister_memory`: for local gets into it or puts out of it, and, with
+     * rights of remote access, for the peer's gets or puts. -EOPNOTSUPP: the device cannot, and packets carry the
+     * data. This and the next four functions need the property GET or PUT.
      */
     int (*register_memory)(struct ofpi_path *path, struct ofpi_memory *memory, uint32_t access);
     void (*deregister_memory)(struct ofpi_path *path, struct ofpi_memory *memory);
-    /* Whether it is the device's own key for a region of the peer's, which gets and puts may then name. */
+    /* Whether the key is the peer device's key for a region, so that gets and puts can name it. */
     bool (*knows_key)(const struct ofpi_path *path, uint64_t key);
     /*
-     * At most move_size bytes between local->base + offset and the peer's memory. `moved` tells of the end. An error
-     * breaks the path.
+     * Move at most move_size bytes between local->base + offset and the peer's memory. `moved` reports the end. An
+     * error breaks the path.
      */
     int (*get)(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address, uint64_t key,
                uint64_t length, void *cookie);
     int (*put)(struct ofpi_path *path, const struct ofpi_memory *local, uint64_t offset, uint64_t address, uint64_t key,
                uint64_t length, void *cookie);
 
-    /* Begin a path to path->peer, saying `hello`: `accepted` or `refused` follows. After an error there is none. */
+    /* Request a path to path->peer with a hello. `accepted` or `refused` follows. After an error there is no path. */
     int (*connect)(struct ofpi_path *path, const uint8_t *hello, size_t length, char *text, size_t text_size);
     /*
-     * Make it the path that was asked for: `confirmed` follows, or `broken`. After an error neither path nor request
-     * is.
+     * Accept a request by this path. `confirmed` follows, or `broken`. After an error neither path nor request
+     * exists.
      */
     int (*accept)(struct ofpi_path *path, uint64_t request, const uint8_t *hello, size_t length);
-    /* Turn it down; `later`: who asks may try again. */
+    /* Reject a request. `later`: the peer may try again. */
     void (*refuse)(struct ofpi_channel *channel, uint64_t request, bool later);
     /*
-     * End a path, whatever its state; what was sent before still leaves, and the peer is told. When this returns the
-     * device touches memory of gets and puts no more, which is its owners' again. `closed` follows, now or later, when
-     * it has let go of every buffer too, and never from within. What is on its way comes back meanwhile.
+     * End a path in any state. Packets sent before still leave, and the peer is notified. When this returns, the
+     * device no longer touches the memory of gets and puts, and their owners may use it. `closed` follows now or
+     * later, but never from within, when the device has released every buffer. Packets in flight are returned
+     * meanwhile.
      */
     void (*close)(struct ofpi_path *path);
-    /* Optional. Find out whether somebody is still there: `broken` follows, without `unsure`. */
+    /* Optional. Find out whether the peer is still there: `broken` follows, without `unsure`. */
     void (*probe)(struct ofpi_path *path);
 
     /*
-     * Optional. False: something that was sent has not reached its peer's device yet. Asked before the end, until it is true or
-     * time is over, while peers make progress and what they do is heard of.
+     * Optional. False: a sent packet has not reached the peer's device. Before the end of an endpoint this is polled
+     * until it is true or the time is over, while peers make progress.
      */
     bool (*is_idle)(struct ofpi_channel *channel);
-    /* Optional. How many `completed` packets may not have reached the peer's device yet: none fewer than there are. */
+    /* Optional. An upper bound for the `completed` packets that have not reached the peer's device. */
     uint64_t (*unsent)(const struct ofpi_path *path);
-    /* Take no more requests, before paths are closed: who looks for us from now on finds nobody. */
+    /* Refuse all new path requests, before existing paths are closed. */
     void (*stop_listening)(struct ofpi_channel *channel);
 
-    int (*progress)(struct ofpi_channel *channel); /* this and the next two as those of an endpoint */
+    int (*progress)(struct ofpi_channel *channel); /* this and the next two as those of ofp_endpoint_ops */
     bool (*arm)(struct ofpi_channel *channel);
     void (*disarm)(struct ofpi_channel *channel);
     /*
-     * The end: every path is closed, posted buffers are given back, and the device touches nothing when it returns.
-     * May block until `deadline`. Of the user's calls only `release` and `buffers_close` follow, and nothing is told
-     * any more.
+     * End the channel. All paths end, posted buffers are returned, and the device touches no memory when it returns.
+     * It may block until `deadline`. Of the user's calls only `deregister_memory` and `buffers_close` follow, and the
+     * channel reports nothing more.
      */
     void (*end)(struct ofpi_channel *channel, uint64_t deadline);
     /*
-     * Optional: of devices that have atomics. The packet lends its first 8 bytes for what the word was before, and is the user's
-     * again when `moved` tells of the end. An error breaks the path.
+     * Optional, for devices with atomics. The first 8 bytes of the packet receive the old value of the word. The user
+     * owns the packet again when `moved` reports the end. An error breaks the path.
      */
     int (*atomic)(struct ofpi_path *path, struct ofpi_packet *packet, const struct ofpi_word *word, void *cookie);
 };
 
 /*
- * What a channel tells its user. Paths that are not the user's any more, since it closed them, tell of `sent`,
- * `moved` and `closed` only.
+ * Events that the channel reports to its user. After the user has closed a path, only `sent`, `moved` and `closed`
+ * are reported for it.
  */
 struct ofpi_channel_user {
-    /*
-     * A packet, in a buffer that was posted. `path` is NULL where the channel has none for whoever sent it from
-     * `address`.
-     */
+    /* A packet arrived in a posted buffer. `path` is NULL if the channel has none for the sender at `address`. */
     void (*arrived)(struct ofpi_channel *channel, struct ofpi_path *path, struct ofpi_packet *packet,
                     const void *address, size_t address_length);
     void (*sent)(struct ofpi_path *path, struct ofpi_packet *packet);
-    /* `error`: 0 or positive; `provider_error`: as that of a completion. */
+    /* A get, put or atomic ended. `error` is 0 or positive; `provider_error` is as in a completion. */
     void (*moved)(struct ofpi_path *path, void *cookie, int error, int provider_error);
     void (*requested)(struct ofpi_channel *channel, const struct ofpi_path_request *request);
     void (*accepted)(struct ofpi_path *path, const uint8_t *hello, size_t length);
     void (*refused)(struct ofpi_path *path, bool later, const struct ofpi_path_end *end);
     void (*confirmed)(struct ofpi_path *path);
-    /* It is over. Everything that arrived before has been told. */
+    /* The path has ended. All packets that arrived before were reported. */
     void (*broken)(struct ofpi_path *path, const struct ofpi_path_end *end);
     void (*closed)(struct ofpi_path *path);
 };
 
-/* One for each endpoint; lies in the private part of whoever uses it. */
+/* One channel per endpoint, in the private part of the user's object. */
 struct ofpi_channel {
     const struct ofpi_channel_ops *ops;
     const struct ofpi_channel_user *user;
@@ -201,12 +197,12 @@ struct ofpi_channel {
 };
 
 /*
- * Between two endpoints; several may be begun between the same two, of which one is used. The user owns it, until
- * `closed`.
+ * A connection between two endpoints. Both may request one at once; then one of the two is used. The user owns it
+ * until `closed`.
  */
 struct ofpi_path {
     struct ofpi_channel *channel;
-    struct ofp_peer *peer; /* NULL when the user has lost it */
+    struct ofp_peer *peer; /* NULL once the user has closed it */
     void *private;         /* the channel's */
 };
 

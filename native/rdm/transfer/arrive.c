@@ -11,7 +11,7 @@
 #include "rdm/transfer/rma.h"
 #include "rdm/transfer/serve.h"
 
-/* 0, or -EAGAIN: it has to wait. */
+/* 0, or -EAGAIN: the request has to wait. */
 static int handle_request(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header)
 {
     switch ((enum ofpi_rdm_kind)header->kind) {
@@ -24,7 +24,7 @@ static int handle_request(struct ofpi_rdm_path *path, const struct ofpi_rdm_pack
     }
 }
 
-/* Never waits: neither for room nor for other packets. */
+/* Answers never wait: they need neither space nor other packets. */
 static void handle_answer(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header)
 {
     switch ((enum ofpi_rdm_kind)header->kind) {
@@ -46,12 +46,12 @@ static void handle_answer(struct ofpi_rdm_path *path, const struct ofpi_rdm_pack
     case OFPI_RDM_NOTICE:
         ofpi_rdm_notice_handle(path, header);
         break;
-    default: /* it brought credits only */
+    default: /* the packet had only credits */
         break;
     }
 }
 
-/* The packet's contents are right: they were looked at when it came. */
+/* The decoder checked the packet when it arrived, so it cannot fail here. */
 int ofpi_rdm_requests_resume(struct ofpi_rdm_path *path)
 {
     int count = 0;
@@ -70,7 +70,10 @@ int ofpi_rdm_requests_resume(struct ofpi_rdm_path *path)
     return count;
 }
 
-/* What a packet allows may be what something here waits for. */
+/*
+ * Decode a packet, check its credit and store the credits that it returns. Credits first: what waits here may need
+ * them.
+ */
 static bool accept_packet(struct ofpi_rdm_path *path, const struct ofpi_packet *packet, struct ofpi_rdm_packet *header)
 {
     const char *wrong = packet->length <= path->packet_size ? ofpi_rdm_decode(packet->bytes, packet->length, header)
@@ -114,7 +117,7 @@ void ofpi_rdm_packet_handle_early(struct ofpi_rdm_path *path, struct ofpi_packet
         ofp_list_append(&path->waiting, &packet->node);
         ofpi_rdm_path_schedule(path);
     } else {
-        /* Nothing was asked of it yet. */
+        /* No request was sent by this path yet, so no answer is expected. */
         ofpi_rdm_packet_return(path, packet, (enum ofpi_rdm_kind)header.kind);
     }
 }

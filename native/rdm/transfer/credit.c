@@ -44,7 +44,7 @@ bool ofpi_credit_accept_packet(struct ofpi_credits *credits, enum ofpi_credit_cl
     return true;
 }
 
-/* Half of a window: so no more than two packets that only give back one class are ever on their way. */
+/* Half of a window: then at most two packets of a class that only grant credits are in flight. */
 static bool is_half_owed(const struct ofpi_credits *credits, int which)
 {
     return credits->owed[which] && 2u * credits->owed[which] >= credits->window[which];
@@ -59,9 +59,9 @@ bool ofpi_credit_is_due(const struct ofpi_credits *credits)
 }
 
 /*
- * Half of the pool is for windows that grow when they are used, the other half for paths to come: an idle path gives
- * nothing back. When those take more than half of their half, windows in use shrink; what is owed is all that can be
- * kept back.
+ * Half of the pool is for windows that grow with their use, the other half for new paths, because an idle path
+ * returns nothing. When new paths take more than half of their half, windows in use shrink. Only owed credits can be
+ * withdrawn.
  */
 static void update_window(struct ofpi_credits *credits, struct ofpi_credit_pool *pool, enum ofpi_credit_class which)
 {
@@ -86,7 +86,7 @@ void ofpi_credit_grant(struct ofpi_credits *credits, struct ofpi_credit_pool *po
                        uint16_t granted[OFPI_CREDIT_CLASSES])
 {
     for (int which = 0; which < OFPI_CREDIT_CLASSES; which++) {
-        /* Only of a window that is used: idle paths grow no windows by what the other class returns. */
+        /* Update only a window that is used: an idle path grows no window by what the other class returns. */
         if (is_half_owed(credits, which))
             update_window(credits, pool, (enum ofpi_credit_class)which);
         granted[which] = credits->owed[which];

@@ -17,9 +17,7 @@
 #include "rdm/transfer/rma.h"
 #include "rdm/transfer/send.h"
 
-/*
- * -------------------------------------------------------------------------------------------- what the channel tells
- */
+/* --------------------------------------------------------------------------------------------- events of the channel */
 
 static void packet_arrived(struct ofpi_channel *channel, struct ofpi_path *base, struct ofpi_packet *packet,
                            const void *address, size_t address_length)
@@ -31,7 +29,9 @@ static void packet_arrived(struct ofpi_channel *channel, struct ofpi_path *base,
         ofpi_rdm_packet_post((struct ofpi_rdm_endpoint *)channel, packet);
         return;
     }
-    /* A peer that sends knows that we accepted, whatever the device reports of that later. */
+    /*
+     * A peer that sends knows that its request was accepted, so this packet confirms the path before the device does.
+     */
     if (path->state != OFPI_RDM_UP)
         ofpi_rdm_confirmed(base);
     if (path->state == OFPI_RDM_UP || ofpi_rdm_is_known(path))
@@ -67,7 +67,7 @@ uint64_t ofpi_rdm_eager_compute_size(const struct ofpi_channel_limits *limits)
     return limits->packet_size - OFPI_RDM_EAGER_HEADER;
 }
 
-/* The channel's limits, as far as nothing could work without them. */
+/* Check the limits without which the module cannot work. */
 static int check_channel(const struct ofpi_rdm_attr *attr, char *text, size_t text_size)
 {
     const struct ofpi_channel_limits *limits = &attr->limits;
@@ -90,8 +90,8 @@ static int check_channel(const struct ofpi_rdm_attr *attr, char *text, size_t te
 static size_t compute_multiple(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 
 /*
- * Packets start on lines of their own: what the core's executor reads there is aligned. Their pages are nobody else's:
- * a child of fork may not have what a device knows.
+ * Each packet begins on a cache line, because the core executes atomics in it and needs the alignment. No other data
+ * is on these pages: a device may prevent that a child of fork inherits them.
  */
 static int create_packets(struct ofpi_rdm_endpoint *endpoint)
 {
@@ -134,7 +134,7 @@ static void free_packets(struct ofpi_rdm_endpoint *endpoint)
     endpoint->memory = NULL;
 }
 
-/* A random number other than 0. */
+/* Fill in a random number other than 0. */
 static bool fill_random_number(uint64_t *number)
 {
     bool filled = getrandom(number, sizeof(*number), 0) == sizeof(*number);
@@ -194,7 +194,7 @@ uint64_t ofpi_rdm_peer_count_unsent(const struct ofp_peer *peer)
     return path ? ofpi_rdm_path_count_unsent(path) : 0;
 }
 
-/* A peer that has a path; NULL: none has. */
+/* A peer that has a path; NULL if there is none. */
 static struct ofp_peer *find_connected_peer(const struct ofpi_rdm_endpoint *endpoint)
 {
     for (const struct ofp_list *node = endpoint->paths.next; node != &endpoint->paths; node = node->next) {
@@ -213,7 +213,7 @@ void ofpi_rdm_close(struct ofp_endpoint *base, uint64_t deadline)
 
     endpoint->open = false;
     endpoint->channel.ops->stop_listening(&endpoint->channel);
-    /* What the core still keeps of a peer it ends afterwards. */
+    /* The core ends the operations of these peers afterwards. */
     while ((peer = find_connected_peer(endpoint)))
         ofpi_rdm_peer_disconnect(peer);
     endpoint->channel.ops->end(&endpoint->channel, deadline);
@@ -230,7 +230,10 @@ int ofpi_rdm_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const st
     struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
 
     (void)endpoint;
-    /* It is over: the core keeps the operation until the peer is lost. Or parts of the one before have yet to leave. */
+    /*
+     * No path: the core retries until the peer is connected or lost. `parting`: parts of an earlier operation have
+     * yet to leave, and order must be preserved.
+     */
     if (!path || path->state != OFPI_RDM_UP || path->parting)
         return -EAGAIN;
     return transfer->remote_count ? ofpi_rdm_remote_post(path, transfer) : ofpi_rdm_message_send(path, transfer);
@@ -244,7 +247,7 @@ void ofpi_rdm_flush(struct ofp_endpoint *base)
         channel->ops->flush(channel);
 }
 
-/* What a path could not do before. */
+/* Resume what a path could not do before. */
 static int advance_path(struct ofpi_rdm_path *path)
 {
     int count = ofpi_rdm_requests_resume(path);
@@ -264,7 +267,7 @@ static int advance_path(struct ofpi_rdm_path *path)
     return count;
 }
 
-/* Whatever has something left to do puts itself back into the list. */
+/* Advance the scheduled paths. A path that cannot finish its work schedules itself again. */
 static int advance_scheduled_paths(struct ofpi_rdm_endpoint *endpoint)
 {
     struct ofp_list now, *node;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reliable messages, RMA and atomics over a packet channel: what a provider needs to make endpoints of type RDM of one.
+ * Reliable messages, RMA and atomics over a packet channel: everything that a provider needs to offer endpoints of
+ * type RDM over a channel.
  *
- * A provider's table of endpoints begins with OFPI_RDM_ENDPOINT_OPS and adds `open`, `name` and what else it has. Its
- * `open` makes its channel and calls ofpi_rdm_open. Its own private part of an endpoint is behind that of the module.
+ * A provider's table of endpoints begins with OFPI_RDM_ENDPOINT_OPS and adds `open`, `name` and its other members.
+ * Its `open` creates the channel and calls ofpi_rdm_open. The provider's private part of an endpoint is behind this
+ * module's.
  */
 #ifndef OFPI_RDM_ENDPOINT_H
 #define OFPI_RDM_ENDPOINT_H
@@ -12,16 +14,16 @@
 
 struct ofpi_rdm_attr {
     const struct ofp_core *core;
-    const char *provider; /* its name, for the log */
+    const char *provider; /* name of the provider, for the log */
     const struct ofpi_channel_ops *ops;
     struct ofpi_channel_limits limits;
-    void *private;            /* the channel's */
+    void *private;            /* stored in the channel */
     uint64_t connect_timeout; /* ns */
 };
 
-/* From within the provider's `open`; when it has failed there is nothing to close. */
+/* Call it from the provider's `open`. After an error nothing has to be closed. */
 int ofpi_rdm_open(struct ofp_endpoint *endpoint, const struct ofpi_rdm_attr *attr, char *text, size_t text_size);
-/* The longest message that leaves in one packet: an info's inject_size. */
+/* Length of the longest eager message: inject_size of an info. */
 uint64_t ofpi_rdm_eager_compute_size(const struct ofpi_channel_limits *limits);
 
 static inline void *ofpi_rdm_private_of(const struct ofp_endpoint *endpoint)
@@ -29,7 +31,7 @@ static inline void *ofpi_rdm_private_of(const struct ofp_endpoint *endpoint)
     return ofpi_rdm_endpoint_of(endpoint) + 1;
 }
 
-/* Entries. */
+/* Members of ofp_endpoint_ops. */
 int ofpi_rdm_drain(struct ofp_endpoint *endpoint);
 uint64_t ofpi_rdm_peer_count_unsent(const struct ofp_peer *peer);
 void ofpi_rdm_close(struct ofp_endpoint *endpoint, uint64_t deadline);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every peer that we connect to learns our incarnation and our identity, and may show them to us. So a request to our own address
- * shows another number, which nobody else is told: only by that an endpoint knows itself.
+ * Incarnation and identity of an endpoint are no secret: every connected peer learns them, and a hostile peer may
+ * send them back. So an endpoint recognises a request of its own by another number, own_request, which it sends only
+ * to its own address.
  */
 #include "rdm/transfer/hello.h"
 

@@ -11,16 +11,16 @@
 #define MILLISECOND 1000000ull
 #define PAUSE_FIRST (10 * MILLISECOND)
 #define PAUSE_LONGEST (500 * MILLISECOND)
-/* So long what a peer sent before it went waits for room, while there is none. */
+/* Time for which packets of a lost peer wait for space. */
 #define PATIENCE (1000 * MILLISECOND)
 
-/* An event and all that is known with it. */
+/* A meeting event and everything that is known with it. */
 struct meeting_event {
     enum ofpi_meet_event event;
     unsigned facts;
     const struct ofpi_path_request *request; /* REQUEST */
-    const struct ofpi_rdm_hello *hello;      /* and what it says */
-    struct ofpi_path_end end;                /* what the peer is lost with, if it is */
+    const struct ofpi_rdm_hello *hello;      /* the hello of the request */
+    struct ofpi_path_end end;                /* the reason, if the act is to report the loss */
 };
 
 static void handle_meeting_event(struct ofp_peer *peer, const struct meeting_event *what);
@@ -47,7 +47,7 @@ static void meeting_timer_expired(struct ofp_timer *timer, uint64_t now)
     struct ofp_peer *peer = OFP_CONTAINER_OF(timer, struct ofpi_rdm_peer, timer)->base;
 
     (void)now;
-    /* Its time is over, whatever is left to read. */
+    /* The time for draining is over, even if packets are left. */
     if (ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_DRAINING)
         handle_meeting_event(
             peer, &(struct meeting_event){.event = OFPI_MEET_DRAINED, .end = ofpi_rdm_peer_of(peer)->path->end});
@@ -95,7 +95,7 @@ void ofpi_rdm_peer_disconnect(struct ofp_peer *peer)
     self->meet = OFPI_MEET_IDLE;
 }
 
-/* Ask for a path. */
+/* Request a path. 0 or a negative errno. */
 static int request_path(struct ofp_peer *peer, char *text, size_t text_size)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
@@ -131,7 +131,7 @@ static void retry_request(struct ofp_peer *peer)
                       .end = {.error = -result, .absent = result == -ECONNREFUSED, .text = text[0] ? text : NULL}});
 }
 
-/* NULL: there is nothing to accept it with. */
+/* NULL: there is no memory or buffer for a path. The request was answered or is invalid. */
 static struct ofpi_rdm_path *accept_path(struct ofp_peer *peer, const struct meeting_event *what)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
@@ -165,12 +165,12 @@ static void accept_path_request(struct ofp_peer *peer, const struct meeting_even
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
 
     if (!path) {
-        /* Operations may wait for the request of ours that gave way. */
+        /* Operations may wait for our own request, which the peer's request replaced. */
         handle_simple_event(peer, OFPI_MEET_SHORTAGE, peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0,
                             ENOBUFS);
         return;
     }
-    /* Of the request of ours that gave way, or was put off. */
+    /* The timer is that of our own request, which was replaced or put off. */
     stop_meeting_timer(peer);
     if (peer->state != OFP_PEER_CONNECTING) {
         ofp_peer_connecting(peer);
@@ -188,7 +188,7 @@ static void report_peer_up(struct ofp_peer *peer)
     self->path->state = OFPI_RDM_UP;
     peer->incarnation = self->path->incarnation;
     ofp_peer_up(peer);
-    /* Its other end is our own path, so it can send now; and what came by it was held back. */
+    /* The other end of this path is ours too: it can send now, and its requests have waited. */
     if (self->other) {
         self->other->state = OFPI_RDM_UP;
         ofpi_rdm_path_schedule_now(self->other);
@@ -201,7 +201,7 @@ static void drain_path(struct ofp_peer *peer, const struct ofpi_path_end *end)
 
     path->state = OFPI_RDM_OVER;
     path->end = *end;
-    /* Of who told it. */
+    /* The text belongs to the caller and is not valid later. */
     path->end.text = NULL;
     start_meeting_timer(peer, read_peer_clock(peer) + PATIENCE);
     ofpi_rdm_path_schedule_now(path);
@@ -225,7 +225,7 @@ static void reject_request(struct ofp_peer *peer, const struct ofpi_path_request
     channel->ops->refuse(channel, asked->id, true);
 }
 
-/* Who is lost is parted with as well, by the core. */
+/* The core calls peer_down for a lost peer, which sets the state to IDLE: restore the decided one. */
 static void report_peer_lost(struct ofp_peer *peer, const struct ofpi_path_end *end)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
@@ -238,7 +238,10 @@ static void report_peer_lost(struct ofp_peer *peer, const struct ofpi_path_end *
     self->meet = next;
 }
 
-/* What native/meet has decided, in its order. What an act brings about happens after the decision. */
+/*
+ * Decide on an event, then execute the acts in the order of enum ofpi_meet_act. An act may cause a further event, so
+ * the state is set before the acts.
+ */
 static void handle_meeting_event(struct ofp_peer *peer, const struct meeting_event *what)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
@@ -264,7 +267,7 @@ static void handle_meeting_event(struct ofp_peer *peer, const struct meeting_eve
         report_peer_up(peer);
 }
 
-/* --------------------------------------------------------------------------------------------------- what is wished */
+/* --------------------------------------------------------------------------------------------- requests of the core */
 
 int ofpi_rdm_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
 {
@@ -286,9 +289,9 @@ int ofpi_rdm_peer_connect(struct ofp_peer *peer, char *text, size_t text_size)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- what the channel tells */
+/* -------------------------------------------------------------------------------------------- events of the channel */
 
-/* An endpoint that is its own peer: what it sends by one path arrives by the other. */
+/* The endpoint is its own peer: what it sends by one path arrives by the other. */
 static void accept_own_request(struct ofp_peer *peer, const struct meeting_event *what)
 {
     struct ofpi_rdm_endpoint *endpoint = ofpi_rdm_endpoint_of(peer->endpoint);
@@ -350,7 +353,7 @@ void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_req
     handle_meeting_event(peer, &what);
 }
 
-/* The peer that is met by this path; NULL: none any more. */
+/* The peer whose current path this is; NULL if there is none. */
 static struct ofp_peer *find_met_peer(const struct ofpi_rdm_path *path)
 {
     struct ofp_peer *peer = path->base.peer;
@@ -391,7 +394,7 @@ void ofpi_rdm_confirmed(struct ofpi_path *base)
     struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
     struct ofp_peer *peer = find_met_peer(path);
 
-    /* Twice where a packet came first; and what we asked for is accepted, not confirmed. */
+    /* A packet may have confirmed the path already. A path that we requested is accepted, not confirmed. */
     if (peer && !path->opened && path->state == OFPI_RDM_BEGUN)
         handle_simple_event(peer, OFPI_MEET_CONFIRM, 0, 0);
 }
@@ -406,7 +409,7 @@ void ofpi_rdm_broken(struct ofpi_path *base, const struct ofpi_path_end *end)
         return;
     if (path->state == OFPI_RDM_UP)
         path->state = OFPI_RDM_OVER;
-    /* Of an endpoint that is its own peer: one end without the other is nothing. */
+    /* If the endpoint is its own peer, the end of one path ends both. */
     path = ofpi_rdm_peer_of(peer)->path;
     if (ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_CONNECTING)
         what.event = OFPI_MEET_REJECT;

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a peer gets its path and loses it: the acts that native/meet decides on. */
+/*
+ * Connection setup: how a peer gets its path and loses it. native/meet decides which acts follow an event; this
+ * executes them.
+ */
 #ifndef OFPI_RDM_MEETING_H
 #define OFPI_RDM_MEETING_H
 
 #include "rdm/transfer/rdm.h"
 
-/* As the entry of an endpoint. */
+/* As ofp_endpoint_ops.connect. */
 int ofpi_rdm_peer_connect(struct ofp_peer *peer, char *text, size_t text_size);
-/* Give up whatever there is of a peer: `peer_down`. */
+/* As ofp_endpoint_ops.peer_down: abandon the paths of a peer and stop its timer. */
 void ofpi_rdm_peer_disconnect(struct ofp_peer *peer);
 
-/* What the channel tells; channel.h. */
+/* Events of the channel; channel.h. */
 void ofpi_rdm_requested(struct ofpi_channel *channel, const struct ofpi_path_request *request);
 void ofpi_rdm_accepted(struct ofpi_path *path, const uint8_t *hello, size_t length);
 void ofpi_rdm_refused(struct ofpi_path *path, bool later, const struct ofpi_path_end *end);
 void ofpi_rdm_confirmed(struct ofpi_path *path);
 void ofpi_rdm_broken(struct ofpi_path *path, const struct ofpi_path_end *end);
 
-/* A path is over, and its last packet is read or can not be. */
+/* The path is OVER, and its last packet was handled or cannot be. */
 void ofpi_rdm_path_drained(struct ofpi_rdm_path *path);
-/* The one that the peer is met by breaks because of what came, or did not leave. */
+/* A path was marked failed: end it. */
 void ofpi_rdm_path_failed(struct ofpi_rdm_path *path);
 
 #endif

@@ -27,7 +27,7 @@ static void end_finished_move(struct ofpi_rdm_move *move)
     free_move(move);
 }
 
-/* Where byte number `offset` of the move is here. */
+/* Local memory of byte `offset` of the move; `offset` becomes relative to it. */
 static const struct ofpi_memory *find_local_memory(const struct ofpi_rdm_move *move, uint64_t *offset)
 {
     const struct ofpi_memory *memory = move->local->memory;
@@ -54,7 +54,7 @@ static void fail_part(struct ofpi_rdm_move *move, int error)
     ofpi_rdm_path_mark_failed(move->path, error, NULL);
 }
 
-/* The next part, as far as one piece goes on both sides. */
+/* Move the next part: up to the end of a piece on either side. */
 static int move_part(struct ofpi_rdm_move *move)
 {
     struct ofpi_path *path = &move->path->base;
@@ -75,7 +75,7 @@ static int move_part(struct ofpi_rdm_move *move)
     return result;
 }
 
-/* Returns how many parts the channel took. */
+/* Returns how many parts the channel accepted. */
 static int resume_move(struct ofpi_rdm_move *move)
 {
     struct ofpi_rdm_path *path = move->path;
@@ -148,7 +148,7 @@ void ofpi_rdm_moved(struct ofpi_path *base, void *cookie, int error, int provide
 
     path->in_flight--;
     move->in_flight--;
-    /* Where the path broke with it the channel tells so itself. */
+    /* If the path broke with it, the channel reports that itself. */
     if (error && !move->error) {
         move->error = error;
         move->provider_error = provider_error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gets and puts of any length between memory in several pieces here and there, cut as the device wants it; and the device's
- * atomics, which are as one of them.
+ * Gets and puts of any length between several pieces of local memory and several of the peer's, cut to the device's
+ * limits; and the device's atomics, which are moves of one part.
  */
 #ifndef OFPI_RDM_MOVE_H
 #define OFPI_RDM_MOVE_H
@@ -9,34 +9,35 @@
 #include "rdm/transfer/registration.h"
 
 struct ofpi_rdm_move {
-    struct ofp_list node; /* path->moves, until it has ended and the channel has let go */
+    struct ofp_list node; /* path->moves, until the move has ended and the channel has released it */
     struct ofpi_rdm_path *path;
-    struct ofpi_rdm_registration *local; /* its own; let go at its end */
-    struct ofpi_packet *packet; /* of an atomic, in place of `local`: for the result, free again behind `finish` */
+    struct ofpi_rdm_registration *local; /* owned; deregistered at the end of the move */
+    struct ofpi_packet
+        *packet; /* of an atomic, instead of `local`: receives the old value; free again after `finish` */
     /*
-     * Once, when every byte has moved or none will any more, unless the path was dropped before. `error`: 0 or
-     * positive.
+     * Called once, when every byte has moved or none will any more, unless the path was abandoned before. `error`: 0
+     * or positive.
      */
     void (*finish)(struct ofpi_rdm_move *move, int error);
-    void *owner; /* whatever `finish` needs */
+    void *owner; /* context of `finish` */
     bool put;
     int error, provider_error;
-    uint32_t in_flight; /* gets or puts that the channel has */
+    uint32_t in_flight; /* gets or puts of this move that the channel has */
     uint64_t offset, length;
-    struct ofpi_rdm_piece remote[]; /* of `length` bytes together at least, as local are */
+    struct ofpi_rdm_piece remote[]; /* at least `length` bytes together, as is `local` */
 };
 
-/* Begin one; `local` becomes its own. -ENOMEM: it is still the caller's. */
+/* Start a move, which then owns `local`. -ENOMEM: the caller still owns it. */
 int ofpi_rdm_move(struct ofpi_rdm_path *path, bool put, struct ofpi_rdm_registration *local,
                   const struct ofpi_rdm_piece *remote, uint32_t count,
                   void (*finish)(struct ofpi_rdm_move *move, int error), void *owner);
-/* Begin an atomic; one packet can be sent. */
+/* Start an atomic. The caller has checked that a packet can be sent. */
 int ofpi_rdm_atomic_start(struct ofpi_rdm_path *path, const struct ofpi_word *word,
                           void (*finish)(struct ofpi_rdm_move *move, int error), void *owner);
-/* What the channel had no room for. Returns how many gets and puts it took. */
+/* Resume moves for which the channel had no space. Returns how many gets and puts it accepted. */
 int ofpi_rdm_moves_resume(struct ofpi_rdm_path *path);
 void ofpi_rdm_moved(struct ofpi_path *path, void *cookie, int error, int provider_error);
-/* The channel has let go of a path: so do we, of all memory. */
+/* The channel has closed the path: free all moves and registrations. */
 void ofpi_rdm_moves_end(struct ofpi_rdm_path *path);
 
 #endif

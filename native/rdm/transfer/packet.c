@@ -9,10 +9,10 @@
 
 static const char magic[] = {'o', 'f', 'p', 'R'};
 
-/* What a kind is made of. */
+/* Layout of a kind of packet. */
 struct kind {
-    uint8_t size;  /* of its header, without pieces */
-    uint8_t flags; /* that it may have */
+    uint8_t size;  /* of the header, without pieces */
+    uint8_t flags; /* flags that it may have */
     bool pieces, payload;
 };
 
@@ -209,7 +209,7 @@ static void decode_fields(const uint8_t *bytes, struct ofpi_rdm_packet *packet)
     }
 }
 
-/* Their sum; false: they wrap around. */
+/* Decode the pieces and sum their lengths. False: an address or the sum wraps around. */
 static bool decode_pieces(const uint8_t *bytes, bool by_address, struct ofpi_rdm_packet *packet, uint64_t *sum)
 {
     *sum = 0;
@@ -224,7 +224,7 @@ static bool decode_pieces(const uint8_t *bytes, bool by_address, struct ofpi_rdm
     return true;
 }
 
-/* A part has the operands of the operation, and they exactly. */
+/* A part has exactly the operands of its operation. */
 static const char *check_remote(const struct ofpi_rdm_packet *packet, uint64_t sum)
 {
     const struct ofp_operation_row *row = ofp_operation_row(packet->op);
@@ -245,7 +245,7 @@ static const char *check_packet(const struct ofpi_rdm_packet *packet, uint64_t s
 {
     bool message = packet->kind == OFPI_RDM_EAGER || packet->kind == OFPI_RDM_ANNOUNCE;
 
-    /* The channels of enum ofp_channel; nothing else has one. */
+    /* Message kinds have a channel of enum ofp_channel; all others have 0. */
     if (packet->channel > (message ? OFP_CHANNEL_INTERNAL : 0))
         return "a message on no channel";
     if (packet->error < 0 || packet->reason < 0)
@@ -263,7 +263,7 @@ const char *ofpi_rdm_decode(const uint8_t *bytes, uint32_t length, struct ofpi_r
     uint32_t header;
     uint64_t sum;
 
-    /* Pieces are written as far as they are counted. */
+    /* Pieces are filled in up to `count`; clearing all would cost more. */
     memset(packet, 0, offsetof(struct ofpi_rdm_packet, pieces));
     if (length < kinds[OFPI_RDM_CREDIT].size || bytes[0] >= OFPI_RDM_KINDS)
         return "a packet of no kind";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets as they are on the wire: little-endian, their layout in docs/explanation/rdm.md. Pure; whatever a peer may
- * have written is checked here before anybody believes it.
+ * Packets as on the wire: little-endian; docs/explanation/rdm.md has the layout. No side effects. Everything that a
+ * peer may have written is checked here.
  */
 #ifndef OFPI_RDM_PACKET_H
 #define OFPI_RDM_PACKET_H
@@ -31,19 +31,20 @@ enum ofpi_rdm_kind {
 #define OFPI_RDM_FULL 0x80 /* in any packet: the sender's core wants announcements only */
 
 /*
- * The largest header of a packet with `count` pieces and without payload; the least room for payload of every packet.
+ * The largest header of a packet with `count` pieces and without payload, and the smallest payload space of every
+ * packet.
  */
 #define OFPI_RDM_HEADER_MAX(count) (40 + (count) * 24u)
 #define OFPI_RDM_ROOM_MIN 256
 #define OFPI_RDM_PACKET_MIN (OFPI_RDM_HEADER_MAX(OFP_SEGMENT_LIMIT) + OFPI_RDM_ROOM_MIN)
 #define OFPI_RDM_EAGER_HEADER 24
 
-/* Memory of a peer's: of an announcement or a pull by address, of RMA and atomics by offset. */
+/* A piece of memory of a peer. In announcements and pulls it is named by address, in RMA and atomics by offset. */
 struct ofpi_rdm_piece {
     uint64_t address, length, key;
 };
 
-/* Fields mean something in the kinds that have them. */
+/* A decoded packet. Only the fields of its kind are meaningful. */
 struct ofpi_rdm_packet {
     uint8_t kind, flags;
     uint16_t credits[2]; /* by enum ofpi_credit_class */
@@ -53,23 +54,23 @@ struct ofpi_rdm_packet {
     uint64_t id;
     uint64_t receive;
     uint64_t offset;
-    uint64_t length; /* of the message; what is wanted of it; of this part */
+    uint64_t length; /* of the message, of the requested payload, or of this part */
     int32_t error, reason;
     const uint8_t *payload;
     uint32_t payload_length;
     struct ofpi_rdm_piece pieces[OFP_SEGMENT_LIMIT];
 };
 
-/* Bytes before the payload. */
+/* Size of the header. */
 uint32_t ofpi_rdm_header_compute_size(enum ofpi_rdm_kind kind, uint32_t count);
-/* Write all but the credits and the payload; returns where the payload begins. `bytes` has room for that. */
+/* Encode everything but the credits and the payload. Returns the offset of the payload. `bytes` has space for that. */
 uint32_t ofpi_rdm_encode(const struct ofpi_rdm_packet *packet, uint8_t *bytes);
-/* The credits and whether the core is full: last, in the packet that leaves. */
+/* Encode the credits and whether the core is full, last, in the packet that leaves. */
 void ofpi_rdm_encode_credits(uint8_t *bytes, const uint16_t credits[2], bool full);
-/* NULL, or what is wrong. packet->payload points into `bytes`. */
+/* Decode and check a packet. NULL, or what is wrong. packet->payload points into `bytes`. */
 const char *ofpi_rdm_decode(const uint8_t *bytes, uint32_t length, struct ofpi_rdm_packet *packet);
 
-/* What each side says of itself when two endpoints meet. */
+/* The hello of either side of a connection setup. */
 #define OFPI_RDM_HELLO_SIZE 40
 struct ofpi_rdm_hello {
     uint8_t version, oldest;
@@ -80,7 +81,7 @@ struct ofpi_rdm_hello {
     uint8_t identity[16];
 };
 void ofpi_rdm_hello_encode(const struct ofpi_rdm_hello *hello, uint8_t bytes[OFPI_RDM_HELLO_SIZE]);
-/* False with a text: it cannot be met. More bytes than a hello has are left to later versions. */
+/* False with a text: reject the peer. Bytes behind a hello are for later versions. */
 bool ofpi_rdm_hello_decode(const uint8_t *bytes, size_t length, struct ofpi_rdm_hello *hello, char *text,
                            size_t text_size);
 

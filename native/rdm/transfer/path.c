@@ -6,16 +6,13 @@
 
 #include "rdm/transfer/registration.h"
 
-/*
- * A packet without payload that waits for credit. There are few: one for each message that was received here and
- * announced there.
- */
+/* A packet without payload that waits for credit. There are few: one for each announced message that was received. */
 struct ofpi_rdm_control {
     struct ofp_list node;
     struct ofpi_rdm_packet header;
 };
 
-/* Of no class: it needs no credit. */
+/* Class of packets that need no credit. */
 #define FREE OFPI_CREDIT_CLASSES
 
 static const uint8_t classes[OFPI_RDM_KINDS] = {
@@ -33,7 +30,7 @@ static const uint8_t classes[OFPI_RDM_KINDS] = {
 
 bool ofpi_rdm_is_request(enum ofpi_rdm_kind kind) { return classes[kind] == OFPI_CREDIT_REQUEST; }
 
-/* The owner of its operation takes that for done already: a message that was copied, or the data of a write. */
+/* The operation of the packet has completed already: a copied message, or the data of a write. */
 static bool carries_completed(uint8_t kind) { return kind == OFPI_RDM_EAGER || kind == OFPI_RDM_NOTICE; }
 
 /* ------------------------------------------------------------------------------------------------ beginning and end */
@@ -96,14 +93,14 @@ void ofpi_rdm_path_abandon(struct ofpi_rdm_path *path)
     path->state = OFPI_RDM_DROPPED;
     path->base.peer = NULL;
     path->endpoint->channel.ops->close(&path->base);
-    /* What moves is over; the core ends the operations now, and their memory may go. */
+    /* Moves have ended: the core ends the operations now, and their memory may go. */
     ofpi_rdm_path_deregister_memory(path);
 }
 
 void ofpi_rdm_path_free(struct ofpi_rdm_path *path)
 {
     clear_path_lists(path);
-    /* Not before: until now the peer could still send what it was granted. */
+    /* Only now: until here the peer could use the credits that it was granted. */
     ofpi_credit_close(&path->credits, &path->endpoint->pool);
     ofp_list_remove(&path->node);
     free(path);
@@ -189,7 +186,7 @@ void ofpi_rdm_control_send(struct ofpi_rdm_path *path, const struct ofpi_rdm_pac
     struct ofpi_rdm_control *control;
     uint8_t *payload;
 
-    /* In order: not before those that wait. */
+    /* Preserve the order: controls that wait go first. */
     if (ofp_list_empty(&path->controls))
         packet = ofpi_rdm_packet_build(path, header, &payload);
     if (packet) {
@@ -265,7 +262,10 @@ void ofpi_rdm_packet_post(struct ofpi_rdm_endpoint *endpoint, struct ofpi_packet
 {
     int result = endpoint->open ? endpoint->channel.ops->receive(&endpoint->channel, packet) : 0;
 
-    /* The device is broken, and tells so of every path; a peer finds one buffer less than it was granted. */
+    /*
+     * The device is broken, and the channel reports that for every path. Until then the peer has one credit without a
+     * buffer.
+     */
     if (result)
         endpoint->core->log(OFP_LOG_ERROR, endpoint->provider, "endpoint %u: cannot post a receive buffer: errno %d",
                             endpoint->base->id, -result);

@@ -1,48 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Paths: their beginning and end, and the packets that leave by them. */
+/* Paths: their creation and end, and the packets that leave by them. */
 #ifndef OFPI_RDM_PATH_H
 #define OFPI_RDM_PATH_H
 
 #include "rdm/transfer/rdm.h"
 
-/* NULL: out of memory, or no buffers for another one. */
+/* NULL: out of memory, or no receive buffers for another path. */
 struct ofpi_rdm_path *ofpi_rdm_path_create(struct ofpi_rdm_endpoint *endpoint, struct ofp_peer *peer);
-/* Give it up. Nothing of it is the caller's any more. */
+/* Close a path of which the caller needs nothing any more. The channel reports `closed` later. */
 void ofpi_rdm_path_abandon(struct ofpi_rdm_path *path);
-/* One that the channel has never heard of, or has let go of. */
+/* Free a path that the channel does not know, or has closed. */
 void ofpi_rdm_path_free(struct ofpi_rdm_path *path);
-/* It breaks at the next progress: nothing more leaves. `why` is a literal. */
+/*
+ * Mark a path failed: nothing more leaves, and the next round of progress ends it. `why` is a string literal or NULL.
+ */
 void ofpi_rdm_path_mark_failed(struct ofpi_rdm_path *path, int error, const char *why);
-/* Something is left to do: as soon as something arrives or comes back, or without waiting for that. */
+/* Schedule a path for the next round of progress: at the next event, or without waiting for one. */
 void ofpi_rdm_path_schedule(struct ofpi_rdm_path *path);
 void ofpi_rdm_path_schedule_now(struct ofpi_rdm_path *path);
 
-/* Whether one packet of a kind can leave now: credit, buffer, window. */
+/* Whether a packet of a kind can leave now: it needs a credit, a send buffer, and space in the window. */
 bool ofpi_rdm_can_send(const struct ofpi_rdm_path *path, enum ofpi_rdm_kind kind);
 /*
- * A packet with this header, and where its payload goes; ofpi_rdm_packet_send follows. NULL: it cannot leave now, and the
- * path is looked at again.
+ * Build a packet with this header and return the place of its payload; ofpi_rdm_packet_send follows. NULL: it cannot
+ * leave now, and the path is scheduled.
  */
 struct ofpi_packet *ofpi_rdm_packet_build(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header,
                                           uint8_t **payload);
 void ofpi_rdm_packet_send(struct ofpi_rdm_path *path, struct ofpi_packet *packet, uint64_t payload_length, bool more);
-/* A packet without payload, now or as soon as it can. */
+/* Send a packet without payload, now or as soon as possible. */
 void ofpi_rdm_control_send(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header);
-/* Operations that are completed, of which the peer's device may not have all that there is to send. */
+/* Upper bound for completed operations that have not reached the peer's device. */
 uint64_t ofpi_rdm_path_count_unsent(const struct ofpi_rdm_path *path);
-/* What waits for credit, and credit that is due. Returns how many packets left. */
+/* Send controls that wait, and owed credits. Returns how many packets left. */
 int ofpi_rdm_controls_resume(struct ofpi_rdm_path *path);
-/* The channel gave a sent one back. */
+/* Event of the channel: it returns a sent packet. */
 void ofpi_rdm_sent(struct ofpi_path *path, struct ofpi_packet *packet);
 
-/* Credits that are in every packet. False: the path is doomed. */
+/* Add the credits that every packet has. False: the path is marked failed. */
 bool ofpi_rdm_credits_receive(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *header);
-/* A received one is done with: its credit is owed, its buffer posted again. */
+/* A received packet was handled: mark its credit owed, and post its buffer again. */
 void ofpi_rdm_packet_return(struct ofpi_rdm_path *path, struct ofpi_packet *packet, enum ofpi_rdm_kind kind);
-/* Requests that wait are dealt with no more. */
+/* Discard requests that wait. */
 void ofpi_rdm_requests_discard(struct ofpi_rdm_path *path);
 void ofpi_rdm_packet_post(struct ofpi_rdm_endpoint *endpoint, struct ofpi_packet *packet);
-/* False: it was not granted. */
+/* Account for the credit of an arrived packet. False: it had none, and the path is marked failed. */
 bool ofpi_rdm_packet_accept(struct ofpi_rdm_path *path, enum ofpi_rdm_kind kind);
 bool ofpi_rdm_is_request(enum ofpi_rdm_kind kind);
 

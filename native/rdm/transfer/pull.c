@@ -10,9 +10,12 @@
 #include "rdm/transfer/move.h"
 #include "rdm/transfer/path.h"
 
-/* What a receive under way has there. */
+/* Indices of a receive in flight in provider_data. */
 enum { RECEIVE_STATE, RECEIVE_ARRIVED, RECEIVE_REGISTRATION };
-/* Values of RECEIVE_STATE. Of one that was called for by put fragments may come all the same. */
+/*
+ * Values of RECEIVE_STATE. Fragments may arrive although puts were requested, if the sender cannot register its
+ * memory.
+ */
 enum { RECEIVE_GETS = 1, RECEIVE_PUTS, RECEIVE_FRAGMENTS };
 
 static struct ofpi_rdm_path *path_of_receive(const struct ofp_receive *receive)
@@ -35,7 +38,7 @@ static void end_receive(struct ofpi_rdm_path *path, struct ofp_receive *receive,
 
 static void gets_finished(struct ofpi_rdm_move *move, int error) { end_receive(move->path, move->owner, error); }
 
-/* ------------------------------------------------------------------------------------------------- calling for it */
+/* ----------------------------------------------------------------------------------------- requesting the payload */
 
 static bool pull_by_device(struct ofpi_rdm_path *path, struct ofp_receive *receive,
                            const struct ofpi_rdm_unexpected *stored)
@@ -85,7 +88,7 @@ void ofpi_rdm_receive_start(struct ofp_endpoint *endpoint, struct ofp_receive *r
     struct ofpi_rdm_path *path = path_of_receive(receive);
     struct ofpi_rdm_unexpected *stored = ofpi_rdm_unexpected_of(&receive->message);
 
-    /* Closed here: what the receive wanted went with its path. */
+    /* The endpoint is closed, and its paths are gone. */
     if (!ofpi_rdm_endpoint_of(endpoint)->open) {
         ofp_receive_complete(receive, ECANCELED, 0);
         return;
@@ -94,7 +97,7 @@ void ofpi_rdm_receive_start(struct ofp_endpoint *endpoint, struct ofp_receive *r
         receive_stored_payload(receive, stored);
         return;
     }
-    /* Of a path that is over the loss of the peer ends it. */
+    /* If the path is over, the loss of the peer ends the receive. */
     if (path->state == OFPI_RDM_UP && !receive->length)
         end_receive(path, receive, 0);
     else if (path->state == OFPI_RDM_UP && !pull_by_device(path, receive, stored))
@@ -104,7 +107,7 @@ void ofpi_rdm_receive_start(struct ofp_endpoint *endpoint, struct ofp_receive *r
 
 /* -------------------------------------------------------------------------------------------------------- messages */
 
-/* Who waits for delivery has it fetched before a receive matches, if there is room. */
+/* The sender waits for delivery: receive the payload before a receive matches, if the core has space. */
 static bool pull_before_match(struct ofpi_rdm_path *path, const struct ofp_message *message,
                               const struct ofpi_rdm_unexpected *stored)
 {

@@ -9,11 +9,11 @@
 #include "rdm/transfer/move.h"
 #include "rdm/transfer/path.h"
 
-/* A message that leaves in fragments; each path's in turn. */
+/* A message that leaves in fragments. The messages of a path leave one after the other. */
 struct ofpi_rdm_push {
     struct ofp_list node; /* path->pushes */
     struct ofp_pending *pending;
-    uint64_t receive; /* the receiver's id */
+    uint64_t receive; /* id of the peer's receive */
     uint64_t offset, length;
 };
 
@@ -57,7 +57,7 @@ int ofpi_rdm_pushes_resume(struct ofpi_rdm_path *path)
         if (!push_fragment(path, push))
             break;
         count++;
-        /* DONE ends the operation. */
+        /* The packet DONE ends the operation. */
         if (push->offset == push->length)
             end_push(push);
     }
@@ -90,7 +90,7 @@ static void puts_finished(struct ofpi_rdm_move *move, int error)
     ofpi_rdm_control_send(move->path, &pushed);
 }
 
-/* False: the device cannot. Until the last put is over no DONE is believed: the memory is in use. */
+/* False: the device cannot. No DONE is accepted until the last put has ended, because the device uses the memory. */
 static bool push_by_device(struct ofpi_rdm_path *path, struct ofp_pending *pending,
                            const struct ofpi_rdm_packet *packet)
 {

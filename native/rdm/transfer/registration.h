@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that the device knows for as long as an operation lasts. */
+/* Memory that is registered with the channel for one transfer. */
 #ifndef OFPI_RDM_REGISTRATION_H
 #define OFPI_RDM_REGISTRATION_H
 
@@ -12,17 +12,20 @@ struct ofpi_rdm_registration {
 };
 
 /*
- * The first `length` bytes of these pieces, which stay where they are until ofpi_rdm_memory_deregister. NULL: the device cannot
- * know them, or the channel moves nothing. `regions` may be NULL, and so may each.
+ * Register the first `length` bytes of these pieces until ofpi_rdm_memory_deregister. NULL: the device cannot
+ * register them, or the channel has neither gets nor puts. `regions`, and each entry of it, may be NULL.
  */
 struct ofpi_rdm_registration *ofpi_rdm_memory_register(struct ofpi_rdm_path *path, const struct iovec *iov,
                                                        struct ofp_region *const *regions, uint32_t count,
                                                        uint64_t length, uint32_t access);
 void ofpi_rdm_memory_deregister(struct ofpi_rdm_path *path,
-                                struct ofpi_rdm_registration *registration); /* NULL: nothing */
-/* All of a path's, whoever has them: their memory is about to be its owners' again. */
+                                struct ofpi_rdm_registration *registration); /* NULL is allowed */
+/*
+ * Deregister all memory of a path, because its owners are about to use it again. The structures stay with their
+ * transfers.
+ */
 void ofpi_rdm_path_deregister_memory(struct ofpi_rdm_path *path);
-/* What a peer has to know of them. */
+/* Write the description of the memory that the peer needs to the header. */
 void ofpi_rdm_registration_fill_pieces(const struct ofpi_rdm_registration *registration,
                                        struct ofpi_rdm_packet *header);
 

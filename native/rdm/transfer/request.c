@@ -7,7 +7,7 @@
 #include "ofipy/iov.h"
 #include "rdm/transfer/path.h"
 
-/* How much of an operation one part takes: whole elements, whatever their type, and no more than fits an answer. */
+/* The largest part of an operation: whole elements of every type, and an answer that fits in a packet. */
 static uint64_t compute_part_limit(const struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
 {
     uint64_t space = path->packet_size - OFPI_RDM_HEADER_MAX(transfer->remote_count);
@@ -25,7 +25,7 @@ static uint64_t compute_part_length(const struct ofpi_rdm_path *path, const stru
     return left < space ? left : space;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- asking */
+/* --------------------------------------------------------------------------------------------------------- requests */
 
 static struct ofpi_rdm_packet build_remote_header(const struct ofp_pending *pending, uint64_t offset, uint64_t length)
 {
@@ -51,7 +51,7 @@ static struct ofpi_rdm_packet build_remote_header(const struct ofp_pending *pend
     return header;
 }
 
-/* Returns their length. */
+/* Returns the length of the operands. */
 static uint64_t write_operands(uint8_t *payload, const struct ofp_transfer *transfer, uint64_t offset, uint64_t length)
 {
     if (!(ofp_operation_remote_access(transfer->op->op, transfer->op->atomic_op) & OFP_ACCESS_REMOTE_WRITE))
@@ -113,7 +113,7 @@ void ofpi_rdm_remote_start(struct ofpi_rdm_path *path, struct ofp_pending *pendi
 
     pending->provider_data[OFPI_RDM_STATE] = OFPI_RDM_ASKED;
     path->parting = pending;
-    /* The caller saw that one can leave, and an operation without bytes has one part too. */
+    /* The caller checked that one packet can leave; an operation without bytes has one part too. */
     sent = send_part(path, pending);
     assert(sent);
     (void)sent;
@@ -122,7 +122,7 @@ void ofpi_rdm_remote_start(struct ofpi_rdm_path *path, struct ofp_pending *pendi
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
-/* Of a part that was asked for, with what it reads. */
+/* Whether an answer belongs to a part that was sent, and has the length of its result. */
 static bool is_answer_expected(const struct ofpi_rdm_path *path, const struct ofp_pending *pending,
                                const struct ofpi_rdm_packet *packet)
 {

@@ -10,8 +10,9 @@
 #include "rdm/transfer/request.h"
 
 /*
- * Whether the device can do the peer's part alone, and by which names. Of several pieces it would have written the first
- * when it refuses the second; the peer's core looks at all before it touches any.
+ * Whether the device can execute the operation without the peer's process; `there` gets the address and key. Only for
+ * one piece: a device would have written the first piece when it refuses the second, but the peer's core checks all
+ * first.
  */
 static bool is_direct(const struct ofpi_rdm_path *path, const struct ofp_transfer *transfer,
                       struct ofp_remote_segment *there)
@@ -29,7 +30,7 @@ static void moves_finished(struct ofpi_rdm_move *move_by_device, int error)
     struct ofp_pending *pending = move_by_device->owner;
     const struct ofp_operation *op = &pending->operation;
 
-    /* Behind the puts, as the channel keeps the order. */
+    /* The channel keeps the order, so the notice arrives after the puts. */
     if (!error && op->flags & OFP_REMOTE_CQ_DATA)
         ofpi_rdm_control_send(
             move_by_device->path,
@@ -37,7 +38,7 @@ static void moves_finished(struct ofpi_rdm_move *move_by_device, int error)
     ofp_transfer_complete(pending, error, move_by_device->provider_error);
 }
 
-/* False: the device cannot know our memory. */
+/* False: the device cannot register our memory. */
 static bool move_by_device(struct ofpi_rdm_path *path, struct ofp_pending *pending,
                            const struct ofp_remote_segment *there)
 {
@@ -59,7 +60,7 @@ static bool move_by_device(struct ofpi_rdm_path *path, struct ofp_pending *pendi
 
 #define WORD sizeof(uint64_t)
 
-/* What devices have: fetch-and-add and compare-and-swap of one aligned word. 0 or a negative errno. */
+/* Build the atomic of the device: fetch-and-add or compare-and-swap of one aligned word. 0 or a negative errno. */
 static int build_word(const struct ofpi_rdm_path *path, const struct ofp_transfer *transfer, struct ofpi_word *word)
 {
     const struct ofp_operation *op = transfer->op;
@@ -74,7 +75,7 @@ static int build_word(const struct ofpi_rdm_path *path, const struct ofp_transfe
         return -EMSGSIZE;
     if (transfer->remote_count != 1 || transfer->length < WORD)
         return -EINVAL;
-    /* Under a key that its owner chose, the device does not know the memory. */
+    /* The device does not know memory under a key that its owner chose. */
     if (!ofp_remote_at_device(path->base.peer, transfer->remote, &there) || !ops->knows_key(&path->base, there.key))
         return -EOPNOTSUPP;
     if (there.offset % WORD)
@@ -125,7 +126,7 @@ int ofpi_rdm_remote_post(struct ofpi_rdm_path *path, const struct ofp_transfer *
     if (transfer->op->flags & OFP_DEVICE_ATOMIC)
         return post_word(path, transfer);
     direct = is_direct(path, transfer, &there);
-    /* Either way there has to be room for a beginning. */
+    /* Both ways need space for a first packet. */
     if (!ofpi_rdm_can_send(path, OFPI_RDM_REMOTE))
         return -EAGAIN;
     pending = ofp_transfer_retain(path->endpoint->base, path->base.peer, transfer);

@@ -43,7 +43,7 @@ static int send_announcement(struct ofpi_rdm_path *path, const struct ofp_transf
     struct ofpi_packet *packet;
     uint8_t *payload;
 
-    /* Looked at before, as what was retained cannot be given back. */
+    /* Check first: a retained operation cannot be returned. */
     if (!ofpi_rdm_can_send(path, OFPI_RDM_ANNOUNCE))
         return -EAGAIN;
     pending = ofp_transfer_retain(path->endpoint->base, path->base.peer, transfer);

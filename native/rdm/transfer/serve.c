@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each part names all memory of its operation: all is checked before any is touched, and nothing is kept here from
- * one part to the next, so that a peer may be lost between any two.
+ * Each part names all memory of its operation. All of it is checked before any is touched. No state is stored between
+ * parts, so a peer may be lost between any two.
  */
 #include "rdm/transfer/serve.h"
 
@@ -10,7 +10,7 @@
 #include "ofipy/iov.h"
 #include "rdm/transfer/path.h"
 
-/* `count` bytes of a region, `done` bytes into the part. */
+/* Execute the operation on the memory of one piece, `done` bytes into the part. */
 static int serve_bytes(const struct ofp_core *core, const struct ofpi_rdm_packet *packet,
                        const struct ofp_remote_access *access, uint64_t done, uint8_t *results)
 {
@@ -29,7 +29,7 @@ static int serve_bytes(const struct ofp_core *core, const struct ofpi_rdm_packet
     }
 }
 
-/* The part's share of each piece. */
+/* Execute the part's share of each piece. */
 static int serve_pieces(const struct ofp_core *core, const struct ofpi_rdm_packet *packet,
                         const struct ofp_remote_access *accesses, uint8_t *results)
 {
@@ -53,7 +53,7 @@ static int serve_pieces(const struct ofp_core *core, const struct ofpi_rdm_packe
     return result;
 }
 
-/* 0 or why it is refused. `region`: the first one, for the event. */
+/* 0, or a negative errno with which the access is refused. `region` gets the first region, for the event. */
 static int serve_part(struct ofpi_rdm_endpoint *endpoint, const struct ofpi_rdm_packet *packet, uint8_t *results,
                       struct ofp_region **region)
 {
@@ -102,7 +102,7 @@ int ofpi_rdm_remote_serve(struct ofpi_rdm_path *path, const struct ofpi_rdm_pack
         ofpi_rdm_path_mark_failed(path, EPROTO, "it asked for more than fits an answer");
         return 0;
     }
-    /* Who asked is gone. */
+    /* The path is over: nobody reads the answer. */
     if (path->state != OFPI_RDM_UP)
         return 0;
     leaving = ofpi_rdm_packet_build(path, &answer, &results);

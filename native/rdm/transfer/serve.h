@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RMA and atomics that a peer asks for. */
+/* RMA and atomics that a peer requests. */
 #ifndef OFPI_RDM_SERVE_H
 #define OFPI_RDM_SERVE_H
 
