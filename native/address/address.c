@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --------------------------------------------------------------------------------------------------------- as bytes */
+/* ------------------------------------------------------------------------------------------------------------ bytes */
 
 const uint8_t *tcp_address_get_ip(const union tcp_address *address, size_t *length)
 {
@@ -42,7 +42,7 @@ bool tcp_address_is_any(const union tcp_address *address)
     return memcmp(ip, zeros, length) == 0;
 }
 
-/* As the socket of both families says IPv4. */
+/* Convert an IPv4 address from the form in which a socket of both families reports it. */
 static void convert_mapped_ip(union tcp_address *address)
 {
     struct in6_addr ip = address->v6.sin6_addr;
@@ -115,7 +115,7 @@ int tcp_address_format(const void *bytes, size_t length, char *text, size_t text
     return (size_t)result < text_size ? 0 : -OFP_ETOOSMALL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- of infos */
+/* ------------------------------------------------------------------------------------------------------------- infos */
 
 void tcp_info_set_address(struct ofp_info *info, const union tcp_address *address)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses: socket addresses as libfabric hands them out, 16 bytes for IPv4 and 28 for IPv6, with every unused byte zero,
- * since the wire's rules compare them whole.
+ * Socket addresses as libfabric returns them: 16 bytes for IPv4, 28 for IPv6. Every unused byte is zero, because the
+ * wire protocol compares whole addresses.
  */
 #ifndef TCP_ADDRESS_H
 #define TCP_ADDRESS_H
@@ -38,15 +38,15 @@ static inline void tcp_address_set_port(union tcp_address *address, uint16_t por
 }
 bool tcp_address_has_same_ip(const union tcp_address *a, const union tcp_address *b);
 bool tcp_address_is_loopback(const union tcp_address *address);
-/* 0.0.0.0 or ::, which stand for every address of this host. */
+/* Whether it is 0.0.0.0 or ::, which stand for every address of this host. */
 bool tcp_address_is_any(const union tcp_address *address);
-/* Bytes of the IP in network order. */
+/* The bytes of the IP in network order. */
 const uint8_t *tcp_address_get_ip(const union tcp_address *address, size_t *length);
-/* From bytes of anywhere: 0, or -EINVAL. */
+/* Decode untrusted bytes: 0, or -EINVAL. */
 int tcp_address_parse(const void *bytes, size_t length, union tcp_address *address);
-/* IP first, then port, as unsigned numbers: the order that decides between two connections. */
+/* Compare IP, then port, as unsigned numbers. Two peers decide crossing requests by this order. */
 int tcp_address_compare(const union tcp_address *a, const union tcp_address *b);
-/* What a kernel call filled in, without what it left in unused fields, and IPv4 as such where it came by IPv6. */
+/* Clear the unused fields that a kernel call has left in an address, and convert an IPv4-mapped address to IPv4. */
 void tcp_address_clear_unused(union tcp_address *address);
 /* "192.0.2.1:7471", "[2001:db8::1]:7471" */
 int tcp_address_format(const void *bytes, size_t length, char *text, size_t text_size);
@@ -55,12 +55,12 @@ static inline void tcp_address_describe(const union tcp_address *address, char t
     tcp_address_format(address, tcp_address_get_length(address), text, TCP_ADDRESS_TEXT);
 }
 
-/* The IP that an info stands for, in two words of its provider_data. */
+/* The IP of the endpoints of an info, in two words of its provider_data. */
 void tcp_info_set_address(struct ofp_info *info, const union tcp_address *address);
 void tcp_info_get_address(const struct ofp_info *info, union tcp_address *address);
-/* Every address: 0.0.0.0 or ::. */
+/* Set the IP of an info to every address: 0.0.0.0 or ::. */
 void tcp_info_set_any(struct ofp_info *info, const union tcp_address *any);
-/* Somebody has asked for this address, and did not only get it as the best one. */
+/* The user has requested this address; otherwise it was offered as the best one. */
 static inline void tcp_info_choose(struct ofp_info *info) { info->provider_data[2] = 1; }
 static inline bool tcp_info_is_chosen(const struct ofp_info *info) { return info->provider_data[2] != 0; }
 

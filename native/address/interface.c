@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which addresses this host has, in the order in which they are offered. */
+/* The addresses of this host, in the order in which they are offered. */
 #include "address/interface.h"
 
 #include <arpa/inet.h>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The address that a datagram to the world would carry; nothing is sent. */
+/* The source address of a datagram to another network. Nothing is sent. */
 static bool find_outward_address(int family, union tcp_address *address)
 {
     union tcp_address world;
@@ -22,7 +22,7 @@ static bool find_outward_address(int family, union tcp_address *address)
         return false;
     memset(&world, 0, sizeof(world));
     world.any.sa_family = (sa_family_t)family;
-    /* Addresses for documentation, which are nobody's (RFC 5737, RFC 3849). */
+    /* Addresses for documentation, which no host has (RFC 5737, RFC 3849). */
     if (family == AF_INET6)
         inet_pton(AF_INET6, "2001:db8::1", &world.v6.sin6_addr);
     else
@@ -56,7 +56,7 @@ static bool is_usable(const struct ifaddrs *entry)
     if (!entry->ifa_addr || !(entry->ifa_flags & IFF_UP))
         return false;
     if (entry->ifa_addr->sa_family == AF_INET6)
-        /* Of link-local ones there is one on every link, and a peer would have to name the link. */
+        /* Every link has a link-local address, and a peer would have to name the link. */
         return !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)entry->ifa_addr)->sin6_addr);
     return entry->ifa_addr->sa_family == AF_INET;
 }
@@ -72,7 +72,7 @@ static bool is_wanted_interface(const struct tcp_interface *interface, const cha
     return strcmp(wanted, text) == 0;
 }
 
-/* Smaller comes first. */
+/* The smaller rank comes first. */
 static int compute_rank(const struct tcp_interface *interface, const union tcp_address *outward4,
                         const union tcp_address *outward6)
 {
@@ -91,7 +91,7 @@ static void sort_interfaces(struct tcp_interface *interfaces, int count)
     memset(&outward6, 0, sizeof(outward6));
     find_outward_address(AF_INET, &outward4);
     find_outward_address(AF_INET6, &outward6);
-    /* Few, and equals stay in the kernel's order. */
+    /* Insertion sort: there are few, and equal ranks stay in the order of the kernel. */
     for (int i = 1; i < count; i++) {
         struct tcp_interface moved = interfaces[i];
         int place = i;
@@ -109,7 +109,7 @@ bool tcp_is_of_this_host(const union tcp_address *address)
     struct ifaddrs *all;
     bool found = tcp_address_is_loopback(address);
 
-    /* Without the list nobody is believed to come from elsewhere. */
+    /* Without the list every address counts as local. */
     if (found || getifaddrs(&all) != 0)
         return true;
     for (const struct ifaddrs *entry = all; entry && !found; entry = entry->ifa_next) {
@@ -168,7 +168,7 @@ int tcp_addresses_of(const union tcp_address *any, union tcp_address addresses[T
     int all = tcp_interfaces_query(interfaces, NULL), count = 0;
 
     for (int i = 0; i < all; i++)
-        /* The loopback interface's comes last: only who has no other is known by it. */
+        /* Loopback comes last: it is used only if there is no other address. */
         if ((any->any.sa_family == AF_INET6 || interfaces[i].address.any.sa_family == AF_INET) &&
             (!count || !tcp_address_is_loopback(&interfaces[i].address)))
             addresses[count++] = interfaces[i].address;

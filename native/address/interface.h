@@ -6,20 +6,26 @@
 
 #define TCP_INTERFACES_MAX 32
 
-/* An interface's address; the port is 0. */
+/* An address of an interface; the port is 0. */
 struct tcp_interface {
     char name[32];
     union tcp_address address;
-    uint8_t prefix; /* bits of the network */
+    uint8_t prefix; /* length of the network prefix in bits */
 };
-/* Whether an address is of this host, or rather of this network namespace. */
+/* Whether an address belongs to this host, or more exactly to this network namespace. */
 bool tcp_is_of_this_host(const union tcp_address *address);
-/* Those that are up, the one that a packet to the world would leave by first, loopback last; `wanted`: a name or address. */
+/*
+ * Query the addresses of interfaces that are up. The first is the source address of packets to other networks,
+ * loopback comes last. `wanted`: the name or address of an interface, or NULL. Returns the count or a negative errno.
+ */
 int tcp_interfaces_query(struct tcp_interface interfaces[TCP_INTERFACES_MAX], const char *wanted);
 
-/* What stands for every address of this host: :: for both families, or 0.0.0.0 where there is no IPv6. */
+/* The address for every address of this host: :: for both families, or 0.0.0.0 if there is no IPv6. */
 void tcp_address_choose_any(union tcp_address *any);
-/* Of the addresses that `any` stands for, the one to be known by first, then the others that other hosts can reach. */
+/*
+ * The addresses that `any` stands for: first the one by which the endpoint is known, then others that other hosts can
+ * reach.
+ */
 int tcp_addresses_of(const union tcp_address *any, union tcp_address addresses[TCP_INTERFACES_MAX]);
 
 #endif

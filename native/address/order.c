@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer that listens everywhere tells all its addresses, and not each of them leads to it from here: private networks have the same ones
- * in many places. The nearest comes first: one in a network of ours, then what has most in common with an address of ours. A bridge
- * for containers has the same address on every host, and ours is not the peer's.
+ * A peer that listens on every address sends all of them, and not each one reaches it from here: private networks use
+ * the same addresses in many places. The nearest is tried first: an address in one of our networks, then the address
+ * with the longest prefix in common with one of ours. A bridge for containers has the same address on every host, so
+ * an address that we have too is not the peer's.
  */
 #include "address/order.h"
 
-/* More than any two addresses have in common. */
+/* More than the bits that any two addresses have in common. */
 #define IN_OUR_NETWORK 1000
 #define OF_NO_FAMILY_OF_OURS (-1)
 
-/* Bits, as if every address had 128. */
+/* Common leading bits, scaled to 128 for both families. */
 static int count_common_bits(const union tcp_address *a, const union tcp_address *b)
 {
     size_t length, bytes = 0;
@@ -33,7 +34,7 @@ static bool is_own_address(const union tcp_address *address, const struct tcp_in
     return found;
 }
 
-/* Larger comes first. */
+/* The larger value comes first. */
 static int compute_nearness(const union tcp_address *address, const struct tcp_interface *own, int own_count)
 {
     int nearest = OF_NO_FAMILY_OF_OURS;
@@ -66,7 +67,7 @@ uint32_t tcp_addresses_sort(const union tcp_address *addresses, uint32_t count, 
 
         if (!all_own && is_own_address(&addresses[i], own, own_count))
             continue;
-        /* Few, and equals stay in the peer's order. */
+        /* Insertion sort: there are few, and equal ones stay in the order of the peer. */
         for (; place && compute_nearness(&addresses[order[place - 1]], own, own_count) < near; place--)
             order[place] = order[place - 1];
         order[place] = i;

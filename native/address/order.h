@@ -5,8 +5,8 @@
 #include "address/interface.h"
 
 /*
- * In which order a peer's addresses are to be tried from a host with these: their numbers. Returns how many: those that are this host's own too
- * are left out, unless all are.
+ * Sort the addresses of a peer in the order in which to try them from a host with these interfaces: `order` gets
+ * their numbers. Returns the count. Addresses that this host has too are left out, unless it has all.
  */
 uint32_t tcp_addresses_sort(const union tcp_address *addresses, uint32_t count, const struct tcp_interface *own,
                             int own_count, uint32_t *order);

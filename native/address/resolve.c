@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What people call hosts and ports, and which of their addresses the endpoints of an info can be at, or reach. */
+/* Resolve names of hosts and services, and check which addresses the endpoints of an info can have or reach. */
 #include "address/resolve.h"
 
 #include <arpa/inet.h>
@@ -40,7 +40,7 @@ static bool is_literal(const char *node)
     return inet_pton(AF_INET, node, &ignored) == 1 || strchr(node, ':');
 }
 
-/* Addresses of a node; of a name only those of one family (AF_UNSPEC: of both). */
+/* Resolve a node to its addresses. A name gives only those of one family (AF_UNSPEC: of both). */
 static int resolve_node(const char *node, int family, struct addrinfo **found, char *text, size_t text_size)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = is_literal(node) ? AF_UNSPEC : family};
@@ -62,7 +62,10 @@ static void copy_entry_address(const struct addrinfo *entry, union tcp_address *
     tcp_address_clear_unused(address);
 }
 
-/* What can be bound is an address of this host (of this network namespace, to be exact). `untried`: without a descriptor. */
+/*
+ * An address that can be bound belongs to this host, or more exactly to this network namespace. `untried`: the result
+ * if no descriptor is available.
+ */
 static bool is_bindable(const union tcp_address *address, bool untried)
 {
     union tcp_address any_port = *address;
@@ -77,7 +80,7 @@ static bool is_bindable(const union tcp_address *address, bool untried)
     return bound;
 }
 
-/* ------------------------------------------------------------------------------------------------------ of a peer */
+/* --------------------------------------------------------------------------------------------- addresses of peers */
 
 static bool is_this_host(const char *node)
 {
@@ -88,7 +91,7 @@ static bool is_this_host(const char *node)
     return gethostname(host, sizeof(host) - 1) == 0 && strcasecmp(node, host) == 0;
 }
 
-/* That endpoints of the info are known by. */
+/* The address by which endpoints of the info are known. */
 static bool find_own_address(const struct ofp_info *info, union tcp_address *own)
 {
     union tcp_address all[TCP_INTERFACES_MAX];
@@ -131,7 +134,7 @@ static int find_node_address(const struct ofp_info *info, const char *node, unio
         return error;
     copy_entry_address(found, address);
     freeaddrinfo(found);
-    /* A name of this host that /etc/hosts gives a loopback address: endpoints are at the interface's. */
+    /* /etc/hosts often gives the name of this host a loopback address, but endpoints use that of the interface. */
     if (info && node && !is_literal(node) && tcp_address_is_loopback(address))
         *address = own;
     return 0;
@@ -181,9 +184,12 @@ int tcp_address_check_reachable(const struct ofp_info *info, const void *address
     return -EHOSTUNREACH;
 }
 
-/* --------------------------------------------------------------------------------------------------- of this host */
+/* ----------------------------------------------------------------------------------------- addresses of this host */
 
-/* One of the node's addresses that endpoints of the info can be at: its own, or any loopback one for a loopback device. */
+/*
+ * Choose an address of the node that endpoints of the info can have: their own, or any loopback address for a
+ * loopback device.
+ */
 static bool choose_node_address(const struct addrinfo *list, union tcp_address *own)
 {
     for (const struct addrinfo *entry = list; entry; entry = entry->ai_next) {

@@ -4,9 +4,12 @@
 
 #include "address/address.h"
 
-/* A port from a number or a name of a service; NULL: 0. -EINVAL with a text. */
+/* Parse a port number or the name of a service; NULL: 0. -EINVAL with a text. */
 int tcp_service_parse(const char *service, uint16_t *port, char *text, size_t text_size);
-/* See struct ofp_provider. `node` NULL, "localhost" or this host's name: where endpoints of this info are. */
+/*
+ * As the members of struct ofp_provider. `node` is NULL, "localhost" or the name of this host: the address of the
+ * endpoints of this info.
+ */
 int tcp_address_resolve(const struct ofp_info *info, const char *node, const char *service, void *address,
                         size_t *length, char *text, size_t text_size);
 int tcp_info_resolve_node(struct ofp_info *info, const char *node, char *text, size_t text_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Steps that the measuring loops share. */
+/* Functions that the measuring loops share. */
 #include "measure.h"
 
 #include <errno.h>

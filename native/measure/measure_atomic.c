@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fetch-adds of a 64-bit number, one after the other, in C over the public calls; the owner takes no part. */
+/*
+ * Fetch-adds of a 64-bit number, one after the other, in C over the public calls. The peer that owns the memory does
+ * nothing.
+ */
 #include "base/clock.h"
 #include "measure.h"
 #include "ofipy/ofp.h"

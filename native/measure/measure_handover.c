@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long a cache line takes from core to core and back: what everything here that is short is made of. */
+/* Measures how long a cache line takes from core to core and back, which bounds every short operation. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -9,13 +9,16 @@
 #include "ofipy/atomics.h"
 #include "ofipy/measure.h"
 
-/* Both threads spin on one word, which counts the handovers: odd, the other one's turn. */
+/*
+ * Both threads spin on one word that counts the handovers. An odd count means that it is the turn of the other
+ * thread.
+ */
 struct handover {
     alignas(64) _Atomic uint64_t word;
     alignas(64) uint64_t turns;
 };
 
-/* Pairs with the other thread's store: the word is all that there is to see. */
+/* The acquire pairs with the other thread's release. No other memory is shared. */
 static void wait_for_count(const struct handover *handover, uint64_t count)
 {
     while (ofp_load_acquire(&handover->word) != count)
@@ -44,7 +47,7 @@ static uint64_t run_handovers(struct handover *handover)
     return ofpi_clock_read() - started;
 }
 
-/* A thread that is there only if it has the core. */
+/* Start a thread that is bound to the core; an error if it cannot be bound. */
 static int start_thread_on_core(pthread_t *thread, uint32_t core, struct handover *handover)
 {
     pthread_attr_t attr;
@@ -70,7 +73,7 @@ int64_t ofp_measure_handover(uint32_t here, uint32_t there, uint64_t turns)
     int64_t taken = 0;
     int result;
 
-    /* Two that spin on one core would take a time slice each turn. */
+    /* Two threads that spin on one core would need a time slice for each turn. */
     if (here == there || here >= CPU_SETSIZE || there >= CPU_SETSIZE)
         return -EINVAL;
     CPU_ZERO(&own);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What matching costs at a given depth.
+ * Measures matching at a given depth.
  *
- * A receive context of its own holds `depth` receives (or unexpected messages) from one source. One iteration is the
- * arrival of a message of 8 bytes, its match, the copy, the completion, which is checked and counted, and the post that
- * makes up for the receive; so the depth stays. A sweep goes once through all of them, newest first; as each is
- * replaced on the way the next sweep runs in the other direction. So between two uses of the same entry lie, on
- * average, as many others as the depth, and what the caches no longer hold is paid for. Not included: a transport, and
- * the completion queue. Receives do have memory of their own, 8 bytes each.
+ * A receive context contains `depth` receives (or unexpected messages) from one source. One iteration is the arrival
+ * of a message of 8 bytes, its match, the copy, the completion, which is checked and counted, and the post that
+ * replaces the receive, so the depth is constant. A sweep visits all of them once, newest first. Each is replaced on
+ * the way, so the next sweep runs in the other direction. Between two uses of an entry lie, on average, as many
+ * others as the depth, so the result includes the cache misses. It does not include a transport or the completion
+ * queue. Each receive has 8 bytes of memory of its own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 
 struct match_mode {
     const char *name;
-    bool unexpected; /* the messages wait, not the receives */
+    bool unexpected; /* the messages wait for receives */
     bool same_tag;
     uint32_t source;
     uint64_t ignore;
@@ -44,10 +44,10 @@ struct match_loop {
     struct ofp_endpoint endpoint;
     struct ofp_peer peer;
     uint64_t depth;
-    uint64_t (*memory)[MESSAGE_BYTES / sizeof(uint64_t)]; /* of every receive */
-    uint64_t place;                                       /* which receive or message is next */
+    uint64_t (*memory)[MESSAGE_BYTES / sizeof(uint64_t)]; /* memory of all receives */
+    uint64_t place;                                       /* number of the next receive or message */
     bool upwards;
-    uint64_t tag; /* of the message that shall complete next */
+    uint64_t tag; /* tag of the message that completes next */
     uint64_t completions;
 };
 
@@ -96,7 +96,7 @@ static int deliver_measured_message(struct match_loop *loop, uint64_t place)
     return ofpi_message_arrived(loop->context, &loop->endpoint, &message, &payload);
 }
 
-/* What waits: a receive, or a message. */
+/* Add an entry that waits: a receive, or a message. */
 static int add_entry(struct match_loop *loop, uint64_t place)
 {
     return loop->mode->unexpected ? deliver_measured_message(loop, place) : post_matching_receive(loop, place);
@@ -141,7 +141,7 @@ static int64_t measure_match_loop(struct match_loop *loop, uint64_t iterations)
         result = add_entry(loop, i);
     loop->place = loop->depth - 1;
     if (!result)
-        result = run_match_loop(loop, loop->depth); /* memory and tables as they will stay */
+        result = run_match_loop(loop, loop->depth); /* warm-up: memory and tables reach their final size */
     if (result)
         return result;
     begin = ofpi_clock_read();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A ping-pong of messages in C over the public calls: what the core costs without Python. */
+/* A ping-pong of messages in C over the public calls: the cost of the core without Python. */
 #include "base/clock.h"
 #include "measure.h"
 #include "ofipy/ofp.h"
 
-#define AHEAD 2 /* receives */
+#define AHEAD 2 /* receives that are posted in advance */
 
 struct pingpong {
     const struct ofp_measure_attr *attr;
@@ -42,8 +42,8 @@ static int post_receive(struct pingpong *loop)
 }
 
 /*
- * What the other side waits for goes first. Two receives are posted at the start and one behind each answer, as a program
- * that knows what comes would. `left` round trips begin with this one.
+ * One round trip; `left` round trips remain, with this one. The send comes first, because the peer waits for it. Two
+ * receives are posted at the start and one behind each answer, as in a program that knows what it will receive.
  */
 static int run_round_trip(struct pingpong *loop, uint64_t left)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations of one kind over several endpoints in C, as RDMA's bandwidth programs do: each endpoint is a lane that keeps
- * so many under way, and every so manieth asks for a completion, which stands for those before it. It runs in pieces of a
- * fraction of a second, between which Python runs its signal handlers.
+ * Operations of one kind over several endpoints in C, as in RDMA bandwidth programs. Each endpoint is a flow that has
+ * `depth` operations in flight. Every `moderation`-th operation requests a completion, which stands for the whole
+ * group. The loop runs in pieces of a fraction of a second, between which Python runs its signal handlers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,28 +12,31 @@
 #include "ofipy/ofp.h"
 
 #define ROWS 64
-/* Of a piece (ns), and about how often the clock is looked at: that costs a tenth of a short operation. */
+/*
+ * Duration of a piece, and the approximate interval of clock checks (ns): reading the clock costs a tenth of a short
+ * operation.
+ */
 #define PIECE 200000000
 #define LOOKS_APART 1000000
 
 struct flow {
-    uint64_t posted, over; /* of the operations */
+    uint64_t posted, over; /* operations */
     uint64_t receives_posted, received;
 };
 
 struct ofp_measure_pipeline {
     const struct ofp_measure_pipeline_attr *attr;
     struct flow *flows;
-    uint64_t open;             /* lanes, in either direction, with something left to do */
-    uint64_t started;          /* 0: not yet */
-    uint64_t checked;          /* at the clock, last */
-    uint32_t stride, to_check; /* rounds between two looks, and until the next one */
-    uint64_t begun, ended;     /* groups: what is posted up to a completion, and the completion */
+    uint64_t open;             /* flows, per direction, that are not finished */
+    uint64_t started;          /* ns; 0: not started */
+    uint64_t checked;          /* ns: the last clock check */
+    uint32_t stride, to_check; /* rounds between two clock checks, and until the next one */
+    uint64_t begun, ended;     /* groups of operations up to a completion: posted, and completed */
 };
 
 static uint64_t choose_smaller_count(uint64_t one, uint64_t other) { return one < other ? one : other; }
 
-/* Whether operation `number` of a lane ends its group. */
+/* Whether operation `number` of a flow is the last of its group. */
 static bool is_group_end(const struct ofp_measure_pipeline_attr *attr, uint64_t number)
 {
     return (number + 1) % attr->moderation == 0 || number + 1 == attr->iterations;
@@ -47,7 +50,7 @@ static void store_post_time(struct ofp_measure_pipeline *pipeline, uint64_t numb
         attr->posted[pipeline->begun++] = ofpi_clock_read() - pipeline->started;
 }
 
-/* The next few of a lane, in one post. */
+/* Post the next operations of a flow with one call. */
 static int post_list(struct ofp_measure_pipeline *pipeline, uint32_t index, uint64_t count)
 {
     const struct ofp_measure_pipeline_attr *attr = pipeline->attr;
@@ -116,7 +119,7 @@ static int handle_group(struct ofp_measure_pipeline *pipeline, uint32_t index)
     return 0;
 }
 
-/* The queue may have rows that are none of these operations', and endpoints that complete each of a group. */
+/* The queue may contain completions of other operations, and endpoints may complete each operation of a group. */
 static int handle_completion(struct ofp_measure_pipeline *pipeline, const struct ofp_completion *row)
 {
     if (row->error)
@@ -135,7 +138,7 @@ static int read_completions(struct ofp_measure_pipeline *pipeline)
     int64_t count = ofpi_measure_core.cq_wait(pipeline->attr->cq, rows, ROWS, 1, -1, &expired);
     int result = count < 0 ? (int)count : 0;
 
-    /* A second without any: the caller looks whether to go on. */
+    /* No completion for a second: return to the caller, which checks for signals. */
     if (!count)
         return -EINTR;
     for (int64_t i = 0; i < count && !result; i++)
@@ -143,7 +146,7 @@ static int read_completions(struct ofp_measure_pipeline *pipeline)
     return result;
 }
 
-/* Whether the piece that began at `begun` is over. */
+/* Whether the piece that started at `begun` has lasted long enough. It reads the clock only every `stride` rounds. */
 static bool is_piece_over(struct ofp_measure_pipeline *pipeline, uint64_t begun)
 {
     uint64_t now;
@@ -182,7 +185,7 @@ int ofp_measure_pipeline_open(const struct ofp_measure_pipeline_attr *attr, stru
 {
     struct ofp_measure_pipeline *pipeline;
 
-    /* A group that does not fit would wait for its own end. */
+    /* A group that is larger than the depth would wait for its own end. */
     if (!attr->count || !attr->iterations || !attr->list || attr->list > OFP_PIPELINE_LIST || !attr->moderation ||
         attr->moderation > attr->depth)
         return -EINVAL;

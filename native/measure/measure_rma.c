@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes or reads of one size in C over the public calls; the other side does nothing. */
+/* Writes or reads of one size in C over the public calls. The peer does nothing. */
 #include <errno.h>
 
 #include "base/clock.h"
 #include "measure.h"
 #include "ofipy/ofp.h"
 
-/* Those that are over; each counts from the end of the one before. */
+/* Store the durations of completed operations. Each counts from the end of the previous one. */
 static void store_durations(const struct ofp_measure_attr *attr, uint64_t *done, uint64_t over, uint64_t *last)
 {
     uint64_t now = ofpi_clock_read();
@@ -24,7 +24,7 @@ int64_t ofp_measure_rma(const struct ofp_measure_attr *attr)
     uint64_t posted = 0, done = 0, open = 0, none = 0, started = ofpi_clock_read(), last = started;
     int result = attr->depth ? 0 : -EINVAL;
 
-    /* Injected, a write would have no completion. */
+    /* An injected write has no completion. */
     op.flags &= ~(uint64_t)OFP_INJECT;
     while (done < attr->iterations && !result) {
         for (; posted < attr->iterations && open < attr->depth && !result; posted++, open++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a bare stream socket reaches, to compare with: no messages, no matching, no completions. The descriptor is
- * connected and does not block; every wait is a spin over system calls.
+ * Measures a plain stream socket for comparison: no messages, no matching, no completions. The descriptor is
+ * connected and non-blocking, and every wait spins on system calls.
  */
 #include <errno.h>
 #include <sys/socket.h>

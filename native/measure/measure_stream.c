@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Windows of messages one way, an empty one back behind each, in C over the public calls. */
+/* Windows of messages in one direction, each acknowledged by an empty message, in C over the public calls. */
 #include <errno.h>
 
 #include "base/clock.h"
 #include "measure.h"
 #include "ofipy/ofp.h"
 
-#define BLOCK 64 /* records of one post */
+#define BLOCK 64 /* operations of one post */
 
 static int post_window(const struct ofp_measure_attr *attr, struct ofp_operation op)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ping-pong of writes in C over the public calls. Each side writes into memory that the other has lent, the last 8 bytes
- * a number, and spins on its own until the same number is there: of one write no transport that is worth measuring delivers
- * the end before the rest. Of lengths that are no multiple of 8 the last byte has to do: the sides take turns, so that no
- * number is taken for the one that is 256 before it.
+ * A ping-pong of writes in C over the public calls. Each side writes into memory that the other has exposed, with a
+ * number in the last 8 bytes, and spins on its own memory until that number arrives. The transports that are measured
+ * deliver the end of a write last. If the length is no multiple of 8, the last byte contains the number: the sides
+ * take turns, so a number cannot be confused with the one 256 turns earlier.
  */
 #include <errno.h>
 #include <stdalign.h>
@@ -15,13 +15,13 @@
 #include "ofipy/ofp.h"
 
 #define ROWS 4
-#define LOOKS 4096 /* at the memory between two at the queue, where a failed write would show */
+#define LOOKS 4096 /* reads of the memory between two polls of the queue, which reports a failed write */
 
 struct write_loop {
     const struct ofp_measure_attr *attr;
     struct ofp_operation write;
-    char *number; /* at the end of what is written */
-    size_t width; /* its bytes: 8, or 1 */
+    char *number; /* in the last bytes of send_buffer */
+    size_t width; /* size of the number: 8, or 1 */
     const void *landing;
     uint64_t turn;
     uint64_t open; /* writes whose completion has not been read */
@@ -45,7 +45,7 @@ static bool has_landed(const struct write_loop *loop)
     return ofp_load_acquire((const _Atomic uint64_t *)loop->landing) == loop->turn;
 }
 
-/* Pairs with whatever the peer's transport does last in a write; nothing but the number is read behind it. */
+/* The acquire pairs with the last store of the peer's transport. Nothing but the number is read behind it. */
 static int wait_landing(struct write_loop *loop)
 {
     int result = 0;

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* The table's words. */
+/* Short names for the table. */
 #define NOTHING 0
 #define CLOSE OFPI_MEET_DO_CLOSE
 #define LOSE OFPI_MEET_DO_LOSE
@@ -23,7 +23,7 @@
 #define LATE OFPI_MEET_LATE
 #define WANTED OFPI_MEET_WANTED
 
-/* A row that fits whatever the facts, and one that fits when these hold. */
+/* A row that always fits, and a row that fits if these facts apply. */
 #define ALWAYS(state, event, acts, next) {OFPI_MEET_##state, OFPI_MEET_##event, 0, acts, OFPI_MEET_##next}
 #define IF(state, event, facts, acts, next) {OFPI_MEET_##state, OFPI_MEET_##event, facts, acts, OFPI_MEET_##next}
 
@@ -31,7 +31,7 @@ const struct ofpi_meet_row ofpi_meet_table[] = {
     ALWAYS(IDLE, CONNECT, CONNECT, CONNECTING),
     ALWAYS(IDLE, REQUEST, ACCEPT, ACCEPTED),
 
-    /* Both request: each side decides alike, by the order of the addresses. */
+    /* Crossing requests: both sides decide alike, by the order of the addresses. */
     IF(CONNECTING, REQUEST, OURS_WINS, PUT_OFF, CONNECTING),
     ALWAYS(CONNECTING, REQUEST, CLOSE | ACCEPT, ACCEPTED),
     ALWAYS(CONNECTING, ACCEPT, USE, UP),
@@ -42,12 +42,15 @@ const struct ofpi_meet_row ofpi_meet_table[] = {
     ALWAYS(CONNECTING, SHORTAGE, CLOSE | WAIT, BACKOFF),
     IF(CONNECTING, TIMER, LATE, CLOSE | LOSE, IDLE),
 
-    /* Nothing of ours is out, so nothing crosses: whoever wins, theirs is welcome. */
+    /* No request of ours is in flight, so none can cross: accept, whoever would win. */
     ALWAYS(BACKOFF, REQUEST, ACCEPT, ACCEPTED),
     IF(BACKOFF, TIMER, LATE, LOSE, IDLE),
     ALWAYS(BACKOFF, TIMER, CONNECT, CONNECTING),
 
-    /* Operations that waited for a request of ours, which gave way, wait for the next one. So they do once the core was told. */
+    /*
+     * Operations that waited for our replaced request wait for the next one. They also wait after the core was told
+     * of the connection attempt.
+     */
     ALWAYS(ACCEPTED, CONFIRM, USE, UP),
     IF(ACCEPTED, SHORTAGE, WANTED, CLOSE | CONNECT, CONNECTING),
     ALWAYS(ACCEPTED, SHORTAGE, CLOSE, IDLE),
@@ -56,7 +59,10 @@ const struct ofpi_meet_row ofpi_meet_table[] = {
     ALWAYS(ACCEPTED, REQUEST, PUT_OFF, ACCEPTED),
     ALWAYS(ACCEPTED, CLOSED, DRAIN, DRAINING),
 
-    /* Who requests although we are connected has lost the connection, unless the request crossed it. */
+    /*
+     * A request from a connected peer means that the peer has lost the connection, unless the request crossed our
+     * accept.
+     */
     IF(UP, REQUEST, RENEWED | UNREAD, DRAIN | PUT_OFF, DRAINING),
     IF(UP, REQUEST, RENEWED, LOSE | ACCEPT, ACCEPTED),
     IF(UP, REQUEST, OPENED, PUT_OFF, DOUBTED),
@@ -94,6 +100,6 @@ struct ofpi_meet_decision ofpi_meet_decide(enum ofpi_meet_state state, enum ofpi
 
 bool ofpi_meet_is_shortage(int error)
 {
-    /* ETOOMANYREFS: descriptors on their way count against the limit of open files too. */
+    /* ETOOMANYREFS: descriptors in flight count against the limit of open files. */
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS || error == ETOOMANYREFS;
 }

@@ -40,10 +40,10 @@ struct ofpi_channel_limits {
 struct ofpi_packet {
     struct ofp_list node; /* for a list of the owner's */
     uint8_t *bytes;
-    uint32_t length; /* of the packet; 0 to packet_size */
-    uint32_t index;  /* index of the buffer */
-    bool completed;  /* the operation in it completes when `send` has accepted it, before it reaches the peer */
-    uint64_t private;
+    uint32_t length;  /* of the packet; 0 to packet_size */
+    uint32_t index;   /* index of the buffer */
+    bool completed;   /* the operation in it completes when `send` has accepted it, before it reaches the peer */
+    uint64_t private; /* for the channel */
 };
 
 /* Memory of gets and puts: local, or the description of it that a peer received. */

@@ -79,12 +79,11 @@ struct ofpi_rdm_path {
     struct ofp_list pushes;    /* struct ofpi_rdm_push: messages that leave in fragments */
     struct ofp_list moves;     /* struct ofpi_rdm_move: gets, puts and atomics */
     struct ofp_list registrations; /* struct ofpi_rdm_registration: memory that is registered with the channel */
-    struct ofp_pending
-        *parting;             /* the remote operation whose parts are being sent; no other operation starts meanwhile */
-    int error;                /* positive errno of a failure; 0: none */
-    const char *why;          /* string literal that describes `error`, or NULL */
-    uint64_t incarnation;     /* incarnation of the peer at its other end */
-    struct ofpi_path_end end; /* why the path is over; set while it is drained */
+    struct ofp_pending *parting;   /* the remote operation whose parts are being sent; others wait */
+    int error;                     /* positive errno of a failure; 0: none */
+    const char *why;               /* string literal that describes `error`, or NULL */
+    uint64_t incarnation;          /* incarnation of the peer at its other end */
+    struct ofpi_path_end end;      /* why the path is over; set while it is drained */
 };
 
 /* Indices of a pending operation in provider_data. */
