@@ -6,6 +6,7 @@
  * an address that we have too is not the peer's.
  */
 #include "address/order.h"
+#include "ofipy/check.h"
 
 /* More than the bits that any two addresses have in common. */
 #define IN_OUR_NETWORK 1000
@@ -73,5 +74,6 @@ uint32_t tcp_addresses_sort(const union tcp_address *addresses, uint32_t count, 
         order[place] = i;
         sorted++;
     }
+    OFP_CHECK(sorted <= count && (sorted > 0 || count == 0));
     return sorted;
 }

@@ -12,6 +12,7 @@
 #include "link/link_objects.h"
 #include "link/link_progress.h"
 #include "link/link_services.h"
+#include "base/check.h"
 
 /* Attempts to find a port whose number is also free as a name within the host. */
 #define PORT_TRIES 16
@@ -38,6 +39,7 @@ static void sort_inner_endpoints(struct ofp_endpoint *outer)
         if (!network)
             endpoint->near_count = count;
     }
+    OFPI_CHECK(count == endpoint->set->count && endpoint->near_count <= count);
 }
 
 /* The order of opening: networks first, because their port is the service of all others. */
@@ -260,6 +262,7 @@ int link_transfer_post(struct ofp_endpoint *outer, struct ofp_peer *peer, const 
 {
     struct ofp_peer *inner = &link_peer_of(peer)->chosen->base;
 
+    OFPI_CHECK(peer->state == OFP_PEER_UP && inner->state == OFP_PEER_UP);
     /* An answer can follow: poll the networks in every round for a while. */
     if (link_inner_of(inner->endpoint)->is_network)
         link_endpoint_mark_busy(link_endpoint_of(outer));

@@ -8,6 +8,7 @@
 #include "base/address_vector.h"
 #include "base/ids.h"
 #include "object/peer.h"
+#include "base/check.h"
 
 struct link_index {
     struct ofpi_av_table *identities;
@@ -64,6 +65,7 @@ int link_index_add(struct link_index *index, const uint8_t *identity, struct ofp
         ofpi_av_table_remove(index->identities, number);
         return -ENOMEM;
     }
+    OFPI_CHECK(place < index->capacity && outer->state != OFP_PEER_UP);
     index->peers[place] = outer;
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/process_lock.h"
+#include "base/check.h"
 
 struct entry {
     struct entry *next;
@@ -67,6 +68,7 @@ static struct entry **find_key_place(uint64_t key)
 {
     struct entry **place = &chains[key & (chain_count - 1)];
 
+    OFPI_CHECK(chain_count && (chain_count & (chain_count - 1)) == 0);
     while (*place && (*place)->key != key)
         place = &(*place)->next;
     return place;
@@ -114,6 +116,7 @@ static int add_key(uint64_t key, const uint8_t *bytes, size_t length)
     memcpy(entry->bytes, bytes, length);
     *place = entry;
     entry_count++;
+    OFPI_CHECK(entry_count <= chain_count);
     return 0;
 }
 

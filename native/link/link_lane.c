@@ -11,6 +11,7 @@
 #include "match/receive_context.h"
 #include "object/endpoint.h"
 #include "ofipy/ofp.h"
+#include "object/domain.h"
 
 #define TO_BE_FOUND                                                                                                    \
     "open it there with node=, OFIPY_INTERFACE or OFIPY_AUTH_KEY_FILE, since it listens to the network only when asked"
@@ -18,6 +19,11 @@
 static bool is_lane_active(const struct link_lane *lane)
 {
     return lane->base.state == OFP_PEER_CONNECTING || lane->base.state == OFP_PEER_UP;
+}
+
+static bool is_domain_held(const struct ofp_peer *outer)
+{
+    return ofpi_domain_is_held((struct ofpi_domain *)outer->endpoint->domain);
 }
 
 static uint32_t count_lanes(const struct ofp_peer *outer) { return link_endpoint_of(outer->endpoint)->set->count; }
@@ -29,7 +35,7 @@ static void start_lane(struct link_lane *lane)
     const struct link_endpoint *endpoint = link_endpoint_of(lane->outer->endpoint);
     const struct link_part *part = &endpoint->set->parts[link_inner_of(lane->base.endpoint)->number];
 
-    OFPI_CHECK(!is_lane_active(lane));
+    OFPI_CHECK(is_domain_held(lane->outer) && !is_lane_active(lane));
     if (lane->base.state == OFP_PEER_LOST && !part->ops->peers_persist) {
         memset(lane->base.private, 0, part->ops->peer_size);
         lane->base.incarnation = 0;
@@ -40,7 +46,7 @@ static void start_lane(struct link_lane *lane)
 
 static void end_lane(struct link_lane *lane)
 {
-    OFPI_CHECK(is_lane_active(lane));
+    OFPI_CHECK(is_domain_held(lane->outer) && is_lane_active(lane));
     lane->base.state = OFP_PEER_LOST;
     lane->base.endpoint->ops->peer_down(&lane->base);
 }
@@ -133,6 +139,7 @@ static void log_lane(const struct link_peer *peer, const struct link_lane *lane)
 
 static void choose_lane(struct link_peer *peer, struct link_lane *lane)
 {
+    OFPI_CHECK(!peer->chosen && peer->outer->state == OFP_PEER_CONNECTING && lane->base.state == OFP_PEER_UP);
     peer->chosen = lane;
     if (peer->trying == lane)
         peer->trying = NULL;
@@ -148,6 +155,7 @@ static void report_unreachable(struct link_peer *peer)
     int error = peer->error ? peer->error : EHOSTUNREACH;
     bool process_gone = peer->process_gone, absent = peer->absent && !peer->refused;
 
+    OFPI_CHECK(!peer->chosen && outer->state == OFP_PEER_CONNECTING);
     /* A peer that listens only within its host looks like an absent one from the network: add the remedy. */
     if (absent && !peer->absent_here)
         append_reason(&peer->remedy, ", or ", TO_BE_FOUND);
@@ -164,6 +172,7 @@ static bool connect_lane(struct link_peer *peer, struct link_lane *lane)
     char text[OFP_TEXT_MAX] = "";
     int result;
 
+    OFPI_CHECK(!peer->chosen && lane->reachable && !lane->failed && lane->outer == peer->outer);
     peer->trying = lane;
     start_lane(lane);
     result = lane->base.endpoint->ops->connect(&lane->base, text, sizeof(text));
@@ -201,6 +210,7 @@ static void resume_lanes(struct link_peer *peer)
 {
     bool waits = false, ours = peer->trying != NULL;
 
+    OFPI_CHECK(!peer->chosen && peer->outer->state == OFP_PEER_CONNECTING);
     peer->trying = NULL;
     for (uint32_t i = 0; i < count_lanes(peer->outer); i++) {
         struct link_lane *lane = link_lane_find(peer->outer, i);
@@ -283,6 +293,7 @@ static void report_loss(struct link_peer *peer, int error, bool process_gone, co
 {
     struct ofp_peer *outer = peer->outer;
 
+    OFPI_CHECK(outer->state == OFP_PEER_UP && peer->chosen && !peer->keeps_calls);
     peer->keeps_calls = true;
     outer->endpoint->services->peer_lost(outer, error, process_gone, text);
     peer->keeps_calls = false;
@@ -296,6 +307,7 @@ static void lane_failed(struct link_lane *lane, int error, bool process_gone, co
 {
     struct link_peer *peer = link_peer_of(lane->outer);
 
+    OFPI_CHECK(lane->base.state == OFP_PEER_LOST);
     if (lane->outer->state != OFP_PEER_CONNECTING)
         return;
     store_reason(peer, lane, error, process_gone, text);

@@ -8,6 +8,7 @@
 
 #include "base/ticks.h"
 #include "object/domain.h"
+#include "base/check.h"
 
 /*
  * Ticks of the processor. A network stays busy for this time after it has moved something: longer than an answer
@@ -51,6 +52,8 @@ int link_endpoint_progress(struct ofp_endpoint *outer)
     struct link_endpoint *endpoint = link_endpoint_of(outer);
     uint64_t now = ((const struct ofpi_domain *)outer->domain)->round_ticks;
 
+    OFPI_CHECK(ofpi_domain_is_held((struct ofpi_domain *)outer->domain) &&
+               endpoint->near_count <= endpoint->set->count);
     /* The common case of a program whose peers are all on this host: one jump more than without link. */
     if (__builtin_expect(endpoint->near_count == 1 && now < endpoint->next_poll, 1))
         return progress_inner(endpoint->inners[0]);

@@ -12,6 +12,7 @@
 #include "object/domain.h"
 #include "ofipy/ofp.h"
 #include "progress/progress.h"
+#include "base/check.h"
 
 static const struct ofp_domain_ops *ops_of_device(const struct ofp_domain *device)
 {
@@ -121,6 +122,7 @@ int link_region_publish(struct ofp_domain *outer, struct ofp_region *region)
         else
             warn_region_unknown(device, region, result = one, why);
     }
+    OFPI_CHECK((region->published & ~region->known) == 0);
     return region->published ? 0 : result;
 }
 

@@ -6,6 +6,7 @@
 #include "link/link_keys.h"
 #include "link/link_peer.h"
 #include "link/link_lane.h"
+#include "base/check.h"
 
 static struct ofp_endpoint *outer_of_endpoint(struct ofp_endpoint *inner) { return link_inner_of(inner)->outer; }
 
@@ -109,6 +110,7 @@ static void set_message_lane(struct ofp_message *seen, struct ofp_endpoint *inne
 /* A receive belongs to the inner endpoint that brought its message, except while hooks see it. */
 static void set_receive_owner(struct ofp_receive *receive, struct ofp_endpoint *inner, struct ofp_peer *peer)
 {
+    OFPI_CHECK(peer->endpoint == inner);
     receive->endpoint = inner;
     receive->message.peer = peer;
 }
@@ -143,6 +145,7 @@ void link_receive_start(struct ofp_endpoint *outer, struct ofp_receive *receive)
     uint32_t number = (uint32_t)receive->message.spare[OFP_SPARE_WAY];
     struct ofp_endpoint *inner = &link_inner_find(outer, number)->base;
 
+    OFPI_CHECK(number < link_endpoint_of(outer)->set->count && inner->id == outer->id);
     set_receive_owner(receive, inner, &link_lane_find(receive->message.peer, number)->base);
     inner->ops->receive_start(inner, receive);
 }

@@ -12,6 +12,7 @@
 #include "link/link_objects.h"
 #include "provider/provider_registry.h"
 #include "provider/provider_tables.h"
+#include "base/check.h"
 
 #define INFOS_MAX 64
 /* A provider whose devices only some machines have. */
@@ -263,6 +264,7 @@ static void compute_set_layout(struct link_set *set, const struct ofp_endpoint_o
 {
     size_t endpoint = link_size_compute_aligned(ops->endpoint_size), peer = link_size_compute_aligned(ops->peer_size);
 
+    OFPI_CHECK(set->count > 0 && set->count <= LINK_PARTS_MAX);
     set->ops = *ops;
     for (uint32_t i = 0; i < set->count; i++) {
         struct link_part *part = &set->parts[i];

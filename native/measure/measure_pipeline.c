@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "measure.h"
 #include "ofipy/ofp.h"
+#include "base/check.h"
 
 #define ROWS 64
 /*
@@ -78,6 +79,7 @@ static int post_flow(struct ofp_measure_pipeline *pipeline, uint32_t index)
         uint64_t space =
             choose_smaller_count(attr->depth - (flow->posted - flow->over), attr->iterations - flow->posted);
 
+        OFPI_CHECK(flow->over <= flow->posted && flow->posted <= attr->iterations);
         if (!space)
             break;
         result = post_list(pipeline, index, choose_smaller_count(space, attr->list));

@@ -3,12 +3,15 @@
 
 #include <string.h>
 
+#include "ofipy/check.h"
+
 bool ofpi_credit_open(struct ofpi_credits *credits, struct ofpi_credit_pool *pool)
 {
     const uint32_t most = OFPI_CREDIT_CLASSES * OFPI_CREDIT_FIRST + OFPI_CREDIT_SPARE;
     uint32_t free = pool->posted - pool->granted;
     uint16_t window = free >= most + pool->posted / 2 ? OFPI_CREDIT_FIRST : OFPI_CREDIT_LEAST;
 
+    OFP_CHECK(pool->granted <= pool->posted);
     if (free < OFPI_CREDIT_PATH_LEAST)
         return false;
     pool->granted += OFPI_CREDIT_CLASSES * window + OFPI_CREDIT_SPARE;
@@ -20,6 +23,7 @@ bool ofpi_credit_open(struct ofpi_credits *credits, struct ofpi_credit_pool *poo
 
 void ofpi_credit_close(struct ofpi_credits *credits, struct ofpi_credit_pool *pool)
 {
+    OFP_CHECK(pool->granted <= pool->posted && pool->granted >= OFPI_CREDIT_SPARE);
     pool->granted -= OFPI_CREDIT_SPARE;
     for (int which = 0; which < OFPI_CREDIT_CLASSES; which++)
         pool->granted -= credits->window[which];
@@ -80,6 +84,7 @@ static void update_window(struct ofpi_credits *credits, struct ofpi_credit_pool 
         credits->owed[which] -= (uint16_t)change;
         pool->granted -= change;
     }
+    OFP_CHECK(credits->window[which] >= OFPI_CREDIT_LEAST && pool->granted <= pool->posted);
 }
 
 void ofpi_credit_grant(struct ofpi_credits *credits, struct ofpi_credit_pool *pool,
@@ -92,5 +97,6 @@ void ofpi_credit_grant(struct ofpi_credits *credits, struct ofpi_credit_pool *po
         granted[which] = credits->owed[which];
         credits->out[which] += credits->owed[which];
         credits->owed[which] = 0;
+        OFP_CHECK(credits->out[which] <= credits->window[which]);
     }
 }

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ofipy/check.h"
+
 /* Class of a packet. An answer is handled when it arrives; a request may have to wait. */
 enum ofpi_credit_class { OFPI_CREDIT_REQUEST, OFPI_CREDIT_ANSWER, OFPI_CREDIT_CLASSES };
 
@@ -44,6 +46,7 @@ static inline bool ofpi_credit_is_left(const struct ofpi_credits *credits, enum 
 }
 static inline void ofpi_credit_charge(struct ofpi_credits *credits, enum ofpi_credit_class which)
 {
+    OFP_CHECK(credits->left[which] > 0);
     credits->left[which]--;
 }
 
@@ -55,6 +58,7 @@ bool ofpi_credit_accept_packet(struct ofpi_credits *credits, enum ofpi_credit_cl
 /* The packet was handled and its buffer posted again. */
 static inline void ofpi_credit_mark_owed(struct ofpi_credits *credits, enum ofpi_credit_class which)
 {
+    OFP_CHECK(credits->out[which] + credits->owed[which] < credits->window[which]);
     credits->owed[which]++;
 }
 /* Whether so many credits are owed that a packet must grant them, if no other packet leaves. */

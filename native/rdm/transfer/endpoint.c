@@ -16,6 +16,7 @@
 #include "rdm/transfer/request.h"
 #include "rdm/transfer/rma.h"
 #include "rdm/transfer/send.h"
+#include "ofipy/check.h"
 
 /* --------------------------------------------------------------------------------------------- events of the channel */
 
@@ -219,6 +220,7 @@ void ofpi_rdm_close(struct ofp_endpoint *base, uint64_t deadline)
     endpoint->channel.ops->end(&endpoint->channel, deadline);
     while (!ofp_list_empty(&endpoint->paths))
         path_closed(&OFP_CONTAINER_OF(endpoint->paths.next, struct ofpi_rdm_path, node)->base);
+    OFP_CHECK(endpoint->pool.granted == 0 && ofp_list_empty(&endpoint->paths));
     endpoint->channel.ops->buffers_close(&endpoint->channel);
     free_packets(endpoint);
 }
@@ -236,6 +238,7 @@ int ofpi_rdm_post(struct ofp_endpoint *endpoint, struct ofp_peer *peer, const st
      */
     if (!path || path->state != OFPI_RDM_UP || path->parting)
         return -EAGAIN;
+    OFP_CHECK(path->base.peer == peer && !path->error);
     return transfer->remote_count ? ofpi_rdm_remote_post(path, transfer) : ofpi_rdm_message_send(path, transfer);
 }
 

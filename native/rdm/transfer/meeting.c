@@ -7,6 +7,7 @@
 
 #include "rdm/transfer/hello.h"
 #include "rdm/transfer/path.h"
+#include "ofipy/check.h"
 
 #define MILLISECOND 1000000ull
 #define PAUSE_FIRST (10 * MILLISECOND)
@@ -106,6 +107,7 @@ static int request_path(struct ofp_peer *peer, char *text, size_t text_size)
 
     if (!path)
         return -ENOBUFS;
+    OFP_CHECK(self->meet == OFPI_MEET_CONNECTING && !self->path);
     path->opened = true;
     ofpi_rdm_hello_write(path, hello);
     result = endpoint->channel.ops->connect(&path->base, hello, sizeof(hello), text, text_size);
@@ -164,6 +166,7 @@ static void accept_path_request(struct ofp_peer *peer, const struct meeting_even
     struct ofpi_rdm_path *path = accept_path(peer, what);
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
 
+    OFP_CHECK(self->meet == OFPI_MEET_ACCEPTED && !self->path);
     if (!path) {
         /* Operations may wait for our own request, which the peer's request replaced. */
         handle_simple_event(peer, OFPI_MEET_SHORTAGE, peer->state == OFP_PEER_CONNECTING ? OFPI_MEET_WANTED : 0,
@@ -184,6 +187,7 @@ static void report_peer_up(struct ofp_peer *peer)
 {
     struct ofpi_rdm_peer *self = ofpi_rdm_peer_of(peer);
 
+    OFP_CHECK(self->meet == OFPI_MEET_UP && self->path->base.peer == peer && self->path->state != OFPI_RDM_DROPPED);
     stop_meeting_timer(peer);
     self->path->state = OFPI_RDM_UP;
     peer->incarnation = self->path->incarnation;
@@ -199,6 +203,7 @@ static void drain_path(struct ofp_peer *peer, const struct ofpi_path_end *end)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_peer_of(peer)->path;
 
+    OFP_CHECK(ofpi_rdm_peer_of(peer)->meet == OFPI_MEET_DRAINING && path->base.peer == peer);
     path->state = OFPI_RDM_OVER;
     path->end = *end;
     /* The text belongs to the caller and is not valid later. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ofipy/check.h"
+
 struct ofp_message ofpi_rdm_message_build(struct ofpi_rdm_path *path, const struct ofpi_rdm_packet *packet,
                                           uint64_t length)
 {
@@ -33,6 +35,7 @@ int ofpi_rdm_message_announce(struct ofpi_rdm_path *path, struct ofp_message *me
 {
     int result;
 
+    OFP_CHECK(ofpi_rdm_is_known(path) && message->peer == path->base.peer);
     /* Append to the list first: the core may call receive_start from within. */
     if (stored)
         ofp_list_append(&path->announced, &stored->node);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rdm/transfer/path.h"
+#include "ofipy/check.h"
 
 static void free_move(struct ofpi_rdm_move *move)
 {
@@ -66,6 +67,7 @@ static int move_part(struct ofpi_rdm_move *move)
 
     length = length < local->length - here ? length : local->length - here;
     length = length < remote->length - there ? length : remote->length - there;
+    OFP_CHECK(length > 0 && length <= move->length - move->offset);
     move->offset += length;
     move->in_flight++;
     move->path->in_flight++;
@@ -103,6 +105,7 @@ int ofpi_rdm_move(struct ofpi_rdm_path *path, bool put, struct ofpi_rdm_registra
     memcpy(move->remote, remote, count * sizeof(move->remote[0]));
     for (uint32_t i = 0; i < local->count; i++)
         move->length += local->memory[i].length;
+    OFP_CHECK(path->state == OFPI_RDM_UP && move->length > 0);
     ofp_list_append(&path->moves, &move->node);
     resume_move(move);
     return 0;
@@ -146,6 +149,7 @@ void ofpi_rdm_moved(struct ofpi_path *base, void *cookie, int error, int provide
     struct ofpi_rdm_move *move = cookie;
     struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
 
+    OFP_CHECK(move->path == path && move->in_flight > 0 && path->in_flight >= move->in_flight);
     path->in_flight--;
     move->in_flight--;
     /* If the path broke with it, the channel reports that itself. */

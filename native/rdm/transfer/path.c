@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "rdm/transfer/registration.h"
+#include "ofipy/check.h"
 
 /* A packet without payload that waits for credit. There are few: one for each announced message that was received. */
 struct ofpi_rdm_control {
@@ -99,6 +100,8 @@ void ofpi_rdm_path_abandon(struct ofpi_rdm_path *path)
 
 void ofpi_rdm_path_free(struct ofpi_rdm_path *path)
 {
+    OFP_CHECK(path->state == OFPI_RDM_DROPPED || path->state == OFPI_RDM_BEGUN);
+    OFP_CHECK(ofp_list_empty(&path->moves) && ofp_list_empty(&path->registrations));
     clear_path_lists(path);
     /* Only now: until here the peer could use the credits that it was granted. */
     ofpi_credit_close(&path->credits, &path->endpoint->pool);
@@ -122,6 +125,7 @@ void ofpi_rdm_path_mark_failed(struct ofpi_rdm_path *path, int error, const char
 {
     if (path->error || path->state == OFPI_RDM_DROPPED)
         return;
+    OFP_CHECK(error > 0 && !path->reported);
     path->error = error;
     path->why = why;
     path->state = OFPI_RDM_OVER;
@@ -162,6 +166,8 @@ void ofpi_rdm_packet_send(struct ofpi_rdm_path *path, struct ofpi_packet *packet
     int result;
 
     packet->length += (uint32_t)payload_length;
+    OFP_CHECK(path->state == OFPI_RDM_UP && packet->length <= path->packet_size);
+    OFP_CHECK(path->in_flight < endpoint->channel.limits.path_window);
     ofpi_credit_grant(&path->credits, &endpoint->pool, granted);
     ofpi_rdm_encode_credits(packet->bytes, granted, ofp_announce_only(endpoint->base));
     path->in_flight++;
@@ -176,6 +182,7 @@ void ofpi_rdm_sent(struct ofpi_path *base, struct ofpi_packet *packet)
 {
     struct ofpi_rdm_path *path = ofpi_rdm_path_of(base);
 
+    OFP_CHECK(path->in_flight > 0);
     path->in_flight--;
     ofp_list_prepend(&path->endpoint->free, &packet->node);
 }

@@ -9,6 +9,7 @@
 #include "rdm/transfer/message.h"
 #include "rdm/transfer/move.h"
 #include "rdm/transfer/path.h"
+#include "ofipy/check.h"
 
 /* Indices of a receive in flight in provider_data. */
 enum { RECEIVE_STATE, RECEIVE_ARRIVED, RECEIVE_REGISTRATION };
@@ -69,6 +70,7 @@ static void request_payload(struct ofpi_rdm_path *path, struct ofp_receive *rece
     if ((path->base.channel->ops->properties & (OFPI_CHANNEL_GET | OFPI_CHANNEL_PUT)) == OFPI_CHANNEL_PUT)
         registration = ofpi_rdm_memory_register(path, receive->iov, receive->regions, receive->iov_count,
                                                 receive->length, OFP_ACCESS_REMOTE_WRITE);
+    OFP_CHECK(path->state == OFPI_RDM_UP && receive->length > 0);
     ofpi_rdm_registration_fill_pieces(registration, &pull);
     receive->provider_data[RECEIVE_STATE] = registration ? RECEIVE_PUTS : RECEIVE_FRAGMENTS;
     receive->provider_data[RECEIVE_REGISTRATION] = (uint64_t)(uintptr_t)registration;
@@ -157,6 +159,7 @@ void ofpi_rdm_data_handle(struct ofpi_rdm_path *path, const struct ofpi_rdm_pack
     arrived = &receive->provider_data[RECEIVE_ARRIVED];
     ofp_receive_write(receive, packet->offset, packet->payload, packet->payload_length);
     *arrived += packet->payload_length;
+    OFP_CHECK(*arrived <= receive->length);
     if (*arrived == receive->length)
         end_receive(path, receive, 0);
 }

@@ -8,6 +8,7 @@
 #include "rdm/transfer/registration.h"
 #include "rdm/transfer/move.h"
 #include "rdm/transfer/path.h"
+#include "ofipy/check.h"
 
 /* A message that leaves in fragments. The messages of a path leave one after the other. */
 struct ofpi_rdm_push {
@@ -41,6 +42,7 @@ static bool push_fragment(struct ofpi_rdm_path *path, struct ofpi_rdm_push *push
 
     if (!packet)
         return false;
+    OFP_CHECK(push->offset < push->length && push->length <= push->pending->transfer.length);
     ofp_iov_gather(payload, push->pending->transfer.iov, push->pending->transfer.iov_count, push->offset, length);
     push->offset += length;
     ofpi_rdm_packet_send(path, packet, length, push->offset < push->length);
@@ -86,6 +88,7 @@ static void puts_finished(struct ofpi_rdm_move *move, int error)
     struct ofpi_rdm_packet pushed = {
         .kind = OFPI_RDM_PUSHED, .receive = pending->provider_data[OFPI_RDM_RECEIVE], .error = error};
 
+    OFP_CHECK(pending->provider_data[OFPI_RDM_STATE] == OFPI_RDM_MOVING);
     pending->provider_data[OFPI_RDM_STATE] = OFPI_RDM_PULLED;
     ofpi_rdm_control_send(move->path, &pushed);
 }

@@ -6,6 +6,7 @@
 
 #include "ofipy/iov.h"
 #include "rdm/transfer/path.h"
+#include "ofipy/check.h"
 
 /* The largest part of an operation: whole elements of every type, and an answer that fits in a packet. */
 static uint64_t compute_part_limit(const struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
@@ -84,6 +85,7 @@ static void complete_remote(struct ofp_pending *pending)
 {
     uint64_t packed = pending->provider_data[OFPI_RDM_ERROR];
 
+    OFP_CHECK(pending->provider_data[OFPI_RDM_STATE] == OFPI_RDM_ASKED && !pending->provider_data[OFPI_RDM_PARTS]);
     ofp_transfer_complete(pending, (int)(packed & INT32_MAX), (int)(uint32_t)(packed >> 32));
 }
 
@@ -111,6 +113,7 @@ void ofpi_rdm_remote_start(struct ofpi_rdm_path *path, struct ofp_pending *pendi
 {
     bool sent;
 
+    OFP_CHECK(path->state == OFPI_RDM_UP && !path->parting);
     pending->provider_data[OFPI_RDM_STATE] = OFPI_RDM_ASKED;
     path->parting = pending;
     /* The caller checked that one packet can leave; an operation without bytes has one part too. */

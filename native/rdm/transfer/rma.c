@@ -8,6 +8,7 @@
 #include "rdm/transfer/move.h"
 #include "rdm/transfer/path.h"
 #include "rdm/transfer/request.h"
+#include "ofipy/check.h"
 
 /*
  * Whether the device can execute the operation without the peer's process; `there` gets the address and key. Only for
@@ -25,17 +26,18 @@ static bool is_direct(const struct ofpi_rdm_path *path, const struct ofp_transfe
            ofp_remote_at_device(path->base.peer, transfer->remote, there) && ops->knows_key(&path->base, there->key);
 }
 
-static void moves_finished(struct ofpi_rdm_move *move_by_device, int error)
+static void moves_finished(struct ofpi_rdm_move *move, int error)
 {
-    struct ofp_pending *pending = move_by_device->owner;
+    struct ofp_pending *pending = move->owner;
     const struct ofp_operation *op = &pending->operation;
 
+    OFP_CHECK(pending->provider_data[OFPI_RDM_STATE] == OFPI_RDM_MOVING && move->length == pending->transfer.length);
     /* The channel keeps the order, so the notice arrives after the puts. */
     if (!error && op->flags & OFP_REMOTE_CQ_DATA)
         ofpi_rdm_control_send(
-            move_by_device->path,
+            move->path,
             &(struct ofpi_rdm_packet){.kind = OFPI_RDM_NOTICE, .data = op->data, .length = pending->transfer.length});
-    ofp_transfer_complete(pending, error, move_by_device->provider_error);
+    ofp_transfer_complete(pending, error, move->provider_error);
 }
 
 /* False: the device cannot register our memory. */
@@ -87,13 +89,14 @@ static int build_word(const struct ofpi_rdm_path *path, const struct ofp_transfe
     return 0;
 }
 
-static void word_changed(struct ofpi_rdm_move *move_by_device, int error)
+static void word_changed(struct ofpi_rdm_move *move, int error)
 {
-    struct ofp_pending *pending = move_by_device->owner;
+    struct ofp_pending *pending = move->owner;
 
+    OFP_CHECK(pending->provider_data[OFPI_RDM_STATE] == OFPI_RDM_MOVING && pending->transfer.length == WORD);
     if (!error && pending->transfer.result)
-        memcpy(pending->transfer.result, move_by_device->packet->bytes, WORD);
-    ofp_transfer_complete(pending, error, move_by_device->provider_error);
+        memcpy(pending->transfer.result, move->packet->bytes, WORD);
+    ofp_transfer_complete(pending, error, move->provider_error);
 }
 
 static int post_word(struct ofpi_rdm_path *path, const struct ofp_transfer *transfer)
