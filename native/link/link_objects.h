@@ -67,7 +67,7 @@ struct link_peer {
     bool absent_here;  /* a lane within the host reported that nobody listens */
     int error;         /* why the lanes failed; positive errno */
     char *why;         /* description of `error`; owned, may be NULL */
-    char *remedy;      /* what the user can do; owned, may be NULL */
+    char *remedy;      /* remedy for the user; owned, may be NULL */
     void *address;     /* copy of the address, into which the lanes point; owned */
     struct ofp_other_address *others; /* owned */
 };

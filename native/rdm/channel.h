@@ -84,7 +84,7 @@ struct ofpi_path_end {
     bool process_gone; /* the process of the peer has ended too */
     bool unsure;       /* the connection broke without a goodbye: `probe` finds out whether the peer is there */
     bool absent;       /* nothing listens at the address */
-    const char *text;  /* what happened, and the remedy; or NULL */
+    const char *text;  /* description with a remedy; or NULL */
 };
 
 /* Functions that the user calls. */

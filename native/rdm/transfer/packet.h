@@ -9,7 +9,7 @@
 #include "ofipy/types.h"
 
 #define OFPI_RDM_VERSION 1
-#define OFPI_RDM_OLDEST 1 /* that is understood */
+#define OFPI_RDM_OLDEST 1 /* oldest version that is understood */
 
 enum ofpi_rdm_kind {
     OFPI_RDM_CREDIT,
